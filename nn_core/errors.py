@@ -1,0 +1,53 @@
+"""The exceptions of nn_core: one tree, documented in docs/errors.md.
+
+Every message reads ``<function>: <what must hold>, got <what was given>``, then the shapes of the inputs, then a hint
+where a likely cause is known.
+"""
+
+
+class NNCoreError(Exception):
+    """Root of every exception that nn_core raises on purpose."""
+
+
+class ShapeError(NNCoreError, ValueError):
+    """The shapes of the inputs do not fit each other or the arguments."""
+
+
+class DTypeError(NNCoreError, TypeError):
+    """An array or a context has a dtype that the function does not take."""
+
+
+class ArgumentError(NNCoreError, ValueError):
+    """An argument has a value outside its range, or a name that does not exist."""
+
+
+class GraphError(NNCoreError, RuntimeError):
+    """The computation graph cannot do what was asked: cleared data, no gradient, a cycle."""
+
+
+class SpecError(NNCoreError, ValueError):
+    """A function specification (YAML) is wrong; the message starts with file and line."""
+
+
+class FileFormatError(NNCoreError, ValueError):
+    """A file is damaged, of an unknown format, or lacks what was asked for; nothing was changed."""
+
+
+class PluginError(NNCoreError, RuntimeError):
+    """A plugin broke a rule of registration, or failed while it was imported or loaded."""
+
+
+class BackendNotFoundError(NNCoreError, LookupError):
+    """No installed plugin provides the backend that was named."""
+
+
+class BackendUnavailableError(NNCoreError, RuntimeError):
+    """The backend is installed, and cannot run here: no device, missing library, old driver."""
+
+
+class KernelNotFoundError(NNCoreError, LookupError):
+    """No backend of the context runs this function; the message lists every refusal."""
+
+
+class FallbackError(NNCoreError, RuntimeError):
+    """Strict mode: a function would run below the first choice of the context."""

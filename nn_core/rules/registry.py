@@ -1,0 +1,86 @@
+"""The two tables that the topic modules of this package fill: shape rules and gradient rules, by function name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from nn_core.errors import ArgumentError, PluginError
+from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.typing import Shape
+
+#: ``rule(*input shapes, **args) -> shapes of all outputs``; an input that is not given is None.
+ShapeRule: TypeAlias = Callable[..., tuple[Shape, ...]]
+#: ``rule(F, g) -> gradient of each input`` (one value if there is one input; None where there is no gradient).
+GradientRule: TypeAlias = Callable[[Any, "GradientCall"], Any]
+
+SHAPE_RULES: dict[str, ShapeRule] = {}
+GRADIENTS: dict[str, GradientRule] = {}
+
+
+def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
+    """Register the decorated function as the shape rule of each function in `names`."""
+    return _register(SHAPE_RULES, "shape rule", names)
+
+
+def gradient(*names: str) -> Callable[[GradientRule], GradientRule]:
+    """Register the decorated function as the gradient rule of each function in `names`."""
+    return _register(GRADIENTS, "gradient rule", names)
+
+
+def _register(table: dict[str, Any], what: str, names: Sequence[str]) -> Callable[[Any], Any]:
+    def decorate(rule: Any) -> Any:
+        for name in names:
+            if name in table:
+                raise PluginError(f"{name}: a function has one {what}, got a second one from {rule.__module__}")
+            table[name] = rule
+        return rule
+
+    return decorate
+
+
+class GradientCall:
+    """What a gradient rule reads, under the names of the specification.
+
+    ``g.x`` is the input x, ``g.y`` the output y (aux outputs too), ``g.axis`` an argument; a variadic input is a tuple.
+    ``g.grad`` is the gradient of the first output and ``g.grads`` of all visible ones. All are raw arrays when
+    ``backward()`` runs and Variables when ``nn.grad`` builds a graph: a rule uses arithmetic operators, ``.shape`` and
+    the functions of F only, so that it serves both.
+    """
+
+    grad: Any
+    grads: tuple[Any, ...]
+
+    def __init__(
+        self,
+        spec: FunctionSpec,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        grads: Sequence[Any],
+        args: Mapping[str, ArgValue],
+        wanted: Sequence[bool],
+    ) -> None:
+        fields = self.__dict__
+        fields.update(args)
+        _name_values(fields, spec.inputs, inputs)
+        _name_values(fields, spec.outputs, outputs)
+        self.grads = tuple(grads)
+        self.grad = grads[0] if grads else None
+        self._spec = spec
+        self._wanted = tuple(wanted)
+
+    def __getattr__(self, name: str) -> Any:
+        raise ArgumentError(f"{self._spec.name}: a gradient rule reads inputs, outputs and args of the spec, got {name!r}")
+
+    def wants(self, name: str) -> bool:
+        """Whether the gradient of the input called `name` is needed (of any, if it is variadic)."""
+        for position, entry in enumerate(self._spec.inputs):
+            if entry.name == name:
+                return any(self._wanted[position:]) if entry.variadic else self._wanted[position]
+        raise ArgumentError(f"{self._spec.name}: wants() takes the name of an input, got {name!r}")
+
+
+def _name_values(fields: dict[str, Any], entries: Sequence[Any], values: Sequence[Any]) -> None:
+    for position, entry in enumerate(entries):
+        if entry.variadic:
+            fields[entry.name] = tuple(values[position:])
+        else:
+            fields[entry.name] = values[position] if position < len(values) else None

@@ -1,0 +1,141 @@
+"""What a function specification says, as frozen dataclasses.
+
+``function_spec.yaml`` (and the YAML of plugins) is read into these by ``spec.load``; the generated modules of
+``nn_core.functions`` carry them as data, so that nothing reads YAML when a program runs. No array lives here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+#: Values that an argument may have, once it is resolved: plain, immutable, hashable.
+ArgValue = None | bool | int | float | str | tuple[int, ...] | tuple[float, ...]
+
+
+class Required:
+    """The type of ``REQUIRED``, the mark of an argument without a default."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED: Final = Required()
+
+#: dtype kinds of inputs and outputs. "float": the floating dtype of the context; "index": int64; "same": as given.
+DTYPE_KINDS: Final = ("float", "index", "same")
+
+#: Types of arguments. "axis" and "axes" are checked against the rank of the first input and made non-negative.
+ARG_TYPES: Final = ("bool", "int", "float", "str", "ints", "floats", "shape", "axis", "axes")
+
+#: Tags and what each one means; no other tag is accepted.
+TAGS: Final[Mapping[str, str]] = {
+    "pointwise": "each output element depends on the input elements at the same place only",
+    "composite": "written in terms of other functions; has no kernel",
+    "deterministic": "the same inputs give the same bits (the default; listed for documentation)",
+    "seeded": "draws random numbers; kernels get an extra input `key`",
+    "inplace_ok": "the kernel may write its first output over its first input",
+    "view": "the output is the input's memory in another shape; has no kernel",
+    "dynamic_shape": "the shape of the output is known only after it has run",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class InputSpec:
+    """One input array of a function."""
+
+    name: str
+    doc: str
+    shape: str = ""
+    dtype: str = "float"
+    optional: bool = False
+    variadic: bool = False
+    parameter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ArgSpec:
+    """One setting of a function; `default_rule` names a rule of ``rules/defaults.py`` that computes the default."""
+
+    name: str
+    type: str
+    doc: str
+    default: ArgValue | Required = REQUIRED
+    default_rule: str | None = None
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    keyword_only: bool = False
+
+    @property
+    def required(self) -> bool:
+        """True when the caller has to give the argument."""
+        return isinstance(self.default, Required) and self.default_rule is None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSpec:
+    """One output array; an `aux` output is kept for the gradient and is not returned to the caller."""
+
+    name: str
+    doc: str
+    shape: str = ""
+    dtype: str = "float"
+    variadic: bool = False
+    aux: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardSpec:
+    """What the gradient rule reads (`needs`: names of inputs and outputs), or the reason why there is none."""
+
+    needs: tuple[str, ...] = ()
+    none_because: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSpec:
+    """Everything that is said about one function without numbers and without a device."""
+
+    name: str
+    api: str
+    topic: str
+    doc: str
+    inputs: tuple[InputSpec, ...]
+    outputs: tuple[OutputSpec, ...]
+    args: tuple[ArgSpec, ...] = ()
+    shape: str = "rule"
+    backward: BackwardSpec = field(default_factory=BackwardSpec)
+    tags: tuple[str, ...] = ()
+    updates: tuple[str, ...] = ()
+    domain: tuple[float, float] | None = None
+    formula: str = ""
+    notes: str = ""
+    references: str = ""
+    example: str = ""
+    since: str = "0.1"
+
+    @property
+    def variadic(self) -> bool:
+        """True when the last input stands for any number of arrays."""
+        return bool(self.inputs) and self.inputs[-1].variadic
+
+    @property
+    def visible_outputs(self) -> tuple[OutputSpec, ...]:
+        """The outputs that the caller gets."""
+        return tuple(o for o in self.outputs if not o.aux)
+
+    @property
+    def differentiable(self) -> bool:
+        """True when a gradient rule must exist."""
+        return self.backward.none_because is None
+
+    def has(self, tag: str) -> bool:
+        """Whether the function carries `tag`."""
+        return tag in self.tags
+
+    def arg(self, name: str) -> ArgSpec:
+        """The argument called `name` (KeyError when there is none)."""
+        for arg in self.args:
+            if arg.name == name:
+                return arg
+        raise KeyError(name)
