@@ -1,0 +1,133 @@
+"""Where functions run: a priority list of backends with their number types, an array class and a device."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from nn_core.errors import ArgumentError
+from nn_core.installed import default_backend
+from nn_core.state import Ambient
+
+#: dtype name of each number type that may follow the colon of a backend.
+TYPE_CONFIGS: Final = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64"}
+
+
+class Context:
+    """A description of where functions run; immutable and hashable.
+
+    Args:
+        backend: Backends in the order of preference, each ``"<name>:<float|half|bfloat16|double>"``; ``:float`` may be
+            left out. An empty list stands for the default backend.
+        array_class: Name of the kind of arrays, as the backend calls them; empty: the backend's own.
+        device_id: Which device of the backend; integers are taken too.
+
+    Raises:
+        ArgumentError: when `backend` is one string, or an entry is not of the form above.
+
+    Example:
+        >>> Context(["fast:half", "cpu"]).backend
+        ['fast:half', 'cpu:float']
+    """
+
+    __slots__ = ("_hash", "array_class", "device_id", "dtype", "entries")
+
+    array_class: str
+    device_id: str
+    #: (backend name, dtype name) in the order of preference; never empty.
+    entries: tuple[tuple[str, str], ...]
+    #: dtype name of the first entry: what new floating arrays hold.
+    dtype: str
+
+    def __init__(self, backend: Sequence[str] = (), array_class: str = "", device_id: str | int = "0") -> None:
+        if isinstance(backend, str):
+            raise ArgumentError(f"Context: backend must be a list of strings, got {backend!r}\n  hint: [{backend!r}]")
+        entries = tuple(_entry(text) for text in backend or (default_backend(),))
+        put = super().__setattr__
+        put("array_class", array_class)
+        put("device_id", str(device_id))
+        put("entries", entries)
+        put("dtype", entries[0][1])
+        put("_hash", hash((entries, array_class, str(device_id))))
+
+    @property
+    def backend(self) -> list[str]:
+        """The priority list, each entry with its number type."""
+        type_names = {dtype: name for name, dtype in TYPE_CONFIGS.items()}
+        return [f"{name}:{type_names[dtype]}" for name, dtype in self.entries]
+
+    def replace(
+        self,
+        *,
+        backend: Sequence[str] | None = None,
+        array_class: str | None = None,
+        device_id: str | int | None = None,
+    ) -> "Context":
+        """The same context with the given settings changed."""
+        return Context(
+            self.backend if backend is None else backend,
+            self.array_class if array_class is None else array_class,
+            self.device_id if device_id is None else device_id,
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ArgumentError(
+            f"Context: settings are fixed when it is made, got an assignment to {name}\n"
+            f"  hint: ctx = ctx.replace({name}={value!r})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Context):
+            return NotImplemented
+        return (self.entries, self.array_class, self.device_id) == (other.entries, other.array_class, other.device_id)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Context, (self.backend, self.array_class, self.device_id)
+
+    def __repr__(self) -> str:
+        return f"Context(backend={self.backend}, array_class={self.array_class!r}, device_id={self.device_id!r})"
+
+
+def get_current_context() -> Context:
+    """The context of the innermost scope, else the default one."""
+    context = _current.get()
+    if context is None:
+        context = Context()
+        _current.set_default(context)
+    return context
+
+
+def context_scope(ctx: Context) -> AbstractContextManager[Context]:
+    """Make `ctx` the current context inside a ``with`` block, for this thread or async task only."""
+    return _current.scope(_checked("context_scope", ctx))
+
+
+def set_default_context(ctx: Context) -> None:
+    """Make `ctx` the context of the whole process wherever no scope says otherwise.
+
+    Raises:
+        ArgumentError: inside a context_scope, where the change would have no effect until the scope ends.
+    """
+    if _current.is_scoped:
+        raise ArgumentError("set_default_context: must be called outside every context_scope, got a call inside one")
+    _current.set_default(_checked("set_default_context", ctx))
+
+
+_current: Ambient[Context | None] = Ambient("context", None)
+
+
+def _entry(text: str) -> tuple[str, str]:
+    name, colon, type_config = text.partition(":") if isinstance(text, str) else ("", "", "")
+    if not name or (colon and type_config not in TYPE_CONFIGS):
+        raise ArgumentError(f"Context: a backend must read '<name>:<{'|'.join(TYPE_CONFIGS)}>', got {text!r}")
+    return name, TYPE_CONFIGS[type_config or "float"]
+
+
+def _checked(function: str, ctx: Context) -> Context:
+    if not isinstance(ctx, Context):
+        raise ArgumentError(f"{function}: ctx must be a Context, got {type(ctx).__name__}")
+    return ctx
