@@ -27,6 +27,24 @@ DTYPE_KINDS: Final = ("float", "index", "same")
 #: Types of arguments. "axis" and "axes" are checked against the rank of the first input and made non-negative.
 ARG_TYPES: Final = ("bool", "int", "float", "str", "ints", "floats", "shape", "axis", "axes")
 
+#: The subjects that functions are sorted by; each has one file of this name in every room.
+TOPICS: Final = (
+    "activation",
+    "arithmetic",
+    "reduction",
+    "linear",
+    "convolution",
+    "pooling",
+    "normalization",
+    "loss",
+    "shape",
+    "indexing",
+    "random",
+    "recurrent",
+    "image",
+    "quantization",
+)
+
 #: Tags and what each one means; no other tag is accepted.
 TAGS: Final[Mapping[str, str]] = {
     "pointwise": "each output element depends on the input elements at the same place only",
@@ -54,7 +72,10 @@ class InputSpec:
 
 @dataclass(frozen=True, slots=True)
 class ArgSpec:
-    """One setting of a function; `default_rule` names a rule of ``rules/defaults.py`` that computes the default."""
+    """One setting of a function; `default_rule` names a rule of ``rules/defaults.py`` that computes the default.
+
+    `shown_as_none`: the public signature has ``None``, which stands for `default`.
+    """
 
     name: str
     type: str
@@ -65,6 +86,7 @@ class ArgSpec:
     minimum: float | None = None
     maximum: float | None = None
     keyword_only: bool = False
+    shown_as_none: bool = False
 
     @property
     def required(self) -> bool:
@@ -113,6 +135,9 @@ class FunctionSpec:
     references: str = ""
     example: str = ""
     since: str = "0.1"
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def variadic(self) -> bool:

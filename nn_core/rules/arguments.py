@@ -1,0 +1,239 @@
+"""Turn the arguments of a call into the plain values that rules and kernels get.
+
+This runs for each function of a dynamic graph, so what can be known from the specification alone is prepared once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from operator import index
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from nn_core.errors import ArgumentError, SpecError
+from nn_core.rules.defaults import DEFAULT_RULES, DefaultRule
+from nn_core.spec.model import ArgSpec, ArgValue, FunctionSpec, Required
+from nn_core.typing import Shape
+
+#: ``check(value, number of axes of the first input) -> value``; raises ArgumentError.
+_Check: TypeAlias = Callable[[Any, int], ArgValue]
+#: An argument: name, check, plain default, rule for the default, whether the default has to be checked, required.
+_Prepared: TypeAlias = tuple[str, _Check, ArgValue, DefaultRule | None, bool, bool]
+
+_PREPARED: dict[FunctionSpec, tuple[_Prepared, ...]] = {}
+
+
+def resolve_args(
+    spec: FunctionSpec, given: Mapping[str, object], input_shapes: Sequence[Shape | None]
+) -> dict[str, ArgValue]:
+    """The value of every argument of `spec`: checked, plain, defaults filled in; None in `given` means the default.
+
+    Raises:
+        ArgumentError: for unknown names and for values that an argument cannot have.
+    """
+    prepared = _PREPARED.get(spec)
+    if prepared is None:
+        prepared = _prepare(spec)
+    first = input_shapes[0] if input_shapes else None
+    ndim = 0 if first is None else len(first)
+    args: dict[str, ArgValue] = {}
+    n_known = 0
+    for name, check, default, rule, check_default, required in prepared:
+        value: Any = None
+        if name in given:
+            n_known += 1
+            value = given[name]
+        if value is None:
+            if required:
+                raise ArgumentError(f"{name} must be given, got none")
+            value = default if rule is None else rule(input_shapes, args)
+            if not check_default:
+                args[name] = value
+                continue
+        args[name] = check(value, ndim)
+    if n_known != len(given):
+        _refuse_unknown(spec, given)
+    return args
+
+
+def _refuse_unknown(spec: FunctionSpec, given: Mapping[str, object]) -> None:
+    names = [arg.name for arg in spec.args]
+    unknown = next(name for name in given if name not in names)
+    close = get_close_matches(unknown, names, 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise ArgumentError(f"arguments must be among {', '.join(names) or '(none)'}, got {unknown!r}{hint}")
+
+
+def _prepare(spec: FunctionSpec) -> tuple[_Prepared, ...]:
+    prepared = tuple(_prepare_one(spec, arg) for arg in spec.args)
+    _PREPARED[spec] = prepared
+    return prepared
+
+
+def _prepare_one(spec: FunctionSpec, arg: ArgSpec) -> _Prepared:
+    rule = None
+    if arg.default_rule is not None:
+        if arg.default_rule not in DEFAULT_RULES:
+            known = ", ".join(DEFAULT_RULES)
+            raise SpecError(f"{spec.name}.{arg.name}: default rule must be one of {known}, got {arg.default_rule!r}")
+        rule = DEFAULT_RULES[arg.default_rule]
+    default = None if isinstance(arg.default, Required) else arg.default
+    has_default = rule is not None or default is not None
+    check_default = has_default and (arg.type == "axis" or (arg.type == "axes" and rule is None))
+    return arg.name, _limited(arg, _CHECKS[arg.type](arg.name)), default, rule, check_default, arg.required
+
+
+def _limited(arg: ArgSpec, check: _Check) -> _Check:
+    """`check`, and then the choices, minimum and maximum of `arg`."""
+    name, choices, low, high = arg.name, arg.choices, arg.minimum, arg.maximum
+    if choices:
+
+        def choose(value: Any, ndim: int) -> ArgValue:
+            if value not in choices:
+                raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+            return check(value, ndim)
+
+        return choose
+    if low is None and high is None:
+        return check
+
+    def bound(value: Any, ndim: int) -> ArgValue:
+        value = check(value, ndim)
+        for number in value if isinstance(value, tuple) else (value,):
+            if low is not None and not number >= low:
+                raise ArgumentError(f"{name} must be at least {low}, got {value!r}")
+            if high is not None and not number <= high:
+                raise ArgumentError(f"{name} must be at most {high}, got {value!r}")
+        return value
+
+    return bound
+
+
+def _bool(name: str) -> _Check:
+    def check(value: Any, ndim: int) -> ArgValue:
+        if value is True or value is False:
+            return value
+        if isinstance(value, np.bool_):
+            return bool(value)
+        raise ArgumentError(f"{name} must be True or False, got {value!r}")
+
+    return check
+
+
+def _int(name: str) -> _Check:
+    def check(value: Any, ndim: int) -> ArgValue:
+        if type(value) is int:
+            return value
+        return _to_int(name, value)
+
+    return check
+
+
+def _to_int(name: str, value: Any) -> int:
+    if isinstance(value, bool):
+        raise ArgumentError(f"{name} must be an integer, got {value!r}")
+    try:
+        return index(value)
+    except TypeError as error:
+        raise ArgumentError(f"{name} must be an integer, got {value!r}") from error
+
+
+def _float(name: str) -> _Check:
+    def check(value: Any, ndim: int) -> ArgValue:
+        if type(value) is float:
+            return value
+        return _to_float(name, value)
+
+    return check
+
+
+def _to_float(name: str, value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise ArgumentError(f"{name} must be a number, got {value!r}")
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name} must be a number, got {value!r}") from error
+
+
+def _str(name: str) -> _Check:
+    def check(value: Any, ndim: int) -> ArgValue:
+        if isinstance(value, str):
+            return value
+        raise ArgumentError(f"{name} must be a string, got {value!r}")
+
+    return check
+
+
+def _sequence(name: str, kind: str, convert: Callable[[str, Any], Any], exact: type) -> _Check:
+    def check(value: Any, ndim: int) -> ArgValue:
+        if type(value) is not tuple:
+            if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+                raise ArgumentError(f"{name} must be a sequence of {kind}, got {value!r}")
+            value = tuple(value)
+        for item in value:
+            if type(item) is not exact:
+                return tuple(convert(f"each of {name}", item) for item in value)
+        return value  # type: ignore[no-any-return]
+
+    return check
+
+
+def _ints(name: str) -> _Check:
+    return _sequence(name, "integers", _to_int, int)
+
+
+def _floats(name: str) -> _Check:
+    return _sequence(name, "numbers", _to_float, float)
+
+
+def _shape(name: str) -> _Check:
+    ints = _ints(name)
+
+    def check(value: Any, ndim: int) -> ArgValue:
+        shape = ints(value, ndim)
+        if shape and min(shape) < -1:  # type: ignore[type-var, arg-type]  # a tuple of int
+            raise ArgumentError(f"{name} must have no length below -1, got {shape!r}")
+        return shape
+
+    return check
+
+
+def _axis(name: str) -> _Check:
+    to_int = _int(name)
+
+    def check(value: Any, ndim: int) -> ArgValue:
+        axis: Any = to_int(value, ndim)
+        if 0 <= axis < ndim:
+            return axis
+        if -ndim <= axis < 0:
+            return axis + ndim
+        raise ArgumentError(f"{name} must be in [{-ndim}, {ndim}) for an input of {ndim} axes, got {axis}")
+
+    return check
+
+
+def _axes(name: str) -> _Check:
+    ints, one = _ints(name), _axis(name)
+
+    def check(value: Any, ndim: int) -> ArgValue:
+        given: Any = ints(value, ndim)
+        axes = tuple(one(axis, ndim) for axis in given)
+        if len(set(axes)) != len(axes):
+            raise ArgumentError(f"{name} must differ from each other, got {given!r}")
+        return axes  # type: ignore[return-value]
+
+    return check
+
+
+_CHECKS: dict[str, Callable[[str], _Check]] = {
+    "bool": _bool,
+    "int": _int,
+    "float": _float,
+    "str": _str,
+    "ints": _ints,
+    "floats": _floats,
+    "shape": _shape,
+    "axis": _axis,
+    "axes": _axes,
+}

@@ -1,0 +1,93 @@
+"""Default values of arguments that depend on the inputs, by the name that a specification uses.
+
+``rule(shapes, args)`` gets the shapes of the inputs and the arguments that stand before it, already resolved.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias, cast
+
+from nn_core.spec.model import ArgValue
+from nn_core.typing import Shape
+
+DefaultRule: TypeAlias = Callable[[Sequence[Shape | None], Mapping[str, ArgValue]], ArgValue]
+
+
+def _first(shapes: Sequence[Shape | None]) -> Shape:
+    shape = shapes[0] if shapes else None
+    return () if shape is None else shape
+
+
+def _kernel(args: Mapping[str, ArgValue]) -> Shape:
+    return cast(Shape, args["kernel"])
+
+
+def last_axis(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
+    """The last axis of the first input."""
+    return len(_first(shapes)) - 1
+
+
+def last_axis_list(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
+    """A tuple with the last axis of the first input; empty for a 0-d input."""
+    ndim = len(_first(shapes))
+    return (ndim - 1,) if ndim else ()
+
+
+def all_axes(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
+    """Every axis of the first input."""
+    return tuple(range(len(_first(shapes))))
+
+
+def full_shape(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
+    """The shape of the first input."""
+    return _first(shapes)
+
+
+def zeros_per_axis(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
+    """A zero for each axis of the first input."""
+    return (0,) * len(_first(shapes))
+
+
+def ones_per_axis(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
+    """A one for each axis of the first input."""
+    return (1,) * len(_first(shapes))
+
+
+def _n_spatial(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> int:
+    return len(_first(shapes)) - (cast(int, args["base_axis"]) + 1)
+
+
+def spatial_zeros(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
+    """A zero for each spatial axis: those of the first input behind `base_axis` and the channel."""
+    return (0,) * _n_spatial(shapes, args)
+
+
+def spatial_ones(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
+    """A one for each spatial axis: those of the first input behind `base_axis` and the channel."""
+    return (1,) * _n_spatial(shapes, args)
+
+
+def kernel(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
+    """The argument `kernel` (the default stride of pooling)."""
+    return _kernel(args)
+
+
+def kernel_zeros(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
+    """A zero for each length of the argument `kernel`."""
+    return (0,) * len(_kernel(args))
+
+
+DEFAULT_RULES: Final[dict[str, DefaultRule]] = {
+    rule.__name__: rule
+    for rule in (
+        last_axis,
+        last_axis_list,
+        all_axes,
+        full_shape,
+        zeros_per_axis,
+        ones_per_axis,
+        spatial_zeros,
+        spatial_ones,
+        kernel,
+        kernel_zeros,
+    )
+}

@@ -1,0 +1,204 @@
+"""Write ``nn_core.spec.builtin`` (the specifications as data) and ``nn_core.functions`` (the public functions).
+
+Both are committed, so that nothing reads YAML when a program runs. ``python -m nn_core.spec`` calls `generate`.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from inspect import Parameter, Signature
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+from nn_core.spec.load import load
+from nn_core.spec.model import TOPICS, FunctionSpec
+from nn_core.spec.signature import docstring, signature
+
+_WIDTH = 120
+_NOTICE = "Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost."
+_FUNCTIONS_HEAD = f'''"""The functions of nn_core; users write ``import nn_core.functions as F``. {_NOTICE}
+
+Each function takes Variables and builds the graph; given NdArrays only, it computes at once and returns NdArrays.
+
+Every function accepts ``outputs``, NdArrays that the results are written into, one for each result.
+``n_outputs`` is accepted for programs written for NNabla; the number of results follows from the other arguments.
+Functions that plugins add are found here by their API name once the plugin is known.
+"""
+
+# ruff: noqa: A004
+
+from nn_core.functions.plugin_functions import __dir__ as __dir__
+from nn_core.functions.plugin_functions import __getattr__ as __getattr__
+from nn_core.functions.plugin_functions import register_plugin_function as register_plugin_function
+'''
+
+
+def generate(root: Path) -> dict[Path, str]:
+    """The text of every generated file of the checkout at `root`, by path."""
+    specs = load(root / "function_spec.yaml")
+    package = root / "nn_core"
+    topics = {topic: [spec for spec in specs if spec.topic == topic] for topic in TOPICS}
+    topics = {topic: found for topic, found in topics.items() if found}
+    files = {package / "spec" / "builtin" / f"{topic}.py": specs_module(topic, found) for topic, found in topics.items()}
+    files[package / "spec" / "builtin" / "__init__.py"] = builtin_module(topics)
+    for topic, found in topics.items():
+        files[package / "functions" / f"{topic}.py"] = functions_module(topic, found)
+    by_hand = {path.stem: exports(path) for path in sorted((package / "functions" / "composite").glob("[a-z]*.py"))}
+    files[package / "functions" / "__init__.py"] = functions_package(topics, by_hand)
+    return files
+
+
+def specs_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
+    """The module of ``nn_core.spec.builtin`` with the specifications of one topic."""
+    lines = [f'"""Specifications of the functions of the topic {topic}. {_NOTICE}"""', ""]
+    used = ("ArgSpec", "BackwardSpec", "FunctionSpec", "InputSpec", "OutputSpec")
+    constants = [f"{constant(spec)} = {render(spec)}\n" for spec in specs]
+    names = [name for name in used if any(f"{name}(" in text for text in constants)]
+    lines += [import_line("nn_core.spec.model", names), "", *constants]
+    lines.append(bracketed("SPECS: tuple[FunctionSpec, ...] = (", [constant(spec) for spec in specs], ")"))
+    return "\n".join(lines) + "\n"
+
+
+def builtin_module(topics: dict[str, list[FunctionSpec]]) -> str:
+    """The package ``nn_core.spec.builtin``: all specifications by name and by API name."""
+    return f'''"""Every specification of function_spec.yaml, by name and by API name. {_NOTICE}"""
+
+from collections.abc import Mapping
+from typing import Final
+
+{import_line("nn_core.spec.builtin", sorted(topics))}
+from nn_core.spec.model import FunctionSpec
+
+SPECS: Final[tuple[FunctionSpec, ...]] = (
+{"".join(f"    *{topic}.SPECS,{chr(10)}" for topic in topics)})
+
+#: "Affine" -> specification.
+BY_NAME: Final[Mapping[str, FunctionSpec]] = {{spec.name: spec for spec in SPECS}}
+
+#: "affine" -> specification.
+BY_API: Final[Mapping[str, FunctionSpec]] = {{spec.api: spec for spec in SPECS}}
+'''
+
+
+def functions_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
+    """The module of ``nn_core.functions`` with the functions of one topic."""
+    return "\n".join(
+        [
+            f'"""Functions of the topic {topic}. {_NOTICE}"""',
+            "",
+            "# ruff: noqa: A001, A002",
+            "",
+            "from collections.abc import Sequence",
+            "",
+            "from nn_core.array import NdArray",
+            "from nn_core.functions.operand import Operand",
+            "from nn_core.graph.apply import apply",
+            import_line(f"nn_core.spec.builtin.{topic}", sorted(constant(spec) for spec in specs)),
+            *(f"\n\n{function_text(spec)}" for spec in specs),
+            "",
+        ]
+    )
+
+
+def function_text(spec: FunctionSpec) -> str:
+    """The definition of the public function of `spec`."""
+    public = signature(spec)
+    head = bracketed(f"def {spec.api}(", _parameters(public), f") -> {public.return_annotation}:")
+    names = [entry.name for entry in spec.inputs]
+    if spec.variadic:
+        inputs = names[-1] if len(names) == 1 else f"({', '.join(names[:-1])}, *{names[-1]})"
+    else:
+        inputs = f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
+    args = bracketed("{", [f'"{arg.name}": {arg.name}' for arg in spec.args], "}", _WIDTH - 8)
+    call = bracketed("return apply(", [constant(spec), inputs, args, "outputs"], ")", _WIDTH - 4)
+    text = docstring(spec).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    body = indent(f'"""{text}\n"""\n{call}', "    ")
+    return f"{head}\n{body}"
+
+
+def _parameters(public: Signature) -> list[str]:
+    parameters: list[str] = []
+    only_keywords = False
+    for parameter in public.parameters.values():
+        if parameter.kind is Parameter.KEYWORD_ONLY and not only_keywords:
+            parameters.append("*")
+        only_keywords = parameter.kind in (Parameter.KEYWORD_ONLY, Parameter.VAR_POSITIONAL)
+        star = "*" if parameter.kind is Parameter.VAR_POSITIONAL else ""
+        default = "" if parameter.default is Parameter.empty else f" = {render(parameter.default)}"
+        parameters.append(f"{star}{parameter.name}: {parameter.annotation}{default}")
+    return parameters
+
+
+def functions_package(topics: Mapping[str, Sequence[FunctionSpec]], by_hand: Mapping[str, Sequence[str]]) -> str:
+    """The package ``nn_core.functions``; names written by hand take the place of generated ones."""
+    taken = {name for names in by_hand.values() for name in names}
+    sources = [(f"composite.{module}", names) for module, names in by_hand.items()]
+    sources += [(topic, [spec.api for spec in specs if spec.api not in taken]) for topic, specs in topics.items()]
+    lines = [
+        f"from nn_core.functions.{module} import {name} as {name}"
+        for module, names in sorted(sources)
+        for name in sorted(names)
+    ]
+    everything = sorted(name for _, names in sources for name in names)
+    return _FUNCTIONS_HEAD + "\n".join(lines) + "\n\n" + bracketed(
+        "__all__ = [", [f'"{name}"' for name in everything], "]"
+    ) + "\n"
+
+
+def exports(path: Path) -> list[str]:
+    """The names in ``__all__`` of the module at `path`, which is not imported."""
+    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+            return list(ast.literal_eval(statement.value))
+    return []
+
+
+def constant(spec: FunctionSpec) -> str:
+    """The name of the constant that holds `spec`."""
+    return spec.api.upper()
+
+
+def import_line(module: str, names: Sequence[str]) -> str:
+    """An import of `names`, broken where it is too long."""
+    line = f"from {module} import {', '.join(names)}"
+    return line if len(line) <= _WIDTH else bracketed(f"from {module} import (", names, ")")
+
+
+def bracketed(head: str, items: Iterable[str], tail: str, width: int = _WIDTH) -> str:
+    """Head, items and tail on one line, or each item on a line of its own."""
+    items = list(items)
+    line = head + ", ".join(items) + tail
+    if len(line) <= width and "\n" not in line:
+        return line
+    return "\n".join([head, *(indent(item, "    ") + "," for item in items), tail])
+
+
+def render(value: Any, width: int = _WIDTH) -> str:
+    """Python source of a specification or a part of one."""
+    if is_dataclass(value):
+        parts = []
+        for field in fields(value):
+            part = getattr(value, field.name)
+            default = field.default if field.default_factory is MISSING else field.default_factory()
+            if part != default:
+                parts.append(f"{field.name}={render(part, width - len(field.name) - 6)}")
+        return bracketed(f"{type(value).__name__}(", parts, ")", width)
+    if isinstance(value, tuple):
+        items = [render(item, width - 6) for item in value]
+        text = bracketed("(", items, ")", width)
+        return text[:-1] + ",)" if len(items) == 1 and "\n" not in text else text
+    if isinstance(value, str):
+        return quoted(value, width)
+    return repr(value)
+
+
+def quoted(text: str, width: int = _WIDTH) -> str:
+    """A string literal; a long one is split between words."""
+    literal = json.dumps(text, ensure_ascii=False)
+    if len(literal) <= width:
+        return literal
+    parts = re.findall(rf".{{1,{width - 12}}}(?:\s+|$)|\S+\s*", text, re.DOTALL)
+    return "\n".join(["(", *(f"    {json.dumps(part, ensure_ascii=False)}" for part in parts), ")"])

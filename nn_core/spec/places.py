@@ -1,0 +1,80 @@
+"""YAML read so that every mapping knows the file and the lines it came from."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+import yaml
+
+from nn_core.errors import SpecError
+
+_SafeLoader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_KIND_NAMES = {str: "string", bool: "boolean", list: "list", dict: "mapping"}
+
+
+class PlacedMapping(dict[str, Any]):
+    """A YAML mapping that remembers where it and its keys stand."""
+
+    file: str
+    line: int
+    lines: dict[str, int]
+
+    def refuse(self, text: str, key: str | None = None) -> NoReturn:
+        """Raise a SpecError that points at `key`, or at the start of the mapping."""
+        line = self.line if key is None else self.lines.get(key, self.line)
+        raise SpecError(f"{self.file}:{line}: {text}")
+
+    def check(self, what: str, keys: Mapping[str, Any], required: Iterable[str] = ()) -> None:
+        """Refuse keys that are not in `keys` or have another type, and absent `required` ones."""
+        for key, value in self.items():
+            if key not in keys:
+                self.refuse(f"{what}: keys must be among {', '.join(keys)}, got {key!r}", key)
+            kind = keys[key]
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind not in (bool, object)):
+                kind_name = _KIND_NAMES.get(kind, "number")
+                self.refuse(f"{what}: {key} must be a {kind_name}, got {value!r}", key)
+        for key in required:
+            if key not in self:
+                self.refuse(f"{what}: {key} must be given, got none")
+
+    def names(self, what: str, key: str, allowed: Iterable[str] | None = None) -> tuple[str, ...]:
+        """The list of strings under `key`, each among `allowed`."""
+        values = self.get(key, [])
+        known = None if allowed is None else tuple(allowed)
+        for value in values:
+            if not isinstance(value, str) or (known is not None and value not in known):
+                listed = "strings" if known is None else f"among {', '.join(known)}"
+                self.refuse(f"{what}: {key} must be {listed}, got {value!r}", key)
+        return tuple(values)
+
+
+def parse(text: str, file: str) -> Any:
+    """The content of YAML `text`, each mapping a `PlacedMapping`; duplicate keys are refused."""
+
+    class Loader(_SafeLoader):  # type: ignore[misc]  # the base is chosen at run time
+        """The safe loader with places, without duplicate keys, and with 1e-5 read as a number."""
+
+    def mapping(loader: Any, node: yaml.MappingNode) -> PlacedMapping:
+        entry = PlacedMapping()
+        entry.file, entry.line, entry.lines = file, node.start_mark.line + 1, {}
+        for key_node, value_node in node.value:
+            key = loader.construct_object(key_node, deep=True)
+            line = key_node.start_mark.line + 1
+            if not isinstance(key, str):
+                raise SpecError(f"{file}:{line}: keys must be strings, got {key!r}")
+            if key in entry:
+                raise SpecError(f"{file}:{line}: keys must be unique, got a second {key!r}")
+            entry.lines[key] = line
+            entry[key] = loader.construct_object(value_node, deep=True)
+        return entry
+
+    exponent_only = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+$")
+    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", exponent_only, list("-+0123456789"))
+    try:
+        return yaml.load(text, Loader)  # noqa: S506  # a subclass of the safe loader
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or error
+        line = mark.line + 1 if mark else 1
+        raise SpecError(f"{file}:{line}: the file must be YAML, got: {problem}") from error

@@ -1,0 +1,118 @@
+"""The public signature and the docstring of a function, as its specification says them.
+
+The generator prints them into ``nn_core.functions``; for functions of plugins they are set at run time.
+"""
+
+from inspect import Parameter, Signature
+from textwrap import fill, indent
+
+from nn_core.spec.model import ArgSpec, ArgValue, FunctionSpec, InputSpec, OutputSpec, Required
+
+_WIDTH = 112
+_ANNOTATIONS = {
+    "bool": "bool",
+    "int": "int",
+    "axis": "int",
+    "float": "float",
+    "str": "str",
+    "ints": "Sequence[int]",
+    "shape": "Sequence[int]",
+    "axes": "Sequence[int]",
+    "floats": "Sequence[float]",
+}
+
+
+def signature(spec: FunctionSpec) -> Signature:
+    """The signature of the function; annotations are strings."""
+    parameters = [_input_parameter(entry) for entry in spec.inputs]
+    kind = Parameter.KEYWORD_ONLY if spec.variadic else Parameter.POSITIONAL_OR_KEYWORD
+    parameters += [_arg_parameter(arg, kind) for arg in spec.args if not arg.keyword_only]
+    parameters.append(Parameter("n_outputs", kind, default=-1, annotation="int"))
+    parameters.append(Parameter("outputs", kind, default=None, annotation="Sequence[NdArray] | None"))
+    parameters += [_arg_parameter(arg, Parameter.KEYWORD_ONLY) for arg in spec.args if arg.keyword_only]
+    visible = spec.visible_outputs
+    single = len(visible) == 1 and not visible[0].variadic
+    return Signature(parameters, return_annotation="Operand" if single else "tuple[Operand, ...]")
+
+
+def public_default(arg: ArgSpec) -> ArgValue:
+    """The default in the signature: the real one, or None where it depends on the inputs or is shown so."""
+    return None if arg.shown_as_none or isinstance(arg.default, Required) else arg.default
+
+
+def docstring(spec: FunctionSpec) -> str:
+    """The docstring of the function, without the indentation of its body."""
+    sections = [spec.doc, spec.formula]
+    entries = [_input_text(entry) for entry in spec.inputs] + [_arg_text(arg) for arg in spec.args]
+    entries.append("n_outputs, outputs: see `nn_core.functions`.")
+    sections.append(_section("Args", entries, hanging="    "))
+    results = [_output_text(entry) for entry in spec.visible_outputs]
+    sections.append(_section("Returns", results, hanging="    "))
+    sections += [
+        _section(title, [text])
+        for title, text in (("Notes", spec.notes), ("Example", spec.example), ("References", spec.references))
+        if text
+    ]
+    sections.append(f"Spec: function_spec.yaml, entry {spec.name}")
+    return "\n\n".join(section if ":\n" in section else _wrap(section) for section in sections if section)
+
+
+def _input_parameter(entry: InputSpec) -> Parameter:
+    if entry.variadic:
+        return Parameter(entry.name, Parameter.VAR_POSITIONAL, annotation="Operand")
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    if entry.optional:
+        return Parameter(entry.name, kind, default=None, annotation="Operand | None")
+    return Parameter(entry.name, kind, annotation="Operand")
+
+
+def _arg_parameter(arg: ArgSpec, kind: "Parameter._ParameterKind") -> Parameter:
+    annotation = _ANNOTATIONS[arg.type]
+    if arg.required:
+        return Parameter(arg.name, kind, annotation=annotation)
+    default = public_default(arg)
+    annotation += " | None" if default is None else ""
+    return Parameter(arg.name, kind, default=default, annotation=annotation)
+
+
+def _input_text(entry: InputSpec) -> str:
+    facts = [f"Shape {entry.shape}." if entry.shape else "", "Optional." if entry.optional else ""]
+    return _entry_text(("*" if entry.variadic else "") + entry.name, entry.doc, facts)
+
+
+def _arg_text(arg: ArgSpec) -> str:
+    facts = []
+    if arg.choices:
+        facts.append(f"One of {', '.join(map(repr, arg.choices))}.")
+    if arg.default_rule is not None:
+        facts.append(f"Default: {arg.default_rule.replace('_', ' ')}.")
+    elif arg.shown_as_none:
+        facts.append(f"Default: {arg.default!r}.")
+    return _entry_text(arg.name, arg.doc, facts)
+
+
+def _output_text(entry: OutputSpec) -> str:
+    return _entry_text(entry.name, entry.doc, [f"Shape {entry.shape}." if entry.shape else ""])
+
+
+def _entry_text(name: str, doc: str, facts: list[str]) -> str:
+    return " ".join([f"{name}: {_sentence(doc)}", *filter(None, facts)])
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split())
+    return text if text.endswith((".", "?", ":")) else text + "."
+
+
+def _section(title: str, entries: list[str], hanging: str = "") -> str:
+    return "\n".join([f"{title}:", *(indent(_wrap(entry, hanging), "    ") for entry in entries)])
+
+
+def _wrap(text: str, hanging: str = "") -> str:
+    """Fill each paragraph; text with an example or with indented lines stays as it is."""
+    if ">>>" in text or "\n " in text:
+        return text
+    return "\n\n".join(
+        fill(paragraph, _WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+        for paragraph in text.split("\n\n")
+    )
