@@ -19,20 +19,58 @@ from nn_core.spec.signature import docstring, signature
 
 _WIDTH = 120
 _NOTICE = "Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost."
-_FUNCTIONS_HEAD = f'''"""The functions of nn_core; users write ``import nn_core.functions as F``. {_NOTICE}
+_BUILTIN = f'''"""Every specification of function_spec.yaml, by name and by API name.
 
-Each function takes Variables and builds the graph; given NdArrays only, it computes at once and returns NdArrays.
+{_NOTICE}
+"""
 
-Every function accepts ``outputs``, NdArrays that the results are written into, one for each result.
-``n_outputs`` is accepted for programs written for NNabla; the number of results follows from the other arguments.
-Functions that plugins add are found here by their API name once the plugin is known.
+from collections.abc import Mapping
+from typing import Final
+
+{{imports}}
+from nn_core.spec.model import FunctionSpec
+
+SPECS: Final[tuple[FunctionSpec, ...]] = (
+{{specs}}
+)
+
+#: "Affine" -> specification.
+BY_NAME: Final[Mapping[str, FunctionSpec]] = {{{{spec.name: spec for spec in SPECS}}}}
+
+#: "affine" -> specification.
+BY_API: Final[Mapping[str, FunctionSpec]] = {{{{spec.api: spec for spec in SPECS}}}}
+'''
+_FUNCTIONS = f'''"""The functions of nn_core; users write ``import nn_core.functions as F``.
+
+A function of Variables extends the graph; a function of NdArrays computes at once.
+
+Every function accepts ``outputs``, NdArrays that the results are written into, one for each result. ``n_outputs`` is
+accepted for programs written for NNabla; the number of results follows from the other arguments. Functions of plugins
+are found here by their API name.
+
+{_NOTICE}
 """
 
 # ruff: noqa: A004
 
-from nn_core.functions.plugin_functions import __dir__ as __dir__
-from nn_core.functions.plugin_functions import __getattr__ as __getattr__
-from nn_core.functions.plugin_functions import register_plugin_function as register_plugin_function
+{{imports}}
+
+{{names}}
+'''
+_TOPIC = f'''"""Functions of the topic {{topic}}.
+
+{_NOTICE}
+"""
+
+# ruff: noqa: A001, A002
+
+from collections.abc import Sequence
+
+from nn_core.array import NdArray
+from nn_core.functions.operand import Operand
+from nn_core.graph.apply import apply
+{{constants}}
+{{functions}}
 '''
 
 
@@ -43,63 +81,31 @@ def generate(root: Path) -> dict[Path, str]:
     topics = {topic: [spec for spec in specs if spec.topic == topic] for topic in TOPICS}
     topics = {topic: found for topic, found in topics.items() if found}
     files = {package / "spec" / "builtin" / f"{topic}.py": specs_module(topic, found) for topic, found in topics.items()}
-    files[package / "spec" / "builtin" / "__init__.py"] = builtin_module(topics)
+    files[package / "spec" / "builtin" / "__init__.py"] = _BUILTIN.format(
+        imports=import_line("nn_core.spec.builtin", sorted(topics)),
+        specs="\n".join(f"    *{topic}.SPECS," for topic in topics),
+    )
     for topic, found in topics.items():
         files[package / "functions" / f"{topic}.py"] = functions_module(topic, found)
-    by_hand = {path.stem: exports(path) for path in sorted((package / "functions" / "composite").glob("[a-z]*.py"))}
-    files[package / "functions" / "__init__.py"] = functions_package(topics, by_hand)
+    files[package / "functions" / "__init__.py"] = functions_package(topics, exports_by_hand(package / "functions"))
     return files
 
 
 def specs_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
     """The module of ``nn_core.spec.builtin`` with the specifications of one topic."""
-    lines = [f'"""Specifications of the functions of the topic {topic}. {_NOTICE}"""', ""]
-    used = ("ArgSpec", "BackwardSpec", "FunctionSpec", "InputSpec", "OutputSpec")
-    constants = [f"{constant(spec)} = {render(spec)}\n" for spec in specs]
-    names = [name for name in used if any(f"{name}(" in text for text in constants)]
-    lines += [import_line("nn_core.spec.model", names), "", *constants]
-    lines.append(bracketed("SPECS: tuple[FunctionSpec, ...] = (", [constant(spec) for spec in specs], ")"))
-    return "\n".join(lines) + "\n"
-
-
-def builtin_module(topics: dict[str, list[FunctionSpec]]) -> str:
-    """The package ``nn_core.spec.builtin``: all specifications by name and by API name."""
-    return f'''"""Every specification of function_spec.yaml, by name and by API name. {_NOTICE}"""
-
-from collections.abc import Mapping
-from typing import Final
-
-{import_line("nn_core.spec.builtin", sorted(topics))}
-from nn_core.spec.model import FunctionSpec
-
-SPECS: Final[tuple[FunctionSpec, ...]] = (
-{"".join(f"    *{topic}.SPECS,{chr(10)}" for topic in topics)})
-
-#: "Affine" -> specification.
-BY_NAME: Final[Mapping[str, FunctionSpec]] = {{spec.name: spec for spec in SPECS}}
-
-#: "affine" -> specification.
-BY_API: Final[Mapping[str, FunctionSpec]] = {{spec.api: spec for spec in SPECS}}
-'''
+    constants = "\n\n".join(f"{constant(spec)} = {render(spec)}" for spec in specs)
+    classes = ("ArgSpec", "BackwardSpec", "FunctionSpec", "InputSpec", "OutputSpec")
+    imports = import_line("nn_core.spec.model", [name for name in classes if f"{name}(" in constants])
+    listed = tuple_text([constant(spec) for spec in specs], "SPECS: tuple[FunctionSpec, ...] = ")
+    return f'"""Specifications of the topic {topic}.\n\n{_NOTICE}\n"""\n\n{imports}\n\n{constants}\n\n{listed}\n'
 
 
 def functions_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
     """The module of ``nn_core.functions`` with the functions of one topic."""
-    return "\n".join(
-        [
-            f'"""Functions of the topic {topic}. {_NOTICE}"""',
-            "",
-            "# ruff: noqa: A001, A002",
-            "",
-            "from collections.abc import Sequence",
-            "",
-            "from nn_core.array import NdArray",
-            "from nn_core.functions.operand import Operand",
-            "from nn_core.graph.apply import apply",
-            import_line(f"nn_core.spec.builtin.{topic}", sorted(constant(spec) for spec in specs)),
-            *(f"\n\n{function_text(spec)}" for spec in specs),
-            "",
-        ]
+    return _TOPIC.format(
+        topic=topic,
+        constants=import_line(f"nn_core.spec.builtin.{topic}", sorted(constant(spec) for spec in specs)),
+        functions="\n".join(f"\n\n{function_text(spec)}" for spec in specs),
     )
 
 
@@ -111,7 +117,7 @@ def function_text(spec: FunctionSpec) -> str:
     if spec.variadic:
         inputs = names[-1] if len(names) == 1 else f"({', '.join(names[:-1])}, *{names[-1]})"
     else:
-        inputs = f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
+        inputs = tuple_text(names)
     args = bracketed("{", [f'"{arg.name}": {arg.name}' for arg in spec.args], "}", _WIDTH - 8)
     call = bracketed("return apply(", [constant(spec), inputs, args, "outputs"], ")", _WIDTH - 4)
     text = docstring(spec).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
@@ -135,25 +141,29 @@ def _parameters(public: Signature) -> list[str]:
 def functions_package(topics: Mapping[str, Sequence[FunctionSpec]], by_hand: Mapping[str, Sequence[str]]) -> str:
     """The package ``nn_core.functions``; names written by hand take the place of generated ones."""
     taken = {name for names in by_hand.values() for name in names}
-    sources = [(f"composite.{module}", names) for module, names in by_hand.items()]
-    sources += [(topic, [spec.api for spec in specs if spec.api not in taken]) for topic, specs in topics.items()]
+    sources = dict(by_hand)
+    for topic, specs in topics.items():
+        sources[topic] = [spec.api for spec in specs if spec.api not in taken]
     lines = [
         f"from nn_core.functions.{module} import {name} as {name}"
-        for module, names in sorted(sources)
-        for name in sorted(names)
+        for module in sorted(sources)
+        for name in sorted(sources[module])
     ]
-    everything = sorted(name for _, names in sources for name in names)
-    return _FUNCTIONS_HEAD + "\n".join(lines) + "\n\n" + bracketed(
-        "__all__ = [", [f'"{name}"' for name in everything], "]"
-    ) + "\n"
+    names = sorted(f'"{name}"' for found in sources.values() for name in found if not name.startswith("__"))
+    return _FUNCTIONS.format(imports="\n".join(lines), names=bracketed("__all__ = [", names, "]"))
 
 
-def exports(path: Path) -> list[str]:
-    """The names in ``__all__`` of the module at `path`, which is not imported."""
-    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
-            return list(ast.literal_eval(statement.value))
-    return []
+def exports_by_hand(folder: Path) -> dict[str, list[str]]:
+    """``__all__`` of the modules in `folder` that are written by hand; no module is imported."""
+    found = {}
+    for path in sorted(folder.glob("**/[a-z]*.py")):
+        if path.parent == folder and path.stem in TOPICS:
+            continue
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+                module = ".".join(path.relative_to(folder).with_suffix("").parts)
+                found[module] = list(ast.literal_eval(statement.value))
+    return found
 
 
 def constant(spec: FunctionSpec) -> str:
@@ -168,12 +178,18 @@ def import_line(module: str, names: Sequence[str]) -> str:
 
 
 def bracketed(head: str, items: Iterable[str], tail: str, width: int = _WIDTH) -> str:
-    """Head, items and tail on one line, or each item on a line of its own."""
+    """Head, items and tail on one line, or each item on a line of its own with a comma behind it."""
     items = list(items)
     line = head + ", ".join(items) + tail
     if len(line) <= width and "\n" not in line:
         return line
     return "\n".join([head, *(indent(item, "    ") + "," for item in items), tail])
+
+
+def tuple_text(items: Sequence[str], head: str = "", width: int = _WIDTH) -> str:
+    """A tuple display; that of a single element keeps its comma."""
+    text = bracketed(f"{head}(", items, ")", width)
+    return text[:-1] + ",)" if len(items) == 1 and "\n" not in text else text
 
 
 def render(value: Any, width: int = _WIDTH) -> str:
@@ -187,9 +203,7 @@ def render(value: Any, width: int = _WIDTH) -> str:
                 parts.append(f"{field.name}={render(part, width - len(field.name) - 6)}")
         return bracketed(f"{type(value).__name__}(", parts, ")", width)
     if isinstance(value, tuple):
-        items = [render(item, width - 6) for item in value]
-        text = bracketed("(", items, ")", width)
-        return text[:-1] + ",)" if len(items) == 1 and "\n" not in text else text
+        return tuple_text([render(item, width - 6) for item in value], width=width)
     if isinstance(value, str):
         return quoted(value, width)
     return repr(value)

@@ -1,0 +1,9 @@
+"""What functions take and return."""
+
+from typing import TypeVar
+
+from nn_core.array import NdArray
+from nn_core.variable import Variable
+
+#: Variables give Variables, NdArrays give NdArrays.
+Operand = TypeVar("Operand", bound=Variable | NdArray)
