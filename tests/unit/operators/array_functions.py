@@ -6,17 +6,20 @@ checks that the tests of every operator topic are tables of.
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
+from nn_core.errors import SpecError
 from nn_core.reference.registry import KERNELS
+from nn_core.rules.arguments import resolve_args
 from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.rules.registry import GRADIENTS, SHAPE_RULES, GradientCall
-from nn_core.spec.model import ArgSpec, ArgValue, BackwardSpec, FunctionSpec, InputSpec, OutputSpec
+from nn_core.spec.load import load
+from nn_core.spec.model import FunctionSpec, OutputSpec
 from nn_core.typing import Shape
 
 ROOT = Path(__file__).parents[3]
@@ -24,69 +27,30 @@ ROOT = Path(__file__).parents[3]
 #: Relative and absolute tolerance of a forward result by dtype, before a test widens it.
 TOLERANCES = {"float64": (1e-10, 1e-12), "float32": (2e-5, 1e-5), "float16": (4e-3, 2e-3)}
 
-DEFAULT_RULES: dict[str, Callable[..., ArgValue]] = {}
-
 
 @cache
 def specs() -> Mapping[str, FunctionSpec]:
-    """All specifications by name; importing the topic modules fills the tables of rules and kernels."""
-    entries: list[Any] = []
-    for path in (ROOT / "function_spec.yaml", *sorted((ROOT / "function_spec.d").glob("*.yaml"))):
-        entries += yaml.safe_load(path.read_text()) or []
-    for topic in sorted({entry["topic"] for entry in entries}):
-        for package in ("nn_core.rules", "nn_core.reference"):
-            if (ROOT / package.replace(".", "/") / f"{topic}.py").exists():
-                importlib.import_module(f"{package}.{topic}")
-    return {entry["name"]: _spec(**entry) for entry in entries}
+    """All specifications by name."""
+    found = list(load(ROOT / "function_spec.yaml"))
+    for file in sorted((ROOT / "function_spec.d").glob("*.yaml")):
+        with suppress(SpecError):
+            found += load(file)
+    return {spec.name: spec for spec in found}
 
 
-def _spec(inputs: Any = None, outputs: Any = None, args: Any = None, backward: Any = None, **entry: Any) -> FunctionSpec:
-    backward = backward or {}
-    return FunctionSpec(
-        inputs=tuple(InputSpec(name, **fields) for name, fields in (inputs or {}).items()),
-        outputs=tuple(OutputSpec(name, **fields) for name, fields in (outputs or {}).items()),
-        args=tuple(_arg_spec(name, **fields) for name, fields in (args or {}).items()),
-        backward=BackwardSpec(tuple(backward.get("needs", ())), backward.get("none")),
-        **{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()},
-    )
-
-
-def _arg_spec(name: str, **fields: Any) -> ArgSpec:
-    if isinstance(fields.get("default"), dict):
-        fields["default_rule"] = fields.pop("default")["rule"]
-    return ArgSpec(name, **{key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()})
+@cache
+def spec_of(name: str) -> FunctionSpec:
+    """The specification of `name`, once the modules of its topic have filled the tables of rules and kernels."""
+    spec = specs()[name]
+    for package in ("rules", "reference"):
+        if (ROOT / "nn_core" / package / f"{spec.topic}.py").exists():
+            importlib.import_module(f"nn_core.{package}.{spec.topic}")
+    return spec
 
 
 @cache
 def _by_api() -> Mapping[str, FunctionSpec]:
     return {spec.api: spec for spec in specs().values()}
-
-
-def resolve_args(spec: FunctionSpec, shapes: Sequence[Shape | None], args: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in the defaults of `spec`; axes arrive non-negative."""
-    assert set(args) <= {arg.name for arg in spec.args}, f"{spec.name} has no argument {set(args)}"
-    ndim = len(shapes[0]) if shapes and shapes[0] is not None else 0
-    resolved: dict[str, Any] = {}
-    for arg in spec.args:
-        assert arg.name in args or not arg.required, f"{spec.name} requires {arg.name}"
-        value = args.get(arg.name, arg.default)
-        if (arg.name not in args or value is None) and arg.default_rule is not None:
-            value = _default(arg.default_rule, spec, shapes, resolved)
-        if arg.type == "axis" and value is not None:
-            value = value % ndim if ndim else value
-        if arg.type == "axes" and value is not None:
-            value = tuple(axis % ndim for axis in ((value,) if isinstance(value, int) else value))
-        resolved[arg.name] = tuple(value) if isinstance(value, list) else value
-    return resolved
-
-
-def _default(rule: str, spec: FunctionSpec, shapes: Sequence[Shape | None], args: Mapping[str, Any]) -> Any:
-    first = shapes[0] if shapes and shapes[0] is not None else ()
-    if rule == "last_axis":
-        return len(first) - 1
-    if rule == "all_axes":
-        return tuple(range(len(first)))
-    return DEFAULT_RULES[rule](spec, shapes, args)
 
 
 def infer_shapes(spec: FunctionSpec, shapes: Sequence[Shape | None], args: Mapping[str, Any]) -> tuple[Shape, ...]:
@@ -107,24 +71,25 @@ def run(name: str, /, *inputs: Any, dtype: str = "float64", key: Any = None, **a
 
     `args` may hold inputs by name. Floating inputs decide the dtype; `dtype` is that of functions without any.
     """
-    spec = specs()[name]
+    spec = spec_of(name)
     arrays = _arrays(spec, inputs, args, dtype)
     dtype = _float_dtype(arrays, dtype)
     shapes = [None if array is None else array.shape for array in arrays]
-    settings = resolve_args(spec, shapes, args)
+    settings = resolve_args(spec, args, shapes)
     if spec.has("view"):
         return (arrays[0].reshape(infer_shapes(spec, shapes, settings)[0]),)
     extra = {"key": np.array([7, 0], np.uint64) if key is None else key} if spec.has("seeded") else {}
     before = [None if array is None else array.copy() for array in arrays]
-    results = KERNELS[name](np, *arrays, **settings, **extra)
+    with np.errstate(all="ignore"):
+        results = KERNELS[name](np, *arrays, **settings, **extra)
     for array, copy in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, copy, err_msg=f"{name} wrote to an input")
     results = results if isinstance(results, tuple) else (results,)
-    return tuple(_cast(result, _output(spec, n), arrays, dtype) for n, result in enumerate(results))
+    return tuple(_cast(result, _output(spec, n, settings), arrays, dtype) for n, result in enumerate(results))
 
 
 def _arrays(spec: FunctionSpec, inputs: Sequence[Any], args: dict[str, Any], dtype: str) -> list[Any]:
-    """The inputs in order as arrays (None where not given); floats keep their dtype, integers in float places do not."""
+    """The inputs in order as arrays (None where not given); integers in floating places become floats."""
     given = list(inputs)
     for entry in spec.inputs[len(given) :]:
         if entry.name in args:
@@ -146,10 +111,11 @@ def _float_dtype(arrays: Sequence[Any], otherwise: str) -> str:
     return names[0] if names else otherwise
 
 
-def _output(spec: FunctionSpec, position: int) -> OutputSpec | None:
-    if position < len(spec.outputs):
-        return spec.outputs[position]
-    return spec.outputs[-1] if spec.outputs and spec.outputs[-1].variadic else None
+def _output(spec: FunctionSpec, position: int, settings: Mapping[str, Any]) -> OutputSpec | None:
+    entries = spec.outputs[1:] if settings.get("only_index") else spec.outputs
+    if position < len(entries):
+        return entries[position]
+    return entries[-1] if entries and entries[-1].variadic else None
 
 
 def _cast(result: Any, entry: OutputSpec | None, arrays: Sequence[Any], dtype: str) -> Any:
@@ -171,6 +137,9 @@ class ArrayFunctions:
         spec = _by_api()[api]
 
         def function(*inputs: Any, **args: Any) -> Any:
+            if not spec.variadic:
+                args.update(zip((arg.name for arg in spec.args), inputs[len(spec.inputs) :], strict=False))
+                inputs = inputs[: len(spec.inputs)]
             results = run(spec.name, *inputs, dtype=self._dtype, **args)
             n_hidden = sum(entry.aux for entry in spec.outputs) + len(spec.updates)
             visible = results[: len(results) - n_hidden]
@@ -186,14 +155,14 @@ def run_gradient(
 
     `grads` are the gradients of the visible outputs (default: ones).
     """
-    spec = specs()[name]
+    spec = spec_of(name)
     key = args.pop("key", None)
     arrays = _arrays(spec, inputs, args, "float64")
     results = run(name, *arrays, key=key, **args)
     outputs = results[: len(results) - len(spec.updates)]
     visible = outputs[: len(outputs) - sum(entry.aux for entry in spec.outputs)]
     grads = [np.ones_like(output) for output in visible] if grads is None else list(grads)
-    settings = resolve_args(spec, [None if array is None else array.shape for array in arrays], args)
+    settings = resolve_args(spec, args, [None if array is None else array.shape for array in arrays])
     needs = set(spec.backward.needs)
     known_inputs = [
         array if spec.inputs[min(n, len(spec.inputs) - 1)].name in needs else _poison(array)
@@ -231,15 +200,17 @@ def check_forward(
     Floating inputs are rounded to the dtype first. `truth` is an array, a tuple of arrays (None: not compared), or a
     function that computes either from the rounded inputs in float64.
     """
-    spec = specs()[name]
+    spec = spec_of(name)
     for dtype in dtypes:
         arrays = _arrays(spec, [_as_dtype(value, dtype) for value in inputs], {}, dtype)
         results = run(name, *arrays, dtype=dtype, **args)
         outputs = results[: len(results) - len(spec.updates)]
         shapes = [None if array is None else array.shape for array in arrays]
         if not spec.has("dynamic_shape"):
-            expected_shapes = infer_shapes(spec, shapes, resolve_args(spec, shapes, args))
-            assert [output.shape for output in outputs] == list(expected_shapes), f"{name}: shape rule and kernel differ"
+            expected_shapes = infer_shapes(spec, shapes, resolve_args(spec, args, shapes))
+            assert [output.shape for output in outputs] == list(expected_shapes), (
+                f"{name}: shape rule and kernel differ"
+            )
         expected = truth(*(_as_dtype(array, "float64") for array in arrays)) if callable(truth) else truth
         expected = expected if isinstance(expected, tuple) else (expected,)
         default_rtol, default_atol = TOLERANCES[dtype]
@@ -247,7 +218,9 @@ def check_forward(
         for n, (result, value) in enumerate(zip(results, expected, strict=False)):
             if value is None:
                 continue
-            assert result.shape == np.shape(value), f"{name}: output {n} has shape {result.shape}, not {np.shape(value)}"
+            assert result.shape == np.shape(value), (
+                f"{name}: output {n} has shape {result.shape}, not {np.shape(value)}"
+            )
             np.testing.assert_allclose(
                 np.asarray(result, dtype="float64") if result.dtype.kind == "f" else result,
                 value,
@@ -281,7 +254,7 @@ def check_gradient(
     `wrt` are the positions of the inputs to check (default: every floating input; a gradient of None counts as zero).
     What `backward.needs` does not declare reads as NaN while the rule runs.
     """
-    spec = specs()[name]
+    spec = spec_of(name)
     assert spec.differentiable, f"{name} declares no gradient"
     arrays = _arrays(spec, [_as_dtype(value, "float64") for value in inputs], {}, "float64")
     n_hidden = sum(entry.aux for entry in spec.outputs) + len(spec.updates)
@@ -315,7 +288,9 @@ def check_gradient(
                 if floating
             )
         given = np.zeros_like(expected) if given is None else given
-        assert given.shape == expected.shape, f"{name}: gradient {position} has shape {given.shape}, not {expected.shape}"
+        assert given.shape == expected.shape, (
+            f"{name}: gradient {position} has shape {given.shape}, not {expected.shape}"
+        )
         np.testing.assert_allclose(given, expected, rtol=rtol, atol=atol, err_msg=f"{name}, input {position}")
         if gradients[position] is not None and len(arrays) > 1:
             alone = run_gradient(name, *arrays, grads=grads, wanted=[n == position for n in range(len(arrays))], **args)
@@ -334,8 +309,13 @@ def check_table(topic: str) -> None:
     for spec in specs().values():
         if spec.topic != topic:
             continue
+        spec_of(spec.name)
         if not (spec.has("composite") or spec.has("view")):
             assert spec.name in KERNELS, f"{spec.name} has no reference kernel"
         if not spec.has("composite"):
-            assert (spec.name in GRADIENTS) == spec.differentiable, f"{spec.name}: gradient rule and backward entry differ"
-            assert (spec.name in SHAPE_RULES) == (spec.shape == "rule"), f"{spec.name}: shape rule and shape entry differ"
+            assert (spec.name in GRADIENTS) == spec.differentiable, (
+                f"{spec.name}: gradient rule and backward entry differ"
+            )
+            assert (spec.name in SHAPE_RULES) == (spec.shape == "rule"), (
+                f"{spec.name}: shape rule and shape entry differ"
+            )
