@@ -1,0 +1,26 @@
+#include <pybind11/stl.h>
+
+#include "bindings/prepare.hpp"
+#include "support/gemm.hpp"
+#include "support/parallel.hpp"
+#include "support/vector.hpp"
+
+namespace py = pybind11;
+
+namespace nn_cpu {
+
+void bind_settings(py::module_& module) {
+  module.def("num_threads", num_threads, "How many threads a kernel may use.");
+  module.def("set_num_threads", set_num_threads, py::arg("threads"), "Change the number of threads; at least 1.");
+  module.def("isa", [] { return vectors().isa; }, "The instruction set in use: baseline, avx2 or avx512.");
+  module.def("select_isa", select_isa, py::arg("isa"), "Use another instruction set that this machine has.");
+  module.def("has_onednn", has_gemm, "Whether the library was built with oneDNN.");
+  module.def("pointwise_functions", [] {
+    const BlockTable table = vectors().pointwise();
+    std::vector<std::string> names;
+    for (int i = 0; i < table.count; ++i) names.emplace_back(table.functions[i].name);
+    return names;
+  }, "The names of the element-wise functions that a program may use.");
+}
+
+}  // namespace nn_cpu

@@ -1,0 +1,168 @@
+// Matrix products of layers, row-major.
+//   affine           x (M, D), weight (D, K), bias (K) or none -> y (M, K);  y = x weight + bias
+//   affine_backward  x, weight, none, none, dy (M, K), dx (M, D), dweight (D, K), dbias (K); any of the last three may be absent
+//   batch_matmul     a (B, M, K), b (B, K, N) -> y (B, M, N); a or b may be transposed in memory; a batch may be shared (stride 0)
+// Products accumulate in float32 inside oneDNN; bias gradients in double. O(M D K).
+#include <algorithm>
+
+#include "kernels/register.hpp"
+#include "support/check.hpp"
+#include "support/gemm.hpp"
+#include "support/parallel.hpp"
+#include "support/scratch.hpp"
+#include "support/vector.hpp"
+
+namespace nn_cpu {
+namespace {
+
+struct AffineSizes {
+  int64_t m, d, k;
+
+  AffineSizes(const ArrayDesc& x, const ArrayDesc& weight)
+      : d(weight.shape.at(0)), k(weight.shape.empty() ? 0 : weight.size() / std::max<int64_t>(weight.shape[0], 1)) {
+    const int64_t size = x.size();
+    NN_CHECK(d > 0 && size % d == 0, "x must hold rows of " << d << " elements, got shape " << to_string(x.shape));
+    m = size / d;
+  }
+};
+
+class Affine : public Op {
+ public:
+  explicit Affine(const Signature& s) : size_(s.contiguous(0), s.contiguous(1)) {
+    if (s.has(2)) NN_CHECK(s.contiguous(2).size() == size_.k, "bias must have " << size_.k << " elements, got " << s.array(2).size());
+    NN_CHECK(s.contiguous(3).size() == size_.m * size_.k, "y must have shape (M, K), got " << to_string(s.array(3).shape));
+  }
+
+  void run(void* const* arrays) const override {
+    const auto* x = static_cast<const float*>(arrays[0]);
+    const auto* weight = static_cast<const float*>(arrays[1]);
+    const auto* bias = static_cast<const float*>(arrays[2]);
+    auto* y = static_cast<float*>(arrays[3]);
+    if (size_.m * size_.k == 0) return;
+    if (bias != nullptr) {
+      for (int64_t row = 0; row < size_.m; ++row) std::copy_n(bias, size_.k, y + row * size_.k);
+    }
+    gemm(size_.m, size_.k, size_.d, {x, size_.d}, {weight, size_.k}, bias != nullptr ? 1.0f : 0.0f, y, size_.k);
+  }
+
+  double cost() const override { return gemm_cost(size_.m, size_.k, size_.d); }
+
+ private:
+  AffineSizes size_;
+};
+
+/// out[j] = sum over rows of x (rows, columns), in double.
+void column_sums(const float* x, int64_t rows, int64_t columns, float* out) {
+  const VectorTable& table = vectors();
+  parallel_for(
+      columns, std::max<int64_t>(64, 65536 / std::max<int64_t>(rows, 1)),
+      [&](int64_t begin, int64_t end, int) {
+        Scratch scratch(Scratch::bytes<double>(end - begin));
+        auto* sums = scratch.take<double>(end - begin);
+        std::fill_n(sums, end - begin, 0.0);
+        for (int64_t row = 0; row < rows; ++row) table.add_to_double(x + row * columns + begin, sums, end - begin);
+        for (int64_t j = begin; j < end; ++j) out[j] = static_cast<float>(sums[j - begin]);
+      },
+      16);
+}
+
+class AffineBackward : public Op {
+ public:
+  explicit AffineBackward(const Signature& s) : size_(sizes(s)) {
+    NN_CHECK(s.contiguous(4).size() == size_.m * size_.k, "dy must have shape (M, K), got " << to_string(s.array(4).shape));
+    for (size_t position : {5, 6, 7}) {
+      if (s.has(position)) s.contiguous(position);
+    }
+    wanted_ = static_cast<int>(s.has(5)) + static_cast<int>(s.has(6));
+  }
+
+  void run(void* const* arrays) const override {
+    const auto* x = static_cast<const float*>(arrays[0]);
+    const auto* weight = static_cast<const float*>(arrays[1]);
+    const auto* dy = static_cast<const float*>(arrays[4]);
+    auto* dx = static_cast<float*>(arrays[5]);
+    auto* dweight = static_cast<float*>(arrays[6]);
+    auto* dbias = static_cast<float*>(arrays[7]);
+    const auto [m, d, k] = size_;
+    if (dx != nullptr && m > 0) gemm(m, d, k, {dy, k}, {weight, k, true}, 0.0f, dx, d);
+    if (dweight != nullptr) {
+      if (m > 0) gemm(d, k, m, {x, d, true}, {dy, k}, 0.0f, dweight, k);
+      if (m == 0) std::fill_n(dweight, d * k, 0.0f);
+    }
+    if (dbias != nullptr) column_sums(dy, m, k, dbias);
+  }
+
+  double cost() const override { return gemm_cost(size_.m, size_.k, size_.d) * std::max(1, wanted_); }
+
+ private:
+  /// x is absent where only dx is wanted, weight where only dweight is: the gradients have the same shapes.
+  static AffineSizes sizes(const Signature& s) {
+    const size_t x = s.has(0) ? 0 : 5, weight = s.has(1) ? 1 : 6;
+    if (s.has(x) && s.has(weight)) return {s.contiguous(x), s.contiguous(weight)};
+    NN_CHECK(false, "affine_backward must be given x or dx, and weight or dweight, got neither");
+  }
+
+  AffineSizes size_;
+  int wanted_ = 0;
+};
+
+/// One operand of a batched product: how a matrix lies in memory, and how far apart the matrices of a batch are.
+struct Operand {
+  int64_t ld, batch_stride;
+  bool transposed;
+
+  Operand(const ArrayDesc& desc, bool swap) {
+    NN_CHECK(desc.ndim() == 3, "operand must have rank 3, got shape " << to_string(desc.shape));
+    batch_stride = desc.shape[0] == 1 ? 0 : desc.strides[0];
+    const int64_t rows = desc.strides[1], columns = desc.strides[2];
+    const bool by_rows = columns == 1 || desc.shape[2] == 1;
+    NN_CHECK(by_rows || rows == 1 || desc.shape[1] == 1, "operand must have rows or columns in one piece, got strides " << to_string(desc.strides));
+    ld = std::max<int64_t>(by_rows ? std::max(rows, desc.shape[2]) : std::max(columns, desc.shape[1]), 1);
+    transposed = by_rows == swap;
+  }
+};
+
+class BatchMatmul : public Op {
+ public:
+  /// Settings `transpose_a`, `transpose_b`: the matrices are read by columns.
+  explicit BatchMatmul(const Signature& s)
+      : a_(s.array(0), s.args.flag("transpose_a")), b_(s.array(1), s.args.flag("transpose_b")), batch_(s.contiguous(2).shape[0]),
+        m_(s.array(2).shape[1]), n_(s.array(2).shape[2]), k_(s.array(0).shape[s.args.flag("transpose_a") ? 1 : 2]) {}
+
+  void run(void* const* arrays) const override {
+    const auto* a = static_cast<const float*>(arrays[0]);
+    const auto* b = static_cast<const float*>(arrays[1]);
+    auto* y = static_cast<float*>(arrays[2]);
+    const auto one = [&](int64_t i) {
+      gemm(m_, n_, k_, {a + i * a_.batch_stride, a_.ld, a_.transposed}, {b + i * b_.batch_stride, b_.ld, b_.transposed}, 0.0f,
+           y + i * m_ * n_, n_);
+    };
+    if (k_ == 0) std::fill_n(y, batch_ * m_ * n_, 0.0f);
+    if (k_ == 0 || m_ * n_ == 0) return;
+    if (batch_ < num_threads()) {
+      for (int64_t i = 0; i < batch_; ++i) one(i);
+      return;
+    }
+    const auto grain = std::max<int64_t>(1, static_cast<int64_t>(20000.0 / gemm_cost(m_, n_, k_)));
+    parallel_for(batch_, grain, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) one(i);
+    });
+  }
+
+  double cost() const override { return static_cast<double>(batch_) * gemm_cost(m_, n_, k_); }
+
+ private:
+  Operand a_, b_;
+  int64_t batch_, m_, n_, k_;
+};
+
+}  // namespace
+
+void register_linear(Registry& registry) {
+  if (!has_gemm()) return;
+  registry.add("affine", make<Affine>);
+  registry.add("affine_backward", make<AffineBackward>);
+  registry.add("batch_matmul", make<BatchMatmul>);
+}
+
+}  // namespace nn_cpu

@@ -1,0 +1,211 @@
+#include "kernels/pointwise.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "kernels/register.hpp"
+#include "support/check.hpp"
+#include "support/parallel.hpp"
+#include "support/scratch.hpp"
+
+namespace nn_cpu {
+namespace {
+
+constexpr int kMaxRegisters = 64;
+constexpr int64_t kBlock = 1024;
+
+/// Index of a block function in the tables (the same in all of them).
+int find_function(const std::string& name) {
+  static const auto index = [] {
+    std::unordered_map<std::string, int> map;
+    const BlockTable table = vectors().pointwise();
+    for (int i = 0; i < table.count; ++i) map.emplace(table.functions[i].name, i);
+    return map;
+  }();
+  const auto found = index.find(name);
+  NN_CHECK(found != index.end(), "instruction must name an element-wise function, got " << name);
+  return found->second;
+}
+
+Dims common_shape(const std::vector<std::optional<ArrayDesc>>& arrays) {
+  Dims shape;
+  for (const auto& desc : arrays) {
+    if (!desc) continue;
+    const Dims& other = desc->shape;
+    if (other.size() > shape.size()) shape.insert(shape.begin(), other.size() - shape.size(), 1);
+    for (size_t i = 0; i < other.size(); ++i) {
+      int64_t& length = shape[shape.size() - 1 - i];
+      if (length == 1) length = other[other.size() - 1 - i];
+    }
+  }
+  return shape;
+}
+
+}  // namespace
+
+Pointwise::Pointwise(const Signature& signature)
+    : Pointwise(signature.arrays, signature.args.get<std::vector<InstructionSpec>>("program")) {}
+
+Pointwise::Pointwise(const std::vector<std::optional<ArrayDesc>>& arrays, const std::vector<InstructionSpec>& program)
+    : arrays_(arrays), program_(program), walk_index_(arrays.size(), -1) {
+  compile();
+  const Dims shape = common_shape(arrays_);
+  std::vector<Dims> strides;
+  size_t leader = 0;
+  for (size_t k = 0; k < arrays_.size(); ++k) {
+    if (registers_[k].access == Access::kNone) continue;
+    NN_CHECK(arrays_[k]->dtype == DType::kFloat32, "array " << k << " must be float32, got another dtype");
+    walk_index_[k] = static_cast<int>(strides.size());
+    strides.push_back(broadcast_strides(*arrays_[k], shape));
+    if (arrays_[k]->size() == count(shape)) leader = strides.size() - 1;  // the last one is an output
+  }
+  walk_.emplace(shape, strides, leader);
+  for (size_t k = 0; k < arrays_.size(); ++k) {
+    Register& reg = registers_[k];
+    if (reg.access == Access::kNone) continue;
+    if (reg.written && arrays_[k]->size() != walk_->size) {
+      NN_CHECK(arrays_[k]->dense() && !reg.read, "array " << k << " must be dense to receive sums, got another layout");
+      reg.access = Access::kReduced;
+      reduced_.push_back(static_cast<int>(k));
+      sum_elements_ += arrays_[k]->size();
+    } else if (walk_->dense(walk_index_[k])) {
+      reg.access = Access::kDense;
+    } else {
+      reg.access = walk_->constant(walk_index_[k]) ? Access::kConstant : Access::kStrided;
+    }
+  }
+  for (size_t r = 0; r < registers_.size(); ++r) {
+    const bool temporary = r >= arrays_.size();
+    if (temporary || (registers_[r].access != Access::kNone && registers_[r].access != Access::kDense)) {
+      buffered_.push_back(static_cast<int>(r));
+    }
+  }
+  block_ = buffered_.empty() && code_.size() == 1 ? walk_->size : kBlock;
+}
+
+void Pointwise::compile() {
+  size_t n_registers = arrays_.size();
+  for (const InstructionSpec& spec : program_) n_registers = std::max<size_t>(n_registers, spec.destination + 1);
+  NN_CHECK(n_registers <= kMaxRegisters, "program must use at most " << kMaxRegisters << " registers, got " << n_registers);
+  registers_.resize(n_registers);
+  const BlockTable table = vectors().pointwise();
+  double per_element = 0;
+  const auto use = [this](int64_t r) {
+    NN_CHECK(r >= 0 && r < static_cast<int64_t>(registers_.size()), "register must exist, got " << r);
+    const bool array = r < static_cast<int64_t>(arrays_.size());
+    NN_CHECK(!array || arrays_[r], "array " << r << " must be given, got none");
+    if (array) registers_[r].access = Access::kDense;
+  };
+  for (const InstructionSpec& spec : program_) {
+    Instruction instruction{find_function(spec.function), static_cast<int>(spec.destination), {}, {}};
+    const BlockFunction& function = table.functions[instruction.function];
+    NN_CHECK(static_cast<int>(spec.sources.size()) == function.arity &&
+                 (spec.parameters.empty() ? 0 : static_cast<int>(spec.parameters.size())) == function.n_parameters,
+             spec.function << " must have " << function.arity << " sources and " << function.n_parameters
+                           << " parameters, got " << spec.sources.size() << " and " << spec.parameters.size());
+    for (size_t i = 0; i < spec.sources.size(); ++i) {
+      use(spec.sources[i]);
+      Register& source = registers_[spec.sources[i]];
+      if (!source.written) source.read = true;
+      instruction.sources[i] = static_cast<int>(spec.sources[i]);
+    }
+    for (size_t i = 0; i < spec.parameters.size(); ++i) instruction.parameters[i] = static_cast<float>(spec.parameters[i]);
+    use(spec.destination);
+    registers_[spec.destination].written = true;
+    code_.push_back(instruction);
+    per_element += function.cost;
+  }
+  const double elements = static_cast<double>(count(common_shape(arrays_)));
+  cost_ = 30 + elements * per_element;
+  grain_ = std::max<int64_t>(1, static_cast<int64_t>(10000.0 / std::max(per_element, 0.01)));
+}
+
+void Pointwise::run(void* const* arrays) const {
+  const int64_t n = walk_->size;
+  const int64_t teams = std::min<int64_t>(num_threads(), n / grain_ + 1);
+  const int64_t buffer_elements = static_cast<int64_t>(buffered_.size()) * kBlock;
+  if (buffered_.empty()) {
+    parallel_for(n, grain_, [&](int64_t begin, int64_t end, int) { run_range(arrays, begin, end, nullptr, nullptr); }, 64);
+    return;
+  }
+  Scratch scratch(Scratch::bytes<float>(buffer_elements * teams) + Scratch::bytes<double>(sum_elements_ * teams));
+  float* buffers = scratch.take<float>(buffer_elements * teams);
+  double* sums = scratch.take<double>(sum_elements_ * teams);
+  std::fill_n(sums, sum_elements_ * teams, 0.0);
+  parallel_for(
+      n, grain_,
+      [&](int64_t begin, int64_t end, int thread) {
+        double* own[kMaxRegisters];
+        double* next = sums + thread * sum_elements_;
+        for (int k : reduced_) {
+          own[k] = next;
+          next += arrays_[k]->size();
+        }
+        run_range(arrays, begin, end, buffers + thread * buffer_elements, own);
+      },
+      64);
+  if (!reduced_.empty()) finish_sums(arrays, sums, teams);
+}
+
+void Pointwise::run_range(void* const* arrays, int64_t begin, int64_t end, float* buffers, double* const* sums) const {
+  const BlockFunction* functions = vectors().pointwise().functions;
+  float* at[kMaxRegisters];
+  for (size_t i = 0; i < buffered_.size(); ++i) at[buffered_[i]] = buffers + i * kBlock;
+  const int n_arrays = static_cast<int>(arrays_.size());
+  for (int k = 0; k < n_arrays; ++k) {
+    if (registers_[k].access == Access::kConstant) std::fill_n(at[k], kBlock, *static_cast<const float*>(arrays[k]));
+  }
+  for (int64_t start = begin; start < end; start += block_) {
+    const int64_t n = std::min(block_, end - start);
+    for (int k = 0; k < n_arrays; ++k) {
+      const Register& reg = registers_[k];
+      auto* data = static_cast<float*>(arrays[k]);
+      if (reg.access == Access::kDense) at[k] = data + start;
+      if (reg.access == Access::kStrided && reg.read) gather(walk_->shape, walk_->strides[walk_index_[k]], data, start, n, at[k]);
+    }
+    for (const Instruction& step : code_) {
+      const float* in[3] = {at[step.sources[0]], at[step.sources[1]], at[step.sources[2]]};
+      functions[step.function].run(n, in, at[step.destination], step.parameters);
+    }
+    for (int k = 0; k < n_arrays; ++k) {
+      const Register& reg = registers_[k];
+      if (!reg.written || reg.access == Access::kDense) continue;
+      const Dims& strides = walk_->strides[walk_index_[k]];
+      if (reg.access == Access::kStrided) {
+        scatter(walk_->shape, strides, at[k], start, n, static_cast<float*>(arrays[k]));
+        continue;
+      }
+      const VectorTable& table = vectors();
+      const int64_t step = strides.back();
+      for_each_run(walk_->shape, strides, start, n, [&](int64_t offset, int64_t position, int64_t length) {
+        const float* values = at[k] + position;
+        double* total = sums[k] + offset;
+        if (step == 0) {
+          *total += table.sum(values, length);
+        } else if (step == 1) {
+          table.add_to_double(values, total, length);
+        } else {
+          for (int64_t i = 0; i < length; ++i) total[i * step] += values[i];
+        }
+      });
+    }
+  }
+}
+
+void Pointwise::finish_sums(void* const* arrays, double* sums, int64_t teams) const {
+  int64_t first = 0;
+  for (int k : reduced_) {
+    auto* target = static_cast<float*>(arrays[k]);
+    for (int64_t i = 0; i < arrays_[k]->size(); ++i) {
+      double total = 0;
+      for (int64_t team = 0; team < teams; ++team) total += sums[team * sum_elements_ + first + i];
+      target[i] = static_cast<float>(total);
+    }
+    first += arrays_[k]->size();
+  }
+}
+
+void register_pointwise(Registry& registry) { registry.add("pointwise", make<Pointwise>); }
+
+}  // namespace nn_cpu

@@ -1,0 +1,63 @@
+// Element-wise programs: straight-line code of block functions (vector/pointwise.cpp) over registers, run block by block
+// so that what flows between instructions stays in the first-level cache. One function is a program of one instruction;
+// a fused chain is a longer one.
+//
+// Registers 0 .. A-1 are the arrays of the call, further ones are temporaries. Arrays may be strided or broadcast; an
+// array that is written and has fewer elements than the iteration space receives the sum over what is broadcast, which is
+// what gradients of broadcast inputs need. Sums are kept in double. Time O(elements * instructions).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/op.hpp"
+#include "support/vector.hpp"
+#include "support/walk.hpp"
+
+namespace nn_cpu {
+
+class Pointwise : public Op {
+ public:
+  /// Setting `program`: a list of InstructionSpec.
+  explicit Pointwise(const Signature& signature);
+  Pointwise(const std::vector<std::optional<ArrayDesc>>& arrays, const std::vector<InstructionSpec>& program);
+
+  void run(void* const* arrays) const override;
+  double cost() const override { return cost_; }
+
+  const std::vector<std::optional<ArrayDesc>>& arrays() const { return arrays_; }
+  const std::vector<InstructionSpec>& program() const { return program_; }
+
+ private:
+  enum class Access { kNone, kDense, kConstant, kStrided, kReduced };
+  struct Instruction {
+    int function;
+    int destination;
+    int sources[3];
+    float parameters[2];
+  };
+  struct Register {
+    Access access = Access::kNone;
+    bool read = false;     // an instruction reads it before writing it
+    bool written = false;  // an instruction writes it
+  };
+
+  void compile();
+  void run_range(void* const* arrays, int64_t begin, int64_t end, float* buffers, double* const* sums) const;
+  void finish_sums(void* const* arrays, double* sums, int64_t teams) const;
+
+  std::vector<std::optional<ArrayDesc>> arrays_;
+  std::vector<InstructionSpec> program_;
+  std::vector<Instruction> code_;
+  std::vector<Register> registers_;
+  std::vector<int> buffered_;  // registers that need a block of memory of their own
+  std::vector<int> reduced_;   // arrays that receive sums
+  std::optional<Walk> walk_;
+  std::vector<int> walk_index_;  // position of each array in walk_
+  int64_t block_ = 0;
+  int64_t sum_elements_ = 0;
+  int64_t grain_ = 0;
+  double cost_ = 0;
+};
+
+}  // namespace nn_cpu

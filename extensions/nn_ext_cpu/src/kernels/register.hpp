@@ -1,0 +1,12 @@
+// One function for each topic that adds its operations to the table.
+#pragma once
+
+#include "support/op.hpp"
+
+namespace nn_cpu {
+
+void register_pointwise(Registry& registry);
+void register_linear(Registry& registry);
+void register_reduction(Registry& registry);
+
+}  // namespace nn_cpu

@@ -1,0 +1,15 @@
+#include <pybind11/pybind11.h>
+
+#include "bindings/prepare.hpp"
+#include "bindings/runner.hpp"
+#include "kernels/register.hpp"
+
+PYBIND11_MODULE(_native, module) {
+  module.doc() = "Native kernels of nn_ext_cpu: prepare() makes an Op from descriptions of arrays.";
+  nn_cpu::Registry& registry = nn_cpu::Registry::instance();
+  nn_cpu::register_pointwise(registry);
+  nn_cpu::register_linear(registry);
+  nn_cpu::bind_runner(module);
+  nn_cpu::bind_prepare(module);
+  nn_cpu::bind_settings(module);
+}

@@ -1,0 +1,60 @@
+// An operation: prepared once from descriptions of its arrays, run many times on raw pointers.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/args.hpp"
+#include "support/array.hpp"
+
+namespace nn_cpu {
+
+/// Descriptions of all arrays in the order of the call (nothing where an array is absent), and the settings.
+struct Signature {
+  std::vector<std::optional<ArrayDesc>> arrays;
+  Args args;
+
+  bool has(size_t position) const { return position < arrays.size() && arrays[position].has_value(); }
+
+  /// The description at `position`; throws if it is absent or not of `dtype`.
+  const ArrayDesc& array(size_t position, DType dtype = DType::kFloat32) const;
+
+  /// The same, and the array must be C-contiguous.
+  const ArrayDesc& contiguous(size_t position, DType dtype = DType::kFloat32) const;
+};
+
+class Op {
+ public:
+  virtual ~Op() = default;
+
+  /// Computes on one pointer for each description (nullptr where it is absent). Safe to call from several threads.
+  virtual void run(void* const* arrays) const = 0;
+
+  /// Rough duration in nanoseconds; decides whether the interpreter lock is worth releasing.
+  virtual double cost() const = 0;
+};
+
+using Factory = std::unique_ptr<Op> (*)(const Signature&);
+
+/// The table of operations by name; each topic adds its own in `register_<topic>`.
+class Registry {
+ public:
+  void add(const std::string& name, Factory factory);
+  std::unique_ptr<Op> prepare(const std::string& name, const Signature& signature) const;
+  std::vector<std::string> names() const;
+
+  static Registry& instance();
+
+ private:
+  std::map<std::string, Factory> factories_;
+};
+
+/// Shorthand for factories of operations whose constructor takes the signature.
+template <class T>
+std::unique_ptr<Op> make(const Signature& signature) {
+  return std::make_unique<T>(signature);
+}
+
+}  // namespace nn_cpu

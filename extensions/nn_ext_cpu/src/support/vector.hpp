@@ -1,0 +1,49 @@
+// The loops that are compiled once for each vector width (src/vector), reached through one table that is chosen when the
+// library is loaded. Sources of src/vector include nothing but this file and each other, so that no inline function of
+// the standard library is ever emitted for an instruction set that the machine may lack.
+#pragma once
+
+#include <cstdint>
+
+namespace nn_cpu {
+
+/// out[i] = f(in[0][i], in[1][i], ..., parameters) for n elements; `out` may be one of the inputs.
+using BlockLoop = void (*)(int64_t n, const float* const* in, float* out, const float* parameters);
+
+struct BlockFunction {
+  const char* name;
+  int arity;
+  int n_parameters;
+  float cost;  // rough nanoseconds per element
+  BlockLoop run;
+};
+
+struct BlockTable {
+  const BlockFunction* functions;
+  int count;
+};
+
+struct VectorTable {
+  const char* isa;
+  BlockTable (*pointwise)();
+  // reductions of a contiguous row; sums keep partial sums of blocks in double
+  double (*sum)(const float* x, int64_t n);
+  double (*sum_of_squares)(const float* x, int64_t n);
+  double (*dot)(const float* x, const float* y, int64_t n);
+  double (*centered_squares)(const float* x, float mean, int64_t n);
+  float (*max)(const float* x, int64_t n);
+  float (*min)(const float* x, int64_t n);
+  // y[i] += ..., rows added into a vector
+  void (*add_to_double)(const float* x, double* y, int64_t n);
+  void (*add_to)(const float* x, float* y, int64_t n);
+  // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it
+  double (*exp_sum)(const float* x, float shift, float* y, int64_t n);
+};
+
+/// The table in use; the widest that this machine can run unless select_isa chose another.
+const VectorTable& vectors();
+
+/// Uses the table called `isa` (tests compare widths); throws if this machine cannot run it.
+void select_isa(const char* isa);
+
+}  // namespace nn_cpu

@@ -1,0 +1,237 @@
+// Element-wise functions on blocks of contiguous float32, by name: the instruction set of kernels/pointwise.cpp.
+// Each row: name, number of inputs, number of parameters p, nanoseconds per element (rough), the function of one element.
+#include "support/vector.hpp"
+#include "vector/math.hpp"
+
+namespace nn_cpu::NN_ISA {
+namespace {
+
+template <class F>
+BlockFunction nullary(const char* name, float cost, F function) {
+  static const F f = function;
+  return {name, 0, 1, cost, [](int64_t n, const float* const*, float* out, const float* p) {
+            for (int64_t i = 0; i < n; ++i) out[i] = f(p);
+          }};
+}
+
+template <class F>
+BlockFunction unary(const char* name, int n_parameters, float cost, F function) {
+  static const F f = function;
+  return {name, 1, n_parameters, cost, [](int64_t n, const float* const* in, float* out, const float* p) {
+            const float* a = in[0];
+#pragma omp simd
+            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], p);
+          }};
+}
+
+template <class F>
+BlockFunction binary(const char* name, int n_parameters, float cost, F function) {
+  static const F f = function;
+  return {name, 2, n_parameters, cost, [](int64_t n, const float* const* in, float* out, const float* p) {
+            const float *a = in[0], *b = in[1];
+#pragma omp simd
+            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i], p);
+          }};
+}
+
+template <class F>
+BlockFunction ternary(const char* name, int n_parameters, float cost, F function) {
+  static const F f = function;
+  return {name, 3, n_parameters, cost, [](int64_t n, const float* const* in, float* out, const float* p) {
+            const float *a = in[0], *b = in[1], *c = in[2];
+#pragma omp simd
+            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i], c[i], p);
+          }};
+}
+
+/// Sine or cosine of a block; angles beyond the reduction go through the C library.
+template <int Quadrant>
+void trigonometric(int64_t n, const float* const* in, float* out, const float*) {
+  const float* x = in[0];
+  int beyond = 0;
+#pragma omp simd reduction(| : beyond)
+  for (int64_t i = 0; i < n; ++i) beyond |= !(absolute(x[i]) <= kMaxAngle);
+  if (beyond) {
+    for (int64_t i = 0; i < n; ++i) out[i] = Quadrant ? __builtin_cosf(x[i]) : __builtin_sinf(x[i]);
+    return;
+  }
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) out[i] = sine(x[i], Quadrant);
+}
+
+using P = const float*;
+constexpr float kCheap = 0.06f, kDivide = 0.15f, kExponential = 0.35f, kLibrary = 8.0f;
+
+const BlockFunction kArithmetic[] = {
+    nullary("fill", kCheap, [](P p) { return p[0]; }),
+    unary("copy", 0, kCheap, [](float x, P) { return x; }),
+    unary("negative", 0, kCheap, [](float x, P) { return -x; }),
+    unary("add_scalar", 1, kCheap, [](float x, P p) { return x + p[0]; }),
+    unary("mul_scalar", 1, kCheap, [](float x, P p) { return x * p[0]; }),
+    unary("div_scalar", 1, kDivide, [](float x, P p) { return x / p[0]; }),
+    unary("rsub_scalar", 1, kCheap, [](float x, P p) { return p[0] - x; }),
+    unary("rdiv_scalar", 1, kDivide, [](float x, P p) { return p[0] / x; }),
+    unary("pow_scalar", 1, kLibrary, [](float x, P p) { return __builtin_powf(x, p[0]); }),
+    unary("rpow_scalar", 1, kLibrary, [](float x, P p) { return __builtin_powf(p[0], x); }),
+    unary("maximum_scalar", 1, kCheap, [](float x, P p) { return larger(x, p[0]); }),
+    unary("minimum_scalar", 1, kCheap, [](float x, P p) { return smaller(x, p[0]); }),
+    unary("equal_scalar", 1, kCheap, [](float x, P p) { return x == p[0] ? 1.0f : 0.0f; }),
+    unary("not_equal_scalar", 1, kCheap, [](float x, P p) { return x != p[0] ? 1.0f : 0.0f; }),
+    unary("greater_scalar", 1, kCheap, [](float x, P p) { return x > p[0] ? 1.0f : 0.0f; }),
+    unary("greater_equal_scalar", 1, kCheap, [](float x, P p) { return x >= p[0] ? 1.0f : 0.0f; }),
+    unary("less_scalar", 1, kCheap, [](float x, P p) { return x < p[0] ? 1.0f : 0.0f; }),
+    unary("less_equal_scalar", 1, kCheap, [](float x, P p) { return x <= p[0] ? 1.0f : 0.0f; }),
+    unary("axpb", 2, kCheap, [](float x, P p) { return p[0] * x + p[1]; }),
+    binary("add", 0, kCheap, [](float a, float b, P) { return a + b; }),
+    binary("sub", 0, kCheap, [](float a, float b, P) { return a - b; }),
+    binary("mul", 0, kCheap, [](float a, float b, P) { return a * b; }),
+    binary("div", 0, kDivide, [](float a, float b, P) { return a / b; }),
+    binary("pow", 0, kLibrary, [](float a, float b, P) { return __builtin_powf(a, b); }),
+    binary("maximum", 0, kCheap, [](float a, float b, P) { return larger(a, b); }),
+    binary("minimum", 0, kCheap, [](float a, float b, P) { return smaller(a, b); }),
+    binary("equal", 0, kCheap, [](float a, float b, P) { return a == b ? 1.0f : 0.0f; }),
+    binary("not_equal", 0, kCheap, [](float a, float b, P) { return a != b ? 1.0f : 0.0f; }),
+    binary("greater", 0, kCheap, [](float a, float b, P) { return a > b ? 1.0f : 0.0f; }),
+    binary("greater_equal", 0, kCheap, [](float a, float b, P) { return a >= b ? 1.0f : 0.0f; }),
+    binary("less", 0, kCheap, [](float a, float b, P) { return a < b ? 1.0f : 0.0f; }),
+    binary("less_equal", 0, kCheap, [](float a, float b, P) { return a <= b ? 1.0f : 0.0f; }),
+    ternary("select", 0, kCheap, [](float c, float a, float b, P) { return c != 0.0f ? a : b; }),
+    ternary("fma", 0, kCheap, [](float a, float b, float c, P) { return a * b + c; }),
+    // gradients
+    binary("neg_mul", 0, kCheap, [](float a, float b, P) { return -a * b; }),
+    ternary("div_grad_denominator", 0, kDivide, [](float dy, float a, float b, P) { return -dy * a / (b * b); }),
+    binary("rdiv_scalar_grad", 1, kDivide, [](float dy, float x, P p) { return -dy * p[0] / (x * x); }),
+    binary("pow_scalar_grad", 1, kLibrary,
+           [](float dy, float x, P p) { return p[0] == 0.0f ? dy * 0.0f : dy * p[0] * __builtin_powf(x, p[0] - 1.0f); }),
+    ternary("mask_ge", 0, kCheap, [](float dy, float a, float b, P) { return a >= b ? dy : 0.0f; }),
+    ternary("mask_gt", 0, kCheap, [](float dy, float a, float b, P) { return a > b ? dy : 0.0f; }),
+    ternary("mask_le", 0, kCheap, [](float dy, float a, float b, P) { return a <= b ? dy : 0.0f; }),
+    ternary("mask_lt", 0, kCheap, [](float dy, float a, float b, P) { return a < b ? dy : 0.0f; }),
+    binary("mask_gt_scalar", 1, kCheap, [](float dy, float x, P p) { return x > p[0] ? dy : 0.0f; }),
+    binary("mask_lt_scalar", 1, kCheap, [](float dy, float x, P p) { return x < p[0] ? dy : 0.0f; }),
+    binary("mask_ge_scalar", 1, kCheap, [](float dy, float x, P p) { return x >= p[0] ? dy : 0.0f; }),
+    binary("mask_le_scalar", 1, kCheap, [](float dy, float x, P p) { return x <= p[0] ? dy : 0.0f; }),
+    binary("squared_error", 0, kCheap, [](float a, float b, P) { return (a - b) * (a - b); }),
+    ternary("squared_error_grad", 1, kCheap, [](float dy, float a, float b, P p) { return p[0] * dy * (a - b); }),
+    binary("absolute_error", 0, kCheap, [](float a, float b, P) { return absolute(a - b); }),
+};
+
+const BlockFunction kUnary[] = {
+    unary("abs", 0, kCheap, [](float x, P) { return absolute(x); }),
+    binary("abs_grad", 0, kCheap, [](float dy, float x, P) { return x > 0.0f ? dy : (x < 0.0f ? -dy : 0.0f); }),
+    unary("square", 0, kCheap, [](float x, P) { return x * x; }),
+    binary("square_grad", 0, kCheap, [](float dy, float x, P) { return 2.0f * x * dy; }),
+    unary("sqrt", 0, kDivide, [](float x, P) { return __builtin_sqrtf(x); }),
+    binary("sqrt_grad", 0, kDivide, [](float dy, float y, P) { return 0.5f * dy / y; }),
+    unary("reciprocal", 0, kDivide, [](float x, P) { return 1.0f / x; }),
+    unary("exp", 0, kExponential, [](float x, P) { return exp(x); }),
+    unary("expm1", 0, kExponential, [](float x, P) { return expm1(x); }),
+    unary("log", 0, kExponential, [](float x, P) { return log(x); }),
+    unary("log1p", 0, kExponential, [](float x, P) { return log1p(x); }),
+    unary("erf", 0, kExponential, [](float x, P) { return erf(x); }),
+    {"sin", 1, 0, kExponential, &trigonometric<0>},
+    {"cos", 1, 0, kExponential, &trigonometric<1>},
+    unary("tan", 0, kLibrary, [](float x, P) { return __builtin_tanf(x); }),
+    unary("asin", 0, kLibrary, [](float x, P) { return __builtin_asinf(x); }),
+    unary("acos", 0, kLibrary, [](float x, P) { return __builtin_acosf(x); }),
+    unary("atan", 0, kLibrary, [](float x, P) { return __builtin_atanf(x); }),
+    unary("sinh", 0, kExponential, [](float x, P) {
+      const float e = expm1(absolute(x) * 0.5f);  // sinh x = 2 s c with s, c of the half angle: no overflow before the result
+      const float s = 0.5f * (e + e / (e + 1.0f)), c = 0.5f * (e + 1.0f) + 0.5f / (e + 1.0f);
+      return copy_sign(2.0f * s * c, x);
+    }),
+    unary("cosh", 0, kExponential, [](float x, P) {
+      const float e = exp(absolute(x) * 0.5f);
+      const float s = 0.5f * e - 0.5f / e;
+      return 1.0f + 2.0f * s * s;
+    }),
+    unary("asinh", 0, kLibrary, [](float x, P) { return __builtin_asinhf(x); }),
+    unary("acosh", 0, kLibrary, [](float x, P) { return __builtin_acoshf(x); }),
+    unary("atanh", 0, kLibrary, [](float x, P) { return __builtin_atanhf(x); }),
+    unary("ceil", 0, kCheap, [](float x, P) { return __builtin_ceilf(x); }),
+    unary("floor", 0, kCheap, [](float x, P) { return __builtin_floorf(x); }),
+    unary("sign", 1, kCheap, [](float x, P p) { return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : (x == 0.0f ? p[0] : x)); }),
+};
+
+const BlockFunction kActivation[] = {
+    unary("relu", 0, kCheap, [](float x, P) { return x < 0.0f ? 0.0f : x; }),
+    binary("relu_grad", 0, kCheap, [](float dy, float y, P) { return y > 0.0f ? dy : 0.0f; }),
+    unary("leaky_relu", 1, kCheap, [](float x, P p) { return x > 0.0f ? x : p[0] * x; }),
+    binary("leaky_relu_grad", 1, kCheap, [](float dy, float x, P p) { return x > 0.0f ? dy : p[0] * dy; }),
+    unary("relu6", 0, kCheap, [](float x, P) { return x < 0.0f ? 0.0f : (x > 6.0f ? 6.0f : x); }),
+    binary("relu6_grad", 0, kCheap, [](float dy, float x, P) { return (x > 0.0f) & (x < 6.0f) ? dy : 0.0f; }),
+    unary("elu", 1, kExponential, [](float x, P p) { return x >= 0.0f ? x : p[0] * expm1(x); }),
+    binary("elu_grad", 1, kExponential, [](float dy, float x, P p) { return x >= 0.0f ? dy : dy * p[0] * exp(x); }),
+    unary("selu", 2, kExponential, [](float x, P p) { return p[0] * (x > 0.0f ? x : p[1] * expm1(x)); }),
+    binary("selu_grad", 2, kExponential, [](float dy, float x, P p) { return dy * p[0] * (x > 0.0f ? 1.0f : p[1] * exp(x)); }),
+    unary("sigmoid", 0, kExponential, [](float x, P) { return sigmoid(x); }),
+    binary("sigmoid_grad", 0, kCheap, [](float dy, float y, P) { return dy * y * (1.0f - y); }),
+    unary("tanh", 0, kExponential, [](float x, P) { return tanh(x); }),
+    binary("tanh_grad", 0, kCheap, [](float dy, float y, P) { return dy * (1.0f - y * y); }),
+    unary("swish", 0, kExponential, [](float x, P) { return x * sigmoid(x); }),
+    ternary("swish_grad", 0, kExponential, [](float dy, float x, float y, P) {
+      const float s = sigmoid(x);
+      return dy * (y + s * (1.0f - y));
+    }),
+    binary("swish_grad_x", 0, kExponential, [](float dy, float x, P) {
+      const float s = sigmoid(x);
+      return dy * s * (1.0f + x * (1.0f - s));
+    }),
+    unary("gelu", 0, 2 * kExponential, [](float x, P) { return x * normal_cdf(x); }),
+    binary("gelu_grad", 0, 3 * kExponential,
+           [](float dy, float x, P) { return dy * (normal_cdf(x) + x * normal_pdf(x)); }),
+    unary("gelu_tanh", 0, kExponential,
+          [](float x, P) { return 0.5f * x * (1.0f + tanh(0.797884561f * (x + 0.044715f * x * x * x))); }),
+    binary("gelu_tanh_grad", 0, kExponential, [](float dy, float x, P) {
+      const float t = tanh(0.797884561f * (x + 0.044715f * x * x * x));
+      return dy * 0.5f * ((1.0f + t) + x * (1.0f - t * t) * 0.797884561f * (1.0f + 0.134145f * x * x));
+    }),
+    unary("softplus", 1, 2 * kExponential, [](float x, P p) { return softplus(p[0] * x) / p[0]; }),
+    binary("softplus_grad", 1, kExponential, [](float dy, float x, P p) { return dy * sigmoid(p[0] * x); }),
+    unary("softsign", 0, kDivide, [](float x, P) { return x / (1.0f + absolute(x)); }),
+    binary("softsign_grad", 0, kDivide, [](float dy, float x, P) {
+      const float d = 1.0f + absolute(x);
+      return dy / (d * d);
+    }),
+    unary("hard_sigmoid", 0, kCheap, [](float x, P) {
+      const float y = 0.2f * x + 0.5f;
+      return y < 0.0f ? 0.0f : (y > 1.0f ? 1.0f : y);
+    }),
+    binary("hard_sigmoid_grad", 0, kCheap, [](float dy, float x, P) { return (x > -2.5f) & (x < 2.5f) ? 0.2f * dy : 0.0f; }),
+    unary("hard_tanh", 0, kCheap, [](float x, P) { return x < -1.0f ? -1.0f : (x > 1.0f ? 1.0f : x); }),
+    binary("hard_tanh_grad", 0, kCheap, [](float dy, float x, P) { return (x > -1.0f) & (x < 1.0f) ? dy : 0.0f; }),
+    unary("log_sigmoid", 0, 2 * kExponential, [](float x, P) { return -softplus(-x); }),
+    binary("log_sigmoid_grad", 0, kExponential, [](float dy, float x, P) { return dy * sigmoid(-x); }),
+    unary("mish", 0, 3 * kExponential, [](float x, P) { return x * tanh(softplus(x)); }),
+    unary("tanh_shrink", 0, kExponential, [](float x, P) { return x - tanh(x); }),
+    unary("clip", 2, kCheap, [](float x, P p) { return x < p[0] ? p[0] : (x > p[1] ? p[1] : x); }),
+    // losses of logits x or probabilities x against targets t
+    binary("sigmoid_cross_entropy", 0, 2 * kExponential, [](float x, float t, P) { return softplus(x) - x * t; }),
+    ternary("sigmoid_cross_entropy_grad", 0, kExponential, [](float dy, float x, float t, P) { return dy * (sigmoid(x) - t); }),
+    binary("binary_cross_entropy", 1, 2 * kExponential, [](float x, float t, P p) {
+      return -(t * log(larger(x, p[0])) + (1.0f - t) * log(larger(1.0f - x, p[0])));
+    }),
+    ternary("binary_cross_entropy_grad", 1, kDivide, [](float dy, float x, float t, P p) {
+      return dy * (x - t) / larger(x * (1.0f - x), p[0]);
+    }),
+};
+
+template <int N>
+void append(BlockFunction* all, int& count, const BlockFunction (&some)[N]) {
+  for (int i = 0; i < N; ++i) all[count++] = some[i];
+}
+
+}  // namespace
+
+BlockTable pointwise() {
+  static BlockFunction all[256];
+  static int count = 0;
+  if (count == 0) {
+    append(all, count, kArithmetic);
+    append(all, count, kUnary);
+    append(all, count, kActivation);
+  }
+  return {all, count};
+}
+
+}  // namespace nn_cpu::NN_ISA
