@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from nn_core.errors import ArgumentError
-from nn_core.installed import default_backend
+from nn_core.installed import default_backends
 from nn_core.state import Ambient
 
 #: dtype name of each number type that may follow the colon of a backend.
@@ -17,7 +17,7 @@ class Context:
 
     Args:
         backend: Backends in the order of preference, each ``"<name>:<float|half|bfloat16|double>"``; ``:float`` may be
-            left out. An empty list stands for the default backend.
+            left out. An empty list stands for what is installed: the CPU kernels, then the reference.
         array_class: Name of the kind of arrays, as the backend calls them; empty: the backend's own.
         device_id: Which device of the backend; integers are taken too.
 
@@ -37,11 +37,12 @@ class Context:
     entries: tuple[tuple[str, str], ...]
     #: dtype name of the first entry: what new floating arrays hold.
     dtype: str
+    _hash: int
 
     def __init__(self, backend: Sequence[str] = (), array_class: str = "", device_id: str | int = "0") -> None:
         if isinstance(backend, str):
             raise ArgumentError(f"Context: backend must be a list of strings, got {backend!r}\n  hint: [{backend!r}]")
-        entries = tuple(_entry(text) for text in backend or (default_backend(),))
+        entries = tuple(_entry(text) for text in backend or default_backends())
         put = super().__setattr__
         put("array_class", array_class)
         put("device_id", str(device_id))
@@ -101,7 +102,7 @@ def get_current_context() -> Context:
     return context
 
 
-def context_scope(ctx: Context) -> AbstractContextManager[Context]:
+def context_scope(ctx: Context) -> AbstractContextManager[Context | None]:
     """Make `ctx` the current context inside a ``with`` block, for this thread or async task only."""
     return _current.scope(_checked("context_scope", ctx))
 

@@ -28,6 +28,9 @@ def entry_points() -> "dict[str, tuple[EntryPoint, ...]]":
     return {name: tuple(sorted(found[name], key=lambda entry: entry.value)) for name in sorted(found)}
 
 
-def default_backend() -> str:
-    """The backend of a program that names none: the CPU kernels where they are installed, else the reference."""
-    return "cpu" if settings().plugin_autoload and "cpu" in entry_points() else "reference"
+def default_backends() -> tuple[str, ...]:
+    """The priority list of a program that names none: the CPU kernels where they are installed, then the reference.
+
+    The reference is named too, so that a broken installation of the first does not stop such a program.
+    """
+    return ("cpu", "reference") if settings().plugin_autoload and "cpu" in entry_points() else ("reference",)

@@ -8,7 +8,7 @@ from typing import Final
 
 from nn_core.errors import ArgumentError
 
-_BOOLS: Final = {"0": False, "false": False, "off": False, "no": False, "1": True, "true": True, "on": True, "yes": True}
+_BOOLS: Final = {"0": False, "false": False, "off": False, "1": True, "true": True, "on": True}
 _LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 

@@ -1,0 +1,67 @@
+"""What a plugin must state, and a backend must have, to be admitted."""
+
+import inspect
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+from nn_core.errors import PluginError
+from nn_core.typing import Backend
+
+if TYPE_CHECKING:
+    from nn_core.dispatch.hookspecs import BackendInfo
+
+_BACKEND_PARTS: Final = ("name", "array_class", "kernels", "namespace", "empty", "from_numpy", "to_numpy")
+
+
+def core_version() -> str:
+    """The version of the installed core."""
+    import importlib_metadata  # `import nn_core` does without it
+
+    return importlib_metadata.version("nn-core")
+
+
+def check_versions(module: ModuleType, package: str) -> None:
+    """Refuse a plugin written for another PLUGIN_API, or for another range of versions of the core."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # needed when a plugin is loaded only
+
+    from nn_core.dispatch.hookspecs import PLUGIN_API
+
+    version = core_version()
+    stated = getattr(module, "PLUGIN_API", None)
+    if stated != PLUGIN_API:
+        newer = isinstance(stated, int) and stated > PLUGIN_API
+        raise PluginError(
+            f"PLUGIN_API must be {PLUGIN_API} for nn-core {version}, got {stated!r}\n"
+            f"  hint: pip install --upgrade {'nn-core' if newer else package}"
+        )
+    required = getattr(module, "REQUIRES_CORE", None)
+    try:
+        fits = SpecifierSet(required or "~").contains(version, prereleases=True)
+    except InvalidSpecifier:
+        raise PluginError(f"REQUIRES_CORE must be a version range such as '>=0.1,<0.2', got {required!r}") from None
+    if not fits:
+        raise PluginError(
+            f"REQUIRES_CORE must allow nn-core {version}, got {required!r}\n"
+            f"  hint: pip install 'nn-core{required}', or pip install --upgrade {package}"
+        )
+
+
+def check_backend_info(plugin: str, info: "BackendInfo") -> None:
+    """Refuse a backend that could not be found by its name, or whose context takes any keyword."""
+    if info.name.partition(".")[0] != plugin:
+        raise PluginError(f"a backend must be named as its entry point, {plugin!r} or '{plugin}.*', got {info.name!r}")
+    if info.context is not None:
+        kinds = {parameter.kind for parameter in inspect.signature(info.context).parameters.values()}
+        if kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}:
+            raise PluginError(f"backend {info.name!r}: context must spell out its keywords, got *args or **kwargs")
+
+
+def check_backend(info: "BackendInfo", backend: Backend) -> None:
+    """Refuse a backend that lacks a part, or is not the one announced."""
+    missing = [part for part in _BACKEND_PARTS if not hasattr(backend, part)]
+    if missing:
+        parts = ", ".join(_BACKEND_PARTS)
+        raise PluginError(f"backend {info.name!r}: must have {parts}, got none of {', '.join(missing)}")
+    announced, got = (info.name, info.array_class), (backend.name, backend.array_class)
+    if announced != got:
+        raise PluginError(f"backend {info.name!r}: name and array_class must be as announced {announced}, got {got}")

@@ -1,0 +1,85 @@
+"""What a plugin can tell the core: two hooks, and the declarations that they return.
+
+A plugin is a module named by an entry point of the group ``nn_core.extensions``. It states ``PLUGIN_API = 1`` and
+``REQUIRES_CORE = ">=0.1,<0.2"``, and implements one hook or both. Importing it must be free of work: no driver, no
+shared library, no device.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pluggy
+
+from nn_core.context import Context
+from nn_core.typing import Backend, Kernel, Refusal
+
+#: The number that plugins state as PLUGIN_API; it changes when a plugin written before could not work any more.
+PLUGIN_API: Final = 1
+
+hookspec: Final = pluggy.HookspecMarker("nn_core")
+hookimpl: Final = pluggy.HookimplMarker("nn_core")
+
+
+def always_available() -> Refusal | None:
+    """The probe of a backend that needs no device."""
+    return None
+
+
+def no_devices() -> Sequence[str]:
+    """The devices of a backend that does not tell them apart."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendInfo:
+    """A backend, described before anything of it is loaded.
+
+    Attributes:
+        name: What stands before the colon in a context: the name of the plugin's entry point, or that and a suffix
+            after a dot (``acme``, ``acme.sparse``).
+        array_class: The device family. Backends that work on the same arrays share one.
+        load: Makes the backend; called once, when it is first used. Drivers and libraries are loaded here.
+        probe: Says in milliseconds why the backend cannot run on this machine, or None.
+        description: One line for tables.
+        priority: The higher, the sooner ``get_extension_context("auto")`` takes the backend.
+        context: ``context(*, device_id=..., type_config=..., ...)`` makes the context that the backend recommends,
+            with fallbacks behind it in the list. Every keyword is spelled out. Default: this backend alone.
+        devices: One line a device, for tables.
+    """
+
+    name: str
+    array_class: str
+    load: Callable[[], Backend]
+    probe: Callable[[], Refusal | None] = always_available
+    description: str = ""
+    priority: int = 0
+    context: Callable[..., Context] | None = None
+    devices: Callable[[], Sequence[str]] = no_devices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionPackage:
+    """Operators that a plugin adds.
+
+    The shape rules, gradient rules and reference kernels belong to modules that the plugin's module imports; the
+    decorators ``shape_rule``, ``gradient`` and ``kernel`` have registered them by the time the hook is called.
+
+    Attributes:
+        spec: The specifications: path of a YAML file, or YAML text.
+        kernels: Kernels of these functions for backends of others, ``{backend: {function: kernel}}``.
+    """
+
+    spec: Path | str
+    kernels: Mapping[str, Mapping[str, Kernel]] = field(default_factory=dict)
+
+
+@hookspec
+def nn_core_backends() -> Sequence[BackendInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the backends of the plugin, without loading them."""
+
+
+@hookspec
+def nn_core_functions() -> Sequence[FunctionPackage]:  # type: ignore[empty-body]  # a declaration
+    """Name the operators of the plugin."""

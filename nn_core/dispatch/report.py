@@ -1,0 +1,92 @@
+"""What ran below the first choice of its context: logged once, counted, and an error in strict mode."""
+
+import logging
+import threading
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from nn_core.errors import FallbackError
+from nn_core.settings import settings
+from nn_core.state import Ambient
+
+logger = logging.getLogger("nn_core")
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A function that was set up below the first choice of its context.
+
+    `left_family` says whether it left the device family of the first choice; that is what strict mode refuses.
+    """
+
+    function: str
+    wanted: str
+    ran_on: str
+    reason: str
+    left_family: bool
+    count: int
+
+    def __str__(self) -> str:
+        where = "another device family" if self.left_family else "the same device family"
+        return f"{self.function}: {self.wanted} -> {self.ran_on} ({where}), {self.count} x: {self.reason}"
+
+
+class FallbackReport(tuple[Fallback, ...]):
+    """What `fallback_report` returns; prints as one line a function."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "every function ran on the first choice of its context"
+
+
+def fallback_report() -> FallbackReport:
+    """Which functions were set up below the first choice of their context so far, how often, and why."""
+    with _lock:
+        return FallbackReport(sorted(_fallbacks.values(), key=lambda fallback: (fallback.function, fallback.wanted)))
+
+
+def forget_fallbacks() -> None:
+    """Start `fallback_report` anew; what is forgotten is logged again when it happens again."""
+    with _lock:
+        _fallbacks.clear()
+
+
+def strict_dispatch(strict: bool = True) -> AbstractContextManager[bool | None]:
+    """Inside the ``with`` block, refuse to run a function outside the device family of the first choice.
+
+    Outside of every block NN_CORE_STRICT decides.
+    """
+    return _strict.scope(strict)
+
+
+def is_strict() -> bool:
+    """Whether leaving the device family of the first choice is an error here."""
+    strict = _strict.get()
+    return settings().strict if strict is None else strict
+
+
+def record(function: str, wanted: str, ran_on: str, reason: str, *, left_family: bool) -> None:
+    """Note that `function` runs on `ran_on`, although the context has `wanted` first.
+
+    Raises:
+        FallbackError: in strict mode, when the device family was left.
+    """
+    if left_family and is_strict():
+        raise FallbackError(
+            f"{function}: strict mode requires the device family of the first choice {wanted}, got {ran_on}\n"
+            f"  {wanted}: {reason}"
+        )
+    key = (function, wanted, ran_on)
+    with _lock:
+        known = _fallbacks.get(key)
+        count = known.count + 1 if known else 1
+        _fallbacks[key] = Fallback(function, wanted, ran_on, reason, left_family, count)
+    if known is None:
+        level = logging.WARNING if left_family else logging.DEBUG
+        logger.log(level, "%s runs on %s instead of %s: %s", function, ran_on, wanted, reason)
+
+
+_strict: Ambient[bool | None] = Ambient("strict_dispatch", None)
+_fallbacks: dict[tuple[str, str, str], Fallback] = {}
+_lock = threading.Lock()

@@ -1,0 +1,140 @@
+"""The choice of a kernel along the priority list of a context, once for each function that is set up."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from nn_core.context import TYPE_CONFIGS, Context
+from nn_core.dispatch.plugins import PLUGINS, REFERENCE, Plugins
+from nn_core.dispatch.report import record
+from nn_core.errors import BackendNotFoundError, BackendUnavailableError, KernelNotFoundError, NNCoreError, PluginError
+from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.typing import Backend, Call, Kernel, Refusal
+
+_TYPE_NAMES = {dtype: name for name, dtype in TYPE_CONFIGS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Who runs a call, and who was asked before.
+
+    Attributes:
+        kernel: The kernel that takes the call.
+        backend: The backend whose arrays the kernel works on.
+        call: The call, in the dtype of the entry that took it.
+        refusals: (entry of the priority list, reason) of everyone asked before, in order.
+    """
+
+    kernel: Kernel
+    backend: Backend
+    call: Call
+    refusals: tuple[tuple[str, Refusal], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One place where a function could run; `kernel` and `backend` are None where there is a `reason` against it."""
+
+    entry: str
+    dtype: str
+    array_class: str
+    backend: Backend | None = None
+    kernel: Kernel | None = None
+    reason: str = ""
+    error: NNCoreError | None = None
+
+
+class OverBackends(Protocol):
+    """What the backend of the reference plugin offers besides the protocol of a backend."""
+
+    def over(self, backend: Backend) -> Mapping[str, Kernel]:
+        """The reference kernels on the arrays of `backend`, by name of the function."""
+        ...
+
+
+def resolve(
+    spec: FunctionSpec,
+    args: Mapping[str, ArgValue],
+    make_call: Callable[[str], Call],
+    context: Context,
+    plugins: Plugins = PLUGINS,
+) -> Resolution:
+    """Find the kernel that runs a function in `context`.
+
+    The backends are asked in the order of the list, then the reference kernels over the arrays of each available one.
+
+    Args:
+        spec: The function.
+        args: Its settings, for messages.
+        make_call: Makes the call for a floating dtype; entries of the list may differ in it.
+        context: The priority list.
+        plugins: Where backends come from.
+
+    Raises:
+        BackendNotFoundError, BackendUnavailableError, PluginError: when no backend of the list can be used; this is
+            the exception of the first one.
+        KernelNotFoundError: when everyone refuses.
+        FallbackError: in strict mode, when the device family of the first entry is left.
+    """
+    refusals: list[tuple[str, Refusal]] = []
+    first: Candidate | None = None
+    for candidate in candidates(spec.name, context, plugins):
+        first = first or candidate
+        if candidate.kernel is None or candidate.backend is None:
+            refusals.append((candidate.entry, Refusal(candidate.reason)))
+            continue
+        call = make_call(candidate.dtype)
+        refusal = candidate.kernel.refuse(call)
+        if refusal is not None:
+            refusals.append((candidate.entry, refusal))
+            continue
+        if candidate is not first:
+            left_family = candidate.array_class != first.array_class
+            record(spec.name, first.entry, candidate.entry, refusals[0][1].reason, left_family=left_family)
+        return Resolution(candidate.kernel, candidate.backend, call, tuple(refusals))
+    raise KernelNotFoundError(_all_refused(spec, args, refusals))
+
+
+def candidates(name: str, context: Context, plugins: Plugins = PLUGINS) -> Iterator[Candidate]:
+    """Everyone who could run the function called `name`, best first; a plugin is loaded when its turn comes."""
+    available: list[tuple[str, str, Backend]] = []
+    first_error: NNCoreError | None = None
+    for backend_name, dtype in context.entries:
+        entry = f"{backend_name}:{_TYPE_NAMES[dtype]}"
+        try:
+            backend = plugins.backend(backend_name)
+        except (BackendNotFoundError, BackendUnavailableError, PluginError) as error:
+            first_error = first_error or error
+            family = plugins.array_class(backend_name) or context.array_class
+            yield Candidate(entry, dtype, family, reason=str(error).partition("\n")[0], error=error)
+            continue
+        available.append((entry, dtype, backend))
+        kernels = [backend.kernels.get(name), plugins.registry.kernel(backend_name, name)]
+        found = [kernel for kernel in kernels if kernel is not None]
+        for kernel in found:
+            yield Candidate(entry, dtype, backend.array_class, backend, kernel)
+        if not found:
+            yield Candidate(entry, dtype, backend.array_class, reason=f"has no kernel for {name}")
+    if not available and first_error is not None:
+        raise first_error
+    yield from _reference_candidates(name, available, plugins)
+
+
+def _reference_candidates(
+    name: str, available: list[tuple[str, str, Backend]], plugins: Plugins
+) -> Iterator[Candidate]:
+    reference = plugins.backend(REFERENCE)
+    for entry, dtype, backend in available:
+        if backend is reference:
+            continue
+        kernel = cast(OverBackends, reference).over(backend).get(name)
+        reason = "" if kernel else f"has no kernel for {name}"
+        yield Candidate(f"{REFERENCE} over {entry}", dtype, backend.array_class, backend, kernel, reason)
+
+
+def _all_refused(spec: FunctionSpec, args: Mapping[str, ArgValue], refusals: Sequence[tuple[str, Refusal]]) -> str:
+    entries = ", ".join(entry for entry, _ in refusals)
+    lines = [f"{spec.api}: a backend of the context must run it, got refusals of {entries}"]
+    if args:
+        lines.append("  ".join(["", *(f"{name} {value}" for name, value in args.items())]))
+    return "\n".join([*lines, *(f"  {entry}: {refusal.reason}" for entry, refusal in refusals)])

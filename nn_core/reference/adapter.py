@@ -1,0 +1,101 @@
+"""The pure functions of this package as kernels over the arrays of any backend."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from nn_core.errors import ShapeError
+from nn_core.reference import registry
+from nn_core.typing import Array, Call, Kernel, Namespace, Refusal, Runner
+
+_BFLOAT16 = "bfloat16"
+
+
+class ReferenceKernel:
+    """A pure function as a kernel: its results are copied into the outputs, new values of `updates` into the inputs.
+
+    bfloat16 inputs are computed in float32, because the functions are written for the dtypes of NumPy.
+
+    Args:
+        function: See docs/design/0001-operator-contract.md.
+        namespace: The array namespace that it runs over.
+    """
+
+    __slots__ = ("_function", "_namespace")
+
+    def __init__(self, function: registry.ReferenceKernel, namespace: Namespace) -> None:
+        self._function = function
+        self._namespace = namespace
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse bfloat16 where nothing knows the dtype; take everything else."""
+        dtypes = {desc.dtype for desc in (*call.inputs, *call.outputs) if desc is not None}
+        if _BFLOAT16 in dtypes and not hasattr(self._namespace, _BFLOAT16) and find_spec("ml_dtypes") is None:
+            return Refusal("bfloat16 needs the package ml_dtypes: pip install ml_dtypes")
+        return None
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the call; with the tag `dynamic_shape` the runner returns the results as new arrays."""
+        xp, function, args = self._namespace, self._function, dict(call.args)
+        n_inputs = len(call.inputs)
+        n_outputs = len(call.outputs)
+        updated = _updated_positions(call)
+        widened = [position for position, desc in enumerate(call.inputs) if desc and desc.dtype == _BFLOAT16]
+        seeded = call.spec.has("seeded")
+        dynamic = call.spec.has("dynamic_shape")
+        name = call.spec.api
+
+        def run(*arrays: Array) -> object:
+            inputs = list(arrays[:n_inputs])
+            for position in widened:
+                inputs[position] = xp.asarray(inputs[position], dtype=xp.float32)
+            settings = {**args, "key": arrays[-1]} if seeded else args
+            with np.errstate(all="ignore"):  # nan and inf are values like any other
+                results = function(xp, *inputs, **settings)
+                if not isinstance(results, tuple):
+                    results = (results,)
+                if dynamic:
+                    pairs = zip(results, call.outputs, strict=True)
+                    return tuple(xp.asarray(result, dtype=getattr(xp, desc.dtype)) for result, desc in pairs)
+                for output, result in zip(arrays[n_inputs : n_inputs + n_outputs], results, strict=False):
+                    _copy(name, output, result)
+                for position, result in zip(updated, results[n_outputs:], strict=True):
+                    if result is not None:
+                        _copy(name, arrays[position], result)
+            return None
+
+        return run
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """None: the gradient rule serves."""
+        return None
+
+
+class ReferenceKernels(Mapping[str, Kernel]):
+    """Every reference kernel over one namespace, by name of the function; later registrations show up too."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._namespace = namespace
+
+    def __getitem__(self, name: str) -> Kernel:
+        return ReferenceKernel(registry.KERNELS[name], self._namespace)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(registry.KERNELS)
+
+    def __len__(self) -> int:
+        return len(registry.KERNELS)
+
+
+def _updated_positions(call: Call) -> list[int]:
+    names = [entry.name for entry in call.spec.inputs]
+    return [names.index(name) for name in call.spec.updates]
+
+
+def _copy(name: str, target: Array, result: Any) -> None:
+    shape = getattr(result, "shape", ())
+    if shape != target.shape:
+        raise ShapeError(f"{name}: the reference kernel must return the shape {target.shape} of the rule, got {shape}")
+    target[...] = result
