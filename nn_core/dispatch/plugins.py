@@ -130,10 +130,7 @@ class Plugins:
         if plugin.failure is not None:
             raise self._error(name, plugin.failure)
         if name not in plugin.backends:
-            brought = ", ".join(plugin.backends) or "none"
-            raise BackendNotFoundError(
-                f"plugin {plugin.label}: must bring the backend asked for, got {name!r} and {brought}"
-            )
+            raise BackendNotFoundError(f"plugin {plugin.label}: must bring {name!r}, got {list(plugin.backends)}")
         return plugin.backends[name]
 
     def plugin(self, name: str) -> Plugin:
