@@ -114,9 +114,12 @@ class BackwardSpec:
     none_because: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FunctionSpec:
-    """Everything that is said about one function without numbers and without a device."""
+    """Everything that is said about one function without numbers and without a device.
+
+    Compared by identity: there is one object for each function, and caches look it up on every call.
+    """
 
     name: str
     api: str

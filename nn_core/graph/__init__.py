@@ -1,0 +1,1 @@
+"""The computation graph: nodes, order, execution, plans, gradients."""

@@ -1,0 +1,303 @@
+"""The one door through which functions enter a graph: check, shape rule, node, and in dynamic mode the computation."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.context import get_current_context
+from nn_core.dispatch.registry import spec_of_api
+from nn_core.errors import ArgumentError, DTypeError, ShapeError
+from nn_core.graph.compile import new_key, prepared_of
+from nn_core.graph.execute import (
+    adopt_shape,
+    bound_arguments,
+    infer,
+    output_entries,
+    prepare,
+    require_shapes,
+    run,
+    same_dtypes_of,
+)
+from nn_core.graph.forward import run_forward
+from nn_core.graph.hooks import active_hooks
+from nn_core.graph.node import Cell, Node
+from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
+from nn_core.graph.seeds import FUNCTION_SEED
+from nn_core.rules.arguments import resolve_args
+from nn_core.spec.model import FunctionSpec
+from nn_core.state import Ambient
+from nn_core.variable import Variable
+
+_AUTO_FORWARD: Final[Ambient[bool]] = Ambient("auto_forward", False)
+_NO_GRAD: Final[Ambient[bool]] = Ambient("no_grad", False)
+_RECOMPUTE: Final[Ambient[bool]] = Ambient("recompute", False)
+
+
+def auto_forward(auto: bool = True) -> AbstractContextManager[bool]:
+    """Compute functions at the moment they are called, inside a ``with`` block (dynamic graphs)."""
+    return _AUTO_FORWARD.scope(bool(auto))
+
+
+def set_auto_forward(auto: bool) -> None:
+    """Compute functions at the moment they are called, from now on."""
+    _AUTO_FORWARD.set_default(bool(auto))
+
+
+def get_auto_forward() -> bool:
+    """Whether functions are computed at the moment they are called."""
+    return _AUTO_FORWARD.get()
+
+
+def no_grad(no_grad_: bool = True) -> AbstractContextManager[bool]:
+    """Build functions whose outputs need no gradient, inside a ``with`` block."""
+    return _NO_GRAD.scope(bool(no_grad_))
+
+
+def get_no_grad() -> bool:
+    """Whether functions are built without gradients now."""
+    return _NO_GRAD.get()
+
+
+def recompute(recompute_: bool = True) -> AbstractContextManager[bool]:
+    """Mark the outputs of functions built inside a ``with`` block to be dropped and computed again in backward()."""
+    return _RECOMPUTE.scope(bool(recompute_))
+
+
+def set_global_recompute(recompute: bool) -> None:
+    """Mark the outputs of all functions built from now on to be dropped and computed again in backward()."""
+    _RECOMPUTE.set_default(bool(recompute))
+
+
+def get_global_recompute() -> bool:
+    """Whether outputs of functions are marked to be computed again."""
+    return _RECOMPUTE.get()
+
+
+def apply(
+    spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], outputs: Sequence[Any] | None = None
+) -> Any:
+    """Apply a function: on Variables a new part of the graph, on NdArrays the result at once.
+
+    Args:
+        spec: which function.
+        inputs: Variables and NdArrays in the order of the specification; None where an optional one is not given.
+        args: settings by name; None stands for the default.
+        outputs: Variables or NdArrays that receive the results instead of new ones.
+
+    Returns:
+        One result, or a list of them when the function has several.
+
+    Raises:
+        ArgumentError: when an input is missing or of the wrong kind, or a setting does not exist or is out of range.
+        ShapeError: when the shapes do not fit.
+    """
+    imperative = False
+    shapes: list[tuple[int, ...] | None] = []
+    for value in inputs:
+        if type(value) is Variable:
+            shapes.append(value.cell.data._shape)
+        elif value is None:
+            shapes.append(None)
+        elif isinstance(value, NdArray):
+            imperative = True
+            shapes.append(value._shape)
+        elif isinstance(value, Variable):
+            shapes.append(value.shape)
+        else:
+            raise _wrong_kind(spec, inputs, value)
+    if spec.variadic or None in inputs:
+        require_shapes(spec, inputs)
+    resolved = resolve_args(spec, args, shapes)
+    if imperative or (outputs is not None and any(isinstance(output, NdArray) for output in outputs)):
+        return _apply_at_once(spec, inputs, resolved, tuple(shapes), outputs)
+    return _apply_in_graph(spec, inputs, resolved, tuple(shapes), outputs)
+
+
+def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> ArgumentError:
+    position = next(i for i, candidate in enumerate(inputs) if candidate is value)
+    name = spec.inputs[min(position, len(spec.inputs) - 1)].name
+    hint = ""
+    if isinstance(value, np.ndarray):
+        hint = "\n  hint: wrap it with nn_core.Variable.from_numpy_array or nn_core.NdArray.from_numpy_array"
+    return ArgumentError(f"{spec.api}: input {name} must be a Variable or an NdArray, got {type(value).__name__}{hint}")
+
+
+def _apply_in_graph(
+    spec: FunctionSpec,
+    inputs: tuple[Any, ...],
+    args: Mapping[str, Any],
+    shapes: tuple[Any, ...],
+    outputs: Sequence[Any] | None,
+) -> Any:
+    if spec.has("dynamic_shape"):
+        _compute_inputs(inputs)
+    output_shapes = infer(spec, args, shapes)
+    no_grad_now = _NO_GRAD.get()
+    need_grad = not no_grad_now and spec.differentiable and any(v is not None and v.need_grad for v in inputs)
+    if outputs is not None:
+        cells = _given_cells(spec, outputs, output_shapes)
+    elif spec.has("view") and args.get("inplace", True):
+        cells = [Cell(_view_of(inputs[0], output_shapes[0]))]
+    else:
+        cells = [Cell(NdArray(shape)) for shape in output_shapes]
+    node = Node(spec, args, inputs, cells, get_current_context(), need_grad)
+    recompute_now = _RECOMPUTE.get()
+    results: list[Variable] = []
+    for index, entry in enumerate(output_entries(spec, len(cells))):
+        if entry.aux:
+            break
+        variable = outputs[index] if outputs is not None else Variable.of_cell(cells[index])
+        if no_grad_now or not spec.differentiable:
+            variable._need_grad = False
+        variable._recompute = recompute_now
+        node.connect(index, variable)
+        results.append(variable)
+    if _AUTO_FORWARD.get() or spec.has("dynamic_shape"):
+        run_node(node)
+    if len(results) == 1 and not spec.outputs[0].variadic:
+        return results[0]
+    return results
+
+
+def _given_cells(spec: FunctionSpec, outputs: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Cell]:
+    cells: list[Cell] = []
+    for index, shape in enumerate(shapes):
+        if index < len(outputs):
+            if outputs[index].shape != shape:
+                raise ShapeError(f"{spec.api}: outputs[{index}] must have the shape {shape}, got {outputs[index].shape}")
+            cells.append(outputs[index].cell)
+        else:
+            cells.append(Cell(NdArray(shape)))
+    return cells
+
+
+def _view_of(variable: Any, shape: tuple[int, ...]) -> NdArray:
+    data = variable.cell.data
+    view: NdArray = NdArray(shape) if data._window is not None else data.view(shape)
+    return view
+
+
+def _compute_inputs(inputs: Sequence[Any]) -> None:
+    roots = [v for v in inputs if v is not None and v.producer is not None]
+    if roots:
+        run_forward(tuple(roots))
+
+
+def run_node(node: Node) -> None:
+    """Compute one function of a graph at once, on the data that its inputs hold."""
+    hooks = active_hooks(None, None)
+    if hooks:
+        for hook in hooks[0]:
+            hook(node)
+    _run_node(node)
+    if hooks:
+        for hook in hooks[1]:
+            hook(node)
+
+
+def _run_node(node: Node) -> None:
+    if node.python is not None:
+        arrays = [None if v is None else v.cell.data.data for v in node.inputs]
+        arrays += [cell.data.get_data("w", np.float32) for cell in node.cells]
+        PythonForward(node)(*arrays)
+        return
+    spec = node.spec
+    if spec.has("view") and node.inputs[0] is not None:
+        if node.cells[0].data._synced is node.inputs[0].cell.data._synced:
+            return
+    prepared = prepared_of(node, {})
+    if spec.has("seeded"):
+        new_key(node, FUNCTION_SEED.draw)
+    run(
+        prepared,
+        [None if vertex is None else vertex.cell.data for vertex in node.inputs],
+        [cell.data for cell in node.cells],
+        node.key,
+    )
+
+
+def _apply_at_once(
+    spec: FunctionSpec,
+    inputs: tuple[Any, ...],
+    args: Mapping[str, Any],
+    shapes: tuple[Any, ...],
+    outputs: Sequence[Any] | None,
+) -> Any:
+    arrays = [value.cell.data if isinstance(value, Variable) else value for value in inputs]
+    prepared = prepare(spec, args, shapes, same_dtypes_of(spec, arrays), get_current_context())
+    results: list[NdArray] = []
+    for index, shape in enumerate(prepared.output_shapes):
+        if outputs is None or index >= len(outputs):
+            results.append(NdArray(shape))
+            continue
+        given = outputs[index].cell.data if isinstance(outputs[index], Variable) else outputs[index]
+        if given.shape != shape:
+            raise ShapeError(f"{spec.api}: outputs[{index}] must have the shape {shape}, got {given.shape}")
+        results.append(given)
+    if spec.has("view") and args.get("inplace", True) and outputs is None and arrays[0]._window is None:
+        return arrays[0].view(prepared.output_shapes[0])
+    key = None
+    if spec.has("seeded"):
+        key = np.zeros(2, np.uint64)
+        seed = args.get("seed", -1)
+        key[0], key[1] = (seed, 1) if isinstance(seed, int) and seed >= 0 else FUNCTION_SEED.draw()
+    shared = [any(result._synced is array._synced for array in arrays if array is not None) for result in results]
+    if any(shared) and not spec.has("inplace_ok"):
+        fresh = [NdArray(result.shape) if same else result for result, same in zip(results, shared, strict=True)]
+        run(prepared, arrays, fresh, key)
+        for result, new in zip(results, fresh, strict=True):
+            if new is not result:
+                result.copy_from(new)
+    else:
+        run(prepared, arrays, results, key)
+    visible = [r for r, entry in zip(results, output_entries(spec, len(results)), strict=True) if not entry.aux]
+    return visible[0] if len(visible) == 1 and not spec.outputs[0].variadic else visible
+
+
+def call_python(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: int, outputs: Any) -> Any:
+    """Apply a PythonFunction to Variables."""
+    for value in inputs:
+        if value is not None and not isinstance(value, Variable):
+            raise ArgumentError(f"{function.name}: inputs must be Variables, got {type(value).__name__}")
+    made = list(outputs) if outputs is not None else [Variable(()) for _ in range(n_outputs)]
+    function.setup_impl(list(inputs), made)
+    need_grad = not _NO_GRAD.get() and any(v is not None and v.need_grad for v in inputs)
+    spec = spec_of_python(function, len(inputs), len(made))
+    node = Node(spec, {}, inputs, [variable.cell for variable in made], function.ctx, need_grad)
+    node.python = function
+    for index, variable in enumerate(made):
+        variable._need_grad = None
+        node.connect(index, variable)
+    if _AUTO_FORWARD.get():
+        run_node(node)
+    return made[0] if len(made) == 1 else made
+
+
+def operator(api: str) -> Callable[..., Any]:
+    """The raw operator called `api`, with the arguments of its specification, on Variables or NdArrays."""
+    spec = spec_of_api(api)
+
+    def call(*positional: Any, **keywords: Any) -> Any:
+        inputs, args = bound_arguments(spec, positional, keywords)
+        return apply(spec, inputs, args)
+
+    call.__name__ = api
+    return call
+
+
+class GraphFunctions:
+    """Every operator under its API name, building graph: the F of gradient rules in ``nn.grad``."""
+
+    def __getattr__(self, api: str) -> Callable[..., Any]:
+        function = operator(api)
+        setattr(self, api, function)
+        return function
+
+
+WRAPPERS["call"] = call_python
+WRAPPERS["variable"] = Variable.of_cell
+
+__all__ = ["DTypeError", "GraphFunctions", "adopt_shape", "apply", "operator", "run_node"]

@@ -1,0 +1,218 @@
+"""What compiling a forward and a backward pass have in common: reading data, copying it, placing it in memory."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nn_core.array import HOST, Key, SyncedArray, _convert, dtype_of
+from nn_core.errors import GraphError
+from nn_core.graph.execute import Prepared, is_contiguous, prepare
+from nn_core.graph.memory import Buffer
+from nn_core.graph.node import Node, Vertex
+from nn_core.graph.plan import Entry, Plan
+from nn_core.typing import Array, Backend, Runner, Shape
+
+
+class Operation:
+    """A piece of work whose arrays are still symbolic."""
+
+    __slots__ = ("backend", "buffers", "node", "runner")
+
+    def __init__(
+        self, node: Node | None, runner: Runner, buffers: Sequence[Buffer | None], backend: Backend | None
+    ) -> None:
+        self.node = node
+        self.runner = runner
+        self.buffers = buffers
+        self.backend = backend
+
+
+class Builder:
+    """Collects the operations of a plan, then places their buffers and writes the plan's entries."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.operations: list[Operation] = []
+        #: the buffer that holds the data of an array, as computed or as found
+        self.data: dict[SyncedArray, Buffer] = {}
+        self._copies: dict[tuple[SyncedArray, Key, bool], Buffer] = {}
+        self._leaves: set[tuple[SyncedArray, Key]] = set()
+
+    def add(
+        self, node: Node | None, runner: Runner, buffers: Sequence[Buffer | None], backend: Backend | None = None
+    ) -> None:
+        """Append an operation on `buffers`."""
+        index = len(self.operations)
+        for buffer in buffers:
+            if buffer is not None:
+                buffer.used(index)
+        self.operations.append(Operation(node, runner, buffers, backend))
+
+    def read(self, synced: SyncedArray, shape: Shape, key: Key, contiguous: bool) -> Buffer:
+        """A buffer with the data of `synced` under `key`; converted, transferred or copied if need be."""
+        buffer = self.data.get(synced)
+        if buffer is None:
+            buffer = self.leaf(synced, key)
+        elif (buffer.space, buffer.dtype) != key or (contiguous and buffer.channels_last):
+            copy = self._copies.get((synced, key, contiguous))
+            if copy is None:
+                copy = Buffer(synced.shape, key[1], key[0])
+                copy.channels_last = buffer.channels_last and not contiguous
+                self.add(None, _Copy((buffer.space, buffer.dtype), key), (buffer, copy))
+                self._copies[(synced, key, contiguous)] = copy
+            buffer = copy
+        return buffer if buffer.shape == shape else alias(buffer, shape)
+
+    def leaf(self, synced: SyncedArray, key: Key) -> Buffer:
+        """The data of an array that the plan does not compute, refreshed at each run if it lies elsewhere."""
+        if synced.lazy is not None or synced.head is None:
+            synced.read(key)
+        if (synced, key) not in self._leaves:
+            self._leaves.add((synced, key))
+            self.plan.leaves.append((synced, key))
+            synced.bound = True
+            self._copies[(synced, key, True)] = Buffer(synced.shape, key[1], key[0], self._leaf_array(synced, key))
+            if synced.head != key:
+                self.add(None, _Refresh(synced, key), ())
+        return self._copies[(synced, key, True)]
+
+    @staticmethod
+    def _leaf_array(synced: SyncedArray, key: Key) -> Array:
+        if synced.head == key:
+            return synced.settle(key)
+        return synced.buffer(key)
+
+    def finish(self) -> None:
+        """Give every buffer its memory, in the order of use, and write the entries of the plan."""
+        arena = self.plan.arena
+        ends: dict[int, list[Buffer]] = {}
+        seen: set[Buffer] = set()
+        for operation in self.operations:
+            for buffer in operation.buffers:
+                if buffer is not None and (root := buffer.root()) not in seen:
+                    seen.add(root)
+                    if not root.keep:
+                        ends.setdefault(root.last, []).append(root)
+        for index, operation in enumerate(self.operations):
+            arrays = tuple([None if buffer is None else buffer.resolve(arena) for buffer in operation.buffers])
+            self.plan.entries.append(Entry(operation.node, operation.runner, arrays, operation.backend))
+            for buffer in ends.get(index, ()):
+                if buffer.block is not None:
+                    arena.give(buffer.block)
+
+
+def alias(buffer: Buffer, shape: Shape) -> Buffer:
+    """The memory of `buffer` under another shape."""
+    view = Buffer(shape, buffer.dtype, buffer.space)
+    view.target = buffer
+    return view
+
+
+def found(synced: SyncedArray) -> Buffer | None:
+    """The data of an array as it lies in memory now, or None when there is none."""
+    if synced.cleared or synced.head is None or synced.lazy is not None:
+        return None
+    space, dtype = synced.head
+    buffer = Buffer(synced.shape, dtype, space, synced.copies[synced.head])
+    buffer.channels_last = not is_contiguous(buffer.array)
+    return buffer
+
+
+def prepared_of(node: Node, dtypes: dict[SyncedArray, str]) -> Prepared:
+    """The kernel of `node`; `dtypes` says what arrays that the plan computes will hold."""
+    shapes = tuple([None if vertex is None else vertex.cell.data._shape for vertex in node.inputs])
+    same: tuple[str | None, ...] = (None,) * len(shapes)
+    if any(entry.dtype == "same" for entry in node.spec.inputs):
+        same = tuple(
+            None if vertex is None else dtypes.get(vertex.cell.data._synced) or vertex.cell.data._synced.dtype
+            for vertex in node.inputs
+        )
+    node.prepared = prepare(node.spec, node.args, shapes, same, node.context)
+    return node.prepared
+
+
+def is_view(node: Node) -> bool:
+    """Whether the output of `node` is the memory of its input."""
+    return (
+        node.spec.has("view")
+        and node.python is None
+        and node.inputs[0] is not None
+        and node.cells[0].data._synced is node.inputs[0].cell.data._synced
+    )
+
+
+def needed_data(node: Node) -> tuple[list[bool], list[bool]]:
+    """Of which inputs and which outputs the gradient of `node` reads the data."""
+    if node.python is not None:
+        return [True] * len(node.inputs), [True] * len(node.cells)
+    needs = node.spec.backward.needs
+    inputs, outputs = node.spec.inputs, node.spec.outputs
+    return (
+        [inputs[min(i, len(inputs) - 1)].name in needs for i in range(len(node.inputs))],
+        [outputs[min(i, len(outputs) - 1)].name in needs for i in range(len(node.cells))],
+    )
+
+
+def require_alive(node: Node, synced: SyncedArray) -> None:
+    """Refuse a backward pass whose data the forward pass did not keep."""
+    if synced.cleared:
+        raise GraphError(
+            f"backward: the gradient of {node.spec.api} needs data of shape {synced.shape} of the forward pass, "
+            "got data whose memory was reused\n"
+            "  hint: run forward(clear_no_need_grad=True), not forward(clear_buffer=True), before each backward"
+        )
+
+
+def output_vertices(node: Node) -> list[Vertex | None]:
+    """The vertices that hold the outputs, None where nobody does."""
+    return [node.output(index) for index in range(len(node.cells))]
+
+
+class _Copy:
+    """Runner that converts one raw array into another."""
+
+    __slots__ = ("_source", "_target")
+
+    def __init__(self, source: Key, target: Key) -> None:
+        self._source = source
+        self._target = target
+
+    def __call__(self, *arrays: Array) -> None:
+        source, target = arrays
+        if self._source[0] is HOST and self._target[0] is HOST:
+            np.copyto(target, source, casting="unsafe")
+        else:
+            _convert(self._source, source, self._target, target)
+
+
+class _Refresh:
+    """Runner that brings the copy of a variable's array under `key` up to date with its head."""
+
+    __slots__ = ("_key", "_synced")
+
+    def __init__(self, synced: SyncedArray, key: Key) -> None:
+        self._synced = synced
+        self._key = key
+
+    def __call__(self, *arrays: Array) -> None:
+        synced, key = self._synced, self._key
+        head = synced.head
+        if head is not None and head != key:
+            _convert(head, synced.copies[head], key, synced.copies[key])
+            synced.valid.add(key)
+
+
+def new_key(node: Node, draw: Any) -> None:
+    """Give a seeded node the numbers of its next run."""
+    if node.key is None:
+        node.key = np.zeros(2, np.uint64)
+    seed = node.args.get("seed", -1)
+    if isinstance(seed, int) and seed >= 0:
+        node.key[0] = seed
+        node.key[1] += np.uint64(1)
+    else:
+        node.key[0], node.key[1] = draw()
+
+
+__all__ = ["Builder", "alias", "dtype_of", "found", "is_view", "needed_data", "prepared_of"]

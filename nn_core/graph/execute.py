@@ -1,0 +1,386 @@
+"""Run one function: shape rule, dispatch, kernel; and the operators for raw arrays that gradient rules use."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nn_core.array import HOST, NdArray, Space, dtype_of, space_of
+from nn_core.context import Context
+from nn_core.dispatch.registry import shape_rule_of, spec_of_api
+from nn_core.dispatch.resolve import resolve
+from nn_core.errors import ArgumentError, NNCoreError, ShapeError
+from nn_core.rules.arguments import resolve_args
+from nn_core.rules.broadcasting import broadcast_shapes
+from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape
+
+#: More prepared functions than this and the cache starts anew.
+CACHE_LIMIT = 8192
+
+_SHAPES: dict[Any, tuple[Shape, ...]] = {}
+_PREPARED: dict[Any, "Prepared"] = {}
+
+
+class Prepared:
+    """One function resolved for given shapes, settings and context: its kernel, and what to allocate for it."""
+
+    __slots__ = (
+        "_backward",
+        "_forward",
+        "_laid_out",
+        "args",
+        "backend",
+        "call",
+        "context",
+        "input_dtypes",
+        "kernel",
+        "output_dtypes",
+        "output_shapes",
+        "refusals",
+        "space",
+        "spec",
+    )
+
+    def __init__(
+        self,
+        call: Call,
+        kernel: Kernel,
+        backend: Backend,
+        refusals: Sequence[tuple[str, Refusal]],
+        context: Context,
+    ) -> None:
+        self.call = call
+        self.spec = call.spec
+        self.args = call.args
+        self.kernel = kernel
+        self.backend = backend
+        self.context = context
+        self.refusals = tuple(refusals)
+        self.space: Space = space_of(backend, context.device_id)
+        self.input_dtypes = tuple(None if desc is None else desc.dtype for desc in call.inputs)
+        self.output_shapes = tuple(desc.shape for desc in call.outputs)
+        self.output_dtypes = tuple(desc.dtype for desc in call.outputs)
+        self._forward: Runner | None = None
+        self._laid_out: dict[tuple[bool, ...], Runner] = {}
+        self._backward: dict[Any, Runner | None] = {}
+
+    @property
+    def forward(self) -> Runner:
+        """The forward runner for C-contiguous arrays."""
+        if self._forward is None:
+            self._forward = self.kernel.forward(self.call)
+        return self._forward
+
+    @property
+    def layout(self) -> str:
+        """Memory layouts that the kernel takes: "contiguous", "any" (all arrays alike) or "channels_last" (preferred)."""
+        chooser = getattr(self.kernel, "layout", None)
+        return "contiguous" if chooser is None else str(chooser(self.call))
+
+    def forward_for(self, channels_last: tuple[bool, ...]) -> Runner:
+        """The forward runner for arrays (inputs, then outputs) of which some lie channels-last in memory."""
+        if not any(channels_last):
+            return self.forward
+        if channels_last not in self._laid_out:
+            self._laid_out[channels_last] = self.kernel.forward(self._call_for(channels_last))
+        return self._laid_out[channels_last]
+
+    def backward_for(self, wanted: tuple[bool, ...], channels_last: tuple[bool, ...]) -> Runner | None:
+        """The fused gradient runner; None: the gradient rule serves. Gradients lie in memory as their data does."""
+        key = (wanted, channels_last)
+        if key not in self._backward:
+            self._backward[key] = self.kernel.backward(self._call_for(channels_last), wanted)
+        return self._backward[key]
+
+    def _call_for(self, channels_last: tuple[bool, ...]) -> Call:
+        if not any(channels_last):
+            return self.call
+        n_inputs = len(self.call.inputs)
+        inputs = tuple(
+            channels_last_desc(desc) if flag and desc is not None else desc
+            for desc, flag in zip(self.call.inputs, channels_last[:n_inputs], strict=True)
+        )
+        outputs = tuple(
+            channels_last_desc(desc) if flag else desc
+            for desc, flag in zip(self.call.outputs, channels_last[n_inputs:], strict=True)
+        )
+        return dataclasses.replace(self.call, inputs=inputs, outputs=outputs)
+
+
+def channels_last_desc(desc: ArrayDesc) -> ArrayDesc:
+    """`desc` with its second axis innermost in memory."""
+    strides = [0] * len(desc.shape)
+    step = dtype_of(desc.dtype).itemsize
+    for axis in (1, *range(len(desc.shape) - 1, 1, -1), 0):
+        strides[axis] = step
+        step *= desc.shape[axis]
+    return ArrayDesc(desc.shape, desc.dtype, tuple(strides))
+
+
+def infer(spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]) -> tuple[Shape, ...]:
+    """Shapes of all outputs, aux outputs included, from the shapes of the inputs."""
+    key = (spec.name, tuple(args.values()), shapes)
+    found = _SHAPES.get(key)
+    if found is None:
+        found = _infer(spec, args, shapes)
+        if len(_SHAPES) > CACHE_LIMIT:
+            _SHAPES.clear()
+        _SHAPES[key] = found
+    return found
+
+
+def _infer(spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]) -> tuple[Shape, ...]:
+    try:
+        if spec.shape.startswith("same_as "):
+            names = [entry.name for entry in spec.inputs]
+            return tuple([shapes[names.index(spec.shape[8:])]] * len(spec.outputs))  # type: ignore[list-item]  # checked at load
+        if spec.shape == "broadcast":
+            return tuple([broadcast_shapes(*[shape for shape in shapes if shape is not None])] * len(spec.outputs))
+        return tuple(tuple(shape) for shape in shape_rule_of(spec.name)(*shapes, **args))
+    except NNCoreError as error:
+        raise type(error)(described(spec, str(error), args, shapes)) from None
+
+
+def described(
+    spec: FunctionSpec, complaint: str, args: Mapping[str, ArgValue], shapes: Sequence[Shape | None]
+) -> str:
+    """`complaint` with the function's name in front, and the shapes of the inputs and the settings below it."""
+    first, _, rest = complaint.partition("\n")
+    named: list[str] = []
+    for position, shape in enumerate(shapes):
+        if shape is not None:
+            entry = spec.inputs[min(position, len(spec.inputs) - 1)]
+            suffix = f"[{position - len(spec.inputs) + 1}]" if entry.variadic else ""
+            named.append(f"{entry.name}{suffix} {shape}")
+    named += [f"{name} {value}" for name, value in args.items() if value not in (None, False, ())]
+    lines = [f"{spec.api}: {first}", "  " + "  ".join(named)]
+    return "\n".join([*lines, rest] if rest else lines)
+
+
+def prepare(
+    spec: FunctionSpec,
+    args: Mapping[str, ArgValue],
+    shapes: tuple[Shape | None, ...],
+    same_dtypes: tuple[str | None, ...],
+    context: Context,
+) -> Prepared:
+    """Resolve a function once; the same question again is answered from a cache.
+
+    `same_dtypes` has the dtype of each input of kind "same", None for the others.
+    """
+    key = (spec.name, tuple(args.values()), shapes, same_dtypes, context)
+    prepared = _PREPARED.get(key)
+    if prepared is None:
+        prepared = _prepare(spec, args, shapes, same_dtypes, context)
+        if len(_PREPARED) > CACHE_LIMIT:
+            _PREPARED.clear()
+        _PREPARED[key] = prepared
+    return prepared
+
+
+def forget_prepared() -> None:
+    """Drop what was prepared: kernels may have changed (plugins refreshed, settings toggled)."""
+    _PREPARED.clear()
+    _SHAPES.clear()
+
+
+def _prepare(
+    spec: FunctionSpec,
+    args: Mapping[str, ArgValue],
+    shapes: tuple[Shape | None, ...],
+    same_dtypes: tuple[str | None, ...],
+    context: Context,
+) -> Prepared:
+    output_shapes = infer(spec, args, shapes)
+    entries = input_entries(spec, len(shapes))
+    outputs = output_entries(spec, len(output_shapes))
+    same = next((dtype for dtype in same_dtypes if dtype is not None), None)
+
+    def make_call(dtype: str) -> Call:
+        kinds = {"float": dtype, "index": "int64"}
+        inputs = tuple(
+            None if shape is None else ArrayDesc(shape, kinds.get(entry.dtype) or own or dtype)
+            for entry, shape, own in zip(entries, shapes, same_dtypes, strict=True)
+        )
+        descs = tuple(
+            ArrayDesc(shape, kinds.get(entry.dtype) or same or dtype)
+            for entry, shape in zip(outputs, output_shapes, strict=True)
+        )
+        return Call(spec, args, inputs, descs, dtype, context.device_id)
+
+    resolution = resolve(spec, args, make_call, context)
+    return Prepared(resolution.call, resolution.kernel, resolution.backend, resolution.refusals, context)
+
+
+@functools.lru_cache(maxsize=4096)
+def input_entries(spec: FunctionSpec, count: int) -> tuple[Any, ...]:
+    """The input specification of each of `count` inputs, a variadic one repeated."""
+    entries = spec.inputs
+    if spec.variadic:
+        return (*entries[:-1], *[entries[-1]] * (count - len(entries) + 1))
+    return entries[:count]
+
+
+@functools.lru_cache(maxsize=4096)
+def output_entries(spec: FunctionSpec, count: int) -> tuple[Any, ...]:
+    """The output specification of each of `count` outputs, a variadic one repeated."""
+    entries = spec.outputs
+    if any(entry.variadic for entry in entries):
+        return (entries[0],) * count
+    return entries[:count]
+
+
+def same_dtypes_of(spec: FunctionSpec, arrays: Sequence[NdArray | None]) -> tuple[str | None, ...]:
+    """The dtype of each input that is taken as it is, None for the others."""
+    entries = input_entries(spec, len(arrays))
+    return tuple(
+        array._synced.dtype if array is not None and entry.dtype == "same" else None
+        for entry, array in zip(entries, arrays, strict=True)
+    )
+
+
+def run(
+    prepared: Prepared, inputs: Sequence[NdArray | None], outputs: Sequence[NdArray], key: Array | None = None
+) -> None:
+    """Compute a prepared function at once on NdArrays."""
+    space = prepared.space
+    updates = prepared.spec.updates
+    arrays: list[Array | None] = []
+    for position, (array, dtype) in enumerate(zip(inputs, prepared.input_dtypes, strict=True)):
+        if array is None or dtype is None:
+            arrays.append(None)
+        elif updates and prepared.spec.inputs[position].name in updates:
+            arrays.append(array.readwrite(space, dtype))
+        else:
+            raw = array.read(space, dtype)
+            arrays.append(raw if is_contiguous(raw) else settled(array, space, dtype))
+    if prepared.spec.has("dynamic_shape"):
+        _run_dynamic(prepared, arrays, outputs)
+        return
+    for array, dtype in zip(outputs, prepared.output_dtypes, strict=True):
+        arrays.append(array.write(space, dtype))
+    if key is not None:
+        arrays.append(key)
+    prepared.forward(*arrays)
+
+
+def is_contiguous(array: Array) -> bool:
+    """Whether a raw array is C-contiguous (arrays of namespaces without flags are)."""
+    flags = getattr(array, "flags", None)
+    return True if flags is None else bool(flags.c_contiguous)
+
+
+def settled(array: NdArray, space: Space, dtype: str) -> Array:
+    """The values of `array` as a C-contiguous raw array."""
+    array._synced.settle((space, dtype))
+    raw = array.read(space, dtype)
+    if is_contiguous(raw):
+        return raw
+    copy = space.empty(array.shape, dtype)
+    copy[...] = raw
+    return copy
+
+
+def _run_dynamic(prepared: Prepared, arrays: list[Array | None], outputs: Sequence[NdArray]) -> None:
+    results: Any = prepared.forward(*arrays)
+    for array, dtype, result in zip(outputs, prepared.output_dtypes, results, strict=False):
+        adopt_shape(array, tuple(result.shape))
+        array.write(prepared.space, dtype)[...] = result
+
+
+def adopt_shape(array: NdArray, shape: Shape) -> None:
+    """Give `array` a shape that became known only when its function ran."""
+    if array.shape != shape:
+        fresh = NdArray(shape)
+        array._shape, array._synced = fresh._shape, fresh._synced
+
+
+def bound_arguments(
+    spec: FunctionSpec, positional: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Split what an operator was called with into its inputs and its settings."""
+    keywords = dict(keywords)
+    if spec.variadic:
+        return tuple(positional), keywords
+    inputs = list(positional[: len(spec.inputs)])
+    for entry in spec.inputs[len(inputs) :]:
+        if entry.name not in keywords and not entry.optional:
+            raise ArgumentError(f"{spec.api}: input {entry.name} must be given, got none")
+        inputs.append(keywords.pop(entry.name, None))
+    for arg, value in zip(spec.args, positional[len(spec.inputs) :], strict=False):
+        keywords[arg.name] = value
+    return tuple(inputs), keywords
+
+
+class ArrayFunctions:
+    """Every operator under its API name, computing at once on raw arrays: the F of gradient rules in ``backward()``."""
+
+    def __init__(self, context: Context, space: Space = HOST) -> None:
+        self._context = context
+        self._space = space
+
+    def __getattr__(self, api: str) -> Callable[..., Any]:
+        spec = spec_of_api(api)
+
+        def operator(*positional: Any, **keywords: Any) -> Any:
+            return self._run(spec, *bound_arguments(spec, positional, keywords))
+
+        operator.__name__ = api
+        setattr(self, api, operator)
+        return operator
+
+    def _run(self, spec: FunctionSpec, inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        shapes = tuple(None if array is None else tuple(array.shape) for array in inputs)
+        args = resolve_args(spec, given, shapes)
+        entries = input_entries(spec, len(inputs))
+        same = tuple(
+            str(array.dtype) if array is not None and entry.dtype == "same" else None
+            for array, entry in zip(inputs, entries, strict=True)
+        )
+        prepared = prepare(spec, args, shapes, same, self._context)
+        space = prepared.space
+        arrays: list[Any] = [
+            None if array is None else _as_contiguous(array, space, str(dtype))
+            for array, dtype in zip(inputs, prepared.input_dtypes, strict=True)
+        ]
+        if spec.has("dynamic_shape"):
+            results: Any = prepared.forward(*arrays)
+        else:
+            results = [
+                space.empty(shape, dtype)
+                for shape, dtype in zip(prepared.output_shapes, prepared.output_dtypes, strict=True)
+            ]
+            prepared.forward(*arrays, *results)
+        visible = len(results) - sum(entry.aux for entry in spec.outputs)
+        return results[0] if visible == 1 and not spec.outputs[0].variadic else tuple(results[:visible])
+
+
+def _as_contiguous(array: Array, space: Space, dtype: str) -> Array:
+    if str(getattr(array, "dtype", "")) == dtype and is_contiguous(array):
+        return array
+    result = space.empty(tuple(getattr(array, "shape", ())), dtype)
+    result[...] = array
+    return result
+
+
+def require_shapes(spec: FunctionSpec, inputs: Sequence[Any]) -> None:
+    """Refuse a call that has too few inputs or lacks one that is not optional."""
+    if spec.variadic:
+        if len(inputs) < len(spec.inputs):
+            raise ArgumentError(f"{spec.api}: at least {len(spec.inputs)} input must be given, got {len(inputs)}")
+        return
+    for entry, value in zip(spec.inputs, inputs, strict=True):
+        if value is None and not entry.optional:
+            raise ArgumentError(f"{spec.api}: input {entry.name} must be a Variable or an NdArray, got None")
+
+
+__all__ = [
+    "ArrayFunctions",
+    "Prepared",
+    "ShapeError",
+    "bound_arguments",
+    "infer",
+    "prepare",
+    "run",
+]

@@ -1,0 +1,269 @@
+"""The forward pass: compile the graph of some variables into a plan, keep it, and run it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from nn_core.array import EPOCH, HOST, SyncedArray
+from nn_core.errors import GraphError
+from nn_core.graph.compile import Builder, alias, is_view, needed_data, new_key, prepared_of
+from nn_core.graph.execute import Prepared, input_entries
+from nn_core.graph.hooks import Hook, active_hooks
+from nn_core.graph.memory import Buffer
+from nn_core.graph.node import Node, Vertex
+from nn_core.graph.order import forward_order
+from nn_core.graph.plan import Attachment, Plan, heads_of, is_current, signature_of
+from nn_core.graph.python_function import PythonForward
+from nn_core.graph.seeds import FUNCTION_SEED
+from nn_core.typing import Array, Runner
+
+#: What is kept after a forward pass: everything, what a backward pass needs, or the results only.
+KEEP, LEAN, CLEAR = "keep", "lean", "clear"
+#: Plans kept per variable; a loop that alternates more kinds of passes than this compiles anew.
+MAX_PLANS = 8
+
+
+class ForwardPlan(Plan):
+    """A plan that also remembers in which buffer it computes the data of each array."""
+
+    def __init__(self, policy: str) -> None:
+        super().__init__()
+        self.policy = policy
+        self.buffers: dict[SyncedArray, Buffer] = {}
+
+
+def run_forward(
+    roots: Sequence[Vertex],
+    clear_buffer: bool = False,
+    clear_no_need_grad: bool = False,
+    pre_hook: Hook | None = None,
+    post_hook: Hook | None = None,
+) -> None:
+    """Compute the data of `roots` from the leaves of their graph."""
+    hooks = active_hooks(pre_hook, post_hook)
+    policy = CLEAR if clear_buffer else LEAN if clear_no_need_grad else KEEP
+    plan = forward_plan(roots, KEEP if hooks else policy)
+    if plan is None:
+        return
+    for node in plan.seeded:
+        new_key(node, FUNCTION_SEED.draw)
+    plan.run(hooks)
+
+
+def forward_plan(roots: Sequence[Vertex], policy: str) -> ForwardPlan | None:
+    """The plan for `roots`, compiled if there is none or if the graph has changed; None when nothing is to compute."""
+    plans = plans_of(roots[0]) if roots else {}
+    key = (policy, *[id(root.cell) for root in roots[1:]])
+    plan = plans.get(key)
+    if plan is None or not is_current(plan, roots):
+        order = forward_order(roots)
+        if not order:
+            return None
+        plan = compile_forward(roots, order, policy)
+        remember(plans, key, plan)
+    found: ForwardPlan = plan
+    return found
+
+
+def plans_of(root: Vertex) -> dict[Any, Any]:
+    """The plans that were compiled for `root`; they live as long as it."""
+    if root.plans is None:
+        root.plans = {}
+    return root.plans
+
+
+def remember(plans: dict[Any, Any], key: Any, plan: Plan) -> None:
+    """Keep `plan` under `key`, dropping the oldest when there are too many."""
+    plans.pop(key, None)
+    while len(plans) >= MAX_PLANS:
+        plans.pop(next(iter(plans)))
+    plans[key] = plan
+
+
+def compile_forward(roots: Sequence[Vertex], order: Sequence[Node], policy: str) -> ForwardPlan:
+    """Resolve every node, place every array, and write down what the arrays hold afterwards."""
+    plan = ForwardPlan(policy)
+    builder = Builder(plan)
+    pinned = _pinned(roots, order)
+    dtypes: dict[SyncedArray, str] = {}
+    for node in order:
+        if node.python is not None:
+            _add_python(builder, node)
+        elif not is_view(node):
+            prepared = prepared_of(node, dtypes)
+            emit_forward(builder, node, prepared, pinned)
+        for cell in node.cells:
+            buffer = builder.data.get(cell.data._synced)
+            if buffer is not None:
+                dtypes[cell.data._synced] = buffer.dtype
+        if node.spec.has("seeded") and node.python is None:
+            plan.seeded.append(node)
+    survivors = _survivors(roots, order)
+    _choose_kept(builder, survivors, order, policy)
+    for node in plan.seeded:
+        new_key(node, lambda: (0, 0))
+    builder.finish()
+    plan.buffers = builder.data
+    for synced, buffer in builder.data.items():
+        synced.bound = True
+        array = buffer.resolve(plan.arena) if buffer.keep else None
+        plan.attachments.append(Attachment(synced, (buffer.space, buffer.dtype), array, synced in survivors))
+    plan.adopt()
+    plan.signature = signature_of(order, roots)
+    plan.leaf_heads = heads_of(plan.leaves)
+    plan.epoch = EPOCH.value
+    return plan
+
+
+def emit_forward(
+    builder: Builder, node: Node, prepared: Prepared, contiguous: set[SyncedArray], *, again: bool = False
+) -> None:
+    """Add the forward operation of `node`; with `again`, one that leaves running statistics alone."""
+    layout = prepared.layout
+    space = prepared.space
+    inputs: list[Buffer | None] = []
+    as_stored = layout == "channels_last" or (layout == "any" and _all_channels_last(builder, node))
+    entries = input_entries(node.spec, len(node.inputs))
+    for vertex, dtype, entry in zip(node.inputs, prepared.input_dtypes, entries, strict=True):
+        if vertex is None or dtype is None:
+            inputs.append(None)
+            continue
+        synced = vertex.cell.data._synced
+        if entry.name in node.spec.updates:
+            inputs.append(_updated(builder, synced, vertex, (space, dtype), again))
+        else:
+            inputs.append(builder.read(synced, vertex.cell.data._shape, (space, dtype), not as_stored))
+    outputs: list[Buffer] = []
+    for position, (cell, shape, dtype) in enumerate(
+        zip(node.cells, prepared.output_shapes, prepared.output_dtypes, strict=True)
+    ):
+        buffer = Buffer(shape, dtype, space)
+        free = cell.data._synced not in contiguous and position == 0 and 3 <= len(shape) <= 5
+        buffer.channels_last = free and as_stored
+        outputs.append(buffer)
+    flags = tuple([b is not None and b.channels_last for b in (*inputs, *outputs)])
+    arrays: list[Buffer | None] = [*inputs, *outputs]
+    runner: Runner = prepared.forward_for(flags)
+    if node.spec.has("seeded"):
+        if node.key is None:
+            new_key(node, lambda: (0, 0))
+        arrays.append(Buffer((2,), "uint64", HOST, node.key))
+    if node.spec.has("dynamic_shape"):
+        runner = _FixedShape(node, runner, len(inputs))
+    builder.add(node, runner, arrays, prepared.backend)
+    for cell, buffer in zip(node.cells, outputs, strict=True):
+        synced = cell.data._synced
+        builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
+
+
+def _all_channels_last(builder: Builder, node: Node) -> bool:
+    """Whether all inputs have one shape and lie channels-last, so that an element-wise kernel can run on them as they are."""
+    shapes = set()
+    for vertex in node.inputs:
+        if vertex is None:
+            continue
+        buffer = builder.data.get(vertex.cell.data._synced)
+        if buffer is None or not buffer.channels_last:
+            return False
+        shapes.add(buffer.shape)
+    return len(shapes) == 1
+
+
+def _updated(builder: Builder, synced: SyncedArray, vertex: Vertex, key: Any, again: bool) -> Buffer:
+    """An input that the function rewrites: the variable's own array, or a scratch copy when the pass is repeated."""
+    if synced in builder.data:
+        return builder.read(synced, vertex.cell.data._shape, key, True)
+    if again:
+        return Buffer(vertex.cell.data._shape, key[1], key[0])
+    synced.settle(key)
+    synced.readwrite(key)
+    return builder.read(synced, vertex.cell.data._shape, key, True)
+
+
+def _add_python(builder: Builder, node: Node) -> None:
+    """Add a function written in Python, which reads and writes the variables' arrays itself."""
+    inputs: list[Buffer | None] = []
+    for vertex in node.inputs:
+        if vertex is None:
+            inputs.append(None)
+            continue
+        synced = vertex.cell.data._synced
+        key = (builder.data[synced].space, builder.data[synced].dtype) if synced in builder.data else None
+        inputs.append(builder.read(synced, vertex.cell.data._shape, key or synced.head or (HOST, "float32"), True))
+    outputs = [Buffer(cell.data._shape, "float32", HOST) for cell in node.cells]
+    builder.add(node, PythonForward(node), [*inputs, *outputs])
+    for cell, buffer in zip(node.cells, outputs, strict=True):
+        synced = cell.data._synced
+        builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
+
+
+def _pinned(roots: Sequence[Vertex], order: Sequence[Node]) -> set[SyncedArray]:
+    """Arrays that must lie C-contiguous: results, arrays with views, and what functions in Python touch."""
+    pinned = {root.cell.data._synced for root in roots}
+    for node in order:
+        if node.python is not None or is_view(node):
+            pinned.update(vertex.cell.data._synced for vertex in node.inputs if vertex is not None)
+            pinned.update(cell.data._synced for cell in node.cells)
+    return pinned
+
+
+def _choose_kept(builder: Builder, survivors: set[SyncedArray], order: Sequence[Node], policy: str) -> None:
+    """Mark the buffers that keep their values after the pass."""
+    kept = survivors | _touched_by_python(order)
+    dropped: set[SyncedArray] = set()
+    for node in order:
+        for index, cell in enumerate(node.cells):
+            vertex = node.output(index)
+            if vertex is not None and vertex._recompute:
+                dropped.add(cell.data._synced)
+        if policy == LEAN and node.need_grad:
+            inputs, outputs = needed_data(node)
+            kept.update(v.cell.data._synced for v, n in zip(node.inputs, inputs, strict=True) if n and v is not None)
+            kept.update(c.data._synced for c, n in zip(node.cells, outputs, strict=True) if n)
+    for synced, buffer in builder.data.items():
+        wanted = policy == KEEP or synced in kept
+        if wanted and (synced not in dropped or synced in survivors):
+            buffer.keep = buffer.root().keep = True
+
+
+def _touched_by_python(order: Sequence[Node]) -> set[SyncedArray]:
+    touched = set()
+    for node in order:
+        if node.python is not None:
+            touched.update(vertex.cell.data._synced for vertex in node.inputs if vertex is not None)
+            touched.update(cell.data._synced for cell in node.cells)
+    return touched
+
+
+def _survivors(roots: Sequence[Vertex], order: Sequence[Node]) -> set[SyncedArray]:
+    """Arrays whose values survive every clear flag: those of results and of persistent variables."""
+    survivors = {root.cell.data._synced for root in roots}
+    for node in order:
+        for index, cell in enumerate(node.cells):
+            vertex = node.output(index)
+            if vertex is not None and vertex._persistent:
+                survivors.add(cell.data._synced)
+    return survivors
+
+
+class _FixedShape:
+    """Runner of a function whose result has a shape known only now; in a plan it must not change."""
+
+    __slots__ = ("_n_inputs", "_node", "_runner")
+
+    def __init__(self, node: Node, runner: Runner, n_inputs: int) -> None:
+        self._node = node
+        self._runner = runner
+        self._n_inputs = n_inputs
+
+    def __call__(self, *arrays: Array) -> None:
+        results: Any = self._runner(*arrays[: self._n_inputs])
+        for target, result in zip(arrays[self._n_inputs :], results, strict=False):
+            if tuple(result.shape) != tuple(target.shape):
+                raise GraphError(
+                    f"{self._node.spec.api}: the output of a static graph must keep its shape {tuple(target.shape)}, "
+                    f"got {tuple(result.shape)}\n  hint: build the graph anew, or inside nn_core.auto_forward()"
+                )
+            target[...] = result
+
+
+__all__ = ["ForwardPlan", "compile_forward", "emit_forward", "forward_plan", "run_forward"]

@@ -1,0 +1,106 @@
+"""Where the values of a plan lie: symbolic buffers with lifetimes, and the arena that gives them memory."""
+
+from nn_core.array import Space, dtype_of
+from nn_core.typing import Array, Shape
+
+#: A free block is used for a buffer only if it is at most this many times as large.
+MAX_SLACK = 4
+
+
+class Buffer:
+    """One array of a plan: fixed when it belongs to a variable, else placed in the arena between first and last use."""
+
+    __slots__ = ("array", "block", "channels_last", "dtype", "keep", "last", "shape", "space", "target")
+
+    def __init__(self, shape: Shape, dtype: str, space: Space, array: Array | None = None) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.space = space
+        self.array = array
+        self.block: Block | None = None
+        self.channels_last = False
+        self.keep = False
+        self.last = -1
+        self.target: Buffer | None = None
+
+    def root(self) -> "Buffer":
+        """The buffer whose memory this one shares (itself, unless it is an alias)."""
+        buffer = self
+        while buffer.target is not None:
+            buffer = buffer.target
+        return buffer
+
+    def used(self, index: int) -> None:
+        """Note a use by the operation at `index`."""
+        root = self.root()
+        root.last = max(root.last, index)
+
+    def resolve(self, arena: "Arena") -> Array:
+        """The raw array, taken from the arena at the first use."""
+        if self.array is None:
+            if self.target is not None:
+                self.array = self.target.resolve(arena).reshape(self.shape)
+            else:
+                self.block = arena.take(self.space, _n_bytes(self))
+                self.array = self._shaped(self.block.raw)
+        return self.array
+
+    def _shaped(self, raw: Array) -> Array:
+        flat = raw[: _n_bytes(self)].view(dtype_of(self.dtype))
+        if not self.channels_last:
+            return flat.reshape(self.shape)
+        batch, channels, *spatial = self.shape
+        n_axes = len(self.shape)
+        return flat.reshape((batch, *spatial, channels)).transpose((0, n_axes - 1, *range(1, n_axes - 1)))
+
+
+class Block:
+    """A piece of memory in one space."""
+
+    __slots__ = ("n_bytes", "raw", "space")
+
+    def __init__(self, space: Space, n_bytes: int) -> None:
+        self.space = space
+        self.n_bytes = n_bytes
+        self.raw = space.empty((n_bytes,), "uint8")
+
+
+class Arena:
+    """Memory of a plan, handed out and taken back while the plan is compiled; nothing is allocated when it runs."""
+
+    __slots__ = ("_free", "n_bytes")
+
+    def __init__(self) -> None:
+        self._free: list[Block] = []
+        self.n_bytes = 0
+
+    def take(self, space: Space, n_bytes: int) -> Block:
+        """A free block that fits well, or a new one."""
+        best: Block | None = None
+        for block in self._free:
+            if (
+                block.space is space
+                and n_bytes <= block.n_bytes <= max(MAX_SLACK * n_bytes, 256)
+                and (best is None or block.n_bytes < best.n_bytes)
+            ):
+                best = block
+        if best is not None:
+            self._free.remove(best)
+            return best
+        self.n_bytes += n_bytes
+        return Block(space, n_bytes)
+
+    def borrow(self, other: "Arena") -> None:
+        """Use the free blocks of `other` too: its plan overwrites them before it reads them."""
+        self._free.extend(other._free)
+
+    def give(self, block: Block) -> None:
+        """Take back a block whose buffer has had its last use."""
+        self._free.append(block)
+
+
+def _n_bytes(buffer: Buffer) -> int:
+    size = dtype_of(buffer.dtype).itemsize
+    for length in buffer.shape:
+        size *= length
+    return size

@@ -1,0 +1,208 @@
+"""What a graph is made of: vertices (values with a gradient) and nodes (functions between them).
+
+A vertex knows the node that computes it; a node knows its inputs. A node refers to its outputs weakly, so that a graph
+that nobody holds any more is freed at once, without the garbage collector; the arrays of the outputs are held in cells,
+which have no reference back.
+"""
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nn_core.array import EPOCH, NdArray
+from nn_core.context import Context
+from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.typing import Shape
+
+
+class Cell:
+    """The data and the gradient of a value; variables that are unlinked from each other share one."""
+
+    __slots__ = ("_grad", "data")
+
+    def __init__(self, data: NdArray, grad: NdArray | None = None) -> None:
+        self.data = data
+        self._grad = grad
+
+    @property
+    def grad(self) -> NdArray:
+        """The gradient, made when it is first asked for."""
+        if self._grad is None:
+            self._grad = NdArray(self.data.shape)
+        return self._grad
+
+    @grad.setter
+    def grad(self, grad: NdArray) -> None:
+        self._grad = grad
+
+
+class Vertex:
+    """A value in a graph: a cell, the node that computes it (None for a leaf), and flags for the engine."""
+
+    __slots__ = (
+        "__weakref__",
+        "_need_grad",
+        "_persistent",
+        "_recompute",
+        "cell",
+        "consumers",
+        "index",
+        "name",
+        "plans",
+        "producer",
+    )
+
+    def __init__(self, cell: Cell, need_grad: bool | None = None) -> None:
+        self.cell = cell
+        self.producer: Node | None = None
+        self.index = 0
+        self.name = ""
+        self.consumers: list[weakref.ref[Node]] = []
+        self.plans: dict[Any, Any] | None = None
+        self._need_grad = need_grad
+        self._persistent = False
+        self._recompute = False
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the axes of the data."""
+        return self.cell.data._shape
+
+    @property
+    def need_grad(self) -> bool:
+        """Whether backward() propagates through this variable.
+
+        For the output of a function the answer follows from its inputs, unless it was set.
+        """
+        if self._need_grad is not None:
+            return self._need_grad
+        return self.producer is not None and self.producer.need_grad
+
+    @need_grad.setter
+    def need_grad(self, need_grad: bool | None) -> None:
+        self._need_grad = None if need_grad is None else bool(need_grad)
+        mutated()
+
+    @property
+    def persistent(self) -> bool:
+        """Whether the data and the gradient are kept although a clear flag would free them."""
+        return self._persistent
+
+    @persistent.setter
+    def persistent(self, persistent: bool) -> None:
+        if self._persistent != persistent:
+            self._persistent = bool(persistent)
+            mutated()
+
+    @property
+    def recompute(self) -> bool:
+        """Whether the data is freed after the forward pass and computed again in the backward pass."""
+        return self._recompute
+
+    @recompute.setter
+    def recompute(self, recompute: bool) -> None:
+        if self._recompute != recompute:
+            self._recompute = bool(recompute)
+            mutated()
+
+
+class Node:
+    """One function applied to its inputs.
+
+    `key` holds the two numbers (seed, counter) of a seeded function, and is renewed before each forward pass.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_need_grad",
+        "_need_grad_epoch",
+        "args",
+        "cells",
+        "context",
+        "inputs",
+        "key",
+        "outputs",
+        "prepared",
+        "python",
+        "spec",
+    )
+
+    def __init__(
+        self,
+        spec: FunctionSpec,
+        args: Mapping[str, ArgValue],
+        inputs: Sequence[Vertex | None],
+        cells: Sequence[Cell],
+        context: Context,
+        need_grad: bool,
+    ) -> None:
+        self.spec = spec
+        self.args = args
+        self.inputs = tuple(inputs)
+        self.cells = tuple(cells)
+        self.outputs: list[weakref.ref[Vertex] | None] = [None] * len(self.cells)
+        self.context = context
+        self.key: Any = None
+        self.prepared: Any = None
+        self.python: Any = None
+        self._need_grad = need_grad
+        self._need_grad_epoch = _NEED_GRAD_EPOCH[0]
+        for vertex in self.inputs:
+            if vertex is not None:
+                consumers = vertex.consumers
+                consumers.append(weakref.ref(self, consumers.remove))
+
+    @property
+    def need_grad(self) -> bool:
+        """Whether any input needs a gradient."""
+        if self._need_grad_epoch != _NEED_GRAD_EPOCH[0]:
+            refresh_need_grad(self)
+        return self._need_grad
+
+    def output(self, index: int) -> Vertex | None:
+        """The vertex of output `index`, or None when nobody holds it."""
+        reference = self.outputs[index]
+        return None if reference is None else reference()
+
+    def connect(self, index: int, vertex: Vertex) -> None:
+        """Make `vertex` the holder of output `index`."""
+        vertex.producer = self
+        vertex.index = index
+        self.outputs[index] = weakref.ref(vertex)
+
+
+_NEED_GRAD_EPOCH = [0]
+
+
+def mutated() -> None:
+    """Note that a flag or a link of an existing graph was changed: plans look at their graph again."""
+    EPOCH.value += 1
+    _NEED_GRAD_EPOCH[0] += 1
+
+
+def refresh_need_grad(node: Node) -> None:
+    """Bring the gradient flags of `node` and everything before it up to date, without recursion."""
+    epoch = _NEED_GRAD_EPOCH[0]
+    stack = [node]
+    while stack:
+        current = stack[-1]
+        stale = [
+            vertex.producer
+            for vertex in current.inputs
+            if vertex is not None
+            and vertex._need_grad is None
+            and vertex.producer is not None
+            and vertex.producer._need_grad_epoch != epoch
+        ]
+        if stale:
+            stack.extend(stale)
+            continue
+        stack.pop()
+        current._need_grad = any(vertex is not None and _flag(vertex) for vertex in current.inputs)
+        current._need_grad_epoch = epoch
+
+
+def _flag(vertex: Vertex) -> bool:
+    if vertex._need_grad is not None:
+        return vertex._need_grad
+    return vertex.producer is not None and vertex.producer._need_grad

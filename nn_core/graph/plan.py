@@ -1,0 +1,171 @@
+"""A plan: the work of one forward or backward pass, resolved once and run many times.
+
+Compiling a graph gives a list of entries, each a prepared kernel with the raw arrays it works on. The first run calls
+them directly, so that a graph that is used once pays nothing more. The second run binds every entry to its arrays and
+merges neighbours where a backend can: from then on running a plan is ``for step in steps: step()``.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from nn_core.array import EPOCH, Key, SyncedArray, Tenure
+from nn_core.graph.hooks import Hook
+from nn_core.graph.memory import Arena
+from nn_core.graph.node import Node, Vertex
+from nn_core.graph.order import forward_order
+from nn_core.typing import Array, Backend, Runner, Step
+
+
+class Entry(NamedTuple):
+    """One piece of work: `runner` on `arrays`, done for `node` (None for a copy) by `backend`."""
+
+    node: Node | None
+    runner: Runner
+    arrays: tuple[Array | None, ...]
+    backend: Backend | None = None
+
+
+class Attachment(NamedTuple):
+    """After the run, `array` holds the values of `synced`, or nothing does (array None: the memory was reused)."""
+
+    synced: SyncedArray
+    key: Key
+    array: Array | None
+    keep: bool
+
+
+class Plan:
+    """Entries to run, the arrays of variables they touch, and what the arrays hold afterwards."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.arena = Arena()
+        self.attachments: list[Attachment] = []
+        #: arrays of variables that are read, and the key under which the plan reads them
+        self.leaves: list[tuple[SyncedArray, Key]] = []
+        self.seeded: list[Node] = []
+        self.displaced = True
+        self.kept = Tenure(self, True)
+        self.held = Tenure(self, True)
+        self.gone = Tenure(self, False)
+        self.signature: tuple[Any, ...] = ()
+        self.leaf_heads: tuple[Any, ...] = ()
+        self.epoch = -1
+        self._steps: list[Step] | None = None
+        self._runs = 0
+
+    def run(self, hooks: tuple[list[Hook], list[Hook]] | None = None, finish: Callable[[Node], object] | None = None) -> None:
+        """Compute. The caller has made sure that the plan is up to date."""
+        if self.displaced:
+            self.adopt()
+        for synced, key in self.leaves:
+            if synced.lazy is not None:
+                synced.read(key)
+        if hooks is not None or finish is not None:
+            self._run_observed(hooks or ([], []), finish)
+        elif self._steps is not None:
+            for step in self._steps:
+                step()
+        elif self._runs == 0:
+            for _, runner, arrays, _ in self.entries:
+                runner(*arrays)
+        else:
+            self._steps = self._bound_steps()
+            for step in self._steps:
+                step()
+        self._runs += 1
+        self.held.alive = True
+
+    def adopt(self) -> None:
+        """Make the variables' arrays refer to this plan's memory again, after another plan or the user had them."""
+        for synced, key, array, keep in self.attachments:
+            if array is None:
+                synced.attach(key, None, self.gone)
+            else:
+                synced.attach(key, array, self.kept if keep else self.held)
+        self.displaced = False
+
+    def release(self) -> None:
+        """End the right of the variables to values that another plan is about to overwrite."""
+        self.held.alive = False
+
+    def _run_observed(self, hooks: tuple[list[Hook], list[Hook]], finish: Callable[[Node], object] | None) -> None:
+        before, after = hooks
+        last: dict[Node, int] = {entry.node: i for i, entry in enumerate(self.entries) if entry.node is not None}
+        seen: set[Node] = set()
+        for i, (node, runner, arrays, _) in enumerate(self.entries):
+            if node is not None and node not in seen:
+                seen.add(node)
+                for hook in before:
+                    hook(node)
+            runner(*arrays)
+            if node is not None and last[node] == i:
+                for hook in after:
+                    hook(node)
+                if finish is not None:
+                    finish(node)
+
+    def _bound_steps(self) -> list[Step]:
+        steps: list[Step] = []
+        group: list[Step] = []
+        owner: Backend | None = None
+        for _, runner, arrays, backend in self.entries:
+            if backend is not owner:
+                steps += _merged(owner, group)
+                group, owner = [], backend
+            group.append(bind(runner, arrays))
+        return steps + _merged(owner, group)
+
+
+def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:
+    """A function without arguments that runs `runner` on `arrays`."""
+    binder = getattr(runner, "bind", None)
+    if binder is None:
+        return functools.partial(runner, *arrays)
+    step: Step = binder(*arrays)
+    return step
+
+
+def _merged(backend: Backend | None, steps: list[Step]) -> list[Step]:
+    fuse = getattr(backend, "fuse", None)
+    if fuse is None or len(steps) < 2:
+        return steps
+    merged: list[Step] = fuse(steps)
+    return merged
+
+
+def signature_of(order: Iterable[Node], roots: Sequence[Vertex]) -> tuple[Any, ...]:
+    """Everything about a graph that a plan was compiled for; equal signatures mean that the plan still fits."""
+    parts: list[Any] = [tuple((root.cell, root.cell.data._synced, root._persistent) for root in roots)]
+    for node in order:
+        parts.append((node, node.need_grad, *[cell.data._synced for cell in node.cells]))
+        parts += [
+            vertex
+            and (
+                vertex.cell,
+                vertex.cell.data._synced,
+                vertex.cell.data._shape,
+                vertex.producer,
+                vertex.need_grad,
+                vertex._persistent,
+                vertex._recompute,
+            )
+            for vertex in node.inputs
+        ]
+    return tuple(parts)
+
+
+def is_current(plan: Plan, roots: Sequence[Vertex]) -> bool:
+    """Whether `plan` still fits the graph of `roots`; cheap when nothing has happened anywhere."""
+    if plan.epoch == EPOCH.value:
+        return True
+    if plan.signature != signature_of(forward_order(roots), roots) or plan.leaf_heads != heads_of(plan.leaves):
+        return False
+    plan.epoch = EPOCH.value
+    return True
+
+
+def heads_of(leaves: Iterable[tuple[SyncedArray, Key]]) -> tuple[Any, ...]:
+    """What a plan assumes of the arrays it does not own: which copy is the head, and where it lies."""
+    return tuple((synced.head, id(synced.copies.get(key)), id(synced.copies.get(synced.head))) for synced, key in leaves)

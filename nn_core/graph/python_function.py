@@ -1,0 +1,161 @@
+"""PythonFunction: a function of the graph whose forward and backward passes are methods in Python."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nn_core.array import HOST, NdArray
+from nn_core.context import Context, get_current_context
+from nn_core.graph.node import Cell, Node
+from nn_core.spec.model import BackwardSpec, FunctionSpec, InputSpec, OutputSpec
+from nn_core.typing import Array
+
+#: Set by ``variable``: makes the Variables that the methods of a PythonFunction get.
+WRAPPERS: dict[str, Any] = {}
+
+
+class PythonFunction:
+    """Base of functions written in Python.
+
+    A subclass gives ``name``, ``min_outputs()``, ``setup_impl(inputs, outputs)`` which sets the shapes of the outputs by
+    ``outputs[0].reset_shape(shape, True)``, ``forward_impl(inputs, outputs)`` and
+    ``backward_impl(inputs, outputs, propagate_down, accum)``. The methods get Variables; ``accum`` tells for each input
+    whether the gradient has to be added to what is there.
+
+    Example:
+        >>> class Double(PythonFunction):
+        ...     name = "Double"
+        ...     def min_outputs(self): return 1
+        ...     def setup_impl(self, inputs, outputs): outputs[0].reset_shape(inputs[0].shape, True)
+        ...     def forward_impl(self, inputs, outputs): outputs[0].d = inputs[0].d * 2
+        ...     def backward_impl(self, inputs, outputs, propagate_down, accum):
+        ...         if propagate_down[0]:
+        ...             inputs[0].g = outputs[0].g * 2 + (inputs[0].g if accum[0] else 0)
+    """
+
+    def __init__(self, ctx: Context | None = None) -> None:
+        self._ctx = ctx
+
+    @property
+    def ctx(self) -> Context:
+        """The context that the function was made with, else the current one."""
+        return get_current_context() if self._ctx is None else self._ctx
+
+    @property
+    def name(self) -> str:
+        """Name of the function; the name of the class unless overridden."""
+        return type(self).__name__
+
+    def min_outputs(self) -> int:
+        """Number of outputs when the caller does not say how many."""
+        raise NotImplementedError(f"{type(self).__name__}: min_outputs() must be defined")
+
+    def setup_impl(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Set the shapes of the outputs."""
+        raise NotImplementedError(f"{type(self).__name__}: setup_impl() must be defined")
+
+    def forward_impl(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Compute the data of the outputs."""
+        raise NotImplementedError(f"{type(self).__name__}: forward_impl() must be defined")
+
+    def backward_impl(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], propagate_down: Sequence[bool], accum: Sequence[bool]
+    ) -> None:
+        """Compute the gradients of the inputs for which `propagate_down` is true."""
+        raise NotImplementedError(f"{type(self).__name__}: backward_impl() must be defined")
+
+    def grad_depends_input_data(self, i: int, j: int) -> bool:
+        """Whether the gradient of input `i` reads the data of input `j`."""
+        return True
+
+    def grad_depends_output_data(self, i: int, o: int) -> bool:
+        """Whether the gradient of input `i` reads the data of output `o`."""
+        return True
+
+    def __call__(self, *inputs: Any, n_outputs: int = -1, outputs: Any = None) -> Any:
+        return WRAPPERS["call"](self, inputs, self.min_outputs() if n_outputs < 0 else n_outputs, outputs)
+
+
+def spec_of_python(function: PythonFunction, n_inputs: int, n_outputs: int) -> FunctionSpec:
+    """A specification that describes `function` to the engine."""
+    inputs = tuple(InputSpec(f"x{i}", "", dtype="same", optional=True) for i in range(n_inputs))
+    outputs = tuple(OutputSpec(f"y{i}", "") for i in range(n_outputs))
+    name = str(function.name)
+    return FunctionSpec(name, name, "python", "A function in Python.", inputs, outputs, backward=BackwardSpec())
+
+
+class PythonForward:
+    """Runner that calls ``forward_impl`` and brings its results to where the plan wants them."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def __call__(self, *arrays: Array) -> None:
+        node = self._node
+        wrap = WRAPPERS["variable"]
+        n_inputs = len(node.inputs)
+        inputs = [
+            None if vertex is None else wrap(_cell_over(array), vertex)
+            for vertex, array in zip(node.inputs, arrays[:n_inputs], strict=True)
+        ]
+        outputs = [wrap(_cell_over(array), None) for array in arrays[n_inputs:]]
+        node.python.forward_impl(inputs, outputs)
+        for target, output in zip(arrays[n_inputs:], outputs, strict=True):
+            _bring(output.cell.data, target)
+
+
+class PythonBackward:
+    """Runner that calls ``backward_impl`` on variables whose gradients are the plan's arrays."""
+
+    __slots__ = ("_node", "_wanted")
+
+    def __init__(self, node: Node, wanted: Sequence[bool]) -> None:
+        self._node = node
+        self._wanted = list(wanted)
+
+    def __call__(self, *arrays: Array) -> None:
+        node, n_inputs, n_outputs = self._node, len(self._node.inputs), len(self._node.cells)
+        wrap = WRAPPERS["variable"]
+        data, rest = arrays[:n_inputs], arrays[n_inputs:]
+        results, gradients, targets = rest[:n_outputs], rest[n_outputs : 2 * n_outputs], rest[2 * n_outputs :]
+        inputs = [
+            None if vertex is None else wrap(_cell_over(array, target), vertex)
+            for vertex, array, target in zip(node.inputs, data, targets, strict=True)
+        ]
+        outputs = [
+            wrap(_cell_over(array, gradient), None)
+            for array, gradient in zip(results, gradients, strict=True)
+        ]
+        node.python.backward_impl(inputs, outputs, self._wanted, [False] * n_inputs)
+        for variable, target in zip(inputs, targets, strict=True):
+            if target is not None:
+                _bring(variable.cell.grad, target)
+
+
+def _cell_over(array: Array, grad: Array | None = None) -> Cell:
+    made = Cell(_array_over(array))
+    if grad is not None:
+        made.grad = _array_over(grad)
+    return made
+
+
+def _array_over(raw: Array) -> NdArray:
+    array = NdArray(raw.shape)
+    if isinstance(raw, np.ndarray):
+        key = (HOST, raw.dtype.name)
+        array._synced.copies[key] = raw
+        array._synced._move_head(key)
+    else:
+        array.data = raw
+    return array
+
+
+def _bring(array: NdArray, target: Array) -> None:
+    synced = array._synced
+    if synced.head is None or synced.lazy is not None or synced.copies[synced.head] is not target:
+        target[...] = array.get_data("r")
+
+
