@@ -1,0 +1,95 @@
+"""Reference kernels of reductions and running sums; half precision accumulates in float32."""
+
+import math
+from collections.abc import Callable
+
+from nn_core.reference.precision import widen
+from nn_core.reference.registry import kernel
+from nn_core.typing import Array, Namespace
+
+Axes = tuple[int, ...]
+
+
+@kernel("Sum")
+def sum_(xp: Namespace, x: Array, axes: Axes, keep_dims: bool) -> Array:
+    return xp.sum(widen(xp, x), axis=axes, keepdims=keep_dims)
+
+
+@kernel("Mean")
+def mean(xp: Namespace, x: Array, axes: Axes, keep_dims: bool) -> Array:
+    """An empty mean is 0 / 0."""
+    count = math.prod(x.shape[axis] for axis in axes)
+    return sum_(xp, x, axes, keep_dims) / xp.asarray(count, dtype=widen(xp, x).dtype)
+
+
+@kernel("Prod")
+def prod(xp: Namespace, x: Array, axes: Axes, keep_dims: bool) -> Array:
+    return xp.prod(widen(xp, x), axis=axes, keepdims=keep_dims)
+
+
+@kernel("Norm")
+def norm(xp: Namespace, x: Array, p: float, axes: Axes, keep_dims: bool) -> Array:
+    return xp.sum(xp.abs(widen(xp, x)) ** p, axis=axes, keepdims=keep_dims) ** (1 / p)
+
+
+@kernel("ReduceSum")
+def reduce_sum(xp: Namespace, x: Array) -> Array:
+    return xp.sum(widen(xp, x))
+
+
+@kernel("ReduceMean")
+def reduce_mean(xp: Namespace, x: Array) -> Array:
+    return mean(xp, x, axes=tuple(range(x.ndim)), keep_dims=False)
+
+
+@kernel("Max")
+def max_(
+    xp: Namespace, x: Array, axes: Axes, keep_dims: bool, with_index: bool, only_index: bool
+) -> Array | tuple[Array, Array]:
+    value = xp.max(x, axis=axes, keepdims=keep_dims)
+    return _extremum(xp, x, value, xp.argmax, axes, with_index, only_index)
+
+
+@kernel("Min")
+def min_(
+    xp: Namespace, x: Array, axes: Axes, keep_dims: bool, with_index: bool, only_index: bool
+) -> Array | tuple[Array, Array]:
+    value = xp.min(x, axis=axes, keepdims=keep_dims)
+    return _extremum(xp, x, value, xp.argmin, axes, with_index, only_index)
+
+
+def _extremum(
+    xp: Namespace, x: Array, value: Array, locate: Callable[..., Array], axes: Axes, with_index: bool, only_index: bool
+) -> Array | tuple[Array, Array]:
+    """What the caller wants of the extreme value and its place in the reduced axes, flattened in their order in x."""
+    if not (with_index or only_index):
+        return value
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    count = math.prod(x.shape[axis] for axis in axes)
+    rows = xp.permute_dims(x, (*kept, *sorted(axes))).reshape((*(x.shape[axis] for axis in kept), count))
+    index = locate(rows, axis=-1).reshape(value.shape)
+    return index if only_index else (value, index)
+
+
+@kernel("CumSum")
+def cumsum(xp: Namespace, x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
+    return _scan(xp, xp.cumsum, 0, widen(xp, x), axis, exclusive, reverse)
+
+
+@kernel("CumProd")
+def cumprod(xp: Namespace, x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
+    return _scan(xp, xp.cumprod, 1, widen(xp, x), axis, exclusive, reverse)
+
+
+def _scan(
+    xp: Namespace, accumulate: Callable[..., Array], start: int, x: Array, axis: int, exclusive: bool, reverse: bool
+) -> Array:
+    """Accumulate along `axis`, from behind if `reverse`; `exclusive` results lack the element at their own place."""
+    if reverse:
+        x = xp.flip(x, axis=axis)
+    y = accumulate(x, axis=axis)
+    if exclusive:
+        before = (slice(None),) * axis
+        first = xp.full_like(y[(*before, slice(0, 1))], start)
+        y = xp.concat((first, y[(*before, slice(0, -1))]), axis=axis)
+    return xp.flip(y, axis=axis) if reverse else y
