@@ -48,11 +48,12 @@ def docstring(spec: FunctionSpec) -> str:
     sections.append(_section("Args", entries, hanging="    "))
     results = [_output_text(entry) for entry in spec.visible_outputs]
     sections.append(_section("Returns", results, hanging="    "))
-    sections += [
-        _section(title, [text])
-        for title, text in (("Notes", spec.notes), ("Example", spec.example), ("References", spec.references))
-        if text
-    ]
+    if spec.notes:
+        sections.append(_section("Notes", [spec.notes]))
+    if spec.example:
+        sections.append("Example:\n" + indent(spec.example, "    "))
+    if spec.references:
+        sections.append(_section("References", [spec.references]))
     sections.append(f"Spec: function_spec.yaml, entry {spec.name}")
     return "\n\n".join(section if ":\n" in section else _wrap(section) for section in sections if section)
 
@@ -109,8 +110,8 @@ def _section(title: str, entries: list[str], hanging: str = "") -> str:
 
 
 def _wrap(text: str, hanging: str = "") -> str:
-    """Fill each paragraph; text with an example or with indented lines stays as it is."""
-    if ">>>" in text or "\n " in text:
+    """Fill each paragraph; text with indented lines (a formula, a table) stays as it is."""
+    if "\n " in text:
         return text
     return "\n\n".join(
         fill(paragraph, _WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,551 @@
+"""Functions of the topic activation.
+
+Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+"""
+
+# ruff: noqa: A001, A002
+
+from collections.abc import Sequence
+
+from nn_core.array import NdArray
+from nn_core.functions.operand import Operand
+from nn_core.graph.apply import apply
+from nn_core.spec.builtin.activation import (
+    CELU,
+    CRELU,
+    ELU,
+    GELU,
+    HARD_SIGMOID,
+    HARD_TANH,
+    LEAKY_RELU,
+    LOG_SIGMOID,
+    LOG_SOFTMAX,
+    MISH,
+    PRELU,
+    RELU,
+    RELU6,
+    SELU,
+    SIGMOID,
+    SINC,
+    SOFTMAX,
+    SOFTPLUS,
+    SOFTSIGN,
+    SWISH,
+    TANH,
+    TANH_SHRINK,
+)
+
+
+def sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Squash every element into (0, 1) with the logistic function.
+
+    y = 1 / (1 + exp(-x))
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Spec: function_spec.yaml, entry Sigmoid
+    """
+    return apply(SIGMOID, (x,), {}, outputs)
+
+
+def swish(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Weight every element with its sigmoid.
+
+    y = x / (1 + exp(-x))
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        Also known as SiLU. Minus infinity gives NaN.
+
+    References:
+        P. Ramachandran, B. Zoph, Q. V. Le (2017), Searching for activation functions.
+
+    Spec: function_spec.yaml, entry Swish
+    """
+    return apply(SWISH, (x,), {}, outputs)
+
+
+def tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Squash every element into (-1, 1) with the hyperbolic tangent.
+
+    y = tanh x
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Spec: function_spec.yaml, entry Tanh
+    """
+    return apply(TANH, (x,), {}, outputs)
+
+
+def relu(x: Operand, inplace: bool = False, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Set negative elements to 0 (rectified linear unit).
+
+    y = max(0, x)
+
+    Args:
+        x: Input. Shape any.
+        inplace: Let the result be written over the input.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        The gradient at 0 is 0. NaN stays NaN.
+
+    References:
+        V. Nair, G. E. Hinton (2010), Rectified linear units improve restricted Boltzmann machines.
+
+    Spec: function_spec.yaml, entry ReLU
+    """
+    return apply(RELU, (x,), {"inplace": inplace}, outputs)
+
+
+def leaky_relu(
+    x: Operand,
+    alpha: float = 0.1,
+    inplace: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Scale negative elements down.
+
+    y = x (x > 0), alpha x (otherwise)
+
+    Args:
+        x: Input. Shape any.
+        alpha: Slope for negative elements, not negative itself.
+        inplace: Let the result be written over the input.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        The gradient at 0 is alpha.
+
+    References:
+        A. L. Maas, A. Y. Hannun, A. Y. Ng (2013), Rectifier nonlinearities improve neural network acoustic models.
+
+    Spec: function_spec.yaml, entry LeakyReLU
+    """
+    return apply(LEAKY_RELU, (x,), {"alpha": alpha, "inplace": inplace}, outputs)
+
+
+def softmax(
+    x: Operand,
+    axis: int | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Turn scores along an axis into probabilities.
+
+    y_i = exp(x_i) / sum over j of exp(x_j)
+
+    Args:
+        x: Scores. Shape any with at least one axis.
+        axis: Axis of the classes; default: the last. Default: last axis.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Probabilities that sum to 1 along the axis. Shape of x.
+
+    Notes:
+        The maximum is subtracted first, so large scores do not overflow. Half precision is computed in float32.
+
+    Spec: function_spec.yaml, entry Softmax
+    """
+    return apply(SOFTMAX, (x,), {"axis": axis}, outputs)
+
+
+def log_softmax(
+    x: Operand,
+    axis: int | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Turn scores along an axis into logarithms of probabilities.
+
+    y_i = x_i - log(sum over j of exp(x_j))
+
+    Args:
+        x: Scores. Shape any with at least one axis.
+        axis: Axis of the classes; default: the last. Default: last axis.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Logarithms of the softmax, not positive. Shape of x.
+
+    Notes:
+        The maximum is subtracted first, so large scores do not overflow. Half precision is computed in float32.
+
+    Spec: function_spec.yaml, entry LogSoftmax
+    """
+    return apply(LOG_SOFTMAX, (x,), {"axis": axis}, outputs)
+
+
+def elu(x: Operand, alpha: float = 1.0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Bend negative elements towards -alpha (exponential linear unit).
+
+    y = x (x > 0), alpha (exp(x) - 1) (otherwise)
+
+    Args:
+        x: Input. Shape any.
+        alpha: Limit for large negative elements, as a positive number.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        The gradient at 0 is 1.
+
+    References:
+        D.-A. Clevert, T. Unterthiner, S. Hochreiter (2016), Fast and accurate deep network learning by exponential
+        linear units.
+
+    Spec: function_spec.yaml, entry ELU
+    """
+    return apply(ELU, (x,), {"alpha": alpha}, outputs)
+
+
+def selu(
+    x: Operand,
+    scale: float = 1.05070098735548,
+    alpha: float = 1.673263242354377,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Apply the exponential linear unit whose scale keeps mean 0 and variance 1 through layers.
+
+    y = scale x (x > 0), scale alpha (exp(x) - 1) (otherwise)
+
+    Args:
+        x: Input. Shape any.
+        scale: Factor of the result.
+        alpha: Limit for large negative elements before scaling, as a positive number.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        The gradient at 0 is scale alpha.
+
+    References:
+        G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter (2017), Self-normalizing neural networks.
+
+    Spec: function_spec.yaml, entry SELU
+    """
+    return apply(SELU, (x,), {"scale": scale, "alpha": alpha}, outputs)
+
+
+def crelu(x: Operand, axis: int = 1, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Rectify the input and its negative and join both along an axis.
+
+    y = [max(0, x), max(0, -x)]
+
+    Args:
+        x: Input. Shape (N_1, ..., C, ..., N_k).
+        axis: Axis along which the two halves are joined.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activations of x, then those of -x. Shape (N_1, ..., 2 C, ..., N_k).
+
+    Notes:
+        At 0 the gradient is that of the second half.
+
+    References:
+        W. Shang, K. Sohn, D. Almeida, H. Lee (2016), Understanding and improving convolutional neural networks via
+        concatenated rectified linear units.
+
+    Spec: function_spec.yaml, entry CReLU
+    """
+    return apply(CRELU, (x,), {"axis": axis}, outputs)
+
+
+def celu(
+    x: Operand,
+    alpha: float = 1.0,
+    axis: int = 1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Apply the exponential linear unit to the input and its negative and join both along an axis.
+
+    y = [elu(x), elu(-x)]
+
+    Args:
+        x: Input. Shape (N_1, ..., C, ..., N_k).
+        alpha: Limit for large negative elements, as a positive number.
+        axis: Axis along which the two halves are joined.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activations of x, then those of -x. Shape (N_1, ..., 2 C, ..., N_k).
+
+    Notes:
+        This is the concatenated unit, not the continuously differentiable one that shares the abbreviation.
+
+    References:
+        D.-A. Clevert, T. Unterthiner, S. Hochreiter (2016), Fast and accurate deep network learning by exponential
+        linear units.
+
+    Spec: function_spec.yaml, entry CELU
+    """
+    return apply(CELU, (x,), {"alpha": alpha, "axis": axis}, outputs)
+
+
+def prelu(
+    x0: Operand,
+    x1: Operand,
+    base_axis: int = 1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Scale negative elements by learned slopes.
+
+    y = x0 (x0 >= 0), x1 x0 (otherwise)
+
+    Args:
+        x0: Input. Shape (N_1, ..., N_k, C, ...).
+        x1: Slope for negative elements: one for all, or one per channel. Shape () or (1) or (C).
+        base_axis: Axis of the channels.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x0.
+
+    Notes:
+        The gradient at 0 is 1.
+
+    References:
+        K. He, X. Zhang, S. Ren, J. Sun (2015), Delving deep into rectifiers.
+
+    Spec: function_spec.yaml, entry PReLU
+    """
+    return apply(PRELU, (x0, x1), {"base_axis": base_axis}, outputs)
+
+
+def gelu(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Weight every element with the normal distribution function, in its tanh approximation.
+
+    y = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        Minus infinity gives NaN.
+
+    References:
+        D. Hendrycks, K. Gimpel (2016), Gaussian error linear units.
+
+    Spec: function_spec.yaml, entry GELU
+    """
+    return apply(GELU, (x,), {}, outputs)
+
+
+def mish(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Weight every element with the hyperbolic tangent of its softplus.
+
+    y = x tanh(log(1 + exp(x)))
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        Minus infinity gives NaN.
+
+    References:
+        D. Misra (2019), Mish: a self regularized non-monotonic activation function.
+
+    Spec: function_spec.yaml, entry Mish
+    """
+    return apply(MISH, (x,), {}, outputs)
+
+
+def relu6(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Limit every element to [0, 6].
+
+    y = min(max(0, x), 6)
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        The gradient at 0 and 6 is 0.
+
+    References:
+        A. Krizhevsky (2010), Convolutional deep belief networks on CIFAR-10.
+
+    Spec: function_spec.yaml, entry ReLU6
+    """
+    return apply(RELU6, (x,), {}, outputs)
+
+
+def hard_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Approximate the sigmoid by three straight lines.
+
+    y = min(max(0, 0.2 x + 0.5), 1)
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        The gradient at -2.5 and 2.5 is 0.2.
+
+    Spec: function_spec.yaml, entry HardSigmoid
+    """
+    return apply(HARD_SIGMOID, (x,), {}, outputs)
+
+
+def hard_tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Limit every element to [-1, 1].
+
+    y = min(max(-1, x), 1)
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        The gradient at -1 and 1 is 1.
+
+    Spec: function_spec.yaml, entry HardTanh
+    """
+    return apply(HARD_TANH, (x,), {}, outputs)
+
+
+def log_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the logarithm of the sigmoid without forming the sigmoid.
+
+    y = -log(1 + exp(-x))
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        Large negative elements are passed through, never minus infinity.
+
+    Spec: function_spec.yaml, entry LogSigmoid
+    """
+    return apply(LOG_SIGMOID, (x,), {}, outputs)
+
+
+def softplus(x: Operand, beta: float = 1.0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Rectify smoothly.
+
+    y = log(1 + exp(beta x)) / beta
+
+    Args:
+        x: Input. Shape any.
+        beta: Sharpness of the bend at 0, not 0.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        Computed without overflow for large elements.
+
+    Spec: function_spec.yaml, entry SoftPlus
+    """
+    return apply(SOFTPLUS, (x,), {"beta": beta}, outputs)
+
+
+def softsign(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Squash every element into (-1, 1) with a rational function.
+
+    y = x / (1 + |x|)
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        Infinities give NaN.
+
+    Spec: function_spec.yaml, entry SoftSign
+    """
+    return apply(SOFTSIGN, (x,), {}, outputs)
+
+
+def tanh_shrink(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Subtract its hyperbolic tangent from every element.
+
+    y = x - tanh x
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Spec: function_spec.yaml, entry TanhShrink
+    """
+    return apply(TANH_SHRINK, (x,), {}, outputs)
+
+
+def sinc(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Apply the unnormalised sinc function.
+
+    y = sin(x) / x (x != 0), 1 (x = 0)
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Activation. Shape of x.
+
+    Notes:
+        There is no factor pi as in numpy.sinc. Infinities give NaN.
+
+    Spec: function_spec.yaml, entry Sinc
+    """
+    return apply(SINC, (x,), {}, outputs)

@@ -1,0 +1,1563 @@
+"""Functions of the topic arithmetic.
+
+Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+"""
+
+# ruff: noqa: A001, A002
+
+from collections.abc import Sequence
+
+from nn_core.array import NdArray
+from nn_core.functions.operand import Operand
+from nn_core.graph.apply import apply
+from nn_core.spec.builtin.arithmetic import (
+    ABS,
+    ACOS,
+    ACOSH,
+    ADD2,
+    ADD_N,
+    ADD_SCALAR,
+    ASIN,
+    ASINH,
+    ATAN,
+    ATAN2,
+    ATANH,
+    BC_ADD2,
+    BIT_SHIFT,
+    CEIL,
+    CLIP_GRAD_BY_NORM,
+    CLIP_GRAD_BY_VALUE,
+    COS,
+    COSH,
+    DIV2,
+    EQUAL,
+    EQUAL_SCALAR,
+    ERF,
+    EXP,
+    FLOOR,
+    GREATER,
+    GREATER_EQUAL,
+    GREATER_EQUAL_SCALAR,
+    GREATER_SCALAR,
+    ISINF,
+    ISNAN,
+    LESS,
+    LESS_EQUAL,
+    LESS_EQUAL_SCALAR,
+    LESS_SCALAR,
+    LOG,
+    LOGICAL_AND,
+    LOGICAL_AND_SCALAR,
+    LOGICAL_NOT,
+    LOGICAL_OR,
+    LOGICAL_OR_SCALAR,
+    LOGICAL_XOR,
+    LOGICAL_XOR_SCALAR,
+    MAXIMUM2,
+    MAXIMUM_SCALAR,
+    MINIMUM2,
+    MINIMUM_SCALAR,
+    MOD2,
+    MUL2,
+    MUL_N,
+    MUL_SCALAR,
+    NOT_EQUAL,
+    NOT_EQUAL_SCALAR,
+    POW2,
+    POW_SCALAR,
+    RESET_INF,
+    RESET_NAN,
+    ROUND,
+    R_DIV_SCALAR,
+    R_POW_SCALAR,
+    R_SUB_SCALAR,
+    SIGN,
+    SIN,
+    SINH,
+    SUB2,
+    TAN,
+    WHERE,
+)
+
+
+def add2(
+    x0: Operand,
+    x1: Operand,
+    inplace: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Add two arrays element by element, with broadcasting.
+
+    y = x0 + x1
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        inplace: Let the result be written over the first input.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape common shape of the inputs.
+
+    Spec: function_spec.yaml, entry Add2
+    """
+    return apply(ADD2, (x0, x1), {"inplace": inplace}, outputs)
+
+
+def add_n(*x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Add any number of arrays of one shape element by element.
+
+    y = x_1 + x_2 + ... + x_n
+
+    Args:
+        *x: Terms, all of the same shape. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Sum. Shape of x.
+
+    Notes:
+        Half precision inputs are added in float32.
+
+    Spec: function_spec.yaml, entry AddN
+    """
+    return apply(ADD_N, x, {}, outputs)
+
+
+def bc_add2(
+    x0: Operand,
+    x1: Operand,
+    inplace: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Add two arrays element by element, with broadcasting.
+
+    y = x0 + x1
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        inplace: Let the result be written over the first input.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape common shape of the inputs.
+
+    Notes:
+        The same as add2, kept for files and programs that name it.
+
+    Spec: function_spec.yaml, entry BcAdd2
+    """
+    return apply(BC_ADD2, (x0, x1), {"inplace": inplace}, outputs)
+
+
+def sub2(
+    x0: Operand,
+    x1: Operand,
+    inplace: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Subtract the second array from the first element by element, with broadcasting.
+
+    y = x0 - x1
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        inplace: Let the result be written over the first input.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape common shape of the inputs.
+
+    Spec: function_spec.yaml, entry Sub2
+    """
+    return apply(SUB2, (x0, x1), {"inplace": inplace}, outputs)
+
+
+def mul2(
+    x0: Operand,
+    x1: Operand,
+    inplace: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Multiply two arrays element by element, with broadcasting.
+
+    y = x0 x1
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        inplace: Let the result be written over the first input.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape common shape of the inputs.
+
+    Spec: function_spec.yaml, entry Mul2
+    """
+    return apply(MUL2, (x0, x1), {"inplace": inplace}, outputs)
+
+
+def mul_n(*x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Multiply any number of arrays of one shape element by element.
+
+    y = x_1 x_2 ... x_n
+
+    Args:
+        *x: Factors, all of the same shape. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Product. Shape of x.
+
+    Notes:
+        The gradient multiplies the other factors and never divides, so it is exact where factors are 0. Half precision
+        inputs are multiplied in float32.
+
+    Spec: function_spec.yaml, entry MulN
+    """
+    return apply(MUL_N, x, {}, outputs)
+
+
+def div2(
+    x0: Operand,
+    x1: Operand,
+    inplace: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Divide the first array by the second element by element, with broadcasting.
+
+    y = x0 / x1
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        inplace: Let the result be written over the first input.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape common shape of the inputs.
+
+    Notes:
+        Division by 0 gives an infinity, or NaN for 0 / 0.
+
+    Spec: function_spec.yaml, entry Div2
+    """
+    return apply(DIV2, (x0, x1), {"inplace": inplace}, outputs)
+
+
+def pow2(
+    x0: Operand,
+    x1: Operand,
+    inplace: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Raise the first array to the power of the second element by element, with broadcasting.
+
+    y = x0 ^ x1
+
+    Args:
+        x0: Base. Shape any.
+        x1: Exponent. Shape any.
+        inplace: Let the result be written over the first input.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape common shape of the inputs.
+
+    Notes:
+        0 ^ 0 is 1. A negative base with a fractional exponent gives NaN. The gradient of the exponent is NaN for a
+        negative base and 0 for the base 0; the gradient of the base is 0 where both operands are 0.
+
+    Spec: function_spec.yaml, entry Pow2
+    """
+    return apply(POW2, (x0, x1), {"inplace": inplace}, outputs)
+
+
+def add_scalar(
+    x: Operand,
+    val: float = 1.0,
+    inplace: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Add a number to every element.
+
+    y = x + val
+
+    Args:
+        x: Operand. Shape any.
+        val: Term.
+        inplace: Let the result be written over the first input.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Spec: function_spec.yaml, entry AddScalar
+    """
+    return apply(ADD_SCALAR, (x,), {"val": val, "inplace": inplace}, outputs)
+
+
+def mul_scalar(
+    x: Operand,
+    val: float = 1.0,
+    inplace: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Multiply every element by a number.
+
+    y = val x
+
+    Args:
+        x: Operand. Shape any.
+        val: Factor.
+        inplace: Let the result be written over the first input.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Spec: function_spec.yaml, entry MulScalar
+    """
+    return apply(MUL_SCALAR, (x,), {"val": val, "inplace": inplace}, outputs)
+
+
+def pow_scalar(
+    x: Operand,
+    val: float = 1.0,
+    inplace: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Raise every element to the power of a number.
+
+    y = x ^ val
+
+    Args:
+        x: Base. Shape any.
+        val: Exponent.
+        inplace: Let the result be written over the first input.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        Negative elements with a fractional exponent give NaN. With val = 0 the result is 1 and the gradient 0
+        everywhere.
+
+    Spec: function_spec.yaml, entry PowScalar
+    """
+    return apply(POW_SCALAR, (x,), {"val": val, "inplace": inplace}, outputs)
+
+
+def r_sub_scalar(
+    x: Operand,
+    val: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Subtract every element from a number.
+
+    y = val - x
+
+    Args:
+        x: Operand. Shape any.
+        val: Number that is subtracted from.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Spec: function_spec.yaml, entry RSubScalar
+    """
+    return apply(R_SUB_SCALAR, (x,), {"val": val}, outputs)
+
+
+def r_div_scalar(
+    x: Operand,
+    val: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Divide a number by every element.
+
+    y = val / x
+
+    Args:
+        x: Divisor. Shape any.
+        val: Dividend.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Spec: function_spec.yaml, entry RDivScalar
+    """
+    return apply(R_DIV_SCALAR, (x,), {"val": val}, outputs)
+
+
+def r_pow_scalar(
+    x: Operand,
+    val: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Raise a number to the power of every element.
+
+    y = val ^ x
+
+    Args:
+        x: Exponent. Shape any.
+        val: Base.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        The gradient is NaN for a negative base and 0 for the base 0.
+
+    Spec: function_spec.yaml, entry RPowScalar
+    """
+    return apply(R_POW_SCALAR, (x,), {"val": val}, outputs)
+
+
+def sign(x: Operand, alpha: float = 1.0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the sign of every element, with a gradient that passes straight through.
+
+    y = 1 (x > 0), alpha (x = 0), -1 (x < 0)
+
+    Args:
+        x: Operand. Shape any.
+        alpha: Value at x = 0.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        The gradient is that of the identity (straight-through estimator). NaN stays NaN.
+
+    References:
+        Y. Bengio, N. Leonard, A. Courville (2013), Estimating or propagating gradients through stochastic neurons.
+
+    Spec: function_spec.yaml, entry Sign
+    """
+    return apply(SIGN, (x,), {"alpha": alpha}, outputs)
+
+
+def minimum2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the smaller of two elements, with broadcasting.
+
+    y = min(x0, x1)
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape common shape of the inputs.
+
+    Notes:
+        Where both are equal the gradient goes to x1. NaN in either input gives NaN.
+
+    Spec: function_spec.yaml, entry Minimum2
+    """
+    return apply(MINIMUM2, (x0, x1), {}, outputs)
+
+
+def maximum2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the larger of two elements, with broadcasting.
+
+    y = max(x0, x1)
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape common shape of the inputs.
+
+    Notes:
+        Where both are equal the gradient goes to x1. NaN in either input gives NaN.
+
+    Spec: function_spec.yaml, entry Maximum2
+    """
+    return apply(MAXIMUM2, (x0, x1), {}, outputs)
+
+
+def minimum_scalar(
+    x: Operand,
+    val: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Limit every element from above by a number.
+
+    y = min(x, val)
+
+    Args:
+        x: Operand. Shape any.
+        val: Upper limit.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        The gradient is 0 where x = val. NaN stays NaN.
+
+    Spec: function_spec.yaml, entry MinimumScalar
+    """
+    return apply(MINIMUM_SCALAR, (x,), {"val": val}, outputs)
+
+
+def maximum_scalar(
+    x: Operand,
+    val: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Limit every element from below by a number.
+
+    y = max(x, val)
+
+    Args:
+        x: Operand. Shape any.
+        val: Lower limit.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        The gradient is 0 where x = val. NaN stays NaN.
+
+    Spec: function_spec.yaml, entry MaximumScalar
+    """
+    return apply(MAXIMUM_SCALAR, (x,), {"val": val}, outputs)
+
+
+def logical_and(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where both operands are true and 0 elsewhere, with broadcasting.
+
+    y = x0 and x1
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape common shape of the inputs.
+
+    Notes:
+        Every element but 0 counts as true, NaN too.
+
+    Spec: function_spec.yaml, entry LogicalAnd
+    """
+    return apply(LOGICAL_AND, (x0, x1), {}, outputs)
+
+
+def logical_or(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where at least one operand is true and 0 elsewhere, with broadcasting.
+
+    y = x0 or x1
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape common shape of the inputs.
+
+    Notes:
+        Every element but 0 counts as true, NaN too.
+
+    Spec: function_spec.yaml, entry LogicalOr
+    """
+    return apply(LOGICAL_OR, (x0, x1), {}, outputs)
+
+
+def logical_xor(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where exactly one operand is true and 0 elsewhere, with broadcasting.
+
+    y = x0 xor x1
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape common shape of the inputs.
+
+    Notes:
+        Every element but 0 counts as true, NaN too.
+
+    Spec: function_spec.yaml, entry LogicalXor
+    """
+    return apply(LOGICAL_XOR, (x0, x1), {}, outputs)
+
+
+def equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where the first operand is equal to the second and 0 elsewhere, with broadcasting.
+
+    y = [x0 = x1]
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape common shape of the inputs.
+
+    Notes:
+        A comparison with NaN gives 0.
+
+    Spec: function_spec.yaml, entry Equal
+    """
+    return apply(EQUAL, (x0, x1), {}, outputs)
+
+
+def not_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where the first operand differs from the second and 0 elsewhere, with broadcasting.
+
+    y = [x0 != x1]
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape common shape of the inputs.
+
+    Notes:
+        A comparison with NaN gives 1.
+
+    Spec: function_spec.yaml, entry NotEqual
+    """
+    return apply(NOT_EQUAL, (x0, x1), {}, outputs)
+
+
+def greater_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where the first operand is greater than or equal to the second and 0 elsewhere, with broadcasting.
+
+    y = [x0 >= x1]
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape common shape of the inputs.
+
+    Notes:
+        A comparison with NaN gives 0.
+
+    Spec: function_spec.yaml, entry GreaterEqual
+    """
+    return apply(GREATER_EQUAL, (x0, x1), {}, outputs)
+
+
+def greater(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where the first operand is greater than the second and 0 elsewhere, with broadcasting.
+
+    y = [x0 > x1]
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape common shape of the inputs.
+
+    Notes:
+        A comparison with NaN gives 0.
+
+    Spec: function_spec.yaml, entry Greater
+    """
+    return apply(GREATER, (x0, x1), {}, outputs)
+
+
+def less_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where the first operand is less than or equal to the second and 0 elsewhere, with broadcasting.
+
+    y = [x0 <= x1]
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape common shape of the inputs.
+
+    Notes:
+        A comparison with NaN gives 0.
+
+    Spec: function_spec.yaml, entry LessEqual
+    """
+    return apply(LESS_EQUAL, (x0, x1), {}, outputs)
+
+
+def less(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where the first operand is less than the second and 0 elsewhere, with broadcasting.
+
+    y = [x0 < x1]
+
+    Args:
+        x0: First operand. Shape any.
+        x1: Second operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape common shape of the inputs.
+
+    Notes:
+        A comparison with NaN gives 0.
+
+    Spec: function_spec.yaml, entry Less
+    """
+    return apply(LESS, (x0, x1), {}, outputs)
+
+
+def logical_and_scalar(
+    x0: Operand,
+    val: bool,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Give 1 where the element and val are true and 0 elsewhere.
+
+    y = x0 and val
+
+    Args:
+        x0: Operand. Shape any.
+        val: Second operand.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Notes:
+        Every element but 0 counts as true, NaN too.
+
+    Spec: function_spec.yaml, entry LogicalAndScalar
+    """
+    return apply(LOGICAL_AND_SCALAR, (x0,), {"val": val}, outputs)
+
+
+def logical_or_scalar(x0: Operand, val: bool, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where the element or val is true and 0 elsewhere.
+
+    y = x0 or val
+
+    Args:
+        x0: Operand. Shape any.
+        val: Second operand.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Notes:
+        Every element but 0 counts as true, NaN too.
+
+    Spec: function_spec.yaml, entry LogicalOrScalar
+    """
+    return apply(LOGICAL_OR_SCALAR, (x0,), {"val": val}, outputs)
+
+
+def logical_xor_scalar(
+    x0: Operand,
+    val: bool,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Give 1 where exactly one of the element and val is true and 0 elsewhere.
+
+    y = x0 xor val
+
+    Args:
+        x0: Operand. Shape any.
+        val: Second operand.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Notes:
+        Every element but 0 counts as true, NaN too.
+
+    Spec: function_spec.yaml, entry LogicalXorScalar
+    """
+    return apply(LOGICAL_XOR_SCALAR, (x0,), {"val": val}, outputs)
+
+
+def equal_scalar(
+    x0: Operand,
+    val: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Give 1 where the element is equal to a number and 0 elsewhere.
+
+    y = [x0 = val]
+
+    Args:
+        x0: Operand. Shape any.
+        val: Number to compare with.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Notes:
+        A comparison with NaN gives 0.
+
+    Spec: function_spec.yaml, entry EqualScalar
+    """
+    return apply(EQUAL_SCALAR, (x0,), {"val": val}, outputs)
+
+
+def not_equal_scalar(
+    x0: Operand,
+    val: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Give 1 where the element differs from a number and 0 elsewhere.
+
+    y = [x0 != val]
+
+    Args:
+        x0: Operand. Shape any.
+        val: Number to compare with.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Notes:
+        A comparison with NaN gives 1.
+
+    Spec: function_spec.yaml, entry NotEqualScalar
+    """
+    return apply(NOT_EQUAL_SCALAR, (x0,), {"val": val}, outputs)
+
+
+def greater_equal_scalar(
+    x0: Operand,
+    val: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Give 1 where the element is greater than or equal to a number and 0 elsewhere.
+
+    y = [x0 >= val]
+
+    Args:
+        x0: Operand. Shape any.
+        val: Number to compare with.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Notes:
+        A comparison with NaN gives 0.
+
+    Spec: function_spec.yaml, entry GreaterEqualScalar
+    """
+    return apply(GREATER_EQUAL_SCALAR, (x0,), {"val": val}, outputs)
+
+
+def greater_scalar(
+    x0: Operand,
+    val: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Give 1 where the element is greater than a number and 0 elsewhere.
+
+    y = [x0 > val]
+
+    Args:
+        x0: Operand. Shape any.
+        val: Number to compare with.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Notes:
+        A comparison with NaN gives 0.
+
+    Spec: function_spec.yaml, entry GreaterScalar
+    """
+    return apply(GREATER_SCALAR, (x0,), {"val": val}, outputs)
+
+
+def less_equal_scalar(
+    x0: Operand,
+    val: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Give 1 where the element is less than or equal to a number and 0 elsewhere.
+
+    y = [x0 <= val]
+
+    Args:
+        x0: Operand. Shape any.
+        val: Number to compare with.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Notes:
+        A comparison with NaN gives 0.
+
+    Spec: function_spec.yaml, entry LessEqualScalar
+    """
+    return apply(LESS_EQUAL_SCALAR, (x0,), {"val": val}, outputs)
+
+
+def less_scalar(
+    x0: Operand,
+    val: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Give 1 where the element is less than a number and 0 elsewhere.
+
+    y = [x0 < val]
+
+    Args:
+        x0: Operand. Shape any.
+        val: Number to compare with.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Notes:
+        A comparison with NaN gives 0.
+
+    Spec: function_spec.yaml, entry LessScalar
+    """
+    return apply(LESS_SCALAR, (x0,), {"val": val}, outputs)
+
+
+def logical_not(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where the element is 0 and 0 elsewhere.
+
+    y = not x0
+
+    Args:
+        x0: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Notes:
+        NaN counts as true.
+
+    Spec: function_spec.yaml, entry LogicalNot
+    """
+    return apply(LOGICAL_NOT, (x0,), {}, outputs)
+
+
+def isnan(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where the element is NaN and 0 elsewhere.
+
+    y = [x0 is NaN]
+
+    Args:
+        x0: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Spec: function_spec.yaml, entry IsNaN
+    """
+    return apply(ISNAN, (x0,), {}, outputs)
+
+
+def isinf(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Give 1 where the element is an infinity of either sign and 0 elsewhere.
+
+    y = [x0 is infinite]
+
+    Args:
+        x0: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape of x0.
+
+    Spec: function_spec.yaml, entry IsInf
+    """
+    return apply(ISINF, (x0,), {}, outputs)
+
+
+def reset_nan(x0: Operand, val: float = 0.0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Replace NaN by a number.
+
+    y = val (x0 is NaN), x0 (otherwise)
+
+    Args:
+        x0: Operand. Shape any.
+        val: Replacement.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x0.
+
+    Notes:
+        No gradient flows to replaced elements.
+
+    Spec: function_spec.yaml, entry ResetNaN
+    """
+    return apply(RESET_NAN, (x0,), {"val": val}, outputs)
+
+
+def reset_inf(x0: Operand, val: float = 0.0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Replace infinities of both signs by a number.
+
+    y = val (x0 is infinite), x0 (otherwise)
+
+    Args:
+        x0: Operand. Shape any.
+        val: Replacement.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x0.
+
+    Notes:
+        No gradient flows to replaced elements. NaN stays.
+
+    Spec: function_spec.yaml, entry ResetInf
+    """
+    return apply(RESET_INF, (x0,), {"val": val}, outputs)
+
+
+def where(
+    condition: Operand,
+    x_true: Operand,
+    x_false: Operand,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Choose between two arrays by a condition.
+
+    y = x_true (condition != 0), x_false (otherwise)
+
+    Args:
+        condition: True where it is not 0. Its axes are the leading axes of the other inputs. Shape (N_1, ..., N_k).
+        x_true: Taken where the condition is true. Shape (N_1, ..., N_k, M_1, ..., M_l).
+        x_false: Taken elsewhere. Shape (N_1, ..., N_k, M_1, ..., M_l).
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Chosen elements. Shape (N_1, ..., N_k, M_1, ..., M_l).
+
+    Notes:
+        The condition gets no gradient.
+
+    Spec: function_spec.yaml, entry Where
+    """
+    return apply(WHERE, (condition, x_true, x_false), {}, outputs)
+
+
+def abs(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the absolute value of every element.
+
+    y = |x|
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        The gradient at 0 is 1.
+
+    Spec: function_spec.yaml, entry Abs
+    """
+    return apply(ABS, (x,), {}, outputs)
+
+
+def exp(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Raise e to the power of every element.
+
+    y = exp(x)
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Spec: function_spec.yaml, entry Exp
+    """
+    return apply(EXP, (x,), {}, outputs)
+
+
+def log(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the natural logarithm of every element.
+
+    y = ln x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        0 gives minus infinity, negative elements give NaN.
+
+    Spec: function_spec.yaml, entry Log
+    """
+    return apply(LOG, (x,), {}, outputs)
+
+
+def round(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Round every element to the nearest integer, halves away from 0.
+
+    y = sgn(x) floor(|x| + 1/2)
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        The gradient is that of the identity (straight-through estimator).
+
+    Spec: function_spec.yaml, entry Round
+    """
+    return apply(ROUND, (x,), {}, outputs)
+
+
+def ceil(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Round every element up to an integer.
+
+    y = the least integer that is not below x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        The gradient is that of the identity (straight-through estimator).
+
+    Spec: function_spec.yaml, entry Ceil
+    """
+    return apply(CEIL, (x,), {}, outputs)
+
+
+def floor(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Round every element down to an integer.
+
+    y = the greatest integer that is not above x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        The gradient is that of the identity (straight-through estimator).
+
+    Spec: function_spec.yaml, entry Floor
+    """
+    return apply(FLOOR, (x,), {}, outputs)
+
+
+def sin(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the sine of every element.
+
+    y = sin x
+
+    Args:
+        x: Angle in radians. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Spec: function_spec.yaml, entry Sin
+    """
+    return apply(SIN, (x,), {}, outputs)
+
+
+def cos(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the cosine of every element.
+
+    y = cos x
+
+    Args:
+        x: Angle in radians. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Spec: function_spec.yaml, entry Cos
+    """
+    return apply(COS, (x,), {}, outputs)
+
+
+def tan(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the tangent of every element.
+
+    y = tan x
+
+    Args:
+        x: Angle in radians. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Spec: function_spec.yaml, entry Tan
+    """
+    return apply(TAN, (x,), {}, outputs)
+
+
+def sinh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the hyperbolic sine of every element.
+
+    y = sinh x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Spec: function_spec.yaml, entry Sinh
+    """
+    return apply(SINH, (x,), {}, outputs)
+
+
+def cosh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the hyperbolic cosine of every element.
+
+    y = cosh x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Spec: function_spec.yaml, entry Cosh
+    """
+    return apply(COSH, (x,), {}, outputs)
+
+
+def asin(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the inverse sine of every element.
+
+    y = arcsin x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Angle in [-pi/2, pi/2]. Shape of x.
+
+    Notes:
+        Elements outside [-1, 1] give NaN; the gradient at -1 and 1 is infinite.
+
+    Spec: function_spec.yaml, entry ASin
+    """
+    return apply(ASIN, (x,), {}, outputs)
+
+
+def acos(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the inverse cosine of every element.
+
+    y = arccos x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Angle in [0, pi]. Shape of x.
+
+    Notes:
+        Elements outside [-1, 1] give NaN; the gradient at -1 and 1 is infinite.
+
+    Spec: function_spec.yaml, entry ACos
+    """
+    return apply(ACOS, (x,), {}, outputs)
+
+
+def atan(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the inverse tangent of every element.
+
+    y = arctan x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Angle in (-pi/2, pi/2). Shape of x.
+
+    Spec: function_spec.yaml, entry ATan
+    """
+    return apply(ATAN, (x,), {}, outputs)
+
+
+def atan2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the angle of the point (x1, x0) in the plane, with broadcasting.
+
+    y = the angle between the positive first axis and the vector (x1, x0)
+
+    Args:
+        x0: Second coordinate (ordinate). Shape any.
+        x1: First coordinate (abscissa). Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Angle in [-pi, pi]. Shape common shape of the inputs.
+
+    Notes:
+        The gradient at the origin is NaN.
+
+    Spec: function_spec.yaml, entry ATan2
+    """
+    return apply(ATAN2, (x0, x1), {}, outputs)
+
+
+def asinh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the inverse hyperbolic sine of every element.
+
+    y = arsinh x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Spec: function_spec.yaml, entry ASinh
+    """
+    return apply(ASINH, (x,), {}, outputs)
+
+
+def acosh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the inverse hyperbolic cosine of every element.
+
+    y = arcosh x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        Elements below 1 give NaN; the gradient at 1 is infinite.
+
+    Spec: function_spec.yaml, entry ACosh
+    """
+    return apply(ACOSH, (x,), {}, outputs)
+
+
+def atanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the inverse hyperbolic tangent of every element.
+
+    y = artanh x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    Notes:
+        -1 and 1 give infinities, elements beyond them NaN.
+
+    Spec: function_spec.yaml, entry ATanh
+    """
+    return apply(ATANH, (x,), {}, outputs)
+
+
+def erf(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Apply the Gauss error function to every element.
+
+    y = 2 / sqrt(pi) times the integral of exp(-t^2) for t from 0 to x
+
+    Args:
+        x: Operand. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Result. Shape of x.
+
+    References:
+        W. J. Cody (1969), Rational Chebyshev approximations for the error function, Mathematics of Computation 23.
+
+    Spec: function_spec.yaml, entry Erf
+    """
+    return apply(ERF, (x,), {}, outputs)
+
+
+def mod2(
+    x0: Operand,
+    x1: Operand,
+    fmod: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Take the remainder of a division element by element, with broadcasting.
+
+    y = x0 - q x1, where q is the quotient rounded to an integer
+
+    Args:
+        x0: Dividend. Shape any.
+        x1: Divisor. Shape any.
+        fmod: Round the quotient towards 0, so that the remainder has the sign of the dividend. False: round it down, so
+            that integers get the sign of the divisor. Floating inputs behave as if True.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Remainder. Shape common shape of the inputs.
+
+    Notes:
+        The gradient holds wherever x0 is not a multiple of x1. A divisor of 0 gives NaN for floating inputs.
+
+    Spec: function_spec.yaml, entry Mod2
+    """
+    return apply(MOD2, (x0, x1), {"fmod": fmod}, outputs)
+
+
+def bit_shift(
+    x: Operand,
+    shift: Operand,
+    direction: str = "LEFT",
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Shift the bits of integers, with broadcasting.
+
+    y = x 2^shift (LEFT), floor(x / 2^shift) (RIGHT)
+
+    Args:
+        x: Integers. Shape any.
+        shift: Integers, the number of bits to shift by; not negative. Shape any.
+        direction: LEFT or RIGHT. One of 'LEFT', 'RIGHT'.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Shifted integers of the dtype of x; bits that leave on either side are lost. Shape common shape of the
+            inputs.
+
+    Notes:
+        Raises DTypeError for inputs that hold floating numbers.
+
+    Spec: function_spec.yaml, entry BitShift
+    """
+    return apply(BIT_SHIFT, (x, shift), {"direction": direction}, outputs)
+
+
+def clip_grad_by_value(
+    x: Operand,
+    min: Operand,
+    max: Operand,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Pass the input through, and limit the gradient to an interval.
+
+    y = x, dx = min(max(dy, min), max)
+
+    Args:
+        x: Input. Shape any.
+        min: Lower limit of the gradient. Shape broadcasts to that of x.
+        max: Upper limit of the gradient. Shape broadcasts to that of x.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: The input, unchanged. Shape of x.
+
+    Notes:
+        The limits get no gradient.
+
+    Spec: function_spec.yaml, entry ClipGradByValue
+    """
+    return apply(CLIP_GRAD_BY_VALUE, (x, min, max), {}, outputs)
+
+
+def clip_grad_by_norm(
+    x: Operand,
+    clip_norm: float | None = None,
+    axes: Sequence[int] | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Pass the input through, and scale the gradient to a given norm.
+
+    y = x, dx = clip_norm dy / ||dy||_2
+
+    Args:
+        x: Input. Shape any.
+        clip_norm: Euclidean norm that the gradient gets. Default: 1.0.
+        axes: Axes over which the norm is taken; default: all. Default: all axes.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: The input, unchanged. Shape of x.
+
+    Notes:
+        A gradient whose norm is smaller is scaled up; a gradient of 0 stays 0.
+
+    Spec: function_spec.yaml, entry ClipGradByNorm
+    """
+    return apply(CLIP_GRAD_BY_NORM, (x,), {"clip_norm": clip_norm, "axes": axes}, outputs)

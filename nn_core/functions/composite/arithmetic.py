@@ -1,0 +1,64 @@
+"""Clipping by bounds that are numbers or arrays."""
+
+# ruff: noqa: A002
+
+from nn_core.array import NdArray
+from nn_core.errors import ArgumentError
+from nn_core.functions import arithmetic as operators
+from nn_core.functions import reduction
+from nn_core.functions.composite.axes import Axes, listed
+from nn_core.functions.operand import Operand
+from nn_core.variable import Variable
+
+__all__ = ["clip_by_norm", "clip_by_value"]
+
+
+def clip_by_value(x: Operand, min: Operand | float, max: Operand | float) -> Operand:
+    """Limit the elements to an interval.
+
+    y = minimum(maximum(x, min), max)
+
+    Args:
+        x: Array of any shape.
+        min: Lower bound, a number or an array that broadcasts against x.
+        max: Upper bound, a number or an array that broadcasts against x.
+
+    Returns:
+        An array of the shape of x.
+
+    Notes:
+        The gradient is that of x inside the bounds; outside, it flows to the bound if that is an array.
+    """
+    if isinstance(min, (Variable, NdArray)):
+        raised = operators.maximum2(x, min)
+    else:
+        raised = operators.maximum_scalar(x, min)
+    if isinstance(max, (Variable, NdArray)):
+        return operators.minimum2(raised, max)
+    return operators.minimum_scalar(raised, max)
+
+
+def clip_by_norm(x: Operand, clip_norm: Operand | float, axis: Axes = None) -> Operand:
+    """Scale down what has an L2 norm above a limit.
+
+    y = x * clip_norm / maximum(norm(x), clip_norm)
+
+    Args:
+        x: Array of any shape.
+        clip_norm: The limit, a positive number or an array that broadcasts against the norms.
+        axis: Axis or axes that a norm is taken over; None: all.
+
+    Returns:
+        An array of the shape of x.
+
+    Notes:
+        The comparison is made between squares, so the gradient is finite where x is zero.
+    """
+    squares = reduction.sum(operators.pow_scalar(x, 2.0), axes=listed(axis), keep_dims=True)
+    if isinstance(clip_norm, (Variable, NdArray)):
+        limited = operators.maximum2(squares, operators.mul2(clip_norm, clip_norm))
+        return operators.mul2(operators.mul2(x, operators.pow_scalar(limited, -0.5)), clip_norm)
+    if not clip_norm > 0:
+        raise ArgumentError(f"clip_by_norm: clip_norm must be positive, got {clip_norm!r}")
+    limited = operators.maximum_scalar(squares, clip_norm * clip_norm)
+    return operators.mul_scalar(operators.mul2(x, operators.pow_scalar(limited, -0.5)), clip_norm)

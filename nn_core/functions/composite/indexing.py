@@ -1,0 +1,68 @@
+"""Gathering, scattering and slicing with indices that are arrays, lists or None."""
+
+# ruff: noqa: A001
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.errors import ArgumentError
+from nn_core.functions import indexing as operators
+from nn_core.functions.operand import Operand
+from nn_core.variable import Variable
+
+__all__ = ["gather_nd", "scatter_nd"]
+
+
+def gather_nd(data: Operand, indices: Any) -> Operand:
+    """Pick elements or slices by index tuples.
+
+    y[j] = data[indices[0, j], ..., indices[M-1, j]]
+
+    Args:
+        data: Array of shape (X_0, ..., X_{N-1}).
+        indices: Indices of shape (M, Y_0, ..., Y_{K-1}) with M <= N: Variable, NdArray, NumPy array or nested lists.
+
+    Returns:
+        An array of shape (Y_0, ..., Y_{K-1}, X_M, ..., X_{N-1}).
+
+    Example:
+        >>> gather_nd(data, [[0, 1], [1, 0]])  # data[0, 1] and data[1, 0]
+    """
+    return operators.gather_nd(data, _as_operand(data, indices))
+
+
+def scatter_nd(
+    data: Operand, indices: Any, shape: Sequence[int] | None = None, out: Operand | None = None, add: bool = False
+) -> Operand:
+    """Put elements or slices at places given by index tuples, into zeros or into an array.
+
+    y[indices[0, j], ..., indices[M-1, j]] = data[j]
+
+    Args:
+        data: Array of shape (Y_0, ..., Y_{K-1}, X_M, ..., X_{N-1}).
+        indices: Indices of shape (M, Y_0, ..., Y_{K-1}) with M <= N: Variable, NdArray, NumPy array or nested lists.
+        shape: Shape (X_0, ..., X_{N-1}) of the result, which starts from zeros.
+        out: Array of that shape to start from; exactly one of `shape` and `out` is given.
+        add: Add to what is there instead of replacing it.
+
+    Returns:
+        An array of the shape `shape`, or that of `out`.
+
+    Raises:
+        ArgumentError: when both or none of `shape` and `out` are given.
+    """
+    if (shape is None) == (out is None):
+        given = "none" if shape is None else "both"
+        raise ArgumentError(f"scatter_nd: exactly one of shape and out must be given, got {given}")
+    return operators.scatter_nd(data, _as_operand(data, indices), out, shape=shape, add=add)
+
+
+def _as_operand(data: Variable | NdArray, indices: Any) -> Any:
+    """`indices` as an array of the kind of `data`."""
+    if isinstance(indices, (Variable, NdArray)):
+        return indices
+    kind = NdArray if isinstance(data, NdArray) else Variable
+    return kind.from_numpy_array(np.asarray(indices))

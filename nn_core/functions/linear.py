@@ -1,0 +1,199 @@
+"""Functions of the topic linear.
+
+Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+"""
+
+# ruff: noqa: A001, A002
+
+from collections.abc import Sequence
+
+from nn_core.array import NdArray
+from nn_core.functions.operand import Operand
+from nn_core.graph.apply import apply
+from nn_core.spec.builtin.linear import AFFINE, BATCH_CHOLESKY, BATCH_DET, BATCH_INV, BATCH_LOGDET, BATCH_MATMUL, EINSUM
+
+
+def affine(
+    x: Operand,
+    weight: Operand,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Multiply the flattened input by a weight matrix and add a bias (a fully connected layer).
+
+    y = x w + b
+
+    Args:
+        x: Input. The axes from `base_axis` on are flattened to D = D_1 * ... * D_m features. Shape (N_1, ..., N_k, D_1,
+            ..., D_m).
+        weight: Weight with a row for each feature of x; its further axes become those of y. Shape (D, K_1, ..., K_n).
+        bias: Bias, added to each row. Shape (K_1, ..., K_n). Optional.
+        base_axis: First axis of x that belongs to the features; the axes before it are kept.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N_1, ..., N_k, K_1, ..., K_n).
+
+    Notes:
+        Products are summed in float32 or wider. A batch of size zero gives an empty output and zero gradients of the
+        parameters.
+
+    Spec: function_spec.yaml, entry Affine
+    """
+    return apply(AFFINE, (x, weight, bias), {"base_axis": base_axis}, outputs)
+
+
+def batch_matmul(
+    a: Operand,
+    b: Operand,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Multiply matrices that are stacked along leading axes.
+
+    y = a b, with a or b transposed where asked
+
+    Args:
+        a: Left operand; its last two axes are (M, N) if `transpose_a`. Shape (B_1, ..., B_k, N, M).
+        b: Right operand; its last two axes are (P, M) if `transpose_b`. Shape (B_1, ..., B_k, M, P).
+        transpose_a: Swap the last two axes of a first.
+        transpose_b: Swap the last two axes of b first.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Products. Shape (B_1, ..., B_k, N, P).
+
+    Notes:
+        Leading axes are broadcast against each other, counted from the last. Plain matrices (two axes) are taken too,
+        which NNabla refuses. Products are summed in float32 or wider.
+
+    Spec: function_spec.yaml, entry BatchMatmul
+    """
+    return apply(BATCH_MATMUL, (a, b), {"transpose_a": transpose_a, "transpose_b": transpose_b}, outputs)
+
+
+def batch_det(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Compute the determinant of each matrix.
+
+    y = det(x)
+
+    Args:
+        x: Square matrices. Shape (B_1, ..., B_k, N, N).
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Determinants. Shape (B_1, ..., B_k).
+
+    Notes:
+        The gradient is det(x) x^-T, computed with the inverse, so it exists for invertible matrices only.
+
+    References:
+        Giles (2008), Collected matrix derivative results for forward and reverse mode algorithmic differentiation,
+        section 2.2.4.
+
+    Spec: function_spec.yaml, entry BatchDet
+    """
+    return apply(BATCH_DET, (x,), {}, outputs)
+
+
+def batch_inv(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Invert each matrix.
+
+    y = x^-1
+
+    Args:
+        x: Invertible matrices. Shape (B_1, ..., B_k, N, N).
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Inverses. Shape (B_1, ..., B_k, N, N).
+
+    Notes:
+        On the host an exactly singular matrix is refused with an ArgumentError; devices may give inf and NaN instead.
+
+    References:
+        Giles (2008), Collected matrix derivative results for forward and reverse mode algorithmic differentiation,
+        section 2.2.3.
+
+    Spec: function_spec.yaml, entry BatchInv
+    """
+    return apply(BATCH_INV, (x,), {}, outputs)
+
+
+def batch_logdet(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Compute the logarithm of the absolute determinant of each matrix.
+
+    y = log(|det(x)|)
+
+    Args:
+        x: Square matrices. Shape (B_1, ..., B_k, N, N).
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Logarithms; -inf for a singular matrix. Shape (B_1, ..., B_k).
+
+    Notes:
+        Neither a tiny nor a huge determinant is ever formed, so that nothing under- or overflows.
+
+    Spec: function_spec.yaml, entry BatchLogdet
+    """
+    return apply(BATCH_LOGDET, (x,), {}, outputs)
+
+
+def batch_cholesky(
+    x: Operand,
+    upper: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Factor each positive definite matrix into a triangular matrix and its transpose.
+
+    x = y y^T (lower), x = y^T y (upper)
+
+    Args:
+        x: Symmetric positive definite matrices. Shape (B_1, ..., B_k, N, N).
+        upper: Give the upper triangular factor instead of the lower one.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Triangular factors with a positive diagonal. Shape (B_1, ..., B_k, N, N).
+
+    Notes:
+        The symmetric part (x + x^T) / 2 is factored, which makes the symmetric gradient exact; NNabla reads the lower
+        triangle. On the host a matrix that is not positive definite is refused with an ArgumentError; devices may give
+        NaN instead.
+
+    References:
+        Murray (2016), Differentiation of the Cholesky decomposition, section 3.
+
+    Spec: function_spec.yaml, entry BatchCholesky
+    """
+    return apply(BATCH_CHOLESKY, (x,), {"upper": upper}, outputs)
+
+
+def einsum(*x: Operand, equation: str, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Sum products of array elements over the axes that an equation names.
+
+    y[output axes] = sum over all other axes of x_0[term_0] x_1[term_1] ...
+
+    Args:
+        *x: Operands, one for each term of the equation. Shape as the equation says.
+        equation: Terms of letters, one letter for each axis of an operand, joined by commas; then '->' and the axes of
+            the output, such as 'bij,bjk->bik'. '...' stands for any number of axes, which are broadcast. A letter twice
+            in a term takes the diagonal. Without '->' the output has the axes of the ellipsis, then in alphabetical
+            order the letters that occur once.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: The sums. Shape as the equation says.
+
+    Notes:
+        Axes of one letter have equal lengths (a length of 1 is not stretched). Products are summed in float32 or wider.
+
+    Spec: function_spec.yaml, entry Einsum
+    """
+    return apply(EINSUM, x, {"equation": equation}, outputs)

@@ -1,0 +1,310 @@
+"""Functions of the topic reduction.
+
+Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+"""
+
+# ruff: noqa: A001, A002
+
+from collections.abc import Sequence
+
+from nn_core.array import NdArray
+from nn_core.functions.operand import Operand
+from nn_core.graph.apply import apply
+from nn_core.spec.builtin.reduction import CUMPROD, CUMSUM, MAX, MEAN, MIN, NORM, PROD, REDUCE_MEAN, REDUCE_SUM, SUM
+
+
+def sum(
+    x: Operand,
+    axes: Sequence[int] | None = None,
+    keep_dims: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Add the elements along axes.
+
+    y = sum of x over the axes
+
+    Args:
+        x: Input. Shape any.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        keep_dims: Keep the reduced axes with length 1.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Sums. Shape of x without the reduced axes.
+
+    Notes:
+        Half precision accumulates in float32. The sum of nothing is 0.
+
+    Spec: function_spec.yaml, entry Sum
+    """
+    return apply(SUM, (x,), {"axes": axes, "keep_dims": keep_dims}, outputs)
+
+
+def mean(
+    x: Operand,
+    axes: Sequence[int] | None = None,
+    keep_dims: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Average the elements along axes.
+
+    y = sum of x over the axes / number of elements summed
+
+    Args:
+        x: Input. Shape any.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        keep_dims: Keep the reduced axes with length 1.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Means. Shape of x without the reduced axes.
+
+    Notes:
+        Half precision accumulates in float32. The mean of nothing is NaN.
+
+    Spec: function_spec.yaml, entry Mean
+    """
+    return apply(MEAN, (x,), {"axes": axes, "keep_dims": keep_dims}, outputs)
+
+
+def max(
+    x: Operand,
+    axes: Sequence[int] | None = None,
+    keep_dims: bool = False,
+    with_index: bool = False,
+    only_index: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> tuple[Operand, ...]:
+    """Take the largest element along axes, its place, or both.
+
+    y = max of x over the axes
+
+    Args:
+        x: Input. Shape any.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        keep_dims: Keep the reduced axes with length 1.
+        with_index: Return the pair of value and index.
+        only_index: Return the index alone.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: The largest elements. Shape of x without the reduced axes.
+        index: Place of the first of them, counted in the reduced axes flattened in their order in x. Shape of x without
+            the reduced axes.
+
+    Notes:
+        Of equal elements the first counts: it gives the index and gets the whole gradient. NaN is taken as the largest
+        and gets no gradient. The reduced axes must hold an element.
+
+    Spec: function_spec.yaml, entry Max
+    """
+    return apply(
+        MAX,
+        (x,),
+        {"axes": axes, "keep_dims": keep_dims, "with_index": with_index, "only_index": only_index},
+        outputs,
+    )
+
+
+def min(
+    x: Operand,
+    axes: Sequence[int] | None = None,
+    keep_dims: bool = False,
+    with_index: bool = False,
+    only_index: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> tuple[Operand, ...]:
+    """Take the smallest element along axes, its place, or both.
+
+    y = min of x over the axes
+
+    Args:
+        x: Input. Shape any.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        keep_dims: Keep the reduced axes with length 1.
+        with_index: Return the pair of value and index.
+        only_index: Return the index alone.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: The smallest elements. Shape of x without the reduced axes.
+        index: Place of the first of them, counted in the reduced axes flattened in their order in x. Shape of x without
+            the reduced axes.
+
+    Notes:
+        Of equal elements the first counts: it gives the index and gets the whole gradient. NaN is taken as the smallest
+        and gets no gradient. The reduced axes must hold an element.
+
+    Spec: function_spec.yaml, entry Min
+    """
+    return apply(
+        MIN,
+        (x,),
+        {"axes": axes, "keep_dims": keep_dims, "with_index": with_index, "only_index": only_index},
+        outputs,
+    )
+
+
+def norm(
+    x: Operand,
+    p: float | None = None,
+    axes: Sequence[int] | None = None,
+    keep_dims: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Take the p-norm along axes.
+
+    y = (sum of |x|^p over the axes)^(1/p)
+
+    Args:
+        x: Input. Shape any.
+        p: Order of the norm; finite. Default: 2.0.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        keep_dims: Keep the reduced axes with length 1.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Norms, not negative. Shape of x without the reduced axes.
+
+    Notes:
+        Half precision accumulates in float32. Where the norm is 0 the gradient is 0 (for p = 1, where the gradient of
+        |x| at 0 is 1, it is 1).
+
+    Spec: function_spec.yaml, entry Norm
+    """
+    return apply(NORM, (x,), {"p": p, "axes": axes, "keep_dims": keep_dims}, outputs)
+
+
+def prod(
+    x: Operand,
+    axes: Sequence[int] | None = None,
+    keep_dims: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Multiply the elements along axes.
+
+    y = product of x over the axes
+
+    Args:
+        x: Input. Shape any.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        keep_dims: Keep the reduced axes with length 1.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Products. Shape of x without the reduced axes.
+
+    Notes:
+        Half precision accumulates in float32. The product of nothing is 1. The gradient multiplies the other elements
+        and never divides, so it is exact where elements are 0.
+
+    Spec: function_spec.yaml, entry Prod
+    """
+    return apply(PROD, (x,), {"axes": axes, "keep_dims": keep_dims}, outputs)
+
+
+def cumsum(
+    x: Operand,
+    axis: int | None = None,
+    exclusive: bool = False,
+    reverse: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Add up the elements along an axis, keeping every intermediate sum.
+
+    y_i = x_1 + ... + x_i
+
+    Args:
+        x: Input. Shape any with at least one axis.
+        axis: Axis to accumulate along. Default: 0.
+        exclusive: Leave the element itself out, so that the first result is 0.
+        reverse: Start from the end of the axis.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Running results. Shape of x.
+
+    Notes:
+        Half precision accumulates in float32.
+
+    Spec: function_spec.yaml, entry CumSum
+    """
+    return apply(CUMSUM, (x,), {"axis": axis, "exclusive": exclusive, "reverse": reverse}, outputs)
+
+
+def cumprod(
+    x: Operand,
+    axis: int | None = None,
+    exclusive: bool = False,
+    reverse: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Multiply the elements along an axis, keeping every intermediate product.
+
+    y_i = x_1 x_2 ... x_i
+
+    Args:
+        x: Input. Shape any with at least one axis.
+        axis: Axis to accumulate along. Default: 0.
+        exclusive: Leave the element itself out, so that the first result is 1.
+        reverse: Start from the end of the axis.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Running results. Shape of x.
+
+    Notes:
+        Half precision accumulates in float32. The gradient is exact where elements are 0; second derivatives are so
+        with at most one 0 along the axis.
+
+    Spec: function_spec.yaml, entry CumProd
+    """
+    return apply(CUMPROD, (x,), {"axis": axis, "exclusive": exclusive, "reverse": reverse}, outputs)
+
+
+def reduce_sum(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Add all elements.
+
+    y = sum of x
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Sum. Shape ().
+
+    Notes:
+        The same as sum over all axes, kept for files and programs that name it.
+
+    Spec: function_spec.yaml, entry ReduceSum
+    """
+    return apply(REDUCE_SUM, (x,), {}, outputs)
+
+
+def reduce_mean(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Average all elements.
+
+    y = sum of x / number of elements
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Mean. Shape ().
+
+    Notes:
+        The same as mean over all axes, kept for files and programs that name it.
+
+    Spec: function_spec.yaml, entry ReduceMean
+    """
+    return apply(REDUCE_MEAN, (x,), {}, outputs)

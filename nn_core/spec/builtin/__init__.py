@@ -1,0 +1,25 @@
+"""Every specification of function_spec.yaml, by name and by API name.
+
+Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from nn_core.spec.builtin import activation, arithmetic, linear, loss, reduction, shape
+from nn_core.spec.model import FunctionSpec
+
+SPECS: Final[tuple[FunctionSpec, ...]] = (
+    *activation.SPECS,
+    *arithmetic.SPECS,
+    *reduction.SPECS,
+    *linear.SPECS,
+    *loss.SPECS,
+    *shape.SPECS,
+)
+
+#: "Affine" -> specification.
+BY_NAME: Final[Mapping[str, FunctionSpec]] = {spec.name: spec for spec in SPECS}
+
+#: "affine" -> specification.
+BY_API: Final[Mapping[str, FunctionSpec]] = {spec.api: spec for spec in SPECS}
