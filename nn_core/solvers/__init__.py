@@ -1,0 +1,48 @@
+"""Solvers: they change parameters so that a loss falls, given the gradients of the loss.
+
+Example:
+    >>> import nn_core.solvers as S
+    >>> solver = S.Adam(alpha=0.001)
+    >>> solver.info["beta1"]
+    0.9
+"""
+
+from nn_core.solvers.adagrad import Adadelta as Adadelta
+from nn_core.solvers.adagrad import Adagrad as Adagrad
+from nn_core.solvers.adagrad import RMSprop as RMSprop
+from nn_core.solvers.adagrad import RMSpropGraves as RMSpropGraves
+from nn_core.solvers.adam import AMSGRAD as AMSGRAD
+from nn_core.solvers.adam import AdaBelief as AdaBelief
+from nn_core.solvers.adam import AdaBound as AdaBound
+from nn_core.solvers.adam import Adam as Adam
+from nn_core.solvers.adam import Adamax as Adamax
+from nn_core.solvers.adam import AdamW as AdamW
+from nn_core.solvers.adam import AMSBound as AMSBound
+from nn_core.solvers.layerwise import Lamb as Lamb
+from nn_core.solvers.layerwise import Lars as Lars
+from nn_core.solvers.lion import Lion as Lion
+from nn_core.solvers.momentum import Momentum as Momentum
+from nn_core.solvers.momentum import Nesterov as Nesterov
+from nn_core.solvers.momentum import Sgd as Sgd
+from nn_core.solvers.momentum import SgdW as SgdW
+
+__all__ = [
+    "AMSGRAD",
+    "AMSBound",
+    "AdaBelief",
+    "AdaBound",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lamb",
+    "Lars",
+    "Lion",
+    "Momentum",
+    "Nesterov",
+    "RMSprop",
+    "RMSpropGraves",
+    "Sgd",
+    "SgdW",
+]

@@ -1,0 +1,136 @@
+"""Solvers that divide the gradient by a mean of its past squares."""
+
+from collections.abc import Sequence
+
+from nn_core.solvers.base import Solver
+from nn_core.typing import Array, Namespace
+
+
+class Adagrad(Solver):
+    r"""Divide by the root of the sum of all squares: :math:`v \leftarrow v + g^2,\; w \leftarrow w - \eta g / (\sqrt v + \epsilon)`.
+
+    Args:
+        lr: Learning rate :math:`\eta`.
+        eps: Keeps the divisor from zero.
+
+    Notes:
+        Hyper-parameters of an update kernel: lr, eps, t.
+
+    References:
+        Duchi, Hazan and Singer (2011), Adaptive subgradient methods for online learning and stochastic optimization.
+    """
+
+    hyper_names = ("lr", "eps")
+    state_names = ("v",)
+
+    def __init__(self, lr: float = 0.01, eps: float = 1e-08) -> None:
+        super().__init__(lr, eps)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and the sum of squares in place."""
+        (v,) = states
+        lr, eps, _ = hyper
+        v += g * g
+        w -= lr * g / (xp.sqrt(v) + eps)
+
+
+class Adadelta(Solver):
+    r"""Scale by the ratio of the root mean squares of past steps and past gradients.
+
+    :math:`v \leftarrow \rho v + (1 - \rho) g^2`, :math:`\delta = g \sqrt{s + \epsilon} / \sqrt{v + \epsilon}`,
+    :math:`s \leftarrow \rho s + (1 - \rho) \delta^2`, :math:`w \leftarrow w - \eta \delta`.
+
+    Args:
+        lr: Learning rate :math:`\eta`; 1 is the method of the paper.
+        decay: Part :math:`\rho` of the means that is kept.
+        eps: Lets the first steps differ from zero.
+
+    Notes:
+        Hyper-parameters of an update kernel: lr, decay, eps, t. States: e_sqr_delta (s), e_sqr_grad (v).
+
+    References:
+        Zeiler (2012), ADADELTA: an adaptive learning rate method.
+    """
+
+    hyper_names = ("lr", "decay", "eps")
+    state_names = ("e_sqr_delta", "e_sqr_grad")
+
+    def __init__(self, lr: float = 1.0, decay: float = 0.95, eps: float = 1e-06) -> None:
+        super().__init__(lr, decay, eps)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and both means in place."""
+        s, v = states
+        lr, decay, eps, _ = hyper
+        v[...] = decay * v + (1 - decay) * g * g
+        delta = g * xp.sqrt(s + eps) / xp.sqrt(v + eps)
+        s[...] = decay * s + (1 - decay) * delta * delta
+        w -= lr * delta
+
+
+class RMSprop(Solver):
+    r"""Divide by the root of a moving mean of squares: :math:`v \leftarrow \rho v + (1 - \rho) g^2,\; w \leftarrow w - \eta g / (\sqrt v + \epsilon)`.
+
+    Args:
+        lr: Learning rate :math:`\eta`.
+        decay: Part :math:`\rho` of the mean that is kept.
+        eps: Keeps the divisor from zero.
+
+    Notes:
+        Hyper-parameters of an update kernel: lr, decay, eps, t.
+
+    References:
+        Tieleman and Hinton (2012), Neural networks for machine learning, lecture 6.5.
+    """
+
+    hyper_names = ("lr", "decay", "eps")
+    state_names = ("v",)
+
+    def __init__(self, lr: float = 0.001, decay: float = 0.9, eps: float = 1e-08) -> None:
+        super().__init__(lr, decay, eps)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and the mean in place."""
+        (v,) = states
+        lr, decay, eps, _ = hyper
+        v[...] = decay * v + (1 - decay) * g * g
+        w -= lr * g / (xp.sqrt(v) + eps)
+
+
+class RMSpropGraves(Solver):
+    r"""RMSprop by the variance of the gradient instead of its mean square, with momentum.
+
+    :math:`n \leftarrow \rho n + (1 - \rho) g^2`, :math:`a \leftarrow \rho a + (1 - \rho) g`,
+    :math:`d \leftarrow \mu d - \eta g / \sqrt{n - a^2 + \epsilon}`, :math:`w \leftarrow w + d`.
+
+    Args:
+        lr: Learning rate :math:`\eta`.
+        decay: Part :math:`\rho` of the means that is kept.
+        momentum: Part :math:`\mu` of the last step that is kept.
+        eps: Keeps the divisor from zero.
+
+    Notes:
+        Hyper-parameters of an update kernel: lr, decay, momentum, eps, t. States: n, g (a), d.
+
+    References:
+        Graves (2013), Generating sequences with recurrent neural networks, equations 38 to 45.
+    """
+
+    hyper_names = ("lr", "decay", "momentum", "eps")
+    state_names = ("n", "g", "d")
+
+    def __init__(self, lr: float = 0.0001, decay: float = 0.95, momentum: float = 0.9, eps: float = 0.0001) -> None:
+        super().__init__(lr, decay, momentum, eps)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w`, both means and the last step in place."""
+        n, a, d = states
+        lr, decay, momentum, eps, _ = hyper
+        n[...] = decay * n + (1 - decay) * g * g
+        a[...] = decay * a + (1 - decay) * g
+        d[...] = momentum * d - lr * g / xp.sqrt(n - a * a + eps)
+        w += d

@@ -1,0 +1,351 @@
+"""Adam and its relatives: they keep moving means of the gradient and of its square."""
+
+import math
+from collections.abc import Sequence
+
+from nn_core.solvers.base import Solver
+from nn_core.typing import Array, Namespace
+
+
+class Adam(Solver):
+    r"""Scale the moving mean of the gradient by the root of the moving mean of its square.
+
+    :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g`, :math:`v \leftarrow \beta_2 v + (1 - \beta_2) g^2`,
+    :math:`w \leftarrow w - \alpha \frac{\sqrt{1 - \beta_2^t}}{1 - \beta_1^t} \frac{m}{\sqrt v + \epsilon}`.
+
+    Args:
+        alpha: Step size.
+        beta1: Part of the mean of gradients that is kept.
+        beta2: Part of the mean of squares that is kept.
+        eps: Keeps the divisor from zero.
+
+    Notes:
+        Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, t. States: mean (m), var (v).
+
+    References:
+        Kingma and Ba (2015), Adam: a method for stochastic optimization, the efficient form of section 2.
+    """
+
+    hyper_names = ("alpha", "beta1", "beta2", "eps")
+    state_names = ("mean", "var")
+
+    def __init__(self, alpha: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-08) -> None:
+        super().__init__(alpha, beta1, beta2, eps)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and both means in place."""
+        m, v = states
+        alpha, beta1, beta2, eps, t = hyper
+        _move_means(m, v, g, beta1, beta2)
+        w -= _corrected(alpha, beta1, beta2, t) * m / (xp.sqrt(v) + eps)
+
+
+class AdamW(Solver):
+    r"""Adam with decoupled weight decay: as Adam, and :math:`w \leftarrow w - \frac{\alpha}{\alpha_0} \lambda w`.
+
+    The decay follows the schedule :math:`\alpha / \alpha_0` of the step size, where :math:`\alpha_0` is the one given
+    here, and uses the parameters from before the step.
+
+    Args:
+        alpha: Step size.
+        beta1: Part of the mean of gradients that is kept.
+        beta2: Part of the mean of squares that is kept.
+        eps: Keeps the divisor from zero.
+        wd: Weight decay :math:`\lambda`; ``weight_decay(rate)`` replaces it for the next update.
+
+    Notes:
+        Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, wd, initial alpha, t. States: mean, var.
+
+    References:
+        Loshchilov and Hutter (2019), Decoupled weight decay regularization, algorithm 2.
+    """
+
+    hyper_names = ("alpha", "beta1", "beta2", "eps", "wd")
+    state_names = ("mean", "var")
+    decay_name = "wd"
+    keeps_initial_rate = True
+
+    def __init__(
+        self, alpha: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-08, wd: float = 0.0001
+    ) -> None:
+        super().__init__(alpha, beta1, beta2, eps, wd)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and both means in place."""
+        m, v = states
+        alpha, beta1, beta2, eps, wd, initial_alpha, t = hyper
+        _move_means(m, v, g, beta1, beta2)
+        w -= _corrected(alpha, beta1, beta2, t) * m / (xp.sqrt(v) + eps) + (alpha / initial_alpha * wd) * w
+
+
+class Adamax(Solver):
+    r"""Adam with the largest past gradient in place of the root of the mean square.
+
+    :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g`, :math:`u \leftarrow \max(\beta_2 u, |g|)`,
+    :math:`w \leftarrow w - \frac{\alpha}{1 - \beta_1^t} \frac{m}{u + \epsilon}`.
+
+    Args:
+        alpha: Step size.
+        beta1: Part of the mean of gradients that is kept.
+        beta2: Factor by which the largest gradient fades.
+        eps: Keeps the divisor from zero.
+
+    Notes:
+        Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, t. States: m, u.
+
+    References:
+        Kingma and Ba (2015), Adam: a method for stochastic optimization, section 7.1.
+    """
+
+    hyper_names = ("alpha", "beta1", "beta2", "eps")
+    state_names = ("m", "u")
+
+    def __init__(self, alpha: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-08) -> None:
+        super().__init__(alpha, beta1, beta2, eps)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w`, the mean and the maximum in place."""
+        m, u = states
+        alpha, beta1, beta2, eps, t = hyper
+        m[...] = beta1 * m + (1 - beta1) * g
+        u[...] = xp.maximum(beta2 * u, xp.abs(g))
+        w -= alpha / (1 - beta1**t) * m / (u + eps)
+
+
+class AMSGRAD(Solver):
+    r"""Adam with the largest mean square so far as divisor, so that step sizes never grow.
+
+    :math:`\hat v \leftarrow \max(\hat v, v)`, :math:`w \leftarrow w - \alpha \frac{m}{\sqrt{\hat v} + \epsilon}`.
+
+    Args:
+        alpha: Step size.
+        beta1: Part of the mean of gradients that is kept.
+        beta2: Part of the mean of squares that is kept.
+        eps: Keeps the divisor from zero.
+        bias_correction: Scale the step size as Adam does.
+
+    Notes:
+        Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, bias_correction (0 or 1), t. States: m, v, v_hat.
+
+    References:
+        Reddi, Kale and Kumar (2018), On the convergence of Adam and beyond, algorithm 2.
+    """
+
+    hyper_names = ("alpha", "beta1", "beta2", "eps", "bias_correction")
+    state_names = ("m", "v", "v_hat")
+
+    def __init__(
+        self,
+        alpha: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-08,
+        bias_correction: bool = False,
+    ) -> None:
+        super().__init__(alpha, beta1, beta2, eps, bias_correction)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w`, both means and the maximum in place."""
+        m, v, v_hat = states
+        alpha, beta1, beta2, eps, bias_correction, t = hyper
+        _move_means(m, v, g, beta1, beta2)
+        v_hat[...] = xp.maximum(v_hat, v)
+        rate = _corrected(alpha, beta1, beta2, t) if bias_correction else alpha
+        w -= rate * m / (xp.sqrt(v_hat) + eps)
+
+
+class AdaBound(Solver):
+    r"""Adam whose step sizes, one for each element, are clipped to bounds that close in on a final learning rate.
+
+    :math:`\eta = \mathrm{clip}\left(\frac{\alpha_t}{\sqrt v + \epsilon}, \eta_f (1 - \frac{1}{\gamma t + 1}),
+    \eta_f (1 + \frac{1}{\gamma t})\right)`, :math:`w \leftarrow w - \eta m`, where :math:`\alpha_t` is Adam's corrected
+    step size and :math:`\eta_f` = `final_lr`, scaled by the schedule of alpha.
+
+    Args:
+        alpha: Step size.
+        beta1: Part of the mean of gradients that is kept.
+        beta2: Part of the mean of squares that is kept.
+        eps: Keeps the divisor from zero.
+        final_lr: The learning rate in the limit.
+        gamma: How fast the bounds close in.
+
+    Notes:
+        Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, final_lr, gamma, initial alpha, t. States: mean, var.
+
+    References:
+        Luo, Xiong, Liu and Sun (2019), Adaptive gradient methods with dynamic bound of learning rate.
+    """
+
+    hyper_names = ("alpha", "beta1", "beta2", "eps", "final_lr", "gamma")
+    state_names = ("mean", "var")
+    keeps_initial_rate = True
+
+    def __init__(
+        self,
+        alpha: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-08,
+        final_lr: float = 0.1,
+        gamma: float = 0.001,
+    ) -> None:
+        super().__init__(alpha, beta1, beta2, eps, final_lr, gamma)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and both means in place."""
+        m, v = states
+        alpha, beta1, beta2, eps, final_lr, gamma, initial_alpha, t = hyper
+        _move_means(m, v, g, beta1, beta2)
+        low, high = _bounds(final_lr * alpha / initial_alpha, gamma, t)
+        w -= xp.clip(_corrected(alpha, beta1, beta2, t) / (xp.sqrt(v) + eps), low, high) * m
+
+
+class AMSBound(Solver):
+    """AdaBound with the largest mean square so far, as AMSGRAD has it.
+
+    Args:
+        alpha: Step size.
+        beta1: Part of the mean of gradients that is kept.
+        beta2: Part of the mean of squares that is kept.
+        eps: Keeps the divisor from zero.
+        final_lr: The learning rate in the limit.
+        gamma: How fast the bounds close in.
+        bias_correction: Scale the step size as Adam does.
+
+    Notes:
+        Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, final_lr, gamma, bias_correction (0 or 1),
+        initial alpha, t. States: m, v, v_hat.
+
+    References:
+        Luo, Xiong, Liu and Sun (2019), Adaptive gradient methods with dynamic bound of learning rate.
+    """
+
+    hyper_names = ("alpha", "beta1", "beta2", "eps", "final_lr", "gamma", "bias_correction")
+    state_names = ("m", "v", "v_hat")
+    keeps_initial_rate = True
+
+    def __init__(
+        self,
+        alpha: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-08,
+        final_lr: float = 0.1,
+        gamma: float = 0.001,
+        bias_correction: bool = False,
+    ) -> None:
+        super().__init__(alpha, beta1, beta2, eps, final_lr, gamma, bias_correction)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w`, both means and the maximum in place."""
+        m, v, v_hat = states
+        alpha, beta1, beta2, eps, final_lr, gamma, bias_correction, initial_alpha, t = hyper
+        _move_means(m, v, g, beta1, beta2)
+        v_hat[...] = xp.maximum(v_hat, v)
+        rate = _corrected(alpha, beta1, beta2, t) if bias_correction else alpha
+        low, high = _bounds(final_lr * alpha / initial_alpha, gamma, t)
+        w -= xp.clip(rate / (xp.sqrt(v_hat) + eps), low, high) * m
+
+
+class AdaBelief(Solver):
+    r"""Adam that divides by how far gradients are from their moving mean, its belief in them.
+
+    :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g`, :math:`s \leftarrow \beta_2 s + (1 - \beta_2)(g - m)^2 + \epsilon`,
+    :math:`w \leftarrow w - \frac{\alpha}{1 - \beta_1^t} \frac{m}{\sqrt{s / (1 - \beta_2^t)} + \epsilon}`.
+
+    Args:
+        alpha: Step size.
+        beta1: Part of the mean of gradients that is kept.
+        beta2: Part of the mean of squares that is kept.
+        eps: Added to the mean of squares at each step, and to the divisor.
+        wd: Decoupled weight decay, applied before the step if `weight_decouple`; ``weight_decay(rate)`` then replaces
+            it for the next update.
+        amsgrad: Divide by the largest mean of squares so far; eps is then added to the maximum.
+        weight_decouple: Use `wd`. If not, `wd` has no effect and ``weight_decay(rate)`` changes the gradients.
+        fixed_decay: Decay by `wd` alone; otherwise by alpha times `wd`.
+        rectify: Scale the step as RAdam does, and use alpha m without a divisor while the variance is unknown.
+
+    Notes:
+        Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, wd, amsgrad, weight_decouple, fixed_decay,
+        rectify (each 0 or 1), t. States: mean, var, and s_max if `amsgrad`.
+
+    References:
+        Zhuang et al. (2020), AdaBelief optimizer: adapting stepsizes by the belief in observed gradients;
+        Liu et al. (2020), On the variance of the adaptive learning rate and beyond, algorithm 2 (rectification).
+    """
+
+    hyper_names = (
+        "alpha",
+        "beta1",
+        "beta2",
+        "eps",
+        "wd",
+        "amsgrad",
+        "weight_decouple",
+        "fixed_decay",
+        "rectify",
+    )
+
+    def __init__(
+        self,
+        alpha: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-08,
+        wd: float = 0.0,
+        amsgrad: bool = False,
+        weight_decouple: bool = False,
+        fixed_decay: bool = False,
+        rectify: bool = False,
+    ) -> None:
+        self.state_names = ("mean", "var", "s_max") if amsgrad else ("mean", "var")
+        self.decay_name = "wd" if weight_decouple else None
+        super().__init__(alpha, beta1, beta2, eps, wd, amsgrad, weight_decouple, fixed_decay, rectify)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and the means in place."""
+        m, s, *rest = states
+        alpha, beta1, beta2, eps, wd, amsgrad, weight_decouple, fixed_decay, rectify, t = hyper
+        if weight_decouple:
+            w -= (wd if fixed_decay else alpha * wd) * w
+        m[...] = beta1 * m + (1 - beta1) * g
+        s[...] = beta2 * s + (1 - beta2) * (g - m) ** 2 + (0.0 if amsgrad else eps)
+        if amsgrad:
+            (s_max,) = rest
+            s_max[...] = xp.maximum(s_max, s) + eps
+            s = s_max
+        rectification = _rectification(beta2, t) if rectify else 1.0
+        if rectification is None:
+            w -= alpha * m
+        else:
+            w -= (alpha * rectification / (1 - beta1**t)) * m / (xp.sqrt(s / (1 - beta2**t)) + eps)
+
+
+def _move_means(m: Array, v: Array, g: Array, beta1: float, beta2: float) -> None:
+    m[...] = beta1 * m + (1 - beta1) * g
+    v[...] = beta2 * v + (1 - beta2) * g * g
+
+
+def _corrected(alpha: float, beta1: float, beta2: float, t: float) -> float:
+    """Step size that makes up for means that started at zero."""
+    return alpha * math.sqrt(1 - beta2**t) / (1 - beta1**t)
+
+
+def _bounds(final_lr: float, gamma: float, t: float) -> tuple[float, float]:
+    return final_lr * (1 - 1 / (gamma * t + 1)), final_lr * (1 + 1 / (gamma * t))
+
+
+def _rectification(beta2: float, t: float) -> float | None:
+    """RAdam's factor for the variance of the adaptive step size; None while the variance is not known yet."""
+    limit = 2 / (1 - beta2) - 1
+    length = limit - 2 * t * beta2**t / (1 - beta2**t)
+    if length <= 4:
+        return None
+    return math.sqrt((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length))

@@ -1,0 +1,38 @@
+"""Callables that run before and after each parameter that any solver changes."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+Hook: TypeAlias = Callable[[], object]
+
+PRE_HOOKS: dict[str, Hook] = {}
+POST_HOOKS: dict[str, Hook] = {}
+
+
+def set_solver_pre_hook(key: str, solver_pre_hook: Hook) -> None:
+    """Call `solver_pre_hook()` before each change of a parameter or its gradient by a solver, until it is unset."""
+    PRE_HOOKS[key] = solver_pre_hook
+
+
+def unset_solver_pre_hook(key: str) -> None:
+    """Remove the hook that was set under `key`."""
+    PRE_HOOKS.pop(key, None)
+
+
+def set_solver_post_hook(key: str, solver_post_hook: Hook) -> None:
+    """Call `solver_post_hook()` after each change of a parameter or its gradient by a solver, until it is unset."""
+    POST_HOOKS[key] = solver_post_hook
+
+
+def unset_solver_post_hook(key: str) -> None:
+    """Remove the hook that was set under `key`."""
+    POST_HOOKS.pop(key, None)
+
+
+def active_hooks(pre: Hook | None, post: Hook | None) -> tuple[list[Hook], list[Hook]] | None:
+    """The hooks to run before and after each parameter, or None when there are none at all."""
+    if pre is None and post is None and not PRE_HOOKS and not POST_HOOKS:
+        return None
+    before = [*PRE_HOOKS.values(), *([pre] if pre else [])]
+    after = [*([post] if post else []), *POST_HOOKS.values()]
+    return before, after

@@ -1,0 +1,108 @@
+"""Solvers that scale the step of each parameter by the ratio of its norm and the norm of its step."""
+
+from collections.abc import Sequence
+
+from nn_core.solvers.base import Solver
+from nn_core.typing import Array, Namespace
+
+
+class Lars(Solver):
+    r"""Momentum with a learning rate of its own for each parameter.
+
+    :math:`\eta_l = c \|w\| / (\|g\| + \lambda \|w\|)`, :math:`v \leftarrow \mu v + \eta \eta_l (g + \lambda w)`,
+    :math:`w \leftarrow w - v`. :math:`\eta_l` is 1 where :math:`\|w\| < \epsilon`; a divisor below :math:`\epsilon` is
+    raised by :math:`\epsilon`.
+
+    Args:
+        lr: Learning rate :math:`\eta`.
+        momentum: Part :math:`\mu` of the velocity that is kept.
+        coefficient: Trust in the ratio of norms, c.
+        eps: Below this a norm counts as zero.
+
+    Notes:
+        ``weight_decay(rate)`` sets :math:`\lambda` for the next update; it is 0 otherwise.
+        Hyper-parameters of an update kernel: lr, momentum, coefficient, eps, weight decay, t.
+
+    References:
+        You, Gitman and Ginsburg (2017), Large batch training of convolutional networks, algorithm 1.
+    """
+
+    hyper_names = ("lr", "momentum", "coefficient", "eps")
+    state_names = ("v",)
+    decay_name = "weight_decay"
+
+    def __init__(
+        self, lr: float = 0.001, momentum: float = 0.9, coefficient: float = 0.001, eps: float = 1e-06
+    ) -> None:
+        super().__init__(lr, momentum, coefficient, eps)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and the velocity in place."""
+        (v,) = states
+        lr, momentum, coefficient, eps, decay, _ = hyper
+        w_norm = _norm(xp, w)
+        divisor = _norm(xp, g) + decay * w_norm
+        divisor = divisor + eps if divisor < eps else divisor
+        ratio = 1.0 if w_norm < eps else coefficient * w_norm / divisor
+        v[...] = momentum * v + (lr * ratio) * (g + decay * w)
+        w -= v
+
+
+class Lamb(Solver):
+    r"""Adam whose step has, for each parameter, the length of the parameter.
+
+    :math:`r = \frac{m}{\sqrt v + \epsilon} + \lambda w`,
+    :math:`w \leftarrow w - \eta \frac{\mathrm{clip}(\|w\|, \gamma_l, \gamma_u)}{\|r\|} r`.
+
+    Args:
+        eta: Learning rate.
+        beta1: Part of the mean of gradients that is kept.
+        beta2: Part of the mean of squares that is kept.
+        gamma_l: Lower bound of the length of a parameter.
+        gamma_u: Upper bound of the length of a parameter.
+        eps: Keeps the divisor from zero.
+        bias_correction: Divide the means by 1 - beta^t.
+
+    Notes:
+        ``weight_decay(rate)`` sets :math:`\lambda` for the next update; it is 0 otherwise.
+        Hyper-parameters of an update kernel: eta, beta1, beta2, gamma_l, gamma_u, eps, bias_correction (0 or 1),
+        weight decay, t. States: mean, var.
+
+    References:
+        You et al. (2020), Large batch optimization for deep learning: training BERT in 76 minutes, algorithm 2.
+    """
+
+    hyper_names = ("eta", "beta1", "beta2", "gamma_l", "gamma_u", "eps", "bias_correction")
+    state_names = ("mean", "var")
+    decay_name = "weight_decay"
+
+    def __init__(
+        self,
+        eta: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        gamma_l: float = 0.0,
+        gamma_u: float = 10.0,
+        eps: float = 1e-06,
+        bias_correction: bool = False,
+    ) -> None:
+        super().__init__(eta, beta1, beta2, gamma_l, gamma_u, eps, bias_correction)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and both means in place."""
+        m, v = states
+        eta, beta1, beta2, gamma_l, gamma_u, eps, bias_correction, decay, t = hyper
+        m[...] = beta1 * m + (1 - beta1) * g
+        v[...] = beta2 * v + (1 - beta2) * g * g
+        m_scale, v_scale = (1 - beta1**t, 1 - beta2**t) if bias_correction else (1.0, 1.0)
+        r = (m / m_scale) / (xp.sqrt(v / v_scale) + eps) + decay * w
+        r_norm = _norm(xp, r)
+        if r_norm > 0:
+            w -= (eta * min(max(_norm(xp, w), gamma_l), gamma_u) / r_norm) * r
+
+
+def _norm(xp: Namespace, x: Array) -> float:
+    """Euclidean norm, accumulated in float64."""
+    return float(xp.sqrt(xp.sum(xp.square(x), dtype=xp.float64)))

@@ -1,0 +1,41 @@
+"""Lion, which uses only the sign of a mean of gradients."""
+
+from collections.abc import Sequence
+
+from nn_core.solvers.base import Solver
+from nn_core.typing import Array, Namespace
+
+
+class Lion(Solver):
+    r"""Step by the sign of a moving mean, the same length for every element.
+
+    :math:`w \leftarrow w - \eta (\mathrm{sign}(\beta_1 m + (1 - \beta_1) g) + \lambda w)`, then
+    :math:`m \leftarrow \beta_2 m + (1 - \beta_2) g`.
+
+    Args:
+        lr: Learning rate :math:`\eta`; about a tenth of Adam's.
+        beta1: Part of the mean in the step.
+        beta2: Part of the mean that is kept.
+
+    Notes:
+        ``weight_decay(rate)`` sets :math:`\lambda` for the next update; it is 0 otherwise.
+        Hyper-parameters of an update kernel: lr, beta1, beta2, weight decay, t.
+
+    References:
+        Chen et al. (2023), Symbolic discovery of optimization algorithms, algorithm 2.
+    """
+
+    hyper_names = ("lr", "beta1", "beta2")
+    state_names = ("m",)
+    decay_name = "weight_decay"
+
+    def __init__(self, lr: float = 0.0001, beta1: float = 0.9, beta2: float = 0.99) -> None:
+        super().__init__(lr, beta1, beta2)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and the mean in place."""
+        (m,) = states
+        lr, beta1, beta2, decay, _ = hyper
+        w -= lr * (xp.sign(beta1 * m + (1 - beta1) * g) + decay * w)
+        m[...] = beta2 * m + (1 - beta2) * g

@@ -1,0 +1,123 @@
+"""Gradient descent, plain and with momentum."""
+
+from collections.abc import Sequence
+
+from nn_core.solvers.base import Solver
+from nn_core.typing import Array, Namespace
+
+
+class Sgd(Solver):
+    r"""Stochastic gradient descent: :math:`w \leftarrow w - \eta g`.
+
+    Args:
+        lr: Learning rate :math:`\eta`.
+
+    Notes:
+        Hyper-parameters of an update kernel: lr, t.
+    """
+
+    hyper_names = ("lr",)
+
+    def __init__(self, lr: float = 0.001) -> None:
+        super().__init__(lr)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` in place."""
+        lr, _ = hyper
+        w -= lr * g
+
+
+class Momentum(Solver):
+    r"""Gradient descent with a velocity: :math:`m \leftarrow \mu m + \eta g,\; w \leftarrow w - m`.
+
+    Args:
+        lr: Learning rate :math:`\eta`.
+        momentum: Part :math:`\mu` of the velocity that is kept.
+
+    Notes:
+        Hyper-parameters of an update kernel: lr, momentum, t.
+
+    References:
+        Qian (1999), On the momentum term in gradient descent learning algorithms.
+    """
+
+    hyper_names = ("lr", "momentum")
+    state_names = ("m",)
+
+    def __init__(self, lr: float = 0.001, momentum: float = 0.9) -> None:
+        super().__init__(lr, momentum)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and the velocity in place."""
+        (m,) = states
+        lr, momentum, _ = hyper
+        m[...] = momentum * m + lr * g
+        w -= m
+
+
+class Nesterov(Solver):
+    r"""Nesterov's accelerated gradient: :math:`m' = \mu m - \eta g,\; w \leftarrow w - \mu m + (1 + \mu) m'`.
+
+    Args:
+        lr: Learning rate :math:`\eta`.
+        momentum: Part :math:`\mu` of the velocity that is kept.
+
+    Notes:
+        Hyper-parameters of an update kernel: lr, momentum, t.
+
+    References:
+        Nesterov (1983), A method of solving a convex programming problem with convergence rate O(1/k^2), in the form
+        where the parameters are those of the look-ahead point.
+    """
+
+    hyper_names = ("lr", "momentum")
+    state_names = ("m",)
+
+    def __init__(self, lr: float = 0.001, momentum: float = 0.9) -> None:
+        super().__init__(lr, momentum)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and the velocity in place."""
+        (m,) = states
+        lr, momentum, _ = hyper
+        new_m = momentum * m - lr * g
+        w += (1 + momentum) * new_m - momentum * m
+        m[...] = new_m
+
+
+class SgdW(Solver):
+    r"""Momentum with decoupled weight decay: as Momentum, then :math:`w \leftarrow w - \frac{\eta}{\eta_0} \lambda w`.
+
+    The decay follows the schedule :math:`\eta / \eta_0` of the learning rate, where :math:`\eta_0` is the one given
+    here, and uses the parameters from before the step.
+
+    Args:
+        lr: Learning rate :math:`\eta`.
+        momentum: Part :math:`\mu` of the velocity that is kept.
+        wd: Weight decay :math:`\lambda`; ``weight_decay(rate)`` replaces it for the next update.
+
+    Notes:
+        Hyper-parameters of an update kernel: lr, momentum, wd, initial lr, t.
+
+    References:
+        Loshchilov and Hutter (2019), Decoupled weight decay regularization, algorithm 1.
+    """
+
+    hyper_names = ("lr", "momentum", "wd")
+    state_names = ("m",)
+    decay_name = "wd"
+    keeps_initial_rate = True
+
+    def __init__(self, lr: float = 0.001, momentum: float = 0.9, wd: float = 0.0001) -> None:
+        super().__init__(lr, momentum, wd)
+
+    @staticmethod
+    def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+        """Change `w` and the velocity in place."""
+        (m,) = states
+        lr, momentum, wd, initial_lr, _ = hyper
+        m[...] = momentum * m + lr * g
+        w -= m + (lr / initial_lr * wd) * w

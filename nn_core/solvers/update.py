@@ -1,0 +1,217 @@
+"""Change many parameters by one rule: by a backend's multi-tensor kernel if it has one, else array by array.
+
+The work is prepared and bound to the arrays once. Running it again costs a look at each array, to see that its memory
+is still the one that was bound.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from nn_core.array import EPOCH, Key, NdArray, Space, space_of
+from nn_core.context import Context
+from nn_core.dispatch.plugins import get_backend
+from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
+from nn_core.typing import Array, Backend, Namespace, Refusal, Step
+from nn_core.variable import Variable
+
+#: ``step(xp, param, grad, states, hyper)`` changes raw arrays in place; `hyper` are floats.
+UpdateStep: TypeAlias = Callable[[Namespace, Array, Array, Sequence[Array], Sequence[float]], None]
+
+
+class UpdateRunner(Protocol):
+    """A prepared multi-tensor update."""
+
+    def bind(
+        self,
+        params: Sequence[Array],
+        grads: Sequence[Array],
+        states: Sequence[Sequence[Array]],
+        hyper: Array,
+    ) -> Step:
+        """A function without arguments that updates these arrays.
+
+        ``states[k][i]`` is state k of parameter i. `hyper` is a float64 NumPy array that the solver changes between
+        runs, so it is read at each run; the class of the solver documents its order. All arrays are C-contiguous.
+        """
+        ...
+
+
+class UpdateKernel(Protocol):
+    """What a backend offers under ``backend.updates[name]``, the name being that of the solver's class.
+
+    The names WeightDecay (hyper: rate), ScaleGrad (scale) and ClipGradByNorm (norm) stand for changes of the gradients;
+    they have no states and write `grads`, while solvers write `params` and `states`.
+    """
+
+    def prepare(self, sizes: Sequence[int], dtype: str) -> UpdateRunner | Refusal:
+        """Prepare the update of parameters with these numbers of elements."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A way to change parameters, or (`changes_grads`) their gradients; `name` finds a backend's kernel for it."""
+
+    name: str
+    step: UpdateStep
+    changes_grads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where and in which dtype a solver computes."""
+
+    backend: Backend
+    space: Space
+    dtype: str
+
+
+class Member:
+    """One parameter and the states that a solver keeps for it."""
+
+    __slots__ = ("states", "variable")
+
+    def __init__(self, variable: Variable, states: Sequence[NdArray]) -> None:
+        self.variable = variable
+        self.states = tuple(states)
+
+    @property
+    def param(self) -> NdArray:
+        """The values."""
+        return self.variable.cell.data
+
+    @property
+    def grad(self) -> NdArray:
+        """The gradient."""
+        return self.variable.cell.grad
+
+
+def places_of(context: Context) -> tuple[Place, ...]:
+    """The backends of `context` that can be used here, in order; parameters never have less than float32."""
+    places: list[Place] = []
+    first_error: Exception | None = None
+    for name, dtype in context.entries:
+        try:
+            backend = get_backend(name)
+        except (BackendNotFoundError, BackendUnavailableError, PluginError) as error:
+            first_error = first_error or error
+            continue
+        places.append(Place(backend, space_of(backend, context.device_id), "float64" if dtype == "float64" else "float32"))
+    if not places and first_error is not None:
+        raise first_error
+    return tuple(places)
+
+
+class BoundUpdate:
+    """One rule bound to the arrays of some parameters.
+
+    Args:
+        rule: What to do.
+        members: The parameters.
+        hyper: The numbers of the rule, read at each run.
+        places: Where to compute; the first one that has a kernel for the rule is taken, else the first one.
+    """
+
+    __slots__ = ("_cells", "_epoch", "_guards", "_key", "_refreshed", "_step", "_written")
+
+    def __init__(self, rule: Rule, members: Sequence[Member], hyper: Array, places: Sequence[Place]) -> None:
+        place, runner = _prepared(rule, members, places)
+        self._key: Key = (place.space, place.dtype)
+        changed = [m.grad for m in members] if rule.changes_grads else [m.param for m in members]
+        changed += [state for member in members for state in member.states]
+        read_only = [m.param for m in members] if rule.changes_grads else [m.grad for m in members]
+        for array in changed:
+            array.readwrite(*self._key)
+        for array in read_only:
+            array._synced.settle(self._key)
+        self._written = [array._synced for array in changed]
+        self._refreshed = [array._synced for array in read_only if array._synced.head != self._key]
+        for synced in self._refreshed:
+            synced.valid.discard(self._key)
+        self._cells = [(member.variable, member.param, member.grad) for member in members]
+        params = [member.param.read(*self._key) for member in members]
+        grads = [member.grad.read(*self._key) for member in members]
+        states = [[state.read(*self._key) for state in member.states] for member in members]
+        by_state = [list(arrays) for arrays in zip(*states, strict=True)]
+        contiguous = all(_is_contiguous(array) for array in (*params, *grads))
+        if runner is not None and contiguous:
+            self._step = runner.bind(params, grads, by_state, hyper)
+        else:
+            self._step = _one_by_one(rule.step, place.backend.namespace(), params, grads, states, hyper)
+        self._guards = []
+        for array in (*changed, *read_only):
+            synced = array._synced
+            synced.bound = True
+            self._guards.append((synced, synced.head, synced.copies[self._key]))
+        self._epoch = EPOCH.value
+
+    def is_current(self) -> bool:
+        """Whether the arrays still lie where they lay when they were bound."""
+        for synced, _, _ in self._guards:
+            if synced.lazy is not None:
+                return False
+        if self._epoch == EPOCH.value:
+            return True
+        for variable, param, grad in self._cells:
+            cell = variable.cell
+            if cell.data is not param or cell.grad is not grad:
+                return False
+        for synced, head, array in self._guards:
+            if synced.head != head or synced.copies.get(self._key) is not array:
+                return False
+        self._epoch = EPOCH.value
+        return True
+
+    def run(self) -> None:
+        """Change the parameters; only while `is_current()`."""
+        for synced in self._refreshed:
+            synced.valid.discard(self._key)
+            synced.read(self._key)
+        self._step()
+        for synced in self._written:
+            synced.modifications += 1
+            if len(synced.valid) != 1:
+                synced.valid = {self._key}
+
+
+def _prepared(
+    rule: Rule, members: Sequence[Member], places: Sequence[Place]
+) -> tuple[Place, UpdateRunner | None]:
+    sizes = [member.param.size for member in members]
+    for place in places:
+        updates: Mapping[str, UpdateKernel] = getattr(place.backend, "updates", {})
+        kernel = updates.get(rule.name)
+        if kernel is not None:
+            runner = kernel.prepare(sizes, place.dtype)
+            if not isinstance(runner, Refusal):
+                return place, runner
+    return places[0], None
+
+
+def _one_by_one(
+    step: UpdateStep,
+    xp: Namespace,
+    params: Sequence[Array],
+    grads: Sequence[Array],
+    states: Sequence[Sequence[Array]],
+    hyper: Array,
+) -> Step:
+    def run() -> None:
+        numbers = hyper.tolist()
+        for param, grad, state in zip(params, grads, states, strict=True):
+            step(xp, param, grad, state, numbers)
+
+    return run
+
+
+def _is_contiguous(array: Array) -> bool:
+    flags = getattr(array, "flags", None)
+    return flags is None or bool(flags.c_contiguous)
+
+
+def number_array(values: Sequence[float]) -> np.ndarray[Any, Any]:
+    """`values` as the float64 array that update kernels read."""
+    return np.array(values, np.float64)
