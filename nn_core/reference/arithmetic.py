@@ -17,7 +17,7 @@ _OfArray: TypeAlias = Callable[[Namespace, Array], Array]
 _OfArrays: TypeAlias = Callable[[Array, Array], Array]
 _OfArrayAndScalar: TypeAlias = Callable[[Array, float], Array]
 
-# Coefficients of Cody (1969) for erf on [0, 0.46875] and, times exp(-x^2), for erfc on [0.46875, 4]; highest power first.
+# Coefficients of Cody (1969), highest power first: erf on [0, 0.46875]; times exp(-x^2), erfc on [0.46875, 4].
 _ERF_NUMERATOR: Final = (
     1.85777706184603153e-1,
     3.16112374387056560e0,
