@@ -151,6 +151,18 @@ class Plugins:
                 self._plugins[name] = self._load_plugin(Plugin(name, entry_points))
             return self._plugins[name]
 
+    def module(self, name: str) -> ModuleType:
+        """The module of the plugin called `name`.
+
+        Raises:
+            BackendNotFoundError: when it is not installed.
+            PluginError: when it is broken; the cause is the original exception.
+        """
+        plugin = self.plugin(name)
+        if plugin.failure is not None or plugin.module is None:
+            raise self._error(name, plugin.failure or Failure(State.BROKEN, "no module"))
+        return plugin.module
+
     def all(self) -> list[Plugin]:
         """Every installed plugin, imported; broken ones included, each with one warning."""
         plugins = [self.plugin(name) for name in self.names()]
@@ -182,6 +194,10 @@ class Plugins:
     def function_named(self, name: str) -> FunctionSpec | None:
         """The operator called `name` in files, of the core or of a plugin; plugins are imported to find it."""
         return self._find(lambda: self.registry.spec(name))
+
+    def function_of_api(self, api: str) -> FunctionSpec | None:
+        """The operator that `nn_core.functions` shows as `api`, of the core or of a plugin; see `function_named`."""
+        return self._find(lambda: self.registry.spec_of_api(api))
 
     def array_class(self, backend: str) -> str:
         """The device family of a backend, empty where nothing can be learnt about it."""

@@ -1,12 +1,11 @@
 """What is known by name: specifications and rules of functions, and kernels that plugins bring for other backends."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from importlib import import_module
 from typing import NamedTuple
 
 from nn_core.errors import ArgumentError, PluginError
 from nn_core.rules.registry import GRADIENTS, SHAPE_RULES, GradientRule, ShapeRule
+from nn_core.spec.builtin import BY_API, BY_NAME
 from nn_core.spec.model import FunctionSpec
 from nn_core.typing import Kernel
 
@@ -58,12 +57,12 @@ class Registry:
     def spec(self, name: str) -> FunctionSpec | None:
         """The specification of the function called `name` in files (``Affine``)."""
         added = self._by_name.get(name)
-        return added.spec if added else _core_specs()[0].get(name)
+        return added.spec if added else BY_NAME.get(name)
 
     def spec_of_api(self, api: str) -> FunctionSpec | None:
         """The specification of the function called `api` in ``nn_core.functions`` (``affine``)."""
         added = self._by_api.get(api)
-        return added.spec if added else _core_specs()[1].get(api)
+        return added.spec if added else BY_API.get(api)
 
     def added_api(self, api: str) -> Added | None:
         """The function called `api` if a plugin brought it."""
@@ -82,8 +81,7 @@ class Registry:
         return iter([self._by_name[name] for name in sorted(self._by_name)])
 
     def _require_free(self, plugin: str, spec: FunctionSpec) -> None:
-        by_name, by_api = _core_specs()
-        for name, core, added in ((spec.name, by_name, self._by_name), (spec.api, by_api, self._by_api)):
+        for name, core, added in ((spec.name, BY_NAME, self._by_name), (spec.api, BY_API, self._by_api)):
             owner = "nn_core" if name in core else added[name].plugin if name in added else None
             if owner is not None:
                 raise PluginError(f"function {name!r}: must come from one plugin, got {owner!r} and {plugin!r}")
@@ -112,12 +110,6 @@ def shape_rule_of(name: str) -> ShapeRule:
 def gradient_of(name: str) -> GradientRule | None:
     """The gradient rule of the function called `name`, or None when there is none."""
     return GRADIENTS.get(name)
-
-
-@cache
-def _core_specs() -> tuple[Mapping[str, FunctionSpec], Mapping[str, FunctionSpec]]:
-    builtin = import_module("nn_core.spec.builtin")  # a thousand lines of data that plugins.py alone does not need
-    return builtin.BY_NAME, builtin.BY_API
 
 
 def _known(what: str, name: str, spec: FunctionSpec | None) -> FunctionSpec:

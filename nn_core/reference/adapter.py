@@ -33,7 +33,7 @@ class ReferenceKernel:
         """Refuse bfloat16 where nothing knows the dtype; take everything else."""
         dtypes = {desc.dtype for desc in (*call.inputs, *call.outputs) if desc is not None}
         if _BFLOAT16 in dtypes and not hasattr(self._namespace, _BFLOAT16) and find_spec("ml_dtypes") is None:
-            return Refusal("bfloat16 needs the package ml_dtypes: pip install ml_dtypes")
+            return Refusal("bfloat16 needs the package ml_dtypes: pip install ml-dtypes")
         return None
 
     def forward(self, call: Call) -> Runner:

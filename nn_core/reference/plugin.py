@@ -55,12 +55,12 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     """The NumPy dtype called `name`; bfloat16 comes from the package ml_dtypes."""
     if name == "bfloat16":
         try:
-            import ml_dtypes  # optional, and a registration of dtypes with NumPy
+            import ml_dtypes  # type: ignore[import-not-found, unused-ignore]  # optional
         except ImportError as error:
             raise DTypeError(
-                "bfloat16: ml_dtypes must be installed, got none\n  hint: pip install ml_dtypes"
+                "bfloat16: ml_dtypes must be installed, got none\n  hint: pip install ml-dtypes"
             ) from error
-        return np.dtype(ml_dtypes.bfloat16)
+        name = ml_dtypes.bfloat16
     return np.dtype(name)
 
 

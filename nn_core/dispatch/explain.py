@@ -1,0 +1,162 @@
+"""Who would run a function, and why nobody before: the choice of ``resolve``, told instead of made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from nn_core.context import Context, get_current_context
+from nn_core.dispatch.plugins import PLUGINS, REFERENCE
+from nn_core.dispatch.resolve import Candidate, candidates
+from nn_core.errors import ArgumentError, NNCoreError
+from nn_core.spec.model import ArgValue, FunctionSpec, InputSpec, OutputSpec
+from nn_core.typing import ArrayDesc, Call, Shape
+
+
+class HasShape(Protocol):
+    """An input or an output of a function in a graph."""
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the axes."""
+        ...
+
+
+class HasData(Protocol):
+    """Where a graph keeps the values of an output."""
+
+    @property
+    def data(self) -> HasShape:
+        """The array."""
+        ...
+
+
+class FunctionInGraph(Protocol):
+    """What is read of the function that computes a variable."""
+
+    @property
+    def spec(self) -> FunctionSpec:
+        """What the function is."""
+        ...
+
+    @property
+    def args(self) -> Mapping[str, ArgValue]:
+        """Its settings."""
+        ...
+
+    @property
+    def inputs(self) -> Sequence[HasShape | None]:
+        """Its inputs, None where not given."""
+        ...
+
+    @property
+    def cells(self) -> Sequence[HasData]:
+        """Its outputs, aux outputs included."""
+        ...
+
+
+class HasParent(Protocol):
+    """A variable."""
+
+    @property
+    def parent(self) -> object:
+        """The function that computes it, or None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one candidate says: empty where it would run the function, else the reason why not."""
+
+    entry: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Every candidate for a function in the order in which they are asked; prints as a table.
+
+    Attributes:
+        function: Name of the function.
+        context: The context that was asked about.
+        answers: One for each candidate.
+        winner: Entry of the candidate that runs the function; None when nobody does.
+    """
+
+    function: str
+    context: Context
+    answers: tuple[Answer, ...]
+    winner: str | None
+
+    def __str__(self) -> str:
+        width = max((len(answer.entry) for answer in self.answers), default=0)
+        lines = [f"{self.function} in {self.context}"]
+        for answer in self.answers:
+            mark = "->" if answer.entry == self.winner else "  "
+            lines.append(f"{mark} {answer.entry:<{width}}  {answer.reason or 'can run it'}")
+        return "\n".join([*lines, *([] if self.winner else ["no backend runs it"])])
+
+
+def explain(variable_or_name: HasParent | str, ctx: Context | None = None) -> Explanation:
+    """Tell which backend runs a function in a context, and what each candidate says.
+
+    Given a variable, the function that computes it is asked about with its shapes and settings, as ``forward()`` would.
+    Given a name, such as "Convolution" or "convolution", the answer tells who has a kernel; it may still refuse a call.
+
+    Args:
+        variable_or_name: A variable that a function computes, or the name of a function.
+        ctx: The context; the current one if not given.
+
+    Raises:
+        ArgumentError: when no function has the name, or no function computes the variable.
+    """
+    ctx = ctx or get_current_context()
+    if isinstance(variable_or_name, str):
+        spec = PLUGINS.function_named(variable_or_name) or PLUGINS.function_of_api(variable_or_name)
+        if spec is None:
+            raise ArgumentError(f"explain: the name of a function must be given, got {variable_or_name!r}")
+        return _explanation(spec, ctx, None)
+    function = getattr(variable_or_name, "parent", None)
+    if function is None:
+        raise ArgumentError(f"explain: a variable must be computed by a function, got the leaf {variable_or_name!r}")
+    return _explanation(function.spec, ctx, function)
+
+
+def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph | None) -> Explanation:
+    answers: list[Answer] = []
+    try:
+        answers.extend(
+            Answer(candidate.entry, _reason(candidate, context, function))
+            for candidate in candidates(spec.name, context, PLUGINS)
+        )
+    except NNCoreError as error:  # no backend of the list can be used, and the answers say why
+        answers.append(Answer(REFERENCE, str(error).partition("\n")[0]))
+    winner = next((answer.entry for answer in answers if not answer.reason), None)
+    return Explanation(spec.name, context, tuple(answers), winner)
+
+
+def _reason(candidate: Candidate, context: Context, function: FunctionInGraph | None) -> str:
+    if candidate.kernel is None or function is None:
+        return candidate.reason
+    refusal = candidate.kernel.refuse(_call(function, candidate.dtype, context.device_id))
+    return refusal.reason if refusal else ""
+
+
+def _call(function: FunctionInGraph, dtype: str, device_id: str) -> Call:
+    spec = function.spec
+    inputs = tuple(
+        None if value is None else ArrayDesc(value.shape, _dtype(_entry(spec.inputs, position), dtype))
+        for position, value in enumerate(function.inputs)
+    )
+    outputs = tuple(
+        ArrayDesc(cell.data.shape, _dtype(_entry(spec.outputs, position), dtype))
+        for position, cell in enumerate(function.cells)
+    )
+    return Call(spec, function.args, inputs, outputs, dtype, device_id)
+
+
+def _entry(entries: Sequence[InputSpec] | Sequence[OutputSpec], position: int) -> InputSpec | OutputSpec:
+    return entries[min(position, len(entries) - 1)]
+
+
+def _dtype(entry: InputSpec | OutputSpec, dtype: str) -> str:
+    return "int64" if entry.dtype == "index" else dtype

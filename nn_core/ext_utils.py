@@ -1,0 +1,70 @@
+"""Extensions by name: their modules, and the contexts that they recommend."""
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from nn_core.context import TYPE_CONFIGS, Context
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from nn_core.dispatch.hookspecs import BackendInfo
+
+__all__ = ["get_extension_context", "import_extension_module", "list_extensions"]
+
+
+def get_extension_context(ext_name: str, **kw: object) -> Context:
+    """Ask an extension for the context that it recommends; it is loaded, and fails here if it has to.
+
+    Args:
+        ext_name: Name of a backend, such as "cpu"; "auto" stands for the available one with the highest priority.
+        **kw: ``device_id`` and ``type_config`` ("float", "half", "bfloat16", "double") for every backend, and what
+            else the backend takes.
+
+    Raises:
+        ArgumentError: for a keyword that the backend does not take.
+        BackendNotFoundError: when no installed package brings the backend; the message has the pip line.
+        BackendUnavailableError: when there is no device for it.
+        PluginError: when the extension is broken; the cause is the original exception.
+
+    Example:
+        >>> get_extension_context("reference", device_id=0, type_config="half")
+        Context(backend=['reference:half'], array_class='CpuCachedArray', device_id='0')
+    """
+    name = PLUGINS.best_backend() if ext_name == "auto" else ext_name
+    PLUGINS.backend(name)
+    info = PLUGINS.info(name)
+    make = info.context or _context_of(info)
+    accepted = list(inspect.signature(make).parameters)
+    for keyword in kw:
+        if keyword not in accepted:
+            raise ArgumentError(f"get_extension_context: {name!r} takes {', '.join(accepted)}, got {keyword!r}")
+    return make(**kw)
+
+
+def import_extension_module(ext_name: str) -> ModuleType:
+    """Import the package of an extension; operators that it brings are in ``nn_core.functions`` from then on.
+
+    Raises:
+        BackendNotFoundError: when it is not installed; the message has the pip line.
+        PluginError: when it is broken; the cause is the original exception.
+    """
+    module = PLUGINS.module(ext_name)
+    return import_module(module.__package__) if module.__package__ else module
+
+
+def list_extensions() -> list[str]:
+    """Names of the installed extensions, sorted; nothing is imported."""
+    return PLUGINS.names()
+
+
+def _context_of(info: "BackendInfo") -> Callable[..., Context]:
+    def context(*, device_id: str | int = "0", type_config: str = "float") -> Context:
+        if type_config not in TYPE_CONFIGS:
+            raise ArgumentError(f"type_config: must be one of {', '.join(TYPE_CONFIGS)}, got {type_config!r}")
+        return Context([f"{info.name}:{type_config}"], info.array_class, device_id)
+
+    return context
