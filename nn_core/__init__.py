@@ -15,12 +15,14 @@ from nn_core.context import Context as Context
 from nn_core.context import context_scope as context_scope
 from nn_core.context import get_current_context as get_current_context
 from nn_core.context import set_default_context as set_default_context
+from nn_core import operators as _operators
 from nn_core.graph.apply import auto_forward as auto_forward
 from nn_core.graph.apply import get_auto_forward as get_auto_forward
 from nn_core.graph.apply import no_grad as no_grad
 from nn_core.graph.apply import recompute as recompute
 from nn_core.graph.apply import set_auto_forward as set_auto_forward
 from nn_core.graph.apply import set_global_recompute as set_global_recompute
+from nn_core.graph.grad import grad as grad
 from nn_core.graph.hooks import set_function_post_hook as set_function_post_hook
 from nn_core.graph.hooks import set_function_pre_hook as set_function_pre_hook
 from nn_core.graph.hooks import unset_function_post_hook as unset_function_post_hook
@@ -28,5 +30,7 @@ from nn_core.graph.hooks import unset_function_pre_hook as unset_function_pre_ho
 from nn_core.graph.python_function import PythonFunction as PythonFunction
 from nn_core.variable import Variable as Variable
 from nn_core.variable import forward_all as forward_all
+
+_operators.bind()
 
 __version__ = "0.1.0"

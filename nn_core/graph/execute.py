@@ -7,7 +7,7 @@ from typing import Any
 
 from nn_core.array import HOST, NdArray, Space, dtype_of, space_of
 from nn_core.context import Context
-from nn_core.dispatch.registry import shape_rule_of, spec_of_api
+from nn_core.dispatch.registry import shape_rule_of, spec_of, spec_of_api
 from nn_core.dispatch.resolve import resolve
 from nn_core.errors import ArgumentError, NNCoreError, ShapeError
 from nn_core.rules.arguments import resolve_args
@@ -209,8 +209,32 @@ def _prepare(
         )
         return Call(spec, args, inputs, descs, dtype, context.device_id)
 
+    if spec.has("view"):
+        backend = resolve(spec_of("Identity"), {}, make_call, context).backend
+        return Prepared(make_call(context.dtype), VIEW_COPY, backend, (), context)
     resolution = resolve(spec, args, make_call, context)
     return Prepared(resolution.call, resolution.kernel, resolution.backend, resolution.refusals, context)
+
+
+class _ViewCopy:
+    """Kernel of a function whose output is the input in another shape, where the memory cannot be shared."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        return None
+
+    def forward(self, call: Call) -> Runner:
+        return _copy_reshaped
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        return None
+
+
+def _copy_reshaped(*arrays: Array) -> None:
+    source, target = arrays
+    target[...] = source.reshape(target.shape)
+
+
+VIEW_COPY = _ViewCopy()
 
 
 @functools.lru_cache(maxsize=4096)
@@ -333,6 +357,8 @@ class ArrayFunctions:
     def _run(self, spec: FunctionSpec, inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:
         shapes = tuple(None if array is None else tuple(array.shape) for array in inputs)
         args = resolve_args(spec, given, shapes)
+        if spec.has("view"):
+            return inputs[0].reshape(infer(spec, args, shapes)[0])
         entries = input_entries(spec, len(inputs))
         same = tuple(
             str(array.dtype) if array is not None and entry.dtype == "same" else None

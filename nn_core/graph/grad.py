@@ -1,0 +1,255 @@
+"""nn.grad: gradients as a part of the graph, by the same rules that backward() follows, so to any order."""
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.context import context_scope
+from nn_core.dispatch.registry import gradient_of
+from nn_core.errors import ArgumentError, GraphError, ShapeError
+from nn_core.graph.apply import GraphFunctions
+from nn_core.graph.node import Cell, Node
+from nn_core.graph.order import forward_order
+from nn_core.rules.registry import GRADIENTS, GradientCall
+from nn_core.variable import Variable
+
+#: Backward functions that programs registered, by function name; they take precedence over the rules.
+USER_BACKWARD: dict[str, Callable[..., Any]] = {}
+
+_F = GraphFunctions()
+
+
+def register(func_name: str, func: Callable[..., Any]) -> None:
+    """Use `func` for the gradient of a function in ``nn.grad``.
+
+    Args:
+        func_name: name of the function as ``variable.parent.name`` gives it, such as ``"Affine"``; also the name of a
+            PythonFunction.
+        func: ``func(grads, inputs, input_shapes, outputs, output_shapes, **kwargs)`` that returns the gradient of each
+            input (None where there is none); `grads` are the gradients of the outputs, `kwargs` the settings. A function
+            whose first parameter is called ``ctx`` is called as ``func(ctx, [*grads, *inputs], **kwargs)``.
+    """
+    if not callable(func):
+        raise ArgumentError(f"register: func must be callable, got {type(func).__name__}")
+    USER_BACKWARD[func_name] = func
+
+
+def show_registry() -> None:
+    """Print each function with the module of the rule that differentiates it."""
+
+
+    gradient_of("Identity")
+    names = sorted({*GRADIENTS, *USER_BACKWARD})
+    for name in names:
+        rule: Any = USER_BACKWARD.get(name) or GRADIENTS[name]
+        sys.stdout.write(f"{name}: {rule.__module__}.{getattr(rule, '__name__', 'rule')}\n")
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    persistent_outputs: Sequence[bool] = (),
+    bind_grad_output: bool = False,
+) -> list[Variable]:
+    """Build the gradients of the sum of `outputs` with respect to each of `inputs` as new parts of the graph.
+
+    g_i = sum over j of d y_j / d x_i
+
+    Args:
+        outputs: one Variable or a list.
+        inputs: one Variable or a list (any iterable of Variables).
+        grad_outputs: the gradient that comes in at each output: None for ones, a number, an array, an NdArray, or a list
+            of these, one for each output.
+        persistent_outputs: whether each gradient is kept through the clear flags; all are if this is empty.
+        bind_grad_output: let the ``grad`` of each input be the data of its gradient.
+
+    Returns:
+        The gradients, in the order of `inputs`. An input that the outputs do not depend on gets a variable of zeros that
+        is not part of a graph.
+
+    Raises:
+        GraphError: when a function on the way has no gradient rule.
+
+    Example:
+        >>> x = Variable.from_numpy_array([1.0, 2.0]).apply(need_grad=True)
+        >>> y = x * x
+        >>> dx, = grad([y], [x])
+        >>> dx.forward()
+        >>> dx.d.tolist()
+        [2.0, 4.0]
+    """
+    output_list = [outputs] if isinstance(outputs, Variable) else list(outputs)
+    input_list = [inputs] if isinstance(inputs, Variable) else list(inputs)
+    for what, values in (("outputs", output_list), ("inputs", input_list)):
+        for value in values:
+            if not isinstance(value, Variable):
+                raise ArgumentError(f"grad: {what} must be Variables, got {type(value).__name__}")
+    sums = _Sums()
+    for output, start in zip(output_list, _starts(output_list, grad_outputs), strict=True):
+        sums.add(output.cell, start)
+    order = forward_order(output_list)
+    wanted = {variable.cell for variable in input_list}
+    relevant = _relevant(order, wanted)
+    for node in reversed(order):
+        if node in relevant and any(cell in sums for cell in node.cells):
+            with context_scope(node.context):
+                _differentiate(node, relevant, wanted, sums)
+    return _results(input_list, sums, persistent_outputs, bind_grad_output)
+
+
+class _Sums:
+    """The gradient of each cell so far."""
+
+    def __init__(self) -> None:
+        self._parts: dict[Cell, list[Variable]] = {}
+
+    def __contains__(self, cell: Cell) -> bool:
+        return cell in self._parts
+
+    def add(self, cell: Cell, part: Variable) -> None:
+        """Note one more contribution."""
+        self._parts.setdefault(cell, []).append(part)
+
+    def total(self, cell: Cell) -> Variable | None:
+        """The sum of the contributions, or None when there is none."""
+        parts = self._parts.get(cell)
+        if parts is None:
+            return None
+        if len(parts) > 1:
+            self._parts[cell] = parts = [_F.add_n(*parts) if len(parts) > 2 else _F.add2(*parts)]
+        return parts[0]
+
+
+def _starts(outputs: Sequence[Variable], grad_outputs: Any) -> list[Variable]:
+    if grad_outputs is None or isinstance(grad_outputs, (int, float, np.ndarray, NdArray, Variable)):
+        values = [grad_outputs] * len(outputs)
+    else:
+        values = list(grad_outputs)
+    if len(values) != len(outputs):
+        raise ArgumentError(f"grad: grad_outputs must have one value for each of {len(outputs)} outputs, got {len(values)}")
+    starts: list[Variable] = []
+    for output, value in zip(outputs, values, strict=True):
+        if isinstance(value, Variable):
+            start = value
+        elif isinstance(value, NdArray):
+            start = Variable.of_cell(Cell(value), False)
+        elif value is None or np.ndim(value) == 0:
+            start = _F.constant(val=1.0 if value is None else float(value), shape=output.shape)
+        else:
+            start = Variable.from_numpy_array(value, need_grad=False)
+        if start.shape != output.shape:
+            raise ShapeError(f"grad: grad_outputs must have the shape {output.shape} of its output, got {start.shape}")
+        starts.append(start)
+    return starts
+
+
+def _relevant(order: Sequence[Node], wanted: set[Cell]) -> set[Node]:
+    """The nodes through which the inputs reach the outputs."""
+    relevant: set[Node] = set()
+    for node in order:
+        for vertex in node.inputs:
+            if vertex is None:
+                continue
+            if vertex.cell in wanted or (
+                vertex._need_grad is not False and vertex.producer is not None and vertex.producer in relevant
+            ):
+                relevant.add(node)
+                break
+    return relevant
+
+
+def _differentiate(node: Node, relevant: set[Node], wanted: set[Cell], sums: _Sums) -> None:
+    if node.python is None and not node.spec.differentiable:
+        return
+    wants = [
+        vertex is not None
+        and (
+            vertex.cell in wanted
+            or (vertex._need_grad is not False and vertex.producer is not None and vertex.producer in relevant)
+        )
+        for vertex in node.inputs
+    ]
+    n_visible = len(node.cells) - sum(entry.aux for entry in node.spec.outputs)
+    grads = [
+        sums.total(cell) or _F.constant(val=0.0, shape=cell.data.shape) for cell in node.cells[:n_visible]
+    ]
+    results = _call_rule(node, grads, wants)
+    for vertex, want, result in zip(node.inputs, wants, results, strict=True):
+        if not want or result is None:
+            continue
+        assert vertex is not None
+        if result.shape != vertex.shape:
+            raise GraphError(
+                f"{node.spec.api}: the gradient of an input must have its shape {vertex.shape}, got {result.shape}"
+            )
+        sums.add(vertex.cell, result)
+
+
+def _call_rule(node: Node, grads: list[Variable], wants: list[bool]) -> list[Any]:
+    name = node.spec.name
+    outputs = [_output_variable(node, index) for index in range(len(node.cells))]
+    user = USER_BACKWARD.get(name)
+    if user is not None:
+        results = _call_user(user, node, grads, outputs)
+    else:
+        rule = None if node.python is not None else gradient_of(name)
+        if rule is None:
+            raise GraphError(
+                f"grad: {name} must have a gradient rule, got none\n"
+                f"  hint: nn_core.backward_functions.register({name!r}, func)"
+            )
+        results = rule(_F, GradientCall(node.spec, node.inputs, outputs, grads, node.args, wants))
+    if not isinstance(results, (tuple, list)):
+        results = (results,)
+    return [_as_variable(result, vertex) for result, vertex in zip(results, node.inputs, strict=True)]
+
+
+def _call_user(user: Callable[..., Any], node: Node, grads: list[Variable], outputs: list[Variable]) -> Any:
+    inputs = [vertex for vertex in node.inputs if vertex is not None]
+    settings = dict(node.args)
+    parameters = list(inspect.signature(user).parameters)
+    if parameters and parameters[0] == "ctx":
+        return user(node.context, [*grads, *inputs], **settings)
+    return user(grads, inputs, [v.shape for v in inputs], outputs, [v.shape for v in outputs], **settings)
+
+
+def _as_variable(result: Any, vertex: Any) -> Any:
+    if result is None or isinstance(result, Variable):
+        return result
+    return _F.constant(val=float(result), shape=vertex.shape)
+
+
+def _output_variable(node: Node, index: int) -> Variable:
+    vertex = node.output(index)
+    if isinstance(vertex, Variable):
+        return vertex
+    variable = Variable.of_cell(node.cells[index])
+    node.connect(index, variable)
+    return variable
+
+
+def _results(
+    inputs: Sequence[Variable], sums: _Sums, persistent_outputs: Sequence[bool], bind_grad_output: bool
+) -> list[Variable]:
+    flags = list(persistent_outputs) or [True] * len(inputs)
+    if len(flags) != len(inputs):
+        raise ArgumentError(f"grad: persistent_outputs must have one flag for each of {len(inputs)} inputs, got {len(flags)}")
+    results: list[Variable] = []
+    for variable, persistent in zip(inputs, flags, strict=True):
+        total = sums.total(variable.cell)
+        if total is None:
+            total = Variable(variable.shape, need_grad=False)
+            total.data.zero()
+        total.persistent = persistent
+        if bind_grad_output:
+            variable.grad = total.data
+        results.append(total)
+    return results
+
+
+__all__ = ["grad", "register", "show_registry"]
