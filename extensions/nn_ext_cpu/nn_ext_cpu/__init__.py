@@ -1,0 +1,12 @@
+"""The CPU backend of nn_core: ``nn_core.ext_utils.get_extension_context("cpu")``."""
+
+from nn_ext_cpu.plugin import context as context
+
+__all__ = ["context", "set_num_threads"]
+
+
+def set_num_threads(threads: int) -> None:
+    """Change how many threads a kernel may use; it starts as the number of physical cores or OMP_NUM_THREADS."""
+    from nn_ext_cpu import _native  # loading the library is left to the first use
+
+    _native.set_num_threads(threads)

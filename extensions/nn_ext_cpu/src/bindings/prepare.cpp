@@ -50,23 +50,36 @@ ArgValue read_setting(const std::string& name, const py::handle& value) {
   return value.cast<Dims>();
 }
 
-py::object prepare(const std::string& name, const py::sequence& arrays, const py::kwargs& settings) {
+Signature read_arrays(const py::sequence& arrays) {
   Signature signature;
   for (const py::handle item : arrays) {
     signature.arrays.push_back(item.is_none() ? std::nullopt : std::make_optional(read_desc(item)));
+  }
+  return signature;
+}
+
+py::object prepare(const std::string& name, const py::sequence& arrays, const py::object& views, const py::kwargs& settings) {
+  const Signature given = read_arrays(arrays);
+  Signature signature = views.is_none() ? given : read_arrays(views);
+  NN_CHECK(signature.arrays.size() == given.arrays.size(), "views must be one for each array, got " << signature.arrays.size());
+  for (size_t k = 0; k < given.arrays.size(); ++k) {
+    NN_CHECK(signature.has(k) == given.has(k) && (!given.has(k) || (signature.arrays[k]->size() == given.arrays[k]->size() &&
+                                                                    signature.arrays[k]->dtype == given.arrays[k]->dtype)),
+             "view " << k << " must have the elements of its array, got another number or dtype");
   }
   for (const auto& [key, value] : settings) {
     const auto setting = key.cast<std::string>();
     signature.args.set(setting, read_setting(setting, value));
   }
-  return wrap_op(Registry::instance().prepare(name, signature), signature);
+  return wrap_op(Registry::instance().prepare(name, signature), given);
 }
 
 }  // namespace
 
 void bind_prepare(py::module_& module) {
-  module.def("prepare", prepare, py::arg("name"), py::arg("arrays"),
-             "Prepare an operation for arrays of these descriptions (None: absent); settings are keywords.");
+  module.def("prepare", prepare, py::arg("name"), py::arg("arrays"), py::arg("views") = py::none(),
+             "Prepare an operation for arrays of these descriptions (None: absent); settings are keywords. Calls are checked "
+             "against `arrays`; `views` are other shapes and strides of the same memory that the operation works with.");
   module.def("operations", [] { return Registry::instance().names(); }, "The names that prepare() knows.");
 }
 

@@ -143,10 +143,6 @@ inline float erf(float x) {
   return whole < 1.0f ? near : far;
 }
 
-/// Standard normal distribution function.
-inline float normal_cdf(float x) { return 0.5f * (1.0f + erf(x * 0.707106781f)); }
-/// Standard normal density.
-inline float normal_pdf(float x) { return 0.398942280f * exp(-0.5f * x * x); }
 
 /// Largest |x| that sine and cosine reduce here; callers use the C library beyond.
 constexpr float kMaxAngle = 6000.0f;

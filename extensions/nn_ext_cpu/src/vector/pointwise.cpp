@@ -95,11 +95,14 @@ const BlockFunction kArithmetic[] = {
     binary("greater_equal", 0, kCheap, [](float a, float b, P) { return a >= b ? 1.0f : 0.0f; }),
     binary("less", 0, kCheap, [](float a, float b, P) { return a < b ? 1.0f : 0.0f; }),
     binary("less_equal", 0, kCheap, [](float a, float b, P) { return a <= b ? 1.0f : 0.0f; }),
+    binary("logical_and", 0, kCheap, [](float a, float b, P) { return (a != 0.0f) & (b != 0.0f) ? 1.0f : 0.0f; }),
+    binary("logical_or", 0, kCheap, [](float a, float b, P) { return (a != 0.0f) | (b != 0.0f) ? 1.0f : 0.0f; }),
+    binary("logical_xor", 0, kCheap, [](float a, float b, P) { return (a != 0.0f) != (b != 0.0f) ? 1.0f : 0.0f; }),
     ternary("select", 0, kCheap, [](float c, float a, float b, P) { return c != 0.0f ? a : b; }),
     ternary("fma", 0, kCheap, [](float a, float b, float c, P) { return a * b + c; }),
     // gradients
     binary("neg_mul", 0, kCheap, [](float a, float b, P) { return -a * b; }),
-    ternary("div_grad_denominator", 0, kDivide, [](float dy, float a, float b, P) { return -dy * a / (b * b); }),
+    ternary("div_grad", 0, kDivide, [](float dy, float y, float b, P) { return -dy * y / b; }),
     binary("rdiv_scalar_grad", 1, kDivide, [](float dy, float x, P p) { return -dy * p[0] / (x * x); }),
     binary("pow_scalar_grad", 1, kLibrary,
            [](float dy, float x, P p) { return p[0] == 0.0f ? dy * 0.0f : dy * p[0] * __builtin_powf(x, p[0] - 1.0f); }),
@@ -113,15 +116,32 @@ const BlockFunction kArithmetic[] = {
     binary("mask_le_scalar", 1, kCheap, [](float dy, float x, P p) { return x <= p[0] ? dy : 0.0f; }),
     binary("squared_error", 0, kCheap, [](float a, float b, P) { return (a - b) * (a - b); }),
     ternary("squared_error_grad", 1, kCheap, [](float dy, float a, float b, P p) { return p[0] * dy * (a - b); }),
+    ternary("absolute_error_grad", 1, kCheap, [](float dy, float a, float b, P p) { return p[0] * (a > b ? dy : -dy); }),
+    binary("huber_loss", 1, kCheap, [](float a, float b, P p) {
+      const float d = absolute(a - b);
+      return d < p[0] ? d * d : p[0] * (2.0f * d - p[0]);
+    }),
+    ternary("huber_loss_grad", 2, kCheap, [](float dy, float a, float b, P p) {  // p[1] is the sign of the operand
+      const float d = a - b;
+      return 2.0f * p[1] * dy * (d > p[0] ? p[0] : (d < -p[0] ? -p[0] : d));
+    }),
     binary("absolute_error", 0, kCheap, [](float a, float b, P) { return absolute(a - b); }),
 };
 
 const BlockFunction kUnary[] = {
     unary("abs", 0, kCheap, [](float x, P) { return absolute(x); }),
-    binary("abs_grad", 0, kCheap, [](float dy, float x, P) { return x > 0.0f ? dy : (x < 0.0f ? -dy : 0.0f); }),
+    binary("abs_grad", 0, kCheap, [](float dy, float x, P) { return x < 0.0f ? -dy : dy; }),
     unary("square", 0, kCheap, [](float x, P) { return x * x; }),
     binary("square_grad", 0, kCheap, [](float dy, float x, P) { return 2.0f * x * dy; }),
     unary("sqrt", 0, kDivide, [](float x, P) { return __builtin_sqrtf(x); }),
+    binary("tan_grad", 0, kCheap, [](float dy, float y, P) { return dy * (1.0f + y * y); }),
+    binary("acos_grad", 0, kDivide, [](float dy, float x, P) { return -dy / __builtin_sqrtf((1.0f - x) * (1.0f + x)); }),
+    binary("asin_grad", 0, kDivide, [](float dy, float x, P) { return dy / __builtin_sqrtf((1.0f - x) * (1.0f + x)); }),
+    binary("atan_grad", 0, kDivide, [](float dy, float x, P) { return dy / (1.0f + x * x); }),
+    binary("acosh_grad", 0, kDivide, [](float dy, float x, P) { return dy / __builtin_sqrtf((x - 1.0f) * (x + 1.0f)); }),
+    binary("asinh_grad", 0, kDivide, [](float dy, float x, P) { return dy / __builtin_sqrtf(x * x + 1.0f); }),
+    binary("atanh_grad", 0, kDivide, [](float dy, float x, P) { return dy / ((1.0f - x) * (1.0f + x)); }),
+    binary("erf_grad", 0, kExponential, [](float dy, float x, P) { return dy * exp(-x * x) * 1.128379167f; }),
     binary("sqrt_grad", 0, kDivide, [](float dy, float y, P) { return 0.5f * dy / y; }),
     unary("reciprocal", 0, kDivide, [](float x, P) { return 1.0f / x; }),
     unary("exp", 0, kExponential, [](float x, P) { return exp(x); }),
@@ -148,6 +168,16 @@ const BlockFunction kUnary[] = {
     unary("asinh", 0, kLibrary, [](float x, P) { return __builtin_asinhf(x); }),
     unary("acosh", 0, kLibrary, [](float x, P) { return __builtin_acoshf(x); }),
     unary("atanh", 0, kLibrary, [](float x, P) { return __builtin_atanhf(x); }),
+    unary("isnan", 0, kCheap, [](float x, P) { return x != x ? 1.0f : 0.0f; }),
+    unary("isinf", 0, kCheap, [](float x, P) { return absolute(x) == kInfinity ? 1.0f : 0.0f; }),
+    unary("reset_nan", 1, kCheap, [](float x, P p) { return x != x ? p[0] : x; }),
+    unary("reset_inf", 1, kCheap, [](float x, P p) { return absolute(x) == kInfinity ? p[0] : x; }),
+    binary("mask_nan", 0, kCheap, [](float dy, float x, P) { return x != x ? 0.0f : dy; }),
+    binary("mask_inf", 0, kCheap, [](float dy, float x, P) { return absolute(x) == kInfinity ? 0.0f : dy; }),
+    unary("round", 0, kCheap, [](float x, P) {  // halves away from zero
+      const float towards_zero = __builtin_truncf(x);
+      return towards_zero + (absolute(x - towards_zero) >= 0.5f ? copy_sign(1.0f, x) : 0.0f);
+    }),
     unary("ceil", 0, kCheap, [](float x, P) { return __builtin_ceilf(x); }),
     unary("floor", 0, kCheap, [](float x, P) { return __builtin_floorf(x); }),
     unary("sign", 1, kCheap, [](float x, P p) { return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : (x == 0.0f ? p[0] : x)); }),
@@ -160,7 +190,7 @@ const BlockFunction kActivation[] = {
     binary("leaky_relu_grad", 1, kCheap, [](float dy, float x, P p) { return x > 0.0f ? dy : p[0] * dy; }),
     unary("relu6", 0, kCheap, [](float x, P) { return x < 0.0f ? 0.0f : (x > 6.0f ? 6.0f : x); }),
     binary("relu6_grad", 0, kCheap, [](float dy, float x, P) { return (x > 0.0f) & (x < 6.0f) ? dy : 0.0f; }),
-    unary("elu", 1, kExponential, [](float x, P p) { return x >= 0.0f ? x : p[0] * expm1(x); }),
+    unary("elu", 1, kExponential, [](float x, P p) { return x > 0.0f ? x : p[0] * expm1(x); }),
     binary("elu_grad", 1, kExponential, [](float dy, float x, P p) { return x >= 0.0f ? dy : dy * p[0] * exp(x); }),
     unary("selu", 2, kExponential, [](float x, P p) { return p[0] * (x > 0.0f ? x : p[1] * expm1(x)); }),
     binary("selu_grad", 2, kExponential, [](float dy, float x, P p) { return dy * p[0] * (x > 0.0f ? 1.0f : p[1] * exp(x)); }),
@@ -169,20 +199,13 @@ const BlockFunction kActivation[] = {
     unary("tanh", 0, kExponential, [](float x, P) { return tanh(x); }),
     binary("tanh_grad", 0, kCheap, [](float dy, float y, P) { return dy * (1.0f - y * y); }),
     unary("swish", 0, kExponential, [](float x, P) { return x * sigmoid(x); }),
-    ternary("swish_grad", 0, kExponential, [](float dy, float x, float y, P) {
-      const float s = sigmoid(x);
-      return dy * (y + s * (1.0f - y));
-    }),
-    binary("swish_grad_x", 0, kExponential, [](float dy, float x, P) {
+    binary("swish_grad", 0, kExponential, [](float dy, float x, P) {
       const float s = sigmoid(x);
       return dy * s * (1.0f + x * (1.0f - s));
     }),
-    unary("gelu", 0, 2 * kExponential, [](float x, P) { return x * normal_cdf(x); }),
-    binary("gelu_grad", 0, 3 * kExponential,
-           [](float dy, float x, P) { return dy * (normal_cdf(x) + x * normal_pdf(x)); }),
-    unary("gelu_tanh", 0, kExponential,
+    unary("gelu", 0, kExponential,
           [](float x, P) { return 0.5f * x * (1.0f + tanh(0.797884561f * (x + 0.044715f * x * x * x))); }),
-    binary("gelu_tanh_grad", 0, kExponential, [](float dy, float x, P) {
+    binary("gelu_grad", 0, kExponential, [](float dy, float x, P) {
       const float t = tanh(0.797884561f * (x + 0.044715f * x * x * x));
       return dy * 0.5f * ((1.0f + t) + x * (1.0f - t * t) * 0.797884561f * (1.0f + 0.134145f * x * x));
     }),
@@ -197,12 +220,20 @@ const BlockFunction kActivation[] = {
       const float y = 0.2f * x + 0.5f;
       return y < 0.0f ? 0.0f : (y > 1.0f ? 1.0f : y);
     }),
-    binary("hard_sigmoid_grad", 0, kCheap, [](float dy, float x, P) { return (x > -2.5f) & (x < 2.5f) ? 0.2f * dy : 0.0f; }),
+    binary("hard_sigmoid_grad", 0, kCheap, [](float dy, float x, P) { return (x >= -2.5f) & (x <= 2.5f) ? 0.2f * dy : 0.0f; }),
     unary("hard_tanh", 0, kCheap, [](float x, P) { return x < -1.0f ? -1.0f : (x > 1.0f ? 1.0f : x); }),
-    binary("hard_tanh_grad", 0, kCheap, [](float dy, float x, P) { return (x > -1.0f) & (x < 1.0f) ? dy : 0.0f; }),
+    binary("hard_tanh_grad", 0, kCheap, [](float dy, float x, P) { return (x >= -1.0f) & (x <= 1.0f) ? dy : 0.0f; }),
     unary("log_sigmoid", 0, 2 * kExponential, [](float x, P) { return -softplus(-x); }),
     binary("log_sigmoid_grad", 0, kExponential, [](float dy, float x, P) { return dy * sigmoid(-x); }),
     unary("mish", 0, 3 * kExponential, [](float x, P) { return x * tanh(softplus(x)); }),
+    binary("mish_grad", 0, 3 * kExponential, [](float dy, float x, P) {
+      const float t = tanh(softplus(x));
+      return dy * (t + x * sigmoid(x) * (1.0f - t * t));
+    }),
+    binary("tanh_shrink_grad", 0, kExponential, [](float dy, float x, P) {
+      const float t = tanh(x);
+      return dy * t * t;
+    }),
     unary("tanh_shrink", 0, kExponential, [](float x, P) { return x - tanh(x); }),
     unary("clip", 2, kCheap, [](float x, P p) { return x < p[0] ? p[0] : (x > p[1] ? p[1] : x); }),
     // losses of logits x or probabilities x against targets t

@@ -1,0 +1,62 @@
+"""The backend: NumPy arrays, the native kernels, and the merging of native steps."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nn_core.ext import Array, Kernel, Shape, Step
+from nn_ext_cpu import _native
+from nn_ext_cpu.kernels import KERNELS
+
+#: Arrays begin at multiples of this many bytes: a cache line, and the widest vector register.
+ALIGNMENT = 64
+
+
+class CpuBackend:
+    """NumPy arrays and native kernels; see `nn_core.ext.Backend`."""
+
+    name: str = "cpu"
+    array_class: str = "CpuCachedArray"
+    kernels: Mapping[str, Kernel] = KERNELS
+
+    def namespace(self) -> Any:
+        """NumPy."""
+        return np
+
+    def empty(self, shape: Shape, dtype: str) -> Array:
+        """A new uninitialised array that begins at a cache line."""
+        element = np.dtype(dtype)
+        n_bytes = element.itemsize
+        for length in shape:
+            n_bytes *= length
+        memory = np.empty(n_bytes + ALIGNMENT, np.uint8)
+        start = -memory.ctypes.data % ALIGNMENT
+        return memory[start : start + n_bytes].view(element).reshape(shape)
+
+    def from_numpy(self, array: Array) -> Array:
+        """A copy of `array`."""
+        copy = self.empty(array.shape, array.dtype.name)
+        copy[...] = array
+        return copy
+
+    def to_numpy(self, array: Array) -> Array:
+        """The array itself."""
+        return np.asarray(array)
+
+    def fuse(self, steps: Sequence[Step]) -> list[Step]:
+        """Merge each run of neighbouring native steps into one."""
+        merged: list[Step] = []
+        native: list[Step] = []
+        for step in steps:
+            if isinstance(step, _native.Step):
+                native.append(step)
+                continue
+            merged += _one(native)
+            native = []
+            merged.append(step)
+        return merged + _one(native)
+
+
+def _one(native: Sequence[Step]) -> list[Step]:
+    return [_native.sequence(native)] if len(native) > 1 else list(native)

@@ -1,0 +1,64 @@
+"""What the core learns of this package: one backend, described without loading the native library."""
+
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Final
+
+from nn_core.ext import ArgumentError, Backend, BackendInfo, Context, Refusal, hookimpl
+
+PLUGIN_API: Final = 1
+REQUIRES_CORE: Final = ">=0.1,<0.2"
+
+ARRAY_CLASSES: Final = ("CpuCachedArray", "CpuArray")
+
+
+def context(*, device_id: str | int = "0", type_config: str = "float") -> Context:
+    """The context of this backend.
+
+    Args:
+        device_id: Any; the host is one device.
+        type_config: float, half, bfloat16 or double. Kernels compute in float; other types run on the reference.
+
+    Raises:
+        ArgumentError: when `type_config` is none of these.
+    """
+    if type_config not in ("float", "half", "bfloat16", "double"):
+        raise ArgumentError(f"context: type_config must be float, half, bfloat16 or double, got {type_config!r}")
+    return Context([f"cpu:{type_config}"], ARRAY_CLASSES[0], str(device_id))
+
+
+def probe() -> Refusal | None:
+    """Say why the native library cannot be used, without loading it."""
+    if find_spec("nn_ext_cpu._native") is None:
+        return Refusal("the native library is not built: pip install --force-reinstall nn-ext-cpu")
+    return None
+
+
+def load() -> Backend:
+    """Load the native library and make the backend."""
+    from nn_ext_cpu.backend import CpuBackend  # loads the native library, which importing a plugin must not
+
+    return CpuBackend()
+
+
+def devices() -> Sequence[str]:
+    """One line for the host."""
+    return [f"0: {os.cpu_count()} logical cores"]
+
+
+@hookimpl
+def nn_core_backends() -> Sequence[BackendInfo]:
+    """The one backend of this package."""
+    return [
+        BackendInfo(
+            name="cpu",
+            array_class=ARRAY_CLASSES[0],
+            load=load,
+            probe=probe,
+            description="vectorised C++ kernels and oneDNN",
+            priority=10,
+            context=context,
+            devices=devices,
+        )
+    ]

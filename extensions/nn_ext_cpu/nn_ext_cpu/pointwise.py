@@ -1,0 +1,100 @@
+"""Element-wise functions as rows of text that are compiled to programs of the native interpreter.
+
+A row says what the output is and what each gradient is, in the names of the specification: gradients are called ``d``
+and the name. Each line reads ``target = function sources ; parameters``, where a parameter is a number or the name of
+an argument, perhaps with a minus sign. Names that are no arrays are temporaries of one block of elements.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from nn_core.ext import ArrayDesc, Call, Refusal, Runner
+from nn_ext_cpu import _native
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, input_names, refuse_dtypes
+
+#: (function, register written, registers read, parameters)
+Instruction: TypeAlias = tuple[str, int, list[int], list[float]]
+#: Numbers that parameters of a program may name.
+Settings: TypeAlias = Mapping[str, Any]
+
+
+def compile_program(lines: Sequence[str], arrays: Mapping[str, int], n_arrays: int, settings: Settings) -> list[Instruction]:
+    """Turn lines of text into instructions; `arrays` gives the positions of the arrays that lines may name."""
+    registers = dict(arrays)
+    program: list[Instruction] = []
+    for line in lines:
+        target, _, rest = line.partition(" = ")
+        operands, _, parameters = rest.partition(";")
+        function, *sources = operands.split()
+        read = [registers[name] for name in sources]
+        if target not in registers:
+            registers[target] = max(n_arrays - 1, *registers.values()) + 1
+        program.append((function, registers[target], read, [_number(text, settings) for text in parameters.split()]))
+    return program
+
+
+def _number(text: str, settings: Settings) -> float:
+    negative = text.startswith("-")
+    name = text[1:] if negative else text
+    value = float(settings[name]) if name in settings else float(name)
+    return -value if negative else value
+
+
+class Pointwise:
+    """The kernel of a row of the table.
+
+    Args:
+        forward: Lines that compute the outputs.
+        backward: For each input that has a gradient, the lines that compute it.
+        settings: Makes further numbers for parameters out of the arguments.
+        refuse: Says why a call is not for this row, if it is not.
+    """
+
+    def __init__(
+        self,
+        forward: str,
+        backward: Mapping[str, str] | None = None,
+        *,
+        settings: Callable[[Settings], Settings] | None = None,
+        refuse: Callable[[Call], Refusal | None] | None = None,
+    ) -> None:
+        self._forward = forward.split("\n")
+        self._backward = {name: text.split("\n") for name, text in (backward or {}).items()}
+        self._settings = settings
+        self._refuse = refuse
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes other than float32, and what the row itself refuses."""
+        return refuse_dtypes(call) or (self._refuse(call) if self._refuse else None)
+
+    def layout(self, call: Call) -> str:
+        """Any layout that all arrays share, unless inputs are broadcast."""
+        shapes = {desc.shape for desc in forward_arrays(call) if desc is not None}
+        return "any" if len(shapes) == 1 else "contiguous"
+
+    def forward(self, call: Call) -> Runner:
+        """Compile the lines of the outputs."""
+        names = [*input_names(call), *[entry.name for entry in call.spec.outputs]]
+        return self._compiled(call, self._forward, names, forward_arrays(call))
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Compile the lines of the wanted gradients; None if the row lacks one of them."""
+        inputs = input_names(call)
+        lines: list[str] = []
+        for name, want in zip(inputs, wanted, strict=True):
+            if want and name not in self._backward:
+                return None
+            if want:
+                lines += self._backward[name]
+        outputs = [entry.name for entry in call.spec.outputs]
+        visible = [f"d{entry.name}" for entry in call.spec.visible_outputs]
+        names = [*inputs, *outputs, *visible, *[f"d{name}" for name in inputs]]
+        return self._compiled(call, lines, names, backward_arrays(call, wanted))
+
+    def _compiled(self, call: Call, lines: Sequence[str], names: Sequence[str], arrays: Sequence[ArrayDesc | None]) -> Runner:
+        present = {name: k for k, (name, desc) in enumerate(zip(names, arrays, strict=True)) if desc is not None}
+        settings = dict(call.args)
+        if self._settings is not None:
+            settings.update(self._settings(call.args))
+        runner: Runner = _native.prepare("pointwise", arrays, program=compile_program(lines, present, len(arrays), settings))
+        return runner

@@ -1,0 +1,65 @@
+"""Sums and means: element-wise programs whose output is smaller than their input receives sums."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
+from nn_ext_cpu import _native
+from nn_ext_cpu.describe import reshaped, refuse_dtypes
+
+
+class SumKernel:
+    """Sum or mean over some axes; the gradient repeats dy over them.
+
+    Args:
+        mean: Divide by the number of elements.
+    """
+
+    def __init__(self, *, mean: bool) -> None:
+        self._mean = mean
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes other than float32, and means of nothing."""
+        (x,) = call.inputs
+        if x is not None and x.size == 0 and self._mean:
+            return Refusal("takes means of at least one element")
+        return refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the sum."""
+        (x,), (y,) = call.inputs, call.outputs
+        return self._prepared(call, [x, y], [x, reshaped(y, self._kept(call))], 0, 1)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Prepare the repetition."""
+        (x,), (y,) = call.inputs, call.outputs
+        return self._prepared(call, [None, None, y, x], [None, None, reshaped(y, self._kept(call)), x], 2, 3)
+
+    def _kept(self, call: Call) -> Shape:
+        """The shape of x with length 1 on the reduced axes."""
+        (x,) = call.inputs
+        assert x is not None
+        axes = call.args.get("axes", tuple(range(len(x.shape))))
+        assert isinstance(axes, tuple)
+        return tuple(1 if axis in axes else length for axis, length in enumerate(x.shape))
+
+    def _prepared(
+        self,
+        call: Call,
+        arrays: Sequence[ArrayDesc | None],
+        views: Sequence[ArrayDesc | None],
+        source: int,
+        target: int,
+    ) -> Runner:
+        (x,), (y,) = call.inputs, call.outputs
+        assert x is not None
+        scale = max(y.size, 1) / max(x.size, 1) if self._mean else 1.0
+        program = [("mul_scalar", target, [source], [scale])] if self._mean else [("copy", target, [source], [])]
+        runner: Runner = _native.prepare("pointwise", arrays, views=views, program=program)
+        return runner
+
+
+_SUM: Final = SumKernel(mean=False)
+_MEAN: Final = SumKernel(mean=True)
+
+REDUCTION: Final[dict[str, Kernel]] = {"Sum": _SUM, "Mean": _MEAN, "ReduceSum": _SUM, "ReduceMean": _MEAN}
