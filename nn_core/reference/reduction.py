@@ -89,7 +89,6 @@ def _scan(
         x = xp.flip(x, axis=axis)
     y = accumulate(x, axis=axis)
     if exclusive:
-        before = (slice(None),) * axis
-        first = xp.full_like(y[(*before, slice(0, 1))], start)
-        y = xp.concat((first, y[(*before, slice(0, -1))]), axis=axis)
+        head, but_last = ((slice(None),) * axis + (part,) for part in (slice(0, 1), slice(0, -1)))
+        y = xp.concat((xp.full_like(y[head], start), y[but_last]), axis=axis)
     return xp.flip(y, axis=axis) if reverse else y

@@ -89,7 +89,7 @@ def div2(F: Any, g: GradientCall) -> tuple[Any, Any]:
 
 @gradient("Pow2")
 def pow2(F: Any, g: GradientCall) -> tuple[Any, Any]:
-    """A base of 0 is moved to 1 where the factor beside it is 0: 0 x^-1 in the first, y log 0 in the second gradient."""
+    """A base of 0 becomes 1 where the factor beside it is 0: 0 x^-1 in the first gradient, y log 0 in the second."""
     zero_base = F.equal_scalar(g.x0, val=0)
 
     def of_base() -> Any:
