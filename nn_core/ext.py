@@ -4,7 +4,6 @@ docs/plugins.md walks through a plugin; examples/plugin_minimal and examples/plu
 """
 
 from nn_core.context import Context as Context
-from nn_core.dispatch.hookspecs import PLUGIN_API as PLUGIN_API
 from nn_core.dispatch.hookspecs import BackendInfo as BackendInfo
 from nn_core.dispatch.hookspecs import FunctionPackage as FunctionPackage
 from nn_core.dispatch.hookspecs import hookimpl as hookimpl
@@ -33,7 +32,6 @@ from nn_core.typing import Shape as Shape
 from nn_core.typing import Step as Step
 
 __all__ = [
-    "PLUGIN_API",
     "ArgumentError",
     "Array",
     "ArrayDesc",

@@ -76,7 +76,7 @@ class Plugin:
     @property
     def hint(self) -> str:
         """What to do about a plugin that does not load."""
-        names = " ".join(_package_names(self.entry_points))
+        names = " ".join(package_names(self.entry_points))
         return f"hint: nn-core doctor says more; pip install --upgrade {names}, or pip uninstall {names}"
 
 
@@ -255,11 +255,11 @@ class Plugins:
     def _register(self, plugin: Plugin) -> None:
         if len(plugin.entry_points) > 1:
             both = " and ".join(packages(plugin.entry_points))
-            uninstall = " or ".join(_package_names(plugin.entry_points))
+            uninstall = " or ".join(package_names(plugin.entry_points))
             raise PluginError(f"a plugin must come from one package, got {both}\n  hint: pip uninstall {uninstall}")
         plugin.module = module = import_module(plugin.entry_points[0].module)
         if not settings().skip_plugin_check:
-            check_versions(module, _package_names(plugin.entry_points)[0])
+            check_versions(module, package_names(plugin.entry_points)[0])
         self._manager.register(module, plugin.name)
         self._manager.check_pending()
         backends: list[BackendInfo] = self._call("nn_core_backends", module)
@@ -308,7 +308,7 @@ class Plugins:
         plugin = self._plugins[name.partition(".")[0]]
         if failure.state is State.NO_DEVICE:
             return BackendUnavailableError(f"backend {name!r}: a device must be usable, got: {failure.reason}")
-        error = PluginError(f"plugin {plugin.label}: must load, got {failure.reason}\n  {plugin.hint}")
+        error = PluginError(f"plugin {plugin.label}: must load, got: {failure.reason}\n  {plugin.hint}")
         error.__cause__ = failure.cause
         return error
 
@@ -343,7 +343,8 @@ def packages(entry_points: "Sequence[EntryPoint]") -> list[str]:
     return [f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value for entry in entry_points]
 
 
-def _package_names(entry_points: "Sequence[EntryPoint]") -> list[str]:
+def package_names(entry_points: "Sequence[EntryPoint]") -> list[str]:
+    """Names of the packages that entry points come from, as pip knows them."""
     return [entry.dist.name if entry.dist else entry.module for entry in entry_points]
 
 

@@ -1,0 +1,52 @@
+"""Type stubs of ``nn_core.functions`` with the operators of the installed plugins, which are made at run time only."""
+
+from inspect import Parameter, Signature
+from pathlib import Path
+
+import nn_core.functions
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.dispatch.registry import REGISTRY
+from nn_core.spec.model import FunctionSpec
+from nn_core.spec.signature import signature
+
+_HEAD = '''"""The functions of nn_core and of the installed plugins. Written by `nn-core stubs`; edits are lost."""
+
+from collections.abc import Sequence
+
+from nn_core.array import NdArray
+from nn_core.functions.operand import Operand
+'''
+
+
+def write_stubs(folder: Path) -> Path:
+    """Write a partial stub package (PEP 561) for ``nn_core.functions`` into `folder`; returns its path."""
+    package = folder / "nn_core-stubs"
+    functions = package / "functions"
+    functions.mkdir(parents=True, exist_ok=True)
+    (package / "py.typed").write_text("partial\n", encoding="utf-8")
+    (functions / "__init__.pyi").write_text(functions_stub(), encoding="utf-8")
+    return package
+
+
+def functions_stub() -> str:
+    """The text of the stub: the functions of the core by their modules, those of plugins by their signatures."""
+    PLUGINS.all()
+    names = sorted(nn_core.functions.__all__)
+    modules = [getattr(nn_core.functions, name).__module__ for name in names]
+    imports = [f"from {module} import {name} as {name}\n" for module, name in zip(modules, names, strict=True)]
+    added = [f"# {plugin}\n{_function(spec)}\n" for plugin, spec in REGISTRY]
+    return "".join([_HEAD, *imports, *(["\n"] if added else []), *added])
+
+
+def _function(spec: FunctionSpec) -> str:
+    full = signature(spec)
+    parameters = [
+        parameter if parameter.default is Parameter.empty else parameter.replace(default=_Given())
+        for parameter in full.parameters.values()
+    ]
+    return f"def {spec.api}{Signature(parameters, return_annotation=full.return_annotation)}: ..."
+
+
+class _Given:
+    def __repr__(self) -> str:
+        return "..."

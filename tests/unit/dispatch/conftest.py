@@ -1,0 +1,88 @@
+"""Plugins made for one test: real packages in a temporary folder, found through their metadata."""
+
+import itertools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nn_core import installed
+from nn_core.dispatch.plugins import Plugins
+from nn_core.dispatch.registry import Registry
+
+_numbers = itertools.count()
+
+HEAD = """
+from nn_core.ext import *
+PLUGIN_API = 1
+REQUIRES_CORE = ">=0.1"
+"""
+BACKEND = """
+import numpy as np
+
+class Host:
+    def __init__(self):
+        self.name, self.array_class, self.kernels = "{name}", "{family}", {{}}
+    def namespace(self):
+        return np
+    def empty(self, shape, dtype):
+        return np.empty(shape, dtype)
+    def from_numpy(self, array):
+        return array.copy()
+    def to_numpy(self, array):
+        return array
+
+@hookimpl
+def nn_core_backends():
+    return [BackendInfo(name="{name}", array_class="{family}", **{{"load": Host, **{more}}})]
+"""
+
+
+class Installer:
+    """Puts plugin packages on the path."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._monkeypatch = monkeypatch
+        self.modules: list[str] = []
+
+    def __call__(self, name: str, body: str, *, package: str = "", version: str = "1.0", head: str = HEAD) -> str:
+        """Install a plugin whose module has `body` below a sound head; returns the name of the module."""
+        package = package or f"nn-ext-{name}"
+        module = f"plugin_of_a_test_{next(_numbers)}"
+        folder = self._folder / module
+        metadata = folder / f"{package.replace('-', '_')}-{version}.dist-info"
+        metadata.mkdir(parents=True)
+        (folder / f"{module}.py").write_text(head + body)
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+        (metadata / "entry_points.txt").write_text(f"[nn_core.extensions]\n{name} = {module}\n")
+        self._monkeypatch.syspath_prepend(folder)
+        installed.entry_points.cache_clear()
+        self.modules.append(module)
+        return module
+
+    def backend(self, name: str, *, family: str = "CpuCachedArray", more: str = "{}", body: str = "") -> str:
+        """Install a backend on NumPy arrays without kernels; `more` are further keywords of its BackendInfo."""
+        return self(name, body + BACKEND.format(name=name, family=family, more=more))
+
+    def uninstall(self, module: str) -> None:
+        """Take the plugin with this module away again; a module that was imported stays imported."""
+        sys.path.remove(str(self._folder / module))
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installer]:
+    """Installs plugins that are gone after the test."""
+    installer = Installer(tmp_path, monkeypatch)
+    yield installer
+    monkeypatch.undo()
+    installed.entry_points.cache_clear()
+    for module in installer.modules:
+        sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def plugins() -> Plugins:
+    """Plugins as a new process finds them, with a registry of their own."""
+    return Plugins(registry=Registry())

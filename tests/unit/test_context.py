@@ -1,0 +1,125 @@
+"""Contexts: what they accept, and who sees which."""
+
+import copy
+import pickle
+import threading
+
+import pytest
+
+from nn_core import context, installed
+from nn_core.context import Context, context_scope, get_current_context, set_default_context
+from nn_core.errors import ArgumentError
+from nn_core.settings import Settings
+from nn_core.state import Ambient
+
+
+@pytest.fixture
+def no_context(monkeypatch):
+    monkeypatch.setattr(context, "_current", Ambient("context", None))
+
+
+def test_a_context_shows_what_it_was_made_of():
+    ctx = Context(["fast:half", "cpu"], array_class="Fast", device_id=1)
+    assert ctx.backend == ["fast:half", "cpu:float"]
+    assert (ctx.array_class, ctx.device_id) == ("Fast", "1")
+    assert repr(ctx) == "Context(backend=['fast:half', 'cpu:float'], array_class='Fast', device_id='1')"
+
+
+@pytest.mark.parametrize(
+    ("type_config", "dtype"),
+    [("float", "float32"), ("half", "float16"), ("bfloat16", "bfloat16"), ("double", "float64")],
+)
+def test_entries_name_the_dtype(type_config, dtype):
+    ctx = Context([f"fast:{type_config}", "cpu"])
+    assert ctx.entries == (("fast", dtype), ("cpu", "float32"))
+    assert ctx.dtype == dtype
+
+
+def test_contexts_are_equal_by_value():
+    assert Context(["cpu"]) == Context(["cpu:float"])
+    assert hash(Context(["cpu"])) == hash(Context(["cpu:float"]))
+    assert Context(["cpu"]) != Context(["cpu:half"])
+    assert Context(["cpu"]) != Context(["cpu"], device_id=1)
+    assert Context(["cpu"]) != "cpu"
+
+
+def test_changing_the_list_that_is_shown_changes_nothing():
+    ctx = Context(["cpu"])
+    ctx.backend.append("other:float")
+    assert ctx.backend == ["cpu:float"]
+
+
+def test_contexts_can_be_copied_and_pickled():
+    ctx = Context(["fast:half"], "Fast", "3")
+    assert pickle.loads(pickle.dumps(ctx)) == copy.deepcopy(ctx) == ctx
+
+
+def test_replace_changes_what_is_given():
+    ctx = Context(["fast:half"], "Fast", "3")
+    assert ctx.replace(device_id=1) == Context(["fast:half"], "Fast", "1")
+    assert ctx.replace(backend=["cpu"], array_class="") == Context(["cpu"], "", "3")
+
+
+@pytest.mark.parametrize("entry", ["", ":float", "cpu:", "cpu:single", "cpu:float:1", 3])
+def test_an_entry_of_another_form_is_refused(entry):
+    with pytest.raises(ArgumentError, match=r"a backend must read '<name>:<float\|half\|bfloat16\|double>', got "):
+        Context([entry])
+
+
+def test_a_single_string_is_refused():
+    with pytest.raises(ArgumentError, match="backend must be a list of strings, got 'cpu:float'"):
+        Context("cpu:float")
+
+
+def test_assignment_is_refused_with_the_way_out():
+    with pytest.raises(ArgumentError, match=r"(?s)got an assignment to device_id.*ctx.replace\(device_id='1'\)"):
+        Context(["cpu"]).device_id = "1"
+
+
+@pytest.mark.usefixtures("no_context")
+def test_scopes_and_the_default():
+    default, scoped = Context(["one"]), Context(["two"])
+    set_default_context(default)
+    with context_scope(scoped):
+        assert get_current_context() is scoped
+    assert get_current_context() is default
+
+
+@pytest.mark.usefixtures("no_context")
+def test_a_thread_sees_the_default_and_not_the_scope_of_another():
+    set_default_context(Context(["one"]))
+    seen = []
+    with context_scope(Context(["two"])):
+        thread = threading.Thread(target=lambda: seen.append(get_current_context()))
+        thread.start()
+        thread.join()
+    assert seen == [Context(["one"])]
+
+
+@pytest.mark.usefixtures("no_context")
+def test_the_default_cannot_be_set_inside_a_scope():
+    with context_scope(Context(["cpu"])), pytest.raises(ArgumentError, match="must be called outside every context_scope"):
+        set_default_context(Context(["cpu"]))
+
+
+@pytest.mark.parametrize("function", [context_scope, set_default_context])
+def test_only_contexts_are_taken(function):
+    with pytest.raises(ArgumentError, match="ctx must be a Context, got str"):
+        function("cpu")
+
+
+@pytest.mark.usefixtures("no_context")
+@pytest.mark.parametrize(
+    ("names", "backend"),
+    [((), ["reference:float"]), (("cpu", "other"), ["cpu:float", "reference:float"]), (("other",), ["reference:float"])],
+)
+def test_without_a_context_the_installed_names_decide(monkeypatch, names, backend):
+    monkeypatch.setattr(installed, "entry_points", lambda: dict.fromkeys(names, ()))
+    assert get_current_context().backend == backend
+    assert Context().backend == backend
+
+
+def test_without_autoload_the_reference_is_the_default(monkeypatch):
+    monkeypatch.setattr(installed, "entry_points", lambda: {"cpu": ()})
+    monkeypatch.setattr(installed, "settings", lambda: Settings(plugin_autoload=False))
+    assert Context().backend == ["reference:float"]
