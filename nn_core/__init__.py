@@ -28,6 +28,7 @@ from nn_core.graph.hooks import set_function_pre_hook as set_function_pre_hook
 from nn_core.graph.hooks import unset_function_post_hook as unset_function_post_hook
 from nn_core.graph.hooks import unset_function_pre_hook as unset_function_pre_hook
 from nn_core.graph.python_function import PythonFunction as PythonFunction
+from nn_core.random import seed as seed
 from nn_core.variable import Variable as Variable
 from nn_core.variable import forward_all as forward_all
 

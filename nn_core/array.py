@@ -5,6 +5,7 @@ that was written last. Reading in another dtype or space converts the head and k
 ``zero()`` and ``fill()`` only make a note; the first reader carries it out where it needs the values.
 """
 
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -90,11 +91,22 @@ class Owner(Protocol):
 class Tenure:
     """The right of an array to values that lie in a plan's memory; it ends when the plan reuses the memory."""
 
-    __slots__ = ("alive", "owner")
+    __slots__ = ("_owner", "alive")
 
     def __init__(self, owner: Owner, alive: bool) -> None:
-        self.owner = owner
+        self._owner = weakref.ref(owner)
         self.alive = alive
+
+    @property
+    def owner(self) -> Owner | None:
+        """The plan, unless it is gone. The reference is weak, so that a graph is freed as soon as nobody holds it."""
+        return self._owner()
+
+    def displace(self) -> None:
+        """Tell the plan that the array has other values now."""
+        owner = self._owner()
+        if owner is not None:
+            owner.displaced = True
 
 
 Key: TypeAlias = tuple[Space, str]
@@ -189,8 +201,8 @@ class SyncedArray:
     def attach(self, key: Key, array: Array, tenure: Tenure) -> None:
         """Let a plan's `array` be the values, for as long as `tenure` lasts."""
         old = self.tenure
-        if old is not None and old.owner is not tenure.owner:
-            old.owner.displaced = True
+        if old is not None and old is not tenure and old.owner is not tenure.owner:
+            old.displace()
         self.tenure = tenure
         self.lazy = None
         self.clear_called = not tenure.alive
@@ -223,7 +235,7 @@ class SyncedArray:
 
     def _end_tenure(self) -> None:
         if self.tenure is not None:
-            self.tenure.owner.displaced = True
+            self.tenure.displace()
             self.tenure = None
 
     def _require_alive(self) -> None:
@@ -267,13 +279,14 @@ class NdArray:
         9.0
     """
 
-    __slots__ = ("__weakref__", "_shape", "_synced", "_window")
+    __slots__ = ("__weakref__", "_base", "_shape", "_synced", "_window")
     __array_priority__ = 1000
 
     def __init__(self, shape: Iterable[int] | int = ()) -> None:
         self._shape = checked_shape(shape)
         self._synced = SyncedArray(self._shape)
         self._window: tuple[slice, ...] | None = None
+        self._base = self._shape
 
     @staticmethod
     def from_numpy_array(nparr: Any) -> "NdArray":
@@ -417,7 +430,7 @@ class NdArray:
 
     def _present(self, raw: Array) -> Array:
         if self._window is not None:
-            return raw[self._window]
+            return raw.reshape(self._base)[self._window]
         return raw if raw.shape == self._shape else raw.reshape(self._shape)
 
     def zero(self) -> None:
@@ -469,7 +482,7 @@ class NdArray:
         if self._window is not None:
             raise ShapeError(f"view: a narrowed array keeps its shape, got view({target}) of {self._shape}")
         other = NdArray.__new__(NdArray)
-        other._shape, other._synced, other._window = target, self._synced, None
+        other._shape, other._synced, other._window, other._base = target, self._synced, None, target
         return other
 
     def narrow(self, dim: int, start: int, length: int) -> "NdArray":
@@ -486,7 +499,7 @@ class NdArray:
         window[dim] = slice(origin + start, origin + start + length)
         other = NdArray.__new__(NdArray)
         other._shape = (*self._shape[:dim], length, *self._shape[dim + 1 :])
-        other._synced, other._window = self._synced, tuple(window)
+        other._synced, other._window, other._base = self._synced, tuple(window), self._base
         return other
 
     # -- exchange --------------------------------------------------------------------------------------------------

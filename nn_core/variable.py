@@ -353,6 +353,9 @@ class Variable(Vertex):
         return f"<Variable({self.shape}, need_grad={self.need_grad}) at {id(self):#x}>"
 
 
+Node.vertex_class = Variable
+
+
 def forward_all(
     variables: Sequence[Variable],
     clear_buffer: bool = False,
@@ -383,7 +386,7 @@ def _reset_shape(array: NdArray, shape: Shape, size: int) -> None:
             fresh._synced._move_head(key)
     else:
         fresh = NdArray(shape)
-    array._shape, array._synced, array._window = fresh._shape, fresh._synced, None
+    array._shape, array._synced, array._window, array._base = fresh._shape, fresh._synced, None, fresh._shape
 
 
 def _as_list(callbacks: Any) -> list[Any]:

@@ -317,7 +317,7 @@ def adopt_shape(array: NdArray, shape: Shape) -> None:
     """Give `array` a shape that became known only when its function ran."""
     if array.shape != shape:
         fresh = NdArray(shape)
-        array._shape, array._synced = fresh._shape, fresh._synced
+        array._shape, array._synced, array._base = fresh._shape, fresh._synced, fresh._shape
 
 
 def bound_arguments(

@@ -192,7 +192,7 @@ def _differentiate(node: Node, relevant: set[Node], wanted: set[Cell], sums: _Su
 
 def _call_rule(node: Node, grads: list[Variable], wants: list[bool]) -> list[Any]:
     name = node.spec.name
-    outputs = [_output_variable(node, index) for index in range(len(node.cells))]
+    outputs: list[Any] = [node.vertex(index) for index in range(len(node.cells))]
     user = USER_BACKWARD.get(name)
     if user is not None:
         results = _call_user(user, node, grads, outputs)
@@ -209,7 +209,7 @@ def _call_rule(node: Node, grads: list[Variable], wants: list[bool]) -> list[Any
     return [_as_variable(result, vertex) for result, vertex in zip(results, node.inputs, strict=True)]
 
 
-def _call_user(user: Callable[..., Any], node: Node, grads: list[Variable], outputs: list[Variable]) -> Any:
+def _call_user(user: Callable[..., Any], node: Node, grads: list[Variable], outputs: list[Any]) -> Any:
     inputs = [vertex for vertex in node.inputs if vertex is not None]
     settings = dict(node.args)
     parameters = list(inspect.signature(user).parameters)
@@ -222,15 +222,6 @@ def _as_variable(result: Any, vertex: Any) -> Any:
     if result is None or isinstance(result, Variable):
         return result
     return _F.constant(val=float(result), shape=vertex.shape)
-
-
-def _output_variable(node: Node, index: int) -> Variable:
-    vertex = node.output(index)
-    if isinstance(vertex, Variable):
-        return vertex
-    variable = Variable.of_cell(node.cells[index])
-    node.connect(index, variable)
-    return variable
 
 
 def _results(

@@ -7,11 +7,11 @@ which have no reference back.
 
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from nn_core.array import EPOCH, NdArray
 from nn_core.context import Context
-from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.spec.model import TAGS, ArgValue, FunctionSpec
 from nn_core.typing import Shape
 
 
@@ -34,6 +34,13 @@ class Cell:
     @grad.setter
     def grad(self, grad: NdArray) -> None:
         self._grad = grad
+
+
+class FunctionInfo(NamedTuple):
+    """Name of a function in files, and its settings."""
+
+    type_name: str
+    args: dict[str, ArgValue]
 
 
 class Vertex:
@@ -62,6 +69,11 @@ class Vertex:
         self._need_grad = need_grad
         self._persistent = False
         self._recompute = False
+
+    @classmethod
+    def of_cell(cls, cell: Cell, need_grad: bool | None = None) -> "Vertex":
+        """A vertex over arrays that exist already."""
+        return cls(cell, need_grad)
 
     @property
     def shape(self) -> Shape:
@@ -110,18 +122,22 @@ class Node:
     """One function applied to its inputs.
 
     `key` holds the two numbers (seed, counter) of a seeded function, and is renewed before each forward pass.
+    Programs see it as ``variable.parent``, with ``name``, ``inputs``, ``outputs``, ``arguments``, ``info`` and ``context``.
     """
+
+    #: what an output is made of; the class Variable puts itself here
+    vertex_class: ClassVar[type[Vertex]] = Vertex
 
     __slots__ = (
         "__weakref__",
         "_need_grad",
         "_need_grad_epoch",
+        "_outputs",
         "args",
         "cells",
         "context",
         "inputs",
         "key",
-        "outputs",
         "prepared",
         "python",
         "spec",
@@ -140,7 +156,7 @@ class Node:
         self.args = args
         self.inputs = tuple(inputs)
         self.cells = tuple(cells)
-        self.outputs: list[weakref.ref[Vertex] | None] = [None] * len(self.cells)
+        self._outputs: list[weakref.ref[Vertex] | None] = [None] * len(self.cells)
         self.context = context
         self.key: Any = None
         self.prepared: Any = None
@@ -159,16 +175,59 @@ class Node:
             refresh_need_grad(self)
         return self._need_grad
 
+    @property
+    def name(self) -> str:
+        """Name of the function as files have it, such as "Affine"."""
+        return self.spec.name
+
+    @property
+    def outputs(self) -> list[Vertex]:
+        """The results that the function gives to its caller."""
+        n_visible = len(self.cells) - sum(entry.aux for entry in self.spec.outputs)
+        return [self.vertex(index) for index in range(n_visible)]
+
+    @property
+    def arguments(self) -> dict[str, ArgValue]:
+        """The settings by name."""
+        return dict(self.args)
+
+    @property
+    def info(self) -> FunctionInfo:
+        """Name and settings."""
+        return FunctionInfo(self.spec.name, dict(self.args))
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags of the specification, each with its meaning."""
+        return {tag: TAGS[tag] for tag in self.spec.tags}
+
+    @property
+    def min_outputs(self) -> int:
+        """Number of results."""
+        return len(self.cells) - sum(entry.aux for entry in self.spec.outputs)
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.args.items())
+        return f"<{self.spec.name}({settings})>"
+
     def output(self, index: int) -> Vertex | None:
         """The vertex of output `index`, or None when nobody holds it."""
-        reference = self.outputs[index]
+        reference = self._outputs[index]
         return None if reference is None else reference()
+
+    def vertex(self, index: int) -> Vertex:
+        """The vertex of output `index`, made again if nobody holds one."""
+        vertex = self.output(index)
+        if vertex is None:
+            vertex = self.vertex_class.of_cell(self.cells[index])
+            self.connect(index, vertex)
+        return vertex
 
     def connect(self, index: int, vertex: Vertex) -> None:
         """Make `vertex` the holder of output `index`."""
         vertex.producer = self
         vertex.index = index
-        self.outputs[index] = weakref.ref(vertex)
+        self._outputs[index] = weakref.ref(vertex)
 
 
 _NEED_GRAD_EPOCH = [0]

@@ -1,0 +1,196 @@
+"""NdArray: dtype and memory of the values, laziness, views, exchange, in-place arithmetic, errors."""
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+from nn_core.errors import ArgumentError, DTypeError, ShapeError
+
+
+def test_unwritten_values_are_zero_and_float32():
+    array = nn.NdArray((2, 3))
+    assert array.dtype == np.float32
+    assert np.array_equal(array.data, np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int32", "uint8", "bool"])
+def test_assigned_values_keep_their_dtype(dtype):
+    values = np.arange(6).reshape(2, 3).astype(dtype)
+    array = nn.NdArray((2, 3))
+    array.data = values
+    assert array.data.dtype == values.dtype
+    assert np.array_equal(array.data, values)
+
+
+def test_data_is_a_reference():
+    array = nn.NdArray.from_numpy_array(np.zeros((2, 2), np.float32))
+    array.data[0, 1] = 5
+    assert array.data[0, 1] == 5
+    assert array.data is not None and np.shares_memory(array.data, array.data)
+
+
+def test_assignment_copies():
+    values = np.ones(3, np.float32)
+    array = nn.NdArray.from_numpy_array(values)
+    values[:] = 7
+    assert np.array_equal(array.data, [1, 1, 1])
+
+
+def test_assignment_of_another_dtype_is_seen_by_functions():
+    array = nn.NdArray((3,))
+    array.data = np.float32([1, 2, 3])
+    assert np.array_equal((array + 1).data, [2, 3, 4])
+    array.data = np.array([5, 6, 7])
+    assert np.array_equal((array + 1).data, [6, 7, 8])
+
+
+@pytest.mark.parametrize("fill", [0.0, 2.5])
+def test_fill_is_lazy_and_seen(fill):
+    array = nn.NdArray((4,))
+    array.data = np.arange(4)
+    array.fill(fill)
+    assert array.zeroing == (fill == 0.0)
+    assert np.array_equal((array * 2).data, [2 * fill] * 4)
+
+
+def test_reading_ends_zeroing():
+    array = nn.NdArray((2,))
+    array.zero()
+    array.data[0] = 3
+    assert not array.zeroing
+    assert np.array_equal(array.data, [3, 0])
+
+
+def test_assigned_shape_must_fit():
+    with pytest.raises(ShapeError, match=r"assigned values must have the array's shape, got \(4,\) for \(2, 3\)"):
+        nn.NdArray((2, 3)).data = np.zeros(4)
+
+
+def test_assigned_values_are_broadcast():
+    array = nn.NdArray((2, 3))
+    array.data = np.array([1.0, 2.0, 3.0])
+    assert np.array_equal(array.data, [[1, 2, 3], [1, 2, 3]])
+
+
+def test_objects_are_refused():
+    with pytest.raises(DTypeError, match="must be real numbers or booleans, got dtype object"):
+        nn.NdArray((2,)).data = np.array([object(), None])
+
+
+@pytest.mark.parametrize("shape", [(-1,), (2, -3)])
+def test_negative_lengths_are_refused(shape):
+    with pytest.raises(ShapeError, match="every length must be at least 0"):
+        nn.NdArray(shape)
+
+
+def test_cast_converts_and_returns_a_reference():
+    array = nn.NdArray.from_numpy_array(np.array([1.7, 2.2]))
+    integers = array.cast(np.int32)
+    assert integers.dtype == np.int32
+    integers[0] = 9
+    assert np.array_equal(array.data, [9, 2])
+
+
+def test_get_data_modes():
+    array = nn.NdArray.from_numpy_array(np.float32([1, 2]))
+    with pytest.raises(ValueError, match="read-only"):
+        array.get_data("r")[0] = 1
+    array.get_data("w")[:] = 4
+    assert np.array_equal(array.data, [4, 4])
+    with pytest.raises(ArgumentError, match="mode must be 'r', 'w' or 'rw', got 'x'"):
+        array.get_data("x")
+
+
+def test_copy_from_keeps_dtype_and_needs_the_same_shape():
+    source = nn.NdArray.from_numpy_array(np.arange(3))
+    target = nn.NdArray((3,))
+    target.copy_from(source)
+    assert target.dtype == np.int64
+    source.data[0] = 8
+    assert target.data[0] == 0
+    with pytest.raises(ShapeError, match="copy_from"):
+        target.copy_from(nn.NdArray((4,)))
+
+
+def test_view_and_narrow_share_memory():
+    array = nn.NdArray.from_numpy_array(np.arange(6, dtype=np.float32))
+    array.view((2, -1)).data[1, 2] = 50
+    assert array.data[5] == 50
+    part = array.view((2, 3)).narrow(1, 1, 2)
+    part.data[...] = 7
+    assert np.array_equal(array.data, [0, 7, 7, 3, 7, 7])
+    assert np.array_equal((part + 1).data, [[8, 8], [8, 8]])
+
+
+def test_narrow_refuses_what_lies_outside():
+    with pytest.raises(ArgumentError, match="start and length must lie within axis 0"):
+        nn.NdArray((3,)).narrow(0, 2, 2)
+
+
+def test_view_needs_the_same_number_of_elements():
+    with pytest.raises(ShapeError, match="the new shape must have 6 elements"):
+        nn.NdArray((2, 3)).view((4,))
+
+
+def test_in_place_arithmetic_keeps_the_object_and_its_memory():
+    array = nn.NdArray.from_numpy_array(np.float32([1, 2, 4]))
+    before, memory = array, array.data
+    array += 1
+    array *= 2
+    array -= nn.NdArray.from_numpy_array(np.float32([1, 1, 1]))
+    array /= 2
+    assert array is before
+    assert np.array_equal(memory, [1.5, 2.5, 4.5])
+
+
+def test_dlpack_shares_memory_both_ways():
+    values = np.arange(4, dtype=np.float32)
+    array = nn.NdArray.from_dlpack(values)
+    array.data[0] = 9
+    assert values[0] == 9
+    assert np.shares_memory(np.from_dlpack(array), array.data)
+
+
+def test_array_protocol():
+    array = nn.NdArray.from_numpy_array(np.float32([3, 1, 2]))
+    assert np.sort(array).tolist() == [1, 2, 3]
+
+
+def test_memory_is_aligned():
+    assert nn.NdArray((5,)).data.ctypes.data % 64 == 0
+
+
+def test_clear_gives_memory_back():
+    array = nn.NdArray.from_numpy_array(np.float32([1, 2]))
+    array.clear()
+    assert array.clear_called
+    assert np.array_equal(array.data, [0, 0])
+    array.data = 1
+    assert not array.clear_called
+
+
+def test_bool_fill():
+    array = nn.NdArray.from_numpy_array(np.float32([1, 2, 3]))
+    array.bool_fill(nn.NdArray.from_numpy_array(np.array([1, 0, 1])), -1)
+    assert array.data.tolist() == [-1, 2, -1]
+
+
+def test_modification_count_grows_with_writes_only():
+    array = nn.NdArray((2,))
+    array.data = 1
+    count = array.modification_count
+    array.get_data("r")
+    assert array.modification_count == count
+    array.zero()
+    assert array.modification_count == count + 1
+
+
+def test_size_from_axis_and_strides():
+    array = nn.NdArray((10, 9))
+    assert [array.size_from_axis(axis) for axis in (-1, 0, 1, 2)] == [90, 90, 9, 1]
+    assert array.strides == (9, 1)
+
+
+def test_mixing_with_numpy_arrays_is_refused_with_a_hint():
+    with pytest.raises(ArgumentError, match="from_numpy_array"):
+        nn.NdArray((2,)) + np.zeros(2)
