@@ -99,18 +99,16 @@ from nn_core.functions.arithmetic import sinh as sinh
 from nn_core.functions.arithmetic import sub2 as sub2
 from nn_core.functions.arithmetic import tan as tan
 from nn_core.functions.arithmetic import where as where
+from nn_core.functions.compatibility import function_api as function_api
+from nn_core.functions.compatibility import get_auto_forward as get_auto_forward
+from nn_core.functions.compatibility import get_current_context as get_current_context
 from nn_core.functions.composite.arithmetic import clip_by_norm as clip_by_norm
 from nn_core.functions.composite.arithmetic import clip_by_value as clip_by_value
-from nn_core.functions.composite.attention import multi_head_attention as multi_head_attention
 from nn_core.functions.composite.image import interpolate as interpolate
 from nn_core.functions.composite.image import patch_correlation as patch_correlation
 from nn_core.functions.composite.indexing import gather_nd as gather_nd
 from nn_core.functions.composite.indexing import scatter_nd as scatter_nd
 from nn_core.functions.composite.linear import dot as dot
-from nn_core.functions.composite.quantization import fixed_point_quantize as fixed_point_quantize
-from nn_core.functions.composite.quantization import min_max_quantize as min_max_quantize
-from nn_core.functions.composite.quantization import pow2_quantize as pow2_quantize
-from nn_core.functions.composite.quantization import quantize_linear as quantize_linear
 from nn_core.functions.composite.reduction import max as max
 from nn_core.functions.composite.reduction import mean as mean
 from nn_core.functions.composite.reduction import min as min
@@ -120,6 +118,34 @@ from nn_core.functions.composite.reduction import reduce as reduce
 from nn_core.functions.composite.reduction import sum as sum
 from nn_core.functions.composite.shape import slice as slice
 from nn_core.functions.composite.shape import tile as tile
+from nn_core.functions.image import affine_grid as affine_grid
+from nn_core.functions.image import fft as fft
+from nn_core.functions.image import ifft as ifft
+from nn_core.functions.image import interpolate_backward as interpolate_backward
+from nn_core.functions.image import istft as istft
+from nn_core.functions.image import onnx_resize as onnx_resize
+from nn_core.functions.image import onnx_resize_backward as onnx_resize_backward
+from nn_core.functions.image import patch_correlation_backward as patch_correlation_backward
+from nn_core.functions.image import stft as stft
+from nn_core.functions.image import warp_by_flow as warp_by_flow
+from nn_core.functions.image import warp_by_grid as warp_by_grid
+from nn_core.functions.indexing import bool_fill as bool_fill
+from nn_core.functions.indexing import bool_gather as bool_gather
+from nn_core.functions.indexing import bool_scatter as bool_scatter
+from nn_core.functions.indexing import embed as embed
+from nn_core.functions.indexing import gather as gather
+from nn_core.functions.indexing import gather_axes as gather_axes
+from nn_core.functions.indexing import nms_detection2d as nms_detection2d
+from nn_core.functions.indexing import nonzero as nonzero
+from nn_core.functions.indexing import one_hot as one_hot
+from nn_core.functions.indexing import onnx_non_max_suppression as onnx_non_max_suppression
+from nn_core.functions.indexing import scatter_add as scatter_add
+from nn_core.functions.indexing import scatter_axes as scatter_axes
+from nn_core.functions.indexing import searchsorted as searchsorted
+from nn_core.functions.indexing import sort as sort
+from nn_core.functions.indexing import top_k_data as top_k_data
+from nn_core.functions.indexing import top_k_grad as top_k_grad
+from nn_core.functions.indexing import unique as unique
 from nn_core.functions.linear import affine as affine
 from nn_core.functions.linear import batch_cholesky as batch_cholesky
 from nn_core.functions.linear import batch_det as batch_det
@@ -140,9 +166,20 @@ from nn_core.functions.loss import sigmoid_cross_entropy as sigmoid_cross_entrop
 from nn_core.functions.loss import softmax_cross_entropy as softmax_cross_entropy
 from nn_core.functions.loss import squared_error as squared_error
 from nn_core.functions.loss import top_n_error as top_n_error
+from nn_core.functions.normalization import batch_normalization as batch_normalization
+from nn_core.functions.normalization import fused_batch_normalization as fused_batch_normalization
+from nn_core.functions.normalization import group_normalization as group_normalization
+from nn_core.functions.normalization import instance_normalization as instance_normalization
+from nn_core.functions.normalization import layer_normalization as layer_normalization
+from nn_core.functions.normalization import mean_subtraction as mean_subtraction
+from nn_core.functions.normalization import norm_normalization as norm_normalization
+from nn_core.functions.normalization import spectral_norm as spectral_norm
+from nn_core.functions.normalization import sync_batch_normalization as sync_batch_normalization
+from nn_core.functions.normalization import tensor_normalization as tensor_normalization
+from nn_core.functions.normalization import weight_normalization as weight_normalization
+from nn_core.functions.normalization import weight_standardization as weight_standardization
 from nn_core.functions.plugin_functions import __dir__ as __dir__
 from nn_core.functions.plugin_functions import __getattr__ as __getattr__
-from nn_core.functions.plugin_functions import register_plugin_function as register_plugin_function
 from nn_core.functions.reduction import cumprod as cumprod
 from nn_core.functions.reduction import cumsum as cumsum
 from nn_core.functions.reduction import reduce_mean as reduce_mean
@@ -182,6 +219,7 @@ __all__ = [
     "add_n",
     "add_scalar",
     "affine",
+    "affine_grid",
     "arange",
     "asin",
     "asinh",
@@ -194,10 +232,14 @@ __all__ = [
     "batch_inv",
     "batch_logdet",
     "batch_matmul",
+    "batch_normalization",
     "bc_add2",
     "binary_cross_entropy",
     "binary_error",
     "bit_shift",
+    "bool_fill",
+    "bool_gather",
+    "bool_scatter",
     "broadcast",
     "broadcast_to",
     "categorical_cross_entropy",
@@ -220,29 +262,42 @@ __all__ = [
     "dot",
     "einsum",
     "elu",
+    "embed",
     "epsilon_insensitive_loss",
     "equal",
     "equal_scalar",
     "erf",
     "exp",
     "eye_like",
-    "fixed_point_quantize",
+    "fft",
     "flip",
     "floor",
+    "function_api",
+    "fused_batch_normalization",
+    "gather",
+    "gather_axes",
     "gather_nd",
     "gelu",
+    "get_auto_forward",
+    "get_current_context",
     "greater",
     "greater_equal",
     "greater_equal_scalar",
     "greater_scalar",
+    "group_normalization",
     "hard_sigmoid",
     "hard_tanh",
     "huber_loss",
     "identity",
+    "ifft",
+    "instance_normalization",
     "interpolate",
+    "interpolate_backward",
     "isinf",
     "isnan",
+    "istft",
     "kl_multinomial",
+    "layer_normalization",
     "leaky_relu",
     "less",
     "less_equal",
@@ -265,9 +320,9 @@ __all__ = [
     "maximum2",
     "maximum_scalar",
     "mean",
+    "mean_subtraction",
     "meshgrid",
     "min",
-    "min_max_quantize",
     "minimum2",
     "minimum_scalar",
     "mish",
@@ -275,33 +330,40 @@ __all__ = [
     "mul2",
     "mul_n",
     "mul_scalar",
-    "multi_head_attention",
+    "nms_detection2d",
+    "nonzero",
     "norm",
+    "norm_normalization",
     "not_equal",
     "not_equal_scalar",
+    "one_hot",
+    "onnx_non_max_suppression",
+    "onnx_resize",
+    "onnx_resize_backward",
     "pad",
     "pad_backward",
     "patch_correlation",
+    "patch_correlation_backward",
     "pow2",
-    "pow2_quantize",
     "pow_scalar",
     "prelu",
     "prod",
-    "quantize_linear",
     "r_div_scalar",
     "r_pow_scalar",
     "r_sub_scalar",
     "reduce",
     "reduce_mean",
     "reduce_sum",
-    "register_plugin_function",
     "relu",
     "relu6",
     "reset_inf",
     "reset_nan",
     "reshape",
     "round",
+    "scatter_add",
+    "scatter_axes",
     "scatter_nd",
+    "searchsorted",
     "selu",
     "shape",
     "shift",
@@ -318,19 +380,31 @@ __all__ = [
     "softmax_cross_entropy",
     "softplus",
     "softsign",
+    "sort",
+    "spectral_norm",
     "split",
     "squared_error",
     "stack",
+    "stft",
     "sub2",
     "sum",
     "swish",
+    "sync_batch_normalization",
     "tan",
     "tanh",
     "tanh_shrink",
+    "tensor_normalization",
     "tile",
+    "top_k_data",
+    "top_k_grad",
     "top_n_error",
     "transpose",
     "trilu",
+    "unique",
     "unlink",
+    "warp_by_flow",
+    "warp_by_grid",
+    "weight_normalization",
+    "weight_standardization",
     "where",
 ]

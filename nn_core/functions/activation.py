@@ -160,7 +160,7 @@ def softmax(
 
     Args:
         x: Scores. Shape any with at least one axis.
-        axis: Axis of the classes; default: the last. Default: last axis.
+        axis: Axis of the classes; default: the last.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -186,7 +186,7 @@ def log_softmax(
 
     Args:
         x: Scores. Shape any with at least one axis.
-        axis: Axis of the classes; default: the last. Default: last axis.
+        axis: Axis of the classes; default: the last.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:

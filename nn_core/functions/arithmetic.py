@@ -1549,7 +1549,7 @@ def clip_grad_by_norm(
     Args:
         x: Input. Shape any.
         clip_norm: Euclidean norm that the gradient gets. Default: 1.0.
-        axes: Axes over which the norm is taken; default: all. Default: all axes.
+        axes: Axes over which the norm is taken; default: all.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:

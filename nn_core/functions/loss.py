@@ -96,7 +96,7 @@ def softmax_cross_entropy(
     Args:
         x: Scores, before the softmax. Shape (N_1, ..., C, ..., N_k).
         target: Labels: numbers of classes from 0 to C - 1. Shape (N_1, ..., 1, ..., N_k).
-        axis: Axis of the classes; default: the last. Default: last axis.
+        axis: Axis of the classes; default: the last.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -125,7 +125,7 @@ def categorical_cross_entropy(
     Args:
         x: Probabilities of the classes in [0, 1]. Shape (N_1, ..., C, ..., N_k).
         target: Labels: numbers of classes from 0 to C - 1. Shape (N_1, ..., 1, ..., N_k).
-        axis: Axis of the classes; default: the last. Default: last axis.
+        axis: Axis of the classes; default: the last.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -318,7 +318,7 @@ def top_n_error(
     Args:
         x: Scores or probabilities. Shape (N_1, ..., C, ..., N_k).
         target: Labels: numbers of classes from 0 to C - 1. Shape (N_1, ..., 1, ..., N_k).
-        axis: Axis of the classes; default: the last. Default: last axis.
+        axis: Axis of the classes; default: the last.
         n: Number of guesses.
         n_outputs, outputs: see `nn_core.functions`.
 
@@ -369,7 +369,7 @@ def confusion_matrix(
     Args:
         x: Scores or probabilities. Shape (N_1, ..., C, ..., N_k).
         target: Labels: numbers of classes from 0 to C - 1. Shape (N_1, ..., 1, ..., N_k).
-        axis: Axis of the classes; default: the last. Default: last axis.
+        axis: Axis of the classes; default: the last.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:

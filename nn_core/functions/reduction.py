@@ -26,7 +26,7 @@ def sum(
 
     Args:
         x: Input. Shape any.
-        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing.
         keep_dims: Keep the reduced axes with length 1.
         n_outputs, outputs: see `nn_core.functions`.
 
@@ -54,7 +54,7 @@ def mean(
 
     Args:
         x: Input. Shape any.
-        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing.
         keep_dims: Keep the reduced axes with length 1.
         n_outputs, outputs: see `nn_core.functions`.
 
@@ -77,14 +77,14 @@ def max(
     only_index: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+) -> Operand | list[Operand]:
     """Take the largest element along axes, its place, or both.
 
     y = max of x over the axes
 
     Args:
         x: Input. Shape any.
-        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing.
         keep_dims: Keep the reduced axes with length 1.
         with_index: Return the pair of value and index.
         only_index: Return the index alone.
@@ -93,7 +93,7 @@ def max(
     Returns:
         y: The largest elements. Shape of x without the reduced axes.
         index: Place of the first of them, counted in the reduced axes flattened in their order in x. Shape of x without
-            the reduced axes.
+            the reduced axes. Only where asked for.
 
     Notes:
         Of equal elements the first counts: it gives the index and gets the whole gradient. NaN is taken as the largest
@@ -117,14 +117,14 @@ def min(
     only_index: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+) -> Operand | list[Operand]:
     """Take the smallest element along axes, its place, or both.
 
     y = min of x over the axes
 
     Args:
         x: Input. Shape any.
-        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing.
         keep_dims: Keep the reduced axes with length 1.
         with_index: Return the pair of value and index.
         only_index: Return the index alone.
@@ -133,7 +133,7 @@ def min(
     Returns:
         y: The smallest elements. Shape of x without the reduced axes.
         index: Place of the first of them, counted in the reduced axes flattened in their order in x. Shape of x without
-            the reduced axes.
+            the reduced axes. Only where asked for.
 
     Notes:
         Of equal elements the first counts: it gives the index and gets the whole gradient. NaN is taken as the smallest
@@ -164,7 +164,7 @@ def norm(
     Args:
         x: Input. Shape any.
         p: Order of the norm; finite. Default: 2.0.
-        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing.
         keep_dims: Keep the reduced axes with length 1.
         n_outputs, outputs: see `nn_core.functions`.
 
@@ -193,7 +193,7 @@ def prod(
 
     Args:
         x: Input. Shape any.
-        axes: Axes to reduce; default: all. An empty tuple reduces nothing. Default: all axes.
+        axes: Axes to reduce; default: all. An empty tuple reduces nothing.
         keep_dims: Keep the reduced axes with length 1.
         n_outputs, outputs: see `nn_core.functions`.
 

@@ -39,6 +39,7 @@ from nn_core.spec.builtin.shape import (
     TRILU,
     UNLINK,
 )
+from nn_core.variable import Variable
 
 
 def concatenate(
@@ -51,7 +52,7 @@ def concatenate(
 
     Args:
         *x: Arrays of equal shapes except along `axis`. Shape (D_1, ..., L_i, ..., D_n) for input i.
-        axis: Axis to join along; the last one by default. Default: last axis.
+        axis: Axis to join along; the last one by default.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -69,12 +70,7 @@ def concatenate(
     return apply(CONCATENATE, x, {"axis": axis}, outputs)
 
 
-def split(
-    x: Operand,
-    axis: int = 0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+def split(x: Operand, axis: int = 0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> list[Operand]:
     """Cut an array into its entries along an axis, which goes away.
 
     y_i = x[..., i, ...]
@@ -274,7 +270,7 @@ def broadcast_to(
         x: Array that gives the shape; its values are not read. Shape (D_1, ..., D_n).
         y: Array to repeat; its shape is that of neighbouring axes of x. Shape (D_a, ..., D_b).
         axis: The axis of x that the first axis of y belongs to. Negative (default): the axes of y belong to the last
-            axes of x. Default: -1.
+            axes of x.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -324,7 +320,7 @@ def flip(
 
     Args:
         x: Array to reverse. Shape (D_1, ..., D_n).
-        axes: Axes to reverse; the last one by default. Default: last axis list.
+        axes: Axes to reverse; the last one by default.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -508,7 +504,7 @@ def meshgrid(
     ij_indexing: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+) -> list[Operand]:
     """Spread vectors over a grid, each along an axis of its own.
 
     Args:
@@ -547,7 +543,7 @@ def constant(
     shape: Sequence[int] = (),
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+) -> Variable:
     """Make an array of one value.
 
     Args:
@@ -569,7 +565,7 @@ def arange(
     step: float = 1.0,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+) -> Variable:
     """Make an array of evenly spaced values within [start, stop).
 
     y_i = start + i * step
@@ -594,7 +590,7 @@ def linspace(
     num: int,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+) -> Variable:
     """Make an array of a given number of evenly spaced values within [start, stop].
 
     y_i = start + i * (stop - start) / (num - 1)

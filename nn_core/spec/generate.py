@@ -69,7 +69,7 @@ from collections.abc import Sequence
 from nn_core.array import NdArray
 from nn_core.functions.operand import Operand
 from nn_core.graph.apply import apply
-{{constants}}
+{{constants}}{{variable}}
 {{functions}}
 '''
 
@@ -105,6 +105,7 @@ def functions_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
     return _TOPIC.format(
         topic=topic,
         constants=import_line(f"nn_core.spec.builtin.{topic}", sorted(constant(spec) for spec in specs)),
+        variable="" if all(spec.inputs for spec in specs) else "\nfrom nn_core.variable import Variable",
         functions="\n".join(f"\n\n{function_text(spec)}" for spec in specs),
     )
 

@@ -20,7 +20,7 @@ _FUNCTION_NAME = re.compile(r"([a-z][a-z0-9_]*\.)?[A-Za-z][A-Za-z0-9_]*")
 _RESERVED = frozenset({"grad", "grads", "wants", "xp", "key", "n_outputs", "outputs", "self"})
 
 _INPUT_KEYS = {"doc": str, "shape": str, "dtype": str, "optional": bool, "variadic": bool, "parameter": bool}
-_OUTPUT_KEYS = {"doc": str, "shape": str, "dtype": str, "variadic": bool, "aux": bool}
+_OUTPUT_KEYS = {"doc": str, "shape": str, "dtype": str, "optional": bool, "variadic": bool, "aux": bool}
 _ARG_KEYS = {
     "type": str,
     "doc": str,

@@ -96,12 +96,17 @@ class ArgSpec:
 
 @dataclass(frozen=True, slots=True)
 class OutputSpec:
-    """One output array; an `aux` output is kept for the gradient and is not returned to the caller."""
+    """One output array.
+
+    An `aux` output is kept for the gradient and is not returned to the caller. An `optional` one is made only where the
+    arguments ask for it.
+    """
 
     name: str
     doc: str
     shape: str = ""
     dtype: str = "float"
+    optional: bool = False
     variadic: bool = False
     aux: bool = False
 

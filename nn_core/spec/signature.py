@@ -30,9 +30,15 @@ def signature(spec: FunctionSpec) -> Signature:
     parameters.append(Parameter("n_outputs", kind, default=-1, annotation="int"))
     parameters.append(Parameter("outputs", kind, default=None, annotation="Sequence[NdArray] | None"))
     parameters += [_arg_parameter(arg, Parameter.KEYWORD_ONLY) for arg in spec.args if arg.keyword_only]
+    return Signature(parameters, return_annotation=_return_annotation(spec))
+
+
+def _return_annotation(spec: FunctionSpec) -> str:
+    kind = "Operand" if spec.inputs else "Variable"
     visible = spec.visible_outputs
-    single = len(visible) == 1 and not visible[0].variadic
-    return Signature(parameters, return_annotation="Operand" if single else "tuple[Operand, ...]")
+    if len(visible) == 1 and not visible[0].variadic:
+        return kind
+    return f"{kind} | list[{kind}]" if any(entry.optional for entry in visible) else f"list[{kind}]"
 
 
 def public_default(arg: ArgSpec) -> ArgValue:
@@ -85,15 +91,17 @@ def _arg_text(arg: ArgSpec) -> str:
     facts = []
     if arg.choices:
         facts.append(f"One of {', '.join(map(repr, arg.choices))}.")
-    if arg.default_rule is not None:
-        facts.append(f"Default: {arg.default_rule.replace('_', ' ')}.")
-    elif arg.shown_as_none:
-        facts.append(f"Default: {arg.default!r}.")
+    if "default" not in arg.doc.lower():
+        if arg.default_rule is not None:
+            facts.append(f"Default: {arg.default_rule.replace('_', ' ')}.")
+        elif arg.shown_as_none:
+            facts.append(f"Default: {arg.default!r}.")
     return _entry_text(arg.name, arg.doc, facts)
 
 
 def _output_text(entry: OutputSpec) -> str:
-    return _entry_text(entry.name, entry.doc, [f"Shape {entry.shape}." if entry.shape else ""])
+    facts = [f"Shape {entry.shape}." if entry.shape else "", "Only where asked for." if entry.optional else ""]
+    return _entry_text(entry.name, entry.doc, facts)
 
 
 def _entry_text(name: str, doc: str, facts: list[str]) -> str:

@@ -6,7 +6,7 @@ Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 from collections.abc import Mapping
 from typing import Final
 
-from nn_core.spec.builtin import activation, arithmetic, linear, loss, reduction, shape
+from nn_core.spec.builtin import activation, arithmetic, image, indexing, linear, loss, normalization, reduction, shape
 from nn_core.spec.model import FunctionSpec
 
 SPECS: Final[tuple[FunctionSpec, ...]] = (
@@ -14,8 +14,11 @@ SPECS: Final[tuple[FunctionSpec, ...]] = (
     *arithmetic.SPECS,
     *reduction.SPECS,
     *linear.SPECS,
+    *normalization.SPECS,
     *loss.SPECS,
     *shape.SPECS,
+    *indexing.SPECS,
+    *image.SPECS,
 )
 
 #: "Affine" -> specification.

@@ -58,6 +58,7 @@ MAX = FunctionSpec(
             doc="Place of the first of them, counted in the reduced axes flattened in their order in x.",
             shape="of x without the reduced axes",
             dtype="index",
+            optional=True,
         ),
     ),
     args=(
@@ -92,6 +93,7 @@ MIN = FunctionSpec(
             doc="Place of the first of them, counted in the reduced axes flattened in their order in x.",
             shape="of x without the reduced axes",
             dtype="index",
+            optional=True,
         ),
     ),
     args=(

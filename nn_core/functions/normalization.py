@@ -1,0 +1,540 @@
+"""Functions of the topic normalization.
+
+Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+"""
+
+# ruff: noqa: A001, A002
+
+from collections.abc import Sequence
+
+from nn_core.array import NdArray
+from nn_core.functions.operand import Operand
+from nn_core.graph.apply import apply
+from nn_core.spec.builtin.normalization import (
+    BATCH_NORMALIZATION,
+    FUSED_BATCH_NORMALIZATION,
+    GROUP_NORMALIZATION,
+    INSTANCE_NORMALIZATION,
+    LAYER_NORMALIZATION,
+    MEAN_SUBTRACTION,
+    NORM_NORMALIZATION,
+    SPECTRAL_NORM,
+    SYNC_BATCH_NORMALIZATION,
+    TENSOR_NORMALIZATION,
+    WEIGHT_NORMALIZATION,
+    WEIGHT_STANDARDIZATION,
+)
+
+
+def batch_normalization(
+    x: Operand,
+    beta: Operand | None = None,
+    gamma: Operand | None = None,
+    mean: Operand | None = None,
+    variance: Operand | None = None,
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Standardize each channel over the batch, then scale and shift it.
+
+    y = gamma (x - mean) / sqrt(variance + eps) + beta
+
+    Args:
+        x: Input; the C_i are its axes named by `axes`. Shape (N_1, ..., C_i, ..., N_n).
+        beta: Shift; none if not given. Shape (1, ..., C_i, ..., 1). Optional.
+        gamma: Scale; 1 if not given. Shape (1, ..., C_i, ..., 1). Optional.
+        mean: Running mean: rewritten if `batch_stat`, else used. Shape (1, ..., C_i, ..., 1). Optional.
+        variance: Running variance: rewritten if `batch_stat`, else used. Shape (1, ..., C_i, ..., 1). Optional.
+        axes: Axes that are kept, such as the channels; statistics are taken over all others.
+        decay_rate: How much of the running statistics a step keeps.
+        eps: Added to the variance.
+        batch_stat: Standardize by the statistics of this batch (training), not by the running ones.
+        no_scale: States that gamma is not given.
+        no_bias: States that beta is not given.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N_1, ..., C_i, ..., N_n).
+
+    Notes:
+        With M elements a channel the running variance takes in the unbiased variance, M / (M - 1) of the biased one
+        that x is divided by; with a single element it takes in 0 (NNabla: NaN). An empty batch leaves the running
+        statistics alone. Without `batch_stat` gradients flow to mean and variance (NNabla: zero).
+
+    References:
+        Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.
+
+    Spec: function_spec.yaml, entry BatchNormalization
+    """
+    return apply(
+        BATCH_NORMALIZATION,
+        (x, beta, gamma, mean, variance),
+        {
+            "axes": axes,
+            "decay_rate": decay_rate,
+            "eps": eps,
+            "batch_stat": batch_stat,
+            "no_scale": no_scale,
+            "no_bias": no_bias,
+        },
+        outputs,
+    )
+
+
+def fused_batch_normalization(
+    x: Operand,
+    beta: Operand,
+    gamma: Operand,
+    mean: Operand,
+    variance: Operand,
+    z: Operand | None = None,
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    nonlinearity: str = "relu",
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Batch normalization, an optional addition, and a ReLU in one function.
+
+    y = max(gamma (x - mean) / sqrt(variance + eps) + beta + z, 0)
+
+    Args:
+        x: Input; the C_i are its axes named by `axes`. Shape (N_1, ..., C_i, ..., N_n).
+        beta: Shift. Shape (1, ..., C_i, ..., 1).
+        gamma: Scale. Shape (1, ..., C_i, ..., 1).
+        mean: Running mean: rewritten if `batch_stat`, else used. Shape (1, ..., C_i, ..., 1).
+        variance: Running variance: rewritten if `batch_stat`, else used. Shape (1, ..., C_i, ..., 1).
+        z: Added before the nonlinearity, such as the shortcut of a residual block. Shape (N_1, ..., C_i, ..., N_n).
+            Optional.
+        axes: Axes that are kept; statistics are taken over all others.
+        decay_rate: How much of the running statistics a step keeps.
+        eps: Added to the variance.
+        batch_stat: Standardize by the statistics of this batch (training), not by the running ones.
+        nonlinearity: What is applied last. One of 'relu'.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N_1, ..., C_i, ..., N_n).
+
+    Notes:
+        The statistics behave as those of `batch_normalization`. Where the sum is exactly 0 the gradient is 0.
+
+    References:
+        Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.
+
+    Spec: function_spec.yaml, entry FusedBatchNormalization
+    """
+    return apply(
+        FUSED_BATCH_NORMALIZATION,
+        (x, beta, gamma, mean, variance, z),
+        {"axes": axes, "decay_rate": decay_rate, "eps": eps, "batch_stat": batch_stat, "nonlinearity": nonlinearity},
+        outputs,
+    )
+
+
+def sync_batch_normalization(
+    x: Operand,
+    beta: Operand,
+    gamma: Operand,
+    mean: Operand,
+    variance: Operand,
+    group: str = "world",
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Batch normalization over the batches of all processes of a group; this operator is the share of one process.
+
+    y = gamma (x - mean) / sqrt(variance + eps) + beta
+
+    Args:
+        x: Input; the C_i are its axes named by `axes`. Shape (N_1, ..., C_i, ..., N_n).
+        beta: Shift. Shape (1, ..., C_i, ..., 1).
+        gamma: Scale. Shape (1, ..., C_i, ..., 1).
+        mean: Running mean: rewritten if `batch_stat`, else used. Shape (1, ..., C_i, ..., 1).
+        variance: Running variance: rewritten if `batch_stat`, else used. Shape (1, ..., C_i, ..., 1).
+        group: Processes that share statistics. One of 'world'.
+        axes: Axes that are kept; statistics are taken over all others.
+        decay_rate: How much of the running statistics a step keeps.
+        eps: Added to the variance.
+        batch_stat: Standardize by the statistics of this batch (training), not by the running ones.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N_1, ..., C_i, ..., N_n).
+
+    Notes:
+        With a group of one process it is `batch_normalization`. Statistics cross processes in the function that users
+        call, which holds the communicator.
+
+    References:
+        Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.
+
+    Spec: function_spec.yaml, entry SyncBatchNormalization
+    """
+    return apply(
+        SYNC_BATCH_NORMALIZATION,
+        (x, beta, gamma, mean, variance),
+        {"group": group, "axes": axes, "decay_rate": decay_rate, "eps": eps, "batch_stat": batch_stat},
+        outputs,
+    )
+
+
+def layer_normalization(
+    x: Operand,
+    beta: Operand | None = None,
+    gamma: Operand | None = None,
+    batch_axis: Sequence[int] = (0,),
+    eps: float = 1e-05,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Standardize each sample over all its elements, then scale and shift each element.
+
+    y = gamma (x - mean) / sqrt(variance + eps) + beta
+
+    Args:
+        x: Input; N stands for the axes named by `batch_axis`. Shape (N, D_1, ..., D_n).
+        beta: Shift; none if not given. Shape (1, D_1, ..., D_n). Optional.
+        gamma: Scale; 1 if not given. Shape (1, D_1, ..., D_n). Optional.
+        batch_axis: Axes that are kept; statistics are taken over all others.
+        eps: Added to the variance.
+        no_scale: States that gamma is not given.
+        no_bias: States that beta is not given.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N, D_1, ..., D_n).
+
+    References:
+        Ba, Kiros and Hinton (2016), Layer normalization, section 3.
+
+    Spec: function_spec.yaml, entry LayerNormalization
+    """
+    return apply(
+        LAYER_NORMALIZATION,
+        (x, beta, gamma),
+        {"batch_axis": batch_axis, "eps": eps, "no_scale": no_scale, "no_bias": no_bias},
+        outputs,
+    )
+
+
+def instance_normalization(
+    x: Operand,
+    beta: Operand | None = None,
+    gamma: Operand | None = None,
+    channel_axis: int = 1,
+    batch_axis: Sequence[int] = (0,),
+    eps: float = 1e-05,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Standardize each channel of each sample, then scale and shift each channel.
+
+    y = gamma (x - mean) / sqrt(variance + eps) + beta
+
+    Args:
+        x: Input; N stands for the axes named by `batch_axis`, C is the axis `channel_axis`. Shape (N, C, D_1, ...,
+            D_n).
+        beta: Shift; none if not given. (N, C, 1, ..., 1) shifts each sample by its own values. Shape (1, C, 1, ..., 1).
+            Optional.
+        gamma: Scale; 1 if not given. (N, C, 1, ..., 1) scales each sample by its own values. Shape (1, C, 1, ..., 1).
+            Optional.
+        channel_axis: Axis of the channels.
+        batch_axis: Axes of the samples.
+        eps: Added to the variance.
+        no_scale: States that gamma is not given.
+        no_bias: States that beta is not given.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N, C, D_1, ..., D_n).
+
+    References:
+        Ulyanov, Vedaldi and Lempitsky (2016), Instance normalization: the missing ingredient for fast stylization,
+        section 2.
+
+    Spec: function_spec.yaml, entry InstanceNormalization
+    """
+    return apply(
+        INSTANCE_NORMALIZATION,
+        (x, beta, gamma),
+        {"channel_axis": channel_axis, "batch_axis": batch_axis, "eps": eps, "no_scale": no_scale, "no_bias": no_bias},
+        outputs,
+    )
+
+
+def group_normalization(
+    x: Operand,
+    beta: Operand | None = None,
+    gamma: Operand | None = None,
+    num_groups: int = 1,
+    channel_axis: int = 1,
+    batch_axis: Sequence[int] = (0,),
+    eps: float = 1e-05,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Standardize each group of channels of each sample, then scale and shift each channel.
+
+    y = gamma (x - mean) / sqrt(variance + eps) + beta
+
+    Args:
+        x: Input; N stands for the axes named by `batch_axis`, C is the axis `channel_axis`. Shape (N, C, D_1, ...,
+            D_n).
+        beta: Shift; none if not given. Shape (1, C, 1, ..., 1). Optional.
+        gamma: Scale; 1 if not given. Shape (1, C, 1, ..., 1). Optional.
+        num_groups: Number G of groups; C is a multiple of it.
+        channel_axis: Axis of the channels.
+        batch_axis: Axes of the samples.
+        eps: Added to the variance.
+        no_scale: States that gamma is not given.
+        no_bias: States that beta is not given.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N, C, D_1, ..., D_n).
+
+    References:
+        Wu and He (2018), Group normalization, section 3.1.
+
+    Spec: function_spec.yaml, entry GroupNormalization
+    """
+    return apply(
+        GROUP_NORMALIZATION,
+        (x, beta, gamma),
+        {
+            "num_groups": num_groups,
+            "channel_axis": channel_axis,
+            "batch_axis": batch_axis,
+            "eps": eps,
+            "no_scale": no_scale,
+            "no_bias": no_bias,
+        },
+        outputs,
+    )
+
+
+def tensor_normalization(
+    x: Operand,
+    beta: Operand | None = None,
+    gamma: Operand | None = None,
+    axes: Sequence[int] = (1,),
+    eps: float = 1e-05,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Standardize over all axes but some, then scale and shift; what the normalizations of samples have in common.
+
+    y = gamma (x - mean) / sqrt(variance + eps) + beta
+
+    Args:
+        x: Input; the C_i are its axes named by `axes`. Shape (N_1, ..., C_i, ..., N_n).
+        beta: Shift; none if not given. Shape (1, ..., C_i, ..., 1). Optional.
+        gamma: Scale; 1 if not given. Shape (1, ..., C_i, ..., 1). Optional.
+        axes: Axes that are kept; statistics are taken over all others.
+        eps: Added to the variance.
+        no_scale: States that gamma is not given.
+        no_bias: States that beta is not given.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N_1, ..., C_i, ..., N_n).
+
+    Spec: function_spec.yaml, entry TensorNormalization
+    """
+    return apply(
+        TENSOR_NORMALIZATION,
+        (x, beta, gamma),
+        {"axes": axes, "eps": eps, "no_scale": no_scale, "no_bias": no_bias},
+        outputs,
+    )
+
+
+def weight_standardization(
+    w: Operand,
+    channel_axis: int = 0,
+    eps: float = 1e-05,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Standardize the weights of each output channel.
+
+    y = (w - mean) / sqrt(variance + eps)
+
+    Args:
+        w: Weight; C is the axis `channel_axis`. Shape (C, D_1, ..., D_n).
+        channel_axis: Axis of the output channels.
+        eps: Added to the variance.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Standardized weight. Shape (C, D_1, ..., D_n).
+
+    References:
+        Qiao et al. (2019), Micro-batch training with batch-channel normalization and weight standardization, section 3.
+
+    Spec: function_spec.yaml, entry WeightStandardization
+    """
+    return apply(WEIGHT_STANDARDIZATION, (w,), {"channel_axis": channel_axis, "eps": eps}, outputs)
+
+
+def norm_normalization(
+    x: Operand,
+    p: float | None = None,
+    axes: Sequence[int] | None = None,
+    eps: float = 1e-12,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Divide by the p-norm over some axes.
+
+    y = x / (sum of |x|^p over the axes + eps)^(1/p)
+
+    Args:
+        x: Input. Shape (D_1, ..., D_n).
+        p: Order of the norm. Default: 2.0.
+        axes: Axes that the norm is taken over; all by default.
+        eps: Added to the sum, so that zeros stay zeros.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output, of norm 1 over the axes. Shape (D_1, ..., D_n).
+
+    Notes:
+        The subgradient of |x| at 0 is 0. NNabla takes `eps` and does not use it.
+
+    Spec: function_spec.yaml, entry NormNormalization
+    """
+    return apply(NORM_NORMALIZATION, (x,), {"p": p, "axes": axes, "eps": eps}, outputs)
+
+
+def weight_normalization(
+    w: Operand,
+    g: Operand,
+    dim: int = 0,
+    eps: float = 1e-12,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Give each slice of a weight the length that a parameter says.
+
+    w_wn = g w / sqrt(sum of w^2 over all axes but dim + eps)
+
+    Args:
+        w: Weight, which gives the directions; C is the axis `dim`. Shape (D_1, ..., C, ..., D_n).
+        g: Lengths. Shape (C).
+        dim: Axis whose slices are scaled, such as the output channels.
+        eps: Added to the sum of squares.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        w_wn: Scaled weight. Shape (D_1, ..., C, ..., D_n).
+
+    References:
+        Salimans and Kingma (2016), Weight normalization, eq. 2 and 3.
+
+    Spec: function_spec.yaml, entry WeightNormalization
+    """
+    return apply(WEIGHT_NORMALIZATION, (w, g), {"dim": dim, "eps": eps}, outputs)
+
+
+def spectral_norm(
+    w: Operand,
+    u: Operand,
+    dim: int = 0,
+    itr: int = 1,
+    eps: float = 1e-12,
+    test: bool = False,
+    output_u: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Divide a weight by its largest singular value, approached by power iteration.
+
+    w_sn = w / (u^T W v), where W is w as a matrix with a row for each place on `dim`
+
+    Args:
+        w: Weight; C is the axis `dim`. Shape (D_1, ..., C, ..., D_n).
+        u: Approximate left singular vector, rewritten unless `test`. Shape (C).
+        dim: Axis that becomes the rows of the matrix.
+        itr: Number of iterations in each run.
+        eps: Added to squared lengths of vectors before they are divided by.
+        test: Leave u as it is.
+        output_u: Kept in files for the function that users call, which then returns u too; the operator ignores it.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        w_sn: Weight with a largest singular value of about 1. Shape (D_1, ..., C, ..., D_n).
+
+    Notes:
+        The gradient treats the singular vectors as constants, which is exact once the iteration has converged.
+
+    References:
+        Miyato et al. (2018), Spectral normalization for generative adversarial networks, section 2 and algorithm 1.
+
+    Spec: function_spec.yaml, entry SpectralNorm
+    """
+    return apply(
+        SPECTRAL_NORM,
+        (w, u),
+        {"dim": dim, "itr": itr, "eps": eps, "test": test, "output_u": output_u},
+        outputs,
+    )
+
+
+def mean_subtraction(
+    x: Operand,
+    rmean: Operand,
+    t: Operand,
+    base_axis: int = 1,
+    update_running_mean: bool = True,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Subtract the mean of all samples seen so far.
+
+    y = x - rmean, after rmean += (mean of x over the batch - rmean) / (t + 1) and t += 1
+
+    Args:
+        x: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
+        rmean: Running mean, rewritten if `update_running_mean`. Shape (D_1, ..., D_m).
+        t: Number of batches seen, rewritten if `update_running_mean`. Shape (1).
+        base_axis: First axis that belongs to a sample; the axes before it are the batch.
+        update_running_mean: Take this batch into the running mean.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N_1, ..., N_k, D_1, ..., D_m).
+
+    Notes:
+        An empty batch changes nothing. The gradient is exact: dy minus its mean over the batch times rate, and rmean
+        gets its share; NNabla multiplies dy by 1 - rate / N instead and gives rmean none.
+
+    Spec: function_spec.yaml, entry MeanSubtraction
+    """
+    return apply(
+        MEAN_SUBTRACTION,
+        (x, rmean, t),
+        {"base_axis": base_axis, "update_running_mean": update_running_mean},
+        outputs,
+    )
