@@ -1,0 +1,56 @@
+# Everything a user or a developer runs; `make help` lists the targets. The environment lives in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := $(shell find extensions/nn_ext_cpu -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' -o -name 'pyproject.toml')
+JOBS ?= 2
+
+.PHONY: help demo test test-slow lint types layers check gen docs bench conformance packaging test-gpu bench-gpu clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(VENV)/.core: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[test,lint,examples]'
+	@touch $@
+
+$(VENV)/.extensions: $(VENV)/.core $(NATIVE) $(wildcard extensions/*/pyproject.toml)
+	$(BIN)/python -m pip install --quiet ./extensions/nn_ext_cpu
+	$(BIN)/python -m pip install --quiet --editable ./extensions/nn_ext_cuda --editable ./extensions/nn_ext_cudnn
+	@touch $@
+
+demo: $(VENV)/.extensions ## train a convolutional net on handwritten digits and show the result
+	$(BIN)/python examples/digits_demo.py
+
+test: $(VENV)/.extensions ## all tests but the slow ones
+	$(BIN)/python -m pytest -n $(JOBS) -m 'not slow' tests extensions
+
+test-slow: $(VENV)/.extensions ## the tests that take longer than two seconds, the tutorials among them
+	$(BIN)/python -m pytest -n $(JOBS) -m slow tests extensions
+
+conformance: $(VENV)/.extensions ## every operator, dtype and sample on every installed backend
+	$(BIN)/python -m pytest -n $(JOBS) -m conformance tests/conformance
+
+lint: $(VENV)/.core ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check nn_core/functions nn_core/spec/builtin --quiet || true
+
+types: $(VENV)/.core ## mypy
+	$(BIN)/mypy
+
+layers: $(VENV)/.core ## import layers
+	$(BIN)/lint-imports
+
+check: lint types layers ## the static checks, and whether generated files are up to date
+	$(BIN)/python -m nn_core.spec --check
+
+gen: $(VENV)/.core ## write the generated files from function_spec.yaml
+	$(BIN)/python -m nn_core.spec
+
+bench: $(VENV)/.extensions ## the benchmarks, beside the peers that are installed
+	$(BIN)/python -m benchmarks
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
