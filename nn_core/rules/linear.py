@@ -61,7 +61,9 @@ def batch_matmul_shape(a: Shape, b: Shape, *, transpose_a: bool, transpose_b: bo
     n_rows, inner_a = a[-2:][::-1] if transpose_a else a[-2:]
     inner_b, n_columns = b[-2:][::-1] if transpose_b else b[-2:]
     if inner_a != inner_b:
-        raise ShapeError(f"a must have as many columns as b has rows (after transposition), got {inner_a} and {inner_b}")
+        raise ShapeError(
+            f"a must have as many columns as b has rows (after transposition), got {inner_a} and {inner_b}"
+        )
     return ((*broadcast_shapes(a[:-2], b[:-2]), n_rows, n_columns),)
 
 

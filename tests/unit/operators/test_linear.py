@@ -69,7 +69,11 @@ def test_affine_accumulates_half_precision_in_single() -> None:
         (((2, 3), (4,), None), 1, "weight must have at least 2 axes, got 1"),
         (((2, 3, 4), (5, 6), None), 1, "weight must have as many rows as x has features, got 5 and 12$"),
         (((2, 3, 4), (4, 6), None), 1, "got 4 and 12\n  hint: base_axis=2 would fit"),
-        (((2, 3), (3, 6), (5,)), 1, r"bias must have the shape of weight without its first axis, got \(5,\) and \(6,\)"),
+        (
+            ((2, 3), (3, 6), (5,)),
+            1,
+            r"bias must have the shape of weight without its first axis, got \(5,\) and \(6,\)",
+        ),
     ],
 )
 def test_affine_refuses_unfitting_shapes(shapes: tuple, base_axis: int, message: str) -> None:
@@ -218,7 +222,12 @@ def test_einsum_of_loops() -> None:
         ("ij->ik", [(2, 3)], ArgumentError, "each output axis of equation must be one input axis, got 'ij->ik'"),
         ("i->ii", [(2,)], ArgumentError, "each output axis of equation must be one input axis, got 'i->ii'"),
         ("...i->i", [(2, 3)], ArgumentError, "an ellipsis before '->' must be repeated behind it"),
-        ("ij", [(2, 3, 4)], ShapeError, r"an input must have the axes of its term of equation, got 'ij' for \(2, 3, 4\)"),
+        (
+            "ij",
+            [(2, 3, 4)],
+            ShapeError,
+            r"an input must have the axes of its term of equation, got 'ij' for \(2, 3, 4\)",
+        ),
         ("ij", [(2,)], ShapeError, r"an input must have the axes of its term of equation, got 'ij' for \(2,\)"),
         ("i,i->i", [(3,), (1,)], ShapeError, "axes of the same name must have equal lengths, got 3 and 1"),
         ("...,...->...", [(3,), (2,)], ShapeError, "axes of the same name must have equal lengths, got 3 and 2"),
