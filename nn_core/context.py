@@ -113,9 +113,10 @@ def set_default_context(ctx: Context) -> None:
     Raises:
         ArgumentError: inside a context_scope, where the change would have no effect until the scope ends.
     """
+    _checked("set_default_context", ctx)
     if _current.is_scoped:
         raise ArgumentError("set_default_context: must be called outside every context_scope, got a call inside one")
-    _current.set_default(_checked("set_default_context", ctx))
+    _current.set_default(ctx)
 
 
 _current: Ambient[Context | None] = Ambient("context", None)

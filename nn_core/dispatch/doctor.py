@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nn_core.dispatch.plugins import PLUGINS, Plugin, Plugins, State, package_names, packages
+from nn_core.dispatch.plugins import PLUGINS, Plugin, State, package_names, packages
 from nn_core.errors import BackendNotFoundError, NNCoreError
 
 if TYPE_CHECKING:
@@ -23,20 +23,19 @@ class Finding:
     advice: str = ""
 
 
-def examine(names: Sequence[str] = (), plugins: Plugins = PLUGINS) -> list[Finding]:
+def examine(names: Sequence[str] = ()) -> list[Finding]:
     """Import every plugin, probe and load every backend, and say what came of it.
 
     Args:
         names: Plugins to look for besides those that are installed.
-        plugins: Where plugins come from.
     """
-    wanted = [*plugins.names(), *(name for name in names if name not in plugins.names())]
-    return [finding for name in wanted for finding in _findings(name, plugins)]
+    wanted = [*PLUGINS.names(), *(name for name in names if name not in PLUGINS.names())]
+    return [finding for name in wanted for finding in _findings(name)]
 
 
-def _findings(name: str, plugins: Plugins) -> Iterator[Finding]:
+def _findings(name: str) -> Iterator[Finding]:
     try:
-        plugin = plugins.plugin(name)
+        plugin = PLUGINS.plugin(name)
     except BackendNotFoundError:
         yield Finding(name, "", State.ABSENT, "not installed", advice=f"pip install nn-ext-{name}")
         return
@@ -47,15 +46,15 @@ def _findings(name: str, plugins: Plugins) -> Iterator[Finding]:
     if plugin.functions:
         yield Finding(name, package, State.LOADED, f"functions: {', '.join(plugin.functions)}")
     for info in plugin.backends.values():
-        yield _backend_finding(plugin, package, info, plugins)
+        yield _backend_finding(plugin, package, info)
 
 
-def _backend_finding(plugin: Plugin, package: str, info: "BackendInfo", plugins: Plugins) -> Finding:
+def _backend_finding(plugin: Plugin, package: str, info: "BackendInfo") -> Finding:
     try:
-        plugins.backend(info.name)
+        PLUGINS.backend(info.name)
         devices = "\n".join(info.devices())
     except NNCoreError:
-        failure = plugins.failure(info.name)
+        failure = PLUGINS.failure(info.name)
         assert failure is not None
         advice = _reinstall(plugin) if failure.state is State.BROKEN else ""
         return Finding(info.name, package, failure.state, failure.reason, advice=advice)

@@ -98,7 +98,10 @@ def test_a_thread_sees_the_default_and_not_the_scope_of_another():
 
 @pytest.mark.usefixtures("no_context")
 def test_the_default_cannot_be_set_inside_a_scope():
-    with context_scope(Context(["cpu"])), pytest.raises(ArgumentError, match="must be called outside every context_scope"):
+    with (
+        context_scope(Context(["cpu"])),
+        pytest.raises(ArgumentError, match="must be called outside every context_scope"),
+    ):
         set_default_context(Context(["cpu"]))
 
 
@@ -111,7 +114,11 @@ def test_only_contexts_are_taken(function):
 @pytest.mark.usefixtures("no_context")
 @pytest.mark.parametrize(
     ("names", "backend"),
-    [((), ["reference:float"]), (("cpu", "other"), ["cpu:float", "reference:float"]), (("other",), ["reference:float"])],
+    [
+        ((), ["reference:float"]),
+        (("cpu", "other"), ["cpu:float", "reference:float"]),
+        (("other",), ["reference:float"]),
+    ],
 )
 def test_without_a_context_the_installed_names_decide(monkeypatch, names, backend):
     monkeypatch.setattr(installed, "entry_points", lambda: dict.fromkeys(names, ()))

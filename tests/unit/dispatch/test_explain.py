@@ -1,0 +1,70 @@
+"""What `explain` prints for names and for variables."""
+
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.context import Context
+from nn_core.dispatch import explain as module
+from nn_core.dispatch.explain import explain
+from nn_core.dispatch.plugins import Plugins
+from nn_core.errors import ArgumentError
+
+
+@pytest.fixture(autouse=True)
+def fresh_plugins(install, monkeypatch):
+    """The plugins that the test installs."""
+    monkeypatch.setattr(module, "PLUGINS", Plugins())
+
+
+@pytest.mark.parametrize("name", ["Tanh", "tanh"])
+def test_a_name_tells_who_has_a_kernel(name, install):
+    install.backend("fast")
+    answer = explain(name, Context(["fast:half"]))
+    assert (answer.function, answer.winner) == ("Tanh", "reference over fast:half")
+    assert str(answer).splitlines()[1:] == [
+        "   fast:half                 has no kernel for Tanh",
+        "-> reference over fast:half  can run it",
+    ]
+
+
+def test_a_variable_tells_what_forward_would_do(install):
+    refusing = (
+        "class Kernel:\n"
+        "    def refuse(self, call):\n"
+        "        return Refusal(f'{call.inputs[0].shape} {call.outputs[0].dtype} {dict(call.args)}')\n"
+        "def load():\n"
+        "    backend = Host()\n"
+        "    backend.kernels = {'SumPooling': Kernel(), 'Sum': Kernel()}\n"
+        "    return backend\n"
+    )
+    install.backend("fast", body=refusing, more="{'load': load}")
+    y = F.sum(nn.Variable((2, 3)), axis=1, keepdims=True)
+    answer = explain(y, Context(["fast:half", "reference"]))
+    assert [a.entry for a in answer.answers] == ["fast:half", "reference:float", "reference over fast:half"]
+    assert answer.answers[0].reason.startswith("(2, 3) float16 {'axes': (1,)")
+    assert answer.winner == "reference:float"
+
+
+def test_every_reason_is_told_when_nothing_can_be_used():
+    answer = explain("Tanh", Context(["absent_here"]))
+    assert answer.winner is None
+    assert "got 'absent_here'" in answer.answers[0].reason
+    assert str(answer).endswith("no backend runs it")
+
+
+def test_the_current_context_is_the_default():
+    with nn.context_scope(Context(["reference:double"])):
+        assert explain("Tanh").winner == "reference:double"
+
+
+def test_a_leaf_has_nothing_to_explain():
+    with pytest.raises(
+        ArgumentError, match="explain: a variable must be computed by a function, got the leaf <Variable"
+    ):
+        explain(nn.Variable((2,)))
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(ArgumentError, match="explain: the name of a function must be given, got 'taanh'"):
+        explain("taanh")
