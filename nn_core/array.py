@@ -380,7 +380,7 @@ class NdArray:
     def data(self, value: Any) -> None:
         if isinstance(value, NdArray):
             value = value.get_data("r")
-        if isinstance(value, (int, float)) or np.ndim(value) == 0 and not isinstance(value, np.ndarray):
+        if isinstance(value, (int, float)) or (np.ndim(value) == 0 and not isinstance(value, np.ndarray)):
             self.fill(float(value))
             return
         values = np.asarray(value)

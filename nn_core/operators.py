@@ -17,19 +17,20 @@ from nn_core.variable import Variable
 
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
+
+def _reciprocal(value: float) -> float:
+    return 1.0 / value if value else float(np.copysign(np.inf, value))
+
+
 #: operator: (function of two arrays, function of an array and a number, function of a number and an array);
 #: a function of a number is given with what turns the number into its argument.
 _ARITHMETIC: dict[str, tuple[str, tuple[str, Callable[[float], float]], tuple[str, Callable[[float], float]]]] = {
     "add": ("add2", ("add_scalar", lambda v: v), ("add_scalar", lambda v: v)),
     "sub": ("sub2", ("add_scalar", lambda v: -v), ("r_sub_scalar", lambda v: v)),
     "mul": ("mul2", ("mul_scalar", lambda v: v), ("mul_scalar", lambda v: v)),
-    "truediv": ("div2", ("mul_scalar", lambda v: _reciprocal(v)), ("r_div_scalar", lambda v: v)),
+    "truediv": ("div2", ("mul_scalar", _reciprocal), ("r_div_scalar", lambda v: v)),
     "pow": ("pow2", ("pow_scalar", lambda v: v), ("r_pow_scalar", lambda v: v)),
 }
-
-
-def _reciprocal(value: float) -> float:
-    return 1.0 / value if value else float(np.copysign(np.inf, value))
 
 
 def _call(api: str, inputs: tuple[Any, ...], args: dict[str, Any], outputs: Any = None) -> Any:

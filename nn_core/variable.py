@@ -227,9 +227,7 @@ class Variable(Vertex):
             for callback in callbacks:
                 callback.on_finish_function_backward(node)
 
-        run_backward(
-            self, grad, clear_buffer, function_pre_hook, function_post_hook, finish if callbacks else None
-        )
+        run_backward(self, grad, clear_buffer, function_pre_hook, function_post_hook, finish if callbacks else None)
         for callback in callbacks:
             callback.on_finish_backward()
 

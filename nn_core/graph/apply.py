@@ -10,7 +10,7 @@ from nn_core.array import NdArray
 from nn_core.context import get_current_context
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
-from nn_core.graph.compile import new_key, prepared_of
+from nn_core.graph.compile import is_view, new_key, prepared_of
 from nn_core.graph.execute import (
     adopt_shape,
     bound_arguments,
@@ -167,7 +167,9 @@ def _given_cells(spec: FunctionSpec, outputs: Sequence[Any], shapes: Sequence[tu
     for index, shape in enumerate(shapes):
         if index < len(outputs):
             if outputs[index].shape != shape:
-                raise ShapeError(f"{spec.api}: outputs[{index}] must have the shape {shape}, got {outputs[index].shape}")
+                raise ShapeError(
+                    f"{spec.api}: outputs[{index}] must have the shape {shape}, got {outputs[index].shape}"
+                )
             cells.append(outputs[index].cell)
         else:
             cells.append(Cell(NdArray(shape)))
@@ -205,9 +207,8 @@ def _run_node(node: Node) -> None:
         PythonForward(node)(*arrays)
         return
     spec = node.spec
-    if spec.has("view") and node.inputs[0] is not None:
-        if node.cells[0].data._synced is node.inputs[0].cell.data._synced:
-            return
+    if is_view(node):
+        return
     prepared = prepared_of(node, {})
     if spec.has("seeded"):
         new_key(node, FUNCTION_SEED.draw)

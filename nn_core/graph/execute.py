@@ -74,7 +74,7 @@ class Prepared:
 
     @property
     def layout(self) -> str:
-        """Memory layouts that the kernel takes: "contiguous", "any" (all arrays alike) or "channels_last" (preferred)."""
+        """Memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred)."""
         chooser = getattr(self.kernel, "layout", None)
         return "contiguous" if chooser is None else str(chooser(self.call))
 
@@ -142,9 +142,7 @@ def _infer(spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape
         raise type(error)(described(spec, str(error), args, shapes)) from None
 
 
-def described(
-    spec: FunctionSpec, complaint: str, args: Mapping[str, ArgValue], shapes: Sequence[Shape | None]
-) -> str:
+def described(spec: FunctionSpec, complaint: str, args: Mapping[str, ArgValue], shapes: Sequence[Shape | None]) -> str:
     """`complaint` with the function's name in front, and the shapes of the inputs and the settings below it."""
     first, _, rest = complaint.partition("\n")
     named: list[str] = []

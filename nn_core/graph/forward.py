@@ -156,7 +156,7 @@ def emit_forward(
 
 
 def _all_channels_last(builder: Builder, node: Node) -> bool:
-    """Whether all inputs have one shape and lie channels-last, so that an element-wise kernel can run on them as they are."""
+    """Whether all inputs have one shape and lie channels-last: an element-wise kernel runs on them as they are."""
     shapes = set()
     for vertex in node.inputs:
         if vertex is None:
@@ -226,7 +226,7 @@ def _choose_kept(builder: Builder, survivors: set[SyncedArray], order: Sequence[
 
 
 def _touched_by_python(order: Sequence[Node]) -> set[SyncedArray]:
-    touched = set()
+    touched: set[SyncedArray] = set()
     for node in order:
         if node.python is not None:
             touched.update(vertex.cell.data._synced for vertex in node.inputs if vertex is not None)

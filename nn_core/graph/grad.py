@@ -29,9 +29,9 @@ def register(func_name: str, func: Callable[..., Any]) -> None:
     Args:
         func_name: name of the function as ``variable.parent.name`` gives it, such as ``"Affine"``; also the name of a
             PythonFunction.
-        func: ``func(grads, inputs, input_shapes, outputs, output_shapes, **kwargs)`` that returns the gradient of each
-            input (None where there is none); `grads` are the gradients of the outputs, `kwargs` the settings. A function
-            whose first parameter is called ``ctx`` is called as ``func(ctx, [*grads, *inputs], **kwargs)``.
+        func: ``func(grads, inputs, input_shapes, outputs, output_shapes, **kwargs)`` that returns the gradient of
+            each input (None where there is none); `grads` are the gradients of the outputs, `kwargs` the settings. If
+            its first parameter is called ``ctx``, it is called as ``func(ctx, [*grads, *inputs], **kwargs)``.
     """
     if not callable(func):
         raise ArgumentError(f"register: func must be callable, got {type(func).__name__}")
@@ -40,7 +40,6 @@ def register(func_name: str, func: Callable[..., Any]) -> None:
 
 def show_registry() -> None:
     """Print each function with the module of the rule that differentiates it."""
-
 
     gradient_of("Identity")
     names = sorted({*GRADIENTS, *USER_BACKWARD})
@@ -63,14 +62,14 @@ def grad(
     Args:
         outputs: one Variable or a list.
         inputs: one Variable or a list (any iterable of Variables).
-        grad_outputs: the gradient that comes in at each output: None for ones, a number, an array, an NdArray, or a list
-            of these, one for each output.
+        grad_outputs: the gradient that comes in at each output: None for ones, a number, an array, an NdArray, or a
+            list of these, one for each output.
         persistent_outputs: whether each gradient is kept through the clear flags; all are if this is empty.
         bind_grad_output: let the ``grad`` of each input be the data of its gradient.
 
     Returns:
-        The gradients, in the order of `inputs`. An input that the outputs do not depend on gets a variable of zeros that
-        is not part of a graph.
+        The gradients, in the order of `inputs`. An input that the outputs do not depend on gets a variable of zeros
+        that is not part of a graph.
 
     Raises:
         GraphError: when a function on the way has no gradient rule.
@@ -131,7 +130,9 @@ def _starts(outputs: Sequence[Variable], grad_outputs: Any) -> list[Variable]:
     else:
         values = list(grad_outputs)
     if len(values) != len(outputs):
-        raise ArgumentError(f"grad: grad_outputs must have one value for each of {len(outputs)} outputs, got {len(values)}")
+        raise ArgumentError(
+            f"grad: grad_outputs must have one value for each of {len(outputs)} outputs, got {len(values)}"
+        )
     starts: list[Variable] = []
     for output, value in zip(outputs, values, strict=True):
         if isinstance(value, Variable):
@@ -175,9 +176,7 @@ def _differentiate(node: Node, relevant: set[Node], wanted: set[Cell], sums: _Su
         for vertex in node.inputs
     ]
     n_visible = len(node.cells) - sum(entry.aux for entry in node.spec.outputs)
-    grads = [
-        sums.total(cell) or _F.constant(val=0.0, shape=cell.data.shape) for cell in node.cells[:n_visible]
-    ]
+    grads = [sums.total(cell) or _F.constant(val=0.0, shape=cell.data.shape) for cell in node.cells[:n_visible]]
     results = _call_rule(node, grads, wants)
     for vertex, want, result in zip(node.inputs, wants, results, strict=True):
         if not want or result is None:
@@ -229,7 +228,9 @@ def _results(
 ) -> list[Variable]:
     flags = list(persistent_outputs) or [True] * len(inputs)
     if len(flags) != len(inputs):
-        raise ArgumentError(f"grad: persistent_outputs must have one flag for each of {len(inputs)} inputs, got {len(flags)}")
+        raise ArgumentError(
+            f"grad: persistent_outputs must have one flag for each of {len(inputs)} inputs, got {len(flags)}"
+        )
     results: list[Variable] = []
     for variable, persistent in zip(inputs, flags, strict=True):
         total = sums.total(variable.cell)

@@ -122,7 +122,7 @@ class Node:
     """One function applied to its inputs.
 
     `key` holds the two numbers (seed, counter) of a seeded function, and is renewed before each forward pass.
-    Programs see it as ``variable.parent``, with ``name``, ``inputs``, ``outputs``, ``arguments``, ``info`` and ``context``.
+    Programs see it as ``variable.parent`` with ``name``, ``inputs``, ``outputs``, ``arguments``, ``info``, ``context``.
     """
 
     #: what an output is made of; the class Variable puts itself here

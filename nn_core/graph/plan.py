@@ -55,7 +55,9 @@ class Plan:
         self._steps: list[Step] | None = None
         self._runs = 0
 
-    def run(self, hooks: tuple[list[Hook], list[Hook]] | None = None, finish: Callable[[Node], object] | None = None) -> None:
+    def run(
+        self, hooks: tuple[list[Hook], list[Hook]] | None = None, finish: Callable[[Node], object] | None = None
+    ) -> None:
         """Compute. The caller has made sure that the plan is up to date."""
         if self.displaced:
             self.adopt()
@@ -168,4 +170,7 @@ def is_current(plan: Plan, roots: Sequence[Vertex]) -> bool:
 
 def heads_of(leaves: Iterable[tuple[SyncedArray, Key]]) -> tuple[Any, ...]:
     """What a plan assumes of the arrays it does not own: which copy is the head, and where it lies."""
-    return tuple((synced.head, id(synced.copies.get(key)), id(synced.copies.get(synced.head))) for synced, key in leaves)
+    return tuple(
+        (synced.head, id(synced.copies.get(key)), synced.head and id(synced.copies.get(synced.head)))
+        for synced, key in leaves
+    )

@@ -18,8 +18,8 @@ WRAPPERS: dict[str, Any] = {}
 class PythonFunction:
     """Base of functions written in Python.
 
-    A subclass gives ``name``, ``min_outputs()``, ``setup_impl(inputs, outputs)`` which sets the shapes of the outputs by
-    ``outputs[0].reset_shape(shape, True)``, ``forward_impl(inputs, outputs)`` and
+    A subclass gives ``name``, ``min_outputs()``, ``setup_impl(inputs, outputs)`` which sets the shapes of the outputs
+    by ``outputs[0].reset_shape(shape, True)``, ``forward_impl(inputs, outputs)`` and
     ``backward_impl(inputs, outputs, propagate_down, accum)``. The methods get Variables; ``accum`` tells for each input
     whether the gradient has to be added to what is there.
 
@@ -125,13 +125,10 @@ class PythonBackward:
             None if vertex is None else wrap(_cell_over(array, target), vertex)
             for vertex, array, target in zip(node.inputs, data, targets, strict=True)
         ]
-        outputs = [
-            wrap(_cell_over(array, gradient), None)
-            for array, gradient in zip(results, gradients, strict=True)
-        ]
+        outputs = [wrap(_cell_over(array, gradient), None) for array, gradient in zip(results, gradients, strict=True)]
         node.python.backward_impl(inputs, outputs, self._wanted, [False] * n_inputs)
         for variable, target in zip(inputs, targets, strict=True):
-            if target is not None:
+            if variable is not None and target is not None:
                 _bring(variable.cell.grad, target)
 
 
@@ -157,5 +154,3 @@ def _bring(array: NdArray, target: Array) -> None:
     synced = array._synced
     if synced.head is None or synced.lazy is not None or synced.copies[synced.head] is not target:
         target[...] = array.get_data("r")
-
-

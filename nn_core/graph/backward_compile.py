@@ -1,0 +1,409 @@
+"""Compile the gradients of a graph into a plan, one node after the other, from the last to the first."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nn_core.array import EPOCH, HOST, Space
+from nn_core.dispatch.registry import spec_of_api
+from nn_core.errors import ShapeError
+from nn_core.graph.backward_data import BackwardPlan, ForwardData
+from nn_core.graph.compile import alias, is_view, needed_data, prepared_of
+from nn_core.graph.execute import Prepared, prepare
+from nn_core.graph.forward import ForwardPlan
+from nn_core.graph.memory import Buffer
+from nn_core.graph.node import Cell, Node, Vertex
+from nn_core.graph.plan import Attachment, heads_of, signature_of
+from nn_core.graph.python_function import PythonBackward
+from nn_core.graph.rule import RuleRunner
+from nn_core.typing import Array, Runner
+
+
+class Target:
+    """The gradient of one cell while the backward pass is compiled."""
+
+    __slots__ = ("buffer", "cell", "expected", "is_leaf", "received", "vertex")
+
+    def __init__(self, vertex: Vertex) -> None:
+        self.cell: Cell = vertex.cell
+        self.vertex = vertex
+        self.is_leaf = vertex.producer is None
+        self.expected = 0
+        self.received = 0
+        self.buffer: Buffer | None = None
+
+
+def active_nodes(root: Vertex, order: Sequence[Node]) -> tuple[list[Node], dict[Any, Any]]:
+    """The nodes that a gradient of `root` reaches, last first, and the targets of their gradients."""
+    reached: dict[Cell, Target] = {root.cell: Target(root)}
+    active: list[Node] = []
+    for node in reversed(order):
+        if not node.need_grad or not any(cell in reached for cell in node.cells) or not _has_gradient(node):
+            continue
+        active.append(node)
+        for vertex in node.inputs:
+            if vertex is not None and vertex.need_grad:
+                target = reached.get(vertex.cell)
+                if target is None:
+                    target = reached[vertex.cell] = Target(vertex)
+                target.expected += 1
+    return active, {target: target for target in reached.values()}
+
+
+def _has_gradient(node: Node) -> bool:
+    return node.python is not None or node.spec.differentiable
+
+
+def compile_backward(
+    root: Vertex,
+    order: Sequence[Node],
+    active: Sequence[Node],
+    counts: dict[Any, Any],
+    own_start: bool,
+    clear_buffer: bool,
+    overwrite: bool,
+) -> BackwardPlan:
+    """Resolve the gradient of every node, place every array, and write down what the arrays hold afterwards."""
+    plan = BackwardPlan(clear_buffer)
+    data = ForwardData(plan, order, clear_buffer)
+    targets: dict[Cell, Target] = {target.cell: target for target in counts}
+    work = GradientCompiler(plan, data, targets, overwrite)
+    work.start(root, own_start)
+    for node in active:
+        work.add(node)
+    work.finish(root, clear_buffer)
+    data.release(root, clear_buffer)
+    plan.signature = signature_of(order, (root,))
+    plan.adopt()
+    plan.leaf_heads = heads_of(plan.leaves)
+    plan.epoch = EPOCH.value
+    return plan
+
+
+class GradientCompiler:
+    """Adds the gradient of one node after the other to a plan."""
+
+    def __init__(self, plan: BackwardPlan, data: ForwardData, targets: dict[Cell, Target], overwrite: bool) -> None:
+        self._plan = plan
+        self._data = data
+        self._builder = data.builder
+        self._targets = targets
+        self._overwrite = overwrite
+
+    def start(self, root: Vertex, own_start: bool) -> None:
+        """The gradient of the root: the user's value, or what its own gradient array holds."""
+        dtype, space = self._place_of(root)
+        target = self._targets[root.cell]
+        if own_start:
+            grad = root.cell.grad
+            target.buffer = self._builder.leaf(grad._synced, (space, dtype))
+            if grad._synced.shape != root.shape:
+                target.buffer = alias(target.buffer, root.shape)
+        else:
+            target.buffer = Buffer(root.shape, dtype, space, space.empty(root.shape, dtype))
+            self._plan.start = target.buffer
+
+    @staticmethod
+    def _place_of(vertex: Vertex) -> tuple[str, Space]:
+        node = vertex.producer
+        assert node is not None
+        if node.python is not None:
+            return "float32", HOST
+        prepared = prepared_of(node, {})
+        return prepared.output_dtypes[vertex.index], prepared.space
+
+    def add(self, node: Node) -> None:
+        """The gradient of `node`, and the additions that it leads to."""
+        if is_view(node):
+            self._add_view(node)
+            return
+        wanted = tuple(vertex is not None and vertex.need_grad for vertex in node.inputs)
+        if node.python is not None:
+            self._add_python(node, wanted)
+            return
+        prepared = prepared_of(node, {})
+        reads_inputs, reads_outputs = needed_data(node)
+        for cells, reads in ((_cells(node), reads_inputs), (node.cells, reads_outputs)):
+            for cell, needed in zip(cells, reads, strict=True):
+                if needed and cell is not None:
+                    self._data.locate(cell.data._synced)
+        as_stored = prepared.layout in ("channels_last", "any")
+        grads = self._output_grads(node, prepared)
+        inputs = [
+            self._data.of(cell, (prepared.space, dtype), not as_stored)
+            if needed and cell is not None and dtype
+            else None
+            for cell, dtype, needed in zip(_cells(node), prepared.input_dtypes, reads_inputs, strict=True)
+        ]
+        outputs = [
+            self._data.of(cell, (prepared.space, dtype), not as_stored) if needed else None
+            for cell, dtype, needed in zip(node.cells, prepared.output_dtypes, reads_outputs, strict=True)
+        ]
+        flags = self._layout(node, prepared, inputs, outputs, grads, as_stored)
+        n_inputs = len(node.inputs)
+        runner = prepared.backward_for(wanted, flags)
+        if runner is None:
+            runner = RuleRunner(node, prepared, wanted)
+        if any(flags) or not as_stored:
+            inputs = [self._as_laid_out(b, f) for b, f in zip(inputs, flags[:n_inputs], strict=True)]
+            outputs = [self._as_laid_out(b, f) for b, f in zip(outputs, flags[n_inputs:], strict=True)]
+        n_visible = len(grads)
+        grads = [self._as_laid_out(b, f) for b, f in zip(grads, flags[n_inputs : n_inputs + n_visible], strict=True)]
+        gradients, additions = self._input_targets(node, prepared, wanted, flags)
+        self._builder.add(node, runner, [*inputs, *outputs, *grads, *gradients], prepared.backend)
+        self._accumulate(node, additions)
+
+    def _layout(
+        self,
+        node: Node,
+        prepared: Prepared,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer | None],
+        grads: Sequence[Buffer | None],
+        as_stored: bool,
+    ) -> tuple[bool, ...]:
+        """Which inputs and outputs lie channels-last: as the forward pass left them, or as their gradients lie."""
+        n_inputs, n_outputs = len(node.inputs), len(node.cells)
+        if not as_stored:
+            return (False,) * (n_inputs + n_outputs)
+        out_flags = [buffer is not None and buffer.channels_last for buffer in outputs]
+        for index, grad in enumerate(grads):
+            if outputs[index] is None and grad is not None:
+                out_flags[index] = grad.channels_last
+        in_flags = []
+        for cell, buffer in zip(_cells(node), inputs, strict=True):
+            if buffer is not None:
+                in_flags.append(buffer.channels_last)
+            else:
+                in_flags.append(cell is not None and self._lies_channels_last(cell))
+        flags = (*in_flags, *out_flags)
+        if prepared.layout == "any":
+            present = [f for f, c in zip(in_flags, _cells(node), strict=True) if c is not None] + out_flags
+            shapes = {tuple(c.data._shape) for c in _cells(node) if c is not None} | {
+                tuple(c.data._shape) for c in node.cells
+            }
+            same = len(shapes) == 1 and any(present)
+            return tuple(c is not None and same for c in _cells(node)) + (same,) * n_outputs
+        return flags
+
+    def _lies_channels_last(self, cell: Cell) -> bool:
+        synced = cell.data._synced
+        buffer = self._builder.data.get(synced)
+        if buffer is not None:
+            return buffer.channels_last
+        owner = None if synced.tenure is None else synced.tenure.owner
+        if isinstance(owner, ForwardPlan) and synced in owner.buffers:
+            return owner.buffers[synced].channels_last
+        return False
+
+    def _as_laid_out(self, buffer: Buffer | None, channels_last: bool) -> Buffer | None:
+        if buffer is None or buffer.channels_last == channels_last:
+            return buffer
+        copy = Buffer(buffer.shape, buffer.dtype, buffer.space)
+        copy.channels_last = channels_last
+        self._builder.add(None, _assign, (copy, buffer))
+        return copy
+
+    def _output_grads(self, node: Node, prepared: Prepared) -> list[Buffer | None]:
+        grads: list[Buffer | None] = []
+        n_visible = len(node.cells) - sum(entry.aux for entry in node.spec.outputs)
+        for cell, dtype in list(zip(node.cells, prepared.output_dtypes, strict=True))[:n_visible]:
+            target = self._targets.get(cell)
+            if target is None or target.buffer is None:
+                zeros = prepared.space.empty(cell.data._shape, dtype)
+                zeros[...] = 0
+                grads.append(Buffer(cell.data._shape, dtype, prepared.space, zeros))
+            else:
+                grads.append(self._converted(target.buffer, prepared.space, dtype))
+        return grads
+
+    def _converted(self, buffer: Buffer, space: Space, dtype: str) -> Buffer:
+        if buffer.space is space and buffer.dtype == dtype:
+            return buffer
+        copy = Buffer(buffer.shape, dtype, space)
+        self._builder.add(None, _Transfer(buffer.space, space), (buffer, copy))
+        return copy
+
+    def _input_targets(
+        self, node: Node, prepared: Prepared, wanted: Sequence[bool], flags: Sequence[bool]
+    ) -> tuple[list[Buffer | None], list[tuple[Target, Buffer]]]:
+        """Where the gradients of the inputs are written, and what is to be added to what afterwards."""
+        gradients: list[Buffer | None] = []
+        additions: list[tuple[Target, Buffer]] = []
+        for vertex, dtype, want, flag in zip(
+            node.inputs, prepared.input_dtypes, wanted, flags[: len(node.inputs)], strict=True
+        ):
+            if vertex is None or not want or dtype is None:
+                gradients.append(None)
+                continue
+            target = self._targets[vertex.cell]
+            buffer, add = self._contribution(target, dtype, prepared.space, flag)
+            gradients.append(buffer)
+            if add:
+                additions.append((target, buffer))
+        return gradients, additions
+
+    def _contribution(self, target: Target, dtype: str, space: Space, channels_last: bool) -> tuple[Buffer, bool]:
+        target.received += 1
+        shape = target.cell.data._shape
+        if target.is_leaf:
+            if target.buffer is None:
+                target.buffer = self._leaf_grad(target, dtype, space)
+                if self._overwrite and (target.buffer.dtype, target.buffer.space) == (dtype, space):
+                    return target.buffer, False
+            return Buffer(shape, dtype, space), True
+        buffer = Buffer(shape, dtype, space)
+        buffer.channels_last = channels_last
+        if target.buffer is None:
+            target.buffer = buffer
+            return buffer, False
+        return buffer, True
+
+    def _leaf_grad(self, target: Target, dtype: str, space: Space) -> Buffer:
+        grad = target.cell.grad
+        if grad._shape != target.cell.data._shape:
+            raise ShapeError(
+                f"backward: grad must have the shape of data, got {grad._shape} for {target.cell.data._shape}"
+            )
+        synced = grad._synced
+        key = (space, dtype)
+        if self._overwrite:
+            array = synced.write(key)
+        else:
+            synced.settle(key)
+            array = synced.readwrite(key)
+        synced.bound = True
+        if all(known is not synced for known, _ in self._plan.leaf_grads):
+            self._plan.leaf_grads.append((synced, key))
+        self._plan.leaves.append((synced, key))
+        buffer = Buffer(synced.shape, dtype, space, array)
+        return buffer if synced.shape == grad._shape else alias(buffer, grad._shape)
+
+    def _accumulate(self, node: Node | None, additions: Sequence[tuple[Target, Buffer]]) -> None:
+        for target, buffer in additions:
+            total = target.buffer
+            assert total is not None
+            runner, backend = _adder(node, total, buffer)
+            self._builder.add(None, runner, (total, buffer, total), backend)
+
+    def _add_view(self, node: Node) -> None:
+        vertex = node.inputs[0]
+        out = self._targets.get(node.cells[0])
+        if vertex is None or not vertex.need_grad or out is None or out.buffer is None:
+            return
+        target = self._targets[vertex.cell]
+        grad = out.buffer
+        if grad.channels_last:
+            plain = self._as_laid_out(grad, False)
+            assert plain is not None
+            grad = plain
+        if not target.is_leaf and target.expected == 1 and grad.array is None:
+            target.received += 1
+            target.buffer = alias(grad, vertex.shape)
+            return
+        buffer, add = self._contribution(target, grad.dtype, grad.space, False)
+        self._builder.add(node, _assign, (buffer, alias(grad, vertex.shape)))
+        if add:
+            self._accumulate(node, [(target, buffer)])
+
+    def _add_python(self, node: Node, wanted: tuple[bool, ...]) -> None:
+        inputs: list[Buffer | None] = []
+        for cell in _cells(node):
+            if cell is None:
+                inputs.append(None)
+                continue
+            located = self._data.locate(cell.data._synced)
+            head = cell.data._synced.head if located is None else (located.space, located.dtype)
+            inputs.append(self._data.of(cell, head or (HOST, "float32"), True))
+        outputs = [self._data.of(cell, (HOST, "float32"), True) for cell in node.cells]
+        grads: list[Buffer | None] = []
+        for cell in node.cells:
+            target = self._targets.get(cell)
+            if target is None or target.buffer is None:
+                grads.append(Buffer(cell.data._shape, "float32", HOST, np.zeros(cell.data._shape, np.float32)))
+            else:
+                grads.append(self._as_laid_out(self._converted(target.buffer, HOST, "float32"), False))
+        gradients: list[Buffer | None] = []
+        additions: list[tuple[Target, Buffer]] = []
+        for vertex, want in zip(node.inputs, wanted, strict=True):
+            if vertex is None or not want:
+                gradients.append(None)
+                continue
+            buffer, add = self._contribution(self._targets[vertex.cell], "float32", HOST, False)
+            gradients.append(buffer)
+            if add:
+                additions.append((self._targets[vertex.cell], buffer))
+        self._builder.add(node, PythonBackward(node, wanted), [*inputs, *outputs, *grads, *gradients])
+        self._accumulate(node, additions)
+
+    def finish(self, root: Vertex, clear_buffer: bool) -> None:
+        """Place the arrays; let the gradients of kept variables be seen."""
+        kept: list[Target] = []
+        for target in self._targets.values():
+            if target.is_leaf or target.cell is root.cell or target.buffer is None:
+                continue
+            if not clear_buffer or target.vertex._persistent:
+                target.buffer.keep = target.buffer.root().keep = True
+                kept.append(target)
+        self._builder.finish()
+        for target in self._targets.values():
+            if target.is_leaf or target.cell is root.cell or target.buffer is None:
+                continue
+            buffer = target.buffer
+            if target in kept:
+                array = buffer.resolve(self._plan.arena)
+                synced = target.cell.grad._synced
+                if synced.shape != buffer.shape:
+                    array = array.reshape(synced.shape)
+                self._plan.attachments.append(Attachment(synced, (buffer.space, buffer.dtype), array, True))
+            elif target.cell._grad is not None:
+                synced = target.cell._grad._synced
+                self._plan.attachments.append(Attachment(synced, (buffer.space, buffer.dtype), None, False))
+
+
+def _cells(node: Node) -> list[Cell | None]:
+    return [None if vertex is None else vertex.cell for vertex in node.inputs]
+
+
+class _Transfer:
+    """Runner that brings a gradient to another space or dtype."""
+
+    __slots__ = ("_source", "_target")
+
+    def __init__(self, source: Space, target: Space) -> None:
+        self._source = source
+        self._target = target
+
+    def __call__(self, *arrays: Array) -> None:
+        source, target = arrays
+        if self._source is self._target:
+            target[...] = source
+        else:
+            target[...] = self._target.from_numpy(np.asarray(self._source.to_numpy(source)))
+
+
+def _assign(target: Array, source: Array) -> None:
+    target[...] = source
+
+
+def _add(total: Array, part: Array, result: Array) -> None:
+    result[...] = total + part
+
+
+def _adder(node: Node | None, total: Buffer, part: Buffer) -> tuple[Runner, Any]:
+    """A runner for total + part: the backend's kernel if both lie alike, else plain array code."""
+    if (
+        node is None
+        or (total.dtype, total.space) != (part.dtype, part.space)
+        or total.channels_last != part.channels_last
+    ):
+        return _add, None
+    spec = spec_of_api("add2")
+    args = {arg.name: arg.default for arg in spec.args}
+    prepared = prepare(spec, args, (total.shape, total.shape), (None, None), node.context)  # type: ignore[arg-type]  # defaults are plain
+    if prepared.space is not total.space or prepared.output_dtypes[0] != total.dtype:
+        return _add, None
+    if total.channels_last and prepared.layout != "any":
+        return _add, None
+    return prepared.forward_for((total.channels_last,) * 3), prepared.backend

@@ -1,0 +1,118 @@
+"""Where a backward pass finds the data of the forward pass; what was dropped on purpose is computed again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from nn_core.array import SyncedArray
+from nn_core.graph.compile import Builder, found, is_view, prepared_of, require_alive
+from nn_core.graph.forward import ForwardPlan, emit_forward
+from nn_core.graph.memory import Buffer
+from nn_core.graph.node import Cell, Node, Vertex
+from nn_core.graph.plan import Plan
+
+
+class BackwardPlan(Plan):
+    """A plan that also remembers the gradient it starts from and the leaves it adds to."""
+
+    def __init__(self, clear_buffer: bool) -> None:
+        super().__init__()
+        self.clear_buffer = clear_buffer
+        self.start: Buffer | None = None
+        self.start_value: float | None = None
+        self.leaf_grads: list[tuple[SyncedArray, Any]] = []
+        self.sources: set[ForwardPlan] = set()
+        self.freed: list[SyncedArray] = []
+
+
+class ForwardData:
+    """Where the gradients find the data of the forward pass; computes again what was dropped on purpose."""
+
+    def __init__(self, plan: BackwardPlan, order: Sequence[Node], clear_buffer: bool) -> None:
+        self.plan = plan
+        self.builder = Builder(plan)
+        self._clear = clear_buffer
+        self._rank = {node: i for i, node in enumerate(order)}
+        self._producers = {cell.data._synced: node for node in order for cell in node.cells if not is_view(node)}
+        self._used: list[SyncedArray] = []
+
+    def of(self, cell: Cell, key: Any, contiguous: bool) -> Buffer:
+        """A buffer with the data of `cell` under `key`."""
+        synced = cell.data._synced
+        self.locate(synced)
+        return self.builder.read(synced, cell.data._shape, key, contiguous)
+
+    def locate(self, synced: SyncedArray) -> Buffer | None:
+        """Find the data of an array that the forward pass computed; None for a leaf."""
+        buffer = self.builder.data.get(synced)
+        if buffer is not None or synced not in self._producers:
+            return buffer
+        if _was_dropped(synced, self._producers[synced]):
+            self._compute_again(synced)
+            return self.builder.data[synced]
+        require_alive(self._producers[synced], synced)
+        buffer = found(synced)
+        if buffer is None:
+            return None
+        self._adopt_block(synced, buffer)
+        self.builder.data[synced] = buffer
+        self._used.append(synced)
+        return buffer
+
+    def _adopt_block(self, synced: SyncedArray, buffer: Buffer) -> None:
+        owner = None if synced.tenure is None else synced.tenure.owner
+        if not isinstance(owner, ForwardPlan) or synced.tenure is not owner.held or not self._clear:
+            return
+        if owner not in self.plan.sources:
+            self.plan.sources.add(owner)
+            self.plan.arena.borrow(owner.arena)
+        source = owner.buffers[synced].root()
+        if source.block is not None and owner.policy != "keep":
+            buffer.block = source.block
+
+    def _compute_again(self, wanted: SyncedArray) -> None:
+        nodes: set[Node] = set()
+        stack = [wanted]
+        while stack:
+            synced = stack.pop()
+            node = self._producers.get(synced)
+            if node is None or node in nodes or synced in self.builder.data:
+                continue
+            if _was_dropped(synced, node) or synced.cleared:
+                nodes.add(node)
+                stack.extend(vertex.cell.data._synced for vertex in node.inputs if vertex is not None)
+            else:
+                self.locate(synced)
+        pinned: set[SyncedArray] = set()
+        for node in sorted(nodes, key=self._rank.__getitem__):
+            emit_forward(self.builder, node, prepared_of(node, {}), pinned, again=True)
+
+    def release(self, root: Vertex, clear_buffer: bool) -> None:
+        """Note which arrays lose their data when the pass is over."""
+        if not clear_buffer:
+            return
+        owned: set[SyncedArray] = set()
+        for source in list(self.plan.sources):
+            held = {entry.synced for entry in source.attachments if entry.array is not None and not entry.keep}
+            if held <= self._producers.keys():
+                owned |= held
+            else:
+                self.plan.sources.discard(source)
+        for synced, node in self._producers.items():
+            keeps = synced is root.cell.data._synced or _is_persistent(node, synced)
+            if synced not in owned and not keeps and synced.head is not None:
+                self.plan.freed.append(synced)
+
+
+def _was_dropped(synced: SyncedArray, node: Node) -> bool:
+    if not synced.cleared:
+        return False
+    vertices = [node.output(index) for index, cell in enumerate(node.cells) if cell.data._synced is synced]
+    return any(vertex is not None and vertex._recompute for vertex in vertices)
+
+
+def _is_persistent(node: Node, synced: SyncedArray) -> bool:
+    for index, cell in enumerate(node.cells):
+        vertex = node.output(index)
+        if cell.data._synced is synced and vertex is not None and vertex._persistent:
+            return True
+    return False
