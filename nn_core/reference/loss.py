@@ -29,11 +29,11 @@ def binary_cross_entropy(xp: Namespace, x: Array, target: Array) -> Array:
     return -(target * _log(xp, x) + (1 - target) * _log(xp, 1 - x))
 
 
-def _checked(xp: Namespace, x: Array, target: Array, axis: int) -> Array:
-    """The labels, once it is sure that each is the number of a class or negative."""
-    if target.size and (largest := int(xp.max(target))) >= x.shape[axis]:
-        raise ArgumentError(f"target must hold numbers below that of the classes, {x.shape[axis]}, got {largest}")
-    return target
+def _require_classes(xp: Namespace, function: str, x: Array, target: Array, axis: int) -> None:
+    """Refuse labels beyond the last class; negative ones are ignored labels."""
+    n_classes = x.shape[axis]
+    if target.size and (largest := int(xp.max(target))) >= n_classes:
+        raise ArgumentError(f"{function}: target must be below {n_classes}, the number of classes, got {largest}")
 
 
 def _of_label(xp: Namespace, x: Array, target: Array, axis: int) -> Array:
@@ -46,13 +46,13 @@ def _of_label(xp: Namespace, x: Array, target: Array, axis: int) -> Array:
 
 @kernel("SoftmaxCrossEntropy")
 def softmax_cross_entropy(xp: Namespace, x: Array, target: Array, axis: int) -> Array:
-    target = _checked(xp, x, target, axis)
+    _require_classes(xp, "softmax_cross_entropy", x, target, axis)
     return -_of_label(xp, log_softmax(xp, x, axis), target, axis)
 
 
 @kernel("CategoricalCrossEntropy")
 def categorical_cross_entropy(xp: Namespace, x: Array, target: Array, axis: int) -> Array:
-    target = _checked(xp, x, target, axis)
+    _require_classes(xp, "categorical_cross_entropy", x, target, axis)
     return -_of_label(xp, _log(xp, widen(xp, x)), target, axis)
 
 
@@ -93,7 +93,7 @@ def kl_multinomial(xp: Namespace, p: Array, q: Array, base_axis: int) -> Array:
 
 @kernel("TopNError")
 def top_n_error(xp: Namespace, x: Array, target: Array, axis: int, n: int) -> Array:
-    target = _checked(xp, x, target, axis)
+    _require_classes(xp, "top_n_error", x, target, axis)
     rank = xp.sum(x >= _of_label(xp, x, target, axis), axis=axis, keepdims=True)
     return (rank > n) & (target >= 0)
 
@@ -105,7 +105,7 @@ def binary_error(xp: Namespace, x: Array, target: Array) -> Array:
 
 @kernel("ConfusionMatrix")
 def confusion_matrix(xp: Namespace, x: Array, target: Array, axis: int) -> Array:
-    target = _checked(xp, x, target, axis)
+    _require_classes(xp, "confusion_matrix", x, target, axis)
     n_classes = x.shape[axis]
     if not n_classes or not target.size:
         return xp.zeros((n_classes, n_classes), dtype=xp.int64)

@@ -136,7 +136,7 @@ CLASS_LABELS = ["SoftmaxCrossEntropy", "CategoricalCrossEntropy", "TopNError", "
 @pytest.mark.parametrize("name", CLASS_LABELS)
 def test_labels_must_be_classes_and_fit_the_scores(name: str) -> None:
     x = np.full((2, 3), 0.3)
-    with pytest.raises(ArgumentError, match="target must hold numbers below that of the classes, 3, got 5"):
+    with pytest.raises(ArgumentError, match=rf"{spec_of(name).api}: target must be below 3, the number of classes, got 5"):
         run(name, x, np.array([[5], [0]]))
     with pytest.raises(
         ShapeError, match=r"target must have the shape of x with length 1 on axis 1, \(2, 1\), got \(2,\)"
