@@ -108,7 +108,15 @@ from nn_core.functions.composite.image import interpolate as interpolate
 from nn_core.functions.composite.image import patch_correlation as patch_correlation
 from nn_core.functions.composite.indexing import gather_nd as gather_nd
 from nn_core.functions.composite.indexing import scatter_nd as scatter_nd
+from nn_core.functions.composite.indexing import sort as sort
 from nn_core.functions.composite.linear import dot as dot
+from nn_core.functions.composite.normalization import batch_normalization as batch_normalization
+from nn_core.functions.composite.normalization import fused_batch_normalization as fused_batch_normalization
+from nn_core.functions.composite.normalization import group_normalization as group_normalization
+from nn_core.functions.composite.normalization import instance_normalization as instance_normalization
+from nn_core.functions.composite.normalization import layer_normalization as layer_normalization
+from nn_core.functions.composite.normalization import mean_subtraction as mean_subtraction
+from nn_core.functions.composite.normalization import tensor_normalization as tensor_normalization
 from nn_core.functions.composite.reduction import max as max
 from nn_core.functions.composite.reduction import mean as mean
 from nn_core.functions.composite.reduction import min as min
@@ -118,6 +126,17 @@ from nn_core.functions.composite.reduction import reduce as reduce
 from nn_core.functions.composite.reduction import sum as sum
 from nn_core.functions.composite.shape import slice as slice
 from nn_core.functions.composite.shape import tile as tile
+from nn_core.functions.composite.synchronized import sync_batch_normalization as sync_batch_normalization
+from nn_core.functions.composite.weights import norm_normalization as norm_normalization
+from nn_core.functions.composite.weights import spectral_norm as spectral_norm
+from nn_core.functions.composite.weights import weight_standardization as weight_standardization
+from nn_core.functions.convolution import adaptive_separable_convolution as adaptive_separable_convolution
+from nn_core.functions.convolution import convolution as convolution
+from nn_core.functions.convolution import deconvolution as deconvolution
+from nn_core.functions.convolution import deformable_convolution as deformable_convolution
+from nn_core.functions.convolution import depthwise_convolution as depthwise_convolution
+from nn_core.functions.convolution import depthwise_deconvolution as depthwise_deconvolution
+from nn_core.functions.convolution import fused_convolution as fused_convolution
 from nn_core.functions.image import affine_grid as affine_grid
 from nn_core.functions.image import fft as fft
 from nn_core.functions.image import ifft as ifft
@@ -142,7 +161,6 @@ from nn_core.functions.indexing import onnx_non_max_suppression as onnx_non_max_
 from nn_core.functions.indexing import scatter_add as scatter_add
 from nn_core.functions.indexing import scatter_axes as scatter_axes
 from nn_core.functions.indexing import searchsorted as searchsorted
-from nn_core.functions.indexing import sort as sort
 from nn_core.functions.indexing import top_k_data as top_k_data
 from nn_core.functions.indexing import top_k_grad as top_k_grad
 from nn_core.functions.indexing import unique as unique
@@ -166,18 +184,7 @@ from nn_core.functions.loss import sigmoid_cross_entropy as sigmoid_cross_entrop
 from nn_core.functions.loss import softmax_cross_entropy as softmax_cross_entropy
 from nn_core.functions.loss import squared_error as squared_error
 from nn_core.functions.loss import top_n_error as top_n_error
-from nn_core.functions.normalization import batch_normalization as batch_normalization
-from nn_core.functions.normalization import fused_batch_normalization as fused_batch_normalization
-from nn_core.functions.normalization import group_normalization as group_normalization
-from nn_core.functions.normalization import instance_normalization as instance_normalization
-from nn_core.functions.normalization import layer_normalization as layer_normalization
-from nn_core.functions.normalization import mean_subtraction as mean_subtraction
-from nn_core.functions.normalization import norm_normalization as norm_normalization
-from nn_core.functions.normalization import spectral_norm as spectral_norm
-from nn_core.functions.normalization import sync_batch_normalization as sync_batch_normalization
-from nn_core.functions.normalization import tensor_normalization as tensor_normalization
 from nn_core.functions.normalization import weight_normalization as weight_normalization
-from nn_core.functions.normalization import weight_standardization as weight_standardization
 from nn_core.functions.plugin_functions import __dir__ as __dir__
 from nn_core.functions.plugin_functions import __getattr__ as __getattr__
 from nn_core.functions.reduction import cumprod as cumprod
@@ -215,6 +222,7 @@ __all__ = [
     "absolute_error",
     "acos",
     "acosh",
+    "adaptive_separable_convolution",
     "add2",
     "add_n",
     "add_scalar",
@@ -253,11 +261,16 @@ __all__ = [
     "concatenate",
     "confusion_matrix",
     "constant",
+    "convolution",
     "cos",
     "cosh",
     "crelu",
     "cumprod",
     "cumsum",
+    "deconvolution",
+    "deformable_convolution",
+    "depthwise_convolution",
+    "depthwise_deconvolution",
     "div2",
     "dot",
     "einsum",
@@ -274,6 +287,7 @@ __all__ = [
     "floor",
     "function_api",
     "fused_batch_normalization",
+    "fused_convolution",
     "gather",
     "gather_axes",
     "gather_nd",

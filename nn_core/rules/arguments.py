@@ -29,7 +29,7 @@ def resolve_args(
     """The value of every argument of `spec`: checked, plain, defaults filled in; None in `given` means the default.
 
     Raises:
-        ArgumentError: for unknown names and for values that an argument cannot have.
+        ArgumentError: for unknown names and for values that an argument cannot have; names the function.
     """
     prepared = _PREPARED.get(spec)
     if prepared is None:
@@ -38,21 +38,24 @@ def resolve_args(
     ndim = 0 if first is None else len(first)
     args: dict[str, ArgValue] = {}
     n_known = 0
-    for name, check, default, rule, check_default, required in prepared:
-        value: Any = None
-        if name in given:
-            n_known += 1
-            value = given[name]
-        if value is None:
-            if required:
-                raise ArgumentError(f"{name} must be given, got none")
-            value = default if rule is None else rule(input_shapes, args)
-            if not check_default:
-                args[name] = value
-                continue
-        args[name] = check(value, ndim)
-    if n_known != len(given):
-        _refuse_unknown(spec, given)
+    try:
+        for name, check, default, rule, check_default, required in prepared:
+            value: Any = None
+            if name in given:
+                n_known += 1
+                value = given[name]
+            if value is None:
+                if required:
+                    raise ArgumentError(f"{name} must be given, got none")
+                value = default if rule is None else rule(input_shapes, args)
+                if not check_default:
+                    args[name] = value
+                    continue
+            args[name] = check(value, ndim)
+        if n_known != len(given):
+            _refuse_unknown(spec, given)
+    except ArgumentError as error:
+        raise ArgumentError(f"{spec.api}: {error}") from error.__cause__
     return args
 
 

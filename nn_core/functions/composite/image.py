@@ -1,4 +1,4 @@
-"""Resizing by a scale, and patch correlation for images with channels first."""
+"""Resizing by a scale, and patch correlation for images with channels last."""
 
 from collections.abc import Sequence
 from math import floor
@@ -89,9 +89,9 @@ def patch_correlation(
     if len(rest) == 1:
         padding = (vertical, vertical, rest[0], rest[0])
     settings = (_pair(patch), _pair(shift), _pair(patch_step), _pair(shift_step), padding)
-    if channel_last:
+    if not channel_last:
         return operators.patch_correlation(x1, x2, *settings)
-    y = operators.patch_correlation(transpose(x1, (0, 2, 3, 1)), transpose(x2, (0, 2, 3, 1)), *settings)
+    y = operators.patch_correlation(transpose(x1, (0, 3, 1, 2)), transpose(x2, (0, 3, 1, 2)), *settings)
     return transpose(y, (0, 3, 4, 1, 2))
 
 

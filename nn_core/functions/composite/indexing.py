@@ -13,7 +13,7 @@ from nn_core.functions import indexing as operators
 from nn_core.functions.operand import Operand
 from nn_core.variable import Variable
 
-__all__ = ["gather_nd", "scatter_nd"]
+__all__ = ["gather_nd", "scatter_nd", "sort"]
 
 
 def gather_nd(data: Operand, indices: Any) -> Operand:
@@ -58,6 +58,29 @@ def scatter_nd(
         given = "none" if shape is None else "both"
         raise ArgumentError(f"scatter_nd: exactly one of shape and out must be given, got {given}")
     return operators.scatter_nd(data, _as_operand(data, indices), out, shape=shape, add=add)
+
+
+def sort(
+    x: Operand, axis: int = -1, reverse: bool = False, with_index: bool = False, only_index: bool = False
+) -> Operand | list[Operand]:
+    """Put the elements along an axis in order.
+
+    Args:
+        x: Array with at least one axis.
+        axis: Axis to sort along.
+        reverse: Largest first.
+        with_index: Return the place in x that each element had too.
+        only_index: Return the places only.
+
+    Returns:
+        The ordered elements; with `with_index` a list of elements and places; with `only_index` the places.
+
+    Notes:
+        Equal elements keep their order. NaN comes last.
+    """
+    if only_index:
+        return operators.sort(x, axis, reverse, with_index=True)[1]
+    return operators.sort(x, axis, reverse, with_index)
 
 
 def _as_operand(data: Variable | NdArray, indices: Any) -> Any:

@@ -54,7 +54,7 @@ def prod(x: Operand, axis: Axes = None, keepdims: bool = False) -> Operand:
 
 def max(
     x: Operand, axis: Axes = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False
-) -> Operand:
+) -> Operand | list[Operand]:
     """Take the largest element along axes.
 
     Args:
@@ -65,14 +65,16 @@ def max(
         only_index: Return the index only.
 
     Returns:
-        The maxima; with `with_index` a tuple of maxima and indices; with `only_index` the indices.
+        The maxima; with `with_index` a list of maxima and indices; with `only_index` the indices.
     """
-    return operators.max(x, axes=listed(axis), keep_dims=keepdims, with_index=with_index, only_index=only_index)
+    if only_index:
+        return operators.max(x, listed(axis), keepdims, with_index=True)[1]
+    return operators.max(x, listed(axis), keepdims, with_index)
 
 
 def min(
     x: Operand, axis: Axes = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False
-) -> Operand:
+) -> Operand | list[Operand]:
     """Take the smallest element along axes.
 
     Args:
@@ -83,9 +85,11 @@ def min(
         only_index: Return the index only.
 
     Returns:
-        The minima; with `with_index` a tuple of minima and indices; with `only_index` the indices.
+        The minima; with `with_index` a list of minima and indices; with `only_index` the indices.
     """
-    return operators.min(x, axes=listed(axis), keep_dims=keepdims, with_index=with_index, only_index=only_index)
+    if only_index:
+        return operators.min(x, listed(axis), keepdims, with_index=True)[1]
+    return operators.min(x, listed(axis), keepdims, with_index)
 
 
 def norm(x: Operand, p: float | None = None, axis: Axes = None, keepdims: bool = False) -> Operand:

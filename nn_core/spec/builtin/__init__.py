@@ -6,7 +6,18 @@ Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 from collections.abc import Mapping
 from typing import Final
 
-from nn_core.spec.builtin import activation, arithmetic, image, indexing, linear, loss, normalization, reduction, shape
+from nn_core.spec.builtin import (
+    activation,
+    arithmetic,
+    convolution,
+    image,
+    indexing,
+    linear,
+    loss,
+    normalization,
+    reduction,
+    shape,
+)
 from nn_core.spec.model import FunctionSpec
 
 SPECS: Final[tuple[FunctionSpec, ...]] = (
@@ -14,6 +25,7 @@ SPECS: Final[tuple[FunctionSpec, ...]] = (
     *arithmetic.SPECS,
     *reduction.SPECS,
     *linear.SPECS,
+    *convolution.SPECS,
     *normalization.SPECS,
     *loss.SPECS,
     *shape.SPECS,

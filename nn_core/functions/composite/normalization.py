@@ -1,0 +1,248 @@
+"""Normalizations as users call them: scale and shift may be None, and the statistics can be had too."""
+
+from nn_core.functions import normalization as operators
+from nn_core.functions.composite.axes import Axes, listed
+from nn_core.functions.composite.statistics import statistics_of_groups, statistics_over_others
+from nn_core.functions.operand import Operand
+
+__all__ = [
+    "batch_normalization",
+    "fused_batch_normalization",
+    "group_normalization",
+    "instance_normalization",
+    "layer_normalization",
+    "mean_subtraction",
+    "tensor_normalization",
+]
+
+def batch_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    mean: Operand | None,
+    variance: Operand | None,
+    axes: Axes = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-5,
+    batch_stat: bool = True,
+    output_stat: bool = False,
+    n_outputs: int | None = None,
+) -> Operand | list[Operand]:
+    """Standardize each channel over the batch, then scale and shift it.
+
+    y = gamma (x - mean) / sqrt(variance + eps) + beta
+
+    Args:
+        x: Input, shape (N_1, ..., C_i, ..., N_n) with axes C_i named by `axes`.
+        beta: Shift, shape (1, ..., C_i, ..., 1); None: none.
+        gamma: Scale, shape (1, ..., C_i, ..., 1); None: 1.
+        mean: Running mean, rewritten when `batch_stat`; may be None then.
+        variance: Running variance, rewritten when `batch_stat`; may be None then.
+        axes: Axes that are kept; statistics are taken over all others.
+        decay_rate: How much of the running statistics a step keeps.
+        eps: Added to the variance.
+        batch_stat: Standardize by the statistics of this batch (training), not by the running ones.
+        output_stat: Return mean and variance (biased) of this batch too; goes with `batch_stat`.
+        n_outputs: see `nn_core.functions`.
+
+    Returns:
+        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+
+    References:
+        Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.
+    """
+    axes = listed(axes)
+    no_scale, no_bias = gamma is None, beta is None
+    y = operators.batch_normalization(
+        x, beta, gamma, mean, variance, axes, decay_rate, eps, batch_stat, no_scale, no_bias
+    )
+    return [y, *statistics_over_others(x, axes)] if output_stat else y
+
+
+def fused_batch_normalization(
+    x: Operand,
+    beta: Operand,
+    gamma: Operand,
+    mean: Operand,
+    variance: Operand,
+    z: Operand | None = None,
+    axes: Axes = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-5,
+    batch_stat: bool = True,
+    nonlinearity: str = "relu",
+    output_stat: bool = False,
+    n_outputs: int | None = None,
+) -> Operand | list[Operand]:
+    """Batch normalization, an optional addition, and a ReLU in one function.
+
+    y = max(gamma (x - mean) / sqrt(variance + eps) + beta + z, 0)
+
+    Args:
+        x: Input, shape (N_1, ..., C_i, ..., N_n) with axes C_i named by `axes`.
+        beta: Shift, shape (1, ..., C_i, ..., 1).
+        gamma: Scale, shape (1, ..., C_i, ..., 1).
+        mean: Running mean, rewritten when `batch_stat`.
+        variance: Running variance, rewritten when `batch_stat`.
+        z: Added before the nonlinearity, shape of x.
+        axes: Axes that are kept; statistics are taken over all others.
+        decay_rate: How much of the running statistics a step keeps.
+        eps: Added to the variance.
+        batch_stat: Standardize by the statistics of this batch (training), not by the running ones.
+        nonlinearity: "relu".
+        output_stat: Return mean and variance (biased) of this batch too.
+        n_outputs: see `nn_core.functions`.
+
+    Returns:
+        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+    """
+    axes = listed(axes)
+    y = operators.fused_batch_normalization(
+        x, beta, gamma, mean, variance, z, axes, decay_rate, eps, batch_stat, nonlinearity
+    )
+    return [y, *statistics_over_others(x, axes)] if output_stat else y
+
+
+def layer_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    batch_axis: Axes = 0,
+    eps: float = 1e-5,
+    output_stat: bool = False,
+) -> Operand | list[Operand]:
+    """Standardize each sample over all its elements, then scale and shift each element.
+
+    y = gamma (x - mean) / sqrt(variance + eps) + beta
+
+    Args:
+        x: Input, shape (N, D_1, ..., D_n) with N for the axes named by `batch_axis`.
+        beta: Shift, shape (1, D_1, ..., D_n); None: none.
+        gamma: Scale, shape (1, D_1, ..., D_n); None: 1.
+        batch_axis: Axis or axes that are kept; statistics are taken over all others.
+        eps: Added to the variance.
+        output_stat: Return mean and variance too, shape (N, 1, ..., 1).
+
+    Returns:
+        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+
+    References:
+        Ba, Kiros and Hinton (2016), Layer normalization, section 3.
+    """
+    axes = listed(batch_axis)
+    y = operators.layer_normalization(x, beta, gamma, axes, eps, gamma is None, beta is None)
+    return [y, *statistics_over_others(x, axes)] if output_stat else y
+
+
+def instance_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    channel_axis: int = 1,
+    batch_axis: Axes = 0,
+    eps: float = 1e-5,
+    output_stat: bool = False,
+) -> Operand | list[Operand]:
+    """Standardize each channel of each sample, then scale and shift each channel.
+
+    y = gamma (x - mean) / sqrt(variance + eps) + beta
+
+    Args:
+        x: Input, shape (N, C, D_1, ..., D_n) with N for the axes named by `batch_axis`, C for `channel_axis`.
+        beta: Shift, shape (1, C, 1, ..., 1); None: none.
+        gamma: Scale, shape (1, C, 1, ..., 1); None: 1.
+        channel_axis: Axis of the channels.
+        batch_axis: Axis or axes of the samples.
+        eps: Added to the variance.
+        output_stat: Return mean and variance too, shape (N, C, 1, ..., 1).
+
+    Returns:
+        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+
+    References:
+        Ulyanov, Vedaldi and Lempitsky (2016), Instance normalization, section 2.
+    """
+    axes = listed(batch_axis)
+    y = operators.instance_normalization(x, beta, gamma, channel_axis, axes, eps, gamma is None, beta is None)
+    return [y, *statistics_over_others(x, (*axes, channel_axis))] if output_stat else y
+
+
+def group_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    num_groups: int,
+    channel_axis: int = 1,
+    batch_axis: Axes = 0,
+    eps: float = 1e-5,
+    output_stat: bool = False,
+) -> Operand | list[Operand]:
+    """Standardize each group of channels of each sample, then scale and shift each channel.
+
+    y = gamma (x - mean) / sqrt(variance + eps) + beta
+
+    Args:
+        x: Input, shape (N, C, D_1, ..., D_n) with N for the axes named by `batch_axis`, C for `channel_axis`.
+        beta: Shift, shape (1, C, 1, ..., 1); None: none.
+        gamma: Scale, shape (1, C, 1, ..., 1); None: 1.
+        num_groups: Number G of groups; divides C.
+        channel_axis: Axis of the channels.
+        batch_axis: Axis or axes of the samples.
+        eps: Added to the variance.
+        output_stat: Return mean and variance too, shape (N, G, 1, 1, ..., 1), one axis more than x.
+
+    Returns:
+        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+
+    References:
+        Wu and He (2018), Group normalization, section 3.1.
+    """
+    axes = listed(batch_axis)
+    y = operators.group_normalization(x, beta, gamma, num_groups, channel_axis, axes, eps, gamma is None, beta is None)
+    return [y, *statistics_of_groups(x, num_groups, channel_axis, axes)] if output_stat else y
+
+
+def tensor_normalization(
+    x: Operand,
+    axes: Axes,
+    beta: Operand | None = None,
+    gamma: Operand | None = None,
+    eps: float = 1e-5,
+    output_stat: bool = False,
+) -> Operand | list[Operand]:
+    """Standardize over all axes but some, then scale and shift.
+
+    y = gamma (x - mean) / sqrt(variance + eps) + beta
+
+    Args:
+        x: Input, shape (N_1, ..., C_i, ..., N_n) with axes C_i named by `axes`.
+        axes: Axis or axes that are kept; statistics are taken over all others.
+        beta: Shift, shape (1, ..., C_i, ..., 1); None: none.
+        gamma: Scale, shape (1, ..., C_i, ..., 1); None: 1.
+        eps: Added to the variance.
+        output_stat: Return mean and variance too, shape (1, ..., C_i, ..., 1).
+
+    Returns:
+        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+    """
+    axes = listed(axes)
+    y = operators.tensor_normalization(x, beta, gamma, axes, eps, gamma is None, beta is None)
+    return [y, *statistics_over_others(x, axes)] if output_stat else y
+
+
+def mean_subtraction(
+    x: Operand, mean: Operand, t: Operand, base_axis: int = 1, update_running_mean: bool = True
+) -> Operand:
+    """Subtract the mean of all samples seen so far.
+
+    Args:
+        x: Input, shape (N_1, ..., N_k, D_1, ..., D_m).
+        mean: Running mean, shape (D_1, ..., D_m), rewritten if `update_running_mean`.
+        t: Number of batches seen, shape (1,), rewritten if `update_running_mean`.
+        base_axis: First axis that belongs to a sample; the axes before it are the batch.
+        update_running_mean: Take this batch into the running mean.
+
+    Returns:
+        An array of the shape of x.
+    """
+    return operators.mean_subtraction(x, mean, t, base_axis, update_running_mean)

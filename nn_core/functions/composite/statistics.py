@@ -1,0 +1,26 @@
+"""Mean and variance as parts of a graph."""
+
+from collections.abc import Sequence
+
+from nn_core.functions.arithmetic import mul2, sub2
+from nn_core.functions.operand import Operand
+from nn_core.functions.reduction import mean as mean_operator
+from nn_core.functions.shape import reshape
+
+
+def statistics_over_others(x: Operand, kept: Sequence[int]) -> list[Operand]:
+    """Mean and biased variance of x over all axes but `kept`, which are kept with length 1."""
+    axes = [axis for axis in range(x.ndim) if axis not in {axis % x.ndim for axis in kept}]
+    mean = mean_operator(x, axes, keep_dims=True)
+    centred = sub2(x, mean)
+    return [mean, mean_operator(mul2(centred, centred), axes, keep_dims=True)]
+
+
+def statistics_of_groups(x: Operand, num_groups: int, channel_axis: int, batch_axes: Sequence[int]) -> list[Operand]:
+    """Mean and biased variance of each group of channels, whose axis is cut into groups and members of a group."""
+    channel_axis %= x.ndim
+    shape = x.shape
+    cut = (*shape[:channel_axis], num_groups, shape[channel_axis] // num_groups, *shape[channel_axis + 1 :])
+    batch = [axis % x.ndim for axis in batch_axes]
+    kept = [axis + 1 if axis > channel_axis else axis for axis in batch]
+    return statistics_over_others(reshape(x, cut, inplace=False), (*kept, channel_axis))

@@ -1,0 +1,81 @@
+"""Normalizations of weights and of vectors."""
+
+from nn_core.functions import normalization as operators
+from nn_core.functions.composite.axes import Axes, listed
+from nn_core.functions.composite.statistics import statistics_over_others
+from nn_core.functions.operand import Operand
+from nn_core.functions.shape import identity
+
+__all__ = ["norm_normalization", "spectral_norm", "weight_standardization"]
+
+
+def weight_standardization(
+    w: Operand, channel_axis: int = 0, eps: float = 1e-5, output_stat: bool = False
+) -> Operand | list[Operand]:
+    """Standardize the weights of each output channel.
+
+    y = (w - mean) / sqrt(variance + eps)
+
+    Args:
+        w: Weight, shape (C, D_1, ..., D_n) with C for `channel_axis`.
+        channel_axis: Axis of the output channels.
+        eps: Added to the variance.
+        output_stat: Return mean and variance too, shape (C, 1, ..., 1).
+
+    Returns:
+        An array of the shape of w; with `output_stat` a list of it, the mean and the variance.
+
+    References:
+        Qiao et al. (2019), Micro-batch training with batch-channel normalization and weight standardization.
+    """
+    y = operators.weight_standardization(w, channel_axis, eps)
+    return [y, *statistics_over_others(w, (channel_axis,))] if output_stat else y
+
+
+def norm_normalization(x: Operand, p: float | None = None, axes: Axes = None, eps: float = 1e-12) -> Operand:
+    """Divide by the p-norm over some axes.
+
+    y = x / (sum |x|^p + eps)^(1/p)
+
+    Args:
+        x: Array of any shape.
+        p: Order of the norm, at least 1; None: 2.
+        axes: Axis or axes that the norm is taken over; None: all.
+        eps: Added to the sum, so that zeros stay zeros.
+
+    Returns:
+        An array of the shape of x.
+    """
+    return operators.norm_normalization(x, p, listed(axes), eps)
+
+
+def spectral_norm(
+    w: Operand,
+    u: Operand,
+    dim: int = 0,
+    itr: int = 1,
+    eps: float = 1e-12,
+    test: bool = False,
+    output_u: bool = False,
+) -> Operand | list[Operand]:
+    """Divide a weight by its largest singular value, approached by power iteration.
+
+    Args:
+        w: Weight, shape (D_1, ..., C, ..., D_n) with C for `dim`.
+        u: Approximate left singular vector, shape (C,), rewritten unless `test`.
+        dim: Axis that becomes the rows of the matrix.
+        itr: Number of iterations in each run.
+        eps: Added to squared lengths of vectors before they are divided by.
+        test: Leave u as it is.
+        output_u: Return u as it was before the run too.
+
+    Returns:
+        An array of the shape of w; with `output_u` a list of it and a copy of u.
+
+    References:
+        Miyato et al. (2018), Spectral normalization for generative adversarial networks, section 2 and algorithm 1.
+    """
+    if not output_u:
+        return operators.spectral_norm(w, u, dim, itr, eps, test)
+    before = identity(u)
+    return [operators.spectral_norm(w, u, dim, itr, eps, test, output_u=True), before]

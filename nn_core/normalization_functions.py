@@ -1,0 +1,10 @@
+"""The normalizations of ``nn_core.functions``, under the name of the module where NNabla has them."""
+
+from nn_core.functions import batch_normalization as batch_normalization
+from nn_core.functions import fused_batch_normalization as fused_batch_normalization
+from nn_core.functions import group_normalization as group_normalization
+from nn_core.functions import instance_normalization as instance_normalization
+from nn_core.functions import layer_normalization as layer_normalization
+from nn_core.functions import sync_batch_normalization as sync_batch_normalization
+from nn_core.functions import tensor_normalization as tensor_normalization
+from nn_core.functions import weight_standardization as weight_standardization
