@@ -15,7 +15,7 @@ from nn_core.graph.execute import (
     adopt_shape,
     bound_arguments,
     infer,
-    output_entries,
+    made_outputs,
     prepare,
     require_shapes,
     run,
@@ -134,7 +134,8 @@ def _apply_in_graph(
 ) -> Any:
     if spec.has("dynamic_shape"):
         _compute_inputs(inputs)
-    output_shapes = infer(spec, args, shapes)
+    made = made_outputs(spec, infer(spec, args, shapes))
+    output_shapes = [shape for _, shape in made]
     no_grad_now = _NO_GRAD.get()
     need_grad = not no_grad_now and spec.differentiable and any(v is not None and v.need_grad for v in inputs)
     if outputs is not None:
@@ -146,7 +147,7 @@ def _apply_in_graph(
     node = Node(spec, args, inputs, cells, get_current_context(), need_grad)
     recompute_now = _RECOMPUTE.get()
     results: list[Variable] = []
-    for index, entry in enumerate(output_entries(spec, len(cells))):
+    for index, (entry, _) in enumerate(made):
         if entry.aux:
             break
         variable = outputs[index] if outputs is not None else Variable.of_cell(cells[index])
@@ -254,7 +255,8 @@ def _apply_at_once(
                 result.copy_from(new)
     else:
         run(prepared, arrays, results, key)
-    visible = [r for r, entry in zip(results, output_entries(spec, len(results)), strict=True) if not entry.aux]
+    n_visible = len(results) - sum(entry.aux for entry in spec.outputs)
+    visible = results[:n_visible]
     return visible[0] if len(visible) == 1 and not spec.outputs[0].variadic else visible
 
 

@@ -12,13 +12,13 @@ from nn_core.dispatch.resolve import resolve
 from nn_core.errors import ArgumentError, NNCoreError, ShapeError
 from nn_core.rules.arguments import resolve_args
 from nn_core.rules.broadcasting import broadcast_shapes
-from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.spec.model import ArgValue, FunctionSpec, OutputSpec
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape
 
 #: More prepared functions than this and the cache starts anew.
 CACHE_LIMIT = 8192
 
-_SHAPES: dict[Any, tuple[Shape, ...]] = {}
+_SHAPES: dict[Any, tuple[Shape | None, ...]] = {}
 _PREPARED: dict[Any, "Prepared"] = {}
 
 
@@ -118,8 +118,10 @@ def channels_last_desc(desc: ArrayDesc) -> ArrayDesc:
     return ArrayDesc(desc.shape, desc.dtype, tuple(strides))
 
 
-def infer(spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]) -> tuple[Shape, ...]:
-    """Shapes of all outputs, aux outputs included, from the shapes of the inputs."""
+def infer(
+    spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]
+) -> tuple[Shape | None, ...]:
+    """Shapes of all outputs, aux outputs included, from the shapes of the inputs; None: the settings leave it out."""
     key = (spec.name, tuple(args.values()), shapes)
     found = _SHAPES.get(key)
     if found is None:
@@ -130,14 +132,16 @@ def infer(spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape 
     return found
 
 
-def _infer(spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]) -> tuple[Shape, ...]:
+def _infer(
+    spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]
+) -> tuple[Shape | None, ...]:
     try:
         if spec.shape.startswith("same_as "):
             names = [entry.name for entry in spec.inputs]
-            return tuple([shapes[names.index(spec.shape[8:])]] * len(spec.outputs))  # type: ignore[list-item]  # checked at load
+            return (shapes[names.index(spec.shape[8:])],) * len(spec.outputs)
         if spec.shape == "broadcast":
             return tuple([broadcast_shapes(*[shape for shape in shapes if shape is not None])] * len(spec.outputs))
-        return tuple(tuple(shape) for shape in shape_rule_of(spec.name)(*shapes, **args))
+        return tuple(shape and tuple(shape) for shape in shape_rule_of(spec.name)(*shapes, **args))
     except NNCoreError as error:
         raise type(error)(described(spec, str(error), args, shapes)) from None
 
@@ -192,7 +196,7 @@ def _prepare(
 ) -> Prepared:
     output_shapes = infer(spec, args, shapes)
     entries = input_entries(spec, len(shapes))
-    outputs = output_entries(spec, len(output_shapes))
+    outputs = made_outputs(spec, output_shapes)
     same = next((dtype for dtype in same_dtypes if dtype is not None), None)
 
     def make_call(dtype: str) -> Call:
@@ -203,7 +207,7 @@ def _prepare(
         )
         descs = tuple(
             ArrayDesc(shape, kinds.get(entry.dtype) or same or dtype)
-            for entry, shape in zip(outputs, output_shapes, strict=True)
+            for entry, shape in outputs
         )
         return Call(spec, args, inputs, descs, dtype, context.device_id)
 
@@ -244,13 +248,12 @@ def input_entries(spec: FunctionSpec, count: int) -> tuple[Any, ...]:
     return entries[:count]
 
 
-@functools.lru_cache(maxsize=4096)
-def output_entries(spec: FunctionSpec, count: int) -> tuple[Any, ...]:
-    """The output specification of each of `count` outputs, a variadic one repeated."""
+def made_outputs(spec: FunctionSpec, shapes: Sequence[Shape | None]) -> list[tuple[OutputSpec, Shape]]:
+    """The specification and the shape of each output that a call makes: its settings may leave some out."""
     entries = spec.outputs
-    if any(entry.variadic for entry in entries):
-        return (entries[0],) * count
-    return entries[:count]
+    if entries and entries[0].variadic:
+        entries = (entries[0],) * len(shapes)
+    return [(entry, shape) for entry, shape in zip(entries, shapes, strict=False) if shape is not None]
 
 
 def same_dtypes_of(spec: FunctionSpec, arrays: Sequence[NdArray | None]) -> tuple[str | None, ...]:
@@ -356,7 +359,7 @@ class ArrayFunctions:
         shapes = tuple(None if array is None else tuple(array.shape) for array in inputs)
         args = resolve_args(spec, given, shapes)
         if spec.has("view"):
-            return inputs[0].reshape(infer(spec, args, shapes)[0])
+            return inputs[0].reshape(*infer(spec, args, shapes))
         entries = input_entries(spec, len(inputs))
         same = tuple(
             str(array.dtype) if array is not None and entry.dtype == "same" else None

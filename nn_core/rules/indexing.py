@@ -198,8 +198,8 @@ def nonzero_shape(x: Shape) -> tuple[Shape]:
 
 
 @shape_rule("Sort")
-def sort_shape(x: Shape, *, axis: int, reverse: bool, with_index: bool, only_index: bool) -> tuple[Shape, ...]:
-    return (x, x) if with_index and not only_index else (x,)
+def sort_shape(x: Shape, *, axis: int, reverse: bool, with_index: bool, only_index: bool) -> tuple[Shape | None, ...]:
+    return (None if only_index else x, x if with_index or only_index else None)
 
 
 @gradient("Sort")

@@ -31,12 +31,12 @@ def norm_shape(x: Shape, p: float, axes: Axes, keep_dims: bool) -> tuple[Shape, 
 
 
 @shape_rule("Max", "Min")
-def extremum(x: Shape, axes: Axes, keep_dims: bool, with_index: bool, only_index: bool) -> tuple[Shape, ...]:
+def extremum(x: Shape, axes: Axes, keep_dims: bool, with_index: bool, only_index: bool) -> tuple[Shape | None, ...]:
     """One output, the value or only its index, or both."""
     if not all(x[axis] for axis in axes):
         raise ShapeError(f"x must have an element along the reduced axes {axes}, got shape {x}")
     (y,) = reduced(x, axes, keep_dims)
-    return (y, y) if with_index and not only_index else (y,)
+    return (None if only_index else y, y if with_index or only_index else None)
 
 
 @shape_rule("ReduceSum", "ReduceMean")

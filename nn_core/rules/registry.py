@@ -7,8 +7,9 @@ from nn_core.errors import ArgumentError, PluginError
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.typing import Shape
 
-#: ``rule(*input shapes, **args) -> shapes of all outputs``; an input that is not given is None.
-ShapeRule: TypeAlias = Callable[..., tuple[Shape, ...]]
+#: ``rule(*input shapes, **args) -> shapes of all outputs``; an input that is not given is None, and so is an output
+#: that the settings leave out.
+ShapeRule: TypeAlias = Callable[..., tuple[Shape | None, ...]]
 #: ``rule(F, g) -> gradient of each input`` (one value if there is one input; None where there is no gradient).
 GradientRule: TypeAlias = Callable[[Any, "GradientCall"], Any]
 
