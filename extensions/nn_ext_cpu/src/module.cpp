@@ -9,6 +9,8 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::Registry& registry = nn_cpu::Registry::instance();
   nn_cpu::register_pointwise(registry);
   nn_cpu::register_linear(registry);
+  nn_cpu::register_normalization(registry);
+  nn_cpu::register_convolution(registry);
   nn_cpu::bind_runner(module);
   nn_cpu::bind_prepare(module);
   nn_cpu::bind_settings(module);

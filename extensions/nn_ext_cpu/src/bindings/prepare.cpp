@@ -3,6 +3,8 @@
 
 #include <pybind11/stl.h>
 
+#include <numeric>
+
 #include "bindings/runner.hpp"
 #include "support/check.hpp"
 
@@ -58,28 +60,46 @@ Signature read_arrays(const py::sequence& arrays) {
   return signature;
 }
 
-py::object prepare(const std::string& name, const py::sequence& arrays, const py::object& views, const py::kwargs& settings) {
-  const Signature given = read_arrays(arrays);
-  Signature signature = views.is_none() ? given : read_arrays(views);
-  NN_CHECK(signature.arrays.size() == given.arrays.size(), "views must be one for each array, got " << signature.arrays.size());
-  for (size_t k = 0; k < given.arrays.size(); ++k) {
-    NN_CHECK(signature.has(k) == given.has(k) && (!given.has(k) || (signature.arrays[k]->size() == given.arrays[k]->size() &&
-                                                                    signature.arrays[k]->dtype == given.arrays[k]->dtype)),
-             "view " << k << " must have the elements of its array, got another number or dtype");
+/// Descriptions in the order of the operation: those of `arrays` at `places` (-1: absent), with the shapes of `views`.
+Signature arranged(const Signature& arrays, const std::vector<int64_t>& places, const py::object& views) {
+  Signature signature = views.is_none() ? Signature{} : read_arrays(views);
+  if (views.is_none()) {
+    for (const int64_t place : places) signature.arrays.push_back(place < 0 ? std::nullopt : arrays.arrays.at(place));
   }
+  NN_CHECK(signature.arrays.size() == places.size(), "views must be " << places.size() << ", got " << signature.arrays.size());
+  for (size_t k = 0; k < places.size(); ++k) {
+    const bool given = places[k] >= 0 && arrays.has(places[k]);
+    NN_CHECK(signature.has(k) == given, "view " << k << " must be given with its array and only then, got otherwise");
+    if (!given) continue;
+    const ArrayDesc &view = *signature.arrays[k], &array = *arrays.arrays[places[k]];
+    NN_CHECK(view.size() == array.size() && view.dtype == array.dtype,
+             "view " << k << " must have the elements of its array, got shapes " << to_string(view.shape) << " and "
+                     << to_string(array.shape));
+  }
+  return signature;
+}
+
+py::object prepare(const std::string& name, const py::sequence& arrays, const py::object& views, const py::object& places,
+                   const py::kwargs& settings) {
+  const Signature given = read_arrays(arrays);
+  std::vector<int64_t> order(given.arrays.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (!places.is_none()) order = places.cast<std::vector<int64_t>>();
+  Signature signature = arranged(given, order, views);
   for (const auto& [key, value] : settings) {
     const auto setting = key.cast<std::string>();
     signature.args.set(setting, read_setting(setting, value));
   }
-  return wrap_op(Registry::instance().prepare(name, signature), given);
+  return wrap_op(Registry::instance().prepare(name, signature), given, order);
 }
 
 }  // namespace
 
 void bind_prepare(py::module_& module) {
-  module.def("prepare", prepare, py::arg("name"), py::arg("arrays"), py::arg("views") = py::none(),
+  module.def("prepare", prepare, py::arg("name"), py::arg("arrays"), py::arg("views") = py::none(), py::arg("places") = py::none(),
              "Prepare an operation for arrays of these descriptions (None: absent); settings are keywords. Calls are checked "
-             "against `arrays`; `views` are other shapes and strides of the same memory that the operation works with.");
+             "against `arrays`. The operation sees them in the order `places` (-1: absent), with the shapes and strides of "
+             "`views`.");
   module.def("operations", [] { return Registry::instance().names(); }, "The names that prepare() knows.");
 }
 

@@ -17,6 +17,8 @@ namespace {
 /// Work below this many nanoseconds keeps the interpreter lock: releasing and taking it costs more.
 constexpr double kReleaseCost = 5000.0;
 
+constexpr size_t kMaxArrays = 512;
+
 /// What an array must look like; strides are in bytes and not compared along axes of length 1.
 struct Expected {
   bool present = false;
@@ -27,6 +29,7 @@ struct Expected {
 struct PreparedOp {
   std::unique_ptr<Op> op;
   std::vector<Expected> arrays;
+  std::vector<int64_t> places;
 };
 
 /// One operation with its pointers.
@@ -85,12 +88,17 @@ bool matches(const Expected& expected, const py::detail::PyArray_Proxy* array) {
   return true;
 }
 
-/// Reads the pointers of `arrays`; false with a Python error set if one does not match.
-bool read_pointers(const PreparedOp& prepared, PyObject* const* arrays, size_t count, void** pointers) {
+/// Reads the pointers of `arrays` into the order of the operation; false with a Python error set if one does not match.
+bool read_pointers(const PreparedOp& prepared, PyObject* const* arrays, size_t count, void** arranged) {
   if (count != prepared.arrays.size()) {
     PyErr_Format(PyExc_ValueError, "number of arrays must be %zu, got %zu", prepared.arrays.size(), count);
     return false;
   }
+  if (count > kMaxArrays) {
+    PyErr_Format(PyExc_ValueError, "number of arrays must be at most %zu, got %zu", kMaxArrays, count);
+    return false;
+  }
+  void* pointers[kMaxArrays];
   PyTypeObject* array_type = reinterpret_cast<PyTypeObject*>(py::detail::npy_api::get().PyArray_Type_);
   for (size_t i = 0; i < count; ++i) {
     const Expected& expected = prepared.arrays[i];
@@ -112,6 +120,9 @@ bool read_pointers(const PreparedOp& prepared, PyObject* const* arrays, size_t c
       return false;
     }
     pointers[i] = array->data;
+  }
+  for (size_t k = 0; k < prepared.places.size(); ++k) {
+    arranged[k] = prepared.places[k] < 0 ? nullptr : pointers[prepared.places[k]];
   }
   return true;
 }
@@ -139,10 +150,7 @@ PyObject* op_call(PyObject* self, PyObject* const* arrays, size_t nargsf, PyObje
     PyErr_SetString(PyExc_TypeError, "an operation takes arrays by position, got keywords");
     return nullptr;
   }
-  constexpr size_t kOnStack = 16;
-  void* few[kOnStack];
-  std::vector<void*> many(count > kOnStack ? count : 0);
-  void** pointers = count > kOnStack ? many.data() : few;
+  void* pointers[kMaxArrays];
   if (!read_pointers(prepared, arrays, count, pointers)) return nullptr;
   return guarded(prepared.op->cost(), [&] { prepared.op->run(pointers); });
 }
@@ -170,7 +178,7 @@ StepObject* new_step() {
 
 PyObject* op_bind(PyObject* self, PyObject* const* arrays, Py_ssize_t count) {
   const auto& prepared = reinterpret_cast<OpObject*>(self)->prepared;
-  std::vector<void*> pointers(count);
+  std::vector<void*> pointers(prepared->places.size());
   if (!read_pointers(*prepared, arrays, count, pointers.data())) return nullptr;
   StepObject* step = new_step();
   for (Py_ssize_t i = 0; i < count; ++i) step->keep.push_back(py::reinterpret_borrow<py::object>(arrays[i]));
@@ -236,8 +244,10 @@ PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
-py::object wrap_op(std::unique_ptr<Op> op, const Signature& signature) {
+py::object wrap_op(std::unique_ptr<Op> op, const Signature& signature, const std::vector<int64_t>& places) {
+  NN_CHECK(places.size() <= kMaxArrays, "number of arrays must be at most " << kMaxArrays << ", got " << places.size());
   auto prepared = std::make_shared<PreparedOp>();
+  prepared->places = places;
   for (const auto& desc : signature.arrays) {
     Expected expected;
     expected.present = desc.has_value();

@@ -7,6 +7,8 @@ namespace nn_cpu {
 
 void register_pointwise(Registry& registry);
 void register_linear(Registry& registry);
+void register_convolution(Registry& registry);
+void register_normalization(Registry& registry);
 void register_reduction(Registry& registry);
 
 }  // namespace nn_cpu

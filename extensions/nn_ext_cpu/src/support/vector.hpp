@@ -23,6 +23,7 @@ struct BlockTable {
   int count;
 };
 
+/// Loops of one instruction set; each is described where it is defined (src/vector).
 struct VectorTable {
   const char* isa;
   BlockTable (*pointwise)();
@@ -36,6 +37,18 @@ struct VectorTable {
   // y[i] += ..., rows added into a vector
   void (*add_to_double)(const float* x, double* y, int64_t n);
   void (*add_to)(const float* x, float* y, int64_t n);
+  // matrices (rows, columns), see vector/rows.cpp
+  void (*column_moments)(const float* x, int64_t rows, int64_t columns, const float* shift, double* s1, double* s2);
+  void (*row_moments)(const float* x, int64_t n, float shift, double* s1, double* s2);
+  void (*column_products)(const float* dy, const float* y, const float* x, int64_t rows, int64_t columns, const float* shift,
+                          double* s1, double* s2);
+  void (*row_products)(const float* dy, const float* y, const float* x, int64_t n, float shift, double* s1, double* s2);
+  void (*column_affine)(const float* x, const float* z, int64_t rows, int64_t columns, const float* a, const float* b, bool relu,
+                        float* y);
+  void (*row_affine)(const float* x, const float* z, int64_t n, float a, float b, bool relu, float* y);
+  void (*column_gradient)(const float* dy, const float* y, const float* x, int64_t rows, int64_t columns, const float* p,
+                          const float* q, const float* r, float* dx);
+  void (*row_gradient)(const float* dy, const float* y, const float* x, int64_t n, float p, float q, float r, float* dx);
   // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it
   double (*exp_sum)(const float* x, float shift, float* y, int64_t n);
 };

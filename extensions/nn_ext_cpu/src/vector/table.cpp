@@ -12,10 +12,38 @@ float max(const float*, int64_t);
 float min(const float*, int64_t);
 void add_to_double(const float*, double*, int64_t);
 void add_to(const float*, float*, int64_t);
+void column_moments(const float*, int64_t, int64_t, const float*, double*, double*);
+void row_moments(const float*, int64_t, float, double*, double*);
+void column_products(const float*, const float*, const float*, int64_t, int64_t, const float*, double*, double*);
+void row_products(const float*, const float*, const float*, int64_t, float, double*, double*);
+void column_affine(const float*, const float*, int64_t, int64_t, const float*, const float*, bool, float*);
+void row_affine(const float*, const float*, int64_t, float, float, bool, float*);
+void column_gradient(const float*, const float*, const float*, int64_t, int64_t, const float*, const float*, const float*, float*);
+void row_gradient(const float*, const float*, const float*, int64_t, float, float, float, float*);
 double exp_sum(const float*, float, float*, int64_t);
 
 VectorTable table(const char* isa) {
-  return {isa, pointwise, sum, sum_of_squares, dot, centered_squares, max, min, add_to_double, add_to, exp_sum};
+  VectorTable table{};
+  table.isa = isa;
+  table.pointwise = pointwise;
+  table.sum = sum;
+  table.sum_of_squares = sum_of_squares;
+  table.dot = dot;
+  table.centered_squares = centered_squares;
+  table.max = max;
+  table.min = min;
+  table.add_to_double = add_to_double;
+  table.add_to = add_to;
+  table.column_moments = column_moments;
+  table.row_moments = row_moments;
+  table.column_products = column_products;
+  table.row_products = row_products;
+  table.column_affine = column_affine;
+  table.row_affine = row_affine;
+  table.column_gradient = column_gradient;
+  table.row_gradient = row_gradient;
+  table.exp_sum = exp_sum;
+  return table;
 }
 
 }  // namespace nn_cpu::NN_ISA

@@ -1,0 +1,121 @@
+"""Convolutions and deconvolutions in one to three spatial dimensions."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cpu import _native
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, strides_of
+
+#: Places of the arrays in a backward call: x, weight, bias, y, dy, dx, dweight, dbias.
+_IMAGES: Final = (0, 3, 4, 5)
+_WEIGHTS: Final = (1, 6)
+
+
+class ConvolutionKernel:
+    """A convolution by oneDNN; images lie channels-last in memory where the plan allows it.
+
+    Args:
+        operation: Name of the native operation.
+        depthwise: Weights have no axis of input channels, and the group is this function of the arguments and the
+            number of channels of x.
+    """
+
+    def __init__(self, operation: str, depthwise: Callable[[Mapping[str, Any], int], int] | None = None) -> None:
+        self._operation = operation
+        self._depthwise = depthwise
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes other than float32, more than three spatial dimensions, and empty arrays."""
+        x = call.inputs[0]
+        assert x is not None
+        n_spatial = len(x.shape) - _base_axis(call) - 1
+        if not 1 <= n_spatial <= 3:
+            return Refusal(f"takes one to three spatial dimensions, got {n_spatial}")
+        if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
+            return Refusal("takes arrays with at least one element")
+        return refuse_dtypes(call)
+
+    def layout(self, call: Call) -> str:
+        """Channels-last where the channel axis is the second."""
+        return "channels_last" if _base_axis(call) == 1 and not _is_channel_last(call) else "contiguous"
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the convolution and its bias."""
+        return self._prepared(call, self._operation, forward_arrays(call))
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Prepare the gradients; None for the bias alone, which is a sum."""
+        if wanted[2] and not wanted[1]:
+            return None
+        return self._prepared(call, f"{self._operation}_backward", backward_arrays(call, wanted))
+
+    def _prepared(self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None]) -> Runner:
+        channel_last = _is_channel_last(call)
+        x = call.inputs[0]
+        assert x is not None
+        group = int(call.args.get("group", 1))  # type: ignore[arg-type]  # an int by the specification
+        if self._depthwise is not None:
+            group = self._depthwise(call.args, x.shape[_base_axis(call)])
+        views = list(arrays)
+        for position, desc in enumerate(arrays):
+            if desc is not None and position in _IMAGES:
+                views[position] = _image(desc, _base_axis(call), channel_last)
+            if desc is not None and position in _WEIGHTS:
+                views[position] = _weight(desc, channel_last, depthwise=self._depthwise is not None)
+        pad = call.args["pad"]
+        runner: Runner = _native.prepare(
+            operation,
+            arrays,
+            views=views,
+            stride=call.args["stride"],
+            dilation=call.args["dilation"],
+            pad=pad,
+            pad_end=pad,
+            group=group,
+        )
+        return runner
+
+
+def _base_axis(call: Call) -> int:
+    axis = call.args["base_axis"]
+    assert isinstance(axis, int)
+    return axis
+
+
+def _is_channel_last(call: Call) -> bool:
+    return bool(call.args.get("channel_last", False))
+
+
+def _image(desc: ArrayDesc, base_axis: int, channel_last: bool) -> ArrayDesc:
+    """The array as (batch, channels, spatial axes)."""
+    if desc.strides is not None:
+        return desc
+    flat = ArrayDesc((math.prod(desc.shape[:base_axis]), *desc.shape[base_axis:]), desc.dtype)
+    return _channels_first(flat) if channel_last else flat
+
+
+def _weight(desc: ArrayDesc, channel_last: bool, *, depthwise: bool) -> ArrayDesc:
+    """The array as (filters, channels, kernel axes)."""
+    if depthwise:
+        return ArrayDesc((desc.shape[0], 1, *desc.shape[1:]), desc.dtype)
+    return _channels_first(desc) if channel_last else desc
+
+
+def _channels_first(desc: ArrayDesc) -> ArrayDesc:
+    """The same memory with the last axis moved to the second place."""
+    shape, strides = desc.shape, strides_of(desc)
+    return ArrayDesc((shape[0], shape[-1], *shape[1:-1]), desc.dtype, (strides[0], strides[-1], *strides[1:-1]))
+
+
+_TABLE: Final[Mapping[str, Kernel]] = {
+    "Convolution": ConvolutionKernel("convolution"),
+    "Deconvolution": ConvolutionKernel("deconvolution"),
+    "DepthwiseConvolution": ConvolutionKernel("convolution", depthwise=lambda args, channels: channels),
+    "DepthwiseDeconvolution": ConvolutionKernel(
+        "deconvolution", depthwise=lambda args, channels: channels // int(args["divisor"])
+    ),
+}
+
+CONVOLUTION: Final[Mapping[str, Kernel]] = _TABLE if _native.has_onednn() else {}

@@ -1,0 +1,171 @@
+// Convolution and its gradients by oneDNN, in one, two or three spatial dimensions. Logical shapes, any strides:
+//   x (N, C, ...), weight (K, C / G, ...), bias (K), y (N, K, ...)
+//   convolution           arrays x, weight, bias or none, y
+//   convolution_backward  arrays x, weight, none, none, dy, dx, dweight, dbias; any of the last three may be absent
+//   deconvolution, deconvolution_backward: the same with weight (C, K / G, ...), the gradient of a convolution as a layer
+// Settings: pad, stride, dilation (1 = dense), pad_end (padding behind, which covers output padding), group.
+// Weights come in the user's layout and are reordered to the one the primitive likes, once a run. Time O(N K C / G * kernel *
+// output positions); sums in float32 inside oneDNN.
+#ifdef NN_ONEDNN
+
+#include <algorithm>
+
+#include "kernels/register.hpp"
+#include "support/check.hpp"
+#include "support/engine.hpp"
+
+namespace nn_cpu {
+namespace {
+
+using dnnl::memory;
+
+struct Geometry {
+  memory::dims stride, dilation, pad, pad_end;
+  int64_t group;
+
+  explicit Geometry(const Args& args)
+      : stride(args.dims("stride")), dilation(args.dims("dilation")), pad(args.dims("pad")), pad_end(args.dims("pad_end")),
+        group(args.integer("group")) {
+    for (int64_t& step : dilation) --step;  // oneDNN counts the gaps
+  }
+};
+
+/// Weights with a leading group axis (G, K / G, C / G, ...); deconvolution stores (C, K / G, ...), so its first two are swapped.
+ArrayDesc grouped(const ArrayDesc& weight, int64_t group, bool transposed) {
+  ArrayDesc desc = weight;
+  const int64_t per_group = weight.shape[0] / group;
+  desc.shape[0] = per_group;
+  if (transposed) {
+    std::swap(desc.shape[0], desc.shape[1]);
+    std::swap(desc.strides[0], desc.strides[1]);
+  }
+  if (group > 1) {
+    desc.shape.insert(desc.shape.begin(), group);
+    desc.strides.insert(desc.strides.begin(), weight.strides[0] * per_group);
+  }
+  return desc;
+}
+
+/// Channels-last arrays are used in place. Others are left to the primitive, which then works in a layout of blocks.
+memory::desc preferred(const ArrayDesc& desc) { return desc.channels_last() ? memory_desc(desc) : any_layout(desc); }
+
+double flops_cost(const ArrayDesc& weight, const ArrayDesc& y) {
+  return 2000.0 + static_cast<double>(weight.size()) * static_cast<double>(y.size() / std::max<int64_t>(y.shape[1], 1)) / 100.0;
+}
+
+/// What differs between convolution and deconvolution: the classes of oneDNN and how weights are stored.
+struct Ordinary {
+  using Forward = dnnl::convolution_forward;
+  using BackwardData = dnnl::convolution_backward_data;
+  using BackwardWeights = dnnl::convolution_backward_weights;
+  static constexpr bool kTransposed = false;
+  static constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
+};
+struct Transposed {
+  using Forward = dnnl::deconvolution_forward;
+  using BackwardData = dnnl::deconvolution_backward_data;
+  using BackwardWeights = dnnl::deconvolution_backward_weights;
+  static constexpr bool kTransposed = true;
+  static constexpr auto kAlgorithm = dnnl::algorithm::deconvolution_direct;
+};
+
+template <class Kind>
+typename Kind::Forward::primitive_desc forward_desc(const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight,
+                                                    const std::optional<ArrayDesc>& bias, const ArrayDesc& y) {
+  return {cpu_engine(), dnnl::prop_kind::forward_training, Kind::kAlgorithm, preferred(x), any_layout(weight),
+          bias ? memory_desc(*bias) : memory::desc(), preferred(y), geometry.stride, geometry.dilation, geometry.pad,
+          geometry.pad_end, user_scratchpad()};
+}
+
+template <class Kind>
+class Convolution : public Op {
+ public:
+  explicit Convolution(const Signature& s) {
+    const Geometry geometry(s.args);
+    const ArrayDesc &x = s.array(0), &y = s.array(3), weight = grouped(s.array(1), geometry.group, Kind::kTransposed);
+    const auto desc = forward_desc<Kind>(geometry, x, weight, s.arrays[2], y);
+    primitive_ = Primitive(typename Kind::Forward(desc), desc.scratchpad_desc());
+    primitive_.input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
+    primitive_.input(DNNL_ARG_WEIGHTS, 1, memory_desc(weight), desc.weights_desc());
+    if (s.has(2)) primitive_.input(DNNL_ARG_BIAS, 2, memory_desc(s.array(2)), desc.bias_desc());
+    primitive_.output(DNNL_ARG_DST, 3, memory_desc(y), desc.dst_desc());
+    cost_ = flops_cost(weight, y);
+  }
+
+  void run(void* const* arrays) const override { primitive_.run(arrays); }
+  double cost() const override { return cost_; }
+
+ private:
+  Primitive primitive_;
+  double cost_;
+};
+
+template <class Kind>
+class ConvolutionBackward : public Op {
+ public:
+  explicit ConvolutionBackward(const Signature& s) {
+    const Geometry geometry(s.args);
+    const ArrayDesc &x = s.array(s.has(0) ? 0 : 5), &dy = s.array(4);
+    const ArrayDesc weight = grouped(s.array(s.has(1) ? 1 : 6), geometry.group, Kind::kTransposed);
+    const std::optional<ArrayDesc> bias = s.has(7) ? s.arrays[7] : std::nullopt;
+    const auto forward = forward_desc<Kind>(geometry, x, weight, bias, dy);
+    if (s.has(5)) prepare_data(geometry, forward, x, weight, dy);
+    if (s.has(6) || s.has(7)) prepare_weights(geometry, forward, x, weight, bias, dy, s.has(6));
+    cost_ = flops_cost(weight, dy) * 2;
+  }
+
+  void run(void* const* arrays) const override {
+    if (data_) data_->run(arrays);
+    if (weights_) weights_->run(arrays);
+  }
+
+  double cost() const override { return cost_; }
+
+ private:
+  using Forward = typename Kind::Forward::primitive_desc;
+
+  void prepare_data(const Geometry& geometry, const Forward& forward, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& dy) {
+    const typename Kind::BackwardData::primitive_desc desc(cpu_engine(), Kind::kAlgorithm, preferred(x), any_layout(weight),
+                                                           preferred(dy), geometry.stride, geometry.dilation, geometry.pad,
+                                                           geometry.pad_end, forward, user_scratchpad());
+    data_.emplace(typename Kind::BackwardData(desc), desc.scratchpad_desc());
+    data_->input(DNNL_ARG_DIFF_DST, 4, memory_desc(dy), desc.diff_dst_desc());
+    data_->input(DNNL_ARG_WEIGHTS, 1, memory_desc(weight), desc.weights_desc());
+    data_->output(DNNL_ARG_DIFF_SRC, 5, memory_desc(x), desc.diff_src_desc());
+  }
+
+  void prepare_weights(const Geometry& geometry, const Forward& forward, const ArrayDesc& x, const ArrayDesc& weight,
+                       const std::optional<ArrayDesc>& bias, const ArrayDesc& dy, bool with_weight) {
+    NN_CHECK(with_weight, "convolution_backward must compute dweight where it computes dbias, got dbias alone");
+    const typename Kind::BackwardWeights::primitive_desc desc(
+        cpu_engine(), Kind::kAlgorithm, preferred(x), any_layout(weight), bias ? memory_desc(*bias) : memory::desc(), preferred(dy),
+        geometry.stride, geometry.dilation, geometry.pad, geometry.pad_end, forward, user_scratchpad());
+    weights_.emplace(typename Kind::BackwardWeights(desc), desc.scratchpad_desc());
+    weights_->input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
+    weights_->input(DNNL_ARG_DIFF_DST, 4, memory_desc(dy), desc.diff_dst_desc());
+    weights_->output(DNNL_ARG_DIFF_WEIGHTS, 6, memory_desc(weight), desc.diff_weights_desc());
+    if (bias) weights_->output(DNNL_ARG_DIFF_BIAS, 7, memory_desc(*bias), desc.diff_bias_desc());
+  }
+
+  std::optional<Primitive> data_, weights_;
+  double cost_;
+};
+
+}  // namespace
+
+void register_convolution(Registry& registry) {
+  registry.add("convolution", make<Convolution<Ordinary>>);
+  registry.add("convolution_backward", make<ConvolutionBackward<Ordinary>>);
+  registry.add("deconvolution", make<Convolution<Transposed>>);
+  registry.add("deconvolution_backward", make<ConvolutionBackward<Transposed>>);
+}
+
+}  // namespace nn_cpu
+
+#else
+
+#include "kernels/register.hpp"
+
+void nn_cpu::register_convolution(Registry&) {}
+
+#endif

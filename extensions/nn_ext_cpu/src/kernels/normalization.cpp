@@ -1,0 +1,240 @@
+// Batch normalization (Ioffe and Szegedy, 2015) over all axes but one, with the ReLU and the sum of its fused form.
+//   batch_normalization           arrays x, beta, gamma, mean, variance, z, y, batch_mean, batch_variance
+//   batch_normalization_backward  arrays x, -, gamma, mean, variance, -, y, batch_mean, batch_variance,
+//                                 dy, dx, dbeta, dgamma, -, -, dz
+// x, y, z, dy, dx, dz are viewed as (A, C, B) in memory order; statistics and parameters have C elements. beta, gamma, z and
+// running statistics may be absent, as may gradients that nobody wants. Settings: axis, batch_stat, decay_rate, eps, relu.
+// Moments are taken in one pass around the first element of each channel, in float32 blocks that add up in double; so the
+// variance does not cancel. The running variance moves towards the unbiased one. Two passes over x, O(A C B).
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/register.hpp"
+#include "support/check.hpp"
+#include "support/parallel.hpp"
+#include "support/scratch.hpp"
+#include "support/vector.hpp"
+
+namespace nn_cpu {
+namespace {
+
+constexpr int64_t kGrain = 16384;  // elements a thread
+
+/// x as (A, C, B): the channel is innermost (B = 1) in channels-last memory.
+struct Blocks {
+  int64_t a = 1, c, b = 1;
+
+  Blocks(const ArrayDesc& x, int64_t axis) : c(x.shape.at(axis)) {
+    if (axis == 1 && !x.contiguous()) {
+      NN_CHECK(x.channels_last(), "x must be contiguous or channels-last, got strides " << to_string(x.strides));
+      a = c > 0 ? x.size() / c : 0;
+      return;
+    }
+    NN_CHECK(x.contiguous(), "x must be contiguous, got strides " << to_string(x.strides));
+    for (int64_t i = 0; i < x.ndim(); ++i) {
+      if (i < axis) a *= x.shape[i];
+      if (i > axis) b *= x.shape[i];
+    }
+  }
+
+  int64_t count() const { return a * b; }
+  int64_t size() const { return a * c * b; }
+
+  /// Calls columns(first row, rows, thread) on threads where channels are innermost, else row(offset, channel) for each run
+  /// of B elements, all of a channel on one thread.
+  template <class Columns, class Row>
+  void visit(const Columns& columns, const Row& row) const {
+    if (b == 1) {
+      parallel_for(a, std::max<int64_t>(1, kGrain / std::max<int64_t>(c, 1)),
+                   [&](int64_t begin, int64_t end, int thread) { columns(begin, end - begin, thread); });
+      return;
+    }
+    parallel_for(c, std::max<int64_t>(1, kGrain / std::max<int64_t>(a * b, 1)), [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = 0; i < a; ++i) {
+        for (int64_t channel = begin; channel < end; ++channel) row((i * c + channel) * b, channel);
+      }
+    });
+  }
+};
+
+/// Per-channel sums of two quantities: one pair of vectors for each thread, added up at the end.
+class Sums {
+ public:
+  Sums(Scratch& scratch, int64_t channels) : channels_(channels), teams_(num_threads()), data_(scratch.take<double>(2 * channels * teams_)) {
+    std::fill_n(data_, 2 * channels_ * teams_, 0.0);
+  }
+  static size_t bytes(int64_t channels) { return Scratch::bytes<double>(2 * channels * num_threads()); }
+
+  double* first(int thread) { return data_ + 2 * channels_ * thread; }
+  double* second(int thread) { return first(thread) + channels_; }
+  void finish() {
+    for (int64_t team = 1; team < teams_; ++team) {
+      for (int64_t i = 0; i < 2 * channels_; ++i) data_[i] += data_[2 * channels_ * team + i];
+    }
+  }
+
+ private:
+  int64_t channels_, teams_;
+  double* data_;
+};
+
+struct Settings {
+  bool batch_stat, relu;
+  float decay_rate, eps;
+
+  explicit Settings(const Args& args)
+      : batch_stat(args.flag("batch_stat")), relu(args.flag("relu")), decay_rate(args.real("decay_rate")), eps(args.real("eps")) {}
+};
+
+void check_alike(const Signature& s, std::initializer_list<size_t> positions) {
+  for (size_t position : positions) {
+    NN_CHECK(!s.has(position) || (s.array(position).shape == s.array(0).shape && s.array(position).strides == s.array(0).strides),
+             "array " << position << " must have the shape and strides of x, got others");
+  }
+}
+
+const float* input(void* const* arrays, int position) { return static_cast<const float*>(arrays[position]); }
+float* output(void* const* arrays, int position) { return static_cast<float*>(arrays[position]); }
+
+class BatchNormalization : public Op {
+ public:
+  explicit BatchNormalization(const Signature& s) : blocks_(s.array(0), s.args.integer("axis")), settings_(s.args) {
+    check_alike(s, {5, 6});
+  }
+
+  void run(void* const* arrays) const override {
+    const float *x = input(arrays, 0), *beta = input(arrays, 1), *gamma = input(arrays, 2), *z = input(arrays, 5);
+    float* y = output(arrays, 6);
+    const int64_t channels = blocks_.c;
+    Scratch scratch(2 * Scratch::bytes<float>(channels) + Sums::bytes(channels));
+    auto *scale = scratch.take<float>(channels), *shift = scratch.take<float>(channels);
+    const float *mean = input(arrays, 3), *variance = input(arrays, 4);
+    if (settings_.batch_stat) {
+      take_statistics(arrays, scratch, shift);
+      mean = input(arrays, 7);
+      variance = input(arrays, 8);
+    }
+    for (int64_t c = 0; c < channels; ++c) {
+      const float rate = 1.0f / std::sqrt(variance[c] + settings_.eps);
+      scale[c] = gamma != nullptr ? gamma[c] * rate : rate;
+      shift[c] = (beta != nullptr ? beta[c] : 0.0f) - mean[c] * scale[c];
+    }
+    const VectorTable& table = vectors();
+    const bool relu = settings_.relu;
+    blocks_.visit(
+        [&](int64_t row, int64_t rows, int) {
+          const int64_t start = row * channels;
+          table.column_affine(x + start, z != nullptr ? z + start : nullptr, rows, channels, scale, shift, relu, y + start);
+        },
+        [&](int64_t start, int64_t c) {
+          table.row_affine(x + start, z != nullptr ? z + start : nullptr, blocks_.b, scale[c], shift[c], relu, y + start);
+        });
+  }
+
+  double cost() const override { return 500 + 0.4 * static_cast<double>(blocks_.size()); }
+
+ private:
+  /// Writes batch_mean and batch_variance, and moves the running statistics.
+  void take_statistics(void* const* arrays, Scratch& scratch, float* shift) const {
+    const float* x = input(arrays, 0);
+    float *batch_mean = output(arrays, 7), *batch_variance = output(arrays, 8);
+    float *mean = output(arrays, 3), *variance = output(arrays, 4);
+    const int64_t channels = blocks_.c, count = blocks_.count();
+    Sums sums(scratch, channels);
+    for (int64_t c = 0; c < channels; ++c) shift[c] = count > 0 && std::isfinite(x[c * blocks_.b]) ? x[c * blocks_.b] : 0.0f;
+    const VectorTable& table = vectors();
+    blocks_.visit(
+        [&](int64_t row, int64_t rows, int thread) {
+          table.column_moments(x + row * channels, rows, channels, shift, sums.first(thread), sums.second(thread));
+        },
+        [&](int64_t start, int64_t c) { table.row_moments(x + start, blocks_.b, shift[c], sums.first(0) + c, sums.second(0) + c); });
+    sums.finish();
+    const double n = static_cast<double>(std::max<int64_t>(count, 1));
+    for (int64_t c = 0; c < channels; ++c) {
+      const double offset = sums.first(0)[c] / n;
+      const double spread = std::max(sums.second(0)[c] / n - offset * offset, 0.0);
+      batch_mean[c] = static_cast<float>(shift[c] + offset);
+      batch_variance[c] = std::isnan(offset) ? batch_mean[c] : static_cast<float>(spread);
+      if (count == 0) continue;
+      const float keep = settings_.decay_rate, move = 1.0f - keep;
+      const auto unbiased = static_cast<float>(spread * n / std::max(n - 1.0, 1.0));
+      if (mean != nullptr) mean[c] = keep * mean[c] + move * batch_mean[c];
+      if (variance != nullptr) variance[c] = keep * variance[c] + move * unbiased;
+    }
+  }
+
+  Blocks blocks_;
+  Settings settings_;
+};
+
+class BatchNormalizationBackward : public Op {
+ public:
+  explicit BatchNormalizationBackward(const Signature& s) : blocks_(s.array(0), s.args.integer("axis")), settings_(s.args) {
+    check_alike(s, {6, 9, 10, 15});
+  }
+
+  void run(void* const* arrays) const override {
+    const float *x = input(arrays, 0), *gamma = input(arrays, 2), *dy = input(arrays, 9);
+    const float* y = settings_.relu ? input(arrays, 6) : nullptr;
+    const float *mean = input(arrays, settings_.batch_stat ? 7 : 3), *variance = input(arrays, settings_.batch_stat ? 8 : 4);
+    float *dx = output(arrays, 10), *dbeta = output(arrays, 11), *dgamma = output(arrays, 12), *dz = output(arrays, 15);
+    const int64_t channels = blocks_.c;
+    Scratch scratch(3 * Scratch::bytes<float>(channels) + Sums::bytes(channels));
+    auto *p = scratch.take<float>(channels), *q = scratch.take<float>(channels), *r = scratch.take<float>(channels);
+    Sums sums(scratch, channels);
+    const VectorTable& table = vectors();
+    const auto at = [](const float* array, int64_t start) { return array != nullptr ? array + start : nullptr; };
+    blocks_.visit(
+        [&](int64_t row, int64_t rows, int thread) {
+          const int64_t start = row * channels;
+          table.column_products(dy + start, at(y, start), x + start, rows, channels, mean, sums.first(thread), sums.second(thread));
+        },
+        [&](int64_t start, int64_t c) {
+          table.row_products(dy + start, at(y, start), x + start, blocks_.b, mean[c], sums.first(0) + c, sums.second(0) + c);
+        });
+    sums.finish();
+    const double n = static_cast<double>(std::max<int64_t>(blocks_.count(), 1));
+    for (int64_t c = 0; c < channels; ++c) {
+      const double rate = 1.0 / std::sqrt(static_cast<double>(variance[c]) + settings_.eps);
+      const double of_dy = sums.first(0)[c], of_products = sums.second(0)[c] * rate;
+      if (dbeta != nullptr) dbeta[c] = static_cast<float>(of_dy);
+      if (dgamma != nullptr) dgamma[c] = static_cast<float>(of_products);
+      const double scale = rate * (gamma != nullptr ? gamma[c] : 1.0f);
+      const double slope = settings_.batch_stat ? -scale * rate * of_products / n : 0.0;
+      p[c] = static_cast<float>(scale);
+      q[c] = static_cast<float>(slope);
+      r[c] = static_cast<float>((settings_.batch_stat ? -scale * of_dy / n : 0.0) - slope * mean[c]);
+    }
+    if (dx != nullptr) {
+      blocks_.visit(
+          [&](int64_t row, int64_t rows, int) {
+            const int64_t start = row * channels;
+            table.column_gradient(dy + start, at(y, start), x + start, rows, channels, p, q, r, dx + start);
+          },
+          [&](int64_t start, int64_t c) {
+            table.row_gradient(dy + start, at(y, start), x + start, blocks_.b, p[c], q[c], r[c], dx + start);
+          });
+    }
+    if (dz != nullptr) {
+      parallel_for(blocks_.size(), kGrain, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) dz[i] = y == nullptr || y[i] > 0.0f ? dy[i] : 0.0f;
+      });
+    }
+  }
+
+  double cost() const override { return 500 + 0.6 * static_cast<double>(blocks_.size()); }
+
+ private:
+  Blocks blocks_;
+  Settings settings_;
+};
+
+}  // namespace
+
+void register_normalization(Registry& registry) {
+  registry.add("batch_normalization", make<BatchNormalization>);
+  registry.add("batch_normalization_backward", make<BatchNormalizationBackward>);
+}
+
+}  // namespace nn_cpu

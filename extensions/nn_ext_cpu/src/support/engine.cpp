@@ -1,0 +1,87 @@
+#include "support/engine.hpp"
+
+#ifdef NN_ONEDNN
+
+#include <unordered_map>
+
+#include "support/parallel.hpp"
+
+namespace nn_cpu {
+
+const dnnl::engine& cpu_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+const dnnl::stream& cpu_stream() {
+  thread_local const dnnl::stream stream(cpu_engine());
+  return stream;
+}
+
+dnnl::primitive_attr user_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+dnnl::memory::desc memory_desc(const ArrayDesc& desc) {
+  return {desc.shape, dnnl::memory::data_type::f32, desc.strides};
+}
+
+dnnl::memory::desc any_layout(const ArrayDesc& desc) {
+  return {desc.shape, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+}
+
+Primitive::Primitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad)
+    : primitive_(primitive), scratchpad_(scratchpad), bytes_(Scratch::bytes<char>(static_cast<int64_t>(scratchpad.get_size()))) {}
+
+void Primitive::input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner) {
+  add(dnnl_arg, position, array, inner, false);
+}
+
+void Primitive::output(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner) {
+  add(dnnl_arg, position, array, inner, true);
+}
+
+void Primitive::add(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool is_output) {
+  Operand operand{dnnl_arg, position, array, inner, std::nullopt, is_output};
+  if (array != inner) {
+    const auto& from = is_output ? inner : array;
+    const auto& to = is_output ? array : inner;
+    const dnnl::reorder::primitive_desc reorder(cpu_engine(), from, cpu_engine(), to);
+    operand.reorder.emplace(reorder);
+    bytes_ += Scratch::bytes<char>(static_cast<int64_t>(inner.get_size()));
+  }
+  operands_.push_back(operand);
+}
+
+void Primitive::run(void* const* arrays) const {
+  adopt_num_threads();
+  const dnnl::stream& stream = cpu_stream();
+  Scratch scratch(bytes_);
+  std::unordered_map<int, dnnl::memory> arguments;
+  arguments.reserve(operands_.size() + 1);
+  for (const Operand& operand : operands_) {
+    void* data = arrays[operand.position];
+    if (operand.reorder) data = scratch.take<char>(static_cast<int64_t>(operand.inner.get_size()));
+    dnnl::memory inner(operand.inner, cpu_engine(), data);
+    if (operand.reorder && !operand.is_output) {
+      dnnl::memory array(operand.array, cpu_engine(), arrays[operand.position]);
+      operand.reorder->execute(stream, array, inner);
+    }
+    arguments.emplace(operand.dnnl_arg, inner);
+  }
+  if (const auto bytes = static_cast<int64_t>(scratchpad_.get_size()); bytes > 0) {
+    arguments.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(scratchpad_, cpu_engine(), scratch.take<char>(bytes)));
+  }
+  primitive_.execute(stream, arguments);
+  for (const Operand& operand : operands_) {
+    if (!operand.reorder || !operand.is_output) continue;
+    dnnl::memory array(operand.array, cpu_engine(), arrays[operand.position]);
+    operand.reorder->execute(stream, arguments.at(operand.dnnl_arg), array);
+  }
+}
+
+}  // namespace nn_cpu
+
+#endif

@@ -1,0 +1,59 @@
+// oneDNN behind one class: a primitive together with the reorders between the layouts of the arrays and its own.
+#pragma once
+
+#ifdef NN_ONEDNN
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <optional>
+#include <vector>
+
+#include "support/array.hpp"
+#include "support/scratch.hpp"
+
+namespace nn_cpu {
+
+const dnnl::engine& cpu_engine();
+
+/// The stream of the calling thread.
+const dnnl::stream& cpu_stream();
+
+/// Attributes that leave working memory to the caller, so that one primitive serves several threads.
+dnnl::primitive_attr user_scratchpad();
+
+dnnl::memory::desc memory_desc(const ArrayDesc& desc);
+
+/// The same shape, in whatever layout the primitive likes best.
+dnnl::memory::desc any_layout(const ArrayDesc& desc);
+
+/// A primitive that runs on the arrays of an operation.
+class Primitive {
+ public:
+  Primitive() = default;
+  Primitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad);
+
+  /// Array `position` of the operation is argument `dnnl_arg`; the primitive wants it as `inner`. If the array lies
+  /// otherwise it is reordered before an input is read or after an output is written.
+  void input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner);
+  void output(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner);
+
+  void run(void* const* arrays) const;
+
+ private:
+  struct Operand {
+    int dnnl_arg, position;
+    dnnl::memory::desc array, inner;
+    std::optional<dnnl::reorder> reorder;
+    bool is_output;
+  };
+  void add(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool is_output);
+
+  dnnl::primitive primitive_;
+  dnnl::memory::desc scratchpad_;
+  std::vector<Operand> operands_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace nn_cpu
+
+#endif
