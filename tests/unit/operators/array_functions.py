@@ -56,7 +56,7 @@ def _by_api() -> Mapping[str, FunctionSpec]:
 def infer_shapes(spec: FunctionSpec, shapes: Sequence[Shape | None], args: Mapping[str, Any]) -> tuple[Shape, ...]:
     """The shapes of all outputs, as the `shape` entry of `spec` says."""
     if spec.shape == "rule":
-        return tuple(tuple(shape) for shape in SHAPE_RULES[spec.name](*shapes, **args))
+        return tuple(tuple(shape) for shape in SHAPE_RULES[spec.name](*shapes, **args) if shape is not None)
     if spec.shape == "broadcast":
         common = broadcast_shapes(*(shape for shape in shapes if shape is not None))
         return (common,) * len(spec.outputs)
