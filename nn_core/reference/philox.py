@@ -8,6 +8,7 @@ A backend that wants to draw the same numbers implements what this page says and
   (lo32(e // 4), hi32(e // 4), lo32(counter), hi32(counter)) under the key words (lo32(seed), hi32(seed)).
 - ``bits``: the 32-bit word b of the element.
 - ``uniform``: (b >> 8) * 2**-24, in [0, 1), the same 24 bits in every dtype.
+- ``below``: (b * n) >> 32, an integer in [0, n).
 - ``normal``: Box-Muller on the lane pairs (0, 1) and (2, 3). With u1 = ((b_even >> 8) + 1) * 2**-24, in (0, 1], and
   u2 = (b_odd >> 8) * 2**-24, the even lane is sqrt(-2 ln u1) cos(2 pi u2) and the odd lane sqrt(-2 ln u1) sin(2 pi u2),
   computed in double precision and then rounded.
@@ -37,16 +38,15 @@ def bits(xp: Namespace, key: Array, n: int, *, stream: int = 0) -> Array:
     return _lanes(xp, key, n, stream).reshape(-1)[:n]
 
 
-def bits_at(xp: Namespace, key: Array, elements: Array, *, stream: int = 0) -> Array:
-    """The random words of some `elements` (non-negative integers) of `stream`. uint32, the shape of `elements`.
+def words_at(xp: Namespace, key: Array, blocks: Array, *, stream: int = 0) -> tuple[Array, Array, Array, Array]:
+    """The four random words of each of some `blocks` (non-negative integers) of `stream`: of elements 4 b to 4 b + 3.
 
-    ``bits_at(xp, key, xp.arange(n))`` equals ``bits(xp, key, n)`` and costs four times as much: for rejection methods,
-    where a few elements draw again.
+    Four uint32 arrays of the shape of `blocks`; for rejection methods, where a few elements draw again.
     """
-    elements = xp.asarray(elements, dtype=xp.uint64)
-    words = _words_of_blocks(xp, key, elements // 4 + stream * (STREAM_LENGTH // 4))
-    lane = elements % 4
-    return xp.where(lane < 2, xp.where(lane == 0, words[0], words[1]), xp.where(lane == 2, words[2], words[3]))
+    blocks = xp.asarray(blocks, dtype=xp.uint64) + stream * (STREAM_LENGTH // 4)
+    counter, seed = key[1:2], key[0:1]
+    words = (blocks & _LOW, blocks >> 32, counter & _LOW, counter >> 32)
+    return philox4x32(xp, words, (seed & _LOW, seed >> 32))
 
 
 def uniform(xp: Namespace, key: Array, n: int, dtype: str = "float64", *, stream: int = 0) -> Array:
@@ -68,18 +68,17 @@ def unit_interval(xp: Namespace, words: Array, dtype: str = "float64") -> Array:
     return (words >> 8).astype(dtype) * 2.0**-24
 
 
+def below(xp: Namespace, words: Array, n: int) -> Array:
+    """Random `words` as integers in [0, n), n at most 2**32: the upper half of the product of word and n. int64.
+
+    The chance of a value differs from 1 / n by at most 2**-32.
+    """
+    return ((words.astype(xp.uint64) * n) >> 32).astype(xp.int64)
+
+
 def _lanes(xp: Namespace, key: Array, n: int, stream: int) -> Array:
     """The blocks that hold the first `n` elements of `stream`, one a row. uint32, shape (ceil(n / 4), 4)."""
-    first = stream * (STREAM_LENGTH // 4)
-    blocks = xp.arange(first, first + -(-n // 4), dtype=xp.uint64)
-    return xp.stack(_words_of_blocks(xp, key, blocks), axis=-1)
-
-
-def _words_of_blocks(xp: Namespace, key: Array, blocks: Array) -> tuple[Array, Array, Array, Array]:
-    counter = key[1:2]
-    words = (blocks & _LOW, blocks >> 32, counter & _LOW, counter >> 32)
-    seed = key[0:1]
-    return philox4x32(xp, words, (seed & _LOW, seed >> 32))
+    return xp.stack(words_at(xp, key, xp.arange(-(-n // 4)), stream=stream), axis=-1)
 
 
 def philox4x32(
