@@ -22,9 +22,7 @@ def entry_points() -> "dict[str, tuple[EntryPoint, ...]]":
 
     found: dict[str, list[EntryPoint]] = {}
     for entry in importlib_metadata.entry_points(group=GROUP):
-        same_name = found.setdefault(entry.name, [])
-        if entry not in same_name:
-            same_name.append(entry)
+        found.setdefault(entry.name, []).append(entry)
     return {name: tuple(sorted(found[name], key=lambda entry: entry.value)) for name in sorted(found)}
 
 

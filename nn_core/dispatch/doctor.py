@@ -41,7 +41,7 @@ def _findings(name: str) -> Iterator[Finding]:
         return
     package = " and ".join(packages(plugin.entry_points))
     if plugin.failure is not None:
-        yield Finding(name, package, plugin.failure.state, plugin.failure.reason, advice=_reinstall(plugin))
+        yield Finding(name, package, PLUGINS.state(name), plugin.failure.reason, advice=_reinstall(plugin))
         return
     if plugin.functions:
         yield Finding(name, package, State.LOADED, f"functions: {', '.join(plugin.functions)}")
@@ -58,7 +58,7 @@ def _backend_finding(plugin: Plugin, package: str, info: "BackendInfo") -> Findi
         assert failure is not None
         advice = _reinstall(plugin) if failure.state is State.BROKEN else ""
         return Finding(info.name, package, failure.state, failure.reason, advice=advice)
-    return Finding(info.name, package, State.LOADED, info.description, devices)
+    return Finding(info.name, package, PLUGINS.state(info.name), info.description, devices)
 
 
 def _reinstall(plugin: Plugin) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
@@ -10,6 +10,9 @@ from nn_core.dispatch.resolve import Candidate, candidates
 from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.spec.model import ArgValue, FunctionSpec, InputSpec, OutputSpec
 from nn_core.typing import ArrayDesc, Call, Shape
+
+#: The entry of functions without a kernel: composites, views, and functions written in Python.
+ENGINE: Final = "no kernel needed"
 
 
 class HasShape(Protocol):
@@ -123,6 +126,8 @@ def explain(variable_or_name: HasParent | str, ctx: Context | None = None) -> Ex
 
 def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph | None) -> Explanation:
     answers: list[Answer] = []
+    if spec.has("composite") or spec.has("view") or getattr(function, "python", None) is not None:
+        return Explanation(spec.name, context, (Answer(ENGINE, ""),), ENGINE)
     try:
         answers.extend(
             Answer(candidate.entry, _reason(candidate, context, function))

@@ -209,9 +209,17 @@ class Plugins:
         """Why a backend cannot be used, as far as somebody tried to."""
         return self._failures.get(name)
 
-    def is_loaded(self, name: str) -> bool:
-        """Whether a backend has been loaded."""
-        return name in self._backends
+    def state(self, name: str) -> State:
+        """What is known of the plugin or the backend called `name` by now; nothing is imported to find out."""
+        plugin_name = name.partition(".")[0]
+        plugin = self._plugins.get(plugin_name)
+        if name in self._failures:
+            return self._failures[name].state
+        if plugin is not None and plugin.failure is not None:
+            return plugin.failure.state
+        if name in self._backends or (plugin is not None and not plugin.backends):
+            return State.LOADED
+        return State.INSTALLED if plugin_name in self._entry_points() else State.ABSENT
 
     def refresh(self) -> None:
         """Look again at what is installed; plugins that failed, changed or are gone are forgotten, others are kept."""

@@ -72,10 +72,6 @@ class Registry:
         """The kernel that a plugin brought for a function of its own and a backend of another."""
         return self._kernels.get((backend, name))
 
-    def kernel_backends(self, name: str) -> list[str]:
-        """Backends that some plugin brought a kernel for."""
-        return sorted(backend for backend, function in self._kernels if function == name)
-
     def __iter__(self) -> Iterator[Added]:
         """The functions that plugins brought, by name."""
         return iter([self._by_name[name] for name in sorted(self._by_name)])

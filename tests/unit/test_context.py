@@ -41,6 +41,8 @@ def test_contexts_are_equal_by_value():
     assert Context(["cpu"]) != Context(["cpu:half"])
     assert Context(["cpu"]) != Context(["cpu"], device_id=1)
     assert Context(["cpu"]) != "cpu"
+    ctx = Context(["cpu"])
+    assert ctx == ctx
 
 
 def test_changing_the_list_that_is_shown_changes_nothing():

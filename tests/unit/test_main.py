@@ -88,3 +88,13 @@ def test_explain_refuses_an_unknown_name(run):
     result = run("explain", "taanh")
     assert "Error: explain: the name of a function must be given, got 'taanh'" in result.output
     assert result.exit_code == 1
+
+
+def test_stubs_hold_the_functions_of_the_core(run, tmp_path):
+    result = run("stubs", "--folder", str(tmp_path))
+    package = tmp_path / "nn_core-stubs"
+    assert result.output == f"{package}\n"
+    stub = (package / "functions" / "__init__.pyi").read_text()
+    compile(stub, "stub", "exec")
+    assert "from nn_core.functions.activation import tanh as tanh\n" in stub
+    assert (package / "py.typed").read_text() == "partial\n"

@@ -53,6 +53,22 @@ def test_every_reason_is_told_when_nothing_can_be_used():
     assert str(answer).endswith("no backend runs it")
 
 
+def test_functions_without_a_kernel_run_everywhere():
+    class Double(nn.PythonFunction):
+        """A function written in Python."""
+
+        def min_outputs(self):
+            return 1
+
+        def setup_impl(self, inputs, outputs):
+            outputs[0].reset_shape(inputs[0].shape, True)
+
+    x = nn.Variable((2, 3))
+    assert explain(Double()(x)).winner == "no kernel needed"
+    assert explain(F.reshape(x, (3, 2))).winner == "no kernel needed"
+    assert str(explain("Reshape")).endswith("-> no kernel needed  can run it")
+
+
 def test_the_current_context_is_the_default():
     with nn.context_scope(Context(["reference:double"])):
         assert explain("Tanh").winner == "reference:double"

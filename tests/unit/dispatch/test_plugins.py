@@ -1,5 +1,6 @@
 """The rules that plugins are loaded by, one by one."""
 
+import contextlib
 import logging
 import sys
 import threading
@@ -180,6 +181,25 @@ def test_a_backend_is_loaded_once_by_many_threads(install, plugins):
     assert sys.modules[plugins.plugin("acme").module.__name__].loads == [1]
 
 
+def test_the_state_is_told_without_importing(install, plugins):
+    module = install.backend("works")
+    install.backend("idle", more="{'probe': lambda: Refusal('no')}")
+    install("crash", "1 / 0")
+    install("ops", swish("ops.Swish", "ops_swish"))
+    names = ("works", "idle", "crash", "ops", "missing")
+    assert [plugins.state(name).value for name in names] == ["installed"] * 4 + ["absent"]
+    assert module not in sys.modules
+    for plugin in plugins.all():
+        for backend in plugin.backends:
+            with contextlib.suppress(BackendUnavailableError, PluginError):
+                plugins.backend(backend)
+    assert [plugins.state(name).value for name in names] == ["loaded", "no device", "broken", "loaded", "absent"]
+
+
+def test_the_backends_of_the_process_are_shared():
+    assert plugins_module.get_backend("reference") is plugins_module.PLUGINS.backend("reference")
+
+
 # Registration.
 
 
@@ -346,7 +366,6 @@ def test_kernels_of_an_operator_package_reach_the_backend(install, plugins):
     module = install("acme", "kernel_of_acme = object()\n" + swish(kernels="{'host': {'acme.Swish': kernel_of_acme}}"))
     plugins.module("acme")
     assert plugins.registry.kernel("host", "acme.Swish") is sys.modules[module].kernel_of_acme
-    assert plugins.registry.kernel_backends("acme.Swish") == ["host"]
     assert plugins.registry.kernel("host", "Affine") is None
 
 

@@ -162,6 +162,11 @@ def test_when_everyone_refuses_all_reasons_are_listed():
     ]
 
 
+def test_a_message_without_settings_has_no_line_for_them():
+    with pytest.raises(KernelNotFoundError, match=r"got refusals of reference:float\n  reference:float: has no kernel"):
+        resolved(FakePlugins(), ["reference"], UNKNOWN)
+
+
 # What is said about it.
 
 

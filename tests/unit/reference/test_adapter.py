@@ -1,6 +1,7 @@
 """Pure functions as kernels: what is copied, cast, repeated and refused."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -126,6 +127,11 @@ def test_the_backend_makes_arrays():
     assert not np.shares_memory(copy, source)
     assert backend.to_numpy(copy) is copy
     assert backend.over(backend) is backend.kernels
+
+
+def test_bfloat16_arrays_come_from_ml_dtypes(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ml_dtypes", SimpleNamespace(bfloat16=np.float16))  # a stand-in
+    assert numpy_dtype("bfloat16") == np.float16
 
 
 def test_bfloat16_arrays_need_ml_dtypes(monkeypatch):
