@@ -104,6 +104,7 @@ from nn_core.functions.compatibility import get_auto_forward as get_auto_forward
 from nn_core.functions.compatibility import get_current_context as get_current_context
 from nn_core.functions.composite.arithmetic import clip_by_norm as clip_by_norm
 from nn_core.functions.composite.arithmetic import clip_by_value as clip_by_value
+from nn_core.functions.composite.attention import multi_head_attention as multi_head_attention
 from nn_core.functions.composite.image import interpolate as interpolate
 from nn_core.functions.composite.image import patch_correlation as patch_correlation
 from nn_core.functions.composite.indexing import gather_nd as gather_nd
@@ -117,6 +118,10 @@ from nn_core.functions.composite.normalization import instance_normalization as 
 from nn_core.functions.composite.normalization import layer_normalization as layer_normalization
 from nn_core.functions.composite.normalization import mean_subtraction as mean_subtraction
 from nn_core.functions.composite.normalization import tensor_normalization as tensor_normalization
+from nn_core.functions.composite.quantization import fixed_point_quantize as fixed_point_quantize
+from nn_core.functions.composite.quantization import min_max_quantize as min_max_quantize
+from nn_core.functions.composite.quantization import pow2_quantize as pow2_quantize
+from nn_core.functions.composite.quantization import quantize_linear as quantize_linear
 from nn_core.functions.composite.reduction import max as max
 from nn_core.functions.composite.reduction import mean as mean
 from nn_core.functions.composite.reduction import min as min
@@ -187,6 +192,30 @@ from nn_core.functions.loss import top_n_error as top_n_error
 from nn_core.functions.normalization import weight_normalization as weight_normalization
 from nn_core.functions.plugin_functions import __dir__ as __dir__
 from nn_core.functions.plugin_functions import __getattr__ as __getattr__
+from nn_core.functions.quantization import binary_connect_affine as binary_connect_affine
+from nn_core.functions.quantization import binary_connect_convolution as binary_connect_convolution
+from nn_core.functions.quantization import binary_sigmoid as binary_sigmoid
+from nn_core.functions.quantization import binary_tanh as binary_tanh
+from nn_core.functions.quantization import binary_weight_affine as binary_weight_affine
+from nn_core.functions.quantization import binary_weight_convolution as binary_weight_convolution
+from nn_core.functions.quantization import dequantize_linear as dequantize_linear
+from nn_core.functions.quantization import inq_affine as inq_affine
+from nn_core.functions.quantization import inq_convolution as inq_convolution
+from nn_core.functions.quantization import prune as prune
+from nn_core.functions.random import dropout as dropout
+from nn_core.functions.random import image_augmentation as image_augmentation
+from nn_core.functions.random import rand as rand
+from nn_core.functions.random import rand_beta as rand_beta
+from nn_core.functions.random import rand_binomial as rand_binomial
+from nn_core.functions.random import rand_gamma as rand_gamma
+from nn_core.functions.random import randint as randint
+from nn_core.functions.random import randn as randn
+from nn_core.functions.random import random_choice as random_choice
+from nn_core.functions.random import random_crop as random_crop
+from nn_core.functions.random import random_erase as random_erase
+from nn_core.functions.random import random_flip as random_flip
+from nn_core.functions.random import random_shift as random_shift
+from nn_core.functions.random import vat_noise as vat_noise
 from nn_core.functions.reduction import cumprod as cumprod
 from nn_core.functions.reduction import cumsum as cumsum
 from nn_core.functions.reduction import reduce_mean as reduce_mean
@@ -242,8 +271,14 @@ __all__ = [
     "batch_matmul",
     "batch_normalization",
     "bc_add2",
+    "binary_connect_affine",
+    "binary_connect_convolution",
     "binary_cross_entropy",
     "binary_error",
+    "binary_sigmoid",
+    "binary_tanh",
+    "binary_weight_affine",
+    "binary_weight_convolution",
     "bit_shift",
     "bool_fill",
     "bool_gather",
@@ -271,8 +306,10 @@ __all__ = [
     "deformable_convolution",
     "depthwise_convolution",
     "depthwise_deconvolution",
+    "dequantize_linear",
     "div2",
     "dot",
+    "dropout",
     "einsum",
     "elu",
     "embed",
@@ -283,6 +320,7 @@ __all__ = [
     "exp",
     "eye_like",
     "fft",
+    "fixed_point_quantize",
     "flip",
     "floor",
     "function_api",
@@ -304,6 +342,9 @@ __all__ = [
     "huber_loss",
     "identity",
     "ifft",
+    "image_augmentation",
+    "inq_affine",
+    "inq_convolution",
     "instance_normalization",
     "interpolate",
     "interpolate_backward",
@@ -337,6 +378,7 @@ __all__ = [
     "mean_subtraction",
     "meshgrid",
     "min",
+    "min_max_quantize",
     "minimum2",
     "minimum_scalar",
     "mish",
@@ -344,6 +386,7 @@ __all__ = [
     "mul2",
     "mul_n",
     "mul_scalar",
+    "multi_head_attention",
     "nms_detection2d",
     "nonzero",
     "norm",
@@ -359,12 +402,26 @@ __all__ = [
     "patch_correlation",
     "patch_correlation_backward",
     "pow2",
+    "pow2_quantize",
     "pow_scalar",
     "prelu",
     "prod",
+    "prune",
+    "quantize_linear",
     "r_div_scalar",
     "r_pow_scalar",
     "r_sub_scalar",
+    "rand",
+    "rand_beta",
+    "rand_binomial",
+    "rand_gamma",
+    "randint",
+    "randn",
+    "random_choice",
+    "random_crop",
+    "random_erase",
+    "random_flip",
+    "random_shift",
     "reduce",
     "reduce_mean",
     "reduce_sum",
@@ -416,6 +473,7 @@ __all__ = [
     "trilu",
     "unique",
     "unlink",
+    "vat_noise",
     "warp_by_flow",
     "warp_by_grid",
     "weight_normalization",

@@ -3,7 +3,8 @@
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 """
 
-# ruff: noqa: A001, A002
+# mypy: disable-error-code="no-any-return"
+# What apply() returns depends on the specification.
 
 from collections.abc import Sequence
 
@@ -65,12 +66,12 @@ from nn_core.spec.builtin.arithmetic import (
     NOT_EQUAL_SCALAR,
     POW2,
     POW_SCALAR,
-    RESET_INF,
-    RESET_NAN,
-    ROUND,
     R_DIV_SCALAR,
     R_POW_SCALAR,
     R_SUB_SCALAR,
+    RESET_INF,
+    RESET_NAN,
+    ROUND,
     SIGN,
     SIN,
     SINH,

@@ -15,8 +15,8 @@ from nn_core.rules.defaults import DEFAULT_RULES, DefaultRule
 from nn_core.spec.model import ArgSpec, ArgValue, FunctionSpec, Required
 from nn_core.typing import Shape
 
-#: ``check(value, number of axes of the first input) -> value``; raises ArgumentError.
-_Check: TypeAlias = Callable[[Any, int], ArgValue]
+#: ``check(value, number of axes of the first input) -> ArgValue``; raises ArgumentError.
+_Check: TypeAlias = Callable[[Any, int], Any]
 #: An argument: name, check, plain default, rule for the default, whether the default has to be checked, required.
 _Prepared: TypeAlias = tuple[str, _Check, ArgValue, DefaultRule | None, bool, bool]
 
@@ -91,7 +91,7 @@ def _limited(arg: ArgSpec, check: _Check) -> _Check:
     name, choices, low, high = arg.name, arg.choices, arg.minimum, arg.maximum
     if choices:
 
-        def choose(value: Any, ndim: int) -> ArgValue:
+        def choose(value: Any, ndim: int) -> Any:
             if value not in choices:
                 raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
             return check(value, ndim)
@@ -100,7 +100,7 @@ def _limited(arg: ArgSpec, check: _Check) -> _Check:
     if low is None and high is None:
         return check
 
-    def bound(value: Any, ndim: int) -> ArgValue:
+    def bound(value: Any, ndim: int) -> Any:
         value = check(value, ndim)
         for number in value if isinstance(value, tuple) else (value,):
             if low is not None and not number >= low:
@@ -113,7 +113,7 @@ def _limited(arg: ArgSpec, check: _Check) -> _Check:
 
 
 def _bool(name: str) -> _Check:
-    def check(value: Any, ndim: int) -> ArgValue:
+    def check(value: Any, ndim: int) -> Any:
         if value is True or value is False:
             return value
         if isinstance(value, np.bool_):
@@ -124,7 +124,7 @@ def _bool(name: str) -> _Check:
 
 
 def _int(name: str) -> _Check:
-    def check(value: Any, ndim: int) -> ArgValue:
+    def check(value: Any, ndim: int) -> Any:
         if type(value) is int:
             return value
         return _to_int(name, value)
@@ -142,7 +142,7 @@ def _to_int(name: str, value: Any) -> int:
 
 
 def _float(name: str) -> _Check:
-    def check(value: Any, ndim: int) -> ArgValue:
+    def check(value: Any, ndim: int) -> Any:
         if type(value) is float:
             return value
         return _to_float(name, value)
@@ -160,7 +160,7 @@ def _to_float(name: str, value: Any) -> float:
 
 
 def _str(name: str) -> _Check:
-    def check(value: Any, ndim: int) -> ArgValue:
+    def check(value: Any, ndim: int) -> Any:
         if isinstance(value, str):
             return value
         raise ArgumentError(f"{name} must be a string, got {value!r}")
@@ -169,7 +169,7 @@ def _str(name: str) -> _Check:
 
 
 def _sequence(name: str, kind: str, convert: Callable[[str, Any], Any], exact: type) -> _Check:
-    def check(value: Any, ndim: int) -> ArgValue:
+    def check(value: Any, ndim: int) -> Any:
         if type(value) is not tuple:
             if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
                 raise ArgumentError(f"{name} must be a sequence of {kind}, got {value!r}")
@@ -177,7 +177,7 @@ def _sequence(name: str, kind: str, convert: Callable[[str, Any], Any], exact: t
         for item in value:
             if type(item) is not exact:
                 return tuple(convert(f"each of {name}", item) for item in value)
-        return value  # type: ignore[no-any-return]
+        return value
 
     return check
 
@@ -193,9 +193,9 @@ def _floats(name: str) -> _Check:
 def _shape(name: str) -> _Check:
     ints = _ints(name)
 
-    def check(value: Any, ndim: int) -> ArgValue:
+    def check(value: Any, ndim: int) -> Any:
         shape = ints(value, ndim)
-        if shape and min(shape) < -1:  # type: ignore[type-var, arg-type]  # a tuple of int
+        if shape and min(shape) < -1:
             raise ArgumentError(f"{name} must have no length below -1, got {shape!r}")
         return shape
 
@@ -205,8 +205,8 @@ def _shape(name: str) -> _Check:
 def _axis(name: str) -> _Check:
     to_int = _int(name)
 
-    def check(value: Any, ndim: int) -> ArgValue:
-        axis: Any = to_int(value, ndim)
+    def check(value: Any, ndim: int) -> Any:
+        axis = to_int(value, ndim)
         if 0 <= axis < ndim:
             return axis
         if -ndim <= axis < 0:
@@ -219,12 +219,12 @@ def _axis(name: str) -> _Check:
 def _axes(name: str) -> _Check:
     ints, one = _ints(name), _axis(name)
 
-    def check(value: Any, ndim: int) -> ArgValue:
-        given: Any = ints(value, ndim)
+    def check(value: Any, ndim: int) -> Any:
+        given = ints(value, ndim)
         axes = tuple(one(axis, ndim) for axis in given)
         if len(set(axes)) != len(axes):
             raise ArgumentError(f"{name} must differ from each other, got {given!r}")
-        return axes  # type: ignore[return-value]
+        return axes
 
     return check
 

@@ -1,0 +1,1 @@
+"""What is said about functions without numbers: their specifications, the reader and the generator."""

@@ -62,7 +62,8 @@ _TOPIC = f'''"""Functions of the topic {{topic}}.
 {_NOTICE}
 """
 
-# ruff: noqa: A001, A002
+# mypy: disable-error-code="no-any-return"
+# What apply() returns depends on the specification.
 
 from collections.abc import Sequence
 
@@ -80,8 +81,9 @@ def generate(root: Path) -> dict[Path, str]:
     package = root / "nn_core"
     topics = {topic: [spec for spec in specs if spec.topic == topic] for topic in TOPICS}
     topics = {topic: found for topic, found in topics.items() if found}
-    files = {package / "spec" / "builtin" / f"{topic}.py": specs_module(topic, found) for topic, found in topics.items()}
-    files[package / "spec" / "builtin" / "__init__.py"] = _BUILTIN.format(
+    builtin = package / "spec" / "builtin"
+    files = {builtin / f"{topic}.py": specs_module(topic, found) for topic, found in topics.items()}
+    files[builtin / "__init__.py"] = _BUILTIN.format(
         imports=import_line("nn_core.spec.builtin", sorted(topics)),
         specs="\n".join(f"    *{topic}.SPECS," for topic in topics),
     )
@@ -102,9 +104,10 @@ def specs_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
 
 def functions_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
     """The module of ``nn_core.functions`` with the functions of one topic."""
+    names = sorted((constant(spec) for spec in specs), key=str.lower)
     return _TOPIC.format(
         topic=topic,
-        constants=import_line(f"nn_core.spec.builtin.{topic}", sorted(constant(spec) for spec in specs)),
+        constants=import_line(f"nn_core.spec.builtin.{topic}", names),
         variable="" if all(spec.inputs for spec in specs) else "\nfrom nn_core.variable import Variable",
         functions="\n".join(f"\n\n{function_text(spec)}" for spec in specs),
     )

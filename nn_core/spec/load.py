@@ -65,7 +65,8 @@ def loads(text: str, file: str = "<text>") -> tuple[model.FunctionSpec, ...]:
     if entries is None:
         return ()
     if not isinstance(entries, list):
-        raise SpecError(f"{file}:1: the file must hold a list of functions, got a {type(entries).__name__.strip('_')}")
+        kind = "mapping" if isinstance(entries, PlacedMapping) else type(entries).__name__
+        raise SpecError(f"{file}:1: the file must hold a list of functions, got a {kind}")
     specs: list[model.FunctionSpec] = []
     seen: set[str] = set()
     for position, entry in enumerate(entries, 1):
@@ -92,7 +93,7 @@ def _function(entry: PlacedMapping) -> model.FunctionSpec:
     outputs = tuple(_output(what, entry["outputs"], name) for name in entry["outputs"])
     args = tuple(_arg(what, entry["args"], name, bool(inputs)) for name in entry.get("args", ()))
     _check_order(what, entry, inputs, outputs, args)
-    names = [item.name for item in (*inputs, *outputs)]
+    names = [entry.name for entry in inputs] + [entry.name for entry in outputs]
     return model.FunctionSpec(
         name=entry["name"],
         api=entry["api"],
@@ -121,7 +122,8 @@ def _output(what: str, parent: PlacedMapping, name: str) -> model.OutputSpec:
 def _array_entry(what: str, parent: PlacedMapping, name: str, keys: Mapping[str, Any]) -> dict[str, Any]:
     entry = _named_entry(what, parent, name, keys, ("doc",))
     if entry.get("dtype", "float") not in model.DTYPE_KINDS:
-        entry.refuse(f"{what}.{name}: dtype must be one of {', '.join(model.DTYPE_KINDS)}, got {entry['dtype']!r}", "dtype")
+        known = ", ".join(model.DTYPE_KINDS)
+        entry.refuse(f"{what}.{name}: dtype must be one of {known}, got {entry['dtype']!r}", "dtype")
     return dict(entry)
 
 
@@ -180,7 +182,9 @@ def _has_type(value: Any, kind: str) -> bool:
     return isinstance(value, tuple) and all(type(item) is element for item in value)
 
 
-def _named_entry(what: str, parent: PlacedMapping, name: str, keys: Mapping[str, Any], required: Sequence[str]) -> PlacedMapping:
+def _named_entry(
+    what: str, parent: PlacedMapping, name: str, keys: Mapping[str, Any], required: Sequence[str]
+) -> PlacedMapping:
     _check_identifier(parent, what, name, name)
     entry = parent[name]
     if name in _RESERVED:
@@ -203,7 +207,7 @@ def _check_order(
     outputs: Sequence[model.OutputSpec],
     args: Sequence[model.ArgSpec],
 ) -> None:
-    names = [item.name for item in (*inputs, *args, *outputs)]
+    names = [item.name for group in (inputs, args, outputs) for item in group]
     for position, name in enumerate(names):
         if name in names[:position]:
             entry.refuse(f"{what}: names of inputs, args and outputs must differ, got {name!r} twice")

@@ -72,7 +72,7 @@ def parse(text: str, file: str) -> Any:
     Loader.add_constructor("tag:yaml.org,2002:map", mapping)
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", exponent_only, list("-+0123456789"))
     try:
-        return yaml.load(text, Loader)  # noqa: S506  # a subclass of the safe loader
+        return yaml.load(text, Loader)  # a subclass of the safe loader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or error

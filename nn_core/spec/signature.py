@@ -5,6 +5,7 @@ The generator prints them into ``nn_core.functions``; for functions of plugins t
 
 from inspect import Parameter, Signature
 from textwrap import fill, indent
+from typing import Any
 
 from nn_core.spec.model import ArgSpec, ArgValue, FunctionSpec, InputSpec, OutputSpec, Required
 
@@ -73,7 +74,7 @@ def _input_parameter(entry: InputSpec) -> Parameter:
     return Parameter(entry.name, kind, annotation="Operand")
 
 
-def _arg_parameter(arg: ArgSpec, kind: "Parameter._ParameterKind") -> Parameter:
+def _arg_parameter(arg: ArgSpec, kind: Any) -> Parameter:
     annotation = _ANNOTATIONS[arg.type]
     if arg.required:
         return Parameter(arg.name, kind, annotation=annotation)

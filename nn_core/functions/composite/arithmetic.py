@@ -1,7 +1,5 @@
 """Clipping by bounds that are numbers or arrays."""
 
-# ruff: noqa: A002
-
 from nn_core.array import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.functions import arithmetic as operators
@@ -29,16 +27,13 @@ def clip_by_value(x: Operand, min: Operand | float, max: Operand | float) -> Ope
     Notes:
         The gradient is that of x inside the bounds; outside, it flows to the bound if that is an array.
     """
-    if isinstance(min, (Variable, NdArray)):
-        raised = operators.maximum2(x, min)
-    else:
-        raised = operators.maximum_scalar(x, min)
+    raised = operators.maximum2(x, min) if isinstance(min, (Variable, NdArray)) else operators.maximum_scalar(x, min)
     if isinstance(max, (Variable, NdArray)):
         return operators.minimum2(raised, max)
     return operators.minimum_scalar(raised, max)
 
 
-def clip_by_norm(x: Operand, clip_norm: Operand | float, axis: Axes = None) -> Operand:
+def clip_by_norm(x: Operand, clip_norm: Operand | float, axis: Axes | None = None) -> Operand:
     """Scale down what has an L2 norm above a limit.
 
     y = x * clip_norm / maximum(norm(x), clip_norm)

@@ -1,11 +1,15 @@
-"""How users name axes: one number, several, or None for all."""
+"""How users name axes: one number or several; None stands for all where it is allowed."""
 
 from collections.abc import Sequence
-from typing import SupportsIndex, TypeAlias
+from typing import SupportsIndex, TypeAlias, overload
 
-Axes: TypeAlias = SupportsIndex | Sequence[int] | None
+Axes: TypeAlias = SupportsIndex | Sequence[int]
 
 
-def listed(axes: Axes) -> Sequence[int] | None:
+@overload
+def listed(axes: Axes) -> Sequence[int]: ...
+@overload
+def listed(axes: Axes | None) -> Sequence[int] | None: ...
+def listed(axes: Axes | None) -> Sequence[int] | None:
     """The axes as a sequence; None stays None."""
     return (axes.__index__(),) if isinstance(axes, SupportsIndex) else axes

@@ -85,14 +85,13 @@ def patch_correlation(
     References:
         Dosovitskiy et al. (2015), FlowNet, section 3.
     """
-    vertical, *rest = _pair(padding)
-    if len(rest) == 1:
-        padding = (vertical, vertical, rest[0], rest[0])
-    settings = (_pair(patch), _pair(shift), _pair(patch_step), _pair(shift_step), padding)
-    if not channel_last:
-        return operators.patch_correlation(x1, x2, *settings)
-    y = operators.patch_correlation(transpose(x1, (0, 3, 1, 2)), transpose(x2, (0, 3, 1, 2)), *settings)
-    return transpose(y, (0, 3, 4, 1, 2))
+    sides = _pair(padding)
+    if len(sides) == 2:
+        sides = (sides[0], sides[0], sides[1], sides[1])
+    if channel_last:
+        x1, x2 = transpose(x1, (0, 3, 1, 2)), transpose(x2, (0, 3, 1, 2))
+    y = operators.patch_correlation(x1, x2, _pair(patch), _pair(shift), _pair(patch_step), _pair(shift_step), sides)
+    return transpose(y, (0, 3, 4, 1, 2)) if channel_last else y
 
 
 def _pair(value: int | Sequence[int]) -> Sequence[int]:

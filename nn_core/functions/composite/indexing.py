@@ -1,7 +1,5 @@
 """Gathering, scattering and slicing with indices that are arrays, lists or None."""
 
-# ruff: noqa: A001
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +29,8 @@ def gather_nd(data: Operand, indices: Any) -> Operand:
     Example:
         >>> gather_nd(data, [[0, 1], [1, 0]])  # data[0, 1] and data[1, 0]
     """
-    return operators.gather_nd(data, _as_operand(data, indices))
+    y: Operand = operators.gather_nd(data, _as_operand(data, indices))
+    return y
 
 
 def scatter_nd(
@@ -57,7 +56,8 @@ def scatter_nd(
     if (shape is None) == (out is None):
         given = "none" if shape is None else "both"
         raise ArgumentError(f"scatter_nd: exactly one of shape and out must be given, got {given}")
-    return operators.scatter_nd(data, _as_operand(data, indices), out, shape=shape, add=add)
+    y: Operand = operators.scatter_nd(data, _as_operand(data, indices), out, shape=shape, add=add)
+    return y
 
 
 def sort(
@@ -79,7 +79,9 @@ def sort(
         Equal elements keep their order. NaN comes last.
     """
     if only_index:
-        return operators.sort(x, axis, reverse, with_index=True)[1]
+        both: Any = operators.sort(x, axis, reverse, with_index=True)
+        index: Operand = both[1]
+        return index
     return operators.sort(x, axis, reverse, with_index)
 
 

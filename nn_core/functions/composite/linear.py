@@ -37,10 +37,11 @@ def dot(a: Operand | float, b: Operand | float, out: Operand | None = None) -> O
         return y
     if out.shape != y.shape:
         raise ShapeError(f"dot: out must have the shape of the result, got {out.shape} for {y.shape}")
-    if isinstance(out, NdArray):
-        return identity(y, outputs=[out])
-    out.rewire_on(y)
-    return out
+    if isinstance(out, Variable) and isinstance(y, Variable):
+        out.rewire_on(y)
+        return out
+    target = out if isinstance(out, NdArray) else out.data
+    return identity(y, outputs=[target])
 
 
 def _product(a: Operand | float, b: Operand | float) -> Operand:

@@ -1,6 +1,6 @@
 """Reductions with the arguments of NumPy: `axis` is one axis, several, or None for all of them."""
 
-# ruff: noqa: A001
+from typing import Any
 
 from nn_core.errors import ArgumentError
 from nn_core.functions import reduction as operators
@@ -10,7 +10,7 @@ from nn_core.functions.operand import Operand
 __all__ = ["max", "mean", "min", "norm", "prod", "reduce", "sum"]
 
 
-def sum(x: Operand, axis: Axes = None, keepdims: bool = False) -> Operand:
+def sum(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
     """Sum over axes.
 
     Args:
@@ -24,7 +24,7 @@ def sum(x: Operand, axis: Axes = None, keepdims: bool = False) -> Operand:
     return operators.sum(x, axes=listed(axis), keep_dims=keepdims)
 
 
-def mean(x: Operand, axis: Axes = None, keepdims: bool = False) -> Operand:
+def mean(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
     """Average over axes.
 
     Args:
@@ -38,7 +38,7 @@ def mean(x: Operand, axis: Axes = None, keepdims: bool = False) -> Operand:
     return operators.mean(x, axes=listed(axis), keep_dims=keepdims)
 
 
-def prod(x: Operand, axis: Axes = None, keepdims: bool = False) -> Operand:
+def prod(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
     """Multiply over axes.
 
     Args:
@@ -53,7 +53,7 @@ def prod(x: Operand, axis: Axes = None, keepdims: bool = False) -> Operand:
 
 
 def max(
-    x: Operand, axis: Axes = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False
+    x: Operand, axis: Axes | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False
 ) -> Operand | list[Operand]:
     """Take the largest element along axes.
 
@@ -68,12 +68,14 @@ def max(
         The maxima; with `with_index` a list of maxima and indices; with `only_index` the indices.
     """
     if only_index:
-        return operators.max(x, listed(axis), keepdims, with_index=True)[1]
+        both: Any = operators.max(x, listed(axis), keepdims, with_index=True)
+        index: Operand = both[1]
+        return index
     return operators.max(x, listed(axis), keepdims, with_index)
 
 
 def min(
-    x: Operand, axis: Axes = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False
+    x: Operand, axis: Axes | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False
 ) -> Operand | list[Operand]:
     """Take the smallest element along axes.
 
@@ -88,11 +90,13 @@ def min(
         The minima; with `with_index` a list of minima and indices; with `only_index` the indices.
     """
     if only_index:
-        return operators.min(x, listed(axis), keepdims, with_index=True)[1]
+        both: Any = operators.min(x, listed(axis), keepdims, with_index=True)
+        index: Operand = both[1]
+        return index
     return operators.min(x, listed(axis), keepdims, with_index)
 
 
-def norm(x: Operand, p: float | None = None, axis: Axes = None, keepdims: bool = False) -> Operand:
+def norm(x: Operand, p: float | None = None, axis: Axes | None = None, keepdims: bool = False) -> Operand:
     """Compute the p-norm over axes.
 
     y = (sum |x|^p)^(1/p)

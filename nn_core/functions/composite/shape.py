@@ -1,7 +1,5 @@
 """Slicing and tiling with the freedoms of NumPy: None as a bound, one number for the last axis."""
 
-# ruff: noqa: A001
-
 from collections.abc import Sequence
 
 from nn_core.array import NdArray

@@ -73,9 +73,11 @@ def sync_batch_normalization(
     """
     kept = listed(axes)
     if comm is None or comm.size == 1 or not batch_stat:
-        y = operators.sync_batch_normalization(x, beta, gamma, mean, variance, "world", kept, decay_rate, eps, batch_stat)
+        y = operators.sync_batch_normalization(
+            x, beta, gamma, mean, variance, axes=kept, decay_rate=decay_rate, eps=eps, batch_stat=batch_stat
+        )
         return [y, *statistics_over_others(x, kept)] if output_stat else y
-    if any(isinstance(array, NdArray) for array in (x, beta, gamma, mean, variance)):
+    if not isinstance(mean, Variable) or not isinstance(variance, Variable) or isinstance(x, NdArray):
         raise ArgumentError("sync_batch_normalization: inputs must be Variables for several processes, got an NdArray")
     others = [axis for axis in range(x.ndim) if axis not in {axis % x.ndim for axis in kept}]
     count = comm.size * prod(x.shape[axis] for axis in others)

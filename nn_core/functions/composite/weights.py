@@ -32,7 +32,7 @@ def weight_standardization(
     return [y, *statistics_over_others(w, (channel_axis,))] if output_stat else y
 
 
-def norm_normalization(x: Operand, p: float | None = None, axes: Axes = None, eps: float = 1e-12) -> Operand:
+def norm_normalization(x: Operand, p: float | None = None, axes: Axes | None = None, eps: float = 1e-12) -> Operand:
     """Divide by the p-norm over some axes.
 
     y = x / (sum |x|^p + eps)^(1/p)

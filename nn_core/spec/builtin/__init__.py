@@ -15,6 +15,8 @@ from nn_core.spec.builtin import (
     linear,
     loss,
     normalization,
+    quantization,
+    random,
     reduction,
     shape,
 )
@@ -30,7 +32,9 @@ SPECS: Final[tuple[FunctionSpec, ...]] = (
     *loss.SPECS,
     *shape.SPECS,
     *indexing.SPECS,
+    *random.SPECS,
     *image.SPECS,
+    *quantization.SPECS,
 )
 
 #: "Affine" -> specification.

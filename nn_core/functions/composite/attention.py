@@ -1,0 +1,114 @@
+"""Attention with several heads."""
+
+from nn_core.errors import ArgumentError
+from nn_core.functions.activation import softmax
+from nn_core.functions.arithmetic import add2, mul_scalar
+from nn_core.functions.indexing import bool_fill
+from nn_core.functions.linear import affine, batch_matmul
+from nn_core.functions.operand import Operand
+from nn_core.functions.random import dropout as dropout_operator
+from nn_core.functions.shape import broadcast, concatenate, pad, reshape, transpose
+
+__all__ = ["multi_head_attention"]
+
+#: Score of a place that must not be attended to: finite, so that a row without any other place stays finite too.
+_MASKED = -3e38
+
+
+def multi_head_attention(
+    query: Operand,
+    key: Operand,
+    value: Operand,
+    num_heads: int,
+    q_weight: Operand,
+    k_weight: Operand,
+    v_weight: Operand,
+    out_weight: Operand,
+    q_bias: Operand | None = None,
+    k_bias: Operand | None = None,
+    v_bias: Operand | None = None,
+    out_bias: Operand | None = None,
+    attn_bias_k: Operand | None = None,
+    attn_bias_v: Operand | None = None,
+    dropout: float = 0.0,
+    additive_mask: Operand | None = None,
+    key_padding_mask: Operand | None = None,
+) -> tuple[Operand, Operand]:
+    """Attend to `value` by the likeness of `query` and `key`, in several heads at once.
+
+    weights = softmax(q k^T / sqrt(E / num_heads)), y = (weights v) out_weight, with q, k, v projected for each head.
+
+    Args:
+        query: What asks, shape (T, B, Dq): length, batch, features.
+        key: What is compared, shape (S, B, Dk).
+        value: What is averaged, shape (S, B, Dv).
+        num_heads: Number of heads; divides E and Ev.
+        q_weight: Projection of the query, shape (Dq, E).
+        k_weight: Projection of the key, shape (Dk, E).
+        v_weight: Projection of the value, shape (Dv, Ev).
+        out_weight: Projection of the result, shape (Ev, Eout).
+        q_bias: Bias of the projection, shape (E,).
+        k_bias: Bias of the projection, shape (E,).
+        v_bias: Bias of the projection, shape (Ev,).
+        out_bias: Bias of the projection, shape (Eout,).
+        attn_bias_k: One more projected key for every batch entry, E elements; given together with attn_bias_v.
+        attn_bias_v: The projected value that belongs to it, Ev elements.
+        dropout: Share of the weights that are dropped.
+        additive_mask: Added to the scores, shape (T, S).
+        key_padding_mask: 1 where a key must be ignored, 0 elsewhere, shape (B, S).
+
+    Returns:
+        y: shape (T, B, Eout).
+        weights: shape (B * num_heads, T, S), or S + 1 with attn_bias_k; dropout is applied to them.
+
+    Notes:
+        Where all keys of a row are ignored the weights are equal.
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, section 3.2.
+    """
+    n_target, n_batch, _ = query.shape
+    n_source = key.shape[0]
+    embed, embed_v = q_weight.shape[1], v_weight.shape[1]
+    if embed % num_heads or embed_v % num_heads:
+        sizes = f"{embed} and {embed_v}"
+        raise ArgumentError(f"multi_head_attention: num_heads must divide E and Ev, got {num_heads} for {sizes}")
+    if (attn_bias_k is None) != (attn_bias_v is None):
+        missing = "attn_bias_k" if attn_bias_k is None else "attn_bias_v"
+        raise ArgumentError(f"multi_head_attention: attn_bias_k and attn_bias_v must be given together, got no {missing}")
+
+    q = mul_scalar(affine(query, q_weight, q_bias, base_axis=2), (embed // num_heads) ** -0.5)
+    k = affine(key, k_weight, k_bias, base_axis=2)
+    v = affine(value, v_weight, v_bias, base_axis=2)
+    if attn_bias_k is not None and attn_bias_v is not None:
+        k = _with_entry(k, attn_bias_k)
+        v = _with_entry(v, attn_bias_v)
+        n_source += 1
+        additive_mask = None if additive_mask is None else pad(additive_mask, (0, 1))
+        key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, 1))
+
+    scores = batch_matmul(_heads_first(q, num_heads), _heads_first(k, num_heads), transpose_b=True)
+    if additive_mask is not None:
+        scores = add2(scores, reshape(additive_mask, (1, n_target, n_source)))
+    if key_padding_mask is not None:
+        shape = (n_batch, num_heads, n_target, n_source)
+        ignored = broadcast(reshape(key_padding_mask, (n_batch, 1, 1, n_source)), shape)
+        scores = bool_fill(scores, reshape(ignored, (n_batch * num_heads, n_target, n_source)), _MASKED)
+    weights = softmax(scores)
+    if dropout > 0:
+        weights = dropout_operator(weights, dropout)
+    mixed = transpose(batch_matmul(weights, _heads_first(v, num_heads)), (1, 0, 2))
+    y = affine(reshape(mixed, (n_target, n_batch, embed_v)), out_weight, out_bias, base_axis=2)
+    return y, weights
+
+
+def _heads_first(x: Operand, num_heads: int) -> Operand:
+    """(L, B, E) -> (B * num_heads, L, E / num_heads)."""
+    length, n_batch, features = x.shape
+    return transpose(reshape(x, (length, n_batch * num_heads, features // num_heads)), (1, 0, 2))
+
+
+def _with_entry(x: Operand, entry: Operand) -> Operand:
+    """x of shape (L, B, E) with `entry`, E elements, appended for every batch entry."""
+    _, n_batch, features = x.shape
+    return concatenate(x, broadcast(reshape(entry, (1, 1, features)), (1, n_batch, features)), axis=0)

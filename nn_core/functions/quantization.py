@@ -1,0 +1,651 @@
+"""Functions of the topic quantization.
+
+Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# What apply() returns depends on the specification.
+
+from collections.abc import Sequence
+
+from nn_core.array import NdArray
+from nn_core.functions.operand import Operand
+from nn_core.graph.apply import apply
+from nn_core.spec.builtin.quantization import (
+    BINARY_CONNECT_AFFINE,
+    BINARY_CONNECT_CONVOLUTION,
+    BINARY_SIGMOID,
+    BINARY_TANH,
+    BINARY_WEIGHT_AFFINE,
+    BINARY_WEIGHT_CONVOLUTION,
+    DEQUANTIZE_LINEAR,
+    FIXED_POINT_QUANTIZE,
+    INQ_AFFINE,
+    INQ_CONVOLUTION,
+    MIN_MAX_QUANTIZE,
+    POW2_QUANTIZE,
+    PRUNE,
+    QUANTIZE_LINEAR,
+)
+
+
+def binary_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Map positive elements to 1 and all others to 0, with a gradient that lets the input be trained.
+
+    y = [x > 0]
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1. Shape that of x.
+
+    Notes:
+        The gradient is that of the hard sigmoid, 1/2 within (-1, 1) and 0 elsewhere.
+
+    References:
+        M. Courbariaux, I. Hubara, D. Soudry, R. El-Yaniv, Y. Bengio, Binarized neural networks, 2016.
+
+    Spec: function_spec.yaml, entry BinarySigmoid
+    """
+    return apply(BINARY_SIGMOID, (x,), {}, outputs)
+
+
+def binary_tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Map positive elements to 1 and all others to -1, with a gradient that lets the input be trained.
+
+    y = 2 [x > 0] - 1
+
+    Args:
+        x: Input. Shape any.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: -1 or 1. Shape that of x.
+
+    Notes:
+        The gradient is that of the hard tanh, 1 within (-1, 1) and 0 elsewhere.
+
+    References:
+        M. Courbariaux, I. Hubara, D. Soudry, R. El-Yaniv, Y. Bengio, Binarized neural networks, 2016.
+
+    Spec: function_spec.yaml, entry BinaryTanh
+    """
+    return apply(BINARY_TANH, (x,), {}, outputs)
+
+
+def binary_connect_affine(
+    x: Operand,
+    weight: Operand,
+    binary_weight: Operand,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    quantize_zero_to: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Apply an affine layer whose weights are the signs of trained weights.
+
+    y = x sign(w) + b
+
+    Args:
+        x: Input, flattened from base_axis on. Shape (N_1, ..., N_k, D_1, ..., D_m).
+        weight: Trained weight. Shape (D, K_1, ..., K_l).
+        binary_weight: Receives the signs in each forward pass; its values are not read. Shape (D, K_1, ..., K_l).
+        bias: Bias. Shape (K_1, ..., K_l). Optional.
+        base_axis: First axis of x that is flattened.
+        quantize_zero_to: Sign of a weight of zero.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N_1, ..., N_k, K_1, ..., K_l).
+
+    Notes:
+        The gradient of the signs is passed on to the weight as it is. To share weights between layers, share `weight`;
+        `binary_weight` fits to it only after a forward pass.
+
+    References:
+        M. Courbariaux, Y. Bengio, J.-P. David, BinaryConnect: Training deep neural networks with binary weights during
+        propagations, 2015.
+
+    Spec: function_spec.yaml, entry BinaryConnectAffine
+    """
+    return apply(
+        BINARY_CONNECT_AFFINE,
+        (x, weight, binary_weight, bias),
+        {"base_axis": base_axis, "quantize_zero_to": quantize_zero_to},
+        outputs,
+    )
+
+
+def binary_connect_convolution(
+    x: Operand,
+    weight: Operand,
+    binary_weight: Operand,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    pad: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+    dilation: Sequence[int] | None = None,
+    group: int = 1,
+    quantize_zero_to: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Convolve with filters that are the signs of trained filters.
+
+    y = convolution(x, sign(w), b)
+
+    Args:
+        x: Input; N stands for the axes before `base_axis`. Shape (N, C, L_1, ..., L_n).
+        weight: Trained filters. Shape (K, C / group, R_1, ..., R_n).
+        binary_weight: Receives the signs in each forward pass; its values are not read. Shape (K, C / group, R_1, ...,
+            R_n).
+        bias: Bias of each output channel. Shape (K). Optional.
+        base_axis: Axis of the channels; the axes before it are the batch.
+        pad: Width of the zero border on each spatial axis; 0 by default.
+        stride: Distance between neighbouring places of the kernel on each spatial axis; 1 by default.
+        dilation: Distance between neighbouring elements of the kernel on each spatial axis; 1 by default.
+        group: Number of groups: C / group input channels feed K / group output channels each.
+        quantize_zero_to: Sign of a weight of zero.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output, of the lengths that convolution gives. Shape (N, K, O_1, ..., O_n).
+
+    Notes:
+        The gradient of the signs is passed on to the weight as it is. To share weights between layers, share `weight`;
+        `binary_weight` fits to it only after a forward pass.
+
+    References:
+        M. Courbariaux, Y. Bengio, J.-P. David, BinaryConnect: Training deep neural networks with binary weights during
+        propagations, 2015.
+
+    Spec: function_spec.yaml, entry BinaryConnectConvolution
+    """
+    return apply(
+        BINARY_CONNECT_CONVOLUTION,
+        (x, weight, binary_weight, bias),
+        {
+            "base_axis": base_axis,
+            "pad": pad,
+            "stride": stride,
+            "dilation": dilation,
+            "group": group,
+            "quantize_zero_to": quantize_zero_to,
+        },
+        outputs,
+    )
+
+
+def binary_weight_affine(
+    x: Operand,
+    weight: Operand,
+    binary_weight: Operand,
+    alpha: Operand,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    quantize_zero_to: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Apply an affine layer whose weights are the signs of trained weights, scaled by their mean magnitude.
+
+    y_j = alpha_j sum_i x_i sign(w_ij) + b_j, alpha_j = mean_i |w_ij|
+
+    Args:
+        x: Input, flattened from base_axis on. Shape (N_1, ..., N_k, D_1, ..., D_m).
+        weight: Trained weight. Shape (D, K_1, ..., K_l).
+        binary_weight: Receives the signs in each forward pass; its values are not read. Shape (D, K_1, ..., K_l).
+        alpha: Receives the scale of each output in each forward pass; its values are not read. Shape K elements.
+        bias: Bias. Shape (K_1, ..., K_l). Optional.
+        base_axis: First axis of x that is flattened.
+        quantize_zero_to: Sign of a weight of zero.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N_1, ..., N_k, K_1, ..., K_l).
+
+    Notes:
+        The gradient of the scaled signs is passed on to the weight as it is. `binary_weight` and `alpha` fit to the
+        weight only after a forward pass.
+
+    References:
+        M. Rastegari, V. Ordonez, J. Redmon, A. Farhadi, XNOR-Net: ImageNet classification using binary convolutional
+        neural networks, 2016.
+
+    Spec: function_spec.yaml, entry BinaryWeightAffine
+    """
+    return apply(
+        BINARY_WEIGHT_AFFINE,
+        (x, weight, binary_weight, alpha, bias),
+        {"base_axis": base_axis, "quantize_zero_to": quantize_zero_to},
+        outputs,
+    )
+
+
+def binary_weight_convolution(
+    x: Operand,
+    weight: Operand,
+    binary_weight: Operand,
+    alpha: Operand,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    pad: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+    dilation: Sequence[int] | None = None,
+    group: int = 1,
+    quantize_zero_to: float = 1.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Convolve with the signs of trained filters, scaled by the mean magnitude of each filter.
+
+    y = convolution(x, alpha_k sign(w_k), b), alpha_k = mean |w_k|
+
+    Args:
+        x: Input; N stands for the axes before `base_axis`. Shape (N, C, L_1, ..., L_n).
+        weight: Trained filters. Shape (K, C / group, R_1, ..., R_n).
+        binary_weight: Receives the signs in each forward pass; its values are not read. Shape (K, C / group, R_1, ...,
+            R_n).
+        alpha: Receives the scale of each filter in each forward pass; its values are not read. Shape K elements.
+        bias: Bias of each output channel. Shape (K). Optional.
+        base_axis: Axis of the channels; the axes before it are the batch.
+        pad: Width of the zero border on each spatial axis; 0 by default.
+        stride: Distance between neighbouring places of the kernel on each spatial axis; 1 by default.
+        dilation: Distance between neighbouring elements of the kernel on each spatial axis; 1 by default.
+        group: Number of groups: C / group input channels feed K / group output channels each.
+        quantize_zero_to: Sign of a weight of zero.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output, of the lengths that convolution gives. Shape (N, K, O_1, ..., O_n).
+
+    Notes:
+        The gradient of the scaled signs is passed on to the weight as it is. `binary_weight` and `alpha` fit to the
+        weight only after a forward pass.
+
+    References:
+        M. Rastegari, V. Ordonez, J. Redmon, A. Farhadi, XNOR-Net: ImageNet classification using binary convolutional
+        neural networks, 2016.
+
+    Spec: function_spec.yaml, entry BinaryWeightConvolution
+    """
+    return apply(
+        BINARY_WEIGHT_CONVOLUTION,
+        (x, weight, binary_weight, alpha, bias),
+        {
+            "base_axis": base_axis,
+            "pad": pad,
+            "stride": stride,
+            "dilation": dilation,
+            "group": group,
+            "quantize_zero_to": quantize_zero_to,
+        },
+        outputs,
+    )
+
+
+def inq_affine(
+    x: Operand,
+    weight: Operand,
+    indicator_fixedweights: Operand,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    num_bits: int = 4,
+    inq_iterations: Sequence[int] = (),
+    selection_algorithm: str = "largest_abs",
+    seed: int = -1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Apply an affine layer whose weights are fixed to powers of two, step by step while the others are trained.
+
+    y = x w' + b, with w'_i = 2^k sign(w_i) or 0 where w_i is fixed and w_i elsewhere
+
+    Args:
+        x: Input, flattened from base_axis on. Shape (N_1, ..., N_k, D_1, ..., D_m).
+        weight: Weight; its fixed elements are rewritten with their levels. Shape (D, K_1, ..., K_l).
+        indicator_fixedweights: 1 where the weight is fixed. Elsewhere 0, or minus the number of forward passes done
+            while inq_iterations is not over. Shape (D, K_1, ..., K_l).
+        bias: Bias. Shape (K_1, ..., K_l). Optional.
+        base_axis: First axis of x that is flattened.
+        num_bits: Bits of a fixed weight: one for the sign, one for zero, the others for the 2^(num_bits - 2) exponents.
+        inq_iterations: After how many forward passes half of the learnable weights become fixed; at the last number all
+            of them do.
+        selection_algorithm: Which learnable weights to fix first. One of 'largest_abs', 'random'.
+        seed: Seed of the random selection; -1 takes it from the generator of the framework.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N_1, ..., N_k, K_1, ..., K_l).
+
+    Notes:
+        The largest exponent is floor(log2(4 max|w| / 3)); a weight takes the exponent floor(log2(4 |w| / 3)) within the
+        available ones, or zero below half of the smallest level. Fixed weights get no gradient, and are rounded again
+        in every pass, so that a solver cannot move them by small steps. The number of passes is part of the indicator,
+        so that training goes on where it stopped after parameters are saved and loaded.
+
+    References:
+        A. Zhou, A. Yao, Y. Guo, L. Xu, Y. Chen, Incremental network quantization: Towards lossless CNNs with
+        low-precision weights, 2017.
+
+    Spec: function_spec.yaml, entry INQAffine
+    """
+    return apply(
+        INQ_AFFINE,
+        (x, weight, indicator_fixedweights, bias),
+        {
+            "base_axis": base_axis,
+            "num_bits": num_bits,
+            "inq_iterations": inq_iterations,
+            "selection_algorithm": selection_algorithm,
+            "seed": seed,
+        },
+        outputs,
+    )
+
+
+def inq_convolution(
+    x: Operand,
+    weight: Operand,
+    indicator_fixedweights: Operand,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    pad: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+    dilation: Sequence[int] | None = None,
+    group: int = 1,
+    num_bits: int = 4,
+    inq_iterations: Sequence[int] = (),
+    selection_algorithm: str = "largest_abs",
+    seed: int = -1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Convolve with filters that are fixed to powers of two, step by step while the others are trained.
+
+    y = convolution(x, w', b), with w'_i = 2^k sign(w_i) or 0 where w_i is fixed and w_i elsewhere
+
+    Args:
+        x: Input; N stands for the axes before `base_axis`. Shape (N, C, L_1, ..., L_n).
+        weight: Filters; their fixed elements are rewritten with their levels. Shape (K, C / group, R_1, ..., R_n).
+        indicator_fixedweights: 1 where the weight is fixed. Elsewhere 0, or minus the number of forward passes done
+            while inq_iterations is not over. Shape (K, C / group, R_1, ..., R_n).
+        bias: Bias of each output channel. Shape (K). Optional.
+        base_axis: Axis of the channels; the axes before it are the batch.
+        pad: Width of the zero border on each spatial axis; 0 by default.
+        stride: Distance between neighbouring places of the kernel on each spatial axis; 1 by default.
+        dilation: Distance between neighbouring elements of the kernel on each spatial axis; 1 by default.
+        group: Number of groups: C / group input channels feed K / group output channels each.
+        num_bits: Bits of a fixed weight: one for the sign, one for zero, the others for the 2^(num_bits - 2) exponents.
+        inq_iterations: After how many forward passes half of the learnable weights become fixed; at the last number all
+            of them do.
+        selection_algorithm: Which learnable weights to fix first. One of 'largest_abs', 'random'.
+        seed: Seed of the random selection; -1 takes it from the generator of the framework.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output, of the lengths that convolution gives. Shape (N, K, O_1, ..., O_n).
+
+    Notes:
+        Weights are fixed and rounded as in inq_affine.
+
+    References:
+        A. Zhou, A. Yao, Y. Guo, L. Xu, Y. Chen, Incremental network quantization: Towards lossless CNNs with
+        low-precision weights, 2017.
+
+    Spec: function_spec.yaml, entry INQConvolution
+    """
+    return apply(
+        INQ_CONVOLUTION,
+        (x, weight, indicator_fixedweights, bias),
+        {
+            "base_axis": base_axis,
+            "pad": pad,
+            "stride": stride,
+            "dilation": dilation,
+            "group": group,
+            "num_bits": num_bits,
+            "inq_iterations": inq_iterations,
+            "selection_algorithm": selection_algorithm,
+            "seed": seed,
+        },
+        outputs,
+    )
+
+
+def fixed_point_quantize(
+    x: Operand,
+    sign: bool = True,
+    n: int = 8,
+    delta: float = 0.0625,
+    ste_fine_grained: bool = True,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Round to the levels of a fixed-point number.
+
+    y = clip(sign(x) floor(|x| / delta + 1/2) delta, min, max)
+
+    Args:
+        x: Input. Shape any.
+        sign: Levels are signed: one bit is the sign, max = (2^(n-1) - 1) delta and min = -max. Otherwise max = (2^n -
+            1) delta and min = 0.
+        n: Number of bits.
+        delta: Distance of two levels.
+        ste_fine_grained: The gradient is 0 outside of [min, max]; otherwise it passes everywhere.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Levels, in floating point. Shape that of x.
+
+    Notes:
+        The gradient is that of clip(x, min, max), or of the identity without ste_fine_grained.
+
+    References:
+        Y. Bengio, N. Leonard, A. Courville, Estimating or propagating gradients through stochastic neurons for
+        conditional computation, 2013 (straight-through estimator).
+
+    Spec: function_spec.yaml, entry FixedPointQuantize
+    """
+    return apply(
+        FIXED_POINT_QUANTIZE,
+        (x,),
+        {"sign": sign, "n": n, "delta": delta, "ste_fine_grained": ste_fine_grained},
+        outputs,
+    )
+
+
+def pow2_quantize(
+    x: Operand,
+    sign: bool = True,
+    with_zero: bool = True,
+    n: int = 8,
+    m: int = 1,
+    ste_fine_grained: bool = True,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Round to powers of two.
+
+    y = sign(x) clip(2^round(log2 |x|), min, max), max = 2^m, min = 2^(m - (2^b - 1))
+
+    Args:
+        x: Input. Shape any.
+        sign: Levels are signed, which takes a bit; otherwise negative elements go to the lowest level.
+        with_zero: Zero is a level, which takes a bit: what is below min / sqrt(2) becomes 0. Otherwise it becomes min
+            with the sign of x.
+        n: Number of bits; b of them are left for the exponent.
+        m: Exponent of the largest level.
+        ste_fine_grained: The gradient is 0 where x rounds to more than max and, without sign, where x is negative;
+            otherwise it passes everywhere.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Levels, in floating point. Shape that of x.
+
+    Notes:
+        Rounding the logarithm puts the threshold between two levels at their geometric mean.
+
+    References:
+        D. Miyashita, E. H. Lee, B. Murmann, Convolutional neural networks using logarithmic data representation, 2016.
+
+    Spec: function_spec.yaml, entry Pow2Quantize
+    """
+    return apply(
+        POW2_QUANTIZE,
+        (x,),
+        {"sign": sign, "with_zero": with_zero, "n": n, "m": m, "ste_fine_grained": ste_fine_grained},
+        outputs,
+    )
+
+
+def min_max_quantize(
+    x: Operand,
+    qr_min: Operand,
+    qr_max: Operand,
+    ql_min: Operand,
+    ql_max: Operand,
+    decay: float = 0.999,
+    x_min_max: bool = False,
+    ema: bool = False,
+    ste_fine_grained: bool = True,
+    eps: float = 0.01,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Round to evenly spaced levels between a minimum and a maximum that may follow the data.
+
+    y = round((clip(x, m, M) - m) / s) s + m, s = (qr_max - qr_min) / (ql_max - ql_min)
+
+    Args:
+        x: Input. Shape (D_1, ..., D_n).
+        qr_min: Lower end of the range of values; each E is D or 1. Rewritten in each forward pass. Shape (E_1, ...,
+            E_n).
+        qr_max: Upper end of the range of values; rewritten in each forward pass, at least qr_min + eps. Shape (E_1,
+            ..., E_n).
+        ql_min: Lowest level, typically 0. Shape (E_1, ..., E_n).
+        ql_max: Highest level, typically 255. Shape (E_1, ..., E_n).
+        decay: Weight of the old range in the moving average.
+        x_min_max: The range is that of x in this pass, taken over the axes where E is 1.
+        ema: With x_min_max, the range is a moving average. Alone, the range is used as it is and gets no gradient.
+        ste_fine_grained: The gradient of x is 0 outside of [m, M]; otherwise it passes everywhere.
+        eps: Smallest width of the range.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Levels, as values of the range. Shape (D_1, ..., D_n).
+
+    Notes:
+        With neither x_min_max nor ema the range is trained: qr_min gets the gradients of what is below m, qr_max of
+        what is above M.
+
+    References:
+        B. Jacob et al., Quantization and training of neural networks for efficient integer-arithmetic-only inference,
+        2018, section 3.
+
+    Spec: function_spec.yaml, entry MinMaxQuantize
+    """
+    return apply(
+        MIN_MAX_QUANTIZE,
+        (x, qr_min, qr_max, ql_min, ql_max),
+        {"decay": decay, "x_min_max": x_min_max, "ema": ema, "ste_fine_grained": ste_fine_grained, "eps": eps},
+        outputs,
+    )
+
+
+def prune(x: Operand, rate: float = 0.9, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Set the elements of smallest magnitude to zero.
+
+    y = x [|x| >= t], t = sort(|x|)[floor((size - 1) rate)]
+
+    Args:
+        x: Input. Shape any.
+        rate: Fraction of elements to set to zero; at 1 all of them are.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Elements that are left, zeros elsewhere. Shape that of x.
+
+    Notes:
+        The gradient passes straight through, also to what was pruned.
+
+    References:
+        S. Han, J. Pool, J. Tran, W. Dally, Learning both weights and connections for efficient neural networks, 2015.
+
+    Spec: function_spec.yaml, entry Prune
+    """
+    return apply(PRUNE, (x,), {"rate": rate}, outputs)
+
+
+def quantize_linear(
+    x: Operand,
+    scale: Operand,
+    zero_point: Operand,
+    round_mode: str = "HALF_AWAY_FROM_ZERO",
+    narrow_range: bool = False,
+    dtype: int = 1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Quantize to 8-bit integers with a scale and a zero point.
+
+    y = saturate(round(x / scale) + zero_point)
+
+    Args:
+        x: Input. Shape (D_1, ..., D_n).
+        scale: Distance of two levels, positive; each E is D or 1. Shape (E_1, ..., E_n).
+        zero_point: Level of the value 0; each E is D or 1. Rewritten in each forward pass with its rounded and
+            saturated value. Shape (E_1, ..., E_n).
+        round_mode: How halves are rounded. One of 'HALF_AWAY_FROM_ZERO', 'HALF_TO_EVEN'.
+        narrow_range: Leave the lowest level out, so that the range of signed levels is symmetric.
+        dtype: 1 for int8, levels from -128 to 127; 2 for uint8, levels from 0 to 255.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Levels, stored as floating-point numbers. Shape (D_1, ..., D_n).
+
+    Notes:
+        The gradient is that of x / scale + zero_point, straight through rounding and saturation.
+
+    References:
+        ONNX Operators, QuantizeLinear.
+
+    Spec: function_spec.yaml, entry QuantizeLinear
+    """
+    return apply(
+        QUANTIZE_LINEAR,
+        (x, scale, zero_point),
+        {"round_mode": round_mode, "narrow_range": narrow_range, "dtype": dtype},
+        outputs,
+    )
+
+
+def dequantize_linear(
+    x: Operand,
+    scale: Operand,
+    zero_point: Operand,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Turn levels of quantize_linear back into values.
+
+    y = (x - zero_point) scale
+
+    Args:
+        x: Levels. Shape (D_1, ..., D_n).
+        scale: Distance of two levels, positive; each E is D or 1. Shape (E_1, ..., E_n).
+        zero_point: Level of the value 0; each E is D or 1. Shape (E_1, ..., E_n).
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Values. Shape (D_1, ..., D_n).
+
+    References:
+        ONNX Operators, DequantizeLinear.
+
+    Spec: function_spec.yaml, entry DequantizeLinear
+    """
+    return apply(DEQUANTIZE_LINEAR, (x, scale, zero_point), {}, outputs)

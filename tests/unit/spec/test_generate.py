@@ -1,0 +1,124 @@
+"""The generator: committed files are up to date, and the text it writes is what it should be."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from nn_core.rules.defaults import DEFAULT_RULES
+from nn_core.spec.__main__ import ROOT, main
+from nn_core.spec.builtin import BY_API, BY_NAME, SPECS
+from nn_core.spec.generate import generate
+from nn_core.spec.load import load
+
+SPEC = """\
+- name: Rotate
+  api: rotate
+  topic: image
+  doc: Turn images "by" an angle.
+  formula: y = R x
+  inputs:
+    x: {doc: Images., shape: "(N, C, H, W)"}
+    bias: {doc: Offset, optional: true}
+  args:
+    angle: {type: float, default: 0.5, shown_as_none: true, doc: Angle}
+    axes: {type: axes, default: {rule: all_axes}, doc: Axes to turn.}
+    mode: {type: str, default: near, choices: [near, far], keyword_only: true, doc: Mode}
+  outputs:
+    y: {doc: Turned images.}
+    index: {doc: Places., optional: true}
+  backward: {needs: []}
+- {name: Mix, api: mix, topic: image, doc: Mix., inputs: {w: {doc: W.}, x: {doc: X., variadic: true}},
+   args: {axis: {type: axis, doc: Axis.}}, outputs: {y: {doc: Y.}}, backward: {needs: []}}
+- {name: Zero, api: zero, topic: random, doc: Zero., outputs: {y: {doc: Y., variadic: true}}, backward: {none: why}}
+"""
+
+ROTATE = '''\
+def rotate(
+    x: Operand,
+    bias: Operand | None = None,
+    angle: float | None = None,
+    axes: Sequence[int] | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+    *,
+    mode: str = "near",
+) -> Operand | list[Operand]:
+    """Turn images "by" an angle.
+
+    y = R x
+
+    Args:
+        x: Images. Shape (N, C, H, W).
+        bias: Offset. Optional.
+        angle: Angle. Default: 0.5.
+        axes: Axes to turn. Default: all axes.
+        mode: Mode. One of 'near', 'far'.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Turned images.
+        index: Places. Only where asked for.
+
+    Spec: function_spec.yaml, entry Rotate
+    """
+    return apply(ROTATE, (x, bias), {"angle": angle, "axes": axes, "mode": mode}, outputs)
+'''
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    (tmp_path / "function_spec.yaml").write_text(SPEC)
+    composite = tmp_path / "nn_core" / "functions" / "composite"
+    composite.mkdir(parents=True)
+    (composite / "image.py").write_text('__all__ = ["mix"]\n')
+    return tmp_path
+
+
+def test_committed_files_are_not_stale(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_builtin_specifications_are_those_of_the_file() -> None:
+    assert repr(SPECS) == repr(load(ROOT / "function_spec.yaml"))
+    assert BY_NAME["Affine"] is BY_API["affine"]
+
+
+def test_default_rules_exist() -> None:
+    assert {arg.default_rule for spec in SPECS for arg in spec.args if arg.default_rule} <= set(DEFAULT_RULES)
+
+
+def test_functions_have_the_public_signature_and_docstring(checkout: Path) -> None:
+    text = generate(checkout)[checkout / "nn_core" / "functions" / "image.py"]
+    assert ROTATE in text
+    assert "def mix(w: Operand, *x: Operand, axis: int, n_outputs: int = -1, outputs" in text
+    assert "return apply(MIX, (w, *x), {\"axis\": axis}, outputs)" in text
+
+
+def test_functions_without_inputs_give_variables(checkout: Path) -> None:
+    text = generate(checkout)[checkout / "nn_core" / "functions" / "random.py"]
+    assert "-> list[Variable]:" in text and "return apply(ZERO, (), {}, outputs)" in text
+
+
+def test_functions_by_hand_take_the_place_of_generated_ones(checkout: Path) -> None:
+    text = generate(checkout)[checkout / "nn_core" / "functions" / "__init__.py"]
+    assert "from nn_core.functions.composite.image import mix as mix" in text
+    assert "from nn_core.functions.image import mix" not in text
+    assert '__all__ = ["mix", "rotate", "zero"]' in text
+
+
+def test_generated_specifications_say_what_the_file_says(checkout: Path) -> None:
+    text = generate(checkout)[checkout / "nn_core" / "spec" / "builtin" / "image.py"]
+    names: dict[str, object] = {}
+    exec(compile(ast.parse(text), "image.py", "exec"), names)
+    assert repr(names["SPECS"]) == repr(load(checkout / "function_spec.yaml")[:2])
+
+
+def test_check_changes_nothing_and_names_stale_files(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check"], checkout) == 1
+    shown = capsys.readouterr()
+    assert "stale: nn_core/functions/image.py (+" in shown.out
+    assert "stale files: run `python -m nn_core.spec`" in shown.err
+    assert not (checkout / "nn_core" / "functions" / "image.py").exists()
+    assert main([], checkout) == 0
+    assert main(["--check"], checkout) == 0

@@ -1,0 +1,143 @@
+"""The reader of specifications: what it makes of an entry, and every refusal with its place."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from nn_core.errors import SpecError
+from nn_core.spec.load import load, loads
+from nn_core.spec.model import REQUIRED
+
+ENTRY = """\
+- name: Scale
+  api: scale
+  topic: arithmetic
+  doc: Scale an array.
+  inputs:
+    x: {doc: Input., shape: any}
+    bias: {doc: Offset., optional: true}
+  args:
+    factor: {type: float, default: 2, minimum: 0, doc: Factor.}
+    mode: {type: str, default: up, choices: [up, down], doc: Direction.}
+    axes: {type: axes, default: {rule: all_axes}, doc: Axes.}
+    pad: {type: ints, default: [1, 2], doc: Padding.}
+  outputs:
+    y: {doc: Output.}
+  shape: same_as x
+  backward: {needs: [x]}
+  tags: [pointwise]
+  domain: [-1, 2]
+"""
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(SpecError) as caught:
+        loads(text, "spec.yaml")
+    return str(caught.value)
+
+
+def test_values_arrive_with_their_types() -> None:
+    (spec,) = loads(ENTRY)
+    assert (spec.name, spec.api, spec.topic) == ("Scale", "scale", "arithmetic")
+    assert [entry.optional for entry in spec.inputs] == [False, True]
+    assert spec.arg("factor").default == 2.0 and type(spec.arg("factor").default) is float
+    assert spec.arg("axes").default is REQUIRED and spec.arg("axes").default_rule == "all_axes"
+    assert not spec.arg("axes").required
+    assert spec.arg("pad").default == (1, 2)
+    assert spec.domain == (-1.0, 2.0)
+    assert spec.backward.needs == ("x",) and spec.differentiable
+
+
+def test_exponents_without_a_point_are_numbers() -> None:
+    (spec,) = loads(ENTRY.replace("default: 2, minimum: 0", "default: 1e-5"))
+    assert spec.arg("factor").default == 1e-5
+
+
+def test_names_of_plugins_have_a_prefix() -> None:
+    (spec,) = loads(ENTRY.replace("name: Scale", "name: acme.Scale"))
+    assert spec.name == "acme.Scale"
+
+
+def test_empty_files_hold_no_functions(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text("# nothing yet\n")
+    assert load(path) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("name: Scale", "name: 3rd", "1: name must be like 'Swish' or 'acme.Swish', got '3rd'"),
+        ("api: scale", "api: lambda", "2: Scale: names must be public Python identifiers, got 'lambda'"),
+        ("topic: arithmetic", "topic: maths", "3: Scale: topic must be one of activation, .*, got 'maths'"),
+        ("  doc: Scale an array.\n", "", "1: Scale: doc must be given, got none"),
+        ("  doc: Scale", "  docs: Scale", "4: Scale: keys must be among name, .*, got 'docs'"),
+        ("  doc: Scale an array.", "  api: scale", "4: keys must be unique, got a second 'api'"),
+        ("doc: Scale an array.", "doc: 3", "4: Scale: doc must be a string, got 3"),
+        ("shape: any}", "dtype: int}", "6: Scale.x: dtype must be one of float, index, same, got 'int'"),
+        ("x: {doc: Input., shape: any}", "x: input", "6: Scale: x must be a mapping, got 'input'"),
+        ("optional: true", "optional: 1", "7: Scale.bias: optional must be a boolean, got 1"),
+        ("    x: {doc: Input., shape: any}", "    x: {shape: any}", "6: Scale.x: doc must be given, got none"),
+        ("shape: any}", "variadic: true}", "6: Scale: only the last input must be variadic, got 'x'"),
+        ("shape: any}", "optional: true}\n    z: {doc: z}", "7: .*: required inputs must come before .* 'z' after 'x'"),
+        ("    bias:", "    grad:", "7: Scale: names must not be one of .*, got 'grad'"),
+        ("    bias:", "    mode:", "1: Scale: names of inputs, args and outputs must differ, got 'mode' twice"),
+        ("type: float", "type: double", "9: Scale.factor: type must be one of bool, .*, got 'double'"),
+        ("default: 2, minimum: 0", "default: x", "9: Scale.factor: default must be of type float, got 'x'"),
+        ("default: 2,", "default: -1,", "9: Scale.factor: default must be within minimum and maximum, got -1.0"),
+        ("default: 2, ", "", "9: Scale: required args must come before .*, got 'factor' after 'bias'"),
+        ("minimum: 0", "choices: [a]", "9: .*: choices must belong to an argument of type str, got type float"),
+        ("default: up", "default: left", "10: Scale.mode: default must be one of up, down, got 'left'"),
+        ("choices: [up, down]", "minimum: 1", "10: .*: minimum and maximum must belong to numbers, got type str"),
+        ("choices: [up, down]", "choices: [up, 1]", "10: Scale.mode: choices must be strings, got 1"),
+        ("{rule: all_axes}", "{role: all_axes}", "11: .*: default must be a value or {rule: name}, got {'role': .*"),
+        ("default: [1, 2]", "default: [1, 2.5]", r"12: Scale.pad: default must be of type ints, got \(1, 2.5\)"),
+        ("type: ints, default: [1, 2]", "type: bool, default: 1", "12: Scale.pad: default must be of type bool, got 1"),
+        ("    y: {doc: Output.}", "    {}", "13: Scale: there must be an output, got none"),
+        ("same_as x", "same_as z", "15: Scale: shape must be rule, broadcast or 'same_as <input>', got 'same_as z'"),
+        ("needs: [x]", "needs: [z]", "16: Scale.backward: needs must be among x, bias, y, got 'z'"),
+        ("needs: [x]", "needs: [x], none: why", "16: .*: exactly one of needs and none must be given, got .*"),
+        ("  backward: {needs: [x]}\n", "", "1: Scale: backward must be given, got none"),
+        ("tags: [pointwise]", "tags: [quick]", "17: Scale: tags must be among pointwise, .*, got 'quick'"),
+        ("tags: [pointwise]", "updates: [y]", "17: Scale: updates must be among x, bias, got 'y'"),
+        ("domain: [-1, 2]", "domain: [2, -1]", r"18: .*: domain must be \[low, high\] with low < high, got \[2, -1\]"),
+        ("domain: [-1, 2]", "domain: [1", "19: the file must be YAML, got: .*"),
+        ("domain: [-1, 2]", "3: 4", "18: keys must be strings, got 3"),
+    ],
+)
+def test_refusals_name_file_line_and_value(old: str, new: str, message: str) -> None:
+    assert old in ENTRY
+    assert re.fullmatch(f"spec.yaml:{message}", refusal(ENTRY.replace(old, new, 1)))
+
+
+def test_an_axis_needs_an_input() -> None:
+    text = ENTRY[: ENTRY.index("  inputs")]
+    text += "  args: {axis: {type: axis, doc: d}}\n  outputs: {}\n  backward: {needs: []}\n"
+    assert refusal(text) == "spec.yaml:5: Scale.axis: type axis must belong to a function with an input, got none"
+
+
+def test_none_shown_for_a_default_needs_the_default() -> None:
+    text = ENTRY.replace(", optional: true", "").replace("default: 2, minimum: 0", "shown_as_none: true")
+    assert refusal(text) == "spec.yaml:9: Scale.factor: shown_as_none must stand beside a default, got none"
+
+
+def test_names_are_unique_in_a_file() -> None:
+    assert refusal(ENTRY + ENTRY) == "spec.yaml:19: Scale: name must be unique, got a second 'Scale'"
+    again = ENTRY.replace("name: Scale", "name: Other")
+    assert refusal(ENTRY + again) == "spec.yaml:20: Other: api must be unique, got a second 'scale'"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1", "the file must hold a list of functions, got a mapping"),
+        ("- 1", "entry 1 of the list must be a mapping, got 1"),
+    ],
+)
+def test_a_file_is_a_list_of_mappings(text: str, message: str) -> None:
+    assert refusal(text) == f"spec.yaml:1: {message}"
+
+
+def test_text_objects_of_python_are_not_made() -> None:
+    assert "the file must be YAML" in refusal("- !!python/object/apply:os.getcwd []")
