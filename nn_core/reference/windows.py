@@ -1,0 +1,59 @@
+"""Sliding windows over the last axes of an array, and their transpose: what convolutions and poolings are made of.
+
+The only loop runs over the positions inside a kernel; each step is one strided slice of the whole array.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from nn_core.typing import Array, Namespace
+
+
+def padded(xp: Namespace, x: Array, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> Array:
+    """`x` with `value` added in front of and behind each of its last axes."""
+    leading = x.ndim - len(before)
+    spatial = x.shape[leading:]
+    lengths = (low + n + high for low, n, high in zip(before, spatial, after, strict=True))
+    result = xp.full((*x.shape[:leading], *lengths), value, dtype=x.dtype)
+    result[(..., *(slice(low, low + n) for low, n in zip(before, spatial, strict=True)))] = x
+    return result
+
+
+def windows(
+    xp: Namespace,
+    x: Array,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    counts: Sequence[int],
+) -> Array:
+    """The values under each of `counts` kernel positions: shape (leading axes of x, size of the kernel, counts)."""
+    return xp.stack([x[place] for place in _places(kernel, stride, dilation, counts)], axis=x.ndim - len(counts))
+
+
+def overlap_add(
+    xp: Namespace,
+    columns: Array,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    lengths: Sequence[int],
+) -> Array:
+    """The transpose of ``windows``: add every window to its place in zeros of `lengths`."""
+    axis = columns.ndim - len(kernel) - 1
+    counts = columns.shape[axis + 1 :]
+    result = xp.zeros((*columns.shape[:axis], *lengths), dtype=columns.dtype)
+    leading = (slice(None),) * axis
+    for position, place in enumerate(_places(kernel, stride, dilation, counts)):
+        result[place] += columns[(*leading, position)]
+    return result
+
+
+def _places(
+    kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int], counts: Sequence[int]
+) -> Iterator[tuple[object, ...]]:
+    """For each position in the kernel, the elements that it meets as the kernel moves."""
+    for offset in product(*map(range, kernel)):
+        starts = [step * place for step, place in zip(dilation, offset, strict=True)]
+        moves = zip(starts, stride, counts, strict=True)
+        yield (..., *(slice(start, start + step * (count - 1) + 1, step) for start, step, count in moves))
