@@ -1,7 +1,7 @@
 """Reference kernels of normalizations.
 
-Most of them standardize x over some axes, (x - mean) / sqrt(variance + eps), and differ in which axes these are. Statistics
-are taken in two passes, in float32 or wider, with the biased variance; over no elements they are zero.
+Most of them standardize x over some axes, (x - mean) / sqrt(variance + eps), and differ in which axes these are.
+Statistics are taken in two passes, in float32 or wider, with the biased variance; over no elements they are zero.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def batch_normalization(
     batch_stat: bool,
     **_: Any,
 ) -> tuple[Array | None, ...]:
-    """Standardize over all axes but `axes` (Ioffe and Szegedy, 2015, algorithms 1 and 2) and move the running statistics."""
+    """Standardize over all axes but `axes`, move the running statistics (Ioffe and Szegedy, 2015, algorithm 1 and 2)."""
     x = widen(xp, x)
     others = _other_axes(x, axes)
     count = prod(x.shape[axis] for axis in others)

@@ -1,7 +1,7 @@
 """Shape and gradient rules of normalizations.
 
-The gradient rules compute the statistics anew from x, so that they can be differentiated again; the aux outputs that hold
-them are there for fused backward kernels.
+The gradient rules compute the statistics anew from x, so that they can be differentiated again; the aux outputs that
+hold them are there for fused backward kernels.
 """
 
 from collections.abc import Sequence
