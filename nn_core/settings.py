@@ -19,14 +19,14 @@ class Settings:
     Attributes:
         plugin_autoload: NN_CORE_PLUGIN_AUTOLOAD. False: a plugin is used only when a program names it.
         strict: NN_CORE_STRICT. True: leaving the device family of the first backend is an error.
-        log_level: NN_CORE_LOG_LEVEL. Level of the logger "nn_core".
+        log_level: NN_CORE_LOG_LEVEL. From which level on messages are printed; None leaves it to the program.
         num_threads: NN_CORE_NUM_THREADS. Threads of native kernels; None leaves it to the backend.
         skip_plugin_check: NN_CORE_SKIP_PLUGIN_CHECK. True: plugins are loaded whatever versions they ask for.
     """
 
     plugin_autoload: bool = True
     strict: bool = False
-    log_level: str = "WARNING"
+    log_level: str | None = None
     num_threads: int | None = None
     skip_plugin_check: bool = False
 
@@ -41,7 +41,7 @@ class Settings:
         return Settings(
             plugin_autoload=_bool(environment, "NN_CORE_PLUGIN_AUTOLOAD", default.plugin_autoload),
             strict=_bool(environment, "NN_CORE_STRICT", default.strict),
-            log_level=_log_level(environment, "NN_CORE_LOG_LEVEL", default.log_level),
+            log_level=_log_level(environment, "NN_CORE_LOG_LEVEL"),
             num_threads=_count(environment, "NN_CORE_NUM_THREADS"),
             skip_plugin_check=_bool(environment, "NN_CORE_SKIP_PLUGIN_CHECK", default.skip_plugin_check),
         )
@@ -62,8 +62,10 @@ def _bool(environment: Mapping[str, str], name: str, default: bool) -> bool:
     return _BOOLS[text.lower()]
 
 
-def _log_level(environment: Mapping[str, str], name: str, default: str) -> str:
-    text = environment.get(name, "") or default
+def _log_level(environment: Mapping[str, str], name: str) -> str | None:
+    text = environment.get(name, "")
+    if not text:
+        return None
     if text.upper() not in _LOG_LEVELS:
         raise ArgumentError(f"{name}: must be one of {', '.join(_LOG_LEVELS)}, got {text!r}")
     return text.upper()

@@ -4,7 +4,6 @@ pluggy checks and calls the hooks. Its own loop over entry points is not used: i
 plugin that fails a check registered, and lets one exception end the loop.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ from nn_core import installed
 from nn_core.dispatch.admission import check_backend, check_backend_info, check_versions
 from nn_core.dispatch.registry import REGISTRY, Added, Registry
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, NNCoreError, PluginError
+from nn_core.logger import logger
 from nn_core.settings import settings
 from nn_core.spec.model import FunctionSpec
 from nn_core.typing import Backend
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from nn_core.dispatch.hookspecs import BackendInfo, FunctionPackage
 
-logger = logging.getLogger("nn_core")
 
 T = TypeVar("T")
 

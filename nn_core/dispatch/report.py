@@ -6,10 +6,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from nn_core.errors import FallbackError
+from nn_core.logger import logger
 from nn_core.settings import settings
 from nn_core.state import Ambient
-
-logger = logging.getLogger("nn_core")
 
 
 @dataclass(frozen=True, slots=True)
