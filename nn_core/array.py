@@ -289,6 +289,15 @@ class NdArray:
         self._base = self._shape
 
     @staticmethod
+    def of_shape(shape: Shape) -> "NdArray":
+        """A new array of a shape that is known to be a tuple of ints."""
+        array = NdArray.__new__(NdArray)
+        array._shape = array._base = shape
+        array._synced = SyncedArray(shape)
+        array._window = None
+        return array
+
+    @staticmethod
     def from_numpy_array(nparr: Any) -> "NdArray":
         """A new NdArray with a copy of the values; the dtype is kept."""
         values = np.asarray(nparr)

@@ -9,24 +9,15 @@ import numpy as np
 from nn_core.array import NdArray
 from nn_core.context import get_current_context
 from nn_core.dispatch.registry import spec_of_api
-from nn_core.errors import ArgumentError, DTypeError, ShapeError
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.compile import is_view, new_key, prepared_of
-from nn_core.graph.execute import (
-    adopt_shape,
-    bound_arguments,
-    infer,
-    made_outputs,
-    prepare,
-    require_shapes,
-    run,
-    same_dtypes_of,
-)
+from nn_core.graph.execute import bound_arguments, require_shapes, run, same_dtypes_of
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import active_hooks
 from nn_core.graph.node import Cell, Node
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
+from nn_core.graph.recipe import Recipe, recipe_of
 from nn_core.graph.seeds import FUNCTION_SEED
-from nn_core.rules.arguments import resolve_args
 from nn_core.spec.model import FunctionSpec
 from nn_core.state import Ambient
 from nn_core.variable import Variable
@@ -99,21 +90,19 @@ def apply(
     for value in inputs:
         if type(value) is Variable:
             shapes.append(value.cell.data._shape)
-        elif value is None:
-            shapes.append(None)
         elif isinstance(value, NdArray):
             imperative = True
             shapes.append(value._shape)
-        elif isinstance(value, Variable):
-            shapes.append(value.shape)
+        elif value is None:
+            shapes.append(None)
         else:
             raise _wrong_kind(spec, inputs, value)
-    if spec.variadic or None in inputs:
+    if spec.variadic or None in shapes:
         require_shapes(spec, inputs)
-    resolved = resolve_args(spec, args, shapes)
+    recipe = recipe_of(spec, args, shapes)
     if imperative or (outputs is not None and any(isinstance(output, NdArray) for output in outputs)):
-        return _apply_at_once(spec, inputs, resolved, tuple(shapes), outputs)
-    return _apply_in_graph(spec, inputs, resolved, tuple(shapes), outputs)
+        return _apply_at_once(recipe, inputs, outputs)
+    return _apply_in_graph(recipe, inputs, outputs)
 
 
 def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> ArgumentError:
@@ -125,42 +114,36 @@ def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> Argume
     return ArgumentError(f"{spec.api}: input {name} must be a Variable or an NdArray, got {type(value).__name__}{hint}")
 
 
-def _apply_in_graph(
-    spec: FunctionSpec,
-    inputs: tuple[Any, ...],
-    args: Mapping[str, Any],
-    shapes: tuple[Any, ...],
-    outputs: Sequence[Any] | None,
-) -> Any:
+def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:
+    spec = recipe.spec
     if spec.has("dynamic_shape"):
         _compute_inputs(inputs)
-    made = made_outputs(spec, infer(spec, args, shapes))
-    output_shapes = [shape for _, shape in made]
-    no_grad_now = _NO_GRAD.get()
-    need_grad = not no_grad_now and spec.differentiable and any(v is not None and v.need_grad for v in inputs)
+    blocked = not spec.differentiable or _NO_GRAD.get()
+    need_grad = False
+    if not blocked:
+        for vertex in inputs:
+            if vertex is not None and vertex.need_grad:
+                need_grad = True
+                break
     if outputs is not None:
-        cells = _given_cells(spec, outputs, output_shapes)
-    elif spec.has("view") and args.get("inplace", True):
-        cells = [Cell(_view_of(inputs[0], output_shapes[0]))]
+        cells = _given_cells(spec, outputs, recipe.output_shapes)
+    elif recipe.view:
+        cells = [Cell(_view_of(inputs[0], recipe.output_shapes[0]))]
     else:
-        cells = [Cell(NdArray(shape)) for shape in output_shapes]
-    node = Node(spec, args, inputs, cells, get_current_context(), need_grad)
+        cells = [Cell(NdArray.of_shape(shape)) for shape in recipe.output_shapes]
+    node = Node(spec, recipe.args, inputs, cells, get_current_context(), need_grad)
     recompute_now = _RECOMPUTE.get()
     results: list[Variable] = []
-    for index, (entry, _) in enumerate(made):
-        if entry.aux:
-            break
-        variable = outputs[index] if outputs is not None else Variable.of_cell(cells[index])
-        if no_grad_now or not spec.differentiable:
+    for index in range(recipe.n_visible):
+        variable = Variable.of_cell(cells[index]) if outputs is None else outputs[index]
+        if blocked:
             variable._need_grad = False
         variable._recompute = recompute_now
         node.connect(index, variable)
         results.append(variable)
     if _AUTO_FORWARD.get() or spec.has("dynamic_shape"):
-        run_node(node)
-    if len(results) == 1 and not spec.outputs[0].variadic:
-        return results[0]
-    return results
+        run_node(node, recipe)
+    return results[0] if recipe.single else results
 
 
 def _given_cells(spec: FunctionSpec, outputs: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Cell]:
@@ -189,29 +172,33 @@ def _compute_inputs(inputs: Sequence[Any]) -> None:
         run_forward(tuple(roots))
 
 
-def run_node(node: Node) -> None:
+def run_node(node: Node, recipe: Recipe | None = None) -> None:
     """Compute one function of a graph at once, on the data that its inputs hold."""
     hooks = active_hooks(None, None)
     if hooks:
         for hook in hooks[0]:
             hook(node)
-    _run_node(node)
+    if node.python is not None:
+        _run_python(node)
+    elif not is_view(node):
+        _run_kernel(node, recipe)
     if hooks:
         for hook in hooks[1]:
             hook(node)
 
 
-def _run_node(node: Node) -> None:
-    if node.python is not None:
-        arrays = [None if v is None else v.cell.data.data for v in node.inputs]
-        arrays += [cell.data.get_data("w", np.float32) for cell in node.cells]
-        PythonForward(node)(*arrays)
-        return
-    spec = node.spec
-    if is_view(node):
-        return
-    prepared = prepared_of(node, {})
-    if spec.has("seeded"):
+def _run_python(node: Node) -> None:
+    arrays = [None if vertex is None else vertex.cell.data.data for vertex in node.inputs]
+    arrays += [cell.data.get_data("w", np.float32) for cell in node.cells]
+    PythonForward(node)(*arrays)
+
+
+def _run_kernel(node: Node, recipe: Recipe | None) -> None:
+    if recipe is None or recipe.takes_same:
+        prepared = prepared_of(node, {})
+    else:
+        prepared = node.prepared = recipe.prepared(node.context, ())
+    if prepared.seeded:
         new_key(node, FUNCTION_SEED.draw)
     run(
         prepared,
@@ -221,31 +208,23 @@ def _run_node(node: Node) -> None:
     )
 
 
-def _apply_at_once(
-    spec: FunctionSpec,
-    inputs: tuple[Any, ...],
-    args: Mapping[str, Any],
-    shapes: tuple[Any, ...],
-    outputs: Sequence[Any] | None,
-) -> Any:
+def _apply_at_once(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:
+    spec = recipe.spec
     arrays = [value.cell.data if isinstance(value, Variable) else value for value in inputs]
-    prepared = prepare(spec, args, shapes, same_dtypes_of(spec, arrays), get_current_context())
+    if recipe.view and outputs is None and arrays[0]._window is None:
+        return arrays[0].view(recipe.output_shapes[0])
+    same = same_dtypes_of(spec, arrays) if recipe.takes_same else ()
+    prepared = recipe.prepared(get_current_context(), same)
     results: list[NdArray] = []
-    for index, shape in enumerate(prepared.output_shapes):
+    for index, shape in enumerate(recipe.output_shapes):
         if outputs is None or index >= len(outputs):
-            results.append(NdArray(shape))
+            results.append(NdArray.of_shape(shape))
             continue
         given = outputs[index].cell.data if isinstance(outputs[index], Variable) else outputs[index]
         if given.shape != shape:
             raise ShapeError(f"{spec.api}: outputs[{index}] must have the shape {shape}, got {given.shape}")
         results.append(given)
-    if spec.has("view") and args.get("inplace", True) and outputs is None and arrays[0]._window is None:
-        return arrays[0].view(prepared.output_shapes[0])
-    key = None
-    if spec.has("seeded"):
-        key = np.zeros(2, np.uint64)
-        seed = args.get("seed", -1)
-        key[0], key[1] = (seed, 1) if isinstance(seed, int) and seed >= 0 else FUNCTION_SEED.draw()
+    key = _imperative_key(recipe) if prepared.seeded else None
     shared = [any(result._synced is array._synced for array in arrays if array is not None) for result in results]
     if any(shared) and not spec.has("inplace_ok"):
         fresh = [NdArray(result.shape) if same else result for result, same in zip(results, shared, strict=True)]
@@ -255,9 +234,14 @@ def _apply_at_once(
                 result.copy_from(new)
     else:
         run(prepared, arrays, results, key)
-    n_visible = len(results) - sum(entry.aux for entry in spec.outputs)
-    visible = results[:n_visible]
-    return visible[0] if len(visible) == 1 and not spec.outputs[0].variadic else visible
+    return results[0] if recipe.single else results[: recipe.n_visible]
+
+
+def _imperative_key(recipe: Recipe) -> Any:
+    key = np.zeros(2, np.uint64)
+    seed = recipe.args.get("seed", -1)
+    key[0], key[1] = (seed, 1) if isinstance(seed, int) and seed >= 0 else FUNCTION_SEED.draw()
+    return key
 
 
 def call_python(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: int, outputs: Any) -> Any:
@@ -302,5 +286,3 @@ class GraphFunctions:
 
 WRAPPERS["call"] = call_python
 WRAPPERS["variable"] = Variable.of_cell
-
-__all__ = ["DTypeError", "GraphFunctions", "adopt_shape", "apply", "operator", "run_node"]

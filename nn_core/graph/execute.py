@@ -9,7 +9,7 @@ from nn_core.array import HOST, NdArray, Space, dtype_of, space_of
 from nn_core.context import Context
 from nn_core.dispatch.registry import shape_rule_of, spec_of, spec_of_api
 from nn_core.dispatch.resolve import resolve
-from nn_core.errors import ArgumentError, NNCoreError, ShapeError
+from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.rules.arguments import resolve_args
 from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.spec.model import ArgValue, FunctionSpec, OutputSpec
@@ -33,13 +33,19 @@ class Prepared:
         "backend",
         "call",
         "context",
+        "dynamic",
+        "empty",
         "input_dtypes",
+        "input_keys",
         "kernel",
         "output_dtypes",
+        "output_keys",
         "output_shapes",
         "refusals",
+        "seeded",
         "space",
         "spec",
+        "updated",
     )
 
     def __init__(
@@ -61,6 +67,13 @@ class Prepared:
         self.input_dtypes = tuple(None if desc is None else desc.dtype for desc in call.inputs)
         self.output_shapes = tuple(desc.shape for desc in call.outputs)
         self.output_dtypes = tuple(desc.dtype for desc in call.outputs)
+        self.input_keys = tuple(None if dtype is None else (self.space, dtype) for dtype in self.input_dtypes)
+        self.output_keys = tuple((self.space, dtype) for dtype in self.output_dtypes)
+        entries = input_entries(self.spec, len(call.inputs))
+        self.updated = tuple(entry.name in self.spec.updates for entry in entries)
+        self.empty = backend.empty
+        self.seeded = self.spec.has("seeded")
+        self.dynamic = self.spec.has("dynamic_shape")
         self._forward: Runner | None = None
         self._laid_out: dict[tuple[bool, ...], Runner] = {}
         self._backward: dict[Any, Runner | None] = {}
@@ -269,22 +282,33 @@ def run(
     prepared: Prepared, inputs: Sequence[NdArray | None], outputs: Sequence[NdArray], key: Array | None = None
 ) -> None:
     """Compute a prepared function at once on NdArrays."""
-    space = prepared.space
-    updates = prepared.spec.updates
     arrays: list[Array | None] = []
-    for position, (array, dtype) in enumerate(zip(inputs, prepared.input_dtypes, strict=True)):
-        if array is None or dtype is None:
+    for array, array_key, updated in zip(inputs, prepared.input_keys, prepared.updated, strict=True):
+        if array is None or array_key is None:
             arrays.append(None)
-        elif updates and prepared.spec.inputs[position].name in updates:
-            arrays.append(array.readwrite(space, dtype))
+            continue
+        synced = array._synced
+        if updated:
+            arrays.append(array.readwrite(*array_key))
+        elif synced.lazy is None and synced.tenure is None and array_key in synced.valid and array._window is None:
+            raw = synced.copies[array_key]
+            arrays.append(raw if raw.shape == array._shape else raw.reshape(array._shape))
         else:
-            raw = array.read(space, dtype)
-            arrays.append(raw if is_contiguous(raw) else settled(array, space, dtype))
-    if prepared.spec.has("dynamic_shape"):
+            raw = array.read(*array_key)
+            arrays.append(raw if is_contiguous(raw) else settled(array, *array_key))
+    if prepared.dynamic:
         _run_dynamic(prepared, arrays, outputs)
         return
-    for array, dtype in zip(outputs, prepared.output_dtypes, strict=True):
-        arrays.append(array.write(space, dtype))
+    for array, array_key in zip(outputs, prepared.output_keys, strict=True):
+        synced = array._synced
+        if synced.head is None and synced.tenure is None:
+            raw = synced.copies[array_key] = prepared.empty(array._shape, array_key[1])
+            synced.head = array_key
+            synced.valid = {array_key}
+            synced.lazy = None
+            arrays.append(raw)
+        else:
+            arrays.append(array.write(*array_key))
     if key is not None:
         arrays.append(key)
     prepared.forward(*arrays)
@@ -400,14 +424,3 @@ def require_shapes(spec: FunctionSpec, inputs: Sequence[Any]) -> None:
     for entry, value in zip(spec.inputs, inputs, strict=True):
         if value is None and not entry.optional:
             raise ArgumentError(f"{spec.api}: input {entry.name} must be a Variable or an NdArray, got None")
-
-
-__all__ = [
-    "ArrayFunctions",
-    "Prepared",
-    "ShapeError",
-    "bound_arguments",
-    "infer",
-    "prepare",
-    "run",
-]

@@ -1,0 +1,72 @@
+"""What follows from the settings and the input shapes of a call alone, worked out once and looked up afterwards."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nn_core.context import Context
+from nn_core.graph.execute import CACHE_LIMIT, Prepared, infer, made_outputs, prepare
+from nn_core.rules.arguments import resolve_args
+from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.typing import Shape
+
+_RECIPES: dict[Any, "Recipe"] = {}
+
+
+class Recipe:
+    """A checked call: settings with their defaults, shapes of the outputs, and the kernel for the last context."""
+
+    __slots__ = (
+        "_context",
+        "_prepared",
+        "args",
+        "n_visible",
+        "output_shapes",
+        "shapes",
+        "single",
+        "spec",
+        "takes_same",
+        "view",
+    )
+
+    def __init__(self, spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]) -> None:
+        made = made_outputs(spec, infer(spec, args, shapes))
+        self.spec = spec
+        self.args = args
+        self.shapes = shapes
+        self.output_shapes = tuple([shape for _, shape in made])
+        self.n_visible = sum(not entry.aux for entry, _ in made)
+        self.single = self.n_visible == 1 and not spec.outputs[0].variadic
+        self.view = spec.has("view") and bool(args.get("inplace", True))
+        self.takes_same = any(entry.dtype == "same" for entry in spec.inputs)
+        self._context: Context | None = None
+        self._prepared: Prepared | None = None
+
+    def prepared(self, context: Context, same_dtypes: tuple[str | None, ...]) -> Prepared:
+        """The kernel for `context`."""
+        if self.takes_same:
+            return prepare(self.spec, self.args, self.shapes, same_dtypes, context)
+        if self._prepared is None or self._context is not context:
+            self._prepared = prepare(self.spec, self.args, self.shapes, (None,) * len(self.shapes), context)
+            self._context = context
+        return self._prepared
+
+
+def recipe_of(spec: FunctionSpec, given: Mapping[str, Any], shapes: Sequence[Shape | None]) -> Recipe:
+    """The recipe for a function with the settings as the caller gave them."""
+    known = tuple(shapes)
+    key = (spec, tuple(given.items()), known)
+    try:
+        recipe = _RECIPES.get(key)
+    except TypeError:  # a setting that is a list or an array
+        return Recipe(spec, resolve_args(spec, given, known), known)
+    if recipe is None:
+        recipe = Recipe(spec, resolve_args(spec, given, known), known)
+        if len(_RECIPES) > CACHE_LIMIT:
+            _RECIPES.clear()
+        _RECIPES[key] = recipe
+    return recipe
+
+
+def forget_recipes() -> None:
+    """Drop what was worked out: rules or kernels may have changed."""
+    _RECIPES.clear()
