@@ -91,7 +91,7 @@ def _table(findings: Sequence[Finding]) -> str:
     table = Table(*(Column(title, overflow="fold") for title in _COLUMNS))
     for row in rows:
         table.add_row(*map(Text, row))
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 160)
     with console.capture() as capture:
         console.print(table)
     return capture.get().rstrip()
