@@ -218,8 +218,9 @@ def _read_safetensors(file: IO[bytes]) -> Entries:
 
 def _tensor(name: str, entry: Any, body: bytes) -> Array:
     if entry["dtype"] not in _SAFETENSORS_DTYPES:
-        raise FileFormatError(f"array {name} must have one of the dtypes {', '.join(_SAFETENSORS_DTYPES)}, "
-                              f"got {entry['dtype']}")
+        raise FileFormatError(
+            f"array {name} must have one of the dtypes {', '.join(_SAFETENSORS_DTYPES)}, got {entry['dtype']}"
+        )
     dtype = np.dtype(_SAFETENSORS_DTYPES[entry["dtype"]]).newbyteorder("<")
     shape = tuple(entry["shape"])
     start, end = entry["data_offsets"]
@@ -256,4 +257,3 @@ def _sync_folder(folder: Path) -> None:
         return
     finally:
         os.close(handle)
-

@@ -186,7 +186,8 @@ class WeightNormalizationScaleInitializer(BaseInitializer):
     def __call__(self, shape: Shape) -> FloatArray:
         w = self.w.data.get_data("r")
         if not -w.ndim <= self.dim < w.ndim:
-            raise ArgumentError(f"WeightNormalizationScaleInitializer: dim must be an axis of {w.shape}, got {self.dim}")
+            name = type(self).__name__
+            raise ArgumentError(f"{name}: dim must be an axis of {w.shape}, got {self.dim}")
         others = tuple(axis for axis in range(w.ndim) if axis != self.dim % w.ndim)
         return np.sqrt(np.sum(np.square(w, dtype=np.float64), axis=others) + self.eps).astype(np.float32)
 

@@ -55,4 +55,3 @@ def checked_seed(seed_value: int) -> int:
     if isinstance(seed_value, bool) or not isinstance(seed_value, (int, np.integer)) or not 0 <= seed_value < 2**32:
         raise ArgumentError(f"seed: the seed must be an integer from 0 to 2**32 - 1, got {seed_value!r}")
     return int(seed_value)
-

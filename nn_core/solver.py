@@ -30,4 +30,5 @@ def solver_api(func: Callable[P, Solver]) -> Callable[P, Solver]:
     return checked
 
 
-__all__ = [*_methods, "Solver", "SolverState", "solver_api"]
+__all__ = ["Solver", "SolverState", "solver_api"]
+__all__ += _methods

@@ -7,7 +7,9 @@ from nn_core.typing import Array, Namespace
 
 
 class Adagrad(Solver):
-    r"""Divide by the root of the sum of all squares: :math:`v \leftarrow v + g^2,\; w \leftarrow w - \eta g / (\sqrt v + \epsilon)`.
+    r"""Divide by the root of the sum of all squares.
+
+    :math:`v \leftarrow v + g^2`, :math:`w \leftarrow w - \eta g / (\sqrt v + \epsilon)`.
 
     Args:
         lr: Learning rate :math:`\eta`.
@@ -71,7 +73,9 @@ class Adadelta(Solver):
 
 
 class RMSprop(Solver):
-    r"""Divide by the root of a moving mean of squares: :math:`v \leftarrow \rho v + (1 - \rho) g^2,\; w \leftarrow w - \eta g / (\sqrt v + \epsilon)`.
+    r"""Divide by the root of a moving mean of squares.
+
+    :math:`v \leftarrow \rho v + (1 - \rho) g^2`, :math:`w \leftarrow w - \eta g / (\sqrt v + \epsilon)`.
 
     Args:
         lr: Learning rate :math:`\eta`.

@@ -128,7 +128,8 @@ class AMSGRAD(Solver):
         bias_correction: Scale the step size as Adam does.
 
     Notes:
-        Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, bias_correction (0 or 1), t. States: m, v, v_hat.
+        Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, bias_correction (0 or 1), t.
+        States: m, v, v_hat.
 
     References:
         Reddi, Kale and Kumar (2018), On the convergence of Adam and beyond, algorithm 2.
@@ -174,7 +175,8 @@ class AdaBound(Solver):
         gamma: How fast the bounds close in.
 
     Notes:
-        Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, final_lr, gamma, initial alpha, t. States: mean, var.
+        Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, final_lr, gamma, initial alpha, t.
+        States: mean, var.
 
     References:
         Luo, Xiong, Liu and Sun (2019), Adaptive gradient methods with dynamic bound of learning rate.
@@ -256,7 +258,8 @@ class AMSBound(Solver):
 class AdaBelief(Solver):
     r"""Adam that divides by how far gradients are from their moving mean, its belief in them.
 
-    :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g`, :math:`s \leftarrow \beta_2 s + (1 - \beta_2)(g - m)^2 + \epsilon`,
+    :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g`,
+    :math:`s \leftarrow \beta_2 s + (1 - \beta_2)(g - m)^2 + \epsilon`,
     :math:`w \leftarrow w - \frac{\alpha}{1 - \beta_1^t} \frac{m}{\sqrt{s / (1 - \beta_2^t)} + \epsilon}`.
 
     Args:

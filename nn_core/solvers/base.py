@@ -242,9 +242,7 @@ class Solver:
         """Whether ``weight_decay()`` is left to the next ``update()``."""
         return self.decay_name is not None
 
-    def clip_grad_by_norm(
-        self, clip_norm: float, pre_hook: Hook | None = None, post_hook: Hook | None = None
-    ) -> None:
+    def clip_grad_by_norm(self, clip_norm: float, pre_hook: Hook | None = None, post_hook: Hook | None = None) -> None:
         """Scale each gradient whose Euclidean norm is above `clip_norm` down to it.
 
         Args:
@@ -339,7 +337,8 @@ class Solver:
         for key, values in arrays.items():
             t = values.pop("t", None)
             if t is None or t.size != 1 or t < 0:
-                raise FileFormatError(f"{os.fspath(path)}: {key or 'an array'} must have a number of updates t, got {t}")
+                what = key or "an array"
+                raise FileFormatError(f"{os.fspath(path)}: {what} must have a number of updates t, got {t}")
             self._require_fitting(f"load_states: {os.fspath(path)}", key, {n: v.shape for n, v in values.items()})
             states[key] = SolverState({n: Variable.from_numpy_array(v) for n, v in values.items()}, int(t.reshape(())))
         self.set_states(states)
@@ -370,8 +369,9 @@ class Solver:
             )
         for name, shape in shapes.items():
             if tuple(shape) != slot.variable.shape:
+                expected = slot.variable.shape
                 raise ShapeError(
-                    f"{function}: state {name} must have the shape of {key}, got {tuple(shape)} for {slot.variable.shape}"
+                    f"{function}: state {name} must have the shape of {key}, got {tuple(shape)} for {expected}"
                 )
 
     def _set_number(self, index: int, value: float) -> None:
@@ -390,10 +390,7 @@ class Solver:
         for group in self._groups:
             if not group.update.is_current():
                 return False
-        for slot in self._skipped:
-            if not slot.member.grad.zeroing:
-                return False
-        return True
+        return all(slot.member.grad.zeroing for slot in self._skipped)
 
     def _active(self) -> list[_Slot]:
         """The parameters whose gradient may differ from zero."""

@@ -99,7 +99,8 @@ def places_of(context: Context) -> tuple[Place, ...]:
         except (BackendNotFoundError, BackendUnavailableError, PluginError) as error:
             first_error = first_error or error
             continue
-        places.append(Place(backend, space_of(backend, context.device_id), "float64" if dtype == "float64" else "float32"))
+        wide = "float64" if dtype == "float64" else "float32"
+        places.append(Place(backend, space_of(backend, context.device_id), wide))
     if not places and first_error is not None:
         raise first_error
     return tuple(places)
@@ -177,9 +178,7 @@ class BoundUpdate:
                 synced.valid = {self._key}
 
 
-def _prepared(
-    rule: Rule, members: Sequence[Member], places: Sequence[Place]
-) -> tuple[Place, UpdateRunner | None]:
+def _prepared(rule: Rule, members: Sequence[Member], places: Sequence[Place]) -> tuple[Place, UpdateRunner | None]:
     sizes = [member.param.size for member in members]
     for place in places:
         updates: Mapping[str, UpdateKernel] = getattr(place.backend, "updates", {})

@@ -1,0 +1,34 @@
+"""Activations with trained parameters."""
+
+import nn_core.functions as F
+from nn_core.functions.operand import Operand
+from nn_core.initializer import ConstantInitializer
+from nn_core.parametric_functions.initial import trained
+from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+
+
+@parametric_function_api("prelu", [("slope", "Slope for negative inputs.", "() if shared, else (C)", True)])
+def prelu(
+    inp: Operand,
+    base_axis: int = 1,
+    shared: bool = True,
+    fix_parameters: bool = False,
+    slope_init: Initializer | None = None,
+) -> Operand:
+    """Rectify with a trained slope for negative inputs: x for x > 0, else slope * x.
+
+    Args:
+        inp: Input of any shape.
+        base_axis: Axis of the channels.
+        shared: One slope for all channels.
+        slope_init: Initial slope. Default: 0.25.
+
+    Returns:
+        The shape of `inp`.
+
+    References:
+        He et al. (2015), Delving deep into rectifiers.
+    """
+    shape = () if shared else (inp.shape[base_axis],)
+    slope_init = ConstantInitializer(0.25) if slope_init is None else slope_init
+    return F.prelu(inp, trained("slope", shape, slope_init, fix_parameters), base_axis)

@@ -1,0 +1,63 @@
+"""Fully connected layers and embeddings."""
+
+from collections.abc import Sequence
+from math import prod
+
+import nn_core.functions as F
+from nn_core.functions.operand import Operand
+from nn_core.initializer import Rng, UniformInitializer
+from nn_core.parametric_functions.initial import Applied, affine_sizes, bias, glorot, trained
+from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+
+
+@parametric_function_api("affine", [("W", "Weight.", "(D, K)", True), ("b", "Bias.", "(K)", True)])
+def affine(
+    inp: Operand,
+    n_outmaps: int | Sequence[int],
+    base_axis: int = 1,
+    w_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+    fix_parameters: bool = False,
+    rng: Rng | None = None,
+    with_bias: bool = True,
+    apply_w: Applied | None = None,
+    apply_b: Applied | None = None,
+) -> Operand:
+    """Multiply the flattened input by a weight and add a bias (a fully connected layer): y = x W + b.
+
+    Args:
+        inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m); D is the product of the latter.
+
+    Returns:
+        Shape (N_1, ..., N_k, K), or with several lengths in place of K.
+    """
+    n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
+    w_init = glorot(n_features, prod(out_shape), rng=rng) if w_init is None else w_init
+    w = trained("W", (n_features, *out_shape), w_init, fix_parameters, apply_w)
+    b = bias(out_shape, b_init, fix_parameters, with_bias, apply_b)
+    return F.affine(inp, w, b, base_axis)
+
+
+@parametric_function_api("embed", [("W", "One row for each index.", "(n_inputs, n_features)", True)])
+def embed(
+    inp: Operand,
+    n_inputs: int,
+    n_features: int,
+    initializer: Initializer | None = None,
+    fix_parameters: bool = False,
+    apply_w: Applied | None = None,
+) -> Operand:
+    """Replace each index by a row of a trained table.
+
+    Args:
+        inp: Indices from 0 to n_inputs - 1. Shape (N_1, ..., N_k).
+        n_inputs: Number of different indices.
+        n_features: Length of a row.
+        initializer: Initial table: an initializer, or an array. Default: uniform with variance 1.
+
+    Returns:
+        Shape (N_1, ..., N_k, n_features).
+    """
+    limit = 3**0.5
+    initializer = UniformInitializer((-limit, limit)) if initializer is None else initializer
+    return F.embed(inp, trained("W", (n_inputs, n_features), initializer, fix_parameters, apply_w))

@@ -1,0 +1,349 @@
+"""Attention layers and the transformer."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import nn_core.functions as F
+from nn_core.errors import ArgumentError
+from nn_core.functions.operand import Operand
+from nn_core.initializer import ConstantInitializer, Rng
+from nn_core.parametric_functions.affine import affine
+from nn_core.parametric_functions.initial import glorot, trained
+from nn_core.parametric_functions.normalization import layer_normalization
+from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+
+#: An element-wise function between the two layers of a feed-forward network.
+Activation = Callable[[Any], Any]
+
+
+@parametric_function_api(
+    "multi_head_attention",
+    [
+        ("q_weight", "Projection of the queries.", "(E_q, E_k')", True),
+        ("k_weight", "Projection of the keys.", "(E_k, E_k')", True),
+        ("v_weight", "Projection of the values.", "(E_v, E_v')", True),
+        ("out_weight", "Projection of the result.", "(E_v', out_dim)", True),
+        ("q_bias", "Bias of the queries.", "(E_k')", True),
+        ("k_bias", "Bias of the keys.", "(E_k')", True),
+        ("v_bias", "Bias of the values.", "(E_v')", True),
+        ("out_bias", "Bias of the result.", "(out_dim)", True),
+        ("attn_bias_k", "A further key, with `add_attn_bias`.", "(1, 1, E_k')", True),
+        ("attn_bias_v", "A further value, with `add_attn_bias`.", "(1, 1, E_v')", True),
+    ],
+)
+def multi_head_attention(
+    query: Operand,
+    key: Operand,
+    value: Operand,
+    num_heads: int = 12,
+    dropout: float = 0.0,
+    k_embed_dim: int | None = None,
+    v_embed_dim: int | None = None,
+    out_dim: int | None = None,
+    rng: Rng | None = None,
+    with_bias: bool = True,
+    add_attn_bias: bool = False,
+    additive_mask: Operand | None = None,
+    key_padding_mask: Operand | None = None,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+) -> tuple[Operand, Operand]:
+    """Attention of several heads: each mixes the values by how well the keys fit its query.
+
+    Args:
+        query: Queries. Shape (L_T, B, E_q).
+        key: Keys. Shape (L_S, B, E_k).
+        value: Values. Shape (L_S, B, E_v).
+        num_heads: Number of heads; it divides `k_embed_dim` and `v_embed_dim`.
+        dropout: Part of the attention weights that is dropped.
+        k_embed_dim: Features of projected queries and keys, E_k'. Default: E_q.
+        v_embed_dim: Features of projected values, E_v'. Default: E_v.
+        out_dim: Features of the result. Default: `v_embed_dim`.
+        add_attn_bias: Add a trained key and a trained value to all sequences.
+        additive_mask: Added to the scores, for example -inf where a query must not see a key. Shape (L_T, L_S).
+        key_padding_mask: Not zero where a key is padding. Shape (B, L_S).
+
+    Returns:
+        The result, shape (L_T, B, out_dim), and the attention weights, shape (B * num_heads, L_T, L_S).
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, section 3.2.
+    """
+    q_dim, k_dim, v_dim = query.shape[2], key.shape[2], value.shape[2]
+    k_embed_dim = q_dim if k_embed_dim is None else k_embed_dim
+    v_embed_dim = v_dim if v_embed_dim is None else v_embed_dim
+    out_dim = v_embed_dim if out_dim is None else out_dim
+    weights = {
+        "q_weight": (q_dim, k_embed_dim),
+        "k_weight": (k_dim, k_embed_dim),
+        "v_weight": (v_dim, v_embed_dim),
+        "out_weight": (v_embed_dim, out_dim),
+    }
+    biases = {"q_bias": k_embed_dim, "k_bias": k_embed_dim, "v_bias": v_embed_dim, "out_bias": out_dim}
+    further = {"attn_bias_k": k_embed_dim, "attn_bias_v": v_embed_dim}
+    given = param_init or {}
+    for name in given:
+        if name not in {**weights, **biases, **further}:
+            known = ", ".join([*weights, *biases, *further])
+            raise ArgumentError(f"param_init: the names must be among {known}, got {name!r}")
+    parameters: dict[str, Any] = dict.fromkeys([*biases, *further])
+    for name, shape in weights.items():
+        parameters[name] = trained(name, shape, given.get(name, glorot(*shape, rng=rng)), fix_parameters)
+    if with_bias:
+        for name, length in biases.items():
+            parameters[name] = trained(name, (length,), given.get(name, ConstantInitializer(0)), fix_parameters)
+    if add_attn_bias:
+        for name, length in further.items():
+            initializer = given.get(name, glorot(1, length, rng=rng))
+            parameters[name] = trained(name, (1, 1, length), initializer, fix_parameters)
+    result, attention = F.multi_head_attention(
+        query,
+        key,
+        value,
+        num_heads,
+        **parameters,
+        dropout=dropout,
+        additive_mask=additive_mask,
+        key_padding_mask=key_padding_mask,
+    )
+    return result, attention
+
+
+@parametric_function_api("transformer")
+def transformer(
+    src: Operand,
+    tgt: Operand,
+    embed_dim: int = 512,
+    num_heads: int = 8,
+    num_encoder_layers: int = 6,
+    num_decoder_layers: int = 6,
+    dim_feedforward: int = 2048,
+    dropout: float = 0.1,
+    activation: Activation | None = None,
+    src_additive_mask: Operand | None = None,
+    tgt_additive_mask: Operand | None = None,
+    memory_additive_mask: Operand | None = None,
+    src_key_padding_mask: Operand | None = None,
+    tgt_key_padding_mask: Operand | None = None,
+    memory_key_padding_mask: Operand | None = None,
+    rng: Rng | None = None,
+    add_attn_bias: bool = False,
+    fix_parameters: bool = False,
+) -> Operand:
+    """A transformer: a stack of encoder layers, and one of decoder layers that attend to its result.
+
+    The layers stand under encoder00, encoder01, ... and decoder00, decoder01, ...
+
+    Args:
+        src: Source sequences. Shape (L_S, B, embed_dim).
+        tgt: Target sequences. Shape (L_T, B, embed_dim).
+        embed_dim: Features of both.
+        num_heads: Number of heads of each attention.
+        num_encoder_layers: Number of encoder layers.
+        num_decoder_layers: Number of decoder layers.
+        dim_feedforward: Features between the two affine layers of each layer.
+        dropout: Part of the results of each block that is dropped.
+        activation: Function between the two affine layers. Default: ReLU.
+        src_additive_mask: Added to the scores of the encoder. Shape (L_S, L_S).
+        tgt_additive_mask: Added to the scores of the decoder. Shape (L_T, L_T).
+        memory_additive_mask: Added to the scores of decoder to encoder. Shape (L_T, L_S).
+        src_key_padding_mask: Not zero where a source is padding. Shape (B, L_S).
+        tgt_key_padding_mask: Not zero where a target is padding. Shape (B, L_T).
+        memory_key_padding_mask: Not zero where a result of the encoder is not to be seen. Shape (B, L_S).
+        add_attn_bias: Add a trained key and a trained value to all sequences.
+
+    Returns:
+        Shape (L_T, B, embed_dim).
+
+    References:
+        Vaswani et al. (2017), Attention is all you need.
+    """
+    _require_features("transformer", embed_dim, src=src, tgt=tgt)
+    memory = src
+    for layer in range(num_encoder_layers):
+        memory = transformer_encode(
+            memory,
+            embed_dim,
+            num_heads,
+            dim_feedforward,
+            dropout,
+            activation,
+            src_additive_mask,
+            src_key_padding_mask,
+            rng,
+            add_attn_bias,
+            fix_parameters,
+            name=f"encoder{layer:02d}",
+        )
+    for layer in range(num_decoder_layers):
+        tgt = transformer_decode(
+            tgt,
+            memory,
+            embed_dim,
+            num_heads,
+            dim_feedforward,
+            dropout,
+            activation,
+            tgt_additive_mask,
+            memory_additive_mask,
+            tgt_key_padding_mask,
+            memory_key_padding_mask,
+            rng,
+            add_attn_bias,
+            fix_parameters,
+            name=f"decoder{layer:02d}",
+        )
+    return tgt
+
+
+@parametric_function_api("transformer_encode")
+def transformer_encode(
+    src: Operand,
+    embed_dim: int,
+    num_heads: int,
+    dim_feedforward: int = 2048,
+    dropout: float = 0.1,
+    activation: Activation | None = None,
+    src_additive_mask: Operand | None = None,
+    src_key_padding_mask: Operand | None = None,
+    rng: Rng | None = None,
+    add_attn_bias: bool = False,
+    fix_parameters: bool = False,
+) -> Operand:
+    """One encoder layer of a transformer: self-attention, then a feed-forward network, each added and normalized.
+
+    Args:
+        src: Sequences. Shape (L_S, B, embed_dim).
+        embed_dim: Features of the sequences.
+        num_heads: Number of heads.
+        dim_feedforward: Features between the two affine layers.
+        dropout: Part of the results of each block that is dropped.
+        activation: Function between the two affine layers. Default: ReLU.
+        src_additive_mask: Added to the scores. Shape (L_S, L_S).
+        src_key_padding_mask: Not zero where an element is padding. Shape (B, L_S).
+        add_attn_bias: Add a trained key and a trained value to all sequences.
+
+    Returns:
+        Shape (L_S, B, embed_dim).
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, section 3.1.
+    """
+    _require_features("transformer_encode", embed_dim, src=src)
+    attended, _ = multi_head_attention(
+        src,
+        src,
+        src,
+        num_heads,
+        rng=rng,
+        add_attn_bias=add_attn_bias,
+        additive_mask=src_additive_mask,
+        key_padding_mask=src_key_padding_mask,
+        fix_parameters=fix_parameters,
+        name="src_self_attn",
+    )
+    src = _added(src, attended, dropout, fix_parameters, "enc_layer_norm1")
+    return _feed_forward(src, dim_feedforward, dropout, activation, rng, fix_parameters, "enc", "enc_layer_norm2")
+
+
+@parametric_function_api("transformer_decode")
+def transformer_decode(
+    tgt: Operand,
+    memory: Operand,
+    embed_dim: int,
+    num_heads: int,
+    dim_feedforward: int = 2048,
+    dropout: float = 0.1,
+    activation: Activation | None = None,
+    tgt_additive_mask: Operand | None = None,
+    memory_additive_mask: Operand | None = None,
+    tgt_key_padding_mask: Operand | None = None,
+    memory_key_padding_mask: Operand | None = None,
+    rng: Rng | None = None,
+    add_attn_bias: bool = False,
+    fix_parameters: bool = False,
+) -> Operand:
+    """One decoder layer of a transformer: self-attention, attention to the encoder, then a feed-forward network.
+
+    Args:
+        tgt: Sequences. Shape (L_T, B, embed_dim).
+        memory: Result of the encoder. Shape (L_S, B, embed_dim).
+        embed_dim: Features of both.
+        num_heads: Number of heads.
+        dim_feedforward: Features between the two affine layers.
+        dropout: Part of the results of each block that is dropped.
+        activation: Function between the two affine layers. Default: ReLU.
+        tgt_additive_mask: Added to the scores of the self-attention. Shape (L_T, L_T).
+        memory_additive_mask: Added to the scores of the attention to the encoder. Shape (L_T, L_S).
+        tgt_key_padding_mask: Not zero where an element is padding. Shape (B, L_T).
+        memory_key_padding_mask: Not zero where a result of the encoder is not to be seen. Shape (B, L_S).
+        add_attn_bias: Add a trained key and a trained value to all sequences.
+
+    Returns:
+        Shape (L_T, B, embed_dim).
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, section 3.1.
+    """
+    _require_features("transformer_decode", embed_dim, tgt=tgt, memory=memory)
+    attended, _ = multi_head_attention(
+        tgt,
+        tgt,
+        tgt,
+        num_heads,
+        rng=rng,
+        add_attn_bias=add_attn_bias,
+        additive_mask=tgt_additive_mask,
+        key_padding_mask=tgt_key_padding_mask,
+        fix_parameters=fix_parameters,
+        name="tgt_self_attn",
+    )
+    tgt = _added(tgt, attended, dropout, fix_parameters, "dec_layer_norm1")
+    attended, _ = multi_head_attention(
+        tgt,
+        memory,
+        memory,
+        num_heads,
+        rng=rng,
+        add_attn_bias=add_attn_bias,
+        additive_mask=memory_additive_mask,
+        key_padding_mask=memory_key_padding_mask,
+        fix_parameters=fix_parameters,
+        name="tgt_memory_attn",
+    )
+    tgt = _added(tgt, attended, dropout, fix_parameters, "dec_layer_norm2")
+    return _feed_forward(tgt, dim_feedforward, dropout, activation, rng, fix_parameters, "dec", "dec_layer_norm3")
+
+
+def _feed_forward(
+    x: Operand,
+    dim_feedforward: int,
+    dropout: float,
+    activation: Activation | None,
+    rng: Rng | None,
+    fix_parameters: bool,
+    prefix: str,
+    norm_name: str,
+) -> Operand:
+    hidden = affine(x, dim_feedforward, base_axis=2, fix_parameters=fix_parameters, rng=rng, name=f"{prefix}_affine1")
+    hidden = _dropped((activation or F.relu)(hidden), dropout)
+    result = affine(hidden, x.shape[2], base_axis=2, fix_parameters=fix_parameters, rng=rng, name=f"{prefix}_affine2")
+    return _added(x, result, dropout, fix_parameters, norm_name)
+
+
+def _added(x: Operand, result: Operand, dropout: float, fix_parameters: bool, norm_name: str) -> Operand:
+    total = F.add2(x, _dropped(result, dropout))
+    normalized: Operand = layer_normalization(total, batch_axis=(0, 1), fix_parameters=fix_parameters, name=norm_name)
+    return normalized
+
+
+def _dropped(x: Operand, dropout: float) -> Operand:
+    return F.dropout(x, dropout) if dropout > 0 else x
+
+
+def _require_features(function: str, embed_dim: int, **sequences: Any) -> None:
+    for name, sequence in sequences.items():
+        if sequence.ndim != 3 or sequence.shape[2] != embed_dim:
+            raise ArgumentError(
+                f"{function}: {name} must have the shape (length, batch, {embed_dim}), got {sequence.shape}"
+            )

@@ -1,0 +1,167 @@
+"""Layers whose weights are the signs of trained ones."""
+
+from collections.abc import Sequence
+from math import prod
+
+import nn_core.functions as F
+from nn_core.functions.operand import Operand
+from nn_core.initializer import ConstantInitializer, Rng
+from nn_core.parametric_functions.convolution import channels_of, kernel_shape
+from nn_core.parametric_functions.initial import affine_sizes, bias, glorot
+from nn_core.parametric_functions.quantizer import weight_and_copy
+from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, parametric_function_api
+
+_BINARY = [
+    ("W", "Exact weight.", "that of the weight", True),
+    ("Wb", "Binary weight.", "that of the weight", False),
+    ("b", "Bias.", "(K)", True),
+]
+_SCALED_BINARY = [*_BINARY[:2], ("alpha", "Scale of the binary weight.", "(K)", False), _BINARY[2]]
+
+
+@parametric_function_api("bicon_affine", _BINARY)
+def binary_connect_affine(
+    inp: Operand,
+    n_outmaps: int | Sequence[int],
+    base_axis: int = 1,
+    quantize_zero_to: float = 1.0,
+    w_init: Initializer | None = None,
+    wb_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+    fix_parameters: bool = False,
+    rng: Rng | None = None,
+    with_bias: bool = True,
+) -> Operand:
+    """An affine layer whose weights are -1 or 1, the signs of trained ones.
+
+    Args:
+        inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
+        quantize_zero_to: What a weight of zero becomes.
+        wb_init: Initial binary weight. Default: as the weight.
+
+    Returns:
+        Shape (N_1, ..., N_k, K).
+
+    References:
+        Courbariaux, Bengio and David (2015), BinaryConnect.
+    """
+    n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
+    default = glorot(n_features, prod(out_shape), rng=rng)
+    w, wb = weight_and_copy((n_features, *out_shape), w_init, wb_init, default, fix_parameters, "Wb")
+    b = bias(out_shape, b_init, fix_parameters, with_bias)
+    return F.binary_connect_affine(inp, w, wb, b, base_axis, quantize_zero_to)
+
+
+@parametric_function_api("bicon_conv", _BINARY)
+def binary_connect_convolution(
+    inp: Operand,
+    outmaps: int,
+    kernel: Sequence[int],
+    pad: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+    dilation: Sequence[int] | None = None,
+    group: int = 1,
+    quantize_zero_to: float = 1.0,
+    w_init: Initializer | None = None,
+    wb_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+    base_axis: int = 1,
+    fix_parameters: bool = False,
+    rng: Rng | None = None,
+    with_bias: bool = True,
+) -> Operand:
+    """A convolution layer whose weights are -1 or 1, the signs of trained ones.
+
+    Args:
+        inp: Input. Shape (N, C, *spatial).
+        quantize_zero_to: What a weight of zero becomes.
+        wb_init: Initial binary weight. Default: as the weight.
+        base_axis: Axis of the channels.
+
+    Returns:
+        Shape (N, K, *spatial), where K is `outmaps`.
+
+    References:
+        Courbariaux, Bengio and David (2015), BinaryConnect.
+    """
+    channels = channels_of(inp, base_axis)
+    shape = kernel_shape(outmaps, channels // group, kernel)
+    default = glorot(channels, outmaps, kernel, rng)
+    w, wb = weight_and_copy(shape, w_init, wb_init, default, fix_parameters, "Wb")
+    b = bias((outmaps,), b_init, fix_parameters, with_bias)
+    return F.binary_connect_convolution(inp, w, wb, b, base_axis, pad, stride, dilation, group, quantize_zero_to)
+
+
+@parametric_function_api("bwn_affine", _SCALED_BINARY)
+def binary_weight_affine(
+    inp: Operand,
+    n_outmaps: int | Sequence[int],
+    base_axis: int = 1,
+    quantize_zero_to: float = 1.0,
+    w_init: Initializer | None = None,
+    wb_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+    fix_parameters: bool = False,
+    rng: Rng | None = None,
+    with_bias: bool = True,
+) -> Operand:
+    """An affine layer whose weights are the signs of trained ones, times a scale for each output.
+
+    Args:
+        inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
+        quantize_zero_to: What a weight of zero becomes.
+        wb_init: Initial binary weight. Default: as the weight.
+
+    Returns:
+        Shape (N_1, ..., N_k, K).
+
+    References:
+        Rastegari et al. (2016), XNOR-Net, section 3.1.
+    """
+    n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
+    default = glorot(n_features, prod(out_shape), rng=rng)
+    w, wb = weight_and_copy((n_features, *out_shape), w_init, wb_init, default, fix_parameters, "Wb")
+    alpha = get_parameter_or_create("alpha", out_shape, ConstantInitializer(0), False)
+    b = bias(out_shape, b_init, fix_parameters, with_bias)
+    return F.binary_weight_affine(inp, w, wb, alpha, b, base_axis, quantize_zero_to)
+
+
+@parametric_function_api("bwn_conv", _SCALED_BINARY)
+def binary_weight_convolution(
+    inp: Operand,
+    outmaps: int,
+    kernel: Sequence[int],
+    pad: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+    dilation: Sequence[int] | None = None,
+    group: int = 1,
+    quantize_zero_to: float = 1.0,
+    w_init: Initializer | None = None,
+    wb_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+    base_axis: int = 1,
+    fix_parameters: bool = False,
+    rng: Rng | None = None,
+    with_bias: bool = True,
+) -> Operand:
+    """A convolution layer whose weights are the signs of trained ones, times a scale for each output channel.
+
+    Args:
+        inp: Input. Shape (N, C, *spatial).
+        quantize_zero_to: What a weight of zero becomes.
+        wb_init: Initial binary weight. Default: as the weight.
+        base_axis: Axis of the channels.
+
+    Returns:
+        Shape (N, K, *spatial), where K is `outmaps`.
+
+    References:
+        Rastegari et al. (2016), XNOR-Net, section 3.1.
+    """
+    channels = channels_of(inp, base_axis)
+    shape = kernel_shape(outmaps, channels // group, kernel)
+    default = glorot(channels, outmaps, kernel, rng)
+    w, wb = weight_and_copy(shape, w_init, wb_init, default, fix_parameters, "Wb")
+    alpha = get_parameter_or_create("alpha", (outmaps,), ConstantInitializer(0), False)
+    b = bias((outmaps,), b_init, fix_parameters, with_bias)
+    return F.binary_weight_convolution(inp, w, wb, alpha, b, base_axis, pad, stride, dilation, group, quantize_zero_to)

@@ -1,0 +1,53 @@
+"""Weights and biases of layers with their usual initial values."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TypeAlias
+
+from nn_core.initializer import ConstantInitializer, Rng, UniformInitializer, calc_uniform_lim_glorot
+from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create
+from nn_core.typing import Shape
+from nn_core.variable import Variable
+
+#: ``apply_w`` and ``apply_b``: what is done to a parameter before it is used.
+Applied: TypeAlias = Callable[[Variable], Variable]
+
+
+def glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1), rng: Rng | None = None) -> UniformInitializer:
+    """The usual initializer of weights."""
+    return UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng)
+
+
+def trained(
+    name: str,
+    shape: Sequence[int],
+    initializer: Initializer,
+    fix_parameters: bool,
+    apply: Applied | None = None,
+) -> Variable:
+    """A parameter to train, after `apply`."""
+    parameter = get_parameter_or_create(name, shape, initializer, True, not fix_parameters)
+    return parameter if apply is None else apply(parameter)
+
+
+def bias(
+    shape: Sequence[int],
+    b_init: Initializer | None,
+    fix_parameters: bool,
+    with_bias: bool = True,
+    apply: Applied | None = None,
+) -> Variable | None:
+    """The bias of a layer, zero at first; None when there is none."""
+    if not with_bias:
+        return None
+    return trained("b", shape, ConstantInitializer(0) if b_init is None else b_init, fix_parameters, apply)
+
+
+def listed_outmaps(n_outmaps: int | Sequence[int]) -> Shape:
+    """The shape of the output features of an affine layer."""
+    return tuple(n_outmaps) if isinstance(n_outmaps, Sequence) else (int(n_outmaps),)
+
+
+def affine_sizes(inp: Variable, n_outmaps: int | Sequence[int], base_axis: int) -> tuple[int, Shape]:
+    """Number of input features and shape of the output features of an affine layer."""
+    return prod(inp.shape[base_axis:]), listed_outmaps(n_outmaps)

@@ -1,0 +1,362 @@
+"""Normalization layers, and normalizations of weights."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import nn_core.functions as F
+from nn_core.array import NdArray
+from nn_core.errors import ArgumentError
+from nn_core.functions.operand import Operand
+from nn_core.initializer import ConstantInitializer, NormalInitializer, WeightNormalizationScaleInitializer
+from nn_core.parametric_functions.initial import trained
+from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, parametric_function_api
+from nn_core.typing import Shape
+from nn_core.variable import Variable
+
+_BATCH_PARAMETERS = [
+    ("beta", "Added to the result.", "1 but for the axes of `axes`", True),
+    ("gamma", "Factor on the normalized input.", "as beta", True),
+    ("mean", "Moving mean of the batches.", "as beta", False),
+    ("var", "Moving variance of the batches.", "as beta", False),
+]
+_LAYER_PARAMETERS = [
+    ("beta", "Added to the result.", "1 along the axes of the statistics' batches", True),
+    ("gamma", "Factor on the normalized input.", "as beta", True),
+]
+_CHANNEL_PARAMETERS = [
+    ("beta", "Added to the result.", "1 but for the channel axis", True),
+    ("gamma", "Factor on the normalized input.", "as beta", True),
+]
+
+
+@parametric_function_api("bn", _BATCH_PARAMETERS)
+def batch_normalization(
+    inp: Operand,
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+) -> Any:
+    """Normalize each channel over the batch, then scale and shift it.
+
+    Args:
+        inp: Input of any shape.
+        axes: The axes that keep statistics of their own, most often that of the channels.
+        decay_rate: Part of the moving mean and variance that is kept at each step.
+        batch_stat: Use the statistics of the batch, and let the moving ones follow; if not, use the moving ones.
+        output_stat: Also return mean and variance of the batch; `batch_stat` must be set.
+
+    Returns:
+        The shape of `inp`; with `output_stat` a tuple of it, mean and variance.
+
+    References:
+        Ioffe and Szegedy (2015), Batch normalization.
+    """
+    shape = _kept_axes("batch_normalization", inp, axes)
+    beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias, ("mean", "var"))
+    mean, var = _moving(shape, param_init)
+    return _results(F.batch_normalization(inp, beta, gamma, mean, var, axes, decay_rate, eps, batch_stat, output_stat))
+
+
+@parametric_function_api("bn", _BATCH_PARAMETERS)
+def fused_batch_normalization(
+    inp: Operand,
+    z: Operand | None = None,
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    nonlinearity: str = "relu",
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+) -> Any:
+    """Batch normalization, then an addition and a nonlinearity in one function.
+
+    Args:
+        inp: Input of any shape.
+        z: Added before the nonlinearity. Shape of `inp`.
+        axes: The axes that keep statistics of their own, most often that of the channels.
+        decay_rate: Part of the moving mean and variance that is kept at each step.
+        batch_stat: Use the statistics of the batch, and let the moving ones follow; if not, use the moving ones.
+        nonlinearity: Name of the nonlinearity: "relu".
+        output_stat: Also return mean and variance of the batch; `batch_stat` must be set.
+
+    Returns:
+        The shape of `inp`; with `output_stat` a tuple of it, mean and variance.
+    """
+    shape = _kept_axes("fused_batch_normalization", inp, axes)
+    beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias, ("mean", "var"))
+    mean, var = _moving(shape, param_init)
+    return _results(
+        F.fused_batch_normalization(
+            inp, beta, gamma, mean, var, z, axes, decay_rate, eps, batch_stat, nonlinearity, output_stat
+        )
+    )
+
+
+@parametric_function_api("bn", _BATCH_PARAMETERS)
+def sync_batch_normalization(
+    inp: Operand,
+    comm: Any,
+    group: str = "world",
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+) -> Any:
+    """Batch normalization over the batches of all processes of a communicator.
+
+    Args:
+        inp: Input of any shape.
+        comm: Communicator of the processes.
+        group: Name of the group of processes.
+        axes: The axes that keep statistics of their own, most often that of the channels.
+        decay_rate: Part of the moving mean and variance that is kept at each step.
+        batch_stat: Use the statistics of the batch, and let the moving ones follow; if not, use the moving ones.
+        output_stat: Also return mean and variance of the batch; `batch_stat` must be set.
+
+    Returns:
+        The shape of `inp`; with `output_stat` a tuple of it, mean and variance.
+    """
+    shape = _kept_axes("sync_batch_normalization", inp, axes)
+    beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias, ("mean", "var"))
+    mean, var = _moving(shape, param_init)
+    return _results(
+        F.sync_batch_normalization(
+            inp, beta, gamma, mean, var, comm, group, axes, decay_rate, eps, batch_stat, output_stat
+        )
+    )
+
+
+@parametric_function_api(
+    "mean_subtraction",
+    [("mean", "Moving mean.", "that of one sample", False), ("t", "Number of batches seen.", "(1)", False)],
+)
+def mean_subtraction(
+    inp: Operand, base_axis: int = 1, update_running_mean: bool = True, fix_parameters: bool = False
+) -> Operand:
+    """Subtract the moving mean of the samples.
+
+    Args:
+        inp: Input of any shape.
+        update_running_mean: Let the mean follow the batches.
+        fix_parameters: Has no effect; there is nothing to train.
+
+    Returns:
+        The shape of `inp`.
+    """
+    mean = get_parameter_or_create("mean", inp.shape[base_axis:], ConstantInitializer(0), False)
+    t = get_parameter_or_create("t", (1,), ConstantInitializer(0), False)
+    return F.mean_subtraction(inp, mean, t, base_axis, update_running_mean)
+
+
+@parametric_function_api("layer_normalization", _LAYER_PARAMETERS)
+def layer_normalization(
+    inp: Operand,
+    batch_axis: int | Sequence[int] = 0,
+    eps: float = 1e-05,
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+) -> Any:
+    """Normalize each sample over all its elements, then scale and shift each element.
+
+    Args:
+        inp: Input of any shape.
+        batch_axis: The axes that count samples.
+
+    Returns:
+        The shape of `inp`; with `output_stat` a tuple of it, mean and variance.
+
+    References:
+        Ba, Kiros and Hinton (2016), Layer normalization.
+    """
+    batch_axes = _checked_axes("layer_normalization", "batch_axis", inp, batch_axis)
+    shape = tuple(1 if axis in batch_axes else length for axis, length in enumerate(inp.shape))
+    beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias)
+    return _results(F.layer_normalization(inp, beta, gamma, batch_axis, eps, output_stat))
+
+
+@parametric_function_api("instance_normalization", _CHANNEL_PARAMETERS)
+def instance_normalization(
+    inp: Operand,
+    channel_axis: int = 1,
+    batch_axis: int | Sequence[int] = 0,
+    eps: float = 1e-05,
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+) -> Any:
+    """Normalize each channel of each sample, then scale and shift it.
+
+    Args:
+        inp: Input of any shape.
+        channel_axis: Axis of the channels.
+        batch_axis: The axes that count samples.
+
+    Returns:
+        The shape of `inp`; with `output_stat` a tuple of it, mean and variance.
+
+    References:
+        Ulyanov, Vedaldi and Lempitsky (2016), Instance normalization.
+    """
+    shape = _kept_axes("instance_normalization", inp, channel_axis)
+    beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias)
+    return _results(F.instance_normalization(inp, beta, gamma, channel_axis, batch_axis, eps, output_stat))
+
+
+@parametric_function_api("group_normalization", _CHANNEL_PARAMETERS)
+def group_normalization(
+    inp: Operand,
+    num_groups: int,
+    channel_axis: int = 1,
+    batch_axis: int | Sequence[int] = 0,
+    eps: float = 1e-05,
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+) -> Any:
+    """Normalize groups of channels of each sample, then scale and shift each channel.
+
+    Args:
+        inp: Input of any shape.
+        num_groups: Number of groups; it divides the number of channels.
+        channel_axis: Axis of the channels.
+        batch_axis: The axes that count samples.
+
+    Returns:
+        The shape of `inp`; with `output_stat` a tuple of it, mean and variance.
+
+    References:
+        Wu and He (2018), Group normalization.
+    """
+    shape = _kept_axes("group_normalization", inp, channel_axis)
+    beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias)
+    return _results(F.group_normalization(inp, beta, gamma, num_groups, channel_axis, batch_axis, eps, output_stat))
+
+
+@parametric_function_api("wn", [("g", "Scale.", "(length of w along `dim`)", True)])
+def weight_normalization(
+    w: Operand,
+    dim: int = 0,
+    eps: float = 1e-12,
+    g_init: Initializer | None = None,
+    fix_parameters: bool = False,
+) -> Operand:
+    """Separate the length of a weight from its direction: g w / |w|.
+
+    Args:
+        w: Weight of any shape.
+        dim: Axis of `w` along which each index has its own scale: that of the outputs.
+        eps: Added to the squared norm.
+        g_init: Initial scale. Default: the norms, so that the weight is unchanged at first.
+
+    Returns:
+        The shape of `w`.
+
+    References:
+        Salimans and Kingma (2016), Weight normalization.
+    """
+    (axis,) = _checked_axes("weight_normalization", "dim", w, dim)
+    g_init = WeightNormalizationScaleInitializer(w, axis, eps) if g_init is None else g_init
+    return F.weight_normalization(w, trained("g", (w.shape[axis],), g_init, fix_parameters), axis, eps)
+
+
+@parametric_function_api(
+    "spectral-norm", [("u", "Estimate of the first left singular vector.", "(length of w along `dim`)", False)]
+)
+def spectral_norm(
+    w: Operand,
+    dim: int = 0,
+    itr: int = 1,
+    eps: float = 1e-12,
+    test: bool = False,
+    u_init: Initializer | None = None,
+    fix_parameters: bool = True,
+) -> Operand:
+    """Divide a weight by its largest singular value, estimated by power iteration.
+
+    Args:
+        w: Weight of any shape, taken as a matrix whose rows are the indices of `dim`.
+        dim: Axis of the outputs.
+        itr: Iterations each time the function runs.
+        eps: Keeps divisors from zero.
+        test: Use the estimate as it is, without iterating.
+        u_init: Initial estimate. Default: normal.
+        fix_parameters: Has no effect; the estimate is not trained.
+
+    Returns:
+        The shape of `w`.
+
+    References:
+        Miyato et al. (2018), Spectral normalization for generative adversarial networks.
+    """
+    (axis,) = _checked_axes("spectral_norm", "dim", w, dim)
+    u_init = NormalInitializer() if u_init is None else u_init
+    u = get_parameter_or_create("u", (w.shape[axis],), u_init, False)
+    return F.spectral_norm(w, u, axis, itr, eps, test)
+
+
+def _results(results: Any) -> Any:
+    """One result, or a tuple of them."""
+    return results if isinstance(results, Variable | NdArray) else tuple(results)
+
+
+def _shift_and_scale(
+    shape: Shape,
+    fix_parameters: bool,
+    param_init: Mapping[str, Initializer] | None,
+    no_scale: bool,
+    no_bias: bool,
+    further: Sequence[str] = (),
+) -> tuple[Variable | None, Variable | None]:
+    """Beta and gamma; None where they are not used."""
+    given = param_init or {}
+    known = ("beta", "gamma", *further)
+    for name in given:
+        if name not in known:
+            raise ArgumentError(f"param_init: the names must be among {', '.join(known)}, got {name!r}")
+    beta_init = given.get("beta", ConstantInitializer(0))
+    gamma_init = given.get("gamma", ConstantInitializer(1))
+    beta = None if no_bias else trained("beta", shape, beta_init, fix_parameters)
+    gamma = None if no_scale else trained("gamma", shape, gamma_init, fix_parameters)
+    return beta, gamma
+
+
+def _moving(shape: Shape, param_init: Mapping[str, Initializer] | None) -> tuple[Variable, Variable]:
+    given = param_init or {}
+    mean = get_parameter_or_create("mean", shape, given.get("mean", ConstantInitializer(0)), False)
+    var = get_parameter_or_create("var", shape, given.get("var", ConstantInitializer(1)), False)
+    return mean, var
+
+
+def _kept_axes(function: str, inp: Operand, axes: int | Sequence[int]) -> Shape:
+    """The shape of `inp` with 1 for all axes but `axes`."""
+    kept = _checked_axes(function, "axes", inp, axes)
+    return tuple(length if axis in kept else 1 for axis, length in enumerate(inp.shape))
+
+
+def _checked_axes(function: str, name: str, inp: Operand, axes: int | Sequence[int]) -> tuple[int, ...]:
+    listed = (axes,) if isinstance(axes, int) else tuple(axes)
+    if not all(-inp.ndim <= axis < inp.ndim for axis in listed):
+        raise ArgumentError(f"{function}: {name} must be axes of an array of shape {inp.shape}, got {axes}")
+    return tuple(axis % inp.ndim for axis in listed)

@@ -1,0 +1,99 @@
+"""Layers whose smallest weights and biases are set to zero."""
+
+from collections.abc import Sequence
+
+import nn_core.functions as F
+from nn_core.functions.operand import Operand
+from nn_core.initializer import Rng
+from nn_core.parametric_functions.quantizer import QUANTIZED, Quantizer, quantized_affine, quantized_kernel_and_bias
+from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+
+
+@parametric_function_api("pruned_affine", QUANTIZED)
+def pruned_affine(
+    inp: Operand,
+    n_outmaps: int | Sequence[int],
+    base_axis: int = 1,
+    w_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+    fix_parameters: bool = False,
+    rng: Rng | None = None,
+    with_bias: bool = True,
+    prune_w: bool = True,
+    rate_w: float = 0.9,
+    prune_b: bool = True,
+    rate_b: float = 0.9,
+) -> Operand:
+    """An affine layer whose smallest weights and biases are set to zero.
+
+    Args:
+        inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
+        prune_w: Prune the weight.
+        rate_w: Part of the weights that is set to zero.
+        prune_b: Prune the bias.
+        rate_b: Part of the biases that is set to zero.
+
+    Returns:
+        Shape (N_1, ..., N_k, K).
+    """
+    prune_weight = _pruned(rate_w) if prune_w else None
+    prune_bias = _pruned(rate_b) if prune_b else None
+    return quantized_affine(
+        inp, n_outmaps, base_axis, w_init, b_init, fix_parameters, rng, with_bias, prune_weight, prune_bias
+    )
+
+
+@parametric_function_api("pruned_conv", QUANTIZED)
+def pruned_convolution(
+    inp: Operand,
+    outmaps: int,
+    kernel: Sequence[int],
+    pad: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+    dilation: Sequence[int] | None = None,
+    group: int = 1,
+    channel_last: bool = False,
+    w_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+    base_axis: int = 1,
+    fix_parameters: bool = False,
+    rng: Rng | None = None,
+    with_bias: bool = True,
+    prune_w: bool = True,
+    rate_w: float = 0.9,
+    prune_b: bool = True,
+    rate_b: float = 0.9,
+) -> Operand:
+    """A convolution layer whose smallest weights and biases are set to zero.
+
+    Args:
+        inp: Input. Shape (N, C, *spatial).
+        prune_w: Prune the weight.
+        rate_w: Part of the weights that is set to zero.
+        prune_b: Prune the bias.
+        rate_b: Part of the biases that is set to zero.
+        base_axis: Axis of the channels.
+
+    Returns:
+        Shape (N, K, *spatial), where K is `outmaps`.
+    """
+    w, b = quantized_kernel_and_bias(
+        inp,
+        outmaps,
+        kernel,
+        group,
+        channel_last,
+        w_init,
+        b_init,
+        base_axis,
+        fix_parameters,
+        rng,
+        with_bias,
+        _pruned(rate_w) if prune_w else None,
+        _pruned(rate_b) if prune_b else None,
+    )
+    return F.convolution(inp, w, b, base_axis, pad, stride, dilation, group, channel_last)
+
+
+def _pruned(rate: float) -> Quantizer:
+    return lambda x, into: F.prune(x, rate, outputs=[into])

@@ -1,0 +1,279 @@
+"""Recurrent layers over whole sequences, and the LSTM cell for one step."""
+
+from typing import Any
+
+import nn_core.functions as F
+from nn_core.errors import ShapeError
+from nn_core.functions.operand import Operand
+from nn_core.initializer import ConstantInitializer, Rng
+from nn_core.parametric_functions.affine import affine
+from nn_core.parametric_functions.initial import glorot, trained
+from nn_core.parametric_functions.scope import Initializer, parameter_scope, parametric_function_api
+from nn_core.variable import Variable
+
+_PARAMETERS = [
+    ("weight_l0", "Weight of the first layer.", "(directions, gates, H, I + H)", True),
+    ("weight", "Weight of the further layers.", "(layers - 1, directions, gates, H, directions * H + H)", True),
+    ("bias", "Bias.", "(layers, directions, gates, H)", True),
+]
+
+
+@parametric_function_api("rnn", [(name, text, shape.replace(", gates", ""), t) for name, text, shape, t in _PARAMETERS])
+def rnn(
+    x: Operand,
+    h: Operand,
+    w0_init: Initializer | None = None,
+    w_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+    num_layers: int = 1,
+    nonlinearity: str = "tanh",
+    dropout: float = 0.0,
+    bidirectional: bool = False,
+    training: bool = True,
+    rng: Rng | None = None,
+    with_bias: bool = True,
+    fix_parameters: bool = False,
+) -> tuple[Operand, Operand]:
+    """Elman's recurrent network over a sequence, in any number of layers.
+
+    Args:
+        x: Sequence. Shape (T, B, I).
+        h: Initial state. Shape (layers, directions, B, H).
+        w0_init: Initial weight of the first layer. Default: uniform within Glorot's limits.
+        w_init: Initial weight of the further layers. Default: uniform within Glorot's limits.
+        num_layers: Number of layers.
+        nonlinearity: "tanh" or "relu".
+        dropout: Part of the outputs between layers that is dropped.
+        bidirectional: Also run backwards in time.
+        training: Keep what the gradient needs.
+
+    Returns:
+        The outputs of the last layer, shape (T, B, directions * H), and the last states, shape of `h`.
+    """
+    weights = _weights(x, h, None, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
+    y, h_n = F.rnn(x, h, *weights, num_layers, nonlinearity, dropout, bidirectional, training)
+    return y, h_n
+
+
+@parametric_function_api("gru", [*_PARAMETERS[:2], ("bias", "Bias.", "(layers, directions, 4, H)", True)])
+def gru(
+    x: Operand,
+    h: Operand,
+    w0_init: Initializer | None = None,
+    w_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+    num_layers: int = 1,
+    dropout: float = 0.0,
+    bidirectional: bool = False,
+    training: bool = True,
+    rng: Rng | None = None,
+    with_bias: bool = True,
+    fix_parameters: bool = False,
+) -> tuple[Operand, Operand]:
+    """Gated recurrent units over a sequence, in any number of layers.
+
+    Args:
+        x: Sequence. Shape (T, B, I).
+        h: Initial state. Shape (layers, directions, B, H).
+        w0_init: Initial weight of the first layer. Default: uniform within Glorot's limits.
+        w_init: Initial weight of the further layers. Default: uniform within Glorot's limits.
+        num_layers: Number of layers.
+        dropout: Part of the outputs between layers that is dropped.
+        bidirectional: Also run backwards in time.
+        training: Keep what the gradient needs.
+
+    Returns:
+        The outputs of the last layer, shape (T, B, directions * H), and the last states, shape of `h`.
+
+    References:
+        Cho et al. (2014), Learning phrase representations using RNN encoder-decoder.
+    """
+    weights = _weights(x, h, 3, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
+    y, h_n = F.gru(x, h, *weights, num_layers, dropout, bidirectional, training)
+    return y, h_n
+
+
+@parametric_function_api("lstm", _PARAMETERS)
+def lstm(
+    x: Operand,
+    h: Operand,
+    c: Operand,
+    w0_init: Initializer | int | None = None,
+    w_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+    num_layers: int = 1,
+    dropout: float = 0.0,
+    bidirectional: bool = False,
+    training: bool = True,
+    rng: Rng | None = None,
+    with_bias: bool = True,
+    fix_parameters: bool = False,
+) -> Any:
+    """Long short-term memory over a sequence, in any number of layers.
+
+    Args:
+        x: Sequence. Shape (T, B, I).
+        h: Initial outputs. Shape (layers, directions, B, H).
+        c: Initial memory. Shape of `h`.
+        w0_init: Initial weight of the first layer. Default: uniform within Glorot's limits.
+        w_init: Initial weight of the further layers. Default: uniform within Glorot's limits.
+        num_layers: Number of layers.
+        dropout: Part of the outputs between layers that is dropped.
+        bidirectional: Also run backwards in time.
+        training: Keep what the gradient needs.
+
+    Returns:
+        The outputs of the last layer, shape (T, B, directions * H), and the last outputs and memory, shape of `h`.
+
+    Notes:
+        With an integer, the size of the state, in place of `w0_init` this is `lstm_cell`, as in old programs.
+
+    References:
+        Hochreiter and Schmidhuber (1997), Long short-term memory.
+    """
+    if isinstance(w0_init, int):
+        return _step(x, h, c, w0_init, w_init, b_init, fix_parameters)
+    weights = _weights(x, h, 4, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
+    y, h_n, c_n = F.lstm(x, h, c, *weights, num_layers, dropout, bidirectional, training)
+    return y, h_n, c_n
+
+
+@parametric_function_api(
+    "lstm", [("affine/W", "Weight.", "(I + H, 4, H)", True), ("affine/b", "Bias.", "(4, H)", True)]
+)
+def lstm_cell(
+    x: Operand,
+    h: Operand,
+    c: Operand,
+    state_size: int,
+    w_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+    fix_parameters: bool = False,
+) -> tuple[Operand, Operand]:
+    """One step of a long short-term memory.
+
+    i, o, f, g = split((x, h) W + b), c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
+
+    Args:
+        x: Input. Shape (B, I).
+        h: Last output. Shape (B, H).
+        c: Last memory. Shape (B, H).
+        state_size: H.
+
+    Returns:
+        The new output and the new memory, shape (B, H).
+
+    References:
+        Hochreiter and Schmidhuber (1997), Long short-term memory; Gers et al. (1999), Learning to forget.
+    """
+    return _step(x, h, c, state_size, w_init, b_init, fix_parameters)
+
+
+def _step(
+    x: Operand,
+    h: Operand,
+    c: Operand,
+    state_size: int,
+    w_init: Initializer | None,
+    b_init: Initializer | None,
+    fix_parameters: bool,
+) -> tuple[Operand, Operand]:
+    xh = F.concatenate(x, h, axis=1)
+    gates = affine(xh, (4, state_size), w_init=w_init, b_init=b_init, fix_parameters=fix_parameters)
+    i, o, f, g = F.split(gates, axis=1)
+    c_next = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
+    return F.sigmoid(o) * F.tanh(c_next), c_next
+
+
+class LSTMCell:
+    """A long short-term memory that keeps its state between calls.
+
+    Args:
+        batch_size: Number of samples.
+        state_size: Length of the state.
+        h: First output. Default: zeros.
+        c: First memory. Default: zeros.
+        name: Name of a scope around the parameters.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        state_size: int,
+        h: Variable | None = None,
+        c: Variable | None = None,
+        name: str | None = None,
+    ) -> None:
+        shape = (batch_size, state_size)
+        for given, what in ((h, "h"), (c, "c")):
+            if given is not None and given.shape != shape:
+                raise ShapeError(f"LSTMCell: {what} must have the shape {shape}, got {given.shape}")
+        self.batch_size = batch_size
+        self.state_size = state_size
+        self.name = name
+        self.h = _zeros(shape) if h is None else h
+        self.c = _zeros(shape) if c is None else c
+
+    def __call__(
+        self,
+        x: Variable,
+        w_init: Initializer | None = None,
+        b_init: Initializer | None = None,
+        fix_parameters: bool = False,
+    ) -> Variable:
+        """Take one step.
+
+        Args:
+            x: Input. Shape (B, I).
+            w_init: Initial weight. Default: uniform within Glorot's limits.
+            b_init: Initial bias. Default: zeros.
+            fix_parameters: Do not train the parameters.
+
+        Returns:
+            The new output, shape (B, H); it is also kept as `h`.
+        """
+        with parameter_scope(self.name or ""):
+            self.h, self.c = lstm_cell(x, self.h, self.c, self.state_size, w_init, b_init, fix_parameters)
+        return self.h
+
+    def reset_state(self) -> None:
+        """Set the output and the memory to zero."""
+        self.h.data.zero()
+        self.c.data.zero()
+
+
+def _zeros(shape: tuple[int, int]) -> Variable:
+    variable = Variable(shape)
+    variable.data.zero()
+    return variable
+
+
+def _weights(
+    x: Operand,
+    h: Operand,
+    n_gates: int | None,
+    num_layers: int,
+    bidirectional: bool,
+    initializers: tuple[Initializer | None, Initializer | None, Initializer | None],
+    rng: Rng | None,
+    with_bias: bool,
+    fix_parameters: bool,
+) -> tuple[Variable, Variable | None, Variable | None]:
+    """Weight of the first layer, of the others, and bias, with an axis of gates unless there is only one."""
+    n_inputs, n_hidden = x.shape[2], h.shape[3]
+    n_directions = 2 if bidirectional else 1
+    gates = () if n_gates is None else (n_gates,)
+    w0_init, w_init, b_init = initializers
+    w0_init = glorot(n_inputs, n_hidden, rng=rng) if w0_init is None else w0_init
+    w_init = glorot(n_directions * n_hidden, n_hidden, rng=rng) if w_init is None else w_init
+    b_init = ConstantInitializer(0) if b_init is None else b_init
+    w0 = trained("weight_l0", (n_directions, *gates, n_hidden, n_inputs + n_hidden), w0_init, fix_parameters)
+    w = b = None
+    if num_layers > 1:
+        w_shape = (num_layers - 1, n_directions, *gates, n_hidden, (n_directions + 1) * n_hidden)
+        w = trained("weight", w_shape, w_init, fix_parameters)
+    if with_bias:
+        # The GRU has a bias for the recurrent part of its candidate as well.
+        biases = (4,) if n_gates == 3 else gates
+        b = trained("bias", (num_layers, n_directions, *biases, n_hidden), b_init, fix_parameters)
+    return w0, w, b

@@ -1,0 +1,316 @@
+"""Parameters by name: nested scopes, and the decorator that gives a function a scope of its own."""
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+
+import numpy as np
+
+from nn_core.errors import ArgumentError, ShapeError
+from nn_core.graph.apply import get_no_grad
+from nn_core.initializer import BaseInitializer
+from nn_core.state import Ambient
+from nn_core.typing import Shape
+from nn_core.variable import Variable
+
+#: Parameters and further scopes by name.
+Scope: TypeAlias = dict[str, Any]
+#: What makes initial values: a callable that takes a shape, or the values themselves.
+Initializer: TypeAlias = BaseInitializer | Callable[[Shape], Any] | np.ndarray[Any, Any]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_ROOT: Final[Scope] = {}
+_CURRENT: Final[Ambient[Scope]] = Ambient("parameter_scope", _ROOT)
+_CREATION: Final = threading.Lock()
+
+
+@contextmanager
+def parameter_scope(name: str, scope: Scope | None = None) -> Iterator[Scope]:
+    """Put the parameters that are made or looked up inside a ``with`` block under a name.
+
+    Args:
+        name: Name of the scope; '/' separates nested ones.
+        scope: Dictionary that holds the scope; None: the scope of the enclosing block, or the parameters of the
+            process. Threads and async tasks do not see each other's blocks.
+
+    Returns:
+        The scope, a dictionary of parameters and further scopes.
+
+    Raises:
+        ArgumentError: when a parameter has the name.
+
+    Example:
+        >>> from nn_core.parameter import get_parameter_or_create, get_parameters
+        >>> with parameter_scope("encoder/layer1"):
+        ...     w = get_parameter_or_create("w", (2, 3))
+        >>> list(get_parameters())
+        ['encoder/layer1/w']
+    """
+    base = _CURRENT.get() if scope is None else scope
+    with _CURRENT.scope(_opened(base, name)) as inner:
+        yield inner
+
+
+def get_current_parameter_scope() -> Scope:
+    """The scope in which parameters are made and looked up now."""
+    return _CURRENT.get()
+
+
+def get_parameters(
+    params: dict[str, Variable] | None = None, path: str = "", grad_only: bool = True
+) -> dict[str, Variable]:
+    """The parameters of the current scope and of those inside it, in the order in which they were made.
+
+    Args:
+        params: Dictionary to add them to; None: a new one.
+        path: Put in front of each name, followed by '/'.
+        grad_only: Only the parameters that need a gradient, which are those to train.
+
+    Returns:
+        Variables by their path from the current scope.
+    """
+    found = {} if params is None else params
+    _collect(_CURRENT.get(), f"{path}/" if path else "", grad_only, found)
+    return found
+
+
+def get_parameter(key: str) -> Variable | None:
+    """The parameter called `key` ('/' separates scopes) in the current scope, or None when there is none."""
+    scope, name = _lookup(key)
+    found = None if scope is None else scope.get(name)
+    if found is not None and not isinstance(found, Variable):
+        raise ArgumentError(f"get_parameter: key must name a parameter, got the scope {key!r}")
+    return found
+
+
+def set_parameter(key: str, param: Variable) -> None:
+    """Make `param` the parameter called `key` in the current scope, in place of an older one."""
+    if not isinstance(param, Variable):
+        raise ArgumentError(f"set_parameter: param must be a Variable, got {type(param).__name__}")
+    *scopes, name = _parts("set_parameter", key)
+    scope = _opened(_CURRENT.get(), "/".join(scopes))
+    if name in scope and not isinstance(scope[name], Variable):
+        raise ArgumentError(f"set_parameter: key must not name a scope, got {key!r}")
+    scope[name] = param
+
+
+def pop_parameter(key: str) -> Any:
+    """Take the parameter or the whole scope called `key` out of the current scope; None when there is none."""
+    scope, name = _lookup(key)
+    return None if scope is None else scope.pop(name, None)
+
+
+def clear_parameters() -> None:
+    """Forget all parameters of the current scope and of those inside it."""
+    _CURRENT.get().clear()
+
+
+def get_parameter_or_create(
+    name: str,
+    shape: Sequence[int] | None = None,
+    initializer: Initializer | None = None,
+    need_grad: bool = True,
+    as_need_grad: bool | None = None,
+) -> Variable:
+    """The parameter called `name` in the current scope, made if it is not there.
+
+    Args:
+        name: Name of the parameter; '/' separates scopes.
+        shape: Its shape; may be left out when `initializer` holds the values.
+        initializer: Makes the values from the shape, or holds them; None: zeros.
+        need_grad: Whether the parameter is one to train; an older parameter is changed to it.
+        as_need_grad: Whether the returned variable needs a gradient; None: as `need_grad`. Never in ``no_grad()``.
+
+    Returns:
+        A variable that shares data and gradient with the parameter.
+
+    Raises:
+        ShapeError: when there is one of another shape, or the initial values have another shape.
+        ArgumentError: when neither shape nor values are given, or `initializer` is neither callable nor an array.
+    """
+    *scopes, last = _parts("get_parameter_or_create", name)
+    scope = _CURRENT.get() if not scopes else _opened(_CURRENT.get(), "/".join(scopes))
+    parameter = scope.get(last)
+    if parameter is None:
+        parameter = _created(name, shape, initializer, need_grad)
+        with _CREATION:
+            parameter = scope.setdefault(last, parameter)
+    if not isinstance(parameter, Variable):
+        raise ArgumentError(f"get_parameter_or_create: name must not be that of a scope, got {name!r}")
+    if shape is not None and parameter.shape != tuple(shape):
+        raise ShapeError(
+            f"get_parameter_or_create: parameter {name!r} must keep its shape {parameter.shape}, got {tuple(shape)}\n"
+            "  hint: give the function a name of its own, or call nn_core.clear_parameters()"
+        )
+    if parameter.need_grad != need_grad:
+        parameter.need_grad = need_grad
+    wanted = need_grad if as_need_grad is None else as_need_grad
+    return parameter.get_unlinked_variable(need_grad=wanted and not get_no_grad())
+
+
+def parametric_function_api(
+    scope_name: str | None = None, param_desc: Sequence[tuple[str, str, str, bool]] | None = None
+) -> Callable[[Callable[P, R]], Callable[..., R]]:
+    """Decorate a function that makes parameters: they go under `scope_name`, or under ``name/scope_name``.
+
+    The decorated function has one more argument at the end, ``name``. Its docstring gets the arguments that all
+    parametric functions share, and the list of parameters.
+
+    Args:
+        scope_name: Name of the scope; None: the name of the function.
+        param_desc: For each parameter its name, description, shape in words, and whether it is one to train.
+
+    Example:
+        >>> import nn_core.functions as F
+        >>> @parametric_function_api("scale", [("a", "Factor", "()", True)])
+        ... def scale(x):
+        ...     '''Multiply by one trained factor.'''
+        ...     return F.mul2(x, get_parameter_or_create("a", (1,) * x.ndim))
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[..., R]:
+        scope = function.__name__ if scope_name is None else scope_name
+        signature = inspect.signature(function)
+        n_positional = len(signature.parameters)
+
+        @functools.wraps(function)
+        def parametric(*args: Any, **kwargs: Any) -> R:
+            name = kwargs.pop("name", None)
+            if len(args) == n_positional + 1:
+                *args, name = args  # type: ignore[assignment]  # a list serves
+            path = scope if name is None else f"{name}/{scope}"
+            with _CURRENT.scope(_opened(_CURRENT.get(), path)):
+                return function(*args, **kwargs)
+
+        last = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="str | None")
+        parameters = [*signature.parameters.values(), last]
+        parametric.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        parametric.__doc__ = _documented(function, parameters, scope, param_desc or ())
+        return parametric
+
+    return decorate
+
+
+#: What the arguments mean that many parametric functions share.
+SHARED_ARGUMENTS: Final[Mapping[str, str]] = {
+    "w_init": "Initial weight: an initializer, or an array. Default: uniform within Glorot's limits.",
+    "b_init": "Initial bias: an initializer, or an array. Default: zeros.",
+    "base_axis": "First axis that belongs to one sample; the axes before it count samples.",
+    "fix_parameters": "Do not train the parameters: the output needs no gradient because of them.",
+    "rng": "Generator for the default initial values; None: the one that `nn_core.seed` seeds.",
+    "with_bias": "Add a bias.",
+    "apply_w": "Called with the weight, returns the one to use: for example `PF.weight_normalization`.",
+    "apply_b": "Called with the bias, returns the one to use.",
+    "pad": "Zeros added on both sides of each spatial axis. Default: 0.",
+    "stride": "Distance of neighbouring outputs along each spatial axis. Default: 1.",
+    "dilation": "Distance of neighbouring kernel elements along each spatial axis. Default: 1.",
+    "group": "Number of groups into which the channels are divided.",
+    "channel_last": "The channels are the last axis of `inp`, not the one at `base_axis`.",
+    "kernel": "Lengths of the kernel along the spatial axes.",
+    "outmaps": "Number of output channels.",
+    "n_outmaps": "Number of output features, or their shape.",
+    "param_init": "Initializers or arrays by name of the parameter, in place of the defaults.",
+    "no_scale": "Do not use gamma.",
+    "no_bias": "Do not use beta.",
+    "eps": "Added to the variance.",
+    "output_stat": "Also return the mean and the variance.",
+    "name": "Name of a scope around the parameters.",
+}
+
+
+def _documented(
+    function: Callable[..., Any],
+    parameters: Sequence[inspect.Parameter],
+    scope: str,
+    param_desc: Sequence[tuple[str, str, str, bool]],
+) -> str:
+    lines = inspect.cleandoc(function.__doc__ or "").splitlines()
+    if "Args:" not in lines:
+        end = next((i for i, line in enumerate(lines) if i and line.endswith(":") and not line.startswith(" ")), None)
+        lines[end:end] = ["Args:", ""] if end is not None else ["", "Args:"]
+    start = lines.index("Args:")
+    end = next((i for i in range(start + 1, len(lines)) if not lines[i].startswith("    ")), len(lines))
+    own = {line.strip().partition(":")[0] for line in lines[start:end]}
+    shared = [p.name for p in parameters if p.name in SHARED_ARGUMENTS and p.name not in own]
+    lines[end:end] = [f"    {name}: {SHARED_ARGUMENTS[name]}" for name in shared]
+    if param_desc:
+        lines += ["", f'Parameters in the scope "{scope}":']
+        lines += [
+            f"    {name}: {text} Shape {shape}.{'' if trained else ' Not trained.'}"
+            for name, text, shape, trained in param_desc
+        ]
+    return "\n".join(lines)
+
+
+def _parts(function: str, key: str) -> list[str]:
+    parts = [part for part in key.split("/") if part]
+    if not parts:
+        raise ArgumentError(f"{function}: a parameter must have a name, got {key!r}")
+    return parts
+
+
+def _opened(scope: Scope, path: str) -> Scope:
+    """The scope at `path` inside `scope`, made if need be."""
+    for part in path.split("/"):
+        if not part:
+            continue
+        inner = scope.get(part)
+        if inner is None:
+            inner = scope.setdefault(part, {})
+        if isinstance(inner, Variable):
+            raise ArgumentError(f"parameter_scope: a scope must not have the name of a parameter, got {path!r}")
+        scope = inner
+    return scope
+
+
+def _lookup(key: str) -> tuple[Scope | None, str]:
+    *scopes, name = _parts("get_parameter", key)
+    scope = _CURRENT.get()
+    for part in scopes:
+        inner = scope.get(part)
+        if not isinstance(inner, dict):
+            return None, name
+        scope = inner
+    return scope, name
+
+
+def _collect(scope: Scope, prefix: str, grad_only: bool, found: dict[str, Variable]) -> None:
+    for name, value in scope.items():
+        if isinstance(value, dict):
+            _collect(value, f"{prefix}{name}/", grad_only, found)
+        elif isinstance(value, Variable) and (value.need_grad or not grad_only):
+            found[f"{prefix}{name}"] = value
+
+
+def _created(name: str, shape: Sequence[int] | None, initializer: Initializer | None, need_grad: bool) -> Variable:
+    if shape is None and not isinstance(initializer, np.ndarray):
+        raise ArgumentError(f"get_parameter_or_create: shape must be given for the new parameter {name!r}, got None")
+    if initializer is None:
+        parameter = Variable(shape or (), need_grad=need_grad)
+        parameter.data.zero()
+    else:
+        values = _initial_values(name, shape, initializer)
+        if shape is not None and values.shape != tuple(shape):
+            raise ShapeError(
+                f"get_parameter_or_create: initial values of {name!r} must have the shape {tuple(shape)}, "
+                f"got {values.shape}"
+            )
+        parameter = Variable.from_numpy_array(values, need_grad=need_grad)
+    parameter.name = name.rpartition("/")[2]
+    return parameter
+
+
+def _initial_values(name: str, shape: Sequence[int] | None, initializer: Initializer) -> np.ndarray[Any, Any]:
+    if isinstance(initializer, np.ndarray):
+        return initializer
+    if not callable(initializer):
+        raise ArgumentError(
+            f"get_parameter_or_create: initializer of {name!r} must be callable with a shape or an array, "
+            f"got {type(initializer).__name__}"
+        )
+    return np.asarray(initializer(tuple(shape or ())))
