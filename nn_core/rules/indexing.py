@@ -220,12 +220,12 @@ def unique_shape(
     with_index: bool,
     with_inverse: bool,
     with_counts: bool,
-) -> tuple[Shape, ...]:
+) -> tuple[Shape | None, ...]:
     if not flatten and axis is None:
         raise ArgumentError("axis must be given if flatten is False, got None")
     n = math.prod(x) if flatten or axis is None else x[axis]
     y = (0,) if flatten or axis is None else (*x[:axis], 0, *x[axis + 1 :])
-    return (y, *[(0,)] * with_index, *[(n,)] * with_inverse, *[(0,)] * with_counts)
+    return (y, (0,) if with_index else None, (n,) if with_inverse else None, (0,) if with_counts else None)
 
 
 @shape_rule("SearchSorted")
@@ -247,12 +247,12 @@ def top_k_data_shape(
     base_axis: int,
     largest: bool,
     with_index: bool,
-) -> tuple[Shape, ...]:
+) -> tuple[Shape, Shape | None]:
     _require_k(x, k, base_axis)
     if with_index and not reduce:
         raise ArgumentError("reduce must be True if with_index is True, got False")
     picked = (*x[:base_axis], k)
-    return (picked, picked) if with_index else (picked if reduce else x,)
+    return (picked if reduce else x, picked if with_index else None)
 
 
 @gradient("TopKData")
