@@ -8,6 +8,7 @@ import numpy as np
 from nn_core.ext import Array, Kernel, Shape, Step
 from nn_ext_cpu import _native
 from nn_ext_cpu.kernels import KERNELS
+from nn_ext_cpu.updates import UPDATES, NativeUpdate
 
 #: Arrays begin at multiples of this many bytes: a cache line, and the widest vector register.
 ALIGNMENT = 64
@@ -19,6 +20,7 @@ class CpuBackend:
     name: str = "cpu"
     array_class: str = "CpuCachedArray"
     kernels: Mapping[str, Kernel] = KERNELS
+    updates: Mapping[str, NativeUpdate] = UPDATES
 
     def namespace(self) -> Any:
         """NumPy."""

@@ -9,6 +9,7 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::Registry& registry = nn_cpu::Registry::instance();
   nn_cpu::register_pointwise(registry);
   nn_cpu::register_linear(registry);
+  nn_cpu::register_update(registry);
   nn_cpu::register_normalization(registry);
   nn_cpu::register_convolution(registry);
   nn_cpu::bind_runner(module);

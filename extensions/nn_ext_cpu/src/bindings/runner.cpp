@@ -17,7 +17,20 @@ namespace {
 /// Work below this many nanoseconds keeps the interpreter lock: releasing and taking it costs more.
 constexpr double kReleaseCost = 5000.0;
 
-constexpr size_t kMaxArrays = 512;
+/// Calls with at most this many arrays keep their pointers on the stack.
+constexpr size_t kFewArrays = 24;
+
+/// Room for `count` pointers.
+class Pointers {
+ public:
+  explicit Pointers(size_t count) : many_(count > kFewArrays ? count : 0), data_(count > kFewArrays ? many_.data() : few_) {}
+  void** data() { return data_; }
+
+ private:
+  void* few_[kFewArrays];
+  std::vector<void*> many_;
+  void** data_;
+};
 
 /// What an array must look like; strides are in bytes and not compared along axes of length 1.
 struct Expected {
@@ -94,11 +107,8 @@ bool read_pointers(const PreparedOp& prepared, PyObject* const* arrays, size_t c
     PyErr_Format(PyExc_ValueError, "number of arrays must be %zu, got %zu", prepared.arrays.size(), count);
     return false;
   }
-  if (count > kMaxArrays) {
-    PyErr_Format(PyExc_ValueError, "number of arrays must be at most %zu, got %zu", kMaxArrays, count);
-    return false;
-  }
-  void* pointers[kMaxArrays];
+  Pointers room(count);
+  void** pointers = room.data();
   PyTypeObject* array_type = reinterpret_cast<PyTypeObject*>(py::detail::npy_api::get().PyArray_Type_);
   for (size_t i = 0; i < count; ++i) {
     const Expected& expected = prepared.arrays[i];
@@ -150,7 +160,8 @@ PyObject* op_call(PyObject* self, PyObject* const* arrays, size_t nargsf, PyObje
     PyErr_SetString(PyExc_TypeError, "an operation takes arrays by position, got keywords");
     return nullptr;
   }
-  void* pointers[kMaxArrays];
+  Pointers room(prepared.places.size());
+  void** pointers = room.data();
   if (!read_pointers(prepared, arrays, count, pointers)) return nullptr;
   return guarded(prepared.op->cost(), [&] { prepared.op->run(pointers); });
 }
@@ -245,7 +256,6 @@ PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};
 }  // namespace
 
 py::object wrap_op(std::unique_ptr<Op> op, const Signature& signature, const std::vector<int64_t>& places) {
-  NN_CHECK(places.size() <= kMaxArrays, "number of arrays must be at most " << kMaxArrays << ", got " << places.size());
   auto prepared = std::make_shared<PreparedOp>();
   prepared->places = places;
   for (const auto& desc : signature.arrays) {

@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/prepare.hpp"
+#include "kernels/register.hpp"
 #include "support/gemm.hpp"
 #include "support/parallel.hpp"
 #include "support/vector.hpp"
@@ -15,6 +16,7 @@ void bind_settings(py::module_& module) {
   module.def("isa", [] { return vectors().isa; }, "The instruction set in use: baseline, avx2 or avx512.");
   module.def("select_isa", select_isa, py::arg("isa"), "Use another instruction set that this machine has.");
   module.def("has_onednn", has_gemm, "Whether the library was built with oneDNN.");
+  module.def("updates", update_names, "The solvers that the operation `update` knows.");
   module.def("pointwise_functions", [] {
     const BlockTable table = vectors().pointwise();
     std::vector<std::string> names;

@@ -112,9 +112,12 @@ class BatchNormalization : public Op {
     const float *mean = input(arrays, 3), *variance = input(arrays, 4);
     if (settings_.batch_stat) {
       take_statistics(arrays, scratch, shift);
-      mean = input(arrays, 7);
-      variance = input(arrays, 8);
+    } else {
+      std::copy_n(mean, channels, output(arrays, 7));
+      std::copy_n(variance, channels, output(arrays, 8));
     }
+    mean = input(arrays, 7);
+    variance = input(arrays, 8);
     for (int64_t c = 0; c < channels; ++c) {
       const float rate = 1.0f / std::sqrt(variance[c] + settings_.eps);
       scale[c] = gamma != nullptr ? gamma[c] * rate : rate;

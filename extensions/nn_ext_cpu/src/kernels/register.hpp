@@ -9,6 +9,10 @@ void register_pointwise(Registry& registry);
 void register_linear(Registry& registry);
 void register_convolution(Registry& registry);
 void register_normalization(Registry& registry);
+void register_update(Registry& registry);
 void register_reduction(Registry& registry);
+
+/// Names of the solvers that the operation `update` knows.
+std::vector<std::string> update_names();
 
 }  // namespace nn_cpu

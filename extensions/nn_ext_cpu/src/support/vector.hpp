@@ -23,10 +23,25 @@ struct BlockTable {
   int count;
 };
 
+/// One step of a solver on n elements; see vector/update.cpp.
+using UpdateLoop = void (*)(int64_t n, float* w, const float* g, float* const* states, const float* h);
+
+struct UpdateFunction {
+  const char* name;
+  int n_states;
+  UpdateLoop run;
+};
+
+struct UpdateTable {
+  const UpdateFunction* functions;
+  int count;
+};
+
 /// Loops of one instruction set; each is described where it is defined (src/vector).
 struct VectorTable {
   const char* isa;
   BlockTable (*pointwise)();
+  UpdateTable (*updates)();
   // reductions of a contiguous row; sums keep partial sums of blocks in double
   double (*sum)(const float* x, int64_t n);
   double (*sum_of_squares)(const float* x, int64_t n);
@@ -34,6 +49,7 @@ struct VectorTable {
   double (*centered_squares)(const float* x, float mean, int64_t n);
   float (*max)(const float* x, int64_t n);
   float (*min)(const float* x, int64_t n);
+  void (*axpy)(float a, const float* x, float* y, int64_t n);
   // y[i] += ..., rows added into a vector
   void (*add_to_double)(const float* x, double* y, int64_t n);
   void (*add_to)(const float* x, float* y, int64_t n);

@@ -71,6 +71,12 @@ void add_to(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
+/// y += a x.
+void axpy(float a, const float* x, float* y, int64_t n) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) y[i] += a * x[i];
+}
+
 double exp_sum(const float* x, float shift, float* y, int64_t n) {
   double total = 0.0;
   for (int64_t start = 0; start < n; start += kBlock) {

@@ -4,6 +4,7 @@
 namespace nn_cpu::NN_ISA {
 
 BlockTable pointwise();
+UpdateTable updates();
 double sum(const float*, int64_t);
 double sum_of_squares(const float*, int64_t);
 double dot(const float*, const float*, int64_t);
@@ -11,6 +12,7 @@ double centered_squares(const float*, float, int64_t);
 float max(const float*, int64_t);
 float min(const float*, int64_t);
 void add_to_double(const float*, double*, int64_t);
+void axpy(float, const float*, float*, int64_t);
 void add_to(const float*, float*, int64_t);
 void column_moments(const float*, int64_t, int64_t, const float*, double*, double*);
 void row_moments(const float*, int64_t, float, double*, double*);
@@ -26,6 +28,7 @@ VectorTable table(const char* isa) {
   VectorTable table{};
   table.isa = isa;
   table.pointwise = pointwise;
+  table.updates = updates;
   table.sum = sum;
   table.sum_of_squares = sum_of_squares;
   table.dot = dot;
@@ -33,6 +36,7 @@ VectorTable table(const char* isa) {
   table.max = max;
   table.min = min;
   table.add_to_double = add_to_double;
+  table.axpy = axpy;
   table.add_to = add_to;
   table.column_moments = column_moments;
   table.row_moments = row_moments;

@@ -1,0 +1,214 @@
+// Updates of many parameters at once. All operations take hyper (float64, read at each run), then for each parameter the
+// arrays of the rule, all float32 and contiguous:
+//   update          w, g, states ...     setting `rule`: a solver of vector/update.cpp; changes w and states
+//   weight_decay    w, g                 hyper: rate;   g += rate w
+//   scale_grad      w, g                 hyper: scale;  g *= scale
+//   clip_grad       w, g                 hyper: norm;   g *= norm / |g| where |g| > norm
+// The elements of all parameters are one long range that is split between threads. O(elements), one pass over memory.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "kernels/register.hpp"
+#include "support/check.hpp"
+#include "support/parallel.hpp"
+#include "support/vector.hpp"
+
+namespace nn_cpu {
+namespace {
+
+constexpr int64_t kGrain = 16384;
+
+using Numbers = std::array<float, 8>;
+
+/// The numbers `h` of a solver's loop, from its hyper-parameters in the order that the solver documents.
+using Derive = Numbers (*)(const double* hyper);
+
+float corrected(double alpha, double beta1, double beta2, double t) {
+  return static_cast<float>(alpha * std::sqrt(1.0 - std::pow(beta2, t)) / (1.0 - std::pow(beta1, t)));
+}
+
+/// beta1, 1 - beta1, beta2, 1 - beta2, eps behind a step size.
+Numbers adam_numbers(float alpha, const double* h, double decay = 0.0) {
+  const auto f = [](double value) { return static_cast<float>(value); };
+  return {alpha, f(h[1]), f(1 - h[1]), f(h[2]), f(1 - h[2]), f(h[3]), f(decay)};
+}
+
+Numbers plain(std::initializer_list<double> values) {
+  Numbers numbers{};
+  std::transform(values.begin(), values.end(), numbers.begin(), [](double value) { return static_cast<float>(value); });
+  return numbers;
+}
+
+struct Rule {
+  const char* name;
+  const char* loop;
+  Derive derive;
+};
+
+const Rule kRules[] = {
+    {"Sgd", "Sgd", [](const double* h) { return plain({h[0]}); }},
+    {"Momentum", "Momentum", [](const double* h) { return plain({h[0], h[1]}); }},
+    {"Nesterov", "Nesterov", [](const double* h) { return plain({h[0], h[1]}); }},
+    {"SgdW", "SgdW", [](const double* h) { return plain({h[0], h[1], h[0] / h[3] * h[2]}); }},
+    {"Adam", "Adam", [](const double* h) { return adam_numbers(corrected(h[0], h[1], h[2], h[4]), h); }},
+    {"AdamW", "Adam", [](const double* h) { return adam_numbers(corrected(h[0], h[1], h[2], h[6]), h, h[0] / h[5] * h[4]); }},
+    {"AMSGRAD", "AMSGRAD",
+     [](const double* h) {
+       return adam_numbers(h[4] != 0.0 ? corrected(h[0], h[1], h[2], h[5]) : static_cast<float>(h[0]), h);
+     }},
+    {"Adamax", "Adamax",
+     [](const double* h) { return adam_numbers(static_cast<float>(h[0] / (1.0 - std::pow(h[1], h[4]))), h); }},
+    {"Adagrad", "Adagrad", [](const double* h) { return plain({h[0], h[1]}); }},
+    {"RMSprop", "RMSprop", [](const double* h) { return plain({h[0], h[2], h[1], 1 - h[1]}); }},
+    {"Adadelta", "Adadelta", [](const double* h) { return plain({h[0], h[2], h[1], 1 - h[1]}); }},
+    {"RMSpropGraves", "RMSpropGraves", [](const double* h) { return plain({h[0], h[3], h[1], 1 - h[1], h[2]}); }},
+    {"Lion", "Lion", [](const double* h) { return plain({h[0], h[1], 1 - h[1], h[2], 1 - h[2], h[3]}); }},
+};
+
+const Rule& find_rule(const std::string& name) {
+  const auto* found = std::find_if(std::begin(kRules), std::end(kRules), [&](const Rule& rule) { return rule.name == name; });
+  NN_CHECK(found != std::end(kRules), "update must be one of the solvers with a native kernel, got " << name);
+  return *found;
+}
+
+int find_loop(const char* name) {
+  const UpdateTable table = vectors().updates();
+  for (int i = 0; i < table.count; ++i) {
+    if (std::string(table.functions[i].name) == name) return i;
+  }
+  throw std::logic_error("every rule has a loop");
+}
+
+/// Arrays of many parameters, `width` each behind the hyper-parameters, as one range of elements.
+class Group {
+ public:
+  Group(const Signature& s, size_t width) : width_(width), ends_{0} {
+    NN_CHECK((s.arrays.size() - 1) % width == 0, "arrays must be " << width << " for each parameter, got " << s.arrays.size() - 1);
+    s.contiguous(0, DType::kFloat64);
+    for (size_t first = 1; first < s.arrays.size(); first += width) {
+      const int64_t size = s.contiguous(first).size();
+      for (size_t k = 1; k < width; ++k) {
+        NN_CHECK(s.contiguous(first + k).size() == size, "arrays of a parameter must be alike, got " << s.array(first + k).size() << " and " << size);
+      }
+      ends_.push_back(ends_.back() + size);
+    }
+  }
+
+  int64_t size() const { return ends_.back(); }
+  size_t count() const { return ends_.size() - 1; }
+  int64_t size(size_t parameter) const { return ends_[parameter + 1] - ends_[parameter]; }
+  float* array(void* const* arrays, size_t parameter, size_t k) const { return static_cast<float*>(arrays[1 + parameter * width_ + k]); }
+
+  /// Calls body(parameter, offset, n) for pieces that cover all parameters.
+  template <class Body>
+  void visit(const Body& body) const {
+    parallel_for(
+        size(), kGrain,
+        [&](int64_t begin, int64_t end, int) {
+          size_t k = std::upper_bound(ends_.begin(), ends_.end(), begin) - ends_.begin() - 1;
+          for (; begin < end; ++k) {
+            const int64_t stop = std::min(end, ends_[k + 1]);
+            if (stop > begin) body(k, begin - ends_[k], stop - begin);
+            begin = std::max(begin, stop);
+          }
+        },
+        16);
+  }
+
+ private:
+  size_t width_;
+  std::vector<int64_t> ends_;
+};
+
+class Update : public Op {
+ public:
+  explicit Update(const Signature& s)
+      : rule_(find_rule(s.args.get<std::string>("rule"))), loop_(find_loop(rule_.loop)),
+        n_states_(vectors().updates().functions[loop_].n_states), group_(s, 2 + n_states_) {}
+
+  void run(void* const* arrays) const override {
+    const Numbers numbers = rule_.derive(static_cast<const double*>(arrays[0]));
+    const UpdateLoop loop = vectors().updates().functions[loop_].run;
+    group_.visit([&](size_t parameter, int64_t offset, int64_t n) {
+      float* states[3];
+      for (int k = 0; k < n_states_; ++k) states[k] = group_.array(arrays, parameter, 2 + k) + offset;
+      loop(n, group_.array(arrays, parameter, 0) + offset, group_.array(arrays, parameter, 1) + offset, states, numbers.data());
+    });
+  }
+
+  double cost() const override { return 100 + 0.5 * static_cast<double>(group_.size()); }
+
+ private:
+  const Rule& rule_;
+  int loop_;
+  int n_states_;
+  Group group_;
+};
+
+/// What the operations on gradients have in common.
+class ChangeGrad : public Op {
+ public:
+  ChangeGrad(const Signature& s) : group_(s, 2) {}
+  double cost() const override { return 100 + 0.3 * static_cast<double>(group_.size()); }
+
+ protected:
+  Group group_;
+};
+
+class WeightDecay final : public ChangeGrad {
+ public:
+  using ChangeGrad::ChangeGrad;
+  void run(void* const* arrays) const override {
+    const auto rate = static_cast<float>(*static_cast<const double*>(arrays[0]));
+    group_.visit([&](size_t parameter, int64_t offset, int64_t n) {
+      vectors().axpy(rate, group_.array(arrays, parameter, 0) + offset, group_.array(arrays, parameter, 1) + offset, n);
+    });
+  }
+};
+
+class ScaleGrad final : public ChangeGrad {
+ public:
+  using ChangeGrad::ChangeGrad;
+  void run(void* const* arrays) const override {
+    const auto scale = static_cast<float>(*static_cast<const double*>(arrays[0]));
+    group_.visit([&](size_t parameter, int64_t offset, int64_t n) {
+      float* g = group_.array(arrays, parameter, 1) + offset;
+      vectors().row_affine(g, nullptr, n, scale, 0.0f, false, g);
+    });
+  }
+};
+
+class ClipGrad final : public ChangeGrad {
+ public:
+  using ChangeGrad::ChangeGrad;
+  void run(void* const* arrays) const override {
+    const double limit = *static_cast<const double*>(arrays[0]);
+    const auto grain = static_cast<int64_t>(group_.size() < kGrain ? group_.count() : 1);
+    parallel_for(static_cast<int64_t>(group_.count()), grain, [&](int64_t begin, int64_t end, int) {
+      for (int64_t parameter = begin; parameter < end; ++parameter) {
+        float* g = group_.array(arrays, parameter, 1);
+        const double norm = std::sqrt(vectors().sum_of_squares(g, group_.size(parameter)));
+        if (norm > limit) vectors().row_affine(g, nullptr, group_.size(parameter), static_cast<float>(limit / norm), 0.0f, false, g);
+      }
+    });
+  }
+};
+
+}  // namespace
+
+void register_update(Registry& registry) {
+  registry.add("update", make<Update>);
+  registry.add("weight_decay", make<WeightDecay>);
+  registry.add("scale_grad", make<ScaleGrad>);
+  registry.add("clip_grad", make<ClipGrad>);
+}
+
+std::vector<std::string> update_names() {
+  std::vector<std::string> names;
+  for (const Rule& rule : kRules) names.emplace_back(rule.name);
+  return names;
+}
+
+}  // namespace nn_cpu
