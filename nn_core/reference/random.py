@@ -1,6 +1,8 @@
 """Reference kernels of functions that draw random numbers, all of them from ``philox``.
 
-A kernel that draws several things says which stream each one comes from; element numbers count in C order.
+Elements count in C order, and a function that draws one number for each of them takes it from stream 0. A kernel that
+draws more says which stream each thing comes from. Numbers are computed in double precision and rounded once, to the
+dtype of the output.
 """
 
 import math
