@@ -141,7 +141,7 @@ def roi_align(
     sampling_ratio: int,
     channel_last: bool,
 ) -> Array:
-    """Means of bilinear samples of each bin of each box: a product with one matrix per axis (He et al., 2017, section 3)."""
+    """Means of bilinear samples of each bin of each box: a product with a matrix per axis (He et al., 2017)."""
     images = xp.moveaxis(widen(xp, input), -1, 1) if channel_last else widen(xp, input)
     rows, columns = _bins(xp, boxes, images.shape[2:], output_size, spatial_scale, sampling_ratio)
     y = xp.zeros((boxes.shape[0], images.shape[1], *output_size), dtype=images.dtype)

@@ -1,8 +1,8 @@
 """Shape and gradient rules of poolings.
 
-Sums of windows are transposed by a deconvolution with a kernel of ones. Max pooling has two functions of its own for that,
-one the transpose of the other: ``max_pooling_backward`` puts values to the places of the maxima, ``max_pooling_gather``
-takes them from there. ``roi_align`` has its transpose in ``roi_align_backward``.
+Sums of windows are transposed by a deconvolution with a kernel of ones. Max pooling has two functions of its own for
+that, one the transpose of the other: ``max_pooling_backward`` puts values to the places of the maxima,
+``max_pooling_gather`` takes them from there. ``roi_align`` has its transpose in ``roi_align_backward``.
 """
 
 from math import prod
