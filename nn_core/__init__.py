@@ -10,12 +10,15 @@ Example:
     18.0
 """
 
+from nn_core import operators as _operators
 from nn_core.array import NdArray as NdArray
 from nn_core.context import Context as Context
 from nn_core.context import context_scope as context_scope
 from nn_core.context import get_current_context as get_current_context
 from nn_core.context import set_default_context as set_default_context
-from nn_core import operators as _operators
+from nn_core.dispatch.explain import explain as explain
+from nn_core.dispatch.report import fallback_report as fallback_report
+from nn_core.dispatch.report import strict_dispatch as strict_dispatch
 from nn_core.graph.apply import auto_forward as auto_forward
 from nn_core.graph.apply import get_auto_forward as get_auto_forward
 from nn_core.graph.apply import no_grad as no_grad

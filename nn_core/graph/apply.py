@@ -11,7 +11,7 @@ from nn_core.context import get_current_context
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.compile import is_view, new_key, prepared_of
-from nn_core.graph.execute import bound_arguments, require_shapes, run, same_dtypes_of
+from nn_core.graph.execute import Prepared, bound_arguments, require_shapes, run, same_dtypes_of
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import active_hooks
 from nn_core.graph.node import Cell, Node
@@ -200,12 +200,19 @@ def _run_kernel(node: Node, recipe: Recipe | None) -> None:
         prepared = node.prepared = recipe.prepared(node.context, ())
     if prepared.seeded:
         new_key(node, FUNCTION_SEED.draw)
-    run(
-        prepared,
-        [None if vertex is None else vertex.cell.data for vertex in node.inputs],
-        [cell.data for cell in node.cells],
-        node.key,
-    )
+    inputs = [None if vertex is None else vertex.cell.data for vertex in node.inputs]
+    if node.spec.updates:
+        _protect_intermediates(node, prepared, inputs)
+    run(prepared, inputs, [cell.data for cell in node.cells], node.key)
+
+
+def _protect_intermediates(node: Node, prepared: Prepared, inputs: list[NdArray | None]) -> None:
+    """Let a function rewrite copies of what other functions computed, because gradients may read that."""
+    for position, (vertex, updated) in enumerate(zip(node.inputs, prepared.updated, strict=True)):
+        if updated and vertex is not None and vertex.producer is not None:
+            copy = NdArray(vertex.shape)
+            copy.copy_from(vertex.cell.data)
+            inputs[position] = copy
 
 
 def _apply_at_once(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:

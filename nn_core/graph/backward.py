@@ -4,13 +4,14 @@ Accumulation lives here and only here: kernels and gradient rules overwrite thei
 added to what it holds, unless it was set to zero, in which case the first contribution is written straight into it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from nn_core.array import HOST, NdArray
 from nn_core.errors import ShapeError
+from nn_core.graph import replay
 from nn_core.graph.backward_compile import active_nodes, compile_backward
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.forward import plans_of, remember
@@ -32,10 +33,11 @@ def run_backward(
     if root.producer is None or not root.need_grad:
         return
     hooks = active_hooks(pre_hook, post_hook)
-    plan = backward_plan(root, grad is None, clear_buffer and hooks is None)
-    if plan is None:
+    observed = hooks is not None or finish is not None
+    if clear_buffer and not observed and grad is not None and not root.plans and _run_replayed(root, grad):
         return
-    _set_start(plan, root, grad)
+    plan = backward_plan(root, grad is None, clear_buffer and hooks is None)
+    set_start(plan, root, grad)
     plan.run(hooks, finish)
     for source in plan.sources:
         source.release()
@@ -43,41 +45,53 @@ def run_backward(
         synced.attach((HOST, "float32"), None, plan.gone)
 
 
-def backward_plan(root: Vertex, own_start: bool, clear_buffer: bool) -> BackwardPlan | None:
+def _run_replayed(root: Vertex, grad: Any) -> bool:
+    """Run the pass of a graph that was computed as it was built by a template of its structure, if it has one."""
+    order = forward_order((root,))
+    structure = replay.structure_of(root, order)
+    if structure is None:
+        return False
+    template: replay.Template | None = None
+    for overwrite in (True, False):
+        template = replay.find(structure, overwrite)
+        if template is not None and template.plan.take_zeros(overwrite):
+            break
+        template = None
+    if template is None:
+        plan, overwrite = _compiled(root, order, False, True)
+        template = replay.remember(structure, overwrite, plan)
+        if template is None:
+            plans_of(root)[("backward", False, True, overwrite)] = plan
+            return False
+    set_start(template.plan, root, grad)
+    template.run(structure, root)
+    return True
+
+
+def backward_plan(root: Vertex, own_start: bool, clear_buffer: bool) -> BackwardPlan:
     """The plan for `root` that fits which leaf gradients are zero now; compiled if there is none."""
     plans = plans_of(root)
     for overwrite in (True, False):
-        plan = plans.get(("backward", own_start, clear_buffer, overwrite))
-        if plan is None or not is_current(plan, (root,)):
-            continue
-        zeroed = all(synced.lazy == 0.0 for synced, _ in plan.leaf_grads)
-        if overwrite and zeroed:
-            for synced, _ in plan.leaf_grads:
-                synced.lazy = None
-                synced.modifications += 1
-        elif overwrite:
-            continue
-        else:
-            for synced, key in plan.leaf_grads:
-                synced.readwrite(key)
-        found_plan: BackwardPlan = plan
-        return found_plan
-    return _compile_and_remember(root, plans, own_start, clear_buffer)
-
-
-def _compile_and_remember(
-    root: Vertex, plans: dict[Any, Any], own_start: bool, clear_buffer: bool
-) -> BackwardPlan | None:
-    order = forward_order((root,))
-    active, counts = active_nodes(root, order)
-    leaves = [cell for cell in counts if cell.is_leaf]
-    overwrite = all(leaf.cell.grad._synced.lazy == 0.0 or leaf.cell.grad._synced.head is None for leaf in leaves)
-    plan = compile_backward(root, order, active, counts, own_start, clear_buffer, overwrite)
+        plan: BackwardPlan | None = plans.get(("backward", own_start, clear_buffer, overwrite))
+        if plan is not None and is_current(plan, (root,)) and plan.take_zeros(overwrite):
+            return plan
+    plan, overwrite = _compiled(root, forward_order((root,)), own_start, clear_buffer)
     remember(plans, ("backward", own_start, clear_buffer, overwrite), plan)
     return plan
 
 
-def _set_start(plan: BackwardPlan, root: Vertex, grad: Any) -> None:
+def _compiled(root: Vertex, order: Sequence[Node], own_start: bool, clear_buffer: bool) -> tuple[BackwardPlan, bool]:
+    """A new plan, and whether it overwrites the gradients of the leaves because all of them are zero."""
+    active, targets = active_nodes(root, order)
+    overwrite = True
+    for target in targets:
+        if target.is_leaf:
+            grad = target.cell.grad._synced
+            overwrite = overwrite and (grad.lazy == 0.0 or grad.head is None)
+    return compile_backward(root, order, active, targets, own_start, clear_buffer, overwrite), overwrite
+
+
+def set_start(plan: BackwardPlan, root: Vertex, grad: Any) -> None:
     """Write the gradient that the pass starts from."""
     buffer = plan.start
     if buffer is None:

@@ -9,7 +9,7 @@ from nn_core.array import EPOCH, HOST, Space
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ShapeError
 from nn_core.graph.backward_data import BackwardPlan, ForwardData
-from nn_core.graph.compile import alias, is_view, needed_data, prepared_of
+from nn_core.graph.compile import alias, assign, is_view, needed_data, prepared_of
 from nn_core.graph.execute import Prepared, prepare
 from nn_core.graph.forward import ForwardPlan
 from nn_core.graph.memory import Buffer
@@ -34,7 +34,7 @@ class Target:
         self.buffer: Buffer | None = None
 
 
-def active_nodes(root: Vertex, order: Sequence[Node]) -> tuple[list[Node], dict[Any, Any]]:
+def active_nodes(root: Vertex, order: Sequence[Node]) -> tuple[list[Node], list[Target]]:
     """The nodes that a gradient of `root` reaches, last first, and the targets of their gradients."""
     reached: dict[Cell, Target] = {root.cell: Target(root)}
     active: list[Node] = []
@@ -48,7 +48,7 @@ def active_nodes(root: Vertex, order: Sequence[Node]) -> tuple[list[Node], dict[
                 if target is None:
                     target = reached[vertex.cell] = Target(vertex)
                 target.expected += 1
-    return active, {target: target for target in reached.values()}
+    return active, list(reached.values())
 
 
 def _has_gradient(node: Node) -> bool:
@@ -59,7 +59,7 @@ def compile_backward(
     root: Vertex,
     order: Sequence[Node],
     active: Sequence[Node],
-    counts: dict[Any, Any],
+    found: Sequence[Target],
     own_start: bool,
     clear_buffer: bool,
     overwrite: bool,
@@ -67,7 +67,7 @@ def compile_backward(
     """Resolve the gradient of every node, place every array, and write down what the arrays hold afterwards."""
     plan = BackwardPlan(clear_buffer)
     data = ForwardData(plan, order, clear_buffer)
-    targets: dict[Cell, Target] = {target.cell: target for target in counts}
+    targets: dict[Cell, Target] = {target.cell: target for target in found}
     work = GradientCompiler(plan, data, targets, overwrite)
     work.start(root, own_start)
     for node in active:
@@ -202,7 +202,7 @@ class GradientCompiler:
             return buffer
         copy = Buffer(buffer.shape, buffer.dtype, buffer.space)
         copy.channels_last = channels_last
-        self._builder.add(None, _assign, (copy, buffer))
+        self._builder.add(None, assign, (copy, buffer))
         return copy
 
     def _output_grads(self, node: Node, prepared: Prepared) -> list[Buffer | None]:
@@ -277,6 +277,7 @@ class GradientCompiler:
         if all(known is not synced for known, _ in self._plan.leaf_grads):
             self._plan.leaf_grads.append((synced, key))
         self._plan.leaves.append((synced, key))
+        self._plan.leaf_cells.append((target.cell, target.cell.data, grad))
         buffer = Buffer(synced.shape, dtype, space, array)
         return buffer if synced.shape == grad._shape else alias(buffer, grad._shape)
 
@@ -303,7 +304,7 @@ class GradientCompiler:
             target.buffer = alias(grad, vertex.shape)
             return
         buffer, add = self._contribution(target, grad.dtype, grad.space, False)
-        self._builder.add(node, _assign, (buffer, alias(grad, vertex.shape)))
+        self._builder.add(node, assign, (buffer, alias(grad, vertex.shape)))
         if add:
             self._accumulate(node, [(target, buffer)])
 
@@ -381,10 +382,6 @@ class _Transfer:
             target[...] = source
         else:
             target[...] = self._target.from_numpy(np.asarray(self._source.to_numpy(source)))
-
-
-def _assign(target: Array, source: Array) -> None:
-    target[...] = source
 
 
 def _add(total: Array, part: Array, result: Array) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from nn_core.array import SyncedArray
+from nn_core.array import NdArray, SyncedArray
 from nn_core.graph.compile import Builder, found, is_view, prepared_of, require_alive
 from nn_core.graph.forward import ForwardPlan, emit_forward
 from nn_core.graph.memory import Buffer
@@ -20,8 +20,23 @@ class BackwardPlan(Plan):
         self.start: Buffer | None = None
         self.start_value: float | None = None
         self.leaf_grads: list[tuple[SyncedArray, Any]] = []
+        self.leaf_cells: list[tuple[Cell, NdArray, NdArray]] = []
         self.sources: set[ForwardPlan] = set()
         self.freed: list[SyncedArray] = []
+
+    def take_zeros(self, overwrite: bool) -> bool:
+        """Prepare the leaf gradients for a run; False when they are not as zero as `overwrite` expects."""
+        if not overwrite:
+            for synced, key in self.leaf_grads:
+                synced.readwrite(key)
+            return True
+        for synced, _ in self.leaf_grads:
+            if synced.lazy != 0.0:
+                return False
+        for synced, _ in self.leaf_grads:
+            synced.lazy = None
+            synced.modifications += 1
+        return True
 
 
 class ForwardData:

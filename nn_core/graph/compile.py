@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import HOST, Key, SyncedArray, _convert, dtype_of
+from nn_core.array import HOST, Key, SyncedArray, _convert
 from nn_core.errors import GraphError
 from nn_core.graph.execute import Prepared, is_contiguous, prepare
 from nn_core.graph.memory import Buffer
@@ -74,7 +74,7 @@ class Builder:
             synced.bound = True
             self._copies[(synced, key, True)] = Buffer(synced.shape, key[1], key[0], self._leaf_array(synced, key))
             if synced.head != key:
-                self.add(None, _Refresh(synced, key), ())
+                self.add(None, Refresh(synced, key), ())
         return self._copies[(synced, key, True)]
 
     @staticmethod
@@ -169,6 +169,11 @@ def output_vertices(node: Node) -> list[Vertex | None]:
     return [node.output(index) for index in range(len(node.cells))]
 
 
+def assign(target: Array, source: Array) -> None:
+    """Runner that copies one raw array over another."""
+    target[...] = source
+
+
 class _Copy:
     """Runner that converts one raw array into another."""
 
@@ -186,17 +191,17 @@ class _Copy:
             _convert(self._source, source, self._target, target)
 
 
-class _Refresh:
+class Refresh:
     """Runner that brings the copy of a variable's array under `key` up to date with its head."""
 
-    __slots__ = ("_key", "_synced")
+    __slots__ = ("_key", "synced")
 
     def __init__(self, synced: SyncedArray, key: Key) -> None:
-        self._synced = synced
+        self.synced = synced
         self._key = key
 
     def __call__(self, *arrays: Array) -> None:
-        synced, key = self._synced, self._key
+        synced, key = self.synced, self._key
         head = synced.head
         if head is not None and head != key:
             _convert(head, synced.copies[head], key, synced.copies[key])
@@ -213,6 +218,3 @@ def new_key(node: Node, draw: Any) -> None:
         node.key[1] += np.uint64(1)
     else:
         node.key[0], node.key[1] = draw()
-
-
-__all__ = ["Builder", "alias", "dtype_of", "found", "is_view", "needed_data", "prepared_of"]

@@ -8,6 +8,7 @@ from typing import Any
 from nn_core.array import HOST, NdArray, Space, dtype_of, space_of
 from nn_core.context import Context
 from nn_core.dispatch.registry import shape_rule_of, spec_of, spec_of_api
+from nn_core.dispatch.report import is_strict
 from nn_core.dispatch.resolve import resolve
 from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.rules.arguments import resolve_args
@@ -186,7 +187,7 @@ def prepare(
     """
     key = (spec.name, tuple(args.values()), shapes, same_dtypes, context)
     prepared = _PREPARED.get(key)
-    if prepared is None:
+    if prepared is None or (prepared.refusals and is_strict()):  # strict mode looks again, and may refuse
         prepared = _prepare(spec, args, shapes, same_dtypes, context)
         if len(_PREPARED) > CACHE_LIMIT:
             _PREPARED.clear()
@@ -218,10 +219,7 @@ def _prepare(
             None if shape is None else ArrayDesc(shape, kinds.get(entry.dtype) or own or dtype)
             for entry, shape, own in zip(entries, shapes, same_dtypes, strict=True)
         )
-        descs = tuple(
-            ArrayDesc(shape, kinds.get(entry.dtype) or same or dtype)
-            for entry, shape in outputs
-        )
+        descs = tuple(ArrayDesc(shape, kinds.get(entry.dtype) or same or dtype) for entry, shape in outputs)
         return Call(spec, args, inputs, descs, dtype, context.device_id)
 
     if spec.has("view"):

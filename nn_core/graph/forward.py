@@ -5,7 +5,7 @@ from typing import Any
 
 from nn_core.array import EPOCH, HOST, SyncedArray
 from nn_core.errors import GraphError
-from nn_core.graph.compile import Builder, alias, is_view, needed_data, new_key, prepared_of
+from nn_core.graph.compile import Builder, alias, assign, is_view, needed_data, new_key, prepared_of
 from nn_core.graph.execute import Prepared, input_entries
 from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.memory import Buffer
@@ -136,18 +136,18 @@ def emit_forward(
     for position, (cell, shape, dtype) in enumerate(
         zip(node.cells, prepared.output_shapes, prepared.output_dtypes, strict=True)
     ):
-        buffer = Buffer(shape, dtype, space)
+        buffer = Buffer(cell.data._shape if prepared.dynamic else shape, dtype, space)
         free = cell.data._synced not in contiguous and position == 0 and 3 <= len(shape) <= 5
         buffer.channels_last = free and as_stored
         outputs.append(buffer)
     flags = tuple([b is not None and b.channels_last for b in (*inputs, *outputs)])
     arrays: list[Buffer | None] = [*inputs, *outputs]
     runner: Runner = prepared.forward_for(flags)
-    if node.spec.has("seeded"):
+    if prepared.seeded:
         if node.key is None:
             new_key(node, lambda: (0, 0))
         arrays.append(Buffer((2,), "uint64", HOST, node.key))
-    if node.spec.has("dynamic_shape"):
+    if prepared.dynamic:
         runner = _FixedShape(node, runner, len(inputs))
     builder.add(node, runner, arrays, prepared.backend)
     for cell, buffer in zip(node.cells, outputs, strict=True):
@@ -169,14 +169,20 @@ def _all_channels_last(builder: Builder, node: Node) -> bool:
 
 
 def _updated(builder: Builder, synced: SyncedArray, vertex: Vertex, key: Any, again: bool) -> Buffer:
-    """An input that the function rewrites: the variable's own array, or a scratch copy when the pass is repeated."""
-    if synced in builder.data:
-        return builder.read(synced, vertex.cell.data._shape, key, True)
+    """An input that the function rewrites: the array of a leaf, else scratch memory.
+
+    What another function computed stays as it is, because gradients may read it.
+    """
+    shape = vertex.cell.data._shape
     if again:
-        return Buffer(vertex.cell.data._shape, key[1], key[0])
+        return Buffer(shape, key[1], key[0])
+    if synced in builder.data:
+        scratch = Buffer(shape, key[1], key[0])
+        builder.add(None, assign, (scratch, builder.read(synced, shape, key, True)))
+        return scratch
     synced.settle(key)
     synced.readwrite(key)
-    return builder.read(synced, vertex.cell.data._shape, key, True)
+    return builder.read(synced, shape, key, True)
 
 
 def _add_python(builder: Builder, node: Node) -> None:

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nn_core.context import Context
-from nn_core.graph.execute import CACHE_LIMIT, Prepared, infer, made_outputs, prepare
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.dispatch.report import is_strict
+from nn_core.graph.execute import CACHE_LIMIT, Prepared, forget_prepared, infer, made_outputs, prepare
 from nn_core.rules.arguments import resolve_args
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.typing import Shape
@@ -48,6 +50,8 @@ class Recipe:
         if self._prepared is None or self._context is not context:
             self._prepared = prepare(self.spec, self.args, self.shapes, (None,) * len(self.shapes), context)
             self._context = context
+        elif self._prepared.refusals and is_strict():
+            return prepare(self.spec, self.args, self.shapes, (None,) * len(self.shapes), context)
         return self._prepared
 
 
@@ -70,3 +74,7 @@ def recipe_of(spec: FunctionSpec, given: Mapping[str, Any], shapes: Sequence[Sha
 def forget_recipes() -> None:
     """Drop what was worked out: rules or kernels may have changed."""
     _RECIPES.clear()
+    forget_prepared()
+
+
+PLUGINS.when_refreshed.append(forget_recipes)

@@ -504,3 +504,32 @@ def test_half_precision_context():
         y.forward()
         y.backward()
     assert y.d.dtype == np.float16 and np.allclose(x.g, np.cos([1, 2]), rtol=1e-2)
+
+
+def test_a_function_whose_shape_is_known_only_when_it_has_run():
+    nonzero = operator("nonzero")
+    x = variable(0, 2, 0, 3)
+    y = nonzero(x)
+    assert y.shape == (1, 2)
+    y.forward()
+    assert y.d.tolist() == [[1, 3]]
+    x.d = [1, 0, 0, 4]
+    y.forward()
+    assert y.d.tolist() == [[0, 3]]
+    x.d = [1, 1, 1, 0]
+    with pytest.raises(GraphError, match="must keep its shape"):
+        y.forward()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_rewritten_input_that_a_function_computed_stays(dynamic):
+    scatter_nd, tanh = operator("scatter_nd"), operator("tanh")
+    x = variable(1, 2, 3)
+    with nn.auto_forward(dynamic):
+        h = tanh(x)
+        values, places = variable(9.0), nn.Variable.from_numpy_array(np.array([[1]]))
+        y = scatter_nd(values, places, h)
+    y.forward()
+    y.backward()
+    assert np.allclose(y.d, [np.tanh(1), 9, np.tanh(3)])
+    assert np.allclose(x.g, (1 - np.tanh(x.d) ** 2) * [1, 0, 1], atol=1e-6)

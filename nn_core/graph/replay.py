@@ -1,0 +1,213 @@
+"""Backward passes of dynamic graphs: a graph that is built anew each step, with the structure of an earlier one.
+
+Compiling the backward pass costs more than running it for small functions. So the first graph of a structure is
+compiled, and what its entries refer to is written down relative to the graph: "output 0 of the third function", "the
+second input". A later graph of the same structure only looks up its own arrays and runs the same kernels.
+
+A template serves passes with ``clear_buffer=True``, in which no gradient of an intermediate variable can be seen.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nn_core.array import EPOCH, Key, SyncedArray, Tenure
+from nn_core.graph.backward_data import BackwardPlan
+from nn_core.graph.compile import Refresh
+from nn_core.graph.node import Node, Vertex
+from nn_core.graph.plan import heads_of
+from nn_core.typing import Array, Runner
+
+#: More structures than this and the oldest is dropped.
+MAX_TEMPLATES = 64
+
+_TEMPLATES: dict[Any, "Template"] = {}
+
+
+class _Origin(NamedTuple):
+    """Which array of a graph an entry works on: output `number` of a node, or input `number` of the graph (node -1)."""
+
+    node: int
+    number: int
+    key: Key
+    shape: tuple[int, ...]
+
+
+class _Released:
+    """Owner of the rights to values that a finished pass has given up."""
+
+    displaced = False
+
+
+_RELEASED = _Released()
+_GONE = Tenure(_RELEASED, False)
+
+
+class Structure:
+    """What two graphs must have in common to share a template, and the arrays in which they may differ."""
+
+    def __init__(self, root: Vertex, order: Sequence[Node]) -> None:
+        self.order = order
+        self.inputs: list[SyncedArray] = []
+        positions = {node: index for index, node in enumerate(order)}
+        numbers: dict[SyncedArray, int] = {}
+        parts: list[Any] = [root.index]
+        for node in order:
+            parts.append(node.prepared)
+            for vertex in node.inputs:
+                if vertex is None:
+                    parts.append(None)
+                    continue
+                need_grad = vertex.need_grad
+                parts.append(need_grad)
+                if vertex.producer is not None:
+                    parts += (positions[vertex.producer], vertex.index)
+                elif need_grad:
+                    parts.append(vertex.cell)
+                else:
+                    synced = vertex.cell.data._synced
+                    number = numbers.get(synced)
+                    if number is None:
+                        number = numbers[synced] = len(self.inputs)
+                        self.inputs.append(synced)
+                    parts.append(number)
+        self.key = tuple(parts)
+
+
+class Template:
+    """A compiled backward pass, free of the graph that it was compiled for."""
+
+    def __init__(
+        self, plan: BackwardPlan, steps: list[tuple[Runner, list[Array | None], list[tuple[int, _Origin]]]]
+    ) -> None:
+        self.plan = plan
+        self._steps = steps
+        self._heads = heads_of(plan.leaves)
+
+    def fits(self) -> bool:
+        """Whether the parameters still lie where they lay."""
+        plan = self.plan
+        if plan.epoch != EPOCH.value:
+            if self._heads != heads_of(plan.leaves):
+                return False
+            if any(cell.data is not data or cell._grad is not grad for cell, data, grad in plan.leaf_cells):
+                return False
+            plan.epoch = EPOCH.value
+        return True
+
+    def run(self, structure: Structure, root: Vertex) -> None:
+        """Compute the gradients of a graph of the same structure, and give up its intermediate values."""
+        for synced, key in self.plan.leaves:
+            if synced.lazy is not None:
+                synced.read(key)
+        order, inputs = structure.order, structure.inputs
+        for runner, bound, origins in self._steps:
+            arrays = bound
+            if origins:
+                arrays = bound.copy()
+                for position, (node, number, key, shape) in origins:
+                    synced = inputs[number] if node < 0 else order[node].cells[number].data._synced
+                    raw = synced.read(key)
+                    arrays[position] = raw if raw.shape == shape else raw.reshape(shape)
+            runner(*arrays)
+        release(order, root)
+
+
+def release(order: Sequence[Node], root: Vertex) -> None:
+    """Give up the data of all functions of a graph but its result."""
+    result = root.cell.data._synced
+    for node in order:
+        for cell in node.cells:
+            synced = cell.data._synced
+            if synced is not result:
+                synced.copies.clear()
+                synced.valid = set()
+                synced.head = None
+                synced.tenure = _GONE
+
+
+def structure_of(root: Vertex, order: Sequence[Node]) -> Structure | None:
+    """The structure of a graph whose functions were computed as they were called; None if it cannot be shared."""
+    for node in order:
+        if node.python is not None or node.prepared is None:
+            return None
+        for index, cell in enumerate(node.cells):
+            synced = cell.data._synced
+            vertex = node.output(index)
+            if synced.tenure is not None or synced.head is None or synced.bound:
+                return None
+            if vertex is not None and (vertex._persistent or vertex._recompute):
+                return None
+            if cell._grad is not None:
+                return None
+    return Structure(root, order)
+
+
+def find(structure: Structure, overwrite: bool) -> Template | None:
+    """The template for graphs of this structure, if there is one that fits."""
+    template = _TEMPLATES.get((overwrite, structure.key))
+    if template is not None and not template.fits():
+        del _TEMPLATES[overwrite, structure.key]
+        return None
+    return template
+
+
+def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Template | None:
+    """Make a template of a freshly compiled plan; None when an entry cannot be told relative to the graph."""
+    origins = _origins(structure)
+    own = {id(synced) for synced in structure.inputs}
+    steps: list[tuple[Runner, list[Array | None], list[tuple[int, _Origin]]]] = []
+    for entry in plan.entries:
+        if isinstance(entry.runner, Refresh):
+            if id(entry.runner.synced) in own:
+                continue
+            return None
+        found: list[tuple[int, _Origin]] = []
+        for position, array in enumerate(entry.arrays):
+            if array is None:
+                continue
+            if not isinstance(array, np.ndarray):
+                return None
+            origin = origins.get((array.__array_interface__["data"][0], array.dtype.name))
+            if origin is not None and array.size:
+                if array.nbytes != _n_bytes(structure, origin):
+                    return None
+                found.append((position, origin._replace(shape=array.shape)))
+        arrays = list(entry.arrays)
+        for position, _ in found:
+            arrays[position] = None
+        steps.append((entry.runner, arrays, found))
+    plan.leaves = [(synced, key) for synced, key in plan.leaves if id(synced) not in own]
+    plan.entries, plan.attachments, plan.freed = [], [], []
+    template = Template(plan, steps)
+    if len(_TEMPLATES) >= MAX_TEMPLATES:
+        _TEMPLATES.pop(next(iter(_TEMPLATES)))
+    _TEMPLATES[overwrite, structure.key] = template
+    return template
+
+
+def _origins(structure: Structure) -> dict[tuple[int, str], _Origin]:
+    """Where each array of the graph comes from, by its address."""
+    origins: dict[tuple[int, str], _Origin] = {}
+    for number, synced in enumerate(structure.inputs):
+        _note(origins, synced, -1, number)
+    for position, node in enumerate(structure.order):
+        for index, cell in enumerate(node.cells):
+            _note(origins, cell.data._synced, position, index)
+    return origins
+
+
+def _note(origins: dict[tuple[int, str], _Origin], synced: SyncedArray, node: int, index: int) -> None:
+    for key, array in synced.copies.items():
+        if isinstance(array, np.ndarray):
+            address = (array.__array_interface__["data"][0], array.dtype.name)
+            origins.setdefault(address, _Origin(node, index, key, array.shape))
+
+
+def _n_bytes(structure: Structure, origin: _Origin) -> int:
+    if origin.node < 0:
+        synced = structure.inputs[origin.number]
+    else:
+        synced = structure.order[origin.node].cells[origin.number].data._synced
+    return int(synced.copies[origin.key].nbytes)
