@@ -192,6 +192,15 @@ from nn_core.functions.loss import top_n_error as top_n_error
 from nn_core.functions.normalization import weight_normalization as weight_normalization
 from nn_core.functions.plugin_functions import __dir__ as __dir__
 from nn_core.functions.plugin_functions import __getattr__ as __getattr__
+from nn_core.functions.pooling import average_pooling as average_pooling
+from nn_core.functions.pooling import global_average_pooling as global_average_pooling
+from nn_core.functions.pooling import max_pooling as max_pooling
+from nn_core.functions.pooling import max_pooling_backward as max_pooling_backward
+from nn_core.functions.pooling import max_pooling_gather as max_pooling_gather
+from nn_core.functions.pooling import roi_align as roi_align
+from nn_core.functions.pooling import roi_align_backward as roi_align_backward
+from nn_core.functions.pooling import sum_pooling as sum_pooling
+from nn_core.functions.pooling import unpooling as unpooling
 from nn_core.functions.quantization import binary_connect_affine as binary_connect_affine
 from nn_core.functions.quantization import binary_connect_convolution as binary_connect_convolution
 from nn_core.functions.quantization import binary_sigmoid as binary_sigmoid
@@ -264,6 +273,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "average_pooling",
     "batch_cholesky",
     "batch_det",
     "batch_inv",
@@ -332,6 +342,7 @@ __all__ = [
     "gelu",
     "get_auto_forward",
     "get_current_context",
+    "global_average_pooling",
     "greater",
     "greater_equal",
     "greater_equal_scalar",
@@ -372,6 +383,9 @@ __all__ = [
     "matrix_diag",
     "matrix_diag_part",
     "max",
+    "max_pooling",
+    "max_pooling_backward",
+    "max_pooling_gather",
     "maximum2",
     "maximum_scalar",
     "mean",
@@ -430,6 +444,8 @@ __all__ = [
     "reset_inf",
     "reset_nan",
     "reshape",
+    "roi_align",
+    "roi_align_backward",
     "round",
     "scatter_add",
     "scatter_axes",
@@ -459,6 +475,7 @@ __all__ = [
     "stft",
     "sub2",
     "sum",
+    "sum_pooling",
     "swish",
     "sync_batch_normalization",
     "tan",
@@ -473,6 +490,7 @@ __all__ = [
     "trilu",
     "unique",
     "unlink",
+    "unpooling",
     "vat_noise",
     "warp_by_flow",
     "warp_by_grid",

@@ -321,7 +321,7 @@ def sort(
 
     Notes:
         Equal elements keep their order, also with `reverse`. NaN comes last. The gradient is put back to the places
-        that the elements had; places have none.
+        that the elements had; places have none. NNabla puts it to other places: it inverts the order the wrong way.
 
     Example:
         y, index = F.sort(nn.Variable((2, 3)), axis=1, with_index=True)

@@ -45,7 +45,8 @@ def __getattr__(name: str) -> Callable[..., Any]:
     added = PLUGINS.function(name)
     if added is not None:
         return build_function(added.spec)
-    close = get_close_matches(name, __dir__(), 1)
+    own = vars(sys.modules["nn_core.functions"]).get("__all__", ())
+    close = get_close_matches(name, [*own, *(added.spec.api for added in PLUGINS.registry)], 1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise AttributeError(f"module 'nn_core.functions' has no function {name!r}, of its own or of a plugin{hint}")
 

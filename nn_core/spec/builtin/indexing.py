@@ -339,7 +339,8 @@ SORT = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     notes=(
         "Equal elements keep their order, also with `reverse`. NaN comes last. The gradient is put back to "
-        "the places that the elements had; places have none."
+        "the places that the elements had; places have none. NNabla puts it to other places: it inverts "
+        "the order the wrong way."
     ),
     example="y, index = F.sort(nn.Variable((2, 3)), axis=1, with_index=True)",
 )

@@ -1,0 +1,388 @@
+"""Functions of the topic pooling.
+
+Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# What apply() returns depends on the specification.
+
+from collections.abc import Sequence
+
+from nn_core.array import NdArray
+from nn_core.functions.operand import Operand
+from nn_core.graph.apply import apply
+from nn_core.spec.builtin.pooling import (
+    AVERAGE_POOLING,
+    GLOBAL_AVERAGE_POOLING,
+    MAX_POOLING,
+    MAX_POOLING_BACKWARD,
+    MAX_POOLING_GATHER,
+    ROI_ALIGN,
+    ROI_ALIGN_BACKWARD,
+    SUM_POOLING,
+    UNPOOLING,
+)
+
+
+def max_pooling(
+    x: Operand,
+    kernel: Sequence[int],
+    stride: Sequence[int] | None = None,
+    ignore_border: bool = True,
+    pad: Sequence[int] | None = None,
+    channel_last: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Take the largest value under a window that moves over the spatial axes.
+
+    y[..., o] = max over r < kernel of x[..., stride o + r - pad]
+
+    Args:
+        x: Input; the axes before the spatial ones are batch and channels. Shape (N_1, ..., N_k, L_1, ..., L_n).
+        kernel: Lengths of a window on the spatial axes, which are the last ones of x.
+        stride: Distance between neighbouring windows on each spatial axis; the kernel by default.
+        ignore_border: Leave out windows that reach beyond the padded input; else every window that begins before the
+            padding at the end counts.
+        pad: Width of the border on each spatial axis, less than the kernel; 0 by default.
+        channel_last: The channels are the last axis of all arrays.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output, O_i = floor((L_i + 2 pad_i - kernel_i) / stride_i) + 1, or ceil((L_i + pad_i) / stride_i) if borders
+            are not ignored. Shape (N_1, ..., N_k, O_1, ..., O_n).
+
+    Notes:
+        Padding never wins. The gradient goes to the first maximum of a window, in C order. A NaN under a window makes
+        its output NaN. NNabla pools two or three spatial axes, this function any number.
+
+    Spec: function_spec.yaml, entry MaxPooling
+    """
+    return apply(
+        MAX_POOLING,
+        (x,),
+        {"kernel": kernel, "stride": stride, "ignore_border": ignore_border, "pad": pad, "channel_last": channel_last},
+        outputs,
+    )
+
+
+def max_pooling_backward(
+    dy: Operand,
+    x: Operand,
+    kernel: Sequence[int],
+    stride: Sequence[int] | None = None,
+    ignore_border: bool = True,
+    pad: Sequence[int] | None = None,
+    channel_last: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Put values to the places where max pooling finds its maxima, the transpose of `max_pooling_gather`.
+
+    dx[..., i] = sum of dy[..., o] over all windows o whose first maximum of x is at i
+
+    Args:
+        dy: A value for each window. Shape (N_1, ..., N_k, O_1, ..., O_n).
+        x: What was pooled. Shape (N_1, ..., N_k, L_1, ..., L_n).
+        kernel: Lengths of a window on the spatial axes, which are the last ones of x.
+        stride: Distance between neighbouring windows on each spatial axis; the kernel by default.
+        ignore_border: Leave out windows that reach beyond the padded input; else every window that begins before the
+            padding at the end counts.
+        pad: Width of the border on each spatial axis, less than the kernel; 0 by default.
+        channel_last: The channels are the last axis of all arrays.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        dx: The values at their places, zero elsewhere. Shape (N_1, ..., N_k, L_1, ..., L_n).
+
+    Notes:
+        This is the gradient of `max_pooling`. x gets no gradient.
+
+    Spec: function_spec.yaml, entry MaxPoolingBackward
+    """
+    return apply(
+        MAX_POOLING_BACKWARD,
+        (dy, x),
+        {"kernel": kernel, "stride": stride, "ignore_border": ignore_border, "pad": pad, "channel_last": channel_last},
+        outputs,
+    )
+
+
+def max_pooling_gather(
+    values: Operand,
+    x: Operand,
+    kernel: Sequence[int],
+    stride: Sequence[int] | None = None,
+    ignore_border: bool = True,
+    pad: Sequence[int] | None = None,
+    channel_last: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Take the elements of an array from the places where the max pooling of another finds its maxima.
+
+    y[..., o] = values[..., i], with i the place of the first maximum of x in window o
+
+    Args:
+        values: What is taken from. Shape (N_1, ..., N_k, L_1, ..., L_n).
+        x: What is pooled. Shape (N_1, ..., N_k, L_1, ..., L_n).
+        kernel: Lengths of a window on the spatial axes, which are the last ones of x.
+        stride: Distance between neighbouring windows on each spatial axis; the kernel by default.
+        ignore_border: Leave out windows that reach beyond the padded input; else every window that begins before the
+            padding at the end counts.
+        pad: Width of the border on each spatial axis, less than the kernel; 0 by default.
+        channel_last: The channels are the last axis of all arrays.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: An element for each window. Shape (N_1, ..., N_k, O_1, ..., O_n).
+
+    Notes:
+        This is the gradient of `max_pooling_backward`, which NNabla does not have. x gets no gradient.
+
+    Spec: function_spec.yaml, entry MaxPoolingGather
+    """
+    return apply(
+        MAX_POOLING_GATHER,
+        (values, x),
+        {"kernel": kernel, "stride": stride, "ignore_border": ignore_border, "pad": pad, "channel_last": channel_last},
+        outputs,
+    )
+
+
+def sum_pooling(
+    x: Operand,
+    kernel: Sequence[int],
+    stride: Sequence[int] | None = None,
+    ignore_border: bool = True,
+    pad: Sequence[int] | None = None,
+    channel_last: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Add up the values under a window that moves over the spatial axes.
+
+    y[..., o] = sum over r < kernel of x[..., stride o + r - pad]
+
+    Args:
+        x: Input; the axes before the spatial ones are batch and channels. Shape (N_1, ..., N_k, L_1, ..., L_n).
+        kernel: Lengths of a window on the spatial axes, which are the last ones of x.
+        stride: Distance between neighbouring windows on each spatial axis; the kernel by default.
+        ignore_border: Leave out windows that reach beyond the padded input; else every window that begins before the
+            padding at the end counts.
+        pad: Width of the border on each spatial axis, less than the kernel; 0 by default.
+        channel_last: The channels are the last axis of all arrays.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output, O_i = floor((L_i + 2 pad_i - kernel_i) / stride_i) + 1, or ceil((L_i + pad_i) / stride_i) if borders
+            are not ignored. Shape (N_1, ..., N_k, O_1, ..., O_n).
+
+    Notes:
+        Sums are taken in float32 or wider. NNabla pools two or three spatial axes, this function any number.
+
+    Spec: function_spec.yaml, entry SumPooling
+    """
+    return apply(
+        SUM_POOLING,
+        (x,),
+        {"kernel": kernel, "stride": stride, "ignore_border": ignore_border, "pad": pad, "channel_last": channel_last},
+        outputs,
+    )
+
+
+def average_pooling(
+    x: Operand,
+    kernel: Sequence[int],
+    stride: Sequence[int] | None = None,
+    ignore_border: bool = True,
+    pad: Sequence[int] | None = None,
+    channel_last: bool = False,
+    including_pad: bool = True,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Take the mean of the values under a window that moves over the spatial axes.
+
+    y[..., o] = sum over r < kernel of x[..., stride o + r - pad] / number of elements under the window
+
+    Args:
+        x: Input; the axes before the spatial ones are batch and channels. Shape (N_1, ..., N_k, L_1, ..., L_n).
+        kernel: Lengths of a window on the spatial axes, which are the last ones of x.
+        stride: Distance between neighbouring windows on each spatial axis; the kernel by default.
+        ignore_border: Leave out windows that reach beyond the padded input; else every window that begins before the
+            padding at the end counts.
+        pad: Width of the border on each spatial axis, less than the kernel; 0 by default.
+        channel_last: The channels are the last axis of all arrays.
+        including_pad: Count the padding among the elements under a window.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output, O_i = floor((L_i + 2 pad_i - kernel_i) / stride_i) + 1, or ceil((L_i + pad_i) / stride_i) if borders
+            are not ignored. Shape (N_1, ..., N_k, O_1, ..., O_n).
+
+    Notes:
+        What a window has beyond the padded input is not counted in either case. NNabla pools two or three spatial axes,
+        this function any number.
+
+    Spec: function_spec.yaml, entry AveragePooling
+    """
+    return apply(
+        AVERAGE_POOLING,
+        (x,),
+        {
+            "kernel": kernel,
+            "stride": stride,
+            "ignore_border": ignore_border,
+            "pad": pad,
+            "channel_last": channel_last,
+            "including_pad": including_pad,
+        },
+        outputs,
+    )
+
+
+def global_average_pooling(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+    """Take the mean of each channel.
+
+    y[n, c] = mean of x[n, c, ...]
+
+    Args:
+        x: Input with at least one spatial axis. Shape (N, C, L_1, ..., L_n).
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Means, with as many axes as x. Shape (N, C, 1, ..., 1).
+
+    Notes:
+        NNabla gives four axes whatever x has.
+
+    References:
+        Lin, Chen and Yan (2014), Network in network, section 3.2.
+
+    Spec: function_spec.yaml, entry GlobalAveragePooling
+    """
+    return apply(GLOBAL_AVERAGE_POOLING, (x,), {}, outputs)
+
+
+def unpooling(
+    x: Operand,
+    kernel: Sequence[int],
+    channel_last: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Repeat each element along the spatial axes.
+
+    y[..., i] = x[..., floor(i / kernel)]
+
+    Args:
+        x: Input; the axes before the spatial ones are batch and channels. Shape (N_1, ..., N_k, L_1, ..., L_n).
+        kernel: How often an element is repeated on each spatial axis; these are the last ones of x.
+        channel_last: The channels are the last axis of both arrays.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Output. Shape (N_1, ..., N_k, kernel_1 L_1, ..., kernel_n L_n).
+
+    Notes:
+        The gradient is the sum pooling of dy.
+
+    Spec: function_spec.yaml, entry Unpooling
+    """
+    return apply(UNPOOLING, (x,), {"kernel": kernel, "channel_last": channel_last}, outputs)
+
+
+def roi_align(
+    input: Operand,
+    boxes: Operand,
+    output_size: Sequence[int],
+    spatial_scale: Sequence[float] = (1.0, 1.0),
+    sampling_ratio: int | None = None,
+    channel_last: bool | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Resample boxes of images to one size, without rounding their borders.
+
+    y[k, c, i, j] = mean of bilinear samples of input[b_k, c] in bin (i, j) of box k
+
+    Args:
+        input: Images, (N, H, W, C) if `channel_last`. Shape (N, C, H, W).
+        boxes: For each box the number of its image, then x and y of the upper left and of the lower right corner. Shape
+            (K, 5).
+        output_size: Height and width of the output.
+        spatial_scale: Factors from vertical and horizontal box coordinates to pixels.
+        sampling_ratio: Number of samples of a bin on each axis; by default as many as the bin is long in pixels,
+            rounded up.
+        channel_last: The channels are the last axis of input and output. Default: False.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Resampled boxes. Shape (K, C, height, width).
+
+    Notes:
+        Pixel (0, 0) covers box coordinates 0 to 1. A sample up to one pixel outside of the image reads the edge, one
+        further off zero. The boxes get no gradient.
+
+    References:
+        He et al. (2017), Mask R-CNN, section 3.
+
+    Spec: function_spec.yaml, entry RoiAlign
+    """
+    return apply(
+        ROI_ALIGN,
+        (input, boxes),
+        {
+            "output_size": output_size,
+            "spatial_scale": spatial_scale,
+            "sampling_ratio": sampling_ratio,
+            "channel_last": channel_last,
+        },
+        outputs,
+    )
+
+
+def roi_align_backward(
+    dy: Operand,
+    boxes: Operand,
+    input_shape: Sequence[int],
+    output_size: Sequence[int],
+    spatial_scale: Sequence[float] = (1.0, 1.0),
+    sampling_ratio: int = -1,
+    channel_last: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Add boxes of one size into images, the transpose of `roi_align`.
+
+    Args:
+        dy: What is added. Shape (K, C, height, width).
+        boxes: As in `roi_align`. Shape (K, 5).
+        input_shape: Shape of the images.
+        output_size: As in `roi_align`.
+        spatial_scale: As in `roi_align`.
+        sampling_ratio: As in `roi_align`.
+        channel_last: As in `roi_align`.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        dx: Images, zero where no box has a sample. Shape (N, C, H, W).
+
+    Notes:
+        This is the gradient of `roi_align`. The boxes get no gradient.
+
+    Spec: function_spec.yaml, entry RoiAlignBackward
+    """
+    return apply(
+        ROI_ALIGN_BACKWARD,
+        (dy, boxes),
+        {
+            "input_shape": input_shape,
+            "output_size": output_size,
+            "spatial_scale": spatial_scale,
+            "sampling_ratio": sampling_ratio,
+            "channel_last": channel_last,
+        },
+        outputs,
+    )
