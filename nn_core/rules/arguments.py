@@ -17,10 +17,11 @@ from nn_core.typing import Shape
 
 #: ``check(value, number of axes of the first input) -> ArgValue``; raises ArgumentError.
 _Check: TypeAlias = Callable[[Any, int], Any]
-#: An argument: name, check, plain default, rule for the default, whether the default has to be checked, required.
-_Prepared: TypeAlias = tuple[str, _Check, ArgValue, DefaultRule | None, bool, bool]
+#: An argument: name, type whose values need no check, check, plain default, rule for the default, whether the default
+#: has to be checked, required.
+_Prepared: TypeAlias = tuple[str, type | None, _Check, ArgValue, DefaultRule | None, bool, bool]
 
-_PREPARED: dict[FunctionSpec, tuple[_Prepared, ...]] = {}
+_PREPARED: dict[FunctionSpec, tuple[frozenset[str], tuple[_Prepared, ...]]] = {}
 
 
 def resolve_args(
@@ -34,25 +35,23 @@ def resolve_args(
     prepared = _PREPARED.get(spec)
     if prepared is None:
         prepared = _prepare(spec)
+    names, arguments = prepared
     first = input_shapes[0] if input_shapes else None
     ndim = 0 if first is None else len(first)
     args: dict[str, ArgValue] = {}
-    n_known = 0
     try:
-        for name, check, default, rule, check_default, required in prepared:
-            value: Any = None
-            if name in given:
-                n_known += 1
-                value = given[name]
-            if value is None:
-                if required:
-                    raise ArgumentError(f"{name} must be given, got none")
+        for name, exact, check, default, rule, check_default, required in arguments:
+            value: Any = given.get(name)
+            if type(value) is exact:
+                args[name] = value
+            elif value is not None:
+                args[name] = check(value, ndim)
+            elif required:
+                raise ArgumentError(f"{name} must be given, got none")
+            else:
                 value = default if rule is None else rule(input_shapes, args)
-                if not check_default:
-                    args[name] = value
-                    continue
-            args[name] = check(value, ndim)
-        if n_known != len(given):
+                args[name] = check(value, ndim) if check_default else value
+        if not given.keys() <= names:
             _refuse_unknown(spec, given)
     except ArgumentError as error:
         raise ArgumentError(f"{spec.api}: {error}") from error.__cause__
@@ -67,8 +66,9 @@ def _refuse_unknown(spec: FunctionSpec, given: Mapping[str, object]) -> None:
     raise ArgumentError(f"arguments must be among {', '.join(names) or '(none)'}, got {unknown!r}{hint}")
 
 
-def _prepare(spec: FunctionSpec) -> tuple[_Prepared, ...]:
-    prepared = tuple(_prepare_one(spec, arg) for arg in spec.args)
+def _prepare(spec: FunctionSpec) -> tuple[frozenset[str], tuple[_Prepared, ...]]:
+    names = frozenset(arg.name for arg in spec.args)
+    prepared = names, tuple(_prepare_one(spec, arg) for arg in spec.args)
     _PREPARED[spec] = prepared
     return prepared
 
@@ -83,7 +83,10 @@ def _prepare_one(spec: FunctionSpec, arg: ArgSpec) -> _Prepared:
     default = None if isinstance(arg.default, Required) else arg.default
     has_default = rule is not None or default is not None
     check_default = has_default and (arg.type == "axis" or (arg.type == "axes" and rule is None))
-    return arg.name, _limited(arg, _CHECKS[arg.type](arg.name)), default, rule, check_default, arg.required
+    limited = bool(arg.choices) or arg.minimum is not None or arg.maximum is not None
+    exact = None if limited else _EXACT.get(arg.type)
+    check = _limited(arg, _CHECKS[arg.type](arg.name))
+    return arg.name, exact, check, default, rule, check_default, arg.required
 
 
 def _limited(arg: ArgSpec, check: _Check) -> _Check:
@@ -114,9 +117,7 @@ def _limited(arg: ArgSpec, check: _Check) -> _Check:
 
 def _bool(name: str) -> _Check:
     def check(value: Any, ndim: int) -> Any:
-        if value is True or value is False:
-            return value
-        if isinstance(value, np.bool_):
+        if isinstance(value, (bool, np.bool_)):
             return bool(value)
         raise ArgumentError(f"{name} must be True or False, got {value!r}")
 
@@ -240,3 +241,5 @@ _CHECKS: dict[str, Callable[[str], _Check]] = {
     "axis": _axis,
     "axes": _axes,
 }
+
+_EXACT: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
