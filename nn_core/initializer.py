@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nn_core import random
+from nn_core.array import NdArray
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -178,13 +179,13 @@ class WeightNormalizationScaleInitializer(BaseInitializer):
         eps: Added to the squared norm.
     """
 
-    def __init__(self, w: Variable, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(self, w: Variable | NdArray, dim: int = 0, eps: float = 1e-12) -> None:
         self.w = w
         self.dim = dim
         self.eps = eps
 
     def __call__(self, shape: Shape) -> FloatArray:
-        w = self.w.data.get_data("r")
+        w = (self.w if isinstance(self.w, NdArray) else self.w.data).get_data("r")
         if not -w.ndim <= self.dim < w.ndim:
             name = type(self).__name__
             raise ArgumentError(f"{name}: dim must be an axis of {w.shape}, got {self.dim}")

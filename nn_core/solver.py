@@ -5,10 +5,26 @@ from collections.abc import Callable
 from typing import ParamSpec
 
 from nn_core.errors import ArgumentError
-from nn_core.solvers import *  # noqa: F403  # the same names under NNabla's other door
-from nn_core.solvers import __all__ as _methods
+from nn_core.solvers import AMSGRAD as AMSGRAD
+from nn_core.solvers import AdaBelief as AdaBelief
+from nn_core.solvers import AdaBound as AdaBound
+from nn_core.solvers import Adadelta as Adadelta
+from nn_core.solvers import Adagrad as Adagrad
+from nn_core.solvers import Adam as Adam
+from nn_core.solvers import Adamax as Adamax
+from nn_core.solvers import AdamW as AdamW
+from nn_core.solvers import AMSBound as AMSBound
+from nn_core.solvers import Lamb as Lamb
+from nn_core.solvers import Lars as Lars
+from nn_core.solvers import Lion as Lion
+from nn_core.solvers import Momentum as Momentum
+from nn_core.solvers import Nesterov as Nesterov
+from nn_core.solvers import RMSprop as RMSprop
+from nn_core.solvers import RMSpropGraves as RMSpropGraves
+from nn_core.solvers import Sgd as Sgd
+from nn_core.solvers import SgdW as SgdW
 from nn_core.solvers.base import Solver as Solver
-from nn_core.solvers.base import SolverState as SolverState
+from nn_core.solvers.states import SolverState as SolverState
 
 P = ParamSpec("P")
 
@@ -28,7 +44,3 @@ def solver_api(func: Callable[P, Solver]) -> Callable[P, Solver]:
         return solver
 
     return checked
-
-
-__all__ = ["Solver", "SolverState", "solver_api"]
-__all__ += _methods

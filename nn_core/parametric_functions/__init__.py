@@ -44,9 +44,7 @@ from nn_core.parametric_functions.normalization import group_normalization as gr
 from nn_core.parametric_functions.normalization import instance_normalization as instance_normalization
 from nn_core.parametric_functions.normalization import layer_normalization as layer_normalization
 from nn_core.parametric_functions.normalization import mean_subtraction as mean_subtraction
-from nn_core.parametric_functions.normalization import spectral_norm as spectral_norm
 from nn_core.parametric_functions.normalization import sync_batch_normalization as sync_batch_normalization
-from nn_core.parametric_functions.normalization import weight_normalization as weight_normalization
 from nn_core.parametric_functions.power_of_two import pow2_quantized_affine as pow2_quantized_affine
 from nn_core.parametric_functions.power_of_two import pow2_quantized_convolution as pow2_quantized_convolution
 from nn_core.parametric_functions.pruned import pruned_affine as pruned_affine
@@ -57,6 +55,8 @@ from nn_core.parametric_functions.recurrent import lstm as lstm
 from nn_core.parametric_functions.recurrent import lstm_cell as lstm_cell
 from nn_core.parametric_functions.recurrent import rnn as rnn
 from nn_core.parametric_functions.scope import parametric_function_api as parametric_function_api
+from nn_core.parametric_functions.weights import spectral_norm as spectral_norm
+from nn_core.parametric_functions.weights import weight_normalization as weight_normalization
 
 __all__ = [
     "LSTMCell",

@@ -1,6 +1,7 @@
 """Attention layers and the transformer."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import nn_core.functions as F
@@ -230,6 +231,7 @@ def transformer_encode(
         Vaswani et al. (2017), Attention is all you need, section 3.1.
     """
     _require_features("transformer_encode", embed_dim, src=src)
+    attended: Operand
     attended, _ = multi_head_attention(
         src,
         src,
@@ -286,6 +288,7 @@ def transformer_decode(
         Vaswani et al. (2017), Attention is all you need, section 3.1.
     """
     _require_features("transformer_decode", embed_dim, tgt=tgt, memory=memory)
+    attended: Operand
     attended, _ = multi_head_attention(
         tgt,
         tgt,
@@ -325,9 +328,10 @@ def _feed_forward(
     prefix: str,
     norm_name: str,
 ) -> Operand:
-    hidden = affine(x, dim_feedforward, base_axis=2, fix_parameters=fix_parameters, rng=rng, name=f"{prefix}_affine1")
+    layer: Callable[..., Any] = partial(affine, base_axis=2, fix_parameters=fix_parameters, rng=rng)
+    hidden: Operand = layer(x, dim_feedforward, name=f"{prefix}_affine1")
     hidden = _dropped((activation or F.relu)(hidden), dropout)
-    result = affine(hidden, x.shape[2], base_axis=2, fix_parameters=fix_parameters, rng=rng, name=f"{prefix}_affine2")
+    result: Operand = layer(hidden, x.shape[2], name=f"{prefix}_affine2")
     return _added(x, result, dropout, fix_parameters, norm_name)
 
 

@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
 import nn_core.functions as F
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
-from nn_core.initializer import Rng
+from nn_core.initializer import Rng, UniformInitializer
 from nn_core.parametric_functions.convolution import channels_of
 from nn_core.parametric_functions.decomposition import ALS
 from nn_core.parametric_functions.initial import affine_sizes, bias, glorot, trained
 from nn_core.parametric_functions.scope import Initializer, get_parameter, parametric_function_api
-from nn_core.typing import Shape
+from nn_core.typing import Array, Shape
 
 
 @parametric_function_api(
@@ -161,7 +160,7 @@ def cpd3_convolution(
     channels = channels_of(inp, base_axis)
     ones = (1,) * len(kernel)
     shapes: dict[str, Shape] = {"I": (r, channels, *ones), "O": (outmaps, r, *ones), "K": (r, *kernel)}
-    inits = dict.fromkeys(shapes, np.empty(0))
+    inits: dict[str, Array] = dict.fromkeys(shapes, np.empty(0))
     if any(get_parameter(name) is None for name in shapes):
         default = glorot(channels, outmaps, kernel, rng)
         oik = _full_weight("cpd3_convolution", (outmaps, channels, *kernel), oik_init, default)
@@ -176,15 +175,16 @@ def cpd3_convolution(
     return F.convolution(y, w["O"], bias((outmaps,), b_init, fix_parameters, with_bias), base_axis)
 
 
-def _full_weight(function: str, shape: Shape, init: Initializer | None, default: Initializer) -> np.ndarray[Any, Any]:
-    values = init if isinstance(init, np.ndarray) else (default if init is None else init)(shape)
-    values = np.asarray(values)
+def _full_weight(function: str, shape: Shape, init: Initializer | None, default: UniformInitializer) -> Array:
+    if init is None:
+        init = default
+    values = init if isinstance(init, np.ndarray) else np.asarray(init(shape))
     if values.size != prod(shape):
         raise ArgumentError(f"{function}: the initial weight must have the shape {shape}, got {values.shape}")
     return values.reshape(shape)
 
 
-def _low_rank(matrices: np.ndarray[Any, Any], r: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _low_rank(matrices: Array, r: int) -> tuple[Array, Array]:
     """The factors, (..., m, r) and (..., r, n), of the nearest matrices of rank r."""
     u, s, v = np.linalg.svd(matrices, full_matrices=False)
     return u[..., :r] * s[..., None, :r], v[..., :r, :]

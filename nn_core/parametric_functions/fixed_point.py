@@ -122,4 +122,6 @@ def fixed_point_quantized_convolution(
 
 
 def _fixed_point(sign: bool, n: int, delta: float, ste_fine_grained: bool) -> Quantizer:
-    return lambda x, into: F.fixed_point_quantize(x, sign, n, delta, ste_fine_grained=ste_fine_grained, outputs=[into])
+    return lambda x, outputs: F.fixed_point_quantize(
+        x, sign, n, delta, ste_fine_grained=ste_fine_grained, outputs=outputs
+    )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TypeAlias
 
+from nn_core.array import NdArray
 from nn_core.initializer import ConstantInitializer, Rng, UniformInitializer, calc_uniform_lim_glorot
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create
 from nn_core.typing import Shape
@@ -48,6 +49,6 @@ def listed_outmaps(n_outmaps: int | Sequence[int]) -> Shape:
     return tuple(n_outmaps) if isinstance(n_outmaps, Sequence) else (int(n_outmaps),)
 
 
-def affine_sizes(inp: Variable, n_outmaps: int | Sequence[int], base_axis: int) -> tuple[int, Shape]:
+def affine_sizes(inp: Variable | NdArray, n_outmaps: int | Sequence[int], base_axis: int) -> tuple[int, Shape]:
     """Number of input features and shape of the output features of an affine layer."""
     return prod(inp.shape[base_axis:]), listed_outmaps(n_outmaps)

@@ -1,7 +1,6 @@
 """Rounding to evenly spaced values of a range, and layers with parameters that are rounded so."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
@@ -62,11 +61,14 @@ def min_max_quantize(
     lowest = get_parameter_or_create("ql_min", shape, np.full(shape, ql_min), False)
     highest = get_parameter_or_create("ql_max", shape, np.full(shape, ql_max), False)
     is_trained = not ema
-    ends = []
-    for name, init, default in (("qr_min", qr_min_init, -6.0), ("qr_max", qr_max_init, 6.0)):
-        initializer = ConstantInitializer(default) if init is None else init
-        ends.append(get_parameter_or_create(name, shape, initializer, is_trained, is_trained and not fix_parameters))
-    return F.min_max_quantize(x, *ends, lowest, highest, decay, x_min_max, ema, ste_fine_grained, eps, outputs=outputs)
+    low_init = ConstantInitializer(-6.0) if qr_min_init is None else qr_min_init
+    high_init = ConstantInitializer(6.0) if qr_max_init is None else qr_max_init
+    wanted = is_trained and not fix_parameters
+    low = get_parameter_or_create("qr_min", shape, low_init, is_trained, wanted)
+    high = get_parameter_or_create("qr_max", shape, high_init, is_trained, wanted)
+    return F.min_max_quantize(
+        x, low, high, lowest, highest, decay, x_min_max, ema, ste_fine_grained, eps, outputs=outputs
+    )
 
 
 @parametric_function_api("min_max_quantized_affine", QUANTIZED)
@@ -221,8 +223,8 @@ def _range(
         ConstantInitializer(default) if init is None else init
         for init, default in zip(ends, (-limit, limit), strict=True)
     )
-    quantize = partial(
-        min_max_quantize,
+    return lambda x, outputs: min_max_quantize(
+        x,
         ql_min=integers[0],
         ql_max=integers[1],
         x_min_max=x_min_max,
@@ -230,6 +232,6 @@ def _range(
         eps=eps,
         qr_min_init=low,
         qr_max_init=high,
+        outputs=outputs,
         name=f"min_max_quantize_{suffix}",
     )
-    return lambda x, into: quantize(x, outputs=[into])

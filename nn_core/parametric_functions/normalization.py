@@ -1,4 +1,4 @@
-"""Normalization layers, and normalizations of weights."""
+"""Normalization layers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import nn_core.functions as F
 from nn_core.array import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
-from nn_core.initializer import ConstantInitializer, NormalInitializer, WeightNormalizationScaleInitializer
+from nn_core.initializer import ConstantInitializer
 from nn_core.parametric_functions.initial import trained
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, parametric_function_api
 from nn_core.typing import Shape
@@ -186,7 +186,7 @@ def layer_normalization(
     References:
         Ba, Kiros and Hinton (2016), Layer normalization.
     """
-    batch_axes = _checked_axes("layer_normalization", "batch_axis", inp, batch_axis)
+    batch_axes = checked_axes("layer_normalization", "batch_axis", inp, batch_axis)
     shape = tuple(1 if axis in batch_axes else length for axis, length in enumerate(inp.shape))
     beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias)
     return _results(F.layer_normalization(inp, beta, gamma, batch_axis, eps, output_stat))
@@ -254,68 +254,6 @@ def group_normalization(
     return _results(F.group_normalization(inp, beta, gamma, num_groups, channel_axis, batch_axis, eps, output_stat))
 
 
-@parametric_function_api("wn", [("g", "Scale.", "(length of w along `dim`)", True)])
-def weight_normalization(
-    w: Operand,
-    dim: int = 0,
-    eps: float = 1e-12,
-    g_init: Initializer | None = None,
-    fix_parameters: bool = False,
-) -> Operand:
-    """Separate the length of a weight from its direction: g w / |w|.
-
-    Args:
-        w: Weight of any shape.
-        dim: Axis of `w` along which each index has its own scale: that of the outputs.
-        eps: Added to the squared norm.
-        g_init: Initial scale. Default: the norms, so that the weight is unchanged at first.
-
-    Returns:
-        The shape of `w`.
-
-    References:
-        Salimans and Kingma (2016), Weight normalization.
-    """
-    (axis,) = _checked_axes("weight_normalization", "dim", w, dim)
-    g_init = WeightNormalizationScaleInitializer(w, axis, eps) if g_init is None else g_init
-    return F.weight_normalization(w, trained("g", (w.shape[axis],), g_init, fix_parameters), axis, eps)
-
-
-@parametric_function_api(
-    "spectral-norm", [("u", "Estimate of the first left singular vector.", "(length of w along `dim`)", False)]
-)
-def spectral_norm(
-    w: Operand,
-    dim: int = 0,
-    itr: int = 1,
-    eps: float = 1e-12,
-    test: bool = False,
-    u_init: Initializer | None = None,
-    fix_parameters: bool = True,
-) -> Operand:
-    """Divide a weight by its largest singular value, estimated by power iteration.
-
-    Args:
-        w: Weight of any shape, taken as a matrix whose rows are the indices of `dim`.
-        dim: Axis of the outputs.
-        itr: Iterations each time the function runs.
-        eps: Keeps divisors from zero.
-        test: Use the estimate as it is, without iterating.
-        u_init: Initial estimate. Default: normal.
-        fix_parameters: Has no effect; the estimate is not trained.
-
-    Returns:
-        The shape of `w`.
-
-    References:
-        Miyato et al. (2018), Spectral normalization for generative adversarial networks.
-    """
-    (axis,) = _checked_axes("spectral_norm", "dim", w, dim)
-    u_init = NormalInitializer() if u_init is None else u_init
-    u = get_parameter_or_create("u", (w.shape[axis],), u_init, False)
-    return F.spectral_norm(w, u, axis, itr, eps, test)
-
-
 def _results(results: Any) -> Any:
     """One result, or a tuple of them."""
     return results if isinstance(results, Variable | NdArray) else tuple(results)
@@ -351,11 +289,12 @@ def _moving(shape: Shape, param_init: Mapping[str, Initializer] | None) -> tuple
 
 def _kept_axes(function: str, inp: Operand, axes: int | Sequence[int]) -> Shape:
     """The shape of `inp` with 1 for all axes but `axes`."""
-    kept = _checked_axes(function, "axes", inp, axes)
+    kept = checked_axes(function, "axes", inp, axes)
     return tuple(length if axis in kept else 1 for axis, length in enumerate(inp.shape))
 
 
-def _checked_axes(function: str, name: str, inp: Operand, axes: int | Sequence[int]) -> tuple[int, ...]:
+def checked_axes(function: str, name: str, inp: Operand, axes: int | Sequence[int]) -> tuple[int, ...]:
+    """`axes` as non-negative numbers; refuses what is not an axis of `inp`."""
     listed = (axes,) if isinstance(axes, int) else tuple(axes)
     if not all(-inp.ndim <= axis < inp.ndim for axis in listed):
         raise ArgumentError(f"{function}: {name} must be axes of an array of shape {inp.shape}, got {axes}")

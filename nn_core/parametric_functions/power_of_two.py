@@ -129,4 +129,6 @@ def pow2_quantized_convolution(
 
 
 def _power_of_two(sign: bool, with_zero: bool, n: int, m: int, ste_fine_grained: bool) -> Quantizer:
-    return lambda x, into: F.pow2_quantize(x, sign, with_zero, n, m, ste_fine_grained=ste_fine_grained, outputs=[into])
+    return lambda x, outputs: F.pow2_quantize(
+        x, sign, with_zero, n, m, ste_fine_grained=ste_fine_grained, outputs=outputs
+    )

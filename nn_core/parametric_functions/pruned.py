@@ -96,4 +96,4 @@ def pruned_convolution(
 
 
 def _pruned(rate: float) -> Quantizer:
-    return lambda x, into: F.prune(x, rate, outputs=[into])
+    return lambda x, outputs: F.prune(x, rate, outputs=outputs)

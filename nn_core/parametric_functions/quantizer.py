@@ -6,7 +6,7 @@ that it can be saved and inspected.
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
@@ -17,8 +17,8 @@ from nn_core.parametric_functions.scope import Initializer, get_parameter_or_cre
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
-#: Rounds or prunes a parameter; the result is the variable given.
-Quantizer: TypeAlias = Callable[[Variable, Variable], Variable]
+#: Rounds or prunes a parameter; the second argument is for `outputs` of the function that does it.
+Quantizer: TypeAlias = Callable[[Variable, Any], Variable]
 
 QUANTIZED = [
     ("W", "Exact weight.", "that of the weight", True),
@@ -51,7 +51,7 @@ def _quantized_weight(
     if quantize is None:
         return trained("W", shape, default if w_init is None else w_init, fix_parameters)
     w, w_q = weight_and_copy(shape, w_init, w_init, default, fix_parameters, "W_q")
-    return quantize(w, _receiver(w_q))
+    return quantize(w, [_receiver(w_q)])
 
 
 def _quantized_bias(
@@ -65,7 +65,7 @@ def _quantized_bias(
     if b is None or quantize is None:
         return b
     b_q = get_parameter_or_create("b_q", shape, ConstantInitializer(0) if b_init is None else b_init, False)
-    return quantize(b, _receiver(b_q))
+    return quantize(b, [_receiver(b_q)])
 
 
 def _receiver(parameter: Variable) -> Variable:

@@ -9,6 +9,7 @@ from nn_core.initializer import ConstantInitializer, Rng
 from nn_core.parametric_functions.affine import affine
 from nn_core.parametric_functions.initial import glorot, trained
 from nn_core.parametric_functions.scope import Initializer, parameter_scope, parametric_function_api
+from nn_core.typing import Shape
 from nn_core.variable import Variable
 
 _PARAMETERS = [
@@ -179,9 +180,9 @@ def _step(
     fix_parameters: bool,
 ) -> tuple[Operand, Operand]:
     xh = F.concatenate(x, h, axis=1)
-    gates = affine(xh, (4, state_size), w_init=w_init, b_init=b_init, fix_parameters=fix_parameters)
+    gates: Any = affine(xh, (4, state_size), w_init=w_init, b_init=b_init, fix_parameters=fix_parameters)
     i, o, f, g = F.split(gates, axis=1)
-    c_next = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
+    c_next: Any = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
     return F.sigmoid(o) * F.tanh(c_next), c_next
 
 
@@ -262,7 +263,7 @@ def _weights(
     """Weight of the first layer, of the others, and bias, with an axis of gates unless there is only one."""
     n_inputs, n_hidden = x.shape[2], h.shape[3]
     n_directions = 2 if bidirectional else 1
-    gates = () if n_gates is None else (n_gates,)
+    gates: Shape = () if n_gates is None else (n_gates,)
     w0_init, w_init, b_init = initializers
     w0_init = glorot(n_inputs, n_hidden, rng=rng) if w0_init is None else w0_init
     w_init = glorot(n_directions * n_hidden, n_hidden, rng=rng) if w_init is None else w_init

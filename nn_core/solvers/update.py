@@ -6,9 +6,7 @@ is still the one that was bound.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
-
-import numpy as np
+from typing import Protocol, TypeAlias
 
 from nn_core.array import EPOCH, Key, NdArray, Space, space_of
 from nn_core.context import Context
@@ -209,8 +207,3 @@ def _one_by_one(
 def _is_contiguous(array: Array) -> bool:
     flags = getattr(array, "flags", None)
     return flags is None or bool(flags.c_contiguous)
-
-
-def number_array(values: Sequence[float]) -> np.ndarray[Any, Any]:
-    """`values` as the float64 array that update kernels read."""
-    return np.array(values, np.float64)

@@ -1,0 +1,1 @@
+"""Files: parameters, states, networks."""

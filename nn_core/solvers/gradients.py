@@ -1,0 +1,97 @@
+"""What a solver does with gradients before an update: decay, scale, clip, and look for numbers that are none."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from nn_core.solvers.groups import active
+from nn_core.solvers.hooks import Hook, active_hooks
+from nn_core.solvers.states import Slot
+from nn_core.solvers.update import BoundUpdate, Place, Rule
+from nn_core.typing import Array, Namespace
+
+#: ``check(xp, grad)`` is something that is true or false.
+Check: TypeAlias = Callable[[Namespace, Array], object]
+
+
+def _decay(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+    g += hyper[0] * w
+
+
+def _scale(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+    g *= hyper[0]
+
+
+def _clip(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+    norm = float(xp.sqrt(xp.sum(xp.square(g), dtype=xp.float64)))
+    if norm > hyper[0]:
+        g *= hyper[0] / norm
+
+
+WEIGHT_DECAY: Final = Rule("WeightDecay", _decay, changes_grads=True)
+SCALE_GRAD: Final = Rule("ScaleGrad", _scale, changes_grads=True)
+CLIP_GRAD_BY_NORM: Final = Rule("ClipGradByNorm", _clip, changes_grads=True)
+
+
+class _Known:
+    """A rule bound to the gradients of some parameters."""
+
+    __slots__ = ("hyper", "slots", "update")
+
+    def __init__(self, rule: Rule, slots: list[Slot], places: Sequence[Place]) -> None:
+        self.slots = slots
+        self.hyper = np.zeros(1, np.float64)
+        # A change of gradients sees no states.
+        members = [Slot(slot.variable, ()).member for slot in slots]
+        self.update = BoundUpdate(rule, members, self.hyper, places)
+
+    def run(self, number: float) -> None:
+        self.hyper[0] = number
+        self.update.run()
+
+
+class Gradients:
+    """Changes and checks of the gradients of a solver's parameters; those known to be zero are passed over."""
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self._places = places
+        self._known: dict[str, _Known] = {}
+
+    def change(
+        self, rule: Rule, number: float, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None
+    ) -> None:
+        """Apply `rule` with its one number."""
+        chosen = active(slots)
+        hooks = active_hooks(pre, post)
+        if hooks is not None:
+            for slot in chosen:
+                for hook in hooks[0]:
+                    hook()
+                _Known(rule, [slot], self._places).run(number)
+                for hook in hooks[1]:
+                    hook()
+        elif chosen:
+            known = self._known.get(rule.name)
+            if known is None or known.slots != chosen or not known.update.is_current():
+                known = self._known[rule.name] = _Known(rule, chosen, self._places)
+            known.run(number)
+
+    def any(self, check: Check, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None) -> bool:
+        """Whether `check` is true of any gradient."""
+        before, after = active_hooks(pre, post) or ([], [])
+        place = self._places[0]
+        xp = place.backend.namespace()
+        found = False
+        for slot in active(slots):
+            for hook in before:
+                hook()
+            grad = slot.member.grad
+            found = bool(check(xp, grad.read(place.space, grad.dtype.name))) or found
+            for hook in after:
+                hook()
+        return found
+
+    def forget(self) -> None:
+        """Bind anew: the parameters have changed."""
+        self._known.clear()

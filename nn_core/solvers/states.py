@@ -1,0 +1,135 @@
+"""What a solver remembers of its parameters, in memory and in files."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.errors import ArgumentError, FileFormatError, ShapeError
+from nn_core.files import Entry, extension_of, read_entries, write_entries
+from nn_core.solvers.update import Member
+from nn_core.typing import Array, Shape
+from nn_core.variable import Variable
+
+
+class SolverState:
+    """What a solver remembers of one parameter.
+
+    Attributes:
+        pstate: Arrays by name, such as the moving means of Adam; they share memory with the solver's.
+        t: Number of updates so far.
+    """
+
+    def __init__(self, pstate: dict[str, Variable], t: int) -> None:
+        self.pstate = pstate
+        self.t = t
+
+    def __repr__(self) -> str:
+        return f"SolverState(t={self.t}, pstate={self.pstate})"
+
+
+class Slot:
+    """One parameter of a solver, with its states and its number of updates."""
+
+    __slots__ = ("member", "t")
+
+    def __init__(self, variable: Variable, states: Sequence[NdArray], t: int = 0) -> None:
+        self.member = Member(variable, states)
+        self.t = t
+
+    @property
+    def variable(self) -> Variable:
+        """The parameter."""
+        return self.member.variable
+
+
+def new_slot(variable: Variable, n_states: int) -> Slot:
+    """A parameter that was never updated, with states of zero."""
+    states = [NdArray(variable.shape) for _ in range(n_states)]
+    for array in states:
+        array.zero()
+    return Slot(variable, states)
+
+
+class States:
+    """The states of the parameters of one solver.
+
+    Args:
+        solver: Name of the method, for messages.
+        names: Names of the states of each parameter.
+        slots: The parameters by name.
+    """
+
+    def __init__(self, solver: str, names: Sequence[str], slots: Mapping[str, Slot]) -> None:
+        self._solver = solver
+        self._names = names
+        self._slots = slots
+
+    def get(self) -> dict[str, SolverState]:
+        """The states, sharing memory with the solver's."""
+        return {
+            key: SolverState({n: _as_variable(a) for n, a in self._arrays(slot)}, slot.t)
+            for key, slot in self._slots.items()
+        }
+
+    def set(self, states: Mapping[str, SolverState], function: str = "set_states") -> None:
+        """Copy the values of `states`, all of them or nothing."""
+        for key, state in states.items():
+            self._require_fitting(function, key, {name: v.shape for name, v in state.pstate.items()})
+        for key, state in states.items():
+            slot = self._slots[key]
+            for name, array in self._arrays(slot):
+                array.copy_from(state.pstate[name].data)
+            slot.t = int(state.t)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the states to a file: <parameter>/<state>, and <parameter>/t."""
+        extension = extension_of("save_states", path, None)
+        entries: dict[str, Entry] = {}
+        for position, (key, slot) in enumerate(self._slots.items()):
+            group = {"index": position}
+            for index, (name, array) in enumerate(self._arrays(slot)):
+                entries[f"{key}/{name}"] = Entry(array.get_data("r"), {"index": index}, group)
+            entries[f"{key}/t"] = Entry(np.asarray(slot.t, np.int64), {}, group)
+        write_entries(path, entries, extension)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Read the states from a file, all of them or nothing."""
+        extension = extension_of("load_states", path, None)
+        arrays: dict[str, dict[str, Array]] = {}
+        for name, entry in read_entries(path, extension).items():
+            key, _, state_name = name.rpartition("/")
+            arrays.setdefault(key, {})[state_name] = entry.values
+        states: dict[str, SolverState] = {}
+        for key, values in arrays.items():
+            t = values.pop("t", None)
+            if t is None or t.size != 1 or t.dtype.kind not in "iu" or t < 0:
+                raise FileFormatError(f"{os.fspath(path)}: {key!r} must have a number of updates t, got {t}")
+            pstate = {name: Variable.from_numpy_array(array) for name, array in values.items()}
+            states[key] = SolverState(pstate, int(t.reshape(())))
+        self.set(states, f"load_states: {os.fspath(path)}")
+
+    def _arrays(self, slot: Slot) -> zip[tuple[str, NdArray]]:
+        return zip(self._names, slot.member.states, strict=True)
+
+    def _require_fitting(self, function: str, key: str, shapes: Mapping[str, Shape]) -> None:
+        slot = self._slots.get(key)
+        if slot is None:
+            known = ", ".join(self._slots) or "none"
+            raise ArgumentError(f"{function}: a parameter must be set before its states, got {key} (set: {known})")
+        if set(shapes) != set(self._names):
+            expected, given = (", ".join(sorted(names)) or "none" for names in (self._names, shapes))
+            raise ArgumentError(f"{function}: the states of {self._solver} must be {expected}, got {given} for {key}")
+        for name, shape in shapes.items():
+            if tuple(shape) != slot.variable.shape:
+                expected = str(slot.variable.shape)
+                raise ShapeError(
+                    f"{function}: state {name} of {key} must have the shape {expected}, got {tuple(shape)}"
+                )
+
+
+def _as_variable(array: NdArray) -> Variable:
+    variable = Variable(array.shape, need_grad=False)
+    variable.data = array
+    return variable
