@@ -25,7 +25,7 @@ _PREPARED: dict[FunctionSpec, tuple[frozenset[str], tuple[_Prepared, ...]]] = {}
 
 
 def resolve_args(
-    spec: FunctionSpec, given: Mapping[str, object], input_shapes: Sequence[Shape | None]
+    spec: FunctionSpec, given: Mapping[str, Any], input_shapes: Sequence[Shape | None]
 ) -> dict[str, ArgValue]:
     """The value of every argument of `spec`: checked, plain, defaults filled in; None in `given` means the default.
 
