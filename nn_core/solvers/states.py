@@ -110,8 +110,8 @@ class States:
             states[key] = SolverState(pstate, int(t.reshape(())))
         self.set(states, f"load_states: {os.fspath(path)}")
 
-    def _arrays(self, slot: Slot) -> zip[tuple[str, NdArray]]:
-        return zip(self._names, slot.member.states, strict=True)
+    def _arrays(self, slot: Slot) -> list[tuple[str, NdArray]]:
+        return list(zip(self._names, slot.member.states, strict=True))
 
     def _require_fitting(self, function: str, key: str, shapes: Mapping[str, Shape]) -> None:
         slot = self._slots.get(key)
