@@ -10,6 +10,7 @@ Example:
     18.0
 """
 
+from nn_core import indexing as _indexing
 from nn_core import operators as _operators
 from nn_core.array import NdArray as NdArray
 from nn_core.context import Context as Context
@@ -36,5 +37,6 @@ from nn_core.variable import Variable as Variable
 from nn_core.variable import forward_all as forward_all
 
 _operators.bind()
+_indexing.bind()
 
 __version__ = "0.1.0"
