@@ -10,6 +10,9 @@ Example:
     18.0
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from nn_core import indexing as _indexing
 from nn_core import operators as _operators
 from nn_core.array import NdArray as NdArray
@@ -36,7 +39,51 @@ from nn_core.random import seed as seed
 from nn_core.variable import Variable as Variable
 from nn_core.variable import forward_all as forward_all
 
+if TYPE_CHECKING:
+    from nn_core.parameter import clear_parameters as clear_parameters
+    from nn_core.parameter import get_current_parameter_scope as get_current_parameter_scope
+    from nn_core.parameter import get_parameters as get_parameters
+    from nn_core.parameter import load_parameters as load_parameters
+    from nn_core.parameter import parameter_scope as parameter_scope
+    from nn_core.parameter import save_parameters as save_parameters
+    from nn_core.solvers.hooks import set_solver_post_hook as set_solver_post_hook
+    from nn_core.solvers.hooks import set_solver_pre_hook as set_solver_pre_hook
+    from nn_core.solvers.hooks import unset_solver_post_hook as unset_solver_post_hook
+    from nn_core.solvers.hooks import unset_solver_pre_hook as unset_solver_pre_hook
+
+__version__ = "0.1.0"
+
+#: Names whose modules are imported when they are first used, so that ``import nn_core`` stays quick.
+_LAZY = {
+    **dict.fromkeys(
+        (
+            "clear_parameters",
+            "get_current_parameter_scope",
+            "get_parameters",
+            "load_parameters",
+            "parameter_scope",
+            "save_parameters",
+        ),
+        "nn_core.parameter",
+    ),
+    **dict.fromkeys(
+        ("set_solver_post_hook", "set_solver_pre_hook", "unset_solver_post_hook", "unset_solver_pre_hook"),
+        "nn_core.solvers.hooks",
+    ),
+}
+
 _operators.bind()
 _indexing.bind()
 
-__version__ = "0.1.0"
+
+def __getattr__(name: str) -> object:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module 'nn_core' has no attribute {name!r}")
+    value: object = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
