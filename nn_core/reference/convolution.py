@@ -124,10 +124,7 @@ def fused_convolution(
     **steps: Any,
 ) -> tuple[Array | None, ...]:
     """One after the other: padding, convolution, batch normalization, addition, nonlinearity."""
-    first = base_axis if channel_last else base_axis + 1
-    widths = [(pad[axis - first],) * 2 if 0 <= axis - first < len(pad) else (0, 0) for axis in range(x.ndim)]
-    values = {"constant_values": constant_value} if pad_mode == "constant" else {}
-    x = xp.pad(x, widths, mode="edge" if pad_mode == "repeat" else pad_mode, **values)
+    x = _bordered(xp, x, pad, base_axis if channel_last else base_axis + 1, pad_mode, constant_value)
     no_pad = (0,) * len(pad)
     y = convolution(xp, x, weight, bias, base_axis=base_axis, pad=no_pad, channel_last=channel_last, **steps)
     parameters = (beta, gamma, mean, variance)
@@ -139,6 +136,22 @@ def fused_convolution(
         zeros = xp.zeros([length if axis == channel else 1 for axis, length in enumerate(y.shape)], dtype=y.dtype)
         statistics = [zeros, zeros, None, None]
     return _NONLINEARITIES[nonlinearity](xp, y if z is None else y + z, *nonlinearity_args), *statistics
+
+
+def _bordered(
+    xp: Namespace, x: Array, pad: Sequence[int], first_axis: int, pad_mode: str, constant_value: float
+) -> Array:
+    """`x` with a border on the axes from `first_axis` on: a constant, the mirror image, or the edge repeated."""
+    if pad_mode == "constant":
+        widths = [0] * first_axis + list(pad) + [0] * (x.ndim - first_axis - len(pad))
+        return padded(xp, x, widths, widths, constant_value)
+    for axis, width in enumerate(pad, start=first_axis):
+        last = x.shape[axis] - 1
+        places = xp.arange(-width, last + 1 + width)
+        mirrored = last - xp.abs(last - xp.abs(places))
+        places = mirrored if pad_mode == "reflect" else xp.clip(places, 0, last)
+        x = xp.take(x, places, axis=axis)
+    return x
 
 
 _NONLINEARITIES: dict[str, Callable[..., Array]] = {
@@ -193,7 +206,7 @@ def _deconvolve(
     n_outputs, shape = weight.shape[1], weight.shape[2:]
     matrices = xp.reshape(weight, (group, n_inputs // group, n_outputs * prod(shape)))
     rows = xp.reshape(x, (n_batch, group, n_inputs // group, prod(counts)))
-    columns = xp.matmul(xp.swapaxes(matrices, 1, 2), rows)
+    columns = xp.matmul(xp.moveaxis(matrices, 1, 2), rows)
     columns = xp.reshape(columns, (n_batch, group * n_outputs, prod(shape), *counts))
     lengths = [
         step * (count - 1) + gap * (length - 1) + 1 + extra
