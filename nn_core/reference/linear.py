@@ -27,7 +27,7 @@ def batch_matmul(xp: Namespace, a: Array, b: Array, *, transpose_a: bool, transp
 
 
 def _transposed(xp: Namespace, x: Array) -> Array:
-    return xp.swapaxes(x, -1, -2)
+    return xp.moveaxis(x, -1, -2)
 
 
 @kernel("BatchDet")
