@@ -1,0 +1,296 @@
+"""Watch training: means of numbers, times and images, written to files and to the log."""
+
+import os
+import struct
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from math import ceil, sqrt
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.errors import ArgumentError, ShapeError
+from nn_core.logger import logger
+from nn_core.variable import Variable
+
+Array: TypeAlias = np.ndarray[Any, Any]
+#: Maps pixel values to the range from 0 to 1.
+Normalize: TypeAlias = Callable[[Array], Array]
+
+
+class Monitor:
+    """A folder for what is watched; made if it does not exist.
+
+    Args:
+        save_path: Path of the folder.
+    """
+
+    def __init__(self, save_path: str | os.PathLike[str]) -> None:
+        self._save_path = os.fspath(save_path)
+        Path(save_path).mkdir(parents=True, exist_ok=True)
+
+    @property
+    def save_path(self) -> str:
+        """Path of the folder."""
+        return self._save_path
+
+
+class MonitorSeries:
+    """Write means of a number over intervals, one line "<index> <mean>" each.
+
+    Args:
+        name: Name of the series; the file is called <name>.series.txt, with - for blanks.
+        monitor: Where to write; None: only to the log.
+        interval: Number of values to take the mean of.
+        verbose: Write to the log, too.
+
+    Example:
+        >>> series = MonitorSeries("loss", interval=10, verbose=False)
+        >>> series.add(0, 0.7)
+    """
+
+    def __init__(self, name: str, monitor: Monitor | None = None, interval: int = 1, verbose: bool = True) -> None:
+        self.name = name
+        self.interval = _checked_interval(interval)
+        self.verbose = verbose
+        self._path = _new_file(monitor, name, "series")
+        self._values: list[float] = []
+
+    def add(self, index: int, value: Any) -> None:
+        """Take in one value.
+
+        Args:
+            index: Number of the iteration, from 0.
+            value: A number, or an array with one element.
+        """
+        values = np.asarray(_plain(value), np.float64)
+        if values.size != 1:
+            raise ShapeError(f"MonitorSeries: value must be one number, got an array of shape {values.shape}")
+        self._values.append(float(values.reshape(())))
+        if (index + 1) % self.interval:
+            return
+        mean = sum(self._values) / len(self._values)
+        self._values.clear()
+        _append(self._path, f"{index} {mean:g}\n")
+        if self.verbose:
+            logger.info("iter=%d {%s}=%s", index, self.name, mean)
+
+
+class MonitorTimeElapsed:
+    """Write how long intervals take, one line "<index> <seconds> <interval> <seconds since the start>" each.
+
+    Args:
+        name: Name of the series; the file is called <name>.timer.txt, with - for blanks.
+        monitor: Where to write; None: only to the log.
+        interval: Number of iterations of an interval.
+        verbose: Write to the log, too.
+    """
+
+    def __init__(self, name: str, monitor: Monitor | None = None, interval: int = 100, verbose: bool = True) -> None:
+        self.name = name
+        self.interval = _checked_interval(interval)
+        self.verbose = verbose
+        self._path = _new_file(monitor, name, "timer")
+        self._start = self._lap_start = time.monotonic()
+
+    def add(self, index: int) -> None:
+        """Note that iteration `index`, from 0, is over."""
+        if (index + 1) % self.interval:
+            return
+        now = time.monotonic()
+        lap, total = now - self._lap_start, now - self._start
+        self._lap_start = now
+        _append(self._path, f"{index} {lap} {self.interval} {total}\n")
+        if self.verbose:
+            logger.info("iter=%d {%s}=%s[sec/%diter] %s[sec]", index, self.name, lap, self.interval, total)
+
+
+class MonitorImage:
+    """Write images as PNG files, <folder>/<name>/<index>-<number>.png.
+
+    Args:
+        name: Name of the images, with - for blanks.
+        monitor: Where to write.
+        interval: Images are written at index 0 and at the end of each interval.
+        verbose: Write to the log, too.
+        num_images: Most images of a batch that are written.
+        normalize_method: Maps pixel values to the range from 0 to 1. Default: the smallest becomes 0, the largest 1.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        monitor: Monitor,
+        interval: int = 1000,
+        verbose: bool = True,
+        num_images: int = 16,
+        normalize_method: Normalize | None = None,
+    ) -> None:
+        self.name = name
+        self.interval = _checked_interval(interval)
+        self.verbose = verbose
+        self.num_images = num_images
+        self.normalize_method = self.default_normalize_method if normalize_method is None else normalize_method
+        self._folder = Path(monitor.save_path) / name.replace(" ", "-")
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def add(self, index: int, var: Variable | NdArray | Array) -> None:
+        """Write the first images of a batch.
+
+        Args:
+            index: Number of the iteration, from 0.
+            var: Images. Shape (N, C, H, W); 3 channels give a coloured image, any other number a gray one of the first.
+        """
+        if index and (index + 1) % self.interval:
+            return
+        images = self.normalize_method(_images(var)[: self.num_images])
+        self._write(index, images)
+
+    def default_normalize_method(self, x: Array) -> Array:
+        """Stretch the values so that the smallest is 0 and the largest 1; all 0 when they are equal."""
+        low, high = x.min(), x.max()
+        return (x - low) / (high - low) if high > low else np.zeros_like(x, np.float64)
+
+    def _write(self, index: int, images: Array) -> None:
+        for number, image in enumerate(images):
+            (self._folder / f"{index:06d}-{number:03d}.png").write_bytes(_png(image))
+        if self.verbose:
+            logger.info("iter=%d {%s} are written to %s/%06d-*.png.", index, self.name, self._folder, index)
+
+
+class MonitorImageTile(MonitorImage):
+    """Write the images of a batch as one PNG file, <folder>/<name>/<index>.png.
+
+    Args:
+        name: Name of the images, with - for blanks.
+        monitor: Where to write.
+        interval: Images are written at index 0 and at the end of each interval.
+        verbose: Write to the log, too.
+        num_images: Most images of a batch that are written.
+        normalize_method: Maps pixel values to the range from 0 to 1. Default: the smallest becomes 0, the largest 1.
+    """
+
+    def _write(self, index: int, images: Array) -> None:
+        path = self._folder / f"{index:06d}.png"
+        path.write_bytes(_png(tile_images(images).transpose(2, 0, 1)))
+        if self.verbose:
+            logger.info("iter=%d {%s} are written to %s.", index, self.name, path)
+
+
+def plot_series(filename: str | os.PathLike[str], plot_kwargs: Mapping[str, Any] | None = None) -> None:
+    """Plot a file of MonitorSeries on the current axes of matplotlib.
+
+    Args:
+        filename: Path of the file.
+        plot_kwargs: Settings for ``matplotlib.pyplot.plot``.
+    """
+    table = np.loadtxt(filename, ndmin=2)
+    _plot(table[:, 0], table[:, 1], "iteration", None, plot_kwargs)
+
+
+def plot_time_elapsed(
+    filename: str | os.PathLike[str],
+    elapsed: bool = False,
+    unit: str = "s",
+    plot_kwargs: Mapping[str, Any] | None = None,
+) -> None:
+    """Plot a file of MonitorTimeElapsed on the current axes of matplotlib.
+
+    Args:
+        filename: Path of the file.
+        elapsed: Plot the time since the start; if not, the time of one iteration.
+        unit: "s", "m" for minutes, "h" for hours, or "d" for days.
+        plot_kwargs: Settings for ``matplotlib.pyplot.plot``.
+
+    Raises:
+        ArgumentError: when `unit` is another one.
+    """
+    seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    if unit not in seconds:
+        raise ArgumentError(f"plot_time_elapsed: unit must be one of {', '.join(seconds)}, got {unit!r}")
+    table = np.loadtxt(filename, ndmin=2)
+    times = table[:, 3] if elapsed else table[:, 1] / table[:, 2]
+    _plot(table[:, 0], times / seconds[unit], "iteration", f"time [{unit}]", plot_kwargs)
+
+
+def tile_images(data: Array, padsize: int = 1, padval: float = 0) -> Array:
+    """Put images into a square grid, row by row.
+
+    Args:
+        data: Images. Shape (N, C, H, W).
+        padsize: Width of the border right of and below each image.
+        padval: Value of the border and of empty places.
+
+    Returns:
+        Shape (n * (H + padsize), n * (W + padsize), C), where n is the least number with n * n >= N.
+    """
+    if data.ndim != 4:
+        raise ShapeError(f"tile_images: data must have the shape (N, C, H, W), got {data.shape}")
+    count, channels, height, width = data.shape
+    n = ceil(sqrt(count))
+    padded = np.pad(
+        data,
+        ((0, n * n - count), (0, 0), (0, padsize), (0, padsize)),
+        mode="constant",
+        constant_values=padval,
+    )
+    grid = padded.reshape(n, n, channels, height + padsize, width + padsize).transpose(0, 3, 1, 4, 2)
+    return grid.reshape(n * (height + padsize), n * (width + padsize), channels)
+
+
+def _checked_interval(interval: int) -> int:
+    if interval < 1:
+        raise ArgumentError(f"Monitor: interval must be at least 1, got {interval}")
+    return interval
+
+
+def _new_file(monitor: Monitor | None, name: str, kind: str) -> Path | None:
+    if monitor is None:
+        return None
+    path = Path(monitor.save_path) / f"{name.replace(' ', '-')}.{kind}.txt"
+    path.write_text("")
+    return path
+
+
+def _append(path: Path | None, line: str) -> None:
+    if path is not None:
+        with path.open("a") as file:
+            file.write(line)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Variable):
+        value = value.data
+    return value.get_data("r") if isinstance(value, NdArray) else value
+
+
+def _images(var: Variable | NdArray | Array) -> Array:
+    images = np.asarray(_plain(var), np.float64)
+    if images.ndim != 4:
+        raise ShapeError(f"MonitorImage: images must have the shape (N, C, H, W), got {images.shape}")
+    return images if images.shape[1] == 3 else images[:, :1]
+
+
+def _png(image: Array) -> bytes:
+    """A PNG file of an image with values from 0 to 1, shape (1 or 3, H, W). Format: ISO/IEC 15948."""
+    channels, height, width = image.shape
+    pixels = (np.clip(image, 0.0, 1.0) * 255).round().astype(np.uint8).transpose(1, 2, 0)
+    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each row starts with its filter, 0
+    rows[:, 1:] = pixels.reshape(height, -1)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b""))
+    parts = [struct.pack(">I", len(d)) + kind + d + struct.pack(">I", zlib.crc32(kind + d)) for kind, d in chunks]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def _plot(x: Array, y: Array, x_label: str, y_label: str | None, settings: Mapping[str, Any] | None) -> None:
+    from matplotlib import pyplot  # an extra; only who plots needs it
+
+    pyplot.plot(x, y, **(settings or {}))
+    pyplot.xlabel(x_label)
+    if y_label is not None:
+        pyplot.ylabel(y_label)
+    pyplot.grid(True)
