@@ -225,6 +225,11 @@ from nn_core.functions.random import random_erase as random_erase
 from nn_core.functions.random import random_flip as random_flip
 from nn_core.functions.random import random_shift as random_shift
 from nn_core.functions.random import vat_noise as vat_noise
+from nn_core.functions.recurrent import gru as gru
+from nn_core.functions.recurrent import lstm as lstm
+from nn_core.functions.recurrent import pack_padded_sequence as pack_padded_sequence
+from nn_core.functions.recurrent import pad_packed_sequence as pad_packed_sequence
+from nn_core.functions.recurrent import rnn as rnn
 from nn_core.functions.reduction import cumprod as cumprod
 from nn_core.functions.reduction import cumsum as cumsum
 from nn_core.functions.reduction import reduce_mean as reduce_mean
@@ -348,6 +353,7 @@ __all__ = [
     "greater_equal_scalar",
     "greater_scalar",
     "group_normalization",
+    "gru",
     "hard_sigmoid",
     "hard_tanh",
     "huber_loss",
@@ -380,6 +386,7 @@ __all__ = [
     "logical_or_scalar",
     "logical_xor",
     "logical_xor_scalar",
+    "lstm",
     "matrix_diag",
     "matrix_diag_part",
     "max",
@@ -411,8 +418,10 @@ __all__ = [
     "onnx_non_max_suppression",
     "onnx_resize",
     "onnx_resize_backward",
+    "pack_padded_sequence",
     "pad",
     "pad_backward",
+    "pad_packed_sequence",
     "patch_correlation",
     "patch_correlation_backward",
     "pow2",
@@ -444,6 +453,7 @@ __all__ = [
     "reset_inf",
     "reset_nan",
     "reshape",
+    "rnn",
     "roi_align",
     "roi_align_backward",
     "round",

@@ -3,12 +3,17 @@
 Importing the package fills the tables of ``rules.registry``.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-
-for _topic in (
-    "activation", "arithmetic", "reduction", "linear", "convolution", "pooling", "normalization", "loss", "shape",
-    "indexing", "random", "recurrent", "image", "quantization",
-):  # fmt: skip
-    if find_spec(f"nn_core.rules.{_topic}") is not None:
-        import_module(f"nn_core.rules.{_topic}")
+from nn_core.rules import activation as activation
+from nn_core.rules import arithmetic as arithmetic
+from nn_core.rules import convolution as convolution
+from nn_core.rules import image as image
+from nn_core.rules import indexing as indexing
+from nn_core.rules import linear as linear
+from nn_core.rules import loss as loss
+from nn_core.rules import normalization as normalization
+from nn_core.rules import pooling as pooling
+from nn_core.rules import quantization as quantization
+from nn_core.rules import random as random
+from nn_core.rules import recurrent as recurrent
+from nn_core.rules import reduction as reduction
+from nn_core.rules import shape as shape

@@ -19,7 +19,7 @@ from nn_core.typing import Shape
 _Check: TypeAlias = Callable[[Any, int], Any]
 #: An argument: name, type whose values need no check, check, plain default, rule for the default, whether the default
 #: has to be checked, required.
-_Prepared: TypeAlias = tuple[str, type | None, _Check, ArgValue, DefaultRule | None, bool, bool]
+_Prepared: TypeAlias = tuple[str, Any, _Check, ArgValue, DefaultRule | None, bool, bool]
 
 _PREPARED: dict[FunctionSpec, tuple[frozenset[str], tuple[_Prepared, ...]]] = {}
 

@@ -18,6 +18,7 @@ from nn_core.spec.builtin import (
     pooling,
     quantization,
     random,
+    recurrent,
     reduction,
     shape,
 )
@@ -35,6 +36,7 @@ SPECS: Final[tuple[FunctionSpec, ...]] = (
     *shape.SPECS,
     *indexing.SPECS,
     *random.SPECS,
+    *recurrent.SPECS,
     *image.SPECS,
     *quantization.SPECS,
 )

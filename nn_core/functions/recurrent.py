@@ -1,0 +1,250 @@
+"""Functions of the topic recurrent.
+
+Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# What apply() returns depends on the specification.
+
+from collections.abc import Sequence
+
+from nn_core.array import NdArray
+from nn_core.functions.operand import Operand
+from nn_core.graph.apply import apply
+from nn_core.spec.builtin.recurrent import GRU, LSTM, PACK_PADDED_SEQUENCE, PAD_PACKED_SEQUENCE, RNN
+
+
+def rnn(
+    x: Operand,
+    h: Operand,
+    weight_l0: Operand,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+    num_layers: int = 1,
+    nonlinearity: str = "tanh",
+    dropout: float | None = None,
+    bidirectional: bool = False,
+    training: bool = True,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> list[Operand]:
+    """Run an Elman network over sequences, in any number of layers and in one or both directions of time.
+
+    h_t = f(W x_t + U h_(t-1) + b), y_t = h_t
+
+    Args:
+        x: Sequences, T steps of B samples. Shape (T, B, I).
+        h: States before the first step, for L layers and D directions. Shape (L, D, B, H).
+        weight_l0: Weights of the first layer; the columns belong to x, then to h. Shape (D, H, I + H).
+        weight: Weights of the further layers; given if and only if there are some. Shape (L - 1, D, H, D H + H).
+            Optional.
+        bias: Biases. Shape (L, D, H). Optional.
+        num_layers: Number L of layers.
+        nonlinearity: The function f. One of 'tanh', 'relu'.
+        dropout: Chance of an output to be dropped on its way to the next layer, while training. Default: 0.0.
+        bidirectional: Run in both directions of time (D = 2) and join the outputs.
+        training: Whether dropout takes place.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Outputs of the last layer. Shape (T, B, D H).
+        h_n: States after the last step of each direction. Shape (L, D, B, H).
+
+    Notes:
+        The second direction starts at the last step. Backward, all steps are computed anew. NNabla leaves the dropout
+        out.
+
+    References:
+        Elman (1990), Finding structure in time; Schuster and Paliwal (1997), Bidirectional recurrent neural networks.
+
+    Spec: function_spec.yaml, entry RNN
+    """
+    return apply(
+        RNN,
+        (x, h, weight_l0, weight, bias),
+        {
+            "num_layers": num_layers,
+            "nonlinearity": nonlinearity,
+            "dropout": dropout,
+            "bidirectional": bidirectional,
+            "training": training,
+        },
+        outputs,
+    )
+
+
+def lstm(
+    x: Operand,
+    h: Operand,
+    c: Operand,
+    weight_l0: Operand,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+    num_layers: int = 1,
+    dropout: float | None = None,
+    bidirectional: bool = False,
+    training: bool = True,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> list[Operand]:
+    """Run a long short-term memory over sequences, in any number of layers and in one or both directions of time.
+
+    i, f, g, o = sigmoid, sigmoid, tanh, sigmoid of W x_t + U h_(t-1) + b; c_t = f c_(t-1) + i g; h_t = o tanh(c_t),
+    y_t = h_t
+
+    Args:
+        x: Sequences, T steps of B samples. Shape (T, B, I).
+        h: States before the first step, for L layers and D directions. Shape (L, D, B, H).
+        c: Cell states before the first step. Shape (L, D, B, H).
+        weight_l0: Weights of the first layer, one matrix for each gate; the columns belong to x, then to h. Shape (D,
+            4, H, I + H).
+        weight: Weights of the further layers; given if and only if there are some. Shape (L - 1, D, 4, H, D H + H).
+            Optional.
+        bias: Biases. Shape (L, D, 4, H). Optional.
+        num_layers: Number L of layers.
+        dropout: Chance of an output to be dropped on its way to the next layer, while training. Default: 0.0.
+        bidirectional: Run in both directions of time (D = 2) and join the outputs.
+        training: Whether dropout takes place.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Outputs of the last layer. Shape (T, B, D H).
+        h_n: States after the last step of each direction. Shape (L, D, B, H).
+        c_n: Cell states after the last step of each direction. Shape (L, D, B, H).
+
+    Notes:
+        The second direction starts at the last step. The gates are stacked in the order i, f, g, o. Backward, all steps
+        are computed anew. NNabla leaves the dropout out.
+
+    References:
+        Hochreiter and Schmidhuber (1997), Long short-term memory; Gers, Schmidhuber and Cummins (2000), Learning to
+        forget.
+
+    Spec: function_spec.yaml, entry LSTM
+    """
+    return apply(
+        LSTM,
+        (x, h, c, weight_l0, weight, bias),
+        {"num_layers": num_layers, "dropout": dropout, "bidirectional": bidirectional, "training": training},
+        outputs,
+    )
+
+
+def gru(
+    x: Operand,
+    h: Operand,
+    weight_l0: Operand,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+    num_layers: int = 1,
+    dropout: float | None = None,
+    bidirectional: bool = False,
+    training: bool = True,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> list[Operand]:
+    """Run a gated recurrent unit over sequences, in any number of layers and in one or both directions of time.
+
+    r, z = sigmoid of W x_t + U h_(t-1) + b; n = tanh(W_n x_t + b_n + r (U_n h_(t-1) + b'_n)); h_t = (1 - z) n + z
+    h_(t-1), y_t = h_t
+
+    Args:
+        x: Sequences, T steps of B samples. Shape (T, B, I).
+        h: States before the first step, for L layers and D directions. Shape (L, D, B, H).
+        weight_l0: Weights of the first layer, one matrix for each gate; the columns belong to x, then to h. Shape (D,
+            3, H, I + H).
+        weight: Weights of the further layers; given if and only if there are some. Shape (L - 1, D, 3, H, D H + H).
+            Optional.
+        bias: Biases; the fourth of each belongs to U_n h. Shape (L, D, 4, H). Optional.
+        num_layers: Number L of layers.
+        dropout: Chance of an output to be dropped on its way to the next layer, while training. Default: 0.0.
+        bidirectional: Run in both directions of time (D = 2) and join the outputs.
+        training: Whether dropout takes place.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Outputs of the last layer. Shape (T, B, D H).
+        h_n: States after the last step of each direction. Shape (L, D, B, H).
+
+    Notes:
+        The second direction starts at the last step. The gates are stacked in the order r, z, n. Backward, all steps
+        are computed anew. NNabla leaves the dropout out.
+
+    References:
+        Cho et al. (2014), Learning phrase representations using RNN encoder-decoder, section 2.3.
+
+    Spec: function_spec.yaml, entry GRU
+    """
+    return apply(
+        GRU,
+        (x, h, weight_l0, weight, bias),
+        {"num_layers": num_layers, "dropout": dropout, "bidirectional": bidirectional, "training": training},
+        outputs,
+    )
+
+
+def pack_padded_sequence(
+    padded_sequence: Operand,
+    lengths: Operand,
+    batch_first: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> list[Operand]:
+    """Leave the padding out of sequences of different lengths, and put them behind each other step by step.
+
+    Args:
+        padded_sequence: Sequences next to each other, longest first; (B, T, D_1, ..., D_n) if `batch_first`. Shape (T,
+            B, D_1, ..., D_n).
+        lengths: Length of each sequence, in descending order, at most T. Shape (B).
+        batch_first: The first axis of padded_sequence is that of the sequences.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        pack_sequence: The first elements of all sequences, then the second ones, and so on. Shape (sum of lengths, D_1,
+            ..., D_n).
+        batch_sizes: How many sequences have each step. Shape (T).
+
+    Notes:
+        Lengths that increase, or that lie outside of 0 to T, are refused when the function runs.
+
+    Spec: function_spec.yaml, entry PackPaddedSequence
+    """
+    return apply(PACK_PADDED_SEQUENCE, (padded_sequence, lengths), {"batch_first": batch_first}, outputs)
+
+
+def pad_packed_sequence(
+    packed_sequence: Operand,
+    batch_sizes: Operand,
+    batch_first: bool = False,
+    padding_value: float | None = None,
+    total_length: int | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> list[Operand]:
+    """Put packed sequences next to each other and fill them up to one length; undoes `pack_padded_sequence`.
+
+    Args:
+        packed_sequence: Elements of all sequences, step by step. Shape (sum of batch sizes, D_1, ..., D_n).
+        batch_sizes: How many sequences have each step, not increasing. Shape (T).
+        batch_first: Make the sequences the first axis of the result.
+        padding_value: Value to fill up with. Default: 0.0.
+        total_length: Length to fill up to, at least T; -1 stands for T. Default: -1.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        padded_sequence: Sequences, (B, T, D_1, ..., D_n) if `batch_first`, with B the largest batch size. Shape (T, B,
+            D_1, ..., D_n).
+        lengths: Length of each sequence. Shape (B).
+
+    Notes:
+        NNabla fills up with 0 whatever `padding_value` is, and ignores a `total_length` that is too short, which is
+        refused here.
+
+    Spec: function_spec.yaml, entry PadPackedSequence
+    """
+    return apply(
+        PAD_PACKED_SEQUENCE,
+        (packed_sequence, batch_sizes),
+        {"batch_first": batch_first, "padding_value": padding_value, "total_length": total_length},
+        outputs,
+    )
