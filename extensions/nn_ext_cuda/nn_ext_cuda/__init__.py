@@ -1,0 +1,36 @@
+"""The CUDA backend of nn_core: ``nn_core.ext_utils.get_extension_context("cuda")``.
+
+Importing it is free: CuPy is imported when a function that needs a device is first called.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from nn_ext_cuda.plugin import ARRAY_CLASSES
+from nn_ext_cuda.plugin import context as context
+from nn_ext_cuda.precision import allow_tf32 as allow_tf32
+from nn_ext_cuda.precision import is_tf32_allowed as is_tf32_allowed
+
+#: Functions of the module `device`, which imports CuPy.
+_OF_DEVICE = (
+    "clear_memory_cache",
+    "device_synchronize",
+    "get_device_count",
+    "get_devices",
+    "memory_info",
+    "synchronize_stream",
+    "use_device",
+)
+
+__all__ = [*_OF_DEVICE, "allow_tf32", "array_classes", "context", "is_tf32_allowed"]  # noqa: PLE0604 -- all are names
+
+
+def array_classes() -> list[str]:
+    """Names of the kinds of arrays, the preferred one first."""
+    return list(ARRAY_CLASSES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_DEVICE:
+        return getattr(import_module("nn_ext_cuda.device"), name)
+    raise AttributeError(f"module 'nn_ext_cuda' has no attribute {name!r}")

@@ -1,0 +1,32 @@
+"""The backend: CuPy arrays, and kernels over them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import cupy
+
+from nn_core.ext import Array, Kernel, Shape
+
+
+class CudaBackend:
+    """CuPy arrays; see `nn_core.ext.Backend`."""
+
+    name: str = "cuda"
+    array_class: str = "CudaCachedArray"
+    kernels: Mapping[str, Kernel] = {}
+
+    def namespace(self) -> Any:
+        """CuPy."""
+        return cupy
+
+    def empty(self, shape: Shape, dtype: str) -> Array:
+        """A new uninitialised array on the current device."""
+        return cupy.empty(shape, dtype)
+
+    def from_numpy(self, array: Array) -> Array:
+        """A copy of a NumPy array on the current device."""
+        return cupy.asarray(array, order="C")
+
+    def to_numpy(self, array: Array) -> Array:
+        """The values as a NumPy array."""
+        return cupy.asnumpy(array)

@@ -1,0 +1,17 @@
+"""The cuDNN backend of nn_core: ``nn_core.ext_utils.get_extension_context("cudnn")``.
+
+Importing it is free. What concerns devices and memory is offered by `nn_ext_cuda`, and passed on here.
+"""
+
+from typing import Any
+
+import nn_ext_cuda
+from nn_ext_cudnn.plugin import context as context
+
+__all__ = ["context"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in nn_ext_cuda.__all__:
+        return getattr(nn_ext_cuda, name)
+    raise AttributeError(f"module 'nn_ext_cudnn' has no attribute {name!r}")
