@@ -1,11 +1,49 @@
 """Activation functions."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from nn_core.ext import Kernel
+from nn_core.ext import Call, Kernel, Refusal, Runner
+from nn_ext_cpu import _native
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
 from nn_ext_cpu.pointwise import Pointwise
 
+
+class Softmax:
+    """Softmax or its logarithm along one axis.
+
+    Args:
+        log: Take the logarithm.
+    """
+
+    def __init__(self, *, log: bool) -> None:
+        self._log = log
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes other than float32."""
+        return refuse_dtypes(call)
+
+    def layout(self, call: Call) -> str:
+        """As stored along the second axis, which is the innermost one of channels-last memory."""
+        return "any" if call.args["axis"] == 1 else "contiguous"
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the softmax."""
+        runner: Runner = _native.prepare("softmax", forward_arrays(call), axis=call.args["axis"], log=self._log)
+        return runner
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Prepare the gradient from y and dy."""
+        arrays = backward_arrays(call, wanted)
+        runner: Runner = _native.prepare(
+            "softmax_backward", arrays, places=[1, 2, 3], axis=call.args["axis"], log=self._log
+        )
+        return runner
+
+
 ACTIVATION: Final[dict[str, Kernel]] = {
+    "Softmax": Softmax(log=False),
+    "LogSoftmax": Softmax(log=True),
     "Sigmoid": Pointwise("y = sigmoid x", {"x": "dx = sigmoid_grad dy y"}),
     "Swish": Pointwise("y = swish x", {"x": "dx = swish_grad dy x"}),
     "Tanh": Pointwise("y = tanh x", {"x": "dx = tanh_grad dy y"}),

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.ext import Array, Kernel, Shape, Step
+from nn_core.ext import ArgumentError, Array, Kernel, Shape, Step
 from nn_ext_cpu import _native
 from nn_ext_cpu.kernels import KERNELS
 from nn_ext_cpu.updates import UPDATES, NativeUpdate
+
+_native.set_argument_error(ArgumentError)
 
 #: Arrays begin at multiples of this many bytes: a cache line, and the widest vector register.
 ALIGNMENT = 64

@@ -7,19 +7,27 @@ from nn_core.ext import Kernel
 from nn_ext_cpu.activation import ACTIVATION
 from nn_ext_cpu.arithmetic import ARITHMETIC
 from nn_ext_cpu.convolution import CONVOLUTION
+from nn_ext_cpu.indexing import INDEXING
 from nn_ext_cpu.linear import LINEAR
 from nn_ext_cpu.loss import LOSS
 from nn_ext_cpu.normalization import NORMALIZATION
+from nn_ext_cpu.pooling import POOLING
+from nn_ext_cpu.random import RANDOM
 from nn_ext_cpu.reduction import REDUCTION
+from nn_ext_cpu.shape import SHAPE
 
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
     ARITHMETIC,
     CONVOLUTION,
+    INDEXING,
     LINEAR,
     LOSS,
     NORMALIZATION,
+    POOLING,
+    RANDOM,
     REDUCTION,
+    SHAPE,
 )
 
 KERNELS: Final[Mapping[str, Kernel]] = {name: kernel for table in _TABLES for name, kernel in table.items()}

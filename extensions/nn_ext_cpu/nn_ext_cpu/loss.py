@@ -1,11 +1,37 @@
 """Losses."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from nn_core.ext import Kernel
+from nn_core.ext import Call, Kernel, Refusal, Runner
+from nn_ext_cpu import _native
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
 from nn_ext_cpu.pointwise import Pointwise
 
+
+class SoftmaxCrossEntropy:
+    """The cross entropy of a softmax with class labels, softmax included."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse scores of other dtypes than float32."""
+        return refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the loss."""
+        runner: Runner = _native.prepare("softmax_cross_entropy", forward_arrays(call), axis=call.args["axis"])
+        return runner
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Prepare the gradient of the scores."""
+        arrays = backward_arrays(call, wanted)
+        runner: Runner = _native.prepare(
+            "softmax_cross_entropy_backward", arrays, places=[0, 1, 3, 4], axis=call.args["axis"]
+        )
+        return runner
+
+
 LOSS: Final[dict[str, Kernel]] = {
+    "SoftmaxCrossEntropy": SoftmaxCrossEntropy(),
     "SquaredError": Pointwise(
         "y = squared_error x0 x1",
         {"x0": "dx0 = squared_error_grad dy x0 x1 ; 2", "x1": "dx1 = squared_error_grad dy x0 x1 ; -2"},
@@ -19,6 +45,7 @@ LOSS: Final[dict[str, Kernel]] = {
         {"x0": "dx0 = huber_loss_grad dy x0 x1 ; delta 1", "x1": "dx1 = huber_loss_grad dy x0 x1 ; delta -1"},
     ),
     "SigmoidCrossEntropy": Pointwise(
-        "y = sigmoid_cross_entropy x target", {"x": "dx = sigmoid_cross_entropy_grad dy x target"}
+        "y = sigmoid_cross_entropy x target",
+        {"x": "dx = sigmoid_cross_entropy_grad dy x target", "target": "dtarget = neg_mul dy x"},
     ),
 }

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from nn_core.ext import ArrayDesc, Call, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, input_names, refuse_dtypes
+from nn_ext_cpu.describe import FLOAT, backward_arrays, forward_arrays, input_names
 
 #: (function, register written, registers read, parameters)
 Instruction: TypeAlias = tuple[str, int, list[int], list[float]]
@@ -65,7 +65,10 @@ class Pointwise:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes other than float32, and what the row itself refuses."""
-        return refuse_dtypes(call) or (self._refuse(call) if self._refuse else None)
+        for desc in forward_arrays(call):
+            if desc is not None and desc.dtype != FLOAT:
+                return Refusal(f"computes in {FLOAT}, got {desc.dtype}")
+        return self._refuse(call) if self._refuse else None
 
     def layout(self, call: Call) -> str:
         """Any layout that all arrays share, unless inputs are broadcast."""

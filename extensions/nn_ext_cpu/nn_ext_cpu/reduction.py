@@ -13,10 +13,16 @@ class SumKernel:
 
     Args:
         mean: Divide by the number of elements.
+        first_axis: Where a function has no argument `axes`, the first of the axes that are reduced.
     """
 
-    def __init__(self, *, mean: bool) -> None:
+    def __init__(self, *, mean: bool, first_axis: int = 0) -> None:
         self._mean = mean
+        self._first_axis = first_axis
+
+    def layout(self, call: Call) -> str:
+        """As stored where only the first two axes stay, as in pooling over whole images."""
+        return "channels_last" if self._first_axis == 2 else "contiguous"
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes other than float32, and means of nothing."""
@@ -39,7 +45,7 @@ class SumKernel:
         """The shape of x with length 1 on the reduced axes."""
         (x,) = call.inputs
         assert x is not None
-        axes = call.args.get("axes", tuple(range(len(x.shape))))
+        axes = call.args.get("axes", tuple(range(self._first_axis, len(x.shape))))
         assert isinstance(axes, tuple)
         return tuple(1 if axis in axes else length for axis, length in enumerate(x.shape))
 
@@ -63,3 +69,6 @@ _SUM: Final = SumKernel(mean=False)
 _MEAN: Final = SumKernel(mean=True)
 
 REDUCTION: Final[dict[str, Kernel]] = {"Sum": _SUM, "Mean": _MEAN, "ReduceSum": _SUM, "ReduceMean": _MEAN}
+
+#: Pooling over all spatial axes.
+GLOBAL_AVERAGE: Final = SumKernel(mean=True, first_axis=2)

@@ -10,6 +10,11 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_pointwise(registry);
   nn_cpu::register_linear(registry);
   nn_cpu::register_update(registry);
+  nn_cpu::register_pooling(registry);
+  nn_cpu::register_softmax(registry);
+  nn_cpu::register_copy(registry);
+  nn_cpu::register_random(registry);
+  nn_cpu::register_indexing(registry);
   nn_cpu::register_normalization(registry);
   nn_cpu::register_convolution(registry);
   nn_cpu::bind_runner(module);

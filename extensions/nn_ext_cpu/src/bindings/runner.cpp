@@ -4,10 +4,12 @@
 #include <structmember.h>
 
 #include <cstddef>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "support/check.hpp"
+#include "support/errors.hpp"
 
 namespace py = pybind11;
 
@@ -67,6 +69,7 @@ struct StepObject {
 
 PyTypeObject* op_type = nullptr;
 PyTypeObject* step_type = nullptr;
+PyObject* argument_error = PyExc_ValueError;
 
 /// NumPy's type numbers are part of its binary interface.
 bool same_dtype(DType dtype, int type_num) {
@@ -141,15 +144,19 @@ bool read_pointers(const PreparedOp& prepared, PyObject* const* arrays, size_t c
 template <class Body>
 PyObject* guarded(double cost, const Body& body) {
   std::string failure;
+  PyObject* kind = PyExc_RuntimeError;
   PyThreadState* state = cost > kReleaseCost ? PyEval_SaveThread() : nullptr;
   try {
     body();
+  } catch (const ArgumentError& error) {
+    failure = error.what();
+    kind = argument_error;
   } catch (const std::exception& error) {
     failure = error.what();
   }
   if (state != nullptr) PyEval_RestoreThread(state);
   if (failure.empty()) Py_RETURN_NONE;
-  PyErr_SetString(PyExc_RuntimeError, failure.c_str());
+  PyErr_SetString(kind, failure.c_str());
   return nullptr;
 }
 
@@ -226,6 +233,55 @@ py::object sequence(const py::sequence& steps) {
   return result;
 }
 
+/// Operations on the same arrays, run in order as one.
+class Chain : public Op {
+ public:
+  explicit Chain(std::vector<std::shared_ptr<const PreparedOp>> members) : members_(std::move(members)) {}
+
+  void run(void* const* arrays) const override {
+    for (const auto& member : members_) {
+      Pointers arranged(member->places.size());
+      for (size_t k = 0; k < member->places.size(); ++k) {
+        arranged.data()[k] = member->places[k] < 0 ? nullptr : arrays[member->places[k]];
+      }
+      member->op->run(arranged.data());
+    }
+  }
+
+  double cost() const override {
+    double total = 0;
+    for (const auto& member : members_) total += member->op->cost();
+    return total;
+  }
+
+ private:
+  std::vector<std::shared_ptr<const PreparedOp>> members_;
+};
+
+py::object new_op(std::shared_ptr<const PreparedOp> prepared) {
+  auto* object = reinterpret_cast<OpObject*>(op_type->tp_alloc(op_type, 0));
+  if (object == nullptr) throw py::error_already_set();
+  object->vectorcall = op_call;
+  new (&object->prepared) std::shared_ptr<const PreparedOp>(std::move(prepared));
+  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
+}
+
+py::object chain(const py::sequence& ops) {
+  std::vector<std::shared_ptr<const PreparedOp>> members;
+  for (const py::handle item : ops) {
+    NN_CHECK(Py_TYPE(item.ptr()) == op_type, "chain must hold operations of this module, got " << Py_TYPE(item.ptr())->tp_name);
+    members.push_back(reinterpret_cast<OpObject*>(item.ptr())->prepared);
+    NN_CHECK(members.back()->arrays.size() == members.front()->arrays.size(), "operations of a chain must be prepared for the same arrays, got others");
+  }
+  NN_CHECK(!members.empty(), "chain must hold an operation, got none");
+  auto prepared = std::make_shared<PreparedOp>();
+  prepared->arrays = members.front()->arrays;
+  prepared->places.resize(prepared->arrays.size());
+  std::iota(prepared->places.begin(), prepared->places.end(), 0);
+  prepared->op = std::make_unique<Chain>(std::move(members));
+  return new_op(std::move(prepared));
+}
+
 PyTypeObject* make_type(const char* name, size_t size, size_t offset, destructor dealloc, PyMethodDef* methods, const char* doc) {
   static PyMemberDef members[2][2];
   static int made = 0;
@@ -269,11 +325,7 @@ py::object wrap_op(std::unique_ptr<Op> op, const Signature& signature, const std
     prepared->arrays.push_back(std::move(expected));
   }
   prepared->op = std::move(op);
-  auto* object = reinterpret_cast<OpObject*>(op_type->tp_alloc(op_type, 0));
-  if (object == nullptr) throw py::error_already_set();
-  object->vectorcall = op_call;
-  new (&object->prepared) std::shared_ptr<const PreparedOp>(std::move(prepared));
-  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
+  return new_op(std::move(prepared));
 }
 
 void bind_runner(py::module_& module) {
@@ -283,6 +335,10 @@ void bind_runner(py::module_& module) {
                         no_methods, "Operations bound to arrays; a call without arguments runs them.");
   module.attr("Op") = py::handle(reinterpret_cast<PyObject*>(op_type));
   module.attr("Step") = py::handle(reinterpret_cast<PyObject*>(step_type));
+  module.def(
+      "set_argument_error", [](const py::object& type) { argument_error = py::object(type).release().ptr(); }, py::arg("type"),
+      "Choose the exception for values of arrays that an operation does not take; ValueError at first.");
+  module.def("chain", chain, py::arg("ops"), "Join operations that were prepared for the same arrays into one.");
   module.def("sequence", sequence, py::arg("steps"), "Merge steps into one that runs them in order.");
 }
 

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "kernels/register.hpp"
+#include "support/blocks.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
+#include "support/relayout.hpp"
 #include "support/scratch.hpp"
 #include "support/vector.hpp"
 
@@ -21,25 +23,11 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements a thread
 
-/// x as (A, C, B): the channel is innermost (B = 1) in channels-last memory.
-struct Blocks {
-  int64_t a = 1, c, b = 1;
-
-  Blocks(const ArrayDesc& x, int64_t axis) : c(x.shape.at(axis)) {
-    if (axis == 1 && !x.contiguous()) {
-      NN_CHECK(x.channels_last(), "x must be contiguous or channels-last, got strides " << to_string(x.strides));
-      a = c > 0 ? x.size() / c : 0;
-      return;
-    }
-    NN_CHECK(x.contiguous(), "x must be contiguous, got strides " << to_string(x.strides));
-    for (int64_t i = 0; i < x.ndim(); ++i) {
-      if (i < axis) a *= x.shape[i];
-      if (i > axis) b *= x.shape[i];
-    }
-  }
+/// x as (A, C, B) around the channel axis; channels are innermost (B = 1) in channels-last memory.
+struct Channels : Blocks {
+  using Blocks::Blocks;
 
   int64_t count() const { return a * b; }
-  int64_t size() const { return a * c * b; }
 
   /// Calls columns(first row, rows, thread) on threads where channels are innermost, else row(offset, channel) for each run
   /// of B elements, all of a channel on one thread.
@@ -167,7 +155,7 @@ class BatchNormalization : public Op {
     }
   }
 
-  Blocks blocks_;
+  Channels blocks_;
   Settings settings_;
 };
 
@@ -229,15 +217,17 @@ class BatchNormalizationBackward : public Op {
   double cost() const override { return 500 + 0.6 * static_cast<double>(blocks_.size()); }
 
  private:
-  Blocks blocks_;
+  Channels blocks_;
   Settings settings_;
 };
 
 }  // namespace
 
 void register_normalization(Registry& registry) {
-  registry.add("batch_normalization", make<BatchNormalization>);
-  registry.add("batch_normalization_backward", make<BatchNormalizationBackward>);
+  registry.add("batch_normalization", [](const Signature& s) { return with_alike_images(s, make<BatchNormalization>, {0, 5}, {6}); });
+  registry.add("batch_normalization_backward", [](const Signature& s) {
+    return with_alike_images(s, make<BatchNormalizationBackward>, {0, 6, 9}, {10, 15});
+  });
 }
 
 }  // namespace nn_cpu

@@ -10,7 +10,11 @@ void register_linear(Registry& registry);
 void register_convolution(Registry& registry);
 void register_normalization(Registry& registry);
 void register_update(Registry& registry);
-void register_reduction(Registry& registry);
+void register_pooling(Registry& registry);
+void register_softmax(Registry& registry);
+void register_copy(Registry& registry);
+void register_random(Registry& registry);
+void register_indexing(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.
 std::vector<std::string> update_names();

@@ -37,6 +37,13 @@ struct UpdateTable {
   int count;
 };
 
+/// One image of a pooling and its windows, in three dimensions (unused ones have length 1); see vector/pooling.cpp.
+struct PoolShape {
+  int64_t lanes;
+  int64_t in[3], out[3], kernel[3], stride[3], pad[3];
+  bool mean, counts_pad;
+};
+
 /// Loops of one instruction set; each is described where it is defined (src/vector).
 struct VectorTable {
   const char* isa;
@@ -65,6 +72,12 @@ struct VectorTable {
   void (*column_gradient)(const float* dy, const float* y, const float* x, int64_t rows, int64_t columns, const float* p,
                           const float* q, const float* r, float* dx);
   void (*row_gradient)(const float* dy, const float* y, const float* x, int64_t n, float p, float q, float r, float* dx);
+  void (*philox)(uint64_t seed, uint64_t counter, uint64_t first, int64_t n_blocks, uint32_t* words);
+  void (*drop)(const float* x, const uint32_t* words, uint32_t threshold, float scale, int64_t n, float* y, float* mask);
+  void (*max_pool)(const PoolShape& shape, const float* x, float* y, int64_t lanes);
+  void (*max_pool_backward)(const PoolShape& shape, const float* x, const float* dy, float* dx, int64_t lanes);
+  void (*sum_pool)(const PoolShape& shape, const float* x, float* y, int64_t lanes);
+  void (*sum_pool_backward)(const PoolShape& shape, const float* dy, float* dx, int64_t lanes);
   // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it
   double (*exp_sum)(const float* x, float shift, float* y, int64_t n);
 };

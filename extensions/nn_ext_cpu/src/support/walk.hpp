@@ -1,6 +1,8 @@
 // Iteration over several strided arrays at once: axes in memory order of the leading array, merged where possible.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -23,31 +25,40 @@ struct Walk {
   bool constant(size_t k) const;
 };
 
-/// Calls body(offset, position, length) for each run along the last axis within elements [start, start + n) of the space:
-/// `offset` is that of the array with `strides`, `position` counts from 0, and the run steps by strides.back().
-template <class Body>
-void for_each_run(const Dims& shape, const Dims& strides, int64_t start, int64_t n, const Body& body) {
+/// Calls body(offsets, position, length) for each run along the last axis within elements [start, start + n) of the space:
+/// `offsets[k]` is that of the array with `strides[k]`, `position` counts from 0, and the run steps by the last strides.
+template <size_t N, class Body>
+void for_each_run_of(const Dims& shape, const std::array<const Dims*, N>& strides, int64_t start, int64_t n, const Body& body) {
   constexpr int kMaxAxes = 16;
   const int last = static_cast<int>(shape.size()) - 1;
   int64_t index[kMaxAxes];
-  int64_t offset = 0, rest = start;
+  std::array<int64_t, N> offsets{};
+  int64_t rest = start;
   for (int axis = last; axis >= 0; --axis) {
     index[axis] = rest % shape[axis];
     rest /= shape[axis];
-    offset += index[axis] * strides[axis];
+    for (size_t k = 0; k < N; ++k) offsets[k] += index[axis] * (*strides[k])[axis];
   }
   for (int64_t position = 0; position < n;) {
     const int64_t length = std::min(n - position, shape[last] - index[last]);
-    body(offset, position, length);
+    body(offsets, position, length);
     position += length;
     index[last] += length;
-    offset += length * strides[last];
+    for (size_t k = 0; k < N; ++k) offsets[k] += length * (*strides[k])[last];
     for (int axis = last; axis > 0 && index[axis] == shape[axis]; --axis) {
-      offset += strides[axis - 1] - shape[axis] * strides[axis];
+      for (size_t k = 0; k < N; ++k) offsets[k] += (*strides[k])[axis - 1] - shape[axis] * (*strides[k])[axis];
       index[axis] = 0;
       ++index[axis - 1];
     }
   }
+}
+
+/// The same for one array: body(offset, position, length).
+template <class Body>
+void for_each_run(const Dims& shape, const Dims& strides, int64_t start, int64_t n, const Body& body) {
+  for_each_run_of<1>(shape, {&strides}, start, n, [&](const std::array<int64_t, 1>& offsets, int64_t position, int64_t length) {
+    body(offsets[0], position, length);
+  });
 }
 
 /// Copies elements [start, start + n) of a strided array into consecutive memory.

@@ -22,6 +22,12 @@ void column_affine(const float*, const float*, int64_t, int64_t, const float*, c
 void row_affine(const float*, const float*, int64_t, float, float, bool, float*);
 void column_gradient(const float*, const float*, const float*, int64_t, int64_t, const float*, const float*, const float*, float*);
 void row_gradient(const float*, const float*, const float*, int64_t, float, float, float, float*);
+void philox(uint64_t, uint64_t, uint64_t, int64_t, uint32_t*);
+void drop(const float*, const uint32_t*, uint32_t, float, int64_t, float*, float*);
+void max_pool(const PoolShape&, const float*, float*, int64_t);
+void max_pool_backward(const PoolShape&, const float*, const float*, float*, int64_t);
+void sum_pool(const PoolShape&, const float*, float*, int64_t);
+void sum_pool_backward(const PoolShape&, const float*, float*, int64_t);
 double exp_sum(const float*, float, float*, int64_t);
 
 VectorTable table(const char* isa) {
@@ -46,6 +52,12 @@ VectorTable table(const char* isa) {
   table.row_affine = row_affine;
   table.column_gradient = column_gradient;
   table.row_gradient = row_gradient;
+  table.philox = philox;
+  table.drop = drop;
+  table.max_pool = max_pool;
+  table.max_pool_backward = max_pool_backward;
+  table.sum_pool = sum_pool;
+  table.sum_pool_backward = sum_pool_backward;
   table.exp_sum = exp_sum;
   return table;
 }

@@ -1,0 +1,60 @@
+"""Copies between views of arrays: the builder of the native operation ``copies``.
+
+A view is a NumPy array of the right shape and strides over memory that is never read: indexing it, turning it and
+broadcasting it gives the shape, strides and offset of the elements that a function moves.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from nn_core.ext import ArrayDesc, Runner
+from nn_ext_cpu import _native
+from nn_ext_cpu.describe import strides_of
+
+#: A stand-in for an array of a call.
+View: TypeAlias = np.ndarray[Any, Any]
+
+
+class Copies:
+    """Collects copies between the arrays of a call.
+
+    Args:
+        arrays: Descriptions of all arrays of the call, None where absent.
+    """
+
+    def __init__(self, arrays: Sequence[ArrayDesc | None]) -> None:
+        self._arrays = list(arrays)
+        self._views: dict[int, View] = {}
+        self._fills: list[int] = []
+        self._numbers: list[int] = []
+
+    def view(self, place: int) -> View:
+        """The whole array at `place`."""
+        if place not in self._views:
+            desc = self._arrays[place]
+            assert desc is not None
+            self._views[place] = as_strided(np.empty(1, desc.dtype), desc.shape, strides_of(desc), writeable=False)
+        return self._views[place]
+
+    def fill(self, place: int) -> None:
+        """Set the array at `place` before anything is copied."""
+        self._fills.append(place)
+
+    def copy(self, source: int, read: View, target: int, written: View) -> None:
+        """Copy what the view `read` shows of the array `source` to what `written` shows of `target`, with broadcasting."""
+        head = [source, self._offset(source, read), target, self._offset(target, written), written.ndim]
+        strides = np.broadcast_to(read, written.shape).strides + written.strides
+        self._numbers += [*head, *written.shape, *[stride // written.itemsize for stride in strides]]
+
+    def prepared(self, value: float = 0.0) -> Runner:
+        """The native operation; `value` is what arrays are filled with."""
+        settings = {"fills": self._fills, "copies": self._numbers, "value": float(value)}
+        runner: Runner = _native.prepare("copies", self._arrays, **settings)
+        return runner
+
+    def _offset(self, place: int, view: View) -> int:
+        """The distance of the first element of `view` from that of the array, in elements."""
+        return (view.ctypes.data - self.view(place).ctypes.data) // view.itemsize

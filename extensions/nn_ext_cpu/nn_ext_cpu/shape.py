@@ -1,0 +1,162 @@
+"""Functions that arrange elements: each is some copies between views of its arrays."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cpu.copies import Copies
+from nn_ext_cpu.describe import backward_arrays, forward_arrays
+
+#: ``arrange(copies, call, sources, targets)`` adds the copies from the arrays at the places `sources` to those at
+#: `targets`; a target that is not wanted is None.
+Arrangement: TypeAlias = Callable[[Copies, Call, Sequence[int], Sequence[int | None]], None]
+
+#: dtypes whose items can be copied.
+_DTYPES: Final = ("float32", "float64", "int64", "int32", "uint8", "uint64", "bool")
+
+
+class Arranged:
+    """A function whose outputs are copies of elements of its inputs.
+
+    Args:
+        forward: Copies from the inputs to the outputs.
+        backward: Copies from the gradients of the outputs to those of the inputs; None: the gradient rule serves.
+        value: Name of the argument with which outputs are filled.
+    """
+
+    def __init__(self, forward: Arrangement, backward: Arrangement | None, value: str | None = None) -> None:
+        self._forward = forward
+        self._backward = backward
+        self._value = value
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes whose items are not of a known size, and mixtures."""
+        dtypes = {desc.dtype for desc in forward_arrays(call) if desc is not None}
+        if len(dtypes) != 1 or not dtypes <= set(_DTYPES):
+            return Refusal(f"takes arrays of one of the dtypes {', '.join(_DTYPES)}, got {', '.join(sorted(dtypes))}")
+        if call.args.get("mode", "constant") != "constant":
+            return Refusal(f"takes the mode constant, got {call.args['mode']}")
+        return None
+
+    def forward(self, call: Call) -> Runner:
+        """Collect the copies to the outputs."""
+        arrays = forward_arrays(call)
+        n_inputs = len(call.inputs)
+        value = 0.0 if self._value is None else float(call.args[self._value])  # type: ignore[arg-type]  # a number
+        return _prepared(self._forward, call, arrays, range(n_inputs), range(n_inputs, len(arrays)), value)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Collect the copies to the gradients of the inputs."""
+        if self._backward is None:
+            return None
+        arrays = backward_arrays(call, wanted)
+        first = len(call.inputs) + len(call.outputs)
+        targets = [first + len(call.outputs) + k if want else None for k, want in enumerate(wanted)]
+        return _prepared(self._backward, call, arrays, range(first, first + len(call.outputs)), targets, 0.0)
+
+
+def _prepared(
+    arrange: Arrangement,
+    call: Call,
+    arrays: Sequence[ArrayDesc | None],
+    sources: Sequence[int],
+    targets: Sequence[int | None],
+    value: float,
+) -> Runner:
+    copies = Copies(arrays)
+    arrange(copies, call, sources, targets)
+    return copies.prepared(value)
+
+
+def _one(transform: Callable[[Any, Mapping[str, Any]], Any], *, of_target: bool = False, fill: bool = False) -> Arrangement:
+    """One array from one: `transform` shows the part or order of the source, or of the target, that is copied."""
+
+    def arrange(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
+        (source,), (target,) = sources, targets
+        if target is None:
+            return
+        if fill:
+            copies.fill(target)
+        read, written = copies.view(source), copies.view(target)
+        if of_target:
+            written = transform(written, call.args)
+        else:
+            read = transform(read, call.args)
+        copies.copy(source, read, target, written)
+
+    return arrange
+
+
+def _sliced(x: Any, args: Mapping[str, Any]) -> Any:
+    """Short settings belong to the last axes."""
+    entries = [(None,) * (x.ndim - len(args[name] or ())) + tuple(args[name] or ()) for name in ("start", "stop", "step")]
+    return x[tuple(map(slice, *entries))]
+
+
+def _unpadded(x: Any, args: Mapping[str, Any]) -> Any:
+    """Pairs of widths belong to the last axes."""
+    widths = args["pad_width"]
+    pairs = list(zip(widths[::2], widths[1::2], strict=True))
+    slices = [slice(low, length - high) for (low, high), length in zip(pairs, x.shape[x.ndim - len(pairs) :], strict=True)]
+    return x[(..., *slices)]
+
+
+def _joined(*, new_axis: bool) -> Arrangement:
+    """Several sources into one target along an axis; with `new_axis` each is one place of it."""
+
+    def arrange(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
+        (target,) = targets
+        assert target is not None
+        whole = copies.view(target)
+        for source, part in zip(sources, _parts(whole, call, new_axis, map(copies.view, sources)), strict=True):
+            copies.copy(source, copies.view(source), target, part)
+
+    return arrange
+
+
+def _cut(*, new_axis: bool) -> Arrangement:
+    """The reverse of joining."""
+
+    def arrange(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
+        (source,) = sources
+        descs = call.outputs if new_axis and len(call.outputs) == len(targets) else call.inputs
+        shapes = [np.broadcast_to(np.empty(()), desc.shape) for desc in descs if desc is not None]
+        for target, part in zip(targets, _parts(copies.view(source), call, new_axis, shapes), strict=True):
+            if target is not None:
+                copies.copy(source, part, target, copies.view(target))
+
+    return arrange
+
+
+def _parts(whole: Any, call: Call, new_axis: bool, members: Any) -> list[Any]:
+    """The views of `whole` that belong to each of `members` along the axis."""
+    axis = int(call.args["axis"])  # type: ignore[arg-type]  # an int by the specification
+    if new_axis:
+        return list(np.moveaxis(whole, axis, 0)) if whole.ndim > 1 else [whole[k : k + 1].reshape(()) for k in range(whole.size)]
+    parts, first = [], 0
+    for member in members:
+        parts.append(np.moveaxis(np.moveaxis(whole, axis, 0)[first : first + member.shape[axis]], 0, axis))
+        first += member.shape[axis]
+    return parts
+
+
+def _transposed(x: Any, args: Mapping[str, Any]) -> Any:
+    return x.transpose(args["axes"])
+
+
+def _flipped(x: Any, args: Mapping[str, Any]) -> Any:
+    return np.flip(x, args["axes"])
+
+
+SHAPE: Final[Mapping[str, Kernel]] = {
+    "Transpose": Arranged(_one(_transposed), _one(_transposed, of_target=True)),
+    "Slice": Arranged(_one(_sliced), _one(_sliced, of_target=True, fill=True)),
+    "Flip": Arranged(_one(_flipped), _one(_flipped)),
+    "Pad": Arranged(_one(_unpadded, of_target=True, fill=True), _one(_unpadded), value="constant_value"),
+    "Broadcast": Arranged(_one(lambda x, args: x), None),
+    "Concatenate": Arranged(_joined(new_axis=False), _cut(new_axis=False)),
+    "Stack": Arranged(_joined(new_axis=True), _cut(new_axis=True)),
+    "Split": Arranged(_cut(new_axis=True), _joined(new_axis=True)),
+}

@@ -1,0 +1,76 @@
+#include "support/relayout.hpp"
+
+#include "support/scratch.hpp"
+#include "support/walk.hpp"
+
+namespace nn_cpu {
+namespace {
+
+/// An image that lies otherwise than the operation wants it.
+struct Image {
+  size_t position;
+  bool is_output;
+  int64_t size;
+  Walk walk;  // in the order of the operation's layout; strides[0]: the operation's, strides[1]: the array's
+};
+
+class Relayout : public Op {
+ public:
+  Relayout(std::unique_ptr<Op> inner, size_t n_arrays, std::vector<Image> images)
+      : inner_(std::move(inner)), n_arrays_(n_arrays), images_(std::move(images)) {
+    for (const Image& image : images_) bytes_ += Scratch::bytes<float>(image.size);
+  }
+
+  void run(void* const* arrays) const override {
+    Scratch scratch(bytes_);
+    std::vector<void*> inner(arrays, arrays + n_arrays_);
+    for (const Image& image : images_) {
+      auto* copy = scratch.take<float>(image.size);
+      inner[image.position] = copy;
+      if (image.is_output || image.size == 0) continue;
+      gather(image.walk.shape, image.walk.strides[1], static_cast<const float*>(arrays[image.position]), 0, image.size, copy);
+    }
+    inner_->run(inner.data());
+    for (const Image& image : images_) {
+      if (!image.is_output || image.size == 0) continue;
+      scatter(image.walk.shape, image.walk.strides[1], static_cast<const float*>(inner[image.position]), 0, image.size,
+              static_cast<float*>(arrays[image.position]));
+    }
+  }
+
+  double cost() const override { return inner_->cost() + static_cast<double>(bytes_); }
+
+ private:
+  std::unique_ptr<Op> inner_;
+  size_t n_arrays_;
+  std::vector<Image> images_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> with_alike_images(const Signature& signature, Factory factory, std::initializer_list<size_t> inputs,
+                                      std::initializer_list<size_t> outputs) {
+  bool all_contiguous = true, all_channels_last = true;
+  for (const auto& positions : {inputs, outputs}) {
+    for (const size_t position : positions) {
+      if (!signature.has(position)) continue;
+      all_contiguous &= signature.arrays[position]->contiguous();
+      all_channels_last &= signature.arrays[position]->channels_last();
+    }
+  }
+  if (all_contiguous || all_channels_last) return factory(signature);
+  Signature alike = signature;
+  std::vector<Image> images;
+  const auto convert = [&](size_t position, bool is_output) {
+    if (!signature.has(position) || signature.arrays[position]->channels_last()) return;
+    const ArrayDesc& desc = signature.array(position);
+    alike.arrays[position]->strides = channels_last_strides(desc.shape);
+    images.push_back({position, is_output, desc.size(), Walk(desc.shape, {alike.arrays[position]->strides, desc.strides}, 0)});
+  };
+  for (const size_t position : inputs) convert(position, false);
+  for (const size_t position : outputs) convert(position, true);
+  return std::make_unique<Relayout>(factory(alike), signature.arrays.size(), std::move(images));
+}
+
+}  // namespace nn_cpu
