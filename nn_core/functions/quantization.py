@@ -312,8 +312,8 @@ def inq_affine(
         bias: Bias. Shape (K_1, ..., K_l). Optional.
         base_axis: First axis of x that is flattened.
         num_bits: Bits of a fixed weight: one for the sign, one for zero, the others for the 2^(num_bits - 2) exponents.
-        inq_iterations: After how many forward passes half of the learnable weights become fixed; at the last number all
-            of them do.
+        inq_iterations: After how many forward passes half of the learnable weights (one at least) become fixed; at the
+            last number all of them do.
         selection_algorithm: Which learnable weights to fix first. One of 'largest_abs', 'random'.
         seed: Seed of the random selection; -1 takes it from the generator of the framework.
         n_outputs, outputs: see `nn_core.functions`.
@@ -380,8 +380,8 @@ def inq_convolution(
         dilation: Distance between neighbouring elements of the kernel on each spatial axis; 1 by default.
         group: Number of groups: C / group input channels feed K / group output channels each.
         num_bits: Bits of a fixed weight: one for the sign, one for zero, the others for the 2^(num_bits - 2) exponents.
-        inq_iterations: After how many forward passes half of the learnable weights become fixed; at the last number all
-            of them do.
+        inq_iterations: After how many forward passes half of the learnable weights (one at least) become fixed; at the
+            last number all of them do.
         selection_algorithm: Which learnable weights to fix first. One of 'largest_abs', 'random'.
         seed: Seed of the random selection; -1 takes it from the generator of the framework.
         n_outputs, outputs: see `nn_core.functions`.

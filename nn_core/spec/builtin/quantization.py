@@ -323,8 +323,8 @@ INQ_AFFINE = FunctionSpec(
             name="inq_iterations",
             type="ints",
             doc=(
-                "After how many forward passes half of the learnable weights become fixed; at the "
-                "last number all of them do."
+                "After how many forward passes half of the learnable weights (one at least) become "
+                "fixed; at the last number all of them do."
             ),
             default=(),
             minimum=0,
@@ -446,8 +446,8 @@ INQ_CONVOLUTION = FunctionSpec(
             name="inq_iterations",
             type="ints",
             doc=(
-                "After how many forward passes half of the learnable weights become fixed; at the "
-                "last number all of them do."
+                "After how many forward passes half of the learnable weights (one at least) become "
+                "fixed; at the last number all of them do."
             ),
             default=(),
             minimum=0,
