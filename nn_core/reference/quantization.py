@@ -175,7 +175,7 @@ def _fix_weights(
     elif n_passes in iterations:
         rank = xp.abs(weight) if selection == "largest_abs" else uniform(xp, key, weight.size).reshape(weight.shape)
         order = xp.argsort(xp.where(fixed, math.inf, -rank).reshape(-1))
-        chosen = order[: int(xp.sum(~fixed)) // 2]
+        chosen = order[: max(int(xp.sum(~fixed)) // 2, 1)]
         fixed = fixed.reshape(-1)
         fixed[chosen] = True
         fixed = fixed.reshape(weight.shape)

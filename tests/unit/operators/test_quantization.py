@@ -393,6 +393,11 @@ def test_inq_selects_at_random_by_seed():
     assert np.any(first != other)
 
 
+def test_inq_fixes_one_weight_at_least():
+    (_, indicator), *_ = train(np.ones((1, 1)), np.full((1, 1), 0.9), np.zeros((1, 1)), 1, inq_iterations=(0, 9))
+    assert indicator[0, 0] == 1
+
+
 def test_inq_takes_a_weight_of_zeros():
     (weight, indicator), *_ = train(np.ones((1, 3)), np.zeros((3, 2)), np.zeros((3, 2)), 1, inq_iterations=(0,))
     np.testing.assert_array_equal(weight, 0)
