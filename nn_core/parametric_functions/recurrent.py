@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 import nn_core.functions as F
 from nn_core.errors import ShapeError
 from nn_core.functions.operand import Operand
@@ -265,8 +267,8 @@ def _weights(
     n_directions = 2 if bidirectional else 1
     gates: Shape = () if n_gates is None else (n_gates,)
     w0_init, w_init, b_init = initializers
-    w0_init = glorot(n_inputs, n_hidden, rng=rng) if w0_init is None else w0_init
-    w_init = glorot(n_directions * n_hidden, n_hidden, rng=rng) if w_init is None else w_init
+    w0_init = _two_parts(n_inputs, n_hidden, rng) if w0_init is None else w0_init
+    w_init = _two_parts(n_directions * n_hidden, n_hidden, rng) if w_init is None else w_init
     b_init = ConstantInitializer(0) if b_init is None else b_init
     w0 = trained("weight_l0", (n_directions, *gates, n_hidden, n_inputs + n_hidden), w0_init, fix_parameters)
     w = b = None
@@ -278,3 +280,13 @@ def _weights(
         biases = (4,) if n_gates == 3 else gates
         b = trained("bias", (num_layers, n_directions, *biases, n_hidden), b_init, fix_parameters)
     return w0, w, b
+
+
+def _two_parts(n_inputs: int, n_hidden: int, rng: Rng | None) -> Initializer:
+    """Glorot's limits for the columns of the inputs and for those of the state, each on its own."""
+
+    def initial(shape: Shape) -> np.ndarray[Any, Any]:
+        parts = [glorot(n, n_hidden, rng=rng)((*shape[:-1], n)) for n in (n_inputs, n_hidden)]
+        return np.concatenate(parts, axis=-1)
+
+    return initial
