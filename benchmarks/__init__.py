@@ -1,0 +1,1 @@
+"""Benchmarks: workloads timed beside other frameworks in one run. ``python -m benchmarks --help``."""

@@ -1,0 +1,32 @@
+"""Measures one workload in one framework, in a process of its own: ``python -m benchmarks.worker WORKLOAD FRAMEWORK``.
+
+Reads the number of steps to run from each line of standard input, and answers with the seconds of each step as JSON.
+The first answer comes without being asked for: the version of the framework, after the workload was built.
+"""
+
+import importlib
+import json
+import sys
+import time
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    workload, framework = sys.argv[1:3]
+    answers = sys.stdout
+    sys.stdout = sys.stderr
+    module = importlib.import_module(f"benchmarks.workloads.{workload}")
+    step = getattr(module, framework)()
+    package = importlib.import_module({"torch_compile": "torch"}.get(framework, framework))
+    print(json.dumps(package.__version__), file=answers, flush=True)
+    for line in sys.stdin:
+        seconds = []
+        for _ in range(int(line)):
+            start = time.perf_counter()
+            step()
+            seconds.append(time.perf_counter() - start)
+        print(json.dumps(seconds), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

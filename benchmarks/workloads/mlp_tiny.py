@@ -1,0 +1,123 @@
+"""2-4-8-4-2-1 tanh multi-layer perceptron, batch 100, squared error, Adam; a static graph of tiny functions."""
+
+import numpy as np
+
+SIZES = (4, 8, 4, 2)
+BATCH = 100
+
+
+def data():
+    """Points in the square and their distances from the origin."""
+    x = np.random.RandomState(0).uniform(-1, 1, (BATCH, 2)).astype(np.float32)
+    return x, np.sqrt((x**2).sum(axis=1, keepdims=True))
+
+
+def nn_core():
+    """Static graph."""
+    import nn_core as nn
+    import nn_core.functions as F
+    import nn_core.parametric_functions as PF
+    import nn_core.solvers as S
+
+    return _vocabulary_of_nnabla(nn, F, PF, S)
+
+
+def nnabla():
+    """Static graph."""
+    import nnabla as nn
+    import nnabla.functions as F
+    import nnabla.parametric_functions as PF
+    import nnabla.solvers as S
+
+    return _vocabulary_of_nnabla(nn, F, PF, S)
+
+
+def _vocabulary_of_nnabla(nn, F, PF, S):
+    points, distances = data()
+    x, t = nn.Variable((BATCH, 2)), nn.Variable((BATCH, 1))
+    h = x
+    for i, size in enumerate(SIZES):
+        h = F.tanh(PF.affine(h, size, name=f"fc{i}"))
+    loss = F.reduce_mean(F.squared_error(PF.affine(h, 1, name="fc"), t))
+    solver = S.Adam(alpha=0.01)
+    solver.set_parameters(nn.get_parameters())
+
+    def step():
+        x.d, t.d = points, distances
+        loss.forward(clear_no_need_grad=True)
+        solver.zero_grad()
+        loss.backward(clear_buffer=True)
+        solver.update()
+
+    return step
+
+
+def torch():
+    """Eager."""
+    import torch as th
+
+    return _torch(th, lambda net: net)
+
+
+def torch_compile():
+    """The network compiled."""
+    import torch as th
+
+    return _torch(th, th.compile)
+
+
+def _torch(th, prepare):
+    layers, n_inputs = [], 2
+    for size in SIZES:
+        layers += [th.nn.Linear(n_inputs, size), th.nn.Tanh()]
+        n_inputs = size
+    net = prepare(th.nn.Sequential(*layers, th.nn.Linear(n_inputs, 1)))
+    optimizer = th.optim.Adam(net.parameters(), 0.01)
+    x, t = (th.from_numpy(array) for array in data())
+
+    def step():
+        optimizer.zero_grad()
+        th.nn.functional.mse_loss(net(x), t).backward()
+        optimizer.step()
+
+    return step
+
+
+def jax():
+    """One jitted function for the whole step."""
+    import jax as jx
+    import jax.numpy as jnp
+
+    rng = np.random.RandomState(0)
+    sizes = (2, *SIZES, 1)
+    parameters = [
+        (jnp.asarray(rng.randn(a, b) / np.sqrt(a), jnp.float32), jnp.zeros(b))
+        for a, b in zip(sizes[:-1], sizes[1:], strict=True)
+    ]
+    points, distances = (jnp.asarray(array) for array in data())
+
+    def loss(parameters):
+        h = points
+        for w, b in parameters[:-1]:
+            h = jnp.tanh(h @ w + b)
+        w, b = parameters[-1]
+        return jnp.mean((h @ w + b - distances) ** 2)
+
+    def update(state):
+        t, parameters, m, v = state
+        grads = jx.grad(loss)(parameters)
+        t = t + 1
+        m = jx.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, grads)
+        v = jx.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, v, grads)
+        scale = 0.01 * jnp.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+        parameters = jx.tree.map(lambda p, m, v: p - scale * m / (jnp.sqrt(v) + 1e-8), parameters, m, v)
+        return t, parameters, m, v
+
+    zeros = jx.tree.map(jnp.zeros_like, parameters)
+    holder = [(jnp.zeros(()), parameters, zeros, zeros)]
+    compiled = jx.jit(update, donate_argnums=0)
+
+    def step():
+        holder[0] = jx.block_until_ready(compiled(holder[0]))
+
+    return step

@@ -1,0 +1,85 @@
+"""Twenty times affine 32 and relu, batch 32, SGD; a graph of small functions that is built anew in each step."""
+
+import numpy as np
+
+DEPTH, WIDTH, BATCH = 20, 32, 32
+
+
+def data():
+    """Random inputs (B, 32)."""
+    return np.random.RandomState(0).randn(BATCH, WIDTH).astype(np.float32)
+
+
+def nn_core():
+    """Dynamic graph."""
+    import nn_core as nn
+    import nn_core.functions as F
+    import nn_core.parametric_functions as PF
+    import nn_core.solvers as S
+
+    return _dynamic(nn, F, PF, S)
+
+
+def nnabla():
+    """Dynamic graph."""
+    import nnabla as nn
+    import nnabla.functions as F
+    import nnabla.parametric_functions as PF
+    import nnabla.solvers as S
+
+    return _dynamic(nn, F, PF, S)
+
+
+def _dynamic(nn, F, PF, S):
+    x = nn.Variable((BATCH, WIDTH))
+    values = data()
+    solver = S.Sgd(lr=1e-3)
+
+    def network():
+        h = x
+        for i in range(DEPTH):
+            h = F.relu(PF.affine(h, WIDTH, name=f"fc{i}"))
+        return F.mean(h)
+
+    network()
+    solver.set_parameters(nn.get_parameters())
+
+    def step():
+        x.d = values
+        with nn.auto_forward():
+            loss = network()
+        solver.zero_grad()
+        loss.backward(clear_buffer=True)
+        solver.update()
+
+    return step
+
+
+def torch():
+    """Eager."""
+    import torch as th
+
+    return _torch(th, lambda net: net)
+
+
+def torch_compile():
+    """The network compiled."""
+    import torch as th
+
+    return _torch(th, th.compile)
+
+
+def _torch(th, prepare):
+    layers = []
+    for _ in range(DEPTH):
+        layers += [th.nn.Linear(WIDTH, WIDTH), th.nn.ReLU()]
+    net = prepare(th.nn.Sequential(*layers))
+    optimizer = th.optim.SGD(net.parameters(), 1e-3)
+    x = th.from_numpy(data())
+
+    def step():
+        optimizer.zero_grad()
+        net(x).mean().backward()
+        optimizer.step()
+
+    return step
