@@ -130,8 +130,12 @@ def min_max_quantized_affine(
         fix_parameters,
         rng,
         with_bias,
-        _range("w", (ql_min_w, ql_max_w), w_min_max, w_ends, 2.0, ste_fine_grained_w, eps) if quantize_w else None,
-        _range("b", (ql_min_b, ql_max_b), b_min_max, b_ends, 6.0, ste_fine_grained_b, eps) if quantize_b else None,
+        _range("w", (ql_min_w, ql_max_w), w_min_max, w_ends, 2.0, ste_fine_grained_w, eps, fix_parameters)
+        if quantize_w
+        else None,
+        _range("b", (ql_min_b, ql_max_b), b_min_max, b_ends, 6.0, ste_fine_grained_b, eps, fix_parameters)
+        if quantize_b
+        else None,
     )
 
 
@@ -204,8 +208,12 @@ def min_max_quantized_convolution(
         fix_parameters,
         rng,
         with_bias,
-        _range("w", (ql_min_w, ql_max_w), w_min_max, w_ends, 2.0, ste_fine_grained_w, eps) if quantize_w else None,
-        _range("b", (ql_min_b, ql_max_b), b_min_max, b_ends, 6.0, ste_fine_grained_b, eps) if quantize_b else None,
+        _range("w", (ql_min_w, ql_max_w), w_min_max, w_ends, 2.0, ste_fine_grained_w, eps, fix_parameters)
+        if quantize_w
+        else None,
+        _range("b", (ql_min_b, ql_max_b), b_min_max, b_ends, 6.0, ste_fine_grained_b, eps, fix_parameters)
+        if quantize_b
+        else None,
     )
     return F.convolution(inp, w, b, base_axis, pad, stride, dilation, group, channel_last)
 
@@ -218,6 +226,7 @@ def _range(
     limit: float,
     ste_fine_grained: bool,
     eps: float,
+    fix_parameters: bool,
 ) -> Quantizer:
     low, high = (
         ConstantInitializer(default) if init is None else init
@@ -232,6 +241,7 @@ def _range(
         eps=eps,
         qr_min_init=low,
         qr_max_init=high,
+        fix_parameters=fix_parameters,
         outputs=outputs,
         name=f"min_max_quantize_{suffix}",
     )

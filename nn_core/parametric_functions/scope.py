@@ -176,7 +176,9 @@ def parametric_function_api(
     def decorate(function: Callable[P, R]) -> Callable[..., R]:
         scope = function.__name__ if scope_name is None else scope_name
         signature = inspect.signature(function)
-        n_positional = len(signature.parameters)
+        parameters = list(signature.parameters.values())
+        n_positional = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+        parameters.insert(n_positional, _NAME)
 
         @functools.wraps(function)
         def parametric(*args: Any, **kwargs: Any) -> R:
@@ -187,14 +189,14 @@ def parametric_function_api(
             with _CURRENT.scope(_opened(_CURRENT.get(), path)):
                 return function(*args, **kwargs)
 
-        last = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="str | None")
-        parameters = [*signature.parameters.values(), last]
         parametric.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         parametric.__doc__ = _documented(function, parameters, scope, param_desc or ())
         return parametric
 
     return decorate
 
+
+_NAME: Final = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=str | None)
 
 #: What the arguments mean that many parametric functions share.
 SHARED_ARGUMENTS: Final[Mapping[str, str]] = {
