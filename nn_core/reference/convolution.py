@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from nn_core.reference import axis_maps
 from nn_core.reference.normalization import batch_normalization
 from nn_core.reference.precision import widen
 from nn_core.reference.registry import kernel
@@ -145,12 +146,10 @@ def _bordered(
     if pad_mode == "constant":
         widths = [0] * first_axis + list(pad) + [0] * (x.ndim - first_axis - len(pad))
         return padded(xp, x, widths, widths, constant_value)
+    mode = axis_maps.reflected if pad_mode == "reflect" else axis_maps.nearest
     for axis, width in enumerate(pad, start=first_axis):
-        last = x.shape[axis] - 1
-        places = xp.arange(-width, last + 1 + width)
-        mirrored = last - xp.abs(last - xp.abs(places))
-        places = mirrored if pad_mode == "reflect" else xp.clip(places, 0, last)
-        x = xp.take(x, places, axis=axis)
+        places = xp.arange(-width, x.shape[axis] + width)
+        x = xp.take(x, mode(xp, places, x.shape[axis]), axis=axis)
     return x
 
 
@@ -213,7 +212,8 @@ def _deconvolve(
         for step, count, gap, length, extra in zip(stride, counts, dilation, shape, output_padding, strict=True)
     ]
     y = overlap_add(xp, columns, shape, stride, dilation, lengths)
-    return y[(..., *(slice(cut, length - cut) for cut, length in zip(pad, lengths, strict=True)))]
+    inner = (..., *(slice(cut, length - cut) for cut, length in zip(pad, lengths, strict=True)))
+    return y[inner]
 
 
 def _images(xp: Namespace, x: Array, base_axis: int, channel_last: bool) -> Array:

@@ -15,7 +15,8 @@ def padded(xp: Namespace, x: Array, before: Sequence[int], after: Sequence[int],
     spatial = x.shape[leading:]
     lengths = (low + n + high for low, n, high in zip(before, spatial, after, strict=True))
     result = xp.full((*x.shape[:leading], *lengths), value, dtype=x.dtype)
-    result[(..., *(slice(low, low + n) for low, n in zip(before, spatial, strict=True)))] = x
+    inner = (..., *(slice(low, low + n) for low, n in zip(before, spatial, strict=True)))
+    result[inner] = x
     return result
 
 
@@ -45,7 +46,8 @@ def overlap_add(
     result = xp.zeros((*columns.shape[:axis], *lengths), dtype=columns.dtype)
     leading = (slice(None),) * axis
     for position, place in enumerate(_places(kernel, stride, dilation, counts)):
-        result[place] += columns[(*leading, position)]
+        window = (*leading, position)
+        result[place] += columns[window]
     return result
 
 

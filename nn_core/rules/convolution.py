@@ -30,7 +30,6 @@ from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
 
 
-@shape_rule("Convolution")
 def convolution_shape(
     x: Shape,
     weight: Shape,
@@ -56,6 +55,9 @@ def convolution_shape(
         raise ShapeError(f"the number of filters must be a multiple of group, got {weight[0]} and {group}")
     check_bias(bias, weight[0])
     return ((*x[:base_axis], *joined(weight[0], steps.counts(lengths, kernel), channel_last)),)
+
+
+shape_rule("Convolution")(convolution_shape)  # not as a decorator: other rules use it under its own type
 
 
 @shape_rule("DepthwiseConvolution")
@@ -277,7 +279,9 @@ def fused_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
             (any(wanted[:3]), *wanted[3:]),
         )  # fmt: skip
         normalization = tuple(rest)
-    dx, dweight = convolution_gradient(F, x, g.weight, dy, g.base_axis, steps, g.group, g.channel_last, wanted[:2])
+    dx, dweight = convolution_gradient(
+        F, x, g.weight, dy, g.base_axis, steps, g.group, g.channel_last, (wanted[0], wanted[1])
+    )
     dx = F.pad_backward(dx, pad_width=widths, mode=g.pad_mode) if wanted[0] else None
     dbias = bias_gradient(F, dy, g.base_axis, g.channel_last) if wanted[2] else None
     return dx, dweight, dbias, *normalization, dsum if g.wants("z") else None

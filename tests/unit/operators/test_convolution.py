@@ -536,8 +536,7 @@ DEFORMABLE = [
 ]
 
 
-@pytest.mark.parametrize("channel_last", [False, True])
-@pytest.mark.parametrize("with_mask", [False, True])
+@pytest.mark.parametrize(("with_mask", "channel_last"), [(False, False), (True, True)])
 @pytest.mark.parametrize(("lengths", "kernel", "pad", "stride", "dilation", "group", "deformable_group"), DEFORMABLE)
 def test_deformable_convolution(
     lengths: tuple,
