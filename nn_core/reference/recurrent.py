@@ -1,7 +1,7 @@
 """Reference kernels of recurrent networks over sequences, and of packing sequences of different lengths.
 
-Shapes: x (T, B, I), states (layers, directions, B, H), weights (directions, gates, H, I + H) whose last axis is first the
-input, then the state. The inputs of all steps are multiplied at once; only what depends on the state runs step by step.
+Shapes: x (T, B, I), states (layers, directions, B, H), weights (directions, gates, H, I + H) whose last axis is first
+the input, then the state. The inputs of all steps are multiplied at once; what depends on the state runs step by step.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,8 @@
 """Shape and gradient rules of recurrent networks over sequences, and of packing sequences of different lengths.
 
-The gradient rule runs the network again, in functions that have gradients themselves, keeps what each step computed, and
-then walks back through the steps (Werbos, 1990, "Backpropagation through time"). The three networks differ in one `_Cell`.
+The gradient rule runs the network again, in functions that have gradients themselves, keeps what each step computed,
+and then walks back through the steps (Werbos, 1990, "Backpropagation through time"). The three networks differ in one
+`_Cell`.
 """
 
 from collections.abc import Sequence
@@ -160,16 +161,11 @@ def _entries(F: Any, x: Any) -> Sequence[Any]:
 @gradient("RNN")
 def rnn(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """Weights and bias get an axis for their only gate."""
-    weights = [_with_gate(F, array, axis) for array, axis in ((g.weight_l0, 1), (g.weight, 2), (g.bias, 2))]
-    dx, (dh,), *dweights = _through_time(F, g, _Elman(g.nonlinearity), (g.h,), *weights, None)
-    return (
-        dx,
-        dh,
-        *(
-            _like(F, dweight, array)
-            for dweight, array in zip(dweights[:3], (g.weight_l0, g.weight, g.bias), strict=True)
-        ),
+    weight_l0, weight, bias = _with_gate(F, g.weight_l0, 1), _with_gate(F, g.weight, 2), _with_gate(F, g.bias, 2)
+    dx, (dh,), dweight_l0, dweight, dbias, _ = _through_time(
+        F, g, _Elman(g.nonlinearity), (g.h,), weight_l0, weight, bias, None
     )
+    return dx, dh, _like(F, dweight_l0, g.weight_l0), _like(F, dweight, g.weight), _like(F, dbias, g.bias)
 
 
 def _with_gate(F: Any, array: Any, axis: int) -> Any:
@@ -229,10 +225,11 @@ class _Pass:
         x: Any,
         states: Sequence[Any],
         weight: Any,
-        input_bias: Any,
-        state_bias: Any,
+        biases: Sequence[Any],
+        *,
         is_backwards: bool,
     ) -> None:
+        input_bias, state_bias = biases
         self._F, self._cell, self._x = F, cell, x
         self._n_gates, self._n_hidden, width = weight.shape
         self._n_inputs = x.shape[2]
@@ -305,15 +302,10 @@ def _through_time(
     x = g.x
     for layer in range(n_layers):
         for direction in range(n_directions):
-            passes[layer, direction] = _Pass(
-                F,
-                cell,
-                x,
-                [_at(F, state, layer, direction) for state in states],
-                _at(F, weight, layer - 1, direction) if layer else _at(F, weight_l0, direction),
-                *(None if bias is None else _at(F, bias, layer, direction) for bias in (input_bias, state_bias)),
-                is_backwards=direction == 1,
-            )
+            first = [_at(F, state, layer, direction) for state in states]
+            matrices = _at(F, weight, layer - 1, direction) if layer else _at(F, weight_l0, direction)
+            biases = [None if bias is None else _at(F, bias, layer, direction) for bias in (input_bias, state_bias)]
+            passes[layer, direction] = _Pass(F, cell, x, first, matrices, biases, is_backwards=direction == 1)
         if layer < n_layers - 1:
             x = F.concatenate(*(passes[layer, direction].output for direction in range(n_directions)), axis=2)
             x = x * _at(F, g.mask, layer) if has_masks else x

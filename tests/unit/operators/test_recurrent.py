@@ -12,7 +12,7 @@ from tests.unit.operators.array_functions import check_forward, check_gradient, 
 
 specs()
 rng = np.random.default_rng(24)
-T, B, I, H = 3, 2, 2, 2
+T, B, D, H = 3, 2, 2, 2  # steps, samples, inputs, states
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -83,9 +83,9 @@ def network_inputs(
     gates: tuple, bias_gates: tuple, n_states: int, n_layers: int, n_directions: int, n_batch: int = B
 ) -> list:
     return [
-        normal(T, n_batch, I),
+        normal(T, n_batch, D),
         *(normal(n_layers, n_directions, n_batch, H) for _ in range(n_states)),
-        normal(n_directions, *gates, H, I + H),
+        normal(n_directions, *gates, H, D + H),
         normal(n_layers - 1, n_directions, *gates, H, n_directions * H + H) if n_layers > 1 else None,
         normal(n_layers, n_directions, *bias_gates, H),
     ]
@@ -159,7 +159,7 @@ def test_networks_drop_outputs_between_layers(
 def test_lstm_agrees_with_torch() -> None:
     torch = pytest.importorskip("torch")
     x, h, c, w0, w, b = network_inputs((4,), (4,), 2, 2, 2)
-    network = torch.nn.LSTM(I, H, num_layers=2, bidirectional=True).double()
+    network = torch.nn.LSTM(D, H, num_layers=2, bidirectional=True).double()
     with torch.no_grad():
         for layer, direction in np.ndindex(2, 2):
             weight = w0[direction] if layer == 0 else w[layer - 1, direction]
