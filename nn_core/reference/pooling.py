@@ -47,8 +47,8 @@ class _Windows:
     def transposed(self, xp: Namespace, columns: Array) -> Array:
         """The transpose of ``columns``, with the channels where they belong."""
         whole = overlap_add(xp, columns, self.kernel, self.stride, (1,) * len(self.kernel), self.reach)
-        inner = (slice(edge, edge + n) for edge, n in zip(self.pad, self.lengths, strict=True))
-        return self.restored(xp, whole[(..., *inner)])
+        inner = (..., *(slice(edge, edge + n) for edge, n in zip(self.pad, self.lengths, strict=True)))
+        return self.restored(xp, whole[inner])
 
     def spatial_last(self, xp: Namespace, x: Array) -> Array:
         """`x` with the spatial axes last."""

@@ -13,7 +13,6 @@ from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
 
 
-@shape_rule("MaxPooling", "SumPooling", "AveragePooling")
 def pooling_shape(
     x: Shape, *, kernel: Shape, stride: Shape, ignore_border: bool, pad: Shape, channel_last: bool, **_: Any
 ) -> tuple[Shape, ...]:
@@ -32,6 +31,11 @@ def pooling_shape(
         raise ShapeError(f"x with its padding must be as long as kernel, got {full} and {kernel}")
     counts = tuple((n - size) // step + 1 for n, size, step in zip(full, kernel, stride, strict=True))
     return ((*batch, *counts, *channels),)
+
+
+shape_rule("MaxPooling", "SumPooling", "AveragePooling")(
+    pooling_shape
+)  # not as a decorator: other rules use it under its own type
 
 
 def _split(x: Shape, kernel: Shape, channel_last: bool) -> tuple[Shape, Shape, Shape]:
@@ -153,7 +157,6 @@ def unpooling(F: Any, g: GradientCall) -> Any:
     return F.sum_pooling(g.grad, kernel=g.kernel, channel_last=g.channel_last)
 
 
-@shape_rule("RoiAlign")
 def roi_align_shape(
     input: Shape,  # noqa: A002  # the public name
     boxes: Shape,
@@ -169,6 +172,9 @@ def roi_align_shape(
     _check_boxes(boxes, output_size, spatial_scale)
     n_channels = input[3] if channel_last else input[1]
     return ((boxes[0], *output_size, n_channels) if channel_last else (boxes[0], n_channels, *output_size),)
+
+
+shape_rule("RoiAlign")(roi_align_shape)  # not as a decorator: other rules use it under its own type
 
 
 def _check_boxes(boxes: Shape, output_size: Shape, spatial_scale: tuple[float, ...]) -> None:
