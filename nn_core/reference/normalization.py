@@ -28,7 +28,7 @@ def batch_normalization(
     batch_stat: bool,
     **_: Any,
 ) -> tuple[Array | None, ...]:
-    """Standardize over all axes but `axes`, move the running statistics (Ioffe and Szegedy, 2015, algorithm 1 and 2)."""
+    """Standardize over all axes but `axes`, move the running statistics (Ioffe and Szegedy, 2015)."""
     x = widen(xp, x)
     others = _other_axes(x, axes)
     count = prod(x.shape[axis] for axis in others)

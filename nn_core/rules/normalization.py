@@ -14,7 +14,6 @@ from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
 
 
-@shape_rule("BatchNormalization", "SyncBatchNormalization")
 def batch_normalization_shape(
     x: Shape,
     beta: Shape | None,
@@ -37,6 +36,11 @@ def batch_normalization_shape(
     if not batch_stat and (mean is None or variance is None):
         raise ArgumentError("mean and variance must be given when batch_stat is False, got None")
     return x, stat, stat
+
+
+shape_rule("BatchNormalization", "SyncBatchNormalization")(
+    batch_normalization_shape
+)  # not as a decorator: other rules use it under its own type
 
 
 @shape_rule("FusedBatchNormalization")
@@ -291,9 +295,14 @@ def norm_normalization(F: Any, g: GradientCall) -> Any:
     x, p = g.x, g.p
     raised = x * x if p == 2 else F.abs(x) ** p
     total = F.sum(raised, axes=g.axes, keep_dims=True) + g.eps
-    slope = x if p == 2 else F.sign(x, alpha=0.0) if p == 1 else F.abs(x) ** (p - 1) * F.sign(x, alpha=0.0)
+    slope = x if p == 2 else _sign(F, x) if p == 1 else F.abs(x) ** (p - 1) * _sign(F, x)
     shared = F.sum(g.grad * x, axes=g.axes, keep_dims=True) * total ** (-1 / p - 1)
     return g.grad * total ** (-1 / p) - slope * shared
+
+
+def _sign(F: Any, x: Any) -> Any:
+    """The sign of x, 0 at 0, without a gradient (F.sign has a surrogate one)."""
+    return F.greater_scalar(x, val=0.0) - F.less_scalar(x, val=0.0)
 
 
 @shape_rule("WeightNormalization")
