@@ -168,8 +168,10 @@ def _fix_weights(
 
     The indicator is 1 for a fixed element and minus the number of passes so far for the others.
     """
+    if weight.size == 0:
+        return weight, indicator
     fixed = indicator > 0
-    n_passes = int(xp.max(xp.where(fixed, 0, -indicator), initial=0))
+    n_passes = int(xp.max(xp.where(fixed, 0, -indicator)))
     if iterations and n_passes == iterations[-1]:
         fixed = xp.ones_like(fixed)
     elif n_passes in iterations:
@@ -188,7 +190,7 @@ def _fix_weights(
 def _power_of_two(xp: Namespace, weight: Array, num_bits: int) -> Array:
     """The nearest of zero and the 2**(num_bits - 2) largest powers of two that `weight` spans, with its sign."""
     magnitude = xp.abs(weight)
-    top = xp.floor(_log2(xp, xp.max(magnitude, initial=0) * (4 / 3)))
+    top = xp.floor(_log2(xp, xp.max(magnitude) * (4 / 3)))
     bottom = top + 1 - 2 ** (num_bits - 2)
     exponent = xp.clip(xp.floor(_log2(xp, magnitude * (4 / 3))), bottom, top)
     return xp.where(magnitude < xp.exp2(bottom - 1), 0.0, xp.sign(weight) * xp.exp2(exponent)).astype(weight.dtype)

@@ -398,6 +398,12 @@ def test_inq_fixes_one_weight_at_least():
     assert indicator[0, 0] == 1
 
 
+def test_inq_takes_an_empty_weight():
+    y, weight, _ = run("INQAffine", np.ones((2, 3)), np.ones((3, 0)), np.ones((3, 0)), inq_iterations=(0,))
+    assert y.shape == (2, 0)
+    assert weight.shape == (3, 0)
+
+
 def test_inq_takes_a_weight_of_zeros():
     (weight, indicator), *_ = train(np.ones((1, 3)), np.zeros((3, 2)), np.zeros((3, 2)), 1, inq_iterations=(0,))
     np.testing.assert_array_equal(weight, 0)
