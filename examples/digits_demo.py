@@ -139,7 +139,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-c", "--context", default="cpu", help="backend: cpu, cuda, cudnn, ...")
     parser.add_argument("-o", "--output", type=Path, default=Path("demo_output"))
-    parser.add_argument("-e", "--epochs", type=int, default=25)
+    parser.add_argument("-e", "--epochs", type=int, default=15)
     parser.add_argument("--predict", type=Path, metavar="FILE", help="only measure saved parameters")
     options = parser.parse_args()
     nn.set_default_context(get_extension_context(options.context))
