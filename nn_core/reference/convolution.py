@@ -1,8 +1,9 @@
 """Reference kernels of convolutions (cross-correlations) over any number of spatial axes.
 
-Inside, arrays are (B, C, *spatial): batch axes flattened, channels first. A convolution gathers the window under each
-kernel position into columns and multiplies by the weight matrix of each group; a deconvolution is its transpose
-(Dumoulin and Visin, 2016, "A guide to convolution arithmetic for deep learning", sections 2 and 4).
+Inside, arrays are (B, C, *spatial): batch axes flattened, channels first. A convolution gathers what is under each
+kernel element at all places into columns (C, R, B, *counts), and makes one product of matrices for each group; a
+deconvolution is its transpose (Dumoulin and Visin, 2016, "A guide to convolution arithmetic for deep learning",
+sections 2 and 4).
 """
 
 from collections.abc import Callable, Sequence
@@ -173,22 +174,22 @@ def _convolve(
     dilation: Sequence[int],
     group: int,
 ) -> Array:
-    n_outputs, n_inputs, *shape = weight.shape
-    x = padded(xp, x, pad, pad)
+    n_outputs, _, *shape = weight.shape
+    x = padded(xp, xp.moveaxis(x, 1, 0), pad, pad)
     extents = [step * (length - 1) + 1 for step, length in zip(dilation, shape, strict=True)]
     counts = [(n - extent) // step + 1 for n, extent, step in zip(x.shape[2:], extents, stride, strict=True)]
-    columns = windows(xp, x, shape, stride, dilation, counts)
-    return _multiply(xp, weight, columns, group, n_inputs * prod(shape), n_outputs, counts)
+    columns = windows(xp, x, shape, stride, dilation, counts, axis=1)
+    y = _multiply(xp, weight, columns, group)
+    return xp.moveaxis(xp.reshape(y, (n_outputs, x.shape[1], *counts)), 1, 0)
 
 
-def _multiply(
-    xp: Namespace, weight: Array, columns: Array, group: int, n_rows: int, n_outputs: int, counts: Sequence[int]
-) -> Array:
-    """The weight matrix of each group times its columns, as (B, n_outputs, *counts)."""
-    n_batch = columns.shape[0]
-    columns = xp.reshape(columns, (n_batch, group, n_rows, prod(counts)))
-    matrices = xp.reshape(weight, (group, n_outputs // group, n_rows))
-    return xp.reshape(xp.matmul(matrices, columns), (n_batch, n_outputs, *counts))
+def _multiply(xp: Namespace, weight: Array, columns: Array, group: int) -> Array:
+    """One product for each group, of its weight matrix and all of its (C, R, ...) columns: (n_outputs, places)."""
+    n_outputs, *rest = weight.shape
+    matrices = xp.reshape(weight, (group, n_outputs // group, prod(rest)))
+    n_places = prod(columns.shape[2:])
+    products = xp.matmul(matrices, xp.reshape(columns, (group, prod(rest), n_places)))
+    return xp.reshape(products, (n_outputs, n_places))
 
 
 def _deconvolve(
@@ -204,16 +205,16 @@ def _deconvolve(
     n_batch, n_inputs, *counts = x.shape
     n_outputs, shape = weight.shape[1], weight.shape[2:]
     matrices = xp.reshape(weight, (group, n_inputs // group, n_outputs * prod(shape)))
-    rows = xp.reshape(x, (n_batch, group, n_inputs // group, prod(counts)))
+    rows = xp.reshape(xp.moveaxis(x, 1, 0), (group, n_inputs // group, n_batch * prod(counts)))
     columns = xp.matmul(xp.moveaxis(matrices, 1, 2), rows)
-    columns = xp.reshape(columns, (n_batch, group * n_outputs, prod(shape), *counts))
+    columns = xp.reshape(columns, (group * n_outputs, prod(shape), n_batch, *counts))
     lengths = [
         step * (count - 1) + gap * (length - 1) + 1 + extra
         for step, count, gap, length, extra in zip(stride, counts, dilation, shape, output_padding, strict=True)
     ]
-    y = overlap_add(xp, columns, shape, stride, dilation, lengths)
+    y = overlap_add(xp, columns, shape, stride, dilation, lengths, axis=1)
     inner = (..., *(slice(cut, length - cut) for cut, length in zip(pad, lengths, strict=True)))
-    return y[inner]
+    return xp.moveaxis(y[inner], 1, 0)
 
 
 def _images(xp: Namespace, x: Array, base_axis: int, channel_last: bool) -> Array:
@@ -255,7 +256,7 @@ def deformable_convolution(
     """A convolution whose columns are read at displaced positions (Dai et al., 2017; Zhu et al., 2019)."""
     images, filters = _images(xp, x, base_axis, channel_last), _channels_first(xp, weight, channel_last)
     n_batch, n_channels, height, width = images.shape
-    n_outputs, n_inputs, *shape = filters.shape
+    n_outputs, _, *shape = filters.shape
     counts = [
         (n + 2 * edge - gap * (length - 1) - 1) // step + 1
         for n, edge, gap, length, step in zip((height, width), pad, dilation, shape, stride, strict=True)
@@ -270,7 +271,9 @@ def deformable_convolution(
     if mask is not None:
         scale = _images(xp, mask, base_axis, channel_last)[places]
         columns = columns * xp.reshape(scale, (n_batch, deformable_group, 1, *shape, *counts))
-    y = _multiply(xp, filters, columns, group, n_inputs * prod(shape), n_outputs, counts)
+    columns = xp.moveaxis(xp.reshape(columns, (n_batch, n_channels, prod(shape), *counts)), 0, 2)
+    y = xp.reshape(_multiply(xp, filters, columns, group), (n_outputs, n_batch, *counts))
+    y = xp.moveaxis(y, 1, 0)
     return _restored(xp, _add_bias(xp, y, bias), x.shape[:base_axis], channel_last)
 
 

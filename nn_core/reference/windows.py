@@ -27,9 +27,11 @@ def windows(
     stride: Sequence[int],
     dilation: Sequence[int],
     counts: Sequence[int],
+    *,
+    axis: int,
 ) -> Array:
-    """The values under each of `counts` kernel positions: shape (leading axes of x, size of the kernel, counts)."""
-    return xp.stack([x[place] for place in _places(kernel, stride, dilation, counts)], axis=x.ndim - len(counts))
+    """The values under each of `counts` places of a kernel; the elements of the kernel are the new axis `axis`."""
+    return xp.stack([x[place] for place in _places(kernel, stride, dilation, counts)], axis=axis)
 
 
 def overlap_add(
@@ -39,11 +41,14 @@ def overlap_add(
     stride: Sequence[int],
     dilation: Sequence[int],
     lengths: Sequence[int],
+    *,
+    axis: int,
 ) -> Array:
     """The transpose of ``windows``: add every window to its place in zeros of `lengths`."""
-    axis = columns.ndim - len(kernel) - 1
-    counts = columns.shape[axis + 1 :]
-    result = xp.zeros((*columns.shape[:axis], *lengths), dtype=columns.dtype)
+    first = columns.ndim - len(kernel)
+    counts = columns.shape[first:]
+    shape = (*columns.shape[:axis], *columns.shape[axis + 1 : first], *lengths)
+    result = xp.zeros(shape, dtype=columns.dtype)
     leading = (slice(None),) * axis
     for position, place in enumerate(_places(kernel, stride, dilation, counts)):
         window = (*leading, position)
