@@ -42,11 +42,13 @@ class _Windows:
         """The values under each window: (batch, size of the kernel, *counts)."""
         after = [whole - edge - n for whole, edge, n in zip(self.reach, self.pad, self.lengths, strict=True)]
         x = padded(xp, self.spatial_last(xp, x), self.pad, after, border)
-        return windows(xp, x, self.kernel, self.stride, (1,) * len(self.kernel), self.counts)
+        axis = x.ndim - len(self.kernel)
+        return windows(xp, x, self.kernel, self.stride, (1,) * len(self.kernel), self.counts, axis=axis)
 
     def transposed(self, xp: Namespace, columns: Array) -> Array:
         """The transpose of ``columns``, with the channels where they belong."""
-        whole = overlap_add(xp, columns, self.kernel, self.stride, (1,) * len(self.kernel), self.reach)
+        axis = columns.ndim + self.window_axis
+        whole = overlap_add(xp, columns, self.kernel, self.stride, (1,) * len(self.kernel), self.reach, axis=axis)
         inner = (..., *(slice(edge, edge + n) for edge, n in zip(self.pad, self.lengths, strict=True)))
         return self.restored(xp, whole[inner])
 
