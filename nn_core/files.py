@@ -7,15 +7,16 @@ import json
 import os
 import secrets
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, DTypeError, FileFormatError
 
 Array: TypeAlias = np.ndarray[Any, Any]
 PathOrFile: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -32,6 +33,9 @@ class Entry:
     attributes: dict[str, Any] = field(default_factory=dict)
     group: dict[str, Any] = field(default_factory=dict)
 
+
+#: Kinds of dtypes that files may hold: booleans, integers, floating-point numbers.
+_NUMBERS: Final = "biuf"
 
 #: Arrays by '/'-separated name, in the order in which they are to be listed.
 Entries: TypeAlias = dict[str, Entry]
@@ -75,6 +79,9 @@ def extension_of(function: str, target: PathOrFile, extension: str | None) -> st
 
 def write_entries(target: PathOrFile, entries: Mapping[str, Entry], extension: str) -> None:
     """Write `entries` to `target` in the format of `extension`, atomically."""
+    for name, entry in entries.items():
+        if entry.values.dtype.kind not in _NUMBERS:
+            raise DTypeError(f"array {name} must hold plain numbers, got {entry.values.dtype}")
     with atomic_writer(target) as file:
         FORMATS[extension].write(file, entries)
 
@@ -92,7 +99,7 @@ def _read(file: IO[bytes], extension: str, name: str) -> Entries:
         return FORMATS[extension].read(file)
     except FileFormatError as error:
         raise FileFormatError(f"{name}: {error}") from error.__cause__
-    except (OSError, ValueError, KeyError, RuntimeError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError, EOFError, zipfile.BadZipFile) as error:
         raise FileFormatError(f"{name}: the file must be whole and in the format {extension}, got: {error}") from error
 
 
@@ -117,7 +124,7 @@ def _read_hdf5(file: IO[bytes]) -> Entries:
     def collect(name: str, item: Any) -> None:
         if not isinstance(item, h5py.Dataset):
             return
-        if item.dtype.kind not in "biuf" or item.is_virtual or item.external:
+        if item.dtype.kind not in _NUMBERS or item.is_virtual or item.external:
             raise FileFormatError(f"dataset {name} must hold plain numbers, got {item.dtype}")
         attributes = {key: _scalar(name, key, value) for key, value in item.attrs.items()}
         group = {key: _scalar(name, key, value) for key, value in item.parent.attrs.items()}
@@ -132,7 +139,7 @@ def _scalar(name: str, key: str, value: Any) -> Any:
     if isinstance(value, str):
         return value
     array = np.asarray(value)
-    if array.size != 1 or array.dtype.kind not in "biuf":
+    if array.size != 1 or array.dtype.kind not in _NUMBERS:
         raise FileFormatError(f"attribute {key} of {name} must be one number, got {value!r}")
     return array.reshape(()).item()
 
@@ -144,7 +151,7 @@ _ATTRIBUTES_MEMBER: Final = "__attributes__"
 
 def _write_npz(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
     attributes = json.dumps([[name, entry.attributes] for name, entry in entries.items()])
-    arrays = {name: np.ascontiguousarray(entry.values) for name, entry in entries.items()}
+    arrays = {name: np.asarray(entry.values, order="C") for name, entry in entries.items()}
     if _ATTRIBUTES_MEMBER in arrays:
         raise ArgumentError(f"an array in an .npz file must not be called {_ATTRIBUTES_MEMBER}, got one")
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -154,18 +161,31 @@ def _write_npz(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
 
 
 def _read_npz(file: IO[bytes]) -> Entries:
-    with np.load(file, allow_pickle=False) as archive:
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise FileFormatError("the file must be an archive of arrays, got a single array")
-        arrays = {name: archive[name] for name in archive.files}
+    with zipfile.ZipFile(file) as archive:
+        arrays = {info.filename.removesuffix(".npy"): _member(archive, info) for info in archive.infolist()}
     listed = arrays.pop(_ATTRIBUTES_MEMBER, None)
-    for name, values in arrays.items():
-        if values.dtype.kind not in "biuf":
-            raise FileFormatError(f"array {name} must hold plain numbers, got {values.dtype}")
     if listed is None:
         return {name: Entry(values) for name, values in arrays.items()}
     table = json.loads(listed.tobytes())
     return {name: Entry(arrays[name], dict(attributes)) for name, attributes in table}
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, is_fortran, dtype = read_header(member)
+        n_bytes = _size_of(shape, dtype)
+        if dtype.kind not in _NUMBERS:
+            raise FileFormatError(f"array {info.filename} must hold plain numbers, got {dtype}")
+        if n_bytes > info.file_size:
+            raise FileFormatError(f"array {info.filename} of shape {shape} must lie within the file, got too few bytes")
+        values = np.frombuffer(bytearray(member.read(n_bytes)), dtype)
+    return values.reshape(shape, order="F" if is_fortran else "C")
+
+
+def _size_of(shape: Sequence[int], dtype: np.dtype[Any]) -> int:
+    return dtype.itemsize * prod(shape)
 
 
 # -- safetensors: 8 bytes of length, a JSON header, then the arrays one after another ----------------------------------
@@ -209,6 +229,8 @@ def _read_safetensors(file: IO[bytes]) -> Entries:
     if not 2 <= length <= _HEADER_LIMIT_BYTES:
         raise FileFormatError(f"the header must have from 2 to {_HEADER_LIMIT_BYTES} bytes, got {length}")
     header = json.loads(file.read(length))
+    if not isinstance(header, dict):
+        raise FileFormatError(f"the header must name arrays, got {type(header).__name__}")
     body = file.read()
     metadata = header.pop("__metadata__", {})
     arrays = {name: _tensor(name, entry, body) for name, entry in header.items()}
@@ -224,7 +246,7 @@ def _tensor(name: str, entry: Any, body: bytes) -> Array:
     dtype = np.dtype(_SAFETENSORS_DTYPES[entry["dtype"]]).newbyteorder("<")
     shape = tuple(entry["shape"])
     start, end = entry["data_offsets"]
-    n_bytes = dtype.itemsize * int(np.prod(shape, dtype=object)) if shape else dtype.itemsize
+    n_bytes = _size_of(shape, dtype)
     if min((0, *shape)) < 0 or not 0 <= start <= end <= len(body) or end - start != n_bytes:
         raise FileFormatError(f"array {name} of shape {shape} must lie within the file, got bytes {start} to {end}")
     return np.frombuffer(body, dtype, offset=start, count=n_bytes // dtype.itemsize).reshape(shape).copy()

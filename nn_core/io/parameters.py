@@ -65,7 +65,9 @@ def load_parameters(
     format_name = extension_of("load_parameters", path, None if is_path else extension)
     entries = read_entries(path, format_name)
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
-    existing = {key: _checked(key, entry, entries, name) for key, entry in entries.items()}
+    for key in entries:
+        _require_own_place(key, entries, name)
+    existing = {key: _existing(key, entry, name) for key, entry in entries.items()}
     fresh = {
         key: Variable.from_numpy_array(entry.values, need_grad=bool(entry.attributes.get("need_grad", True)))
         for key, entry in entries.items()
@@ -83,15 +85,18 @@ def load_parameters(
             parameter.need_grad = need_grad
 
 
-def _checked(key: str, entry: Entry, entries: Mapping[str, Entry], file_name: str) -> Variable | None:
-    """The parameter that `entry` belongs to, None if there is none yet; refuses an entry that cannot be loaded."""
+def _require_own_place(key: str, entries: Mapping[str, Entry], file_name: str) -> None:
     parts = key.split("/")
     if not all(parts):
         raise FileFormatError(f"{file_name}: parameters must have names, got {key!r}")
     if any("/".join(parts[:n]) in entries for n in range(1, len(parts))):
         raise FileFormatError(f"{file_name}: a parameter must not be inside another one, got {key!r}")
+
+
+def _existing(key: str, entry: Entry, file_name: str) -> Variable | None:
+    """The parameter that `entry` belongs to, None if there is none yet; refuses an entry that does not fit."""
     found: Any = get_current_parameter_scope()
-    for part in parts:
+    for part in key.split("/"):
         if isinstance(found, Variable):
             raise ArgumentError(f"load_parameters: {file_name} must not put {key!r} inside a parameter, got it there")
         found = found.get(part)

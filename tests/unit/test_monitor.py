@@ -1,0 +1,173 @@
+"""Monitors: what they write, and when."""
+
+import logging
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+from nn_core import monitor
+from nn_core.errors import ArgumentError, ShapeError
+from nn_core.monitor import (
+    Monitor,
+    MonitorImage,
+    MonitorImageTile,
+    MonitorSeries,
+    MonitorTimeElapsed,
+    plot_series,
+    plot_time_elapsed,
+    tile_images,
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Monitor(tmp_path / "results" / "today")
+
+
+def test_the_folder_is_made(folder, tmp_path):
+    assert folder.save_path == str(tmp_path / "results" / "today")
+    assert (tmp_path / "results" / "today").is_dir()
+
+
+def test_series_writes_means_of_intervals(folder, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "nn_core")
+    series = MonitorSeries("Training loss", folder, interval=3)
+    for index in range(8):
+        series.add(index, index * 1.5)
+    text = (tmp_path / "results/today/Training-loss.series.txt").read_text()
+    assert text == "2 1.5\n5 6\n"
+    assert caplog.messages == ["iter=2 {Training loss}=1.5", "iter=5 {Training loss}=6.0"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0.5,
+        np.float32(0.5),
+        np.array([0.5]),
+        np.array(0.5),
+        nn.Variable.from_numpy_array(np.array([[0.5]])),
+        nn.NdArray.from_numpy_array(np.array(0.5)),
+    ],
+)
+def test_series_takes_any_one_number(folder, tmp_path, value, caplog):
+    MonitorSeries("x", folder, verbose=False).add(0, value)
+    assert (tmp_path / "results/today/x.series.txt").read_text() == "0 0.5\n"
+    assert not caplog.messages
+
+
+def test_series_refuses_more_numbers():
+    with pytest.raises(ShapeError, match=r"MonitorSeries: value must be one number, got an array of shape \(2,\)"):
+        MonitorSeries("x").add(0, np.ones(2))
+
+
+def test_a_new_series_starts_a_new_file(folder, tmp_path):
+    MonitorSeries("x", folder).add(0, 1)
+    MonitorSeries("x", folder).add(0, 2)
+    assert (tmp_path / "results/today/x.series.txt").read_text() == "0 2\n"
+
+
+def test_time_elapsed(folder, tmp_path, monkeypatch):
+    times = iter([10.0, 12.0, 15.5])
+    monkeypatch.setattr(monitor.time, "monotonic", lambda: next(times))
+    timer = MonitorTimeElapsed("time", folder, interval=2)
+    for index in range(4):
+        timer.add(index)
+    assert (tmp_path / "results/today/time.timer.txt").read_text() == "1 2.0 2 2.0\n3 3.5 2 5.5\n"
+
+
+def decoded(path):
+    """Pixels of a PNG file as this module writes them."""
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    position, chunks = 8, {}
+    while position < len(data):
+        (length,) = struct.unpack(">I", data[position : position + 4])
+        kind, body = data[position + 4 : position + 8], data[position + 8 : position + 8 + length]
+        (crc,) = struct.unpack(">I", data[position + 8 + length : position + 12 + length])
+        assert crc == zlib.crc32(kind + body)
+        chunks[kind] = body
+        position += 12 + length
+    width, height, depth, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert depth == 8
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, -1)
+    assert not rows[:, 0].any()
+    return rows[:, 1:].reshape(height, width, 3 if colour == 2 else 1)
+
+
+def test_images(folder, tmp_path):
+    images = MonitorImage("an image", folder, interval=2, num_images=2)
+    x = np.linspace(-1, 1, 3 * 3 * 4 * 5).reshape(3, 3, 4, 5)
+    for index in range(4):
+        images.add(index, nn.Variable.from_numpy_array(x))
+    written = sorted(path.name for path in (tmp_path / "results/today/an-image").iterdir())
+    assert written == [f"{index:06d}-{number:03d}.png" for index in (0, 1, 3) for number in (0, 1)]
+    pixels = decoded(tmp_path / "results/today/an-image/000003-001.png")
+    assert pixels.shape == (4, 5, 3)
+    part = x[:2]
+    expected = ((part - part.min()) / (part.max() - part.min()) * 255).round()[1].transpose(1, 2, 0)
+    assert np.array_equal(pixels, expected)
+
+
+def test_other_numbers_of_channels_are_gray(folder, tmp_path):
+    images = MonitorImage("gray", folder, normalize_method=lambda x: x)
+    images.add(0, np.full((1, 2, 2, 3), [[[[2.0]], [[0.5]]]]))
+    assert np.array_equal(decoded(tmp_path / "results/today/gray/000000-000.png"), np.full((2, 3, 1), 255))
+
+
+def test_equal_values_are_black(folder, tmp_path):
+    MonitorImage("flat", folder).add(0, np.ones((1, 1, 2, 2)))
+    assert not decoded(tmp_path / "results/today/flat/000000-000.png").any()
+
+
+def test_image_tile(folder, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "nn_core")
+    MonitorImageTile("tile", folder, num_images=5).add(0, np.random.rand(7, 1, 5, 6))
+    assert decoded(tmp_path / "results/today/tile/000000.png").shape == (18, 21, 1)
+    assert caplog.messages == [f"iter=0 {{tile}} are written to {tmp_path / 'results/today/tile/000000.png'}."]
+
+
+def test_images_have_four_axes(folder):
+    with pytest.raises(ShapeError, match=r"MonitorImage: images must have the shape \(N, C, H, W\), got \(2, 2\)"):
+        MonitorImage("bad", folder).add(0, np.ones((2, 2)))
+    with pytest.raises(ShapeError, match=r"tile_images: data must have the shape \(N, C, H, W\), got \(2,\)"):
+        tile_images(np.ones(2))
+
+
+def test_tile_images():
+    data = np.arange(3 * 2 * 1 * 2).reshape(3, 2, 1, 2)
+    tiles = tile_images(data, padsize=1, padval=-1)
+    assert tiles.shape == (4, 6, 2)
+    assert tiles[:, :, 1].tolist() == [
+        [2, 3, -1, 6, 7, -1],
+        [-1] * 6,
+        [10, 11, -1, -1, -1, -1],
+        [-1] * 6,
+    ]
+
+
+@pytest.mark.parametrize("make", [MonitorSeries, MonitorTimeElapsed])
+def test_intervals_are_positive(make):
+    with pytest.raises(ArgumentError, match="Monitor: interval must be at least 1, got 0"):
+        make("x", interval=0)
+
+
+def test_plots(tmp_path):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    (tmp_path / "x.series.txt").write_text("0 1.5\n1 2.5\n")
+    (tmp_path / "x.timer.txt").write_text("1 120.0 2 120.0\n3 240.0 2 360.0\n")
+    for plot, expected in (
+        (lambda: plot_series(tmp_path / "x.series.txt", {"label": "x"}), [1.5, 2.5]),
+        (lambda: plot_time_elapsed(tmp_path / "x.timer.txt", unit="m"), [1.0, 2.0]),
+        (lambda: plot_time_elapsed(tmp_path / "x.timer.txt", elapsed=True), [120.0, 360.0]),
+    ):
+        pyplot.figure()
+        plot()
+        assert pyplot.gca().lines[0].get_ydata().tolist() == expected
+        pyplot.close()
+    with pytest.raises(ArgumentError, match="plot_time_elapsed: unit must be one of s, m, h, d, got 'y'"):
+        plot_time_elapsed(tmp_path / "x.timer.txt", unit="y")
