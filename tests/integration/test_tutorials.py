@@ -1,0 +1,69 @@
+"""Every tutorial runs to its end, where it checks its own result, and draws its pictures."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nn_core
+from nn_core.ext_utils import list_extensions
+
+TUTORIALS = Path(nn_core.__file__).parent.parent / "examples" / "tutorials"
+#: Modules that the tutorials share.
+SHARED = {"tiny_digits", "tutorial"}
+#: Tutorials that take less than two seconds beside the imports.
+FAST = {"higher_order_gradients"}
+PICTURES = {
+    "logistic_regression": ["batch.png", "digits.png"],
+    "multi_layer_perceptron": ["mlp.png"],
+    "convolutional_network": ["cnn.png", "cnn_conv1.png", "cnn_conv2.png"],
+    "elman_rnn": ["rnn.png"],
+    "siamese_network": ["embedding.png"],
+    "python_api_tour": ["lengths.png"],
+}
+
+
+def scripts():
+    """The tutorials, each marked slow unless it is known to be fast."""
+    for path in sorted(TUTORIALS.glob("*.py")):
+        if path.stem not in SHARED:
+            yield pytest.param(path, id=path.stem, marks=() if path.stem in FAST else pytest.mark.slow)
+
+
+def run(path, folder, *words):
+    """Run a tutorial as a user does, with warnings as errors; one thread, because tests run beside each other."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NN_CORE_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+    command = [sys.executable, "-W", "error", str(path), *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("path", scripts())
+def test_the_tutorial_reaches_its_result(path, tmp_path):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    context = "cpu" if "cpu" in list_extensions() else "reference"
+    words = ["-c", context]
+    if path.stem in PICTURES:
+        words += ["--pictures", "pictures"]
+    result = run(path, tmp_path, *words)
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
+    drawn = sorted(picture.name for picture in tmp_path.glob("pictures/*"))
+    assert drawn == PICTURES.get(path.stem, [])
+
+
+def test_a_tutorial_says_what_it_expected(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("from tutorial import expect\nexpect('loss', 2.0, high=1.0)\n", encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(TUTORIALS)}
+    command = [sys.executable, str(script)]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr == "expected loss between -inf and 1, got 2\n"
+
+
+def test_every_tutorial_is_in_the_documentation():
+    text = (TUTORIALS.parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    missing = [path.name for path in TUTORIALS.glob("*.py") if path.stem not in SHARED and path.name not in text]
+    assert missing == []
