@@ -34,9 +34,12 @@ def run_backward(
         return
     hooks = active_hooks(pre_hook, post_hook)
     observed = hooks is not None or finish is not None
-    if clear_buffer and not observed and grad is not None and not root.plans and _run_replayed(root, grad):
-        return
-    plan = backward_plan(root, grad is None, clear_buffer and hooks is None)
+    plan: BackwardPlan | None = None
+    if clear_buffer and not observed and grad is not None and not root.plans:
+        plan = _run_replayed(root, grad)
+        if plan is None:
+            return
+    plan = plan or backward_plan(root, grad is None, clear_buffer and hooks is None)
     set_start(plan, root, grad)
     plan.run(hooks, finish)
     for source in plan.sources:
@@ -45,12 +48,16 @@ def run_backward(
         synced.attach((HOST, "float32"), None, plan.gone)
 
 
-def _run_replayed(root: Vertex, grad: Any) -> bool:
-    """Run the pass of a graph that was computed as it was built by a template of its structure, if it has one."""
+def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
+    """Run the pass of a graph that was computed as it was built, by the template of its structure.
+
+    Returns:
+        None when that is done, else a plan that is still to be run.
+    """
     order = forward_order((root,))
     structure = replay.structure_of(root, order)
     if structure is None:
-        return False
+        return backward_plan(root, False, True)
     template: replay.Template | None = None
     for overwrite in (True, False):
         template = replay.find(structure, overwrite)
@@ -61,11 +68,11 @@ def _run_replayed(root: Vertex, grad: Any) -> bool:
         plan, overwrite = _compiled(root, order, False, True)
         template = replay.remember(structure, overwrite, plan)
         if template is None:
-            plans_of(root)[("backward", False, True, overwrite)] = plan
-            return False
+            remember(plans_of(root), ("backward", False, True, overwrite), plan)
+            return plan
     set_start(template.plan, root, grad)
     template.run(structure, root)
-    return True
+    return None
 
 
 def backward_plan(root: Vertex, own_start: bool, clear_buffer: bool) -> BackwardPlan:

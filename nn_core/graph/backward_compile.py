@@ -140,7 +140,7 @@ class GradientCompiler:
             self._data.of(cell, (prepared.space, dtype), not as_stored) if needed else None
             for cell, dtype, needed in zip(node.cells, prepared.output_dtypes, reads_outputs, strict=True)
         ]
-        flags = self._layout(node, prepared, inputs, outputs, grads, as_stored)
+        flags = self._layout(node, prepared, [*inputs, *outputs])
         n_inputs = len(node.inputs)
         runner = prepared.backward_for(wanted, flags)
         if runner is None:
@@ -154,38 +154,22 @@ class GradientCompiler:
         self._builder.add(node, runner, [*inputs, *outputs, *grads, *gradients], prepared.backend)
         self._accumulate(node, additions)
 
-    def _layout(
-        self,
-        node: Node,
-        prepared: Prepared,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer | None],
-        grads: Sequence[Buffer | None],
-        as_stored: bool,
-    ) -> tuple[bool, ...]:
-        """Which inputs and outputs lie channels-last: as the forward pass left them, or as their gradients lie."""
-        n_inputs, n_outputs = len(node.inputs), len(node.cells)
-        if not as_stored:
-            return (False,) * (n_inputs + n_outputs)
-        out_flags = [buffer is not None and buffer.channels_last for buffer in outputs]
-        for index, grad in enumerate(grads):
-            if outputs[index] is None and grad is not None:
-                out_flags[index] = grad.channels_last
-        in_flags = []
-        for cell, buffer in zip(_cells(node), inputs, strict=True):
-            if buffer is not None:
-                in_flags.append(buffer.channels_last)
-            else:
-                in_flags.append(cell is not None and self._lies_channels_last(cell))
-        flags = (*in_flags, *out_flags)
+    def _layout(self, node: Node, prepared: Prepared, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
+        """Which inputs and outputs lie channels-last, as the forward pass left them; their gradients lie alike."""
+        cells = [*_cells(node), *node.cells]
+        if prepared.layout not in ("channels_last", "any"):
+            return (False,) * len(cells)
+        flags = [
+            cell is not None and (self._lies_channels_last(cell) if buffer is None else buffer.channels_last)
+            for cell, buffer in zip(cells, data, strict=True)
+        ]
         if prepared.layout == "any":
-            present = [f for f, c in zip(in_flags, _cells(node), strict=True) if c is not None] + out_flags
-            shapes = {tuple(c.data._shape) for c in _cells(node) if c is not None} | {
-                tuple(c.data._shape) for c in node.cells
-            }
-            same = len(shapes) == 1 and any(present)
-            return tuple(c is not None and same for c in _cells(node)) + (same,) * n_outputs
-        return flags
+            shapes = {cell.data._shape for cell in _cells(node) if cell is not None}
+            every = all(flag for flag, cell in zip(flags, _cells(node), strict=False) if cell is not None)
+            rank = len(next(iter(shapes), ()))
+            alike = len(shapes) == 1 and every and 3 <= rank <= 5
+            return tuple([alike and cell is not None and len(cell.data._shape) == rank for cell in cells])
+        return tuple(flags)
 
     def _lies_channels_last(self, cell: Cell) -> bool:
         synced = cell.data._synced

@@ -121,7 +121,7 @@ def emit_forward(
     layout = prepared.layout
     space = prepared.space
     inputs: list[Buffer | None] = []
-    as_stored = layout == "channels_last" or (layout == "any" and _all_channels_last(builder, node))
+    as_stored = layout == "channels_last" or (layout == "any" and _all_channels_last(builder, node, contiguous))
     entries = input_entries(node.spec, len(node.inputs))
     for vertex, dtype, entry in zip(node.inputs, prepared.input_dtypes, entries, strict=True):
         if vertex is None or dtype is None:
@@ -137,8 +137,8 @@ def emit_forward(
         zip(node.cells, prepared.output_shapes, prepared.output_dtypes, strict=True)
     ):
         buffer = Buffer(cell.data._shape if prepared.dynamic else shape, dtype, space)
-        free = cell.data._synced not in contiguous and position == 0 and 3 <= len(shape) <= 5
-        buffer.channels_last = free and as_stored
+        image = 3 <= len(shape) <= 5 and (position == 0 or layout == "any")
+        buffer.channels_last = as_stored and image and cell.data._synced not in contiguous
         outputs.append(buffer)
     flags = tuple([b is not None and b.channels_last for b in (*inputs, *outputs)])
     arrays: list[Buffer | None] = [*inputs, *outputs]
@@ -155,8 +155,10 @@ def emit_forward(
         builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
 
 
-def _all_channels_last(builder: Builder, node: Node) -> bool:
-    """Whether all inputs have one shape and lie channels-last: an element-wise kernel runs on them as they are."""
+def _all_channels_last(builder: Builder, node: Node, contiguous: set[SyncedArray]) -> bool:
+    """Whether all inputs have one shape and lie channels-last, and the outputs may: the kernel runs on them so."""
+    if any(cell.data._synced in contiguous for cell in node.cells):
+        return False
     shapes = set()
     for vertex in node.inputs:
         if vertex is None:

@@ -41,7 +41,8 @@ class RuleRunner:
         grads = arrays[n + m : n + m + self._n_visible]
         targets = arrays[n + m + self._n_visible :]
         call = GradientCall(spec, values[:n], values[n:], grads, args, self._wanted)
-        results = self._rule(self._functions, call)
+        with np.errstate(all="ignore"):  # nan and inf are values like any other
+            results = self._rule(self._functions, call)
         if not isinstance(results, (tuple, list)):
             results = (results,)
         for target, result in zip(targets, results, strict=True):
