@@ -145,9 +145,8 @@ class GradientCompiler:
         runner = prepared.backward_for(wanted, flags)
         if runner is None:
             runner = RuleRunner(node, prepared, wanted)
-        if any(flags) or not as_stored:
-            inputs = [self._as_laid_out(b, f) for b, f in zip(inputs, flags[:n_inputs], strict=True)]
-            outputs = [self._as_laid_out(b, f) for b, f in zip(outputs, flags[n_inputs:], strict=True)]
+        inputs = [self._as_laid_out(b, f) for b, f in zip(inputs, flags[:n_inputs], strict=True)]
+        outputs = [self._as_laid_out(b, f) for b, f in zip(outputs, flags[n_inputs:], strict=True)]
         n_visible = len(grads)
         grads = [self._as_laid_out(b, f) for b, f in zip(grads, flags[n_inputs : n_inputs + n_visible], strict=True)]
         gradients, additions = self._input_targets(node, prepared, wanted, flags)
