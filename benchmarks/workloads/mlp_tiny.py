@@ -1,5 +1,7 @@
 """2-4-8-4-2-1 tanh multi-layer perceptron, batch 100, squared error, Adam; a static graph of tiny functions."""
 
+import itertools
+
 import numpy as np
 
 SIZES = (4, 8, 4, 2)
@@ -91,8 +93,7 @@ def jax():
     rng = np.random.RandomState(0)
     sizes = (2, *SIZES, 1)
     parameters = [
-        (jnp.asarray(rng.randn(a, b) / np.sqrt(a), jnp.float32), jnp.zeros(b))
-        for a, b in zip(sizes[:-1], sizes[1:], strict=True)
+        (jnp.asarray(rng.randn(a, b) / np.sqrt(a), jnp.float32), jnp.zeros(b)) for a, b in itertools.pairwise(sizes)
     ]
     points, distances = (jnp.asarray(array) for array in data())
 
@@ -113,8 +114,10 @@ def jax():
         parameters = jx.tree.map(lambda p, m, v: p - scale * m / (jnp.sqrt(v) + 1e-8), parameters, m, v)
         return t, parameters, m, v
 
-    zeros = jx.tree.map(jnp.zeros_like, parameters)
-    holder = [(jnp.zeros(()), parameters, zeros, zeros)]
+    def zeros():
+        return jx.tree.map(jnp.zeros_like, parameters)
+
+    holder = [(jnp.zeros(()), parameters, zeros(), zeros())]
     compiled = jx.jit(update, donate_argnums=0)
 
     def step():

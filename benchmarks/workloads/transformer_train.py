@@ -136,7 +136,7 @@ def jax():
         weight = jnp.asarray(rng.randn(inputs, outputs) / np.sqrt(inputs), jnp.float32)
         return {"weight": weight, "bias": jnp.zeros(outputs)}
 
-    layers = {name: (WIDTH, WIDTH) for name in ("query", "key", "value", "output")}
+    layers = dict.fromkeys(("query", "key", "value", "output"), (WIDTH, WIDTH))
     layers |= {"widen": (WIDTH, 4 * WIDTH), "narrow": (4 * WIDTH, WIDTH)}
     parameters = [
         {
