@@ -6,9 +6,9 @@ from typing import Any, Protocol, TypeAlias
 
 from nn_core.spec.model import ArgValue, FunctionSpec
 
-#: A raw array of some backend (numpy.ndarray, cupy.ndarray, ...). The core only passes it on.
+#: A raw array of some backend (numpy.ndarray, or what lies on a device). The core only passes it on.
 Array: TypeAlias = Any
-#: An array namespace (numpy, cupy, ...).
+#: An array namespace (numpy, or that of a device).
 Namespace: TypeAlias = Any
 Shape: TypeAlias = tuple[int, ...]
 #: A function without arguments that computes one function of a plan on the arrays it was bound to.

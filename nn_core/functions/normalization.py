@@ -488,7 +488,8 @@ def spectral_norm(
         w_sn: Weight with a largest singular value of about 1. Shape (D_1, ..., C, ..., D_n).
 
     Notes:
-        The gradient treats the singular vectors as constants, which is exact once the iteration has converged.
+        The gradient treats the singular vectors as constants, which is exact once the iteration has converged; a second
+        derivative leaves out how they turn.
 
     References:
         Miyato et al. (2018), Spectral normalization for generative adversarial networks, section 2 and algorithm 1.

@@ -583,7 +583,10 @@ SPECTRAL_NORM = FunctionSpec(
     backward=BackwardSpec(needs=("w", "left", "right")),
     updates=("u",),
     formula="w_sn = w / (u^T W v), where W is w as a matrix with a row for each place on `dim`",
-    notes="The gradient treats the singular vectors as constants, which is exact once the iteration has converged.",
+    notes=(
+        "The gradient treats the singular vectors as constants, which is exact once the iteration has "
+        "converged; a second derivative leaves out how they turn."
+    ),
     references=(
         "Miyato et al. (2018), Spectral normalization for generative adversarial networks, section 2 "
         "and algorithm 1."
