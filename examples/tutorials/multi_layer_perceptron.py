@@ -1,6 +1,8 @@
 """A multi-layer perceptron on handwritten digits: affine layers and tanh, as deep and wide as one likes.
 
-    python examples/tutorials/multi_layer_perceptron.py
+    python examples/tutorials/multi_layer_perceptron.py --pictures .
+
+The pictures show what the layers of the trained net answer to one image.
 """
 
 import numpy as np

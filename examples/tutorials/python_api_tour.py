@@ -178,7 +178,7 @@ def plot_lengths(path, n=100):
     points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     figure, axes = new_figure(ncols=2, figsize=(9, 4))
     for axis, title, function in zip(axes, ("truth", "prediction"), (vector2length, predict), strict=True):
-        picture = axis.contourf(side, side, function(points).reshape(n, n))
+        picture = axis.contourf(side, side, function(points).reshape(n, n), levels=np.linspace(0, 1.5, 11))
         axis.set_title(title)
         axis.axis("equal")
         figure.colorbar(picture, ax=axis)

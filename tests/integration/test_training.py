@@ -1,4 +1,4 @@
-"""Whole trainings: tiny nets learn, both kinds of graph agree, files resume exactly, memory stays small and constant."""
+"""Whole trainings: tiny nets learn, both kinds of graph agree, files resume exactly, memory stays small."""
 
 import gc
 import tracemalloc

@@ -1,0 +1,167 @@
+"""Write docs/reference: one page a topic with every function, as the specification describes it.
+
+``python -m nn_core.spec.pages`` writes the pages; with ``--check`` it only names the stale ones, and exits with 1.
+"""
+
+import argparse
+import ast
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from nn_core.spec.generate import exports_by_hand
+from nn_core.spec.load import load
+from nn_core.spec.model import TOPICS, ArgSpec, FunctionSpec, InputSpec, OutputSpec
+from nn_core.spec.signature import signature
+
+ROOT = Path(__file__).resolve().parents[2]
+_NOTICE = "<!-- Generated from function_spec.yaml by `python -m nn_core.spec.pages`; edits are lost. -->"
+_INDEX = f"""{_NOTICE}
+# Functions
+
+`import nn_core.functions as F`. A function of Variables extends the graph, a function of NdArrays computes at once.
+Each also takes `n_outputs` and `outputs`, see `help(nn_core.functions)`. One page a topic describes the operators;
+functions that are written in terms of them are listed below and documented by `help()`.
+
+{{topics}}
+
+## Functions written in terms of operators
+
+{{composites}}
+"""
+_KINDS = {"float": "floating", "index": "int64", "same": "any"}
+
+
+def pages(root: Path) -> dict[Path, str]:
+    """The text of every page of the checkout at `root`, by path."""
+    specs = load(root / "function_spec.yaml")
+    by_hand = composites(root / "nn_core" / "functions")
+    folder = root / "docs" / "reference"
+    topics = {topic: [spec for spec in specs if spec.topic == topic] for topic in TOPICS}
+    files = {folder / f"{topic}.md": topic_page(topic, found, by_hand) for topic, found in topics.items() if found}
+    listed = [
+        f"- [{topic}]({topic}.md): " + ", ".join(f"[{spec.api}]({topic}.md#{spec.api})" for spec in found)
+        for topic, found in topics.items()
+        if found
+    ]
+    rows = [(f"`{name}({arguments})`", text) for name, (arguments, text) in sorted(by_hand.items())]
+    files[folder / "index.md"] = _INDEX.format(topics="\n".join(listed), composites=table(("function", ""), rows))
+    return files
+
+
+def composites(folder: Path) -> dict[str, tuple[str, str]]:
+    """The functions that are written by hand: arguments and first line of the docstring, by name."""
+    found = {}
+    for module, names in exports_by_hand(folder).items():
+        tree = ast.parse((folder / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+        for statement in tree.body:
+            if isinstance(statement, ast.FunctionDef) and statement.name in names and statement.name[0] != "_":
+                for argument in ast.walk(statement.args):
+                    if isinstance(argument, ast.arg):
+                        argument.annotation = None
+                text = (ast.get_docstring(statement) or "").partition("\n")[0]
+                found[statement.name] = ast.unparse(statement.args), text
+    return found
+
+
+def topic_page(topic: str, specs: Sequence[FunctionSpec], by_hand: Mapping[str, tuple[str, str]]) -> str:
+    """The page of one topic."""
+    sections = [function_section(spec, by_hand.get(spec.api, ("", ""))[0]) for spec in specs]
+    return "\n\n".join([f"{_NOTICE}\n# {topic.capitalize()}", *sections]) + "\n"
+
+
+def function_section(spec: FunctionSpec, by_hand: str = "") -> str:
+    """What a page says about one function; `by_hand` are the arguments of a public function that hides the operator."""
+    hidden = {"n_outputs", "outputs"}
+    shown = signature(spec)
+    shown = shown.replace(
+        parameters=[
+            parameter.replace(annotation=parameter.empty)
+            for parameter in shown.parameters.values()
+            if parameter.name not in hidden
+        ],
+        return_annotation=shown.empty,
+    )
+    parts = [
+        f"## {spec.api}",
+        f"```python\nF.{spec.api}{f'({by_hand})' if by_hand else shown}\n```",
+        spec.doc,
+        f"The tables describe the operator beneath, `{spec.api}{shown}`, as gradient rules call it." if by_hand else "",
+        f"```text\n{spec.formula}\n```" if spec.formula else "",
+        table(("input", "shape", "values", "meaning"), map(_input_row, spec.inputs)),
+        table(("argument", "type", "default", "meaning"), map(_arg_row, spec.args)),
+        table(("output", "shape", "values", "meaning"), map(_output_row, spec.visible_outputs)),
+        f"**Gradient:** {_gradient_text(spec)}",
+        f"**Tags:** {', '.join(spec.tags)}" if spec.tags else "",
+        f"**Rewrites:** {_code(spec.updates)}" if spec.updates else "",
+        f"**Notes:** {spec.notes}" if spec.notes else "",
+        f"```python\n{spec.example}\n```" if spec.example else "",
+        f"**References:** {spec.references}" if spec.references else "",
+        f"Operator `{spec.name}`, since {spec.since}.",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, or nothing if it has no rows."""
+    lines = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+    if not lines:
+        return ""
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *lines])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _input_row(entry: InputSpec) -> Sequence[str]:
+    name = f"`*{entry.name}`" if entry.variadic else f"`{entry.name}`"
+    return name + (", optional" if entry.optional else ""), entry.shape, _KINDS[entry.dtype], entry.doc
+
+
+def _output_row(entry: OutputSpec) -> Sequence[str]:
+    name = f"`{entry.name}`" + (", several" if entry.variadic else "") + (", where asked for" if entry.optional else "")
+    return name, entry.shape, _KINDS[entry.dtype], entry.doc
+
+
+def _arg_row(arg: ArgSpec) -> Sequence[str]:
+    kind = " or ".join(f"`{choice!r}`" for choice in arg.choices) or arg.type
+    bounds = {"at least": arg.minimum, "at most": arg.maximum}
+    kind += "".join(f", {words} {bound:g}" for words, bound in bounds.items() if bound is not None)
+    default = "" if arg.required else f"`{arg.default!r}`"
+    if arg.default_rule is not None:
+        default = arg.default_rule.replace("_", " ")
+    return f"`{arg.name}`", kind, default, arg.doc
+
+
+def _gradient_text(spec: FunctionSpec) -> str:
+    if spec.backward.none_because is not None:
+        return f"none, because {spec.backward.none_because[0].lower()}{spec.backward.none_because[1:].rstrip('.')}."
+    return f"reads {_code(spec.backward.needs)}." if spec.backward.needs else "reads no values."
+
+
+def write(files: Mapping[Path, str], root: Path, *, check: bool) -> int:
+    """Write the files that are stale, or with `check` only name them; returns their number."""
+    stale = [path for path, text in files.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        print(f"{'stale' if check else 'wrote'}: {path.relative_to(root)}")  # noqa: T201  # the purpose of the command
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(files[path], encoding="utf-8")
+    return len(stale)
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """Write the stale pages, or only name them; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m nn_core.spec.pages", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a page is stale")
+    check = parser.parse_args(arguments).check
+    return int(write(pages(root), root, check=check) > 0 and check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
