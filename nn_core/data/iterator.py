@@ -1,0 +1,417 @@
+"""Iterators over batches of samples."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from nn_core.data.file_cache import CacheDataSource, DataSourceWithFileCache
+from nn_core.data.source import (
+    ConcatDataSource,
+    DataSource,
+    DataSourceWithMemoryCache,
+    Rng,
+    SimpleDataSource,
+    SlicedDataSource,
+)
+from nn_core.data.table import CsvDataSource
+from nn_core.errors import ArgumentError, ShapeError
+
+#: An array for each variable, with an axis of samples in front.
+Batch: TypeAlias = tuple[np.ndarray[Any, Any], ...]
+#: Called with the number of an epoch.
+Callback: TypeAlias = Callable[[int], object]
+
+
+class _Produced(NamedTuple):
+    """A batch, None at the end of the data; what the iterator's position is after it; the epochs that ended in it."""
+
+    batch: Batch | None
+    epoch: int
+    position: int
+    ended: tuple[int, ...]
+
+
+class DataIterator:
+    """Batches of the samples of a source, for ever or to the end of an epoch.
+
+    The samples of an epoch that are left over at its end fill a batch together with the first ones of the next epoch,
+    unless `stop_exhausted` is set.
+
+    Args:
+        data_source: The source.
+        batch_size: Number of samples in a batch.
+        rng: Generator for slices of this iterator.
+        use_thread: Make the next batch in the background while the present one is used.
+        epoch_begin_callbacks: Called with the number of an epoch when it begins, but for the first.
+        epoch_end_callbacks: Called with the number of an epoch when it ends.
+        stop_exhausted: Raise StopIteration at the end of an epoch, leaving out an incomplete batch; the next call
+            starts another epoch.
+
+    Example:
+        >>> iterator = data_iterator_simple(lambda i: (np.array([i]), i * i), num_examples=4, batch_size=2)
+        >>> x, y = iterator.next()
+        >>> x.shape, y.tolist()
+        ((2, 1), [0, 1])
+        >>> iterator.close()
+    """
+
+    def __init__(
+        self,
+        data_source: DataSource,
+        batch_size: int,
+        rng: Rng | None = None,
+        use_thread: bool = True,
+        epoch_begin_callbacks: Sequence[Callback] = (),
+        epoch_end_callbacks: Sequence[Callback] = (),
+        stop_exhausted: bool = False,
+    ) -> None:
+        if batch_size < 1:
+            raise ArgumentError(f"DataIterator: batch_size must be at least 1, got {batch_size}")
+        self._source = data_source
+        self._batch_size = batch_size
+        self._rng = rng
+        self._stop_exhausted = stop_exhausted
+        self._begin_callbacks = list(epoch_begin_callbacks)
+        self._end_callbacks = list(epoch_end_callbacks)
+        self._epoch = self._position = 0
+        self._source_epoch = 0
+        self._executor = ThreadPoolExecutor(1, "nn_core.data") if use_thread else None
+        self._ahead: Future[_Produced] | None = None
+        self._closed = False
+        data_source.reset()
+
+    @property
+    def size(self) -> int:
+        """Number of samples of an epoch."""
+        return self._source.size
+
+    @property
+    def batch_size(self) -> int:
+        """Number of samples in a batch."""
+        return self._batch_size
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """Names of the arrays of a batch."""
+        return self._source.variables
+
+    @property
+    def epoch(self) -> int:
+        """Number of epochs that have ended."""
+        return self._epoch
+
+    @property
+    def position(self) -> int:
+        """How many samples of this epoch were given."""
+        return self._position
+
+    def next(self) -> Batch:
+        """The next batch.
+
+        Raises:
+            StopIteration: at the end of an epoch, with `stop_exhausted`.
+            ArgumentError: when the iterator was closed.
+            ShapeError: when the samples of the batch have different shapes.
+        """
+        if self._closed:
+            raise ArgumentError("DataIterator: a batch must be taken before close(), got one after it")
+        if self._executor is None:
+            produced = self._produce()
+        else:
+            ahead = self._ahead or self._executor.submit(self._produce)
+            self._ahead = None
+            produced = ahead.result()
+            self._ahead = self._executor.submit(self._produce)
+        for epoch in produced.ended:
+            for callback in self._end_callbacks:
+                callback(epoch)
+            for callback in self._begin_callbacks:
+                callback(epoch + 1)
+        self._epoch, self._position = produced.epoch, produced.position
+        if produced.batch is None:
+            raise StopIteration
+        return produced.batch
+
+    def register_epoch_begin_callback(self, callback: Callback) -> None:
+        """Call `callback(epoch)` when an epoch begins."""
+        self._begin_callbacks.append(callback)
+
+    def register_epoch_end_callback(self, callback: Callback) -> None:
+        """Call `callback(epoch)` when an epoch ends."""
+        self._end_callbacks.append(callback)
+
+    def slice(
+        self,
+        rng: Rng | None,
+        num_of_slices: int | None = None,
+        slice_pos: int | None = None,
+        slice_start: int | None = None,
+        slice_end: int | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        use_cache: bool = False,
+        drop_last: bool = False,
+    ) -> "DataIterator":
+        """An iterator over a part of the samples: one of several processes takes each part.
+
+        Args:
+            rng: Generator of the orders within the part; None: that of this iterator.
+            num_of_slices: Number of parts of equal size.
+            slice_pos: Which of these parts, from 0.
+            slice_start: First sample of the part, in place of `num_of_slices`.
+            slice_end: Sample after the part.
+            cache_dir: Folder for the samples of the part, with `use_cache`.
+            use_cache: Keep the samples in files.
+            drop_last: Leave out samples that do not go evenly into the parts; if not, neighbouring parts overlap.
+
+        Raises:
+            ArgumentError: when neither `num_of_slices` and `slice_pos` nor the ends are given, or they do not fit.
+        """
+        start, end = _slice_ends(self.size, num_of_slices, slice_pos, slice_start, slice_end, drop_last)
+        generator = self._rng if rng is None else rng
+        source: DataSource = SlicedDataSource(self._source, self._source.shuffle, generator, start, end)
+        if use_cache:
+            source = DataSourceWithFileCache(source, cache_dir, shuffle=self._source.shuffle, rng=generator)
+        return DataIterator(
+            source, self._batch_size, generator, self._executor is not None, stop_exhausted=self._stop_exhausted
+        )
+
+    def close(self) -> None:
+        """Stop working in the background, and close the source."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+        self._source.close()
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self
+
+    def __next__(self) -> Batch:
+        return self.next()
+
+    def __enter__(self) -> "DataIterator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _produce(self) -> _Produced:
+        """Read the samples of a batch."""
+        source = self._source
+        if self._stop_exhausted and source.size - source.position < self._batch_size:
+            ended = self._end_epoch()
+            return _Produced(None, self._source_epoch, 0, (ended,))
+        samples = []
+        ended_epochs = []
+        for _ in range(self._batch_size):
+            samples.append(source.next())
+            if source.position >= source.size and not self._stop_exhausted:
+                ended_epochs.append(self._end_epoch())
+        batch = tuple(
+            _stacked(self.variables, number, column) for number, column in enumerate(zip(*samples, strict=True))
+        )
+        return _Produced(batch, self._source_epoch, source.position, tuple(ended_epochs))
+
+    def _end_epoch(self) -> int:
+        ended = self._source_epoch
+        self._source_epoch += 1
+        self._source.reset()
+        return ended
+
+
+def data_iterator(
+    data_source: DataSource,
+    batch_size: int,
+    rng: Rng | None = None,
+    use_thread: bool = True,
+    with_memory_cache: bool = True,
+    with_file_cache: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
+    epoch_begin_callbacks: Sequence[Callback] = (),
+    epoch_end_callbacks: Sequence[Callback] = (),
+    stop_exhausted: bool = False,
+) -> DataIterator:
+    """An iterator over the batches of a source.
+
+    Args:
+        data_source: The source.
+        batch_size: Number of samples in a batch.
+        rng: Generator of the orders of caches; None: one with a fixed seed.
+        use_thread: Make the next batch in the background.
+        with_memory_cache: Keep samples in memory once they were read.
+        with_file_cache: Copy the samples to files at first.
+        cache_dir: Folder of these files; None: a new one, removed by `close()`.
+        epoch_begin_callbacks: Called with the number of an epoch when it begins, but for the first.
+        epoch_end_callbacks: Called with the number of an epoch when it ends.
+        stop_exhausted: Raise StopIteration at the end of an epoch.
+    """
+    shuffle = data_source.shuffle
+    if with_file_cache:
+        data_source = DataSourceWithFileCache(data_source, cache_dir, shuffle=shuffle, rng=rng)
+    if with_memory_cache:
+        data_source = DataSourceWithMemoryCache(data_source, shuffle, rng)
+    return DataIterator(
+        data_source, batch_size, rng, use_thread, epoch_begin_callbacks, epoch_end_callbacks, stop_exhausted
+    )
+
+
+def data_iterator_simple(
+    load_func: Callable[[int], Any],
+    num_examples: int,
+    batch_size: int,
+    shuffle: bool = False,
+    rng: Rng | None = None,
+    use_thread: bool = True,
+    with_memory_cache: bool = False,
+    with_file_cache: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
+    epoch_begin_callbacks: Sequence[Callback] = (),
+    epoch_end_callbacks: Sequence[Callback] = (),
+    stop_exhausted: bool = False,
+) -> DataIterator:
+    """An iterator over samples from a function: ``load_func(index)`` gives a tuple of values.
+
+    The other arguments are those of `data_iterator`.
+    """
+    return data_iterator(
+        SimpleDataSource(load_func, num_examples, shuffle, rng),
+        batch_size,
+        rng,
+        use_thread,
+        with_memory_cache,
+        with_file_cache,
+        cache_dir,
+        epoch_begin_callbacks,
+        epoch_end_callbacks,
+        stop_exhausted,
+    )
+
+
+def data_iterator_csv_dataset(
+    uri: str | os.PathLike[str],
+    batch_size: int,
+    shuffle: bool = False,
+    rng: Rng | None = None,
+    use_thread: bool = True,
+    normalize: bool = True,
+    with_memory_cache: bool = True,
+    with_file_cache: bool = True,
+    cache_dir: str | os.PathLike[str] | None = None,
+    epoch_begin_callbacks: Sequence[Callback] = (),
+    epoch_end_callbacks: Sequence[Callback] = (),
+    stop_exhausted: bool = False,
+) -> DataIterator:
+    """An iterator over the samples of a CSV file; see `CsvDataSource` for its format.
+
+    The other arguments are those of `data_iterator`.
+    """
+    return data_iterator(
+        CsvDataSource(uri, shuffle, rng, normalize),
+        batch_size,
+        rng,
+        use_thread,
+        with_memory_cache,
+        with_file_cache,
+        cache_dir,
+        epoch_begin_callbacks,
+        epoch_end_callbacks,
+        stop_exhausted,
+    )
+
+
+def data_iterator_cache(
+    uri: str | os.PathLike[str],
+    batch_size: int,
+    shuffle: bool = False,
+    rng: Rng | None = None,
+    use_thread: bool = True,
+    normalize: bool = True,
+    with_memory_cache: bool = True,
+    epoch_begin_callbacks: Sequence[Callback] = (),
+    epoch_end_callbacks: Sequence[Callback] = (),
+    stop_exhausted: bool = False,
+) -> DataIterator:
+    """An iterator over the samples of a cache, a folder that a file cache left.
+
+    The other arguments are those of `data_iterator`.
+    """
+    return data_iterator(
+        CacheDataSource(uri, shuffle, rng, normalize),
+        batch_size,
+        rng,
+        use_thread,
+        with_memory_cache,
+        epoch_begin_callbacks=epoch_begin_callbacks,
+        epoch_end_callbacks=epoch_end_callbacks,
+        stop_exhausted=stop_exhausted,
+    )
+
+
+def data_iterator_concat_datasets(
+    data_source_list: Sequence[DataSource],
+    batch_size: int,
+    shuffle: bool = False,
+    rng: Rng | None = None,
+    use_thread: bool = True,
+    with_memory_cache: bool = True,
+    with_file_cache: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
+    epoch_begin_callbacks: Sequence[Callback] = (),
+    epoch_end_callbacks: Sequence[Callback] = (),
+    stop_exhausted: bool = False,
+) -> DataIterator:
+    """An iterator over the samples of several sources, one after another.
+
+    The other arguments are those of `data_iterator`.
+    """
+    return data_iterator(
+        ConcatDataSource(data_source_list, shuffle, rng),
+        batch_size,
+        rng,
+        use_thread,
+        with_memory_cache,
+        with_file_cache,
+        cache_dir,
+        epoch_begin_callbacks,
+        epoch_end_callbacks,
+        stop_exhausted,
+    )
+
+
+def _stacked(variables: Sequence[str], number: int, values: Sequence[Any]) -> np.ndarray[Any, Any]:
+    arrays = [np.asarray(value) for value in values]
+    if any(array.shape != arrays[0].shape for array in arrays):
+        shapes = ", ".join(str(shape) for shape in sorted({array.shape for array in arrays}))
+        raise ShapeError(
+            f"DataIterator: the values of {variables[number]} must have one shape in a batch, got {shapes}"
+        )
+    return np.stack(arrays)
+
+
+def _slice_ends(
+    size: int,
+    num_of_slices: int | None,
+    slice_pos: int | None,
+    slice_start: int | None,
+    slice_end: int | None,
+    drop_last: bool,
+) -> tuple[int, int]:
+    if num_of_slices is not None and slice_pos is not None:
+        if not 0 <= slice_pos < num_of_slices <= size:
+            raise ArgumentError(
+                f"slice: slice_pos must be one of num_of_slices parts of {size} samples, "
+                f"got {slice_pos} of {num_of_slices}"
+            )
+        length = size // num_of_slices if drop_last else -(-size // num_of_slices)
+        start = min(slice_pos * length, size - length)
+        return start, start + length
+    if slice_start is None or slice_end is None:
+        raise ArgumentError(
+            "slice: num_of_slices and slice_pos, or slice_start and slice_end must be given, "
+            f"got {num_of_slices}, {slice_pos}, {slice_start}, {slice_end}"
+        )
+    return slice_start, slice_end

@@ -1,0 +1,1 @@
+"""Decompositions of tensors."""

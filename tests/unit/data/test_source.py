@@ -1,0 +1,253 @@
+"""Data sources: order, epochs, parts, caches, tables."""
+
+import numpy as np
+import pytest
+
+from nn_core.data.file_cache import write_cache
+from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.utils.data_source import (
+    DataSource,
+    DataSourceWithFileCache,
+    DataSourceWithFileCacheError,
+    DataSourceWithMemoryCache,
+    SlicedDataSource,
+)
+from nn_core.utils.data_source_implements import CacheDataSource, ConcatDataSource, CsvDataSource, SimpleDataSource
+
+
+class Squares(DataSource):
+    """A source as programs write it."""
+
+    def __init__(self, n, shuffle=False, rng=None):
+        super().__init__(shuffle=shuffle, rng=rng)
+        self._size, self._variables = n, ("x", "y")
+        self.reads = []
+        self.reset()
+
+    def reset(self):
+        self._indexes = self._rng.permutation(self._size) if self._shuffle else np.arange(self._size)
+        super().reset()
+
+    def _get_data(self, position):
+        self.reads.append(position)
+        x = int(self._indexes[position])
+        return np.array([x], np.float32), x * x
+
+
+def epoch(source):
+    """The second values of all samples of an epoch."""
+    values = [int(source.next()[1]) for _ in range(source.size)]
+    source.reset()
+    return values
+
+
+def test_a_source_of_the_program():
+    with Squares(4) as source:
+        assert (source.size, source.variables, source.position, source.shuffle) == (4, ("x", "y"), 0, False)
+        assert source.next()[1] == 0
+        assert source.position == 1
+        source.reset()
+        assert epoch(source) == [0, 1, 4, 9]
+        assert source.order is None
+
+
+def test_a_source_defines_get_data():
+    with pytest.raises(NotImplementedError, match=r"DataSource: a data source must define _get_data\(position\)"):
+        DataSource().next()
+
+
+def test_simple_source():
+    source = SimpleDataSource(lambda i: (np.ones(3), i), 3)
+    assert list(source.variables) == ["x0", "x1"]
+    assert epoch(source) == [0, 1, 2]
+    assert list(source.order) == [0, 1, 2]
+    assert list(SimpleDataSource(lambda i: i, 2).variables) == ["x0"]
+    assert SimpleDataSource(lambda i: [i, i], 2).next() == (0, 0)
+
+
+def test_shuffling_draws_each_epoch():
+    random = np.random.RandomState(0)
+    first, second = random.permutation(10).tolist(), random.permutation(10).tolist()
+    source = SimpleDataSource(lambda i: (i, i), 10, shuffle=True, rng=np.random.RandomState(0))
+    assert epoch(source) == first
+    assert list(source.order) == second
+    assert epoch(source) == second
+    source.apply_order()
+    assert list(source.order) == first
+    assert sorted(epoch(SimpleDataSource(lambda i: (i, i), 10, True, np.random.default_rng(0)))) == list(range(10))
+
+
+def test_sources_need_samples():
+    with pytest.raises(ArgumentError, match="SimpleDataSource: there must be at least one sample, got 0"):
+        SimpleDataSource(lambda i: (i,), 0)
+
+
+def test_concatenation():
+    source = ConcatDataSource([Squares(2), Squares(3), Squares(1)], shuffle=False)
+    assert source.size == 6
+    assert source.variables == ("x", "y")
+    assert epoch(source) == [0, 1, 0, 1, 4, 0]
+    assert sorted(epoch(ConcatDataSource([Squares(2), Squares(3)]))) == [0, 0, 1, 1, 4]
+    source.close()
+
+
+def test_only_like_sources_are_concatenated():
+    with pytest.raises(ArgumentError, match="the sources must have the same variables"):
+        ConcatDataSource([Squares(2), SimpleDataSource(lambda i: (i,), 2)])
+    with pytest.raises(ArgumentError, match="there must be at least one source, got none"):
+        ConcatDataSource([])
+
+
+def test_parts():
+    assert epoch(SlicedDataSource(Squares(6), slice_start=2, slice_end=5)) == [4, 9, 16]
+    assert epoch(SlicedDataSource(Squares(3))) == [0, 1, 4]
+    shuffled = SlicedDataSource(Squares(6), True, np.random.RandomState(0), 2, 5)
+    assert sorted(epoch(shuffled)) == [4, 9, 16]
+
+
+@pytest.mark.parametrize("ends", [(2, 2), (-1, 2), (3, 7)])
+def test_parts_lie_within_the_source(ends):
+    with pytest.raises(ArgumentError, match=f"must lie in order within 6 samples, got {ends[0]} and {ends[1]}"):
+        SlicedDataSource(Squares(6), slice_start=ends[0], slice_end=ends[1])
+
+
+def test_memory_cache_reads_once():
+    source = Squares(4)
+    cached = DataSourceWithMemoryCache(source)
+    assert epoch(cached) == epoch(cached) == [0, 1, 4, 9]
+    assert source.reads == [0, 1, 2, 3]
+    shuffled = DataSourceWithMemoryCache(Squares(20), True, np.random.RandomState(0))
+    assert epoch(shuffled) != epoch(shuffled)
+    cached.close()
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_file_cache(tmp_path):
+    source = Squares(250)
+    cached = DataSourceWithFileCache(source, tmp_path / "cache")
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == [
+        "cache_00000000_00000099.npy",
+        "cache_00000100_00000199.npy",
+        "cache_00000200_00000249.npy",
+        "cache_index.csv",
+        "cache_info.csv",
+    ]
+    assert (tmp_path / "cache/cache_info.csv").read_text() == "x\ny\n"
+    assert epoch(cached) == [i * i for i in range(250)]
+    cached.close()
+    assert epoch(CacheDataSource(tmp_path / "cache")) == [i * i for i in range(250)]
+    again = Squares(250)
+    assert epoch(DataSourceWithFileCache(again, tmp_path / "cache")) == [i * i for i in range(250)]
+    assert again.reads == []
+
+
+def test_a_cache_of_its_own_is_removed():
+    cached = DataSourceWithFileCache(Squares(5), shuffle=True)
+    folder = cached._cache._folder
+    assert sorted(epoch(cached)) == [0, 1, 4, 9, 16]
+    cached.close()
+    assert not folder.exists()
+
+
+def test_a_cache_of_other_data_is_refused(tmp_path):
+    DataSourceWithFileCache(Squares(5), tmp_path).close()
+    with pytest.raises(DataSourceWithFileCacheError, match="the cache must have the 6 samples of the source, got 5"):
+        DataSourceWithFileCache(Squares(6), tmp_path)
+
+
+def test_values_in_files_have_one_shape(tmp_path):
+    source = SimpleDataSource(lambda i: (np.ones(i + 1),), 3)
+    with pytest.raises(DataSourceWithFileCacheError, match="the values of x0 must have one shape to be kept in files"):
+        DataSourceWithFileCache(source, tmp_path)
+    assert not (tmp_path / "cache_index.csv").exists()
+
+
+def test_normalized_bytes(tmp_path):
+    write_cache(SimpleDataSource(lambda i: (np.array([0, 255], np.uint8),), 2), tmp_path)
+    assert CacheDataSource(tmp_path, normalize=True).next()[0].tolist() == [0.0, 1.0]
+    assert CacheDataSource(tmp_path).next()[0].tolist() == [0, 255]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("cache_index.csv", b"../cache.npy,5\n", "a line must hold a file name and a number, got"),
+        ("cache_index.csv", b"cache.npy\n", "a line must hold a file name and a number, got"),
+        ("cache_index.csv", b"none.npy,5\n", r"none.npy: a cache must hold an array for each variable, got"),
+        ("cache_00000000_00000004.npy", b"x", r"00004.npy: a cache must hold an array for each variable, got"),
+        ("cache_info.csv", b"x\n\n\ny\nz\n", r"00004.npy: a cache must hold an array for each variable, got"),
+        ("cache_index.csv", b"cache_00000000_00000004.npy,6\n", r"00004.npy: there must be 6 samples, got 5"),
+    ],
+)
+def test_damaged_caches(tmp_path, name, content, message):
+    write_cache(Squares(5), tmp_path)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FileFormatError, match=message):
+        CacheDataSource(tmp_path).next()
+
+
+def test_a_folder_that_is_no_cache(tmp_path):
+    with pytest.raises(FileFormatError, match=r"cache_index\.csv: a cache must have this file, got"):
+        CacheDataSource(tmp_path)
+
+
+def test_pickles_in_a_cache_are_refused(tmp_path):
+    write_cache(Squares(5), tmp_path)
+    np.save(tmp_path / "cache_00000000_00000004.npy", np.array([{}] * 5, dtype=object))
+    with pytest.raises(FileFormatError, match="a cache must hold an array for each variable"):
+        CacheDataSource(tmp_path).next()
+
+
+def test_many_files_are_not_held_at_once(tmp_path):
+    write_cache(Squares(100), tmp_path, samples_per_file=1)
+    source = CacheDataSource(tmp_path, shuffle=True)
+    assert sorted(epoch(source)) == [i * i for i in range(100)]
+    assert len(source._open) <= 32
+    source.close()
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def test_table(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[0, 255]], np.uint8))
+    (tmp_path / "b.csv").write_text("1,2\n3,4\n")
+    (tmp_path / "t.csv").write_text("x__0:width,x__1:height,image,y:label\n1,2.5,a.npy,7\n3,4,b.csv,8\n")
+    source = CsvDataSource(tmp_path / "t.csv", normalize=True)
+    assert source.variables == ("x", "image", "y")
+    assert source.size == 2
+    x, image, y = source.next()
+    assert (x.tolist(), image.tolist(), y.tolist()) == ([1.0, 2.5], [[0.0, 1.0]], [7.0])
+    assert source.next()[1].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert CsvDataSource(tmp_path / "t.csv").next()[1].tolist() == [[0, 255]]
+
+
+def test_names_with_underscores(tmp_path):
+    (tmp_path / "t.csv").write_text("my_input__0,my_input__1,label_of_it\n1,2,3\n")
+    assert CsvDataSource(tmp_path / "t.csv").variables == ("my_input", "label_of_it")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the first line must name the columns, got an empty file"),
+        ("x,y\n1\n", "line 2 must have 2 cells, got 1"),
+        ("x,x\n1,2\n", "variable x must have one column, got 2"),
+        (":label\n1\n", "a column must be called x or x__0, got ':label'"),
+        ("x__0\nfast\n", "a cell of an element must hold a number, got 'fast'"),
+        ("x\nimage.xyz\n", "a cell must hold a number or the path of one of .npy, .csv, got 'image.xyz'"),
+        ("x\nnone.npy\n", "none.npy: the file must hold an array, got"),
+    ],
+)
+def test_wrong_tables(tmp_path, text, message):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(FileFormatError, match=message):
+        CsvDataSource(tmp_path / "t.csv").next()
+
+
+def test_a_table_without_samples(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n")
+    with pytest.raises(ArgumentError, match="CsvDataSource: there must be at least one sample, got 0"):
+        CsvDataSource(tmp_path / "t.csv")
