@@ -14,6 +14,8 @@ _native.set_argument_error(ArgumentError)
 
 #: Arrays begin at multiples of this many bytes: a cache line, and the widest vector register.
 ALIGNMENT = 64
+#: Alignment costs more time than it saves for arrays of up to this many bytes.
+SMALL_BYTES = 16384
 
 
 class CpuBackend:
@@ -29,14 +31,13 @@ class CpuBackend:
         return np
 
     def empty(self, shape: Shape, dtype: str) -> Array:
-        """A new uninitialised array that begins at a cache line."""
-        element = np.dtype(dtype)
-        n_bytes = element.itemsize
-        for length in shape:
-            n_bytes *= length
-        memory = np.empty(n_bytes + ALIGNMENT, np.uint8)
+        """A new uninitialised array; one that does not fit the first-level cache begins at a cache line."""
+        array = np.empty(shape, dtype)
+        if array.nbytes <= SMALL_BYTES:
+            return array
+        memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
         start = -memory.ctypes.data % ALIGNMENT
-        return memory[start : start + n_bytes].view(element).reshape(shape)
+        return memory[start : start + array.nbytes].view(array.dtype).reshape(shape)
 
     def from_numpy(self, array: Array) -> Array:
         """A copy of `array`."""

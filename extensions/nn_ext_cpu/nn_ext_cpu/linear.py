@@ -74,4 +74,4 @@ def _product(arrays: Sequence[ArrayDesc | None], places: Sequence[int], transpos
     return runner
 
 
-LINEAR: Final[Mapping[str, Kernel]] = {"Affine": Affine(), "BatchMatmul": BatchMatmul()} if _native.has_onednn() else {}
+LINEAR: Final[Mapping[str, Kernel]] = {"Affine": Affine(), "BatchMatmul": BatchMatmul()}

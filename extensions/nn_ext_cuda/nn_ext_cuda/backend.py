@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-import cupy
-
 from nn_core.ext import Array, Kernel, Shape
+from nn_ext_cuda.kernels import KERNELS
+from nn_ext_cuda.runtime import cupy
 
 
 class CudaBackend:
@@ -13,7 +13,7 @@ class CudaBackend:
 
     name: str = "cuda"
     array_class: str = "CudaCachedArray"
-    kernels: Mapping[str, Kernel] = {}
+    kernels: Mapping[str, Kernel] = KERNELS
 
     def namespace(self) -> Any:
         """CuPy."""

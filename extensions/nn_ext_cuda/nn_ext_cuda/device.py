@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-import cupy
-
 from nn_core.ext import ArgumentError
+from nn_ext_cuda.runtime import cupy
 
 
 class MemoryInfo(NamedTuple):

@@ -15,7 +15,7 @@ void bind_settings(py::module_& module) {
   module.def("set_num_threads", set_num_threads, py::arg("threads"), "Change the number of threads; at least 1.");
   module.def("isa", [] { return vectors().isa; }, "The instruction set in use: baseline, avx2 or avx512.");
   module.def("select_isa", select_isa, py::arg("isa"), "Use another instruction set that this machine has.");
-  module.def("has_onednn", has_gemm, "Whether the library was built with oneDNN.");
+  module.def("has_onednn", has_onednn, "Whether the library was built with oneDNN.");
   module.def("updates", update_names, "The solvers that the operation `update` knows.");
   module.def("pointwise_functions", [] {
     const BlockTable table = vectors().pointwise();

@@ -2,7 +2,7 @@
 //   affine           x (M, D), weight (D, K), bias (K) or none -> y (M, K);  y = x weight + bias
 //   affine_backward  x, weight, none, none, dy (M, K), dx (M, D), dweight (D, K), dbias (K); any of the last three may be absent
 //   batch_matmul     a (B, M, K), b (B, K, N) -> y (B, M, N); a or b may be transposed in memory; a batch may be shared (stride 0)
-// Products accumulate in float32 inside oneDNN; bias gradients in double. O(M D K).
+// Products accumulate in float32; bias gradients in double. O(M D K).
 #include <algorithm>
 
 #include "kernels/register.hpp"
@@ -38,11 +38,7 @@ class Affine : public Op {
     const auto* weight = static_cast<const float*>(arrays[1]);
     const auto* bias = static_cast<const float*>(arrays[2]);
     auto* y = static_cast<float*>(arrays[3]);
-    if (size_.m * size_.k == 0) return;
-    if (bias != nullptr) {
-      for (int64_t row = 0; row < size_.m; ++row) std::copy_n(bias, size_.k, y + row * size_.k);
-    }
-    gemm(size_.m, size_.k, size_.d, {x, size_.d}, {weight, size_.k}, bias != nullptr ? 1.0f : 0.0f, y, size_.k);
+    gemm(size_.m, size_.k, size_.d, {x, size_.d}, {weight, size_.k}, false, y, size_.k, bias);
   }
 
   double cost() const override { return gemm_cost(size_.m, size_.k, size_.d); }
@@ -84,9 +80,9 @@ class AffineBackward : public Op {
     auto* dweight = static_cast<float*>(arrays[6]);
     auto* dbias = static_cast<float*>(arrays[7]);
     const auto [m, d, k] = size_;
-    if (dx != nullptr && m > 0) gemm(m, d, k, {dy, k}, {weight, k, true}, 0.0f, dx, d);
+    if (dx != nullptr && m > 0) gemm(m, d, k, {dy, k}, {weight, k, true}, false, dx, d);
     if (dweight != nullptr) {
-      if (m > 0) gemm(d, k, m, {x, d, true}, {dy, k}, 0.0f, dweight, k);
+      if (m > 0) gemm(d, k, m, {x, d, true}, {dy, k}, false, dweight, k);
       if (m == 0) std::fill_n(dweight, d * k, 0.0f);
     }
     if (dbias != nullptr) column_sums(dy, m, k, dbias);
@@ -134,7 +130,7 @@ class BatchMatmul : public Op {
     const auto* b = static_cast<const float*>(arrays[1]);
     auto* y = static_cast<float*>(arrays[2]);
     const auto one = [&](int64_t i) {
-      gemm(m_, n_, k_, {a + i * a_.batch_stride, a_.ld, a_.transposed}, {b + i * b_.batch_stride, b_.ld, b_.transposed}, 0.0f,
+      gemm(m_, n_, k_, {a + i * a_.batch_stride, a_.ld, a_.transposed}, {b + i * b_.batch_stride, b_.ld, b_.transposed}, false,
            y + i * m_ * n_, n_);
     };
     if (k_ == 0) std::fill_n(y, batch_ * m_ * n_, 0.0f);
@@ -159,7 +155,6 @@ class BatchMatmul : public Op {
 }  // namespace
 
 void register_linear(Registry& registry) {
-  if (!has_gemm()) return;
   registry.add("affine", make<Affine>);
   registry.add("affine_backward", make<AffineBackward>);
   registry.add("batch_matmul", make<BatchMatmul>);

@@ -1,32 +1,96 @@
 #include "support/gemm.hpp"
 
 #include <stdexcept>
+#include <string>
 
 #include "support/parallel.hpp"
+#include "support/scratch.hpp"
+#include "support/vector.hpp"
 
 #ifdef NN_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
 #endif
 
 namespace nn_cpu {
+namespace {
+
+/// A thread gets at least this many products of elements.
+constexpr int64_t kGrain = 200'000;
+
+/// Shapes for which oneDNN spends more on packing than on products: few rows, short sums, or little work.
+bool is_slender(int64_t m, int64_t n, int64_t k) { return m <= 32 || k <= 32 || n <= 16 || m * n * k <= 64 * 64 * 64; }
+
+/// Splits columns or rows of c, whichever are more, between threads.
+template <class Body>
+void split(int64_t m, int64_t n, int64_t k, const Body& body) {
+  const bool by_columns = n >= m;
+  const int64_t lines = by_columns ? n : m, work = (by_columns ? m : n) * std::max<int64_t>(k, 1);
+  parallel_for(
+      lines, std::max<int64_t>(32, kGrain / std::max<int64_t>(work, 1)),
+      [&](int64_t begin, int64_t end, int) {
+        if (by_columns) {
+          body(int64_t{0}, m, begin, end - begin);
+        } else {
+          body(begin, end - begin, int64_t{0}, n);
+        }
+      },
+      32);
+}
+
+void slender(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc, const float* bias) {
+  const int64_t a_row = a.transposed ? 1 : a.ld, a_col = a.transposed ? a.ld : 1;
+  const VectorTable& table = vectors();
+  if (b.transposed && !a.transposed && k >= 256 && bias == nullptr) {
+    split(m, n, k, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
+      table.dot_product(rows, columns, k, a.data + i * a_row, a.ld, b.data + j * b.ld, b.ld, accumulate, c + i * ldc + j, ldc);
+    });
+    return;
+  }
+  Scratch scratch(b.transposed ? Scratch::bytes<float>(k * n) : 0);
+  const float* by_rows = b.data;
+  int64_t ldb = b.ld;
+  if (b.transposed) {
+    auto* turned = scratch.take<float>(k * n);
+    table.transpose(b.data, n, k, b.ld, turned, n);
+    by_rows = turned;
+    ldb = n;
+  }
+  split(m, n, k, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
+    table.product(rows, columns, k, a.data + i * a_row, a_row, a_col, by_rows + j, ldb, accumulate,
+                  bias != nullptr ? bias + j : nullptr, c + i * ldc + j, ldc);
+  });
+}
+
+}  // namespace
 
 #ifdef NN_ONEDNN
 
-bool has_gemm() { return true; }
+bool has_onednn() { return true; }
 
-void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float beta, float* c, int64_t ldc) {
+void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc, const float* bias) {
+  if (m == 0 || n == 0) return;
+  if (is_slender(m, n, k)) {
+    slender(m, n, k, a, b, accumulate, c, ldc, bias);
+    return;
+  }
+  if (bias != nullptr) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = accumulate ? c[i * ldc + j] + bias[j] : bias[j];
+    }
+    accumulate = true;
+  }
   adopt_num_threads();
-  const dnnl_status_t status = dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data, a.ld,
-                                          b.data, b.ld, beta, c, ldc);
+  const dnnl_status_t status = dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data, a.ld, b.data, b.ld,
+                                          accumulate ? 1.0f : 0.0f, c, ldc);
   if (status != dnnl_success) throw std::runtime_error("dnnl_sgemm must succeed, got status " + std::to_string(status));
 }
 
 #else
 
-bool has_gemm() { return false; }
+bool has_onednn() { return false; }
 
-void gemm(int64_t, int64_t, int64_t, Matrix, Matrix, float, float*, int64_t) {
-  throw std::runtime_error("matrix products need oneDNN, got a build without it");
+void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc, const float* bias) {
+  if (m > 0 && n > 0) slender(m, n, k, a, b, accumulate, c, ldc, bias);
 }
 
 #endif

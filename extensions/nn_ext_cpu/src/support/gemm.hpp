@@ -12,12 +12,13 @@ struct Matrix {
   bool transposed = false;
 };
 
-/// c (m, n) = a (m, k) b (k, n) + beta c. Runs on several threads when the work is worth it, and on the calling one
+/// c (m, n) = a (m, k) b (k, n), plus c if `accumulate`, plus `bias` (n) in each row if it is given. Runs on several threads when the work is worth it, and on the calling one
 /// inside a parallel region.
-void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float beta, float* c, int64_t ldc);
+void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc,
+          const float* bias = nullptr);
 
-/// Whether this build has a matrix product (that of oneDNN).
-bool has_gemm();
+/// Whether this build has oneDNN; without it all products run on the loops for slender ones.
+bool has_onednn();
 
 /// Rough nanoseconds of a product.
 inline double gemm_cost(int64_t m, int64_t n, int64_t k) {

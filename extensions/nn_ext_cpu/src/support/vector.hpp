@@ -78,6 +78,11 @@ struct VectorTable {
   void (*max_pool_backward)(const PoolShape& shape, const float* x, const float* dy, float* dx, int64_t lanes);
   void (*sum_pool)(const PoolShape& shape, const float* x, float* y, int64_t lanes);
   void (*sum_pool_backward)(const PoolShape& shape, const float* dy, float* dx, int64_t lanes);
+  void (*product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
+                  bool accumulate, const float* bias, float* c, int64_t ldc);
+  void (*dot_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate,
+                      float* c, int64_t ldc);
+  void (*transpose)(const float* x, int64_t rows, int64_t columns, int64_t ldx, float* y, int64_t ldy);
   // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it
   double (*exp_sum)(const float* x, float shift, float* y, int64_t n);
 };

@@ -28,6 +28,9 @@ void max_pool(const PoolShape&, const float*, float*, int64_t);
 void max_pool_backward(const PoolShape&, const float*, const float*, float*, int64_t);
 void sum_pool(const PoolShape&, const float*, float*, int64_t);
 void sum_pool_backward(const PoolShape&, const float*, float*, int64_t);
+void product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool, const float*, float*, int64_t);
+void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, bool, float*, int64_t);
+void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);
 double exp_sum(const float*, float, float*, int64_t);
 
 VectorTable table(const char* isa) {
@@ -58,6 +61,9 @@ VectorTable table(const char* isa) {
   table.max_pool_backward = max_pool_backward;
   table.sum_pool = sum_pool;
   table.sum_pool_backward = sum_pool_backward;
+  table.product = product;
+  table.dot_product = dot_product;
+  table.transpose = transpose;
   table.exp_sum = exp_sum;
   return table;
 }

@@ -1,0 +1,214 @@
+// Matrix products on one thread, for shapes that a general library packs in vain: few rows, short sums, small matrices.
+// `product` keeps a tile of c in registers, reads b as it lies and broadcasts elements of a. `dot_product` takes b by rows along the
+// sum. Sums are float32 in the order of k, in lanes for dot_product. O(m n k).
+#include "support/vector.hpp"
+#include "vector/lanes.hpp"
+
+namespace nn_cpu::NN_ISA {
+
+void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);
+
+namespace {
+
+constexpr int kRows = kWidth == 16 ? 8 : (kWidth == 8 ? 6 : 4);
+
+/// What a tile is computed from: element (i, p) of a lies at a[i * a_row + p * a_col], row p of b at b + p * ldb.
+struct Operands {
+  const float* a;
+  int64_t a_row, a_col;
+  const float* b;
+  int64_t ldb;
+  bool accumulate;
+  const float* bias;  // a row that is added to every row of c, or nullptr
+  float* c;
+  int64_t ldc;
+
+  Operands at(int64_t i, int64_t j) const {
+    Operands moved = *this;
+    moved.a += i * a_row;
+    moved.b += j;
+    if (bias != nullptr) moved.bias += j;
+    moved.c += i * ldc + j;
+    return moved;
+  }
+};
+
+/// c (Rows, Vectors lanes) = a b (+ c). All loops over the tile are unrolled: only then do compilers keep it in registers. Unit: a_row is 1. Part: the only vector has `part` lanes.
+template <int Rows, int Vectors, bool Unit, bool Part>
+void tile(const Operands& o, int64_t k, int part) {
+  Lanes sum[Rows][Vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) sum[i][v] = Lanes{};
+  }
+  const float *a = o.a, *b = o.b;
+  for (int64_t p = 0; p < k; ++p, a += o.a_col, b += o.ldb) {
+    Lanes row[Vectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) row[v] = Part ? load_part(b, part) : load(b + v * kWidth);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Lanes x = splat(a[Unit ? i : i * o.a_row]);
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) sum[i][v] += x * row[v];
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) {
+      float* c = o.c + i * o.ldc + v * kWidth;
+      Lanes total = sum[i][v];
+      if (o.accumulate) total += Part ? load_part(c, part) : load(c);
+      if (o.bias != nullptr) total += Part ? load_part(o.bias, part) : load(o.bias + v * kWidth);
+      if (Part) {
+        store_part(c, total, part);
+      } else {
+        store(c, total);
+      }
+    }
+  }
+}
+
+/// tile<Rows, ...> for what is left of kRows.
+template <int Vectors, bool Unit, bool Part, int Rows = kRows>
+void some_rows(int64_t rows, const Operands& o, int64_t k, int part) {
+  if (rows == Rows) {
+    tile<Rows, Vectors, Unit, Part>(o, k, part);
+  } else if constexpr (Rows > 1) {
+    some_rows<Vectors, Unit, Part, Rows - 1>(rows, o, k, part);
+  }
+}
+
+/// Rows [0, m) of a column of tiles.
+template <int Rows, int Vectors, bool Unit, bool Part>
+void column(int64_t m, const Operands& o, int64_t k, int part) {
+  int64_t i = 0;
+  for (; i + Rows <= m; i += Rows) tile<Rows, Vectors, Unit, Part>(o.at(i, 0), k, part);
+  for (; i < m; i += kRows) some_rows<Vectors, Unit, Part>(m - i < kRows ? m - i : kRows, o.at(i, 0), k, part);
+}
+
+/// All columns of some rows, from left to right; tiles are Rows x Vectors.
+template <int Rows, int Vectors, bool Unit>
+void rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
+  int64_t j = 0;
+  for (; j + Vectors * kWidth <= n; j += Vectors * kWidth) column<Rows, Vectors, Unit, false>(m, o.at(0, j), k, 0);
+  for (; Vectors > 1 && j + kWidth <= n; j += kWidth) column<Rows, 1, Unit, false>(m, o.at(0, j), k, 0);
+  if (j < n) column<Rows, 1, Unit, true>(m, o.at(0, j), k, static_cast<int>(n - j));
+}
+
+/// Between kRows and 2 kRows rows: one tile is as high as the matrix, so that b is read once.
+void few_rows(int64_t m, int64_t n, Operands o, int64_t k) {
+  constexpr int64_t kDepth = 2 * kRows;
+  float turned[2 * kRows * kDepth];
+  for (int64_t p = 0; p < k; p += kDepth) {
+    const int64_t depth = k - p < kDepth ? k - p : kDepth;
+    Operands part = o;
+    part.b += p * o.ldb;
+    part.a += p * o.a_col;
+    if (o.a_row != 1) {
+      transpose(part.a, m, depth, o.a_row, turned, m);
+      part.a = turned;
+      part.a_row = 1;
+      part.a_col = m;
+    }
+    part.accumulate = o.accumulate || p > 0;
+    if (p > 0) part.bias = nullptr;
+    rows<2 * kRows, 1, true>(m, n, part, depth);
+  }
+}
+
+template <bool Unit>
+void many_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
+  if (k <= 64) {  // b stays in cache, and c goes to memory once, row by row
+    for (int64_t i = 0; i < m; i += kRows) rows<kRows, 2, Unit>(m - i < kRows ? m - i : kRows, n, o.at(i, 0), k);
+    return;
+  }
+  constexpr int64_t kDepth = 256;
+  for (int64_t p = 0; p < k; p += kDepth) {  // a column of tiles reads a piece of b that stays in the first-level cache
+    Operands part = o;
+    part.b += p * o.ldb;
+    part.a += p * o.a_col;
+    part.accumulate = o.accumulate || p > 0;
+    if (p > 0) part.bias = nullptr;
+    rows<kRows, 2, Unit>(m, n, part, k - p < kDepth ? k - p : kDepth);
+  }
+}
+
+}  // namespace
+
+/// c (m, n) = a b, plus c if `accumulate`, plus `bias` in each row if there is one; element (i, p) of a lies at
+/// a[i * a_row + p * a_col], and one of the two is 1.
+void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, bool accumulate,
+             const float* bias, float* c, int64_t ldc) {
+  const Operands o{a, a_row, a_col, b, ldb, accumulate, bias, c, ldc};
+  if (m > kRows && m <= 2 * kRows && n >= 128 && k >= 64) {
+    few_rows(m, n, o, k);
+  } else if (a_row == 1) {
+    many_rows<true>(m, n, o, k);
+  } else {
+    many_rows<false>(m, n, o, k);
+  }
+}
+
+namespace {
+
+template <int Rows, int Columns>
+void dot_tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate, float* c, int64_t ldc) {
+  Lanes sum[Rows][Columns];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+    for (int j = 0; j < Columns; ++j) sum[i][j] = Lanes{};
+  }
+  int64_t p = 0;
+  for (; p + kWidth <= k; p += kWidth) {
+    Lanes y[Columns];
+#pragma GCC unroll 16
+    for (int j = 0; j < Columns; ++j) y[j] = load(b + j * ldb + p);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Lanes x = load(a + i * lda + p);
+#pragma GCC unroll 16
+      for (int j = 0; j < Columns; ++j) sum[i][j] += x * y[j];
+    }
+  }
+  if (p < k) {
+    const int part = static_cast<int>(k - p);
+    Lanes y[Columns];
+#pragma GCC unroll 16
+    for (int j = 0; j < Columns; ++j) y[j] = load_part(b + j * ldb + p, part);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Lanes x = load_part(a + i * lda + p, part);
+#pragma GCC unroll 16
+      for (int j = 0; j < Columns; ++j) sum[i][j] += x * y[j];
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+    for (int j = 0; j < Columns; ++j) c[i * ldc + j] = sum_of_lanes(sum[i][j]) + (accumulate ? c[i * ldc + j] : 0.0f);
+  }
+}
+
+template <int Columns>
+void dot_rows(int64_t m, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate, float* c, int64_t ldc) {
+  int64_t i = 0;
+  for (; i + 4 <= m; i += 4) dot_tile<4, Columns>(k, a + i * lda, lda, b, ldb, accumulate, c + i * ldc, ldc);
+  for (; i < m; ++i) dot_tile<1, Columns>(k, a + i * lda, lda, b, ldb, accumulate, c + i * ldc, ldc);
+}
+
+}  // namespace
+
+/// c (m, n) = a (m, k) b^T with b (n, k), plus c if `accumulate`.
+void dot_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate, float* c,
+                 int64_t ldc) {
+  constexpr int kColumns = kWidth == 16 ? 6 : 2;
+  int64_t j = 0;
+  for (; j + kColumns <= n; j += kColumns) dot_rows<kColumns>(m, k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
+  for (; j < n; ++j) dot_rows<1>(m, k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
+}
+
+}  // namespace nn_cpu::NN_ISA

@@ -1,0 +1,62 @@
+// A vector of as many floats as the instruction set has lanes, as GCC's vector extension, and loads and stores of parts of one.
+#pragma once
+
+#include <cstdint>
+
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
+
+namespace nn_cpu::NN_ISA {
+
+#if defined(__AVX512F__)
+constexpr int kWidth = 16;
+#elif defined(__AVX__)
+constexpr int kWidth = 8;
+#else
+constexpr int kWidth = 4;
+#endif
+
+using Lanes = float __attribute__((vector_size(kWidth * 4)));
+using UnalignedLanes = float __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
+
+inline Lanes load(const float* p) { return *reinterpret_cast<const UnalignedLanes*>(p); }
+inline void store(float* p, Lanes v) { *reinterpret_cast<UnalignedLanes*>(p) = v; }
+inline Lanes splat(float x) { return x - Lanes{}; }  // x + 0 would lose the sign of -0 and so costs an addition
+
+/// The first n < kWidth elements; 0 in the other lanes.
+inline Lanes load_part(const float* p, int n) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Lanes>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p));
+#elif defined(__AVX2__)
+  const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return reinterpret_cast<Lanes>(_mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(n), index)));
+#else
+  Lanes v{};
+  for (int i = 0; i < n; ++i) v[i] = p[i];
+  return v;
+#endif
+}
+
+inline void store_part(float* p, Lanes v, int n) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), reinterpret_cast<__m512>(v));
+#elif defined(__AVX2__)
+  const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  _mm256_maskstore_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(n), index), reinterpret_cast<__m256>(v));
+#else
+  for (int i = 0; i < n; ++i) p[i] = v[i];
+#endif
+}
+
+/// The sum of all lanes, halves first.
+inline float sum_of_lanes(Lanes v) {
+  float part[kWidth];
+  store(part, v);
+  for (int half = kWidth / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) part[i] += part[i + half];
+  }
+  return part[0];
+}
+
+}  // namespace nn_cpu::NN_ISA

@@ -1,0 +1,67 @@
+"""CUDA C sources: texts of this package, and texts made from expressions; compiled when they are first run."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+from zlib import crc32
+
+FOLDER: Final = Path(__file__).with_name("kernels") / "cuda"
+OPTIONS: Final = ("-std=c++17",)
+
+#: A number with a point or an exponent, which C would take for double.
+_LITERAL: Final = re.compile(r"(?<![\w.])(\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)(?![\w.])")
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One function of CUDA C.
+
+    Attributes:
+        name: Name of the function.
+        text: The source behind the prelude.
+        real: The C type called R in it.
+    """
+
+    name: str
+    text: str
+    real: str = "float"
+
+    @property
+    def source(self) -> str:
+        """The whole source."""
+        return f"{part('prelude.cuh')}\ntypedef {self.real} R;\n{part('functions.cuh')}\n{self.text}"
+
+
+@lru_cache(maxsize=64)
+def part(name: str) -> str:
+    """The text of a file of this package."""
+    return (FOLDER / name).read_text()
+
+
+def from_file(name: str, function: str, real: str, **types: str) -> Code:
+    """A function of a file of this package; `types` are the names that the file leaves open, such as T."""
+    header = "".join(f"typedef {c_type} {alias};\n" for alias, c_type in types.items())
+    return Code(function, f"{header}{part(name)}", real)
+
+
+def generated(name: str, parameters: Sequence[str], body: str, real: str) -> Code:
+    """A function made of its parameters and its body; its name gets a suffix that tells different ones apart."""
+    text = f"({', '.join(parameters)}) {{\n{body}\n}}\n"
+    full_name = f"{name}_{crc32((text + real).encode()):08x}"
+    return Code(full_name, f'extern "C" __global__ void {full_name}{text}', real)
+
+
+def in_real(expression: str) -> str:
+    """`expression` with its decimal numbers in the type R."""
+    return _LITERAL.sub(r"R(\1)", expression)
+
+
+@lru_cache(maxsize=4096)
+def compiled(code: Code) -> Any:
+    """The function, ready to be launched as ``function(grid, block, arguments, shared_mem=...)``."""
+    from nn_ext_cuda.runtime import cupy  # sources can be made without CuPy
+
+    return cupy.RawModule(code=code.source, options=OPTIONS).get_function(code.name)

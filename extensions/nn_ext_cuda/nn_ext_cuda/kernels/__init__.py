@@ -1,0 +1,13 @@
+"""The table of kernels by name of the function; each topic has a module."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from nn_core.ext import Kernel
+from nn_ext_cuda.kernels.activation import ACTIVATION
+from nn_ext_cuda.kernels.arithmetic import ARITHMETIC
+from nn_ext_cuda.kernels.loss import LOSS
+
+_TABLES: Final[Sequence[Mapping[str, Kernel]]] = (ACTIVATION, ARITHMETIC, LOSS)
+
+KERNELS: Final[Mapping[str, Kernel]] = {name: kernel for table in _TABLES for name, kernel in table.items()}

@@ -1,0 +1,46 @@
+"""Activation functions."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from nn_core.ext import Call, Kernel, Shape
+from nn_ext_cuda.pointwise import Pointwise
+
+
+def _slope_per_channel(call: Call) -> Sequence[Shape]:
+    """The slopes of PReLU lie along the axis of the channels, or there is one for all."""
+    x, slope = (desc.shape for desc in call.inputs if desc is not None)
+    axis = call.args["base_axis"]
+    assert isinstance(axis, int)
+    length = slope[0] if slope else 1
+    return x, (1,) * axis + (length,) + (1,) * (len(x) - axis - 1) if x else ()
+
+
+ACTIVATION: Final[dict[str, Kernel]] = {
+    "Sigmoid": Pointwise("sigmoid(x)", {"x": "dy * y * (1 - y)"}),
+    "Swish": Pointwise("x * sigmoid(x)", {"x": "dy * swish_slope(x)"}),
+    "Tanh": Pointwise("tanh(x)", {"x": "dy * (1 - y * y)"}),
+    "ReLU": Pointwise("larger(x, R(0))", {"x": "y > 0 ? dy : R(0)"}),
+    "LeakyReLU": Pointwise("x > 0 ? x : alpha * x", {"x": "y > 0 ? dy : alpha * dy"}),
+    "ELU": Pointwise("elu(x, alpha)", {"x": "dy * elu_slope(x, alpha)"}),
+    "SELU": Pointwise(
+        "scale * elu(x, alpha)", {"x": "dy * scale * (x > 0 ? R(1) : alpha * exp(smaller(x, R(0))))"}
+    ),
+    "PReLU": Pointwise(
+        "x0 >= 0 ? x0 : x1 * x0",
+        {"x0": "x0 < 0 ? x1 * dy : dy", "x1": "x0 < 0 ? x0 * dy : R(0)"},
+        align=_slope_per_channel,
+    ),
+    "GELU": Pointwise("gelu(x)", {"x": "dy * gelu_slope(x)"}),
+    "Mish": Pointwise("mish(x)", {"x": "dy * mish_slope(x)"}),
+    "ReLU6": Pointwise("smaller(larger(x, R(0)), R(6))", {"x": "y > 0 && y < 6 ? dy : R(0)"}),
+    "HardSigmoid": Pointwise(
+        "smaller(larger(0.2 * x + 0.5, R(0)), R(1))", {"x": "fabs(x) <= 2.5 ? 0.2 * dy : R(0)"}
+    ),
+    "HardTanh": Pointwise("smaller(larger(x, R(-1)), R(1))", {"x": "fabs(x) <= 1 ? dy : R(0)"}),
+    "LogSigmoid": Pointwise("-softplus(-x)", {"x": "dy * sigmoid(-x)"}),
+    "SoftPlus": Pointwise("softplus(beta * x) / beta", {"x": "dy * sigmoid(beta * x)"}),
+    "SoftSign": Pointwise("x / (1 + fabs(x))", {"x": "dy / square(1 + fabs(x))"}),
+    "TanhShrink": Pointwise("x - tanh(x)", {"x": "dy * square(tanh(x))"}),
+    "Sinc": Pointwise("sinc(x)", {"x": "dy * sinc_slope(x)"}),
+}

@@ -1,0 +1,189 @@
+"""Sums, extrema and products of an expression over some axes, as generated kernels.
+
+Threads of a block are laid out in two directions: along the elements that are kept and along those that are reduced.
+Neighbouring threads take neighbouring memory: kept elements if the innermost axis is kept, reduced ones otherwise. Where
+there are too few kept elements to fill a device, the reduced ones are split between blocks, which write partial results
+that a second launch combines. No atomic operation: the same input gives the same bits.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from nn_core.ext import Shape
+from nn_ext_cuda.code import Code, generated, in_real
+from nn_ext_cuda.dtypes import C_TYPES, real_dtype, real_type
+from nn_ext_cuda.launch import Argument, Launch, Program
+from nn_ext_cuda.layout import broadcast_strides, merged
+from nn_ext_cuda.operand import Operand
+
+#: What combines two values, and what it starts from.
+COMBINE: Final[Mapping[str, tuple[str, str]]] = {
+    "sum": ("a + b", "R(0)"),
+    "product": ("a * b", "R(1)"),
+    "maximum": ("larger(a, b)", "-R(infinity())"),
+    "minimum": ("smaller(a, b)", "R(infinity())"),
+}
+#: Blocks that keep a large device busy, and reduced elements that are worth a block of their own.
+ENOUGH_BLOCKS: Final = 528
+WORTH_A_BLOCK: Final = 4096
+MAX_GRID: Final = 65535
+
+
+def reduction(
+    kernel: str,
+    dtype: str,
+    expression: str,
+    read: Sequence[Operand],
+    target: Operand,
+    frame: Shape,
+    axes: Sequence[int],
+    n_arrays: int,
+    *,
+    numbers: Sequence[tuple[str, Argument]] = (),
+    combine: str = "sum",
+    finish: str = "a",
+) -> Program:
+    """The program that reduces `expression` over `axes` of `frame` and stores ``finish`` (of the result a).
+
+    Args:
+        kernel: Name of the kernel.
+        dtype: Floating dtype of the call.
+        expression: In the names of what is read and of the numbers.
+        read: Arrays that the expression names; each has the rank of `frame` and broadcasts to it.
+        target: The result, C-contiguous over the kept axes.
+        frame: Lengths of all axes.
+        axes: Those that are reduced.
+        n_arrays: Number of arrays of the call; a scratch array for partial results comes behind them.
+        numbers: Further names of the expression, and their values.
+        combine: A key of COMBINE.
+        finish: An expression of a, and of `numbers`.
+    """
+    kept_axes = [axis for axis in range(len(frame)) if axis not in axes]
+    n_kept, n_reduced = (math.prod(frame[axis] for axis in group) for group in (kept_axes, axes))
+    if n_kept == 0:
+        return Program([], n_arrays)
+    strides = [broadcast_strides(operand.shape, frame) for operand in read]
+    plans = []
+    for group in (kept_axes, list(axes)):
+        own = [[stride[axis] for axis in group] for stride in strides]
+        plans.append(merged([frame[axis] for axis in group], own))
+    last = max((axis for axis in range(len(frame)) if frame[axis] > 1), default=0)
+    by_rows = last in axes
+    grid, block, splits = partition(n_kept, n_reduced, by_rows=by_rows)
+    chunk = max(-(-n_reduced // splits), 1)
+    names = [name for name, _ in numbers]
+    output = C_TYPES[target.dtype] if splits == 1 else "R"
+    code = reduction_code(
+        kernel, real_type(dtype), expression, read, output, names, plans, combine, finish if splits == 1 else "a", by_rows
+    )
+    shared_bytes = block[0] * block[1] * (8 if dtype == "float64" else 4)
+    values = [value for _, value in numbers]
+    arguments: list[Argument] = [np.uint32(n_kept), np.uint32(n_reduced), np.uint32(chunk)]
+    arguments += [*[operand.place for operand in read], target.place if splits == 1 else n_arrays, *values]
+    for lengths, own_strides in plans:
+        arguments += [np.uint32(length) for length in lengths[1:]]
+        arguments += [np.uint32(stride) for own in own_strides for stride in own]
+    launches = [Launch(code, grid, block, tuple(arguments), shared_bytes)]
+    if splits == 1:
+        return Program(launches, n_arrays)
+    partial = Operand("part", n_arrays, real_dtype(dtype), (splits, n_kept))
+    plan = [((n_kept,), [(1,)]), ((splits,), [(n_kept,)])]
+    code = reduction_code(
+        f"{kernel}_rest", real_type(dtype), "part", [partial], C_TYPES[target.dtype], names, plan, combine, finish, False
+    )
+    grid, block, _ = partition(n_kept, 1, by_rows=False)
+    arguments = [np.uint32(n_kept), np.uint32(splits), np.uint32(splits), n_arrays, target.place, *values]
+    arguments += [np.uint32(1), np.uint32(n_kept)]
+    launches.append(Launch(code, grid, block, tuple(arguments), shared_bytes))
+    return Program(launches, n_arrays, [((splits, n_kept), real_dtype(dtype))])
+
+
+def partition(n_kept: int, n_reduced: int, *, by_rows: bool) -> tuple[tuple[int, int], tuple[int, int], int]:
+    """Grid, block, and between how many blocks the reduced elements are split.
+
+    The second number of the grid is that of the splits; the block has its lanes of neighbouring memory first.
+    """
+    if by_rows:
+        lanes = 32
+        while lanes < min(n_reduced, 256):
+            lanes *= 2
+        block = (lanes, 256 // lanes)
+        kept_of_block, reduced_of_block = block[1], lanes
+    else:
+        block = (32, 8)
+        kept_of_block, reduced_of_block = block
+    blocks = -(-n_kept // kept_of_block)
+    wanted = min(ENOUGH_BLOCKS // blocks, n_reduced // max(WORTH_A_BLOCK, reduced_of_block))
+    splits = max(1, min(wanted, MAX_GRID))
+    return (blocks, splits), block, splits
+
+
+def reduction_code(
+    kernel: str,
+    real_name: str,
+    expression: str,
+    read: Sequence[Operand],
+    output: str,
+    numbers: Sequence[str],
+    plans: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]],
+    combine: str,
+    finish: str,
+    by_rows: bool,
+) -> Code:
+    """The kernel; `plans` are the merged axes and strides of the kept and of the reduced elements."""
+    combined, start = COMBINE[combine]
+    parameters = ["const uint32 n_kept", "const uint32 n_reduced", "const uint32 chunk"]
+    parameters += [f"const {operand.c_type}* {operand.name}_" for operand in read]
+    parameters += [f"{output}* target_", *[f"const R {name}" for name in numbers]]
+    offsets: list[list[str]] = []
+    walks: list[str] = []
+    for letter, (lengths, _) in zip("kr", plans, strict=True):
+        rank = len(lengths)
+        parameters += [f"const uint32 {letter}n{axis}" for axis in range(1, rank)]
+        parameters += [f"const uint32 {operand.name}_{letter}{axis}" for operand in read for axis in range(rank)]
+        walks.append(_unravelled(letter, rank))
+        offsets.append([" + ".join(f"{letter}{a} * {operand.name}_{letter}{a}" for a in range(rank)) for operand in read])
+    kept, reduced = ("y", "x") if by_rows else ("x", "y")
+    loads = "\n      ".join(
+        f"const R {operand.name} = R(load({operand.name}_[{' + '.join(filter(None, places)) or '0'}]));"
+        for operand, *places in zip(read, *offsets, strict=True)
+    )
+    body = f"""\
+  extern __shared__ R shared_[];
+  const uint32 k = blockIdx.x * blockDim.{kept} + threadIdx.{kept};
+  const uint32 lane = threadIdx.{reduced}, lanes = blockDim.{reduced};
+  const uint32 end = min(n_reduced, (blockIdx.y + 1) * chunk);
+  R a = {start};
+  if (k < n_kept) {{
+    {walks[0]}
+    for (uint32 r = blockIdx.y * chunk + lane; r < end; r += lanes) {{
+      {walks[1]}
+      {loads}
+      const R b = R({in_real(expression)});
+      a = {combined};
+    }}
+  }}
+  R* own = shared_ + threadIdx.{kept} * lanes;
+  own[lane] = a;
+  for (uint32 half = lanes / 2; half > 0; half /= 2) {{
+    __syncthreads();
+    if (lane < half) {{
+      const R b = own[lane + half];
+      a = {combined};
+      own[lane] = a;
+    }}
+  }}
+  if (lane == 0 && k < n_kept) store(target_[blockIdx.y * int64(n_kept) + k], R({in_real(finish)}));"""
+    return generated(kernel, parameters, body, real_name)
+
+
+def _unravelled(letter: str, rank: int) -> str:
+    if rank == 0:
+        return ""
+    lines = [f"uint32 {letter}q = {letter};"]
+    for axis in range(rank - 1, 0, -1):
+        lines.append(f"const uint32 {letter}{axis} = {letter}q % {letter}n{axis}; {letter}q /= {letter}n{axis};")
+    return " ".join([*lines, f"const uint32 {letter}0 = {letter}q;"])
