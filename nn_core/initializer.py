@@ -1,6 +1,7 @@
 """Initial values of parameters: callables that take a shape and return a NumPy array."""
 
 from collections.abc import Sequence
+from math import prod, sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -161,7 +162,7 @@ class OrthogonalInitializer(BaseInitializer):
     def __call__(self, shape: Shape) -> FloatArray:
         if not shape:
             raise ShapeError("OrthogonalInitializer: shape must have at least one axis, got ()")
-        n_rows, n_columns = shape[0], int(np.prod(shape[1:], dtype=int))
+        n_rows, n_columns = shape[0], prod(shape[1:])
         u, _, v = np.linalg.svd(self.rng.normal(0.0, 1.0, (n_rows, n_columns)), full_matrices=False)
         basis = u if u.shape == (n_rows, n_columns) else v
         return (basis.reshape(shape) * self.gain).astype(np.float32)
@@ -207,7 +208,7 @@ def calc_normal_std_he_forward(inmaps: int, outmaps: int, kernel: Sequence[int] 
     References:
         He et al. (2015), Delving deep into rectifiers, section 2.2.
     """
-    return float(np.sqrt(2.0 / (np.prod(kernel) * inmaps)))
+    return sqrt(2.0 / (prod(kernel) * inmaps))
 
 
 def calc_normal_std_he_backward(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1)) -> float:
@@ -221,7 +222,7 @@ def calc_normal_std_he_backward(inmaps: int, outmaps: int, kernel: Sequence[int]
     References:
         He et al. (2015), Delving deep into rectifiers, section 2.2.
     """
-    return float(np.sqrt(2.0 / (np.prod(kernel) * outmaps)))
+    return sqrt(2.0 / (prod(kernel) * outmaps))
 
 
 def calc_normal_std_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1)) -> float:
@@ -235,7 +236,7 @@ def calc_normal_std_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1
     References:
         Glorot and Bengio (2010), Understanding the difficulty of training deep feedforward neural networks.
     """
-    return float(np.sqrt(2.0 / (np.prod(kernel) * (inmaps + outmaps))))
+    return sqrt(2.0 / (prod(kernel) * (inmaps + outmaps)))
 
 
 def calc_uniform_lim_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1)) -> tuple[float, float]:
@@ -249,7 +250,7 @@ def calc_uniform_lim_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (
     References:
         Glorot and Bengio (2010), Understanding the difficulty of training deep feedforward neural networks.
     """
-    limit = float(np.sqrt(6.0 / (np.prod(kernel) * (inmaps + outmaps))))
+    limit = sqrt(6.0 / (prod(kernel) * (inmaps + outmaps)))
     return -limit, limit
 
 

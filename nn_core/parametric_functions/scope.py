@@ -48,8 +48,9 @@ def parameter_scope(name: str, scope: Scope | None = None) -> Iterator[Scope]:
         >>> from nn_core.parameter import get_parameter_or_create, get_parameters
         >>> with parameter_scope("encoder/layer1"):
         ...     w = get_parameter_or_create("w", (2, 3))
-        >>> list(get_parameters())
-        ['encoder/layer1/w']
+        >>> with parameter_scope("encoder"):
+        ...     list(get_parameters())
+        ['layer1/w']
     """
     base = _CURRENT.get() if scope is None else scope
     with _CURRENT.scope(_opened(base, name)) as inner:
@@ -133,8 +134,12 @@ def get_parameter_or_create(
         ShapeError: when there is one of another shape, or the initial values have another shape.
         ArgumentError: when neither shape nor values are given, or `initializer` is neither callable nor an array.
     """
-    *scopes, last = _parts("get_parameter_or_create", name)
-    scope = _CURRENT.get() if not scopes else _opened(_CURRENT.get(), "/".join(scopes))
+    path, _, last = name.rpartition("/")
+    if not last:
+        raise ArgumentError(f"get_parameter_or_create: a parameter must have a name, got {name!r}")
+    scope = _CURRENT.get()
+    if path:
+        scope = _opened(scope, path)
     parameter = scope.get(last)
     if parameter is None:
         parameter = _created(name, shape, initializer, need_grad)
@@ -142,7 +147,7 @@ def get_parameter_or_create(
             parameter = scope.setdefault(last, parameter)
     if not isinstance(parameter, Variable):
         raise ArgumentError(f"get_parameter_or_create: name must not be that of a scope, got {name!r}")
-    if shape is not None and parameter.shape != tuple(shape):
+    if shape is not None and parameter.shape != (shape if type(shape) is tuple else tuple(shape)):
         raise ShapeError(
             f"get_parameter_or_create: parameter {name!r} must keep its shape {parameter.shape}, got {tuple(shape)}\n"
             "  hint: give the function a name of its own, or call nn_core.clear_parameters()"
@@ -264,7 +269,7 @@ def _opened(scope: Scope, path: str) -> Scope:
         inner = scope.get(part)
         if inner is None:
             inner = scope.setdefault(part, {})
-        if isinstance(inner, Variable):
+        elif type(inner) is not dict:
             raise ArgumentError(f"parameter_scope: a scope must not have the name of a parameter, got {path!r}")
         scope = inner
     return scope

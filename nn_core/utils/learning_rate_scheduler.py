@@ -2,8 +2,8 @@
 
 Example:
     >>> scheduler = LinearWarmupScheduler(CosineScheduler(0.1, max_iter=1000), warmup_iter=10)
-    >>> scheduler.get_learning_rate(4)
-    0.04999802608...
+    >>> round(scheduler.get_learning_rate(4), 4)
+    0.05
 """
 
 # ruff: noqa: A002
