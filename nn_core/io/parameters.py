@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
@@ -10,6 +11,10 @@ from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_entries
 from nn_core.parametric_functions.scope import get_current_parameter_scope, get_parameters, set_parameter
 from nn_core.variable import Variable
+
+
+#: Formats of NNabla that hold networks, and parameters inside them.
+_NETWORK_FORMATS: Final = (".nnp", ".nntxt", ".prototxt", ".protobuf", ".pb")
 
 
 def save_parameters(
@@ -62,6 +67,9 @@ def load_parameters(
     if proto is not None or needs_proto:
         raise ArgumentError("load_parameters: proto must be None and needs_proto False, got a request for a network")
     is_path = isinstance(path, (str, os.PathLike))
+    given = Path(path).suffix if isinstance(path, (str, os.PathLike)) else extension or ""
+    if given.lower() in _NETWORK_FORMATS:
+        raise ArgumentError(f"load_parameters: files of networks are not read yet, got {given!r}\n  hint: save as .h5")
     format_name = extension_of("load_parameters", path, None if is_path else extension)
     entries = read_entries(path, format_name)
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"

@@ -173,8 +173,12 @@ def test_damaged_files(tmp_path, extension):
 def test_other_formats(tmp_path):
     with pytest.raises(ArgumentError, match=r"save_parameters: the extension must be one of .*, got '.pkl'"):
         nn.save_parameters(tmp_path / "p.pkl")
-    with pytest.raises(ArgumentError, match=r"load_parameters: the extension must be one of .*, got '.nntxt'"):
+    with pytest.raises(ArgumentError, match=r"load_parameters: files of networks are not read yet, got '.nntxt'"):
         nn.load_parameters(io.BytesIO())
+    with pytest.raises(ArgumentError, match=r"load_parameters: files of networks are not read yet, got '.nnp'"):
+        nn.load_parameters(tmp_path / "net.nnp")
+    with pytest.raises(ArgumentError, match=r"load_parameters: the extension must be one of .*, got '.pkl'"):
+        nn.load_parameters(tmp_path / "p.pkl")
     with pytest.raises(ArgumentError, match="load_parameters: proto must be None and needs_proto False"):
         nn.load_parameters(tmp_path / "p.h5", needs_proto=True)
     with pytest.raises(FileNotFoundError):
