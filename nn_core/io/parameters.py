@@ -12,7 +12,6 @@ from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_e
 from nn_core.parametric_functions.scope import get_current_parameter_scope, get_parameters, set_parameter
 from nn_core.variable import Variable
 
-
 #: Formats of NNabla that hold networks, and parameters inside them.
 _NETWORK_FORMATS: Final = (".nnp", ".nntxt", ".prototxt", ".protobuf", ".pb")
 
@@ -66,13 +65,12 @@ def load_parameters(
     """
     if proto is not None or needs_proto:
         raise ArgumentError("load_parameters: proto must be None and needs_proto False, got a request for a network")
-    is_path = isinstance(path, (str, os.PathLike))
-    given = Path(path).suffix if isinstance(path, (str, os.PathLike)) else extension or ""
+    name, given = "the file", extension or ""
+    if isinstance(path, (str, os.PathLike)):
+        name, given = os.fspath(path), Path(path).suffix
     if given.lower() in _NETWORK_FORMATS:
         raise ArgumentError(f"load_parameters: files of networks are not read yet, got {given!r}\n  hint: save as .h5")
-    format_name = extension_of("load_parameters", path, None if is_path else extension)
-    entries = read_entries(path, format_name)
-    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
+    entries = read_entries(path, extension_of("load_parameters", path, given))
     for key in entries:
         _require_own_place(key, entries, name)
     existing = {key: _existing(key, entry, name) for key, entry in entries.items()}
