@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 from nn_core import indexing as _indexing
 from nn_core import operators as _operators
 from nn_core.array import NdArray as NdArray
+from nn_core.auto_forward import auto_forward as auto_forward
+from nn_core.auto_forward import get_auto_forward as get_auto_forward
+from nn_core.auto_forward import set_auto_forward as set_auto_forward
 from nn_core.context import Context as Context
 from nn_core.context import context_scope as context_scope
 from nn_core.context import get_current_context as get_current_context
@@ -23,23 +26,23 @@ from nn_core.context import set_default_context as set_default_context
 from nn_core.dispatch.explain import explain as explain
 from nn_core.dispatch.report import fallback_report as fallback_report
 from nn_core.dispatch.report import strict_dispatch as strict_dispatch
-from nn_core.graph.apply import auto_forward as auto_forward
-from nn_core.graph.apply import get_auto_forward as get_auto_forward
+from nn_core.grad import grad as grad
 from nn_core.graph.apply import no_grad as no_grad
-from nn_core.graph.apply import recompute as recompute
-from nn_core.graph.apply import set_auto_forward as set_auto_forward
-from nn_core.graph.apply import set_global_recompute as set_global_recompute
-from nn_core.graph.grad import grad as grad
 from nn_core.graph.hooks import set_function_post_hook as set_function_post_hook
 from nn_core.graph.hooks import set_function_pre_hook as set_function_pre_hook
 from nn_core.graph.hooks import unset_function_post_hook as unset_function_post_hook
 from nn_core.graph.hooks import unset_function_pre_hook as unset_function_pre_hook
 from nn_core.graph.python_function import PythonFunction as PythonFunction
 from nn_core.random import seed as seed
+from nn_core.recompute import recompute as recompute
+from nn_core.recompute import recompute_fn as recompute_fn
+from nn_core.recompute import set_global_recompute as set_global_recompute
 from nn_core.variable import Variable as Variable
 from nn_core.variable import forward_all as forward_all
 
 if TYPE_CHECKING:
+    from nn_core.core.module import Module as Module
+    from nn_core.core.sequential import Sequential as Sequential
     from nn_core.parameter import clear_parameters as clear_parameters
     from nn_core.parameter import get_current_parameter_scope as get_current_parameter_scope
     from nn_core.parameter import get_parameters as get_parameters
@@ -55,6 +58,8 @@ __version__ = "0.1.0"
 
 #: Names whose modules are imported when they are first used, so that ``import nn_core`` stays quick.
 _LAZY = {
+    "Module": "nn_core.core.module",
+    "Sequential": "nn_core.core.sequential",
     **dict.fromkeys(
         (
             "clear_parameters",

@@ -1,0 +1,1 @@
+"""Networks as objects: modules that own their parameters."""

@@ -1,0 +1,46 @@
+"""Sequential: modules one after the other."""
+
+from typing import Any
+
+from nn_core.core.module import Module
+from nn_core.errors import ArgumentError
+
+
+class Sequential(Module):
+    """A chain of modules; the output of one is the input of the next.
+
+    Args:
+        args: the modules, named by their class and position, or pairs of a name and a module.
+        kwargs: further modules by name.
+
+    Raises:
+        ArgumentError: when something else than a module is given.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        for position, given in enumerate(args):
+            name, module = given if isinstance(given, tuple) else (f"{type(given).__name__.lower()}_{position}", given)
+            self._add(name, module)
+        for name, module in kwargs.items():
+            self._add(name, module)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """The output of the last module."""
+        modules = list(self.submodules.values())
+        if not modules:
+            return args[0]
+        output = modules[0](*args, **kwargs)
+        for module in modules[1:]:
+            output = module(output)
+        return output
+
+    def __len__(self) -> int:
+        return len(self.submodules)
+
+    def __getitem__(self, position: int) -> Module:
+        return list(self.submodules.values())[position]
+
+    def _add(self, name: str, module: Any) -> None:
+        if not isinstance(module, Module):
+            raise ArgumentError(f"Sequential: every layer must be a Module, got {type(module).__name__}")
+        setattr(self, name, module)
