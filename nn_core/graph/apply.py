@@ -100,7 +100,7 @@ def apply(
     if spec.variadic or None in shapes:
         require_shapes(spec, inputs)
     recipe = recipe_of(spec, args, shapes)
-    if imperative or (outputs is not None and any(isinstance(output, NdArray) for output in outputs)):
+    if imperative or (not inputs and outputs is not None and isinstance(outputs[0], NdArray)):
         return _apply_at_once(recipe, inputs, outputs)
     return _apply_in_graph(recipe, inputs, outputs)
 
@@ -135,7 +135,8 @@ def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[A
     recompute_now = _RECOMPUTE.get()
     results: list[Variable] = []
     for index in range(recipe.n_visible):
-        variable = Variable.of_cell(cells[index]) if outputs is None else outputs[index]
+        given = None if outputs is None or index >= len(outputs) else outputs[index]
+        variable = given if isinstance(given, Variable) else Variable.of_cell(cells[index])
         if blocked:
             variable._need_grad = False
         variable._recompute = recompute_now
@@ -154,7 +155,7 @@ def _given_cells(spec: FunctionSpec, outputs: Sequence[Any], shapes: Sequence[tu
                 raise ShapeError(
                     f"{spec.api}: outputs[{index}] must have the shape {shape}, got {outputs[index].shape}"
                 )
-            cells.append(outputs[index].cell)
+            cells.append(outputs[index].cell if isinstance(outputs[index], Variable) else Cell(outputs[index]))
         else:
             cells.append(Cell(NdArray(shape)))
     return cells

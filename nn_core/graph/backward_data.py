@@ -33,9 +33,11 @@ class BackwardPlan(Plan):
         for synced, _ in self.leaf_grads:
             if synced.lazy != 0.0:
                 return False
-        for synced, _ in self.leaf_grads:
+        for synced, key in self.leaf_grads:
             synced.lazy = None
             synced.modifications += 1
+            if len(synced.valid) != 1:
+                synced.valid = {key}
         return True
 
 

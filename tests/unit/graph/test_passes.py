@@ -533,3 +533,22 @@ def test_a_rewritten_input_that_a_function_computed_stays(dynamic):
     y.backward()
     assert np.allclose(y.d, [np.tanh(1), 9, np.tanh(3)])
     assert np.allclose(x.g, (1 - np.tanh(x.d) ** 2) * [1, 0, 1], atol=1e-6)
+
+
+def test_given_arrays_are_the_data_of_the_results():
+    x = variable(1, 2)
+    array = nn.NdArray((2,))
+    y = nn.graph.apply.apply(nn.dispatch.registry.spec_of("Sin"), (x,), {}, [array])
+    assert y.data is array and y.parent is not None
+    y.forward()
+    assert np.allclose(array.data, np.sin([1, 2]))
+
+
+def test_a_gradient_read_in_another_dtype_is_refreshed():
+    x = variable(1, 2)
+    y = sin(x)
+    for scale in (1, 2, 3):
+        y.forward()
+        x.grad.zero()
+        y.backward(scale)
+        assert np.allclose(x.grad.get_data("r", np.float64), scale * np.cos(x.d))
