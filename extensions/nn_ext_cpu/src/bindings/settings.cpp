@@ -2,6 +2,7 @@
 
 #include "bindings/prepare.hpp"
 #include "kernels/register.hpp"
+#include "kernels/winograd.hpp"
 #include "support/gemm.hpp"
 #include "support/parallel.hpp"
 #include "support/vector.hpp"
@@ -13,6 +14,9 @@ namespace nn_cpu {
 void bind_settings(py::module_& module) {
   module.def("num_threads", num_threads, "How many threads a kernel may use.");
   module.def("set_num_threads", set_num_threads, py::arg("threads"), "Change the number of threads; at least 1.");
+  module.def("winograd_enabled", winograd_enabled, "Whether 3 x 3 convolutions may use Winograd's method.");
+  module.def("enable_winograd", enable_winograd, py::arg("enabled"),
+             "Let 3 x 3 convolutions that are prepared from now on use Winograd's method, or not.");
   module.def("isa", [] { return vectors().isa; }, "The instruction set in use: baseline, avx2 or avx512.");
   module.def("select_isa", select_isa, py::arg("isa"), "Use another instruction set that this machine has.");
   module.def("has_onednn", has_onednn, "Whether the library was built with oneDNN.");

@@ -4,14 +4,16 @@
 //   convolution_backward  arrays x, weight, none, none, dy, dx, dweight, dbias; any of the last three may be absent
 //   deconvolution, deconvolution_backward: the same with weight (C, K / G, ...), the gradient of a convolution as a layer
 // Settings: pad, stride, dilation (1 = dense), pad_end (padding behind, which covers output padding), group.
-// Weights come in the user's layout and are reordered to the one the primitive likes, once a run. Time O(N K C / G * kernel *
+// 3 x 3 convolutions of channels-last images go to kernels/winograd.hpp where that pays. Weights come in the user's layout and are reordered to the one the primitive likes, once a run. Time O(N K C / G * kernel *
 // output positions); sums in float32 inside oneDNN.
 #ifdef NN_ONEDNN
 
 #include <algorithm>
 
 #include "kernels/register.hpp"
+#include "kernels/winograd.hpp"
 #include "support/check.hpp"
+#include "support/column_sums.hpp"
 #include "support/engine.hpp"
 
 namespace nn_cpu {
@@ -77,25 +79,49 @@ typename Kind::Forward::primitive_desc forward_desc(const Geometry& geometry, co
           geometry.pad_end, user_scratchpad()};
 }
 
+/// The shape for Winograd's method, where a convolution has one and it pays. Always nothing for deconvolutions.
+template <class Kind>
+std::optional<WinogradShape> winograd_shape(const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& y) {
+  const memory::dims ones(2, 1), gaps(2, 0);
+  if (Kind::kTransposed || !winograd_enabled() || x.ndim() != 4 || geometry.group != 1 || geometry.stride != ones ||
+      geometry.dilation != gaps || weight.shape[2] != 3 || weight.shape[3] != 3 || !weight.contiguous() || !x.channels_last() ||
+      !y.channels_last()) {
+    return std::nullopt;
+  }
+  const WinogradShape shape{x.shape[0], x.shape[2], x.shape[3], x.shape[1], y.shape[2], y.shape[3], y.shape[1], geometry.pad[0], geometry.pad[1]};
+  return shape.pays() ? std::make_optional(shape) : std::nullopt;
+}
+
 template <class Kind>
 class Convolution : public Op {
  public:
   explicit Convolution(const Signature& s) {
     const Geometry geometry(s.args);
     const ArrayDesc &x = s.array(0), &y = s.array(3), weight = grouped(s.array(1), geometry.group, Kind::kTransposed);
+    cost_ = flops_cost(weight, y);
+    winograd_ = winograd_shape<Kind>(geometry, x, weight, y);
+    if (winograd_) return;
     const auto desc = forward_desc<Kind>(geometry, x, weight, s.arrays[2], y);
     primitive_ = Primitive(typename Kind::Forward(desc), desc.scratchpad_desc());
     primitive_.input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
     primitive_.input(DNNL_ARG_WEIGHTS, 1, memory_desc(weight), desc.weights_desc());
     if (s.has(2)) primitive_.input(DNNL_ARG_BIAS, 2, memory_desc(s.array(2)), desc.bias_desc());
     primitive_.output(DNNL_ARG_DST, 3, memory_desc(y), desc.dst_desc());
-    cost_ = flops_cost(weight, y);
   }
 
-  void run(void* const* arrays) const override { primitive_.run(arrays); }
+  void run(void* const* arrays) const override {
+    if (!winograd_) {
+      primitive_.run(arrays);
+      return;
+    }
+    winograd_forward(*winograd_, static_cast<const float*>(arrays[0]), static_cast<const float*>(arrays[1]),
+                     static_cast<const float*>(arrays[2]), static_cast<float*>(arrays[3]));
+  }
+
   double cost() const override { return cost_; }
 
  private:
+  std::optional<WinogradShape> winograd_;
   Primitive primitive_;
   double cost_;
 };
@@ -108,15 +134,21 @@ class ConvolutionBackward : public Op {
     const ArrayDesc &x = s.array(s.has(0) ? 0 : 5), &dy = s.array(4);
     const ArrayDesc weight = grouped(s.array(s.has(1) ? 1 : 6), geometry.group, Kind::kTransposed);
     const std::optional<ArrayDesc> bias = s.has(7) ? s.arrays[7] : std::nullopt;
+    cost_ = flops_cost(weight, dy) * 2;
+    winograd_ = winograd_shape<Kind>(geometry, x, weight, dy);
+    with_weight_ = s.has(6);
+    if (s.has(7)) NN_CHECK(with_weight_, "convolution_backward must compute dweight where it computes dbias, got dbias alone");
+    if (winograd_ && (!s.has(5) || winograd_->transposed().pays())) return;
+    winograd_.reset();
     const auto forward = forward_desc<Kind>(geometry, x, weight, bias, dy);
     if (s.has(5)) prepare_data(geometry, forward, x, weight, dy);
-    if (s.has(6) || s.has(7)) prepare_weights(geometry, forward, x, weight, bias, dy, s.has(6));
-    cost_ = flops_cost(weight, dy) * 2;
+    if (with_weight_) prepare_weights(geometry, forward, x, weight, bias, dy);
   }
 
   void run(void* const* arrays) const override {
     if (data_) data_->run(arrays);
     if (weights_) weights_->run(arrays);
+    if (winograd_) run_winograd(arrays);
   }
 
   double cost() const override { return cost_; }
@@ -135,8 +167,7 @@ class ConvolutionBackward : public Op {
   }
 
   void prepare_weights(const Geometry& geometry, const Forward& forward, const ArrayDesc& x, const ArrayDesc& weight,
-                       const std::optional<ArrayDesc>& bias, const ArrayDesc& dy, bool with_weight) {
-    NN_CHECK(with_weight, "convolution_backward must compute dweight where it computes dbias, got dbias alone");
+                       const std::optional<ArrayDesc>& bias, const ArrayDesc& dy) {
     const typename Kind::BackwardWeights::primitive_desc desc(
         cpu_engine(), Kind::kAlgorithm, preferred(x), any_layout(weight), bias ? memory_desc(*bias) : memory::desc(), preferred(dy),
         geometry.stride, geometry.dilation, geometry.pad, geometry.pad_end, forward, user_scratchpad());
@@ -147,6 +178,16 @@ class ConvolutionBackward : public Op {
     if (bias) weights_->output(DNNL_ARG_DIFF_BIAS, 7, memory_desc(*bias), desc.diff_bias_desc());
   }
 
+  void run_winograd(void* const* arrays) const {
+    const auto *x = static_cast<const float*>(arrays[0]), *weight = static_cast<const float*>(arrays[1]);
+    const auto* dy = static_cast<const float*>(arrays[4]);
+    if (arrays[5] != nullptr) winograd_forward(winograd_->transposed(), dy, weight, nullptr, static_cast<float*>(arrays[5]));
+    if (with_weight_) winograd_weights(*winograd_, x, dy, static_cast<float*>(arrays[6]));
+    if (arrays[7] != nullptr) column_sums(dy, winograd_->n * winograd_->oh * winograd_->ow, winograd_->k, static_cast<float*>(arrays[7]));
+  }
+
+  std::optional<WinogradShape> winograd_;
+  bool with_weight_ = false;
   std::optional<Primitive> data_, weights_;
   double cost_;
 };

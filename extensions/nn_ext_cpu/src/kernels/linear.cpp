@@ -7,10 +7,9 @@
 
 #include "kernels/register.hpp"
 #include "support/check.hpp"
+#include "support/column_sums.hpp"
 #include "support/gemm.hpp"
 #include "support/parallel.hpp"
-#include "support/scratch.hpp"
-#include "support/vector.hpp"
 
 namespace nn_cpu {
 namespace {
@@ -46,21 +45,6 @@ class Affine : public Op {
  private:
   AffineSizes size_;
 };
-
-/// out[j] = sum over rows of x (rows, columns), in double.
-void column_sums(const float* x, int64_t rows, int64_t columns, float* out) {
-  const VectorTable& table = vectors();
-  parallel_for(
-      columns, std::max<int64_t>(64, 65536 / std::max<int64_t>(rows, 1)),
-      [&](int64_t begin, int64_t end, int) {
-        Scratch scratch(Scratch::bytes<double>(end - begin));
-        auto* sums = scratch.take<double>(end - begin);
-        std::fill_n(sums, end - begin, 0.0);
-        for (int64_t row = 0; row < rows; ++row) table.add_to_double(x + row * columns + begin, sums, end - begin);
-        for (int64_t j = begin; j < end; ++j) out[j] = static_cast<float>(sums[j - begin]);
-      },
-      16);
-}
 
 class AffineBackward : public Op {
  public:

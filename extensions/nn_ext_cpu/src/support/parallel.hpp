@@ -35,4 +35,40 @@ void parallel_for(int64_t n, int64_t grain, const Body& body, int64_t align = 1)
   }
 }
 
+/// A group of threads that work through several stages together.
+class Team {
+ public:
+  Team(int rank, int size) : rank_(rank), size_(size) {}
+  int rank() const { return rank_; }
+
+  /// Waits until all threads have come here.
+  void wait() const {
+    if (size_ > 1) {
+#pragma omp barrier
+    }
+  }
+
+  /// Calls body(begin, end) on this thread's share of [0, n), which begins at a multiple of `align`.
+  template <class Body>
+  void share(int64_t n, const Body& body, int64_t align = 1) const {
+    const int64_t pieces = (n + align - 1) / align;
+    const int64_t begin = pieces * rank_ / size_ * align, end = std::min(n, pieces * (rank_ + 1) / size_ * align);
+    if (begin < end) body(begin, end);
+  }
+
+ private:
+  int rank_, size_;
+};
+
+/// Calls body(team) on at most `threads` threads. All of them run through the same calls of wait().
+template <class Body>
+void as_team(int threads, const Body& body) {
+  if (threads <= 1 || omp_in_parallel()) {
+    body(Team(0, 1));
+    return;
+  }
+#pragma omp parallel num_threads(threads)
+  body(Team(omp_get_thread_num(), omp_get_num_threads()));
+}
+
 }  // namespace nn_cpu

@@ -44,6 +44,9 @@ struct PoolShape {
   bool mean, counts_pad;
 };
 
+/// Channels that lie side by side in transformed filters and gradients; see vector/winograd.cpp.
+constexpr int64_t kWinogradPanel = 32;
+
 /// Loops of one instruction set; each is described where it is defined (src/vector).
 struct VectorTable {
   const char* isa;
@@ -83,6 +86,12 @@ struct VectorTable {
   void (*dot_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate,
                       float* c, int64_t ldc);
   void (*transpose)(const float* x, int64_t rows, int64_t columns, int64_t ldx, float* y, int64_t ldy);
+  // transforms of Winograd's convolution; pixels and filters are given by pointers
+  void (*winograd_input)(const float* const* d, int64_t n, float* v, int64_t stride);
+  void (*winograd_filter)(const float* const* g, int64_t n, float* u, int64_t stride, int64_t panel_stride);
+  void (*winograd_output)(const float* m, int64_t stride, int64_t n, const float* bias, float* const* y);
+  void (*winograd_gradient)(const float* const* dy, int64_t n, float* m, int64_t stride, int64_t panel_stride);
+  void (*winograd_weight)(const float* u, int64_t stride, int64_t panel_stride, int64_t n, float* const* dg);
   // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it
   double (*exp_sum)(const float* x, float shift, float* y, int64_t n);
 };

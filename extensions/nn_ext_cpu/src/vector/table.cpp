@@ -31,6 +31,11 @@ void sum_pool_backward(const PoolShape&, const float*, float*, int64_t);
 void product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool, const float*, float*, int64_t);
 void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, bool, float*, int64_t);
 void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);
+void winograd_input(const float* const*, int64_t, float*, int64_t);
+void winograd_filter(const float* const*, int64_t, float*, int64_t, int64_t);
+void winograd_output(const float*, int64_t, int64_t, const float*, float* const*);
+void winograd_gradient(const float* const*, int64_t, float*, int64_t, int64_t);
+void winograd_weight(const float*, int64_t, int64_t, int64_t, float* const*);
 double exp_sum(const float*, float, float*, int64_t);
 
 VectorTable table(const char* isa) {
@@ -64,6 +69,11 @@ VectorTable table(const char* isa) {
   table.product = product;
   table.dot_product = dot_product;
   table.transpose = transpose;
+  table.winograd_input = winograd_input;
+  table.winograd_filter = winograd_filter;
+  table.winograd_output = winograd_output;
+  table.winograd_gradient = winograd_gradient;
+  table.winograd_weight = winograd_weight;
   table.exp_sum = exp_sum;
   return table;
 }

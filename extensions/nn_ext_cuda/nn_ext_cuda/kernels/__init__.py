@@ -7,7 +7,13 @@ from nn_core.ext import Kernel
 from nn_ext_cuda.kernels.activation import ACTIVATION
 from nn_ext_cuda.kernels.arithmetic import ARITHMETIC
 from nn_ext_cuda.kernels.loss import LOSS
+from nn_ext_cuda.kernels.reduction import REDUCTION
 
-_TABLES: Final[Sequence[Mapping[str, Kernel]]] = (ACTIVATION, ARITHMETIC, LOSS)
+_TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
+    ACTIVATION,
+    ARITHMETIC,
+    LOSS,
+    REDUCTION,
+)
 
 KERNELS: Final[Mapping[str, Kernel]] = {name: kernel for table in _TABLES for name, kernel in table.items()}

@@ -1,0 +1,11 @@
+// Sums over the rows of a matrix: the gradient of a bias.
+#pragma once
+
+#include <cstdint>
+
+namespace nn_cpu {
+
+/// out[j] = sum over rows of x (rows, columns), in double.
+void column_sums(const float* x, int64_t rows, int64_t columns, float* out);
+
+}  // namespace nn_cpu

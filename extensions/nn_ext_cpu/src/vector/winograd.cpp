@@ -1,0 +1,185 @@
+// The transforms of Winograd's convolution F(4x4, 3x3): tiles of 4 x 4 outputs from 6 x 6 inputs with 36 instead of 144 products
+// (Lavin and Gray, 2016, "Fast algorithms for convolutional neural networks"). All work on many channels at a time, one in
+// each lane.
+//
+// With the polynomial points 0, +-a, +-b and infinity, y = A^T [(G g) * (B^T d)] in one dimension. a = 2/3 and b = 3/2 keep rounding
+// small: for 128 channels the root mean square error is 1e-6 of the output's, against 2.2e-6 with the usual points 1 and 2.
+#include "support/vector.hpp"
+#include "vector/lanes.hpp"
+
+namespace nn_cpu::NN_ISA {
+namespace {
+
+constexpr float kA = 2.0f / 3.0f, kB = 1.5f;
+constexpr float kA2 = kA * kA, kB2 = kB * kB, kA3 = kA2 * kA, kB3 = kB2 * kB;
+constexpr float kSquares = kA2 + kB2;  // a^2 b^2 = 1
+constexpr float kScaleA = 0.5f / (kA2 * (kA2 - kB2)), kScaleB = 0.5f / (kB2 * (kB2 - kA2));
+
+/// A line of a small matrix of vectors: element i is at first[i * Step].
+template <int Step>
+struct Line {
+  Lanes* first;
+  Lanes& operator[](int i) const { return first[i * Step]; }
+};
+
+/// B^T d: 6 to 6.
+template <class From, class To>
+inline void input_line(From d, To t) {
+  const Lanes e = d[4] - kB2 * d[2], o = kA * (d[3] - kB2 * d[1]), f = d[4] - kA2 * d[2], q = kB * (d[3] - kA2 * d[1]);
+  const Lanes first = d[4] - kSquares * d[2] + d[0], last = d[5] - kSquares * d[3] + d[1];
+  t[0] = first;
+  t[1] = e + o;
+  t[2] = e - o;
+  t[3] = f + q;
+  t[4] = f - q;
+  t[5] = last;
+}
+
+/// G g: 3 to 6.
+template <class From, class To>
+inline void filter_line(From g, To u) {
+  const Lanes ea = kScaleA * (g[0] + kA2 * g[2]), oa = (kScaleA * kA) * g[1];
+  const Lanes eb = kScaleB * (g[0] + kB2 * g[2]), ob = (kScaleB * kB) * g[1];
+  const Lanes first = g[0], last = g[2];
+  u[0] = first;
+  u[1] = ea + oa;
+  u[2] = ea - oa;
+  u[3] = eb + ob;
+  u[4] = eb - ob;
+  u[5] = last;
+}
+
+/// A^T m: 6 to 4.
+template <class From, class To>
+inline void output_line(From m, To y) {
+  const Lanes sa = m[1] + m[2], da = m[1] - m[2], sb = m[3] + m[4], db = m[3] - m[4];
+  const Lanes first = m[0] + sa + sb, last = m[5] + (kA3 * da + kB3 * db);
+  y[0] = first;
+  y[1] = kA * da + kB * db;
+  y[2] = kA2 * sa + kB2 * sb;
+  y[3] = last;
+}
+
+/// A y, the transpose of output_line: 4 to 6.
+template <class From, class To>
+inline void gradient_line(From y, To m) {
+  const Lanes ea = y[0] + kA2 * y[2], oa = kA * y[1] + kA3 * y[3], eb = y[0] + kB2 * y[2], ob = kB * y[1] + kB3 * y[3];
+  const Lanes first = y[0], last = y[3];
+  m[0] = first;
+  m[1] = ea + oa;
+  m[2] = ea - oa;
+  m[3] = eb + ob;
+  m[4] = eb - ob;
+  m[5] = last;
+}
+
+/// G^T u, the transpose of filter_line: 6 to 3.
+template <class From, class To>
+inline void weight_line(From u, To g) {
+  const Lanes sa = kScaleA * (u[1] + u[2]), da = (kScaleA * kA) * (u[1] - u[2]);
+  const Lanes sb = kScaleB * (u[3] + u[4]), db = (kScaleB * kB) * (u[3] - u[4]);
+  const Lanes first = u[0] + sa + sb, last = u[5] + (kA2 * sa + kB2 * sb);
+  g[0] = first;
+  g[1] = da + db;
+  g[2] = last;
+}
+
+/// Calls body(lane, lanes) for each vector of n channels.
+template <class Body>
+inline void for_each_vector(int64_t n, Body body) {
+  for (int64_t lane = 0; lane < n; lane += kWidth) body(lane, static_cast<int>(n - lane < kWidth ? n - lane : kWidth));
+}
+
+inline Lanes load_some(const float* p, int lanes) { return lanes == kWidth ? load(p) : load_part(p, lanes); }
+inline void store_some(float* p, Lanes v, int lanes) {
+  if (lanes == kWidth) {
+    store(p, v);
+  } else {
+    store_part(p, v, lanes);
+  }
+}
+
+}  // namespace
+
+/// v[t * stride + channel] = B^T d B of the 36 pixels at d, t = 0 .. 35.
+void winograd_input(const float* const* d, int64_t n, float* v, int64_t stride) {
+  for_each_vector(n, [&](int64_t lane, int lanes) {
+    Lanes pixels[36], t[36];
+#pragma GCC unroll 36
+    for (int i = 0; i < 36; ++i) pixels[i] = load_some(d[i] + lane, lanes);
+#pragma GCC unroll 6
+    for (int j = 0; j < 6; ++j) input_line(Line<6>{pixels + j}, Line<6>{t + j});
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) input_line(Line<1>{t + 6 * i}, Line<1>{pixels + 6 * i});
+#pragma GCC unroll 36
+    for (int i = 0; i < 36; ++i) store_some(v + i * stride + lane, pixels[i], lanes);
+  });
+}
+
+/// u[t * stride + place of the channel] = G g G^T of the filters g[0 .. 8]; channels lie in panels of kWinogradPanel.
+void winograd_filter(const float* const* g, int64_t n, float* u, int64_t stride, int64_t panel_stride) {
+  for_each_vector(n, [&](int64_t lane, int lanes) {
+    Lanes weights[9], t[18], result[36];
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; ++i) weights[i] = load_some(g[i] + lane, lanes);
+#pragma GCC unroll 3
+    for (int j = 0; j < 3; ++j) filter_line(Line<3>{weights + j}, Line<3>{t + j});
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) filter_line(Line<1>{t + 3 * i}, Line<1>{result + 6 * i});
+    float* to = u + lane / kWinogradPanel * panel_stride + lane % kWinogradPanel;
+#pragma GCC unroll 36
+    for (int i = 0; i < 36; ++i) store(to + i * stride, result[i]);
+  });
+}
+
+/// The 16 pixels y (nullptr: outside) = A^T m A + bias of m[t * stride + channel].
+void winograd_output(const float* m, int64_t stride, int64_t n, const float* bias, float* const* y) {
+  for_each_vector(n, [&](int64_t lane, int lanes) {
+    Lanes products[36], t[24], pixels[16];
+#pragma GCC unroll 36
+    for (int i = 0; i < 36; ++i) products[i] = load_some(m + i * stride + lane, lanes);
+#pragma GCC unroll 6
+    for (int j = 0; j < 6; ++j) output_line(Line<6>{products + j}, Line<6>{t + j});
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) output_line(Line<1>{t + 6 * i}, Line<1>{pixels + 4 * i});
+    const Lanes shift = bias != nullptr ? load_some(bias + lane, lanes) : Lanes{};
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) {
+      if (y[i] != nullptr) store_some(y[i] + lane, pixels[i] + shift, lanes);
+    }
+  });
+}
+
+/// m[t * stride + place of the channel] = A dy A^T of the 16 pixels dy; channels lie in panels of kWinogradPanel.
+void winograd_gradient(const float* const* dy, int64_t n, float* m, int64_t stride, int64_t panel_stride) {
+  for_each_vector(n, [&](int64_t lane, int lanes) {
+    Lanes pixels[16], t[24], result[36];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) pixels[i] = load_some(dy[i] + lane, lanes);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) gradient_line(Line<4>{pixels + j}, Line<4>{t + j});
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) gradient_line(Line<1>{t + 4 * i}, Line<1>{result + 6 * i});
+    float* to = m + lane / kWinogradPanel * panel_stride + lane % kWinogradPanel;
+#pragma GCC unroll 36
+    for (int i = 0; i < 36; ++i) store(to + i * stride, result[i]);
+  });
+}
+
+/// dg[0 .. 8][channel] = G^T u G of u[t * stride + place of the channel].
+void winograd_weight(const float* u, int64_t stride, int64_t panel_stride, int64_t n, float* const* dg) {
+  for_each_vector(n, [&](int64_t lane, int lanes) {
+    Lanes sums[36], t[18], weights[9];
+    const float* from = u + lane / kWinogradPanel * panel_stride + lane % kWinogradPanel;
+#pragma GCC unroll 36
+    for (int i = 0; i < 36; ++i) sums[i] = load(from + i * stride);
+#pragma GCC unroll 6
+    for (int j = 0; j < 6; ++j) weight_line(Line<6>{sums + j}, Line<6>{t + j});
+#pragma GCC unroll 3
+    for (int i = 0; i < 3; ++i) weight_line(Line<1>{t + 6 * i}, Line<1>{weights + 3 * i});
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; ++i) store_some(dg[i] + lane, weights[i], lanes);
+  });
+}
+
+}  // namespace nn_cpu::NN_ISA
