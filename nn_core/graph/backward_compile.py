@@ -122,6 +122,9 @@ class GradientCompiler:
         if node.python is not None:
             self._add_python(node, wanted)
             return
+        if node.spec.has("sink") and not node.args["one_input_grad"]:
+            self._take_given(node, wanted)
+            return
         prepared = prepared_of(node, {})
         reads_inputs, reads_outputs = needed_data(node)
         for cells, reads in ((_cells(node), reads_inputs), (node.cells, reads_outputs)):
@@ -290,6 +293,23 @@ class GradientCompiler:
         self._builder.add(node, assign, (buffer, alias(grad, vertex.shape)))
         if add:
             self._accumulate(node, [(target, buffer)])
+
+    def _take_given(self, node: Node, wanted: Sequence[bool]) -> None:
+        """Continue with the gradients that the caller has set on the inputs."""
+        prepared = prepared_of(node, {})
+        for vertex, dtype, want in zip(node.inputs, prepared.input_dtypes, wanted, strict=True):
+            if vertex is None or not want or dtype is None or vertex.producer is None:
+                continue
+            target = self._targets[vertex.cell]
+            target.received += 1
+            target.is_leaf = True  # its gradient array is the caller's, not the plan's
+            grad = vertex.cell.grad
+            given = self._builder.read(grad._synced, grad._shape, (prepared.space, dtype), True)
+            if target.buffer is None:
+                target.buffer = Buffer(vertex.shape, dtype, prepared.space)
+                self._builder.add(node, assign, (target.buffer, given))
+            else:
+                self._accumulate(node, [(target, given)])
 
     def _add_python(self, node: Node, wanted: tuple[bool, ...]) -> None:
         inputs: list[Buffer | None] = []

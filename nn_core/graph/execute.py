@@ -5,6 +5,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from nn_core.array import HOST, NdArray, Space, dtype_of, space_of
 from nn_core.context import Context
 from nn_core.dispatch.registry import shape_rule_of, spec_of, spec_of_api
@@ -281,13 +283,19 @@ def run(
 ) -> None:
     """Compute a prepared function at once on NdArrays."""
     arrays: list[Array | None] = []
+    copied_back: list[tuple[Array, Array]] = []
     for array, array_key, updated in zip(inputs, prepared.input_keys, prepared.updated, strict=True):
         if array is None or array_key is None:
             arrays.append(None)
             continue
         synced = array._synced
         if updated:
-            arrays.append(array.readwrite(*array_key))
+            raw = array.readwrite(*array_key)
+            if not is_contiguous(raw):
+                window, raw = raw, prepared.empty(array._shape, array_key[1])
+                raw[...] = window
+                copied_back.append((window, raw))
+            arrays.append(raw)
         elif synced.lazy is None and synced.tenure is None and array_key in synced.valid and array._window is None:
             raw = synced.copies[array_key]
             arrays.append(raw if raw.shape == array._shape else raw.reshape(array._shape))
@@ -310,6 +318,8 @@ def run(
     if key is not None:
         arrays.append(key)
     prepared.forward(*arrays)
+    for window, raw in copied_back:
+        window[...] = raw
 
 
 def is_contiguous(array: Array) -> bool:
@@ -406,6 +416,8 @@ class ArrayFunctions:
 
 
 def _as_contiguous(array: Array, space: Space, dtype: str) -> Array:
+    if isinstance(array, np.generic):  # what arithmetic on arrays without axes gives
+        return np.asarray(array, dtype_of(dtype))
     if str(getattr(array, "dtype", "")) == dtype and is_contiguous(array):
         return array
     result = space.empty(tuple(getattr(array, "shape", ())), dtype)

@@ -53,6 +53,7 @@ TAGS: Final[Mapping[str, str]] = {
     "seeded": "draws random numbers; kernels get an extra input `key`",
     "inplace_ok": "the kernel may write its first output over its first input",
     "view": "the output is the input's memory in another shape; has no kernel",
+    "sink": "with one_input_grad=False the gradients of the inputs are those that the caller has set",
     "dynamic_shape": "the shape of the output is known only after it has run",
 }
 

@@ -641,6 +641,7 @@ SINK = FunctionSpec(
             default=True,
         ),
     ),
+    tags=("sink",),
     notes="The gradient of the result is not read. Use it at the end of a graph only.",
 )
 

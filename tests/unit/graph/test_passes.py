@@ -552,3 +552,16 @@ def test_a_gradient_read_in_another_dtype_is_refreshed():
         x.grad.zero()
         y.backward(scale)
         assert np.allclose(x.grad.get_data("r", np.float64), scale * np.cos(x.d))
+
+
+def test_a_sink_passes_on_the_gradients_that_were_set():
+    sink = operator("sink")
+    x = nn.Variable.from_numpy_array(np.float32([[1, 2], [3, 4]]), need_grad=True)
+    a, b = split(x, axis=0)
+    s = sink(a, b, one_input_grad=False)
+    for repeat in (1, 2):
+        s.forward()
+        a.g, b.g = [10, 20], [30, 40]
+        x.grad.zero()
+        s.backward(clear_buffer=repeat == 2)
+        assert x.g.tolist() == [[10, 20], [30, 40]]
