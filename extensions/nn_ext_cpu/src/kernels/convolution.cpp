@@ -48,8 +48,12 @@ ArrayDesc grouped(const ArrayDesc& weight, int64_t group, bool transposed) {
   return desc;
 }
 
-/// Channels-last arrays are used in place. Others are left to the primitive, which then works in a layout of blocks.
-memory::desc preferred(const ArrayDesc& desc) { return desc.channels_last() ? memory_desc(desc) : any_layout(desc); }
+/// Channels-last arrays are used in place. Others are left to the primitive, which then works in a layout of blocks; so are both
+/// images where one has a single channel, for which oneDNN has no fast channels-last method.
+memory::desc preferred(const ArrayDesc& desc, const ArrayDesc& other) {
+  const bool single = desc.shape[1] == 1 || other.shape[1] == 1;
+  return desc.channels_last() && !single ? memory_desc(desc) : any_layout(desc);
+}
 
 double flops_cost(const ArrayDesc& weight, const ArrayDesc& y) {
   return 2000.0 + static_cast<double>(weight.size()) * static_cast<double>(y.size() / std::max<int64_t>(y.shape[1], 1)) / 100.0;
@@ -74,8 +78,8 @@ struct Transposed {
 template <class Kind>
 typename Kind::Forward::primitive_desc forward_desc(const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight,
                                                     const std::optional<ArrayDesc>& bias, const ArrayDesc& y) {
-  return {cpu_engine(), dnnl::prop_kind::forward_training, Kind::kAlgorithm, preferred(x), any_layout(weight),
-          bias ? memory_desc(*bias) : memory::desc(), preferred(y), geometry.stride, geometry.dilation, geometry.pad,
+  return {cpu_engine(), dnnl::prop_kind::forward_training, Kind::kAlgorithm, preferred(x, y), any_layout(weight),
+          bias ? memory_desc(*bias) : memory::desc(), preferred(y, x), geometry.stride, geometry.dilation, geometry.pad,
           geometry.pad_end, user_scratchpad()};
 }
 
@@ -157,8 +161,8 @@ class ConvolutionBackward : public Op {
   using Forward = typename Kind::Forward::primitive_desc;
 
   void prepare_data(const Geometry& geometry, const Forward& forward, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& dy) {
-    const typename Kind::BackwardData::primitive_desc desc(cpu_engine(), Kind::kAlgorithm, preferred(x), any_layout(weight),
-                                                           preferred(dy), geometry.stride, geometry.dilation, geometry.pad,
+    const typename Kind::BackwardData::primitive_desc desc(cpu_engine(), Kind::kAlgorithm, preferred(x, dy), any_layout(weight),
+                                                           preferred(dy, x), geometry.stride, geometry.dilation, geometry.pad,
                                                            geometry.pad_end, forward, user_scratchpad());
     data_.emplace(typename Kind::BackwardData(desc), desc.scratchpad_desc());
     data_->input(DNNL_ARG_DIFF_DST, 4, memory_desc(dy), desc.diff_dst_desc());
@@ -169,7 +173,7 @@ class ConvolutionBackward : public Op {
   void prepare_weights(const Geometry& geometry, const Forward& forward, const ArrayDesc& x, const ArrayDesc& weight,
                        const std::optional<ArrayDesc>& bias, const ArrayDesc& dy) {
     const typename Kind::BackwardWeights::primitive_desc desc(
-        cpu_engine(), Kind::kAlgorithm, preferred(x), any_layout(weight), bias ? memory_desc(*bias) : memory::desc(), preferred(dy),
+        cpu_engine(), Kind::kAlgorithm, preferred(x, dy), any_layout(weight), bias ? memory_desc(*bias) : memory::desc(), preferred(dy, x),
         geometry.stride, geometry.dilation, geometry.pad, geometry.pad_end, forward, user_scratchpad());
     weights_.emplace(typename Kind::BackwardWeights(desc), desc.scratchpad_desc());
     weights_->input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
