@@ -1,0 +1,174 @@
+"""Rate of single functions beside the peak of the machine: GFLOP/s of a large matrix product, GB/s of a large copy.
+
+    python -m benchmarks.operators
+    python -m benchmarks.operators convolution softmax
+
+Bytes are those that a function cannot avoid: each input, output and gradient that it has to read or write, once; small
+arrays may be faster than memory because they stay in cache. Behind a row stands what of it ran
+on a reference kernel for want of a native one.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import nn_core as nn
+import nn_core.functions as F
+
+ROUNDS, SECONDS_A_ROUND = 5, 0.2
+THREADS = 2
+
+
+@dataclass(frozen=True)
+class Row:
+    """A function on inputs of these shapes; an integer type draws labels below `high`. `flops`: of the forward pass."""
+
+    call: Callable[..., Any]
+    shapes: tuple[tuple[int, ...], ...]
+    labels: dict[int, int] | None = None  # position of an input -> number of classes
+    flops: float = 0.0
+
+
+IMAGE = (16, 64, 56, 56)
+ROWS = {
+    "affine": Row(F.affine, ((1024, 1024), (1024, 1024), (1024,)), flops=2 * 1024**3),
+    "batch_matmul": Row(F.batch_matmul, ((64, 128, 64), (64, 64, 128)), flops=2 * 64 * 128 * 64 * 128),
+    "convolution 1x1": Row(F.convolution, (IMAGE, (64, 64, 1, 1)), flops=2 * math.prod(IMAGE) * 64),
+    "convolution 3x3": Row(
+        lambda x, w: F.convolution(x, w, pad=(1, 1)), (IMAGE, (64, 64, 3, 3)), flops=2 * math.prod(IMAGE) * 64 * 9
+    ),
+    "convolution depthwise": Row(
+        lambda x, w: F.convolution(x, w, pad=(1, 1), group=64), (IMAGE, (64, 1, 3, 3)), flops=2 * math.prod(IMAGE) * 9
+    ),
+    "lstm": Row(
+        lambda x, h, c, w: F.lstm(x, h, c, w)[0],
+        ((20, 32, 128), (1, 1, 32, 256), (1, 1, 32, 256), (1, 4, 256, 384)),
+        flops=2 * 20 * 32 * 4 * 256 * 384,
+    ),
+    "add2": Row(F.add2, (IMAGE, IMAGE)),
+    "add2 broadcast": Row(F.add2, (IMAGE, (1, 64, 1, 1))),
+    "tanh": Row(F.tanh, (IMAGE,)),
+    "gelu": Row(F.gelu, (IMAGE,)),
+    "relu": Row(F.relu, (IMAGE,)),
+    "softmax": Row(lambda x: F.softmax(x, axis=1), ((4096, 1000),)),
+    "softmax_cross_entropy": Row(F.softmax_cross_entropy, ((4096, 1000), (4096, 1)), {1: 1000}),
+    "layer_normalization": Row(
+        lambda x, b, g: F.layer_normalization(x, b, g, batch_axis=(0,)), ((4096, 1024), (1, 1024), (1, 1024))
+    ),
+    "group_normalization": Row(
+        lambda x, b, g: F.group_normalization(x, b, g, 8), (IMAGE, (1, 64, 1, 1), (1, 64, 1, 1))
+    ),
+    "batch_normalization": Row(F.batch_normalization, (IMAGE, *((1, 64, 1, 1),) * 4)),
+    "max_pooling": Row(lambda x: F.max_pooling(x, (2, 2)), (IMAGE,)),
+    "average_pooling": Row(lambda x: F.average_pooling(x, (2, 2)), (IMAGE,)),
+    "sum": Row(lambda x: F.sum(x, axis=(0, 2, 3)), (IMAGE,)),
+    "max": Row(lambda x: F.max(x, axis=1), ((4096, 1000),)),
+    "transpose": Row(lambda x: F.transpose(x, (0, 2, 3, 1)), (IMAGE,)),
+    "concatenate": Row(lambda x, y: F.concatenate(x, y, axis=1), (IMAGE, IMAGE)),
+    "embed": Row(F.embed, ((8192,), (30000, 256)), {0: 30000}),
+    "dropout": Row(F.dropout, (IMAGE,)),
+    "prelu": Row(F.prelu, (IMAGE, (64,))),
+    "where": Row(F.where, (IMAGE, IMAGE, IMAGE)),
+    "cumsum": Row(lambda x: F.cumsum(x, axis=1), ((4096, 1000),)),
+}
+
+
+def seconds(step: Callable[[], object]) -> float:
+    """Best of the rounds: the time of ``step()``."""
+    step()
+    start = time.perf_counter()
+    step()
+    repeats = max(1, int(SECONDS_A_ROUND / max(time.perf_counter() - start, 1e-7)))
+    rounds = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        for _ in range(repeats):
+            step()
+        rounds.append((time.perf_counter() - start) / repeats)
+    return min(rounds)
+
+
+def peak_gflops() -> float:
+    """Of a large product of matrices, by NumPy or by the function `affine`, whichever is faster."""
+    n = 2048
+    a, b = (np.random.RandomState(k).rand(n, n).astype(np.float32) for k in range(2))
+    x, w = nn.Variable(a.shape), nn.Variable(b.shape)
+    x.d, w.d = a, b
+    y = F.affine(x, w)
+    return 2e-9 * n**3 / min(seconds(lambda: a @ b), seconds(y.forward))
+
+
+def peak_gbytes() -> float:
+    """Of copying 256 MB, one piece a thread; reading and writing count."""
+    source = np.ones((THREADS, 2**26 // THREADS), np.float32)
+    target = np.empty_like(source)
+    with ThreadPoolExecutor(THREADS) as pool:
+        return 2e-9 * source.nbytes / seconds(lambda: list(pool.map(np.copyto, target, source)))
+
+
+def variables(row: Row) -> list[nn.Variable]:
+    """The inputs of a row; those that are no labels need a gradient."""
+    rng, labels = np.random.RandomState(0), row.labels or {}
+    inputs = []
+    for position, shape in enumerate(row.shapes):
+        x = nn.Variable(shape, need_grad=position not in labels)
+        x.d = rng.randint(0, labels[position], shape) if position in labels else rng.rand(*shape).astype(np.float32)
+        inputs.append(x)
+    return inputs
+
+
+def megabytes(y: nn.Variable) -> tuple[float, float]:
+    """What the forward and the backward pass of the function of `y` have to move."""
+    function = y.parent
+    assert function is not None
+    needs = function.spec.backward.needs
+    inputs, outputs = list(function.inputs), list(function.outputs)
+    read = [v for v, entry in zip(inputs, function.spec.inputs, strict=False) if entry.name in needs]
+    read += [v for v, entry in zip(outputs, function.spec.outputs, strict=False) if entry.name in needs]
+    written = [v for v in inputs if v.need_grad]
+    return 4e-6 * sum(v.size for v in inputs + outputs), 4e-6 * sum(v.size for v in [*read, *outputs, *written])
+
+
+def backward(y: nn.Variable, inputs: list[nn.Variable]) -> None:
+    """Overwrite the gradients of the inputs."""
+    for x in inputs:
+        x.grad.zero()
+    y.backward(None)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("functions", nargs="*", help="beginnings of the names of the rows to run")
+    options = parser.parse_args()
+    flops, gbytes = peak_gflops(), peak_gbytes()
+    print(f"peak: {flops:.0f} GFLOP/s, {gbytes:.1f} GB/s")
+    print(f"{'':24s}{'forward':>22s}{'backward':>22s}   (of the peak)")
+    for name, row in ROWS.items():
+        if options.functions and not name.startswith(tuple(options.functions)):
+            continue
+        known = set(nn.fallback_report())
+        inputs = variables(row)
+        y = row.call(*inputs)
+        y.grad.fill(1.0)
+        times = seconds(y.forward), seconds(partial(backward, y, inputs))
+        if row.flops:
+            n_gradients = sum(x.size > 1e4 for x in inputs)
+            rates = [1e-9 * row.flops / times[0], 1e-9 * n_gradients * row.flops / times[1]]
+        else:
+            rates = [1e-3 * size / took for size, took in zip(megabytes(y), times, strict=True)]
+        peak, unit = (flops, "GFLOP/s") if row.flops else (gbytes, "GB/s")
+        cells = [f"{rate:9.1f} {unit:7s} {100 * rate / peak:3.0f}%" for rate in rates]
+        fallbacks = ", ".join(fallback.function for fallback in nn.fallback_report() if fallback not in known)
+        print(f"{name:24s}{cells[0]:>22s}{cells[1]:>22s}   {fallbacks}".rstrip(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
