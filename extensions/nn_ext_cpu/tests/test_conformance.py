@@ -1,4 +1,4 @@
-"""Conformance of the backend cpu: ``pytest --backend=cpu extensions/nn_ext_cpu/tests``; known failures in xfails.txt."""
+"""Every function on the CPU backend; see `nn_core.testing`."""
 
 from nn_core.testing.conformance import *  # noqa: F403
 

@@ -1,0 +1,24 @@
+"""The conformance kit: the admission test of every backend and every operator, ours and others'.
+
+A package that brings a backend called ``acme`` has one file of tests::
+
+    from nn_core.testing.conformance import *
+
+    BACKENDS = ("acme",)
+
+and runs it with one command::
+
+    pytest -p nn_core.testing.pytest_plugin --backend=acme test_conformance.py
+
+Each function runs on its samples, which are data: `sample` and `error` add those of new operators. Failures that are
+known stand in ``xfails.txt`` beside the file, one a line: id, date, reason. See docs/conformance.md.
+"""
+
+from nn_core.testing.assertions import assert_allclose as assert_allclose
+from nn_core.testing.sample import ErrorSample as ErrorSample
+from nn_core.testing.sample import Sample as Sample
+from nn_core.testing.sample import convention as convention
+from nn_core.testing.sample import error as error
+from nn_core.testing.sample import sample as sample
+
+__all__ = ["ErrorSample", "Sample", "assert_allclose", "convention", "error", "sample"]

@@ -1,0 +1,203 @@
+"""Which cases there are: every sample of every function in every dtype on every backend that was asked for."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+
+from nn_core.context import TYPE_CONFIGS, Context
+from nn_core.dispatch.plugins import PLUGINS, REFERENCE
+from nn_core.dispatch.registry import REGISTRY
+from nn_core.errors import BackendUnavailableError, NNCoreError, PluginError
+from nn_core.graph.execute import Prepared, input_entries, prepare
+from nn_core.rules.arguments import resolve_args
+from nn_core.spec.builtin import SPECS
+from nn_core.spec.model import FunctionSpec
+from nn_core.testing.sample import ErrorSample, Sample, errors_of, numbers_of, samples_of
+
+#: Number types under test; bfloat16 where its package is installed.
+DTYPES: Final = ("float32", "float64", "float16") + (("bfloat16",) if find_spec("ml_dtypes") else ())
+_TYPE_NAMES: Final = {dtype: name for name, dtype in TYPE_CONFIGS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One sample of one function in one dtype on one backend."""
+
+    backend: str
+    spec: FunctionSpec
+    dtype: str
+    sample: Sample
+
+    def __str__(self) -> str:
+        return f"{self.backend}-{self.spec.name}-{self.dtype}-{self.sample.name}"
+
+    @property
+    def context(self) -> Context:
+        """The context with this backend alone."""
+        return context_of(self.backend, self.dtype)
+
+    @property
+    def prepared(self) -> Prepared:
+        """The kernel that runs the case, as the engine resolves it."""
+        return _prepared(self)
+
+    @property
+    def native(self) -> bool:
+        """Whether a kernel of the backend itself runs the case; one that cannot be prepared is for the test to tell."""
+        try:
+            return not self.prepared.refusals
+        except NNCoreError:
+            return True
+
+
+@dataclass(frozen=True, slots=True)
+class SpecCase:
+    """One function, to be checked without a backend."""
+
+    spec: FunctionSpec
+
+    def __str__(self) -> str:
+        return self.spec.name
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCase:
+    """One sample of one function, to be checked without a backend."""
+
+    spec: FunctionSpec
+    sample: Sample
+
+    def __str__(self) -> str:
+        return f"{self.spec.name}-{self.sample.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCase:
+    """One wrong call of one function on one backend."""
+
+    backend: str
+    spec: FunctionSpec
+    sample: ErrorSample
+
+    def __str__(self) -> str:
+        return f"{self.backend}-{self.spec.name}-{self.sample.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCase:
+    """One function on one backend."""
+
+    backend: str
+    spec: FunctionSpec
+
+    def __str__(self) -> str:
+        return f"{self.backend}-{self.spec.name}"
+
+
+def context_of(backend: str, dtype: str) -> Context:
+    """The context of one backend and one dtype."""
+    return Context([f"{backend}:{_TYPE_NAMES[dtype]}"])
+
+
+def has_kernel(spec: FunctionSpec) -> bool:
+    """Whether kernels run the function; views and composites have none."""
+    return not (spec.has("view") or spec.has("composite"))
+
+
+def functions_of(backends: Sequence[str]) -> list[FunctionSpec]:
+    """The functions of the core, then those that the plugins of `backends` and operator plugins brought."""
+    for backend in backends:
+        PLUGINS.backend(backend)
+    return [*SPECS, *(added.spec for added in REGISTRY)]
+
+
+def rule_functions(backends: Sequence[str]) -> list[FunctionSpec]:
+    """The functions whose rules are proven in a run: those of the core where the reference is under test, and the
+    ones that plugins brought."""
+    core = SPECS if REFERENCE in backends else ()
+    return [*core, *(added.spec for added in REGISTRY)]
+
+
+def description_cases(backends: Sequence[str], fast: bool) -> Iterator[SpecCase]:
+    """Functions whose descriptions are checked."""
+    return (SpecCase(spec) for spec in rule_functions(backends))
+
+
+def rule_cases(backends: Sequence[str], fast: bool) -> Iterator[RuleCase]:
+    """Samples at which gradient rules are compared with central differences."""
+    for spec in rule_functions(backends):
+        if spec.differentiable and not spec.has("composite"):
+            smooth = [sample for sample in samples_of(spec) if sample.smooth and sample.gradient]
+            yield from (RuleCase(spec, sample) for sample in smooth[: 1 if fast else None])
+
+
+def cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
+    """Samples that a kernel of the backend runs.
+
+    Where its arrays are not NumPy's, the samples that the reference runs over them are among them.
+    """
+    for backend in backends:
+        over_reference = backend == REFERENCE or PLUGINS.backend(backend).namespace() is not np
+        for spec in functions_of([backend]):
+            if spec.has("composite"):
+                continue
+            for dtype in DTYPES[:1] if fast else DTYPES:
+                chosen = (Case(backend, spec, dtype, sample) for sample in samples_of(spec))
+                runs = (case for case in chosen if over_reference or (has_kernel(spec) and case.native))
+                yield from ([case for case, _ in zip(runs, range(1), strict=False)] if fast else runs)
+
+
+def error_cases(backends: Sequence[str], fast: bool) -> Iterator[ErrorCase]:
+    """Wrong calls."""
+    for backend in backends:
+        for spec in functions_of([backend]):
+            yield from (ErrorCase(backend, spec, sample) for sample in errors_of(spec)[: 1 if fast else None])
+
+
+def function_cases(backends: Sequence[str], fast: bool) -> Iterator[FunctionCase]:
+    """Functions with kernels, for checks that go through all of their samples."""
+    for backend in backends:
+        yield from (FunctionCase(backend, spec) for spec in functions_of([backend]) if has_kernel(spec))
+
+
+@cache
+def unavailable(backend: str) -> str:
+    """Why the tests of a backend have to be skipped, empty where they can run; a broken backend is an error."""
+    try:
+        PLUGINS.backend(backend)
+    except BackendUnavailableError as error:
+        return str(error)
+    return ""
+
+
+def installed_backends() -> list[str]:
+    """All backends of all installed plugins, the reference first; plugins that are broken raise."""
+    names: list[str] = []
+    for plugin in PLUGINS.all():
+        if plugin.failure is not None:
+            raise PluginError(
+                f"plugin {plugin.label}: must load, got: {plugin.failure.reason}"
+            ) from plugin.failure.cause
+        names += plugin.backends
+    return sorted(names, key=lambda name: (name != REFERENCE, name))
+
+
+def same_dtypes(spec: FunctionSpec, inputs: Sequence[Any], dtype: str) -> tuple[str | None, ...]:
+    """The dtype of each input that is taken as it is: floating numbers are in `dtype`."""
+    entries = input_entries(spec, len(inputs))
+    return tuple(
+        None if array is None or entry.dtype != "same" else dtype if array.dtype.kind == "f" else array.dtype.name
+        for entry, array in zip(entries, inputs, strict=True)
+    )
+
+
+@cache
+def _prepared(case: Case) -> Prepared:
+    inputs = numbers_of(case.spec, case.sample)
+    shapes = tuple(None if array is None else array.shape for array in inputs)
+    args = resolve_args(case.spec, case.sample.args, shapes)
+    return prepare(case.spec, args, shapes, same_dtypes(case.spec, inputs, case.dtype), case.context)

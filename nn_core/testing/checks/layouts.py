@@ -1,0 +1,95 @@
+"""Memory layouts: arrays off their alignment, channels-last images, and parts of larger arrays."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.context import context_scope
+from nn_core.graph.apply import operator
+from nn_core.testing.assertions import require
+from nn_core.testing.cases import Case, has_kernel
+from nn_core.testing.checks.backward import compare_gradients
+from nn_core.testing.checks.forward import compare, compare_outputs
+from nn_core.testing.kernels import KernelRun
+from nn_core.testing.truth import Numbers, floating
+
+
+def check_layouts(case: Case) -> None:
+    """A kernel gives the same results wherever and however its arrays lie in memory, if it says that it takes them."""
+    if has_kernel(case.spec):
+        run = KernelRun(case, shift=1)
+        compare_outputs(case, run.truth, run.forward()[0])
+        for flags in _channels_last(case):
+            _check_channels_last(case, flags)
+    if case.spec.inputs and not case.spec.has("seeded"):
+        _check_strided(case)
+
+
+def _channels_last(case: Case) -> Iterator[tuple[bool, ...]]:
+    """Which inputs and outputs may lie channels-last, as the layout that the kernel asks for says."""
+    prepared = case.prepared
+    inputs = [None if desc is None else desc.shape for desc in prepared.call.inputs]
+    outputs = prepared.output_shapes
+    n_others = len(outputs) - 1
+    if prepared.layout == "any":
+        shapes = {*outputs, *(shape for shape in inputs if shape is not None)}
+        require(len(shapes) == 1, f"{case}: layout 'any' needs arrays of one shape, got {shapes}")
+        if 3 <= len(outputs[0]) <= 5:
+            yield tuple(shape is not None for shape in inputs) + (True,) * len(outputs)
+    if prepared.layout == "channels_last":
+        updates = case.spec.updates
+        choices = [
+            (False, True)
+            if shape is not None and 3 <= len(shape) <= 5 and case.spec.inputs[n].name not in updates
+            else (False,)
+            for n, shape in enumerate(inputs)
+        ]
+        for flags in product(*choices, (False, True) if 3 <= len(outputs[0]) <= 5 else (False,)):
+            if any(flags):
+                yield flags + (False,) * n_others
+
+
+def _check_channels_last(case: Case, flags: Sequence[bool]) -> None:
+    run = KernelRun(case, flags)
+    outputs, _ = run.forward()
+    compare_outputs(case, run.truth, outputs)
+    wanted = floating(case.spec, run.truth)
+    if case.spec.differentiable and case.sample.gradient and any(wanted):
+        runner = run.fused(wanted)
+        if runner is not None:
+            gradients = run.fused_backward(runner, outputs, wanted)
+            compare_gradients(run, gradients, wanted, f"by the kernel, channels-last {flags}")
+
+
+def _check_strided(case: Case) -> None:
+    """Inputs that are windows of larger arrays, as ``narrow`` makes them, and results in windows."""
+    truth = KernelRun(case).truth
+    with context_scope(case.context):
+        arrays = [None if array is None else _window(array, case.dtype) for array in truth.inputs]
+        results = operator(case.spec.api)(*arrays, **case.sample.args)
+    results = results if isinstance(results, list) else [results]
+    require(len(results) == len(truth.visible), f"{case}: {len(truth.visible)} results, got {len(results)}")
+    for n, (result, true) in enumerate(zip(results, truth.visible, strict=True)):
+        compare(case, truth, result.get_data("r"), true, f"result {n} of windows")
+    for name in case.spec.updates:
+        position = [entry.name for entry in case.spec.inputs].index(name)
+        window, after = arrays[position], truth.after[position]
+        if window is not None:
+            compare(case, truth, window.get_data("r"), after, f"new {name} in its window")
+
+
+def _window(array: Numbers, dtype: str) -> NdArray:
+    """The array as a window in a larger one, which holds NaN or a very large number around it."""
+    around = np.full([n + 2 for n in array.shape], np.nan if array.dtype.kind == "f" else 2**40)
+    if array.dtype.kind != "f":
+        around = around.astype(np.int64)
+    around[(slice(1, -1),) * array.ndim] = array
+    large = NdArray(around.shape)
+    large.data = around
+    if array.dtype.kind == "f":
+        large.cast(dtype)
+    for axis, length in enumerate(array.shape):
+        large = large.narrow(axis, 1, length)
+    return large

@@ -1,0 +1,195 @@
+"""What holds without a backend: descriptions are complete, and gradients are derivatives."""
+
+import inspect
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nn_core.context import Context, context_scope
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.dispatch.registry import REGISTRY
+from nn_core.graph.apply import operator
+from nn_core.graph.grad import grad
+from nn_core.reference.registry import KERNELS
+from nn_core.rules.arguments import resolve_args
+from nn_core.spec.model import FunctionSpec
+from nn_core.testing.assertions import assert_allclose, require
+from nn_core.testing.cases import RuleCase, has_kernel
+from nn_core.testing.numeric import KinkError, central_difference, some_places
+from nn_core.testing.operators import (
+    KEY,
+    check_attachments,
+    hidden_results,
+    output_gradients,
+    run,
+    run_gradient,
+    weighted_change,
+)
+from nn_core.testing.sample import CONVENTIONS, SECOND_CONVENTIONS, named_functions, numbers_of, samples_of
+from nn_core.variable import Variable, forward_all
+
+#: Elements of each input that are moved; the rest would tell the same.
+PLACES = 12
+PLACES_OF_SECOND = 5
+#: Other numbers are drawn this many times where a sample falls on a kink.
+ATTEMPTS = 5
+RTOL, ATOL = 1e-5, 1e-7
+
+
+def check_description(spec: FunctionSpec) -> None:
+    """A function has samples, the rules and the kernel that its description promises, and they take its arguments."""
+    if spec.has("composite"):
+        return
+    check_attachments(spec)
+    entries = samples_of(spec)
+    require(entries, f"{spec.name}: a function must have samples, got none")
+    for entry in spec.inputs:
+        position = spec.inputs.index(entry)
+        if entry.optional:
+            given = {len(e.inputs) > position and e.inputs[position] is not None for e in entries}
+            require(given == {True, False}, f"{spec.name}: samples must be with and without {entry.name}")
+    tried = {name for e in entries for name in e.args}
+    missing = [arg.name for arg in spec.args if arg.name not in tried]
+    require(not missing, f"{spec.name}: samples must set every argument, got none that set {', '.join(missing)}")
+    known = {entry.name for entry in spec.inputs} | {entry.name for entry in spec.outputs}
+    require(set(spec.backward.needs) <= known, f"{spec.name}: backward.needs names inputs and outputs")
+    if has_kernel(spec):
+        _check_signature(spec)
+
+
+def _check_signature(spec: FunctionSpec) -> None:
+    """The reference kernel can be called with the declared inputs and settings."""
+    for entry in samples_of(spec):
+        shapes = [None if array is None else array.shape for array in numbers_of(spec, entry)]
+        args = resolve_args(spec, entry.args, shapes)
+        extra = {"key": None} if spec.has("seeded") else {}
+        try:
+            inspect.signature(KERNELS[spec.name]).bind(None, *shapes, **args, **extra)
+        except TypeError as error:
+            raise AssertionError(f"{spec.name}: the reference kernel must take its description: {error}") from error
+
+
+def check_sample_names() -> None:
+    """Every sample belongs to a function of the core or of an installed plugin."""
+    PLUGINS.all()
+    unknown = sorted(name for name in named_functions() if REGISTRY.spec(name) is None)
+    require(not unknown, f"samples must be of functions, got {', '.join(unknown)}")
+
+
+def check_gradient_rule(case: RuleCase) -> None:
+    """The gradient rule gives the derivative of the reference, with NaN wherever it declares no need to read."""
+    if case.spec.name not in CONVENTIONS:
+        _with_redraws(case, lambda attempt: _check_first(case, attempt))
+
+
+def check_second_derivative(case: RuleCase) -> None:
+    """``nn.grad`` of ``nn.grad`` is the derivative of the gradient rule."""
+    if case.spec.name not in SECOND_CONVENTIONS:
+        _with_redraws(case, lambda attempt: _check_second(case, attempt))
+
+
+def _with_redraws(case: RuleCase, check: Callable[[int], None]) -> None:
+    kinks: list[KinkError] = []
+    while len(kinks) < ATTEMPTS:
+        kink = _kink_in(check, len(kinks))
+        if kink is None:
+            return
+        kinks.append(kink)
+    raise AssertionError(f"{case}: numbers must be away from kinks, got {ATTEMPTS} draws near one: {kinks[-1]}")
+
+
+def _kink_in(check: Callable[[int], None], attempt: int) -> KinkError | None:
+    try:
+        check(attempt)
+    except KinkError as error:
+        return error
+    return None
+
+
+def _key(spec: FunctionSpec) -> dict[str, Any]:
+    return {"key": KEY} if spec.has("seeded") else {}
+
+
+def _check_first(case: RuleCase, attempt: int) -> None:
+    spec, args = case.spec, {**case.sample.args, **_key(case.spec)}
+    arrays = [None if array is None else array.copy() for array in numbers_of(spec, case.sample, attempt)]
+
+    def visible(*values: Any) -> tuple[Any, ...]:
+        results = run(spec.name, *values, **args)
+        return results[: len(results) - hidden_results(spec)]
+
+    rng = np.random.default_rng(zlib.crc32(str(case).encode()))
+    before = visible(*arrays)
+    grads = output_gradients(before, rng)
+    gradients = run_gradient(spec.name, *arrays, grads=grads, **args)
+    require(len(gradients) == len(arrays), f"{case}: {len(gradients)} gradients of {len(arrays)} inputs")
+
+    def change(*values: Any) -> float:
+        return weighted_change(visible(*values), before, grads)
+
+    for position, (array, gradient) in enumerate(zip(arrays, gradients, strict=True)):
+        if array is None or array.dtype.kind != "f" or _by_convention(spec, position):
+            continue
+        given = np.zeros_like(array) if gradient is None else np.asarray(gradient)
+        require(given.shape == array.shape, f"{case}: gradient {position} has shape {given.shape}, not {array.shape}")
+        _compare(case, position, given, change, arrays, PLACES, rng)
+
+
+def _check_second(case: RuleCase, attempt: int) -> None:
+    spec, args = case.spec, case.sample.args
+    arrays = [None if array is None else array.copy() for array in numbers_of(spec, case.sample, attempt)]
+    rng = np.random.default_rng(zlib.crc32(f"{case}/second".encode()))
+    with context_scope(Context(["reference:double"])):
+        variables = [None if a is None else Variable.from_numpy_array(a, need_grad=a.dtype.kind == "f") for a in arrays]
+        results = operator(spec.api)(*variables, **args)
+        results = results if isinstance(results, list) else [results]
+        kinds = [spec.outputs[min(n, len(spec.outputs) - 1)].dtype for n in range(len(results))]
+        floats = [n for n, kind in enumerate(kinds) if kind != "index"]
+        starts = [Variable.from_numpy_array(rng.normal(size=results[n].shape), need_grad=True) for n in floats]
+        sources = [v for v in variables if v is not None and v.need_grad]
+        if not sources or not floats:
+            return
+        first = grad([results[n] for n in floats], sources, starts)
+        weights = [rng.normal(size=v.shape) for v in sources]
+        second = grad(first, [*sources, *starts], weights)
+        forward_all(second)
+        values = [np.array(variable.data.get_data("r")) for variable in second]
+        drawn = results[0].parent.key
+        key: dict[str, Any] = {"key": KEY if drawn is None else drawn.copy()} if spec.has("seeded") else {}
+    moved = [n for n, a in enumerate(arrays) if a is not None and a.dtype.kind == "f"]
+    grads = [np.zeros(y.shape) for y in results]
+
+    def product(*values: Any) -> float:
+        for n, start in zip(floats, values[len(arrays) :], strict=True):
+            grads[n] = start
+        inputs = values[: len(arrays)]
+        found = run_gradient(spec.name, *inputs, grads=grads, **args, **key)
+        return sum(float(np.sum(w * found[n])) for w, n in zip(weights, moved, strict=True) if found[n] is not None)
+
+    points = [*arrays, *(start.d.copy() for start in starts)]
+    for position, given in zip([*moved, *range(len(arrays), len(points))], values, strict=True):
+        if position >= len(arrays) or not _by_convention(spec, position):
+            _compare(case, position, given, product, points, PLACES_OF_SECOND, rng)
+
+
+def _by_convention(spec: FunctionSpec, position: int) -> bool:
+    return f"{spec.name}.{spec.inputs[min(position, len(spec.inputs) - 1)].name}" in CONVENTIONS
+
+
+def _compare(
+    case: RuleCase,
+    position: int,
+    given: Any,
+    function: Callable[..., float],
+    arrays: Sequence[Any],
+    limit: int,
+    rng: np.random.Generator,
+) -> None:
+    slopes = central_difference(function, arrays, position, some_places(arrays[position].shape, limit, rng))
+    if slopes:
+        places = tuple(np.array(list(slopes)).T) if arrays[position].ndim else ()
+        desired = np.array(list(slopes.values())).reshape(np.shape(given[places]))
+        what = f"{case}: the derivative by input {position} at {list(slopes)}"
+        assert_allclose(given[places], desired, RTOL * case.sample.loose, ATOL * case.sample.loose, err_msg=what)

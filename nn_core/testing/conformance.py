@@ -1,0 +1,143 @@
+"""The conformance tests; a package imports them all into its test file. See ``nn_core.testing``."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import pytest
+
+from nn_core.testing.cases import (
+    Case,
+    ErrorCase,
+    FunctionCase,
+    RuleCase,
+    SpecCase,
+    cases,
+    description_cases,
+    error_cases,
+    function_cases,
+    has_kernel,
+    rule_cases,
+)
+from nn_core.testing.checks.backward import check_backward
+from nn_core.testing.checks.forward import check_determinism, check_forward
+from nn_core.testing.checks.graph import check_graph
+from nn_core.testing.checks.layouts import check_layouts
+from nn_core.testing.checks.refusal import check_error, check_refusal
+from nn_core.testing.checks.rules import (
+    check_description,
+    check_gradient_rule,
+    check_sample_names,
+    check_second_derivative,
+)
+from nn_core.testing.pytest_plugin import backends_of
+from nn_core.testing.xfails import check_xfails
+
+__all__ = [
+    "test_backward",
+    "test_description",
+    "test_determinism",
+    "test_error",
+    "test_forward",
+    "test_gradient_rule",
+    "test_graph",
+    "test_layouts",
+    "test_refusal",
+    "test_sample_names",
+    "test_second_derivative",
+    "test_xfails",
+]
+
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def over(maker: Callable[[Sequence[str], bool], Iterator[Any]]) -> Callable[[Test], Test]:
+    """Run the decorated test for each case that ``maker(backends, fast)`` gives."""
+
+    def decorate(test: Test) -> Test:
+        test.conformance_cases = maker  # type: ignore[attr-defined]  # read by the pytest plugin
+        marked: Test = pytest.mark.conformance(test)
+        return marked
+
+    return decorate
+
+
+def kernel_cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
+    """Cases that a kernel runs."""
+    return (case for case in cases(backends, fast) if has_kernel(case.spec))
+
+
+def gradient_cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
+    """Cases that a kernel runs and whose gradient is compared."""
+    return (case for case in kernel_cases(backends, fast) if case.spec.differentiable and case.sample.gradient)
+
+
+@over(description_cases)
+def test_description(case: SpecCase) -> None:
+    """A function is complete: rules, reference kernel, samples."""
+    check_description(case.spec)
+
+
+@over(rule_cases)
+def test_gradient_rule(case: RuleCase) -> None:
+    """The gradient rule agrees with central differences."""
+    check_gradient_rule(case)
+
+
+@over(rule_cases)
+def test_second_derivative(case: RuleCase) -> None:
+    """nn.grad of nn.grad agrees with central differences."""
+    check_second_derivative(case)
+
+
+@over(kernel_cases)
+def test_forward(case: Case) -> None:
+    """A kernel gives the true results and touches nothing else."""
+    check_forward(case)
+
+
+@over(gradient_cases)
+def test_backward(case: Case) -> None:
+    """The gradients are those of the rule in float64."""
+    check_backward(case)
+
+
+@over(kernel_cases)
+def test_determinism(case: Case) -> None:
+    """A second run gives the same bits."""
+    check_determinism(case)
+
+
+@over(cases)
+def test_layouts(case: Case) -> None:
+    """Results do not depend on where and how arrays lie in memory."""
+    check_layouts(case)
+
+
+@over(cases)
+def test_graph(case: Case) -> None:
+    """The function gives the same in a graph, and its gradient reads no more than it declares."""
+    check_graph(case)
+
+
+@over(error_cases)
+def test_error(case: ErrorCase) -> None:
+    """A wrong call raises the same exception on every backend."""
+    check_error(case)
+
+
+@over(function_cases)
+def test_refusal(case: FunctionCase) -> None:
+    """A kernel says before any work whether it takes a call."""
+    check_refusal(case)
+
+
+@pytest.mark.conformance
+def test_sample_names() -> None:
+    """Every sample belongs to a function."""
+    check_sample_names()
+
+
+@pytest.mark.conformance
+def test_xfails(request: pytest.FixtureRequest) -> None:
+    """Every line of xfails.txt names a test that exists."""
+    check_xfails(request.module, backends_of(request.config, request.module))

@@ -1,0 +1,63 @@
+"""Central differences in float64."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+#: Half the distance between the two points of a difference; relative errors are then about 1e-9.
+STEP = 1e-5
+#: Slopes to the left and to the right that differ by more than this are those of a kink.
+KINK = 1e-3
+
+
+class KinkError(Exception):
+    """The function has a kink or a jump near the point."""
+
+
+def central_difference(
+    function: Callable[..., float],
+    arrays: Sequence[Any],
+    position: int,
+    places: Sequence[tuple[int, ...]] | None = None,
+    step: float = STEP,
+    *,
+    kinks: bool = False,
+) -> dict[tuple[int, ...], float]:
+    """The derivative of ``function(*arrays)`` by elements of one of its arrays.
+
+    Args:
+        function: From arrays to a number.
+        arrays: Where the derivative is taken; None is passed through.
+        position: Which array is moved.
+        places: Which of its elements; all if not given.
+        step: Half the distance of the two points.
+        kinks: Whether kinks are allowed: the slope is then the mean of both sides.
+
+    Raises:
+        KinkError: when the slopes on both sides are not equal, unless `kinks`.
+    """
+    middle = function(*arrays)
+    slopes: dict[tuple[int, ...], float] = {}
+    for place in np.ndindex(*arrays[position].shape) if places is None else places:
+        left = (middle - function(*_moved(arrays, position, place, -step))) / step
+        right = (function(*_moved(arrays, position, place, step)) - middle) / step
+        slope = (left + right) / 2
+        if not kinks and not abs(right - left) <= KINK * (1 + abs(slope)):
+            raise KinkError(f"slopes {left:.6g} and {right:.6g} beside {place} of input {position}")
+        slopes[place] = slope
+    return slopes
+
+
+def some_places(shape: Sequence[int], limit: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    """At most `limit` different places of an array of this shape."""
+    size = int(np.prod(shape, dtype=np.int64))
+    chosen = np.sort(rng.choice(size, min(size, limit), replace=False))
+    return [tuple(int(n) for n in np.unravel_index(flat, tuple(shape))) for flat in chosen]
+
+
+def _moved(arrays: Sequence[Any], position: int, place: tuple[int, ...], step: float) -> list[Any]:
+    moved = list(arrays)
+    moved[position] = arrays[position].copy()
+    moved[position][place] += step
+    return moved

@@ -1,0 +1,310 @@
+"""Reference kernels and gradient rules on plain NumPy arrays, without the engine: the truth that backends are held to.
+
+``check_forward`` and ``check_gradient`` compare one operator with independent truth; the tests of an operator package
+are tables of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import nn_core.reference  # fills the tables
+import nn_core.rules  # noqa: F401  # fills the tables
+from nn_core.dispatch.registry import spec_of, spec_of_api
+from nn_core.errors import NNCoreError
+from nn_core.reference.registry import KERNELS
+from nn_core.rules.arguments import resolve_args
+from nn_core.rules.broadcasting import broadcast_shapes
+from nn_core.rules.registry import GRADIENTS, SHAPE_RULES, GradientCall
+from nn_core.spec.builtin import SPECS
+from nn_core.spec.model import FunctionSpec, OutputSpec
+from nn_core.testing.assertions import assert_allclose, assert_identical, require
+from nn_core.testing.numeric import STEP, central_difference
+from nn_core.typing import Shape
+
+#: What seeded functions draw from unless a test gives another key.
+KEY: tuple[int, int] = (7, 0)
+#: Relative and absolute tolerance of `check_forward` by dtype.
+TOLERANCES: Mapping[str, tuple[float, float]] = {
+    "float64": (1e-10, 1e-12),
+    "float32": (2e-5, 1e-5),
+    "float16": (4e-3, 2e-3),
+}
+
+
+def infer_shapes(
+    spec: FunctionSpec, shapes: Sequence[Shape | None], args: Mapping[str, Any]
+) -> tuple[Shape | None, ...]:
+    """The shapes of all outputs, as the `shape` entry of `spec` says; None where the settings leave one out."""
+    if spec.shape == "rule":
+        return tuple(shape if shape is None else tuple(shape) for shape in SHAPE_RULES[spec.name](*shapes, **args))
+    if spec.shape == "broadcast":
+        common = broadcast_shapes(*(shape for shape in shapes if shape is not None))
+        return (common,) * len(spec.outputs)
+    source = spec.shape.removeprefix("same_as ")
+    position = [entry.name for entry in spec.inputs].index(source)
+    return (tuple(shapes[position] or ()),) * len(spec.outputs)
+
+
+def run(name: str, /, *inputs: Any, float_dtype: str = "float64", key: Any = None, **args: Any) -> tuple[Any, ...]:
+    """All results of the reference kernel of `name` (outputs, aux outputs, updates), cast as the engine casts.
+
+    `args` may hold inputs by name. Floating inputs decide the dtype; `float_dtype` is that of functions without any.
+    `key` is what a seeded function draws from.
+    """
+    spec = spec_of(name)
+    arrays = as_inputs(spec, inputs, args, float_dtype)
+    dtype = _float_dtype(arrays, float_dtype)
+    shapes = [None if array is None else array.shape for array in arrays]
+    settings = resolve_args(spec, args, shapes)
+    expected = () if spec.has("dynamic_shape") else infer_shapes(spec, shapes, settings)
+    if spec.has("view"):
+        return (arrays[0].reshape(expected[0]),)
+    extra = {"key": np.array(KEY if key is None else key, np.uint64)} if spec.has("seeded") else {}
+    before = [None if array is None else array.copy() for array in arrays]
+    with np.errstate(all="ignore"):
+        results = KERNELS[name](np, *arrays, **settings, **extra)
+    for array, copy in zip(arrays, before, strict=True):
+        if copy is not None:
+            assert_identical(array, copy, f"{name}: the reference kernel wrote to an input")
+    results = results if isinstance(results, tuple) else (results,)
+    wanted = [shape for shape in expected if shape is not None]
+    given = [np.shape(result) for result in results[: len(wanted)]]
+    require(given == wanted, f"{name}: the shape rule says {wanted}, the reference kernel gives {given}")
+    entries = made_entries(spec, len(results), expected)
+    return tuple(_cast(result, entry, arrays, dtype) for result, entry in zip(results, entries, strict=True))
+
+
+def as_inputs(spec: FunctionSpec, inputs: Sequence[Any], args: dict[str, Any], dtype: str) -> list[Any]:
+    """The inputs in order as arrays (None where not given); integers in floating places become floats."""
+    given = list(inputs)
+    for entry in spec.inputs[len(given) :]:
+        if entry.name in args:
+            value = args.pop(entry.name)
+            given += list(value) if entry.variadic else [value]
+        elif not entry.variadic:
+            given.append(None)
+    floating = _float_dtype([np.asarray(value) for value in given if value is not None], dtype)
+    arrays: list[Any] = []
+    for position, value in enumerate(given):
+        entry = spec.inputs[min(position, len(spec.inputs) - 1)]
+        wanted = {"float": floating, "index": "int64", "same": None}[entry.dtype]
+        arrays.append(None if value is None else np.asarray(value, dtype=wanted))
+    return arrays
+
+
+def _float_dtype(arrays: Sequence[Any], otherwise: str) -> str:
+    names = [array.dtype.name for array in arrays if array is not None and array.dtype.kind == "f"]
+    return names[0] if names else otherwise
+
+
+def made_entries(spec: FunctionSpec, n_results: int, shapes: Sequence[Shape | None]) -> list[OutputSpec | None]:
+    """What each result of a reference kernel is: the outputs that the settings ask for, then None for the updates."""
+    entries: list[OutputSpec | None] = list(spec.outputs)
+    if spec.outputs and spec.outputs[0].variadic:
+        entries = [spec.outputs[0]] * n_results
+    elif shapes:
+        entries = [entry for entry, shape in zip(spec.outputs, shapes, strict=True) if shape is not None]
+    return [*entries, *[None] * (n_results - len(entries))][:n_results]
+
+
+def _cast(result: Any, entry: OutputSpec | None, arrays: Sequence[Any], dtype: str) -> Any:
+    if result is None or entry is None:
+        return result
+    kinds = {"float": dtype, "index": "int64", "same": arrays[0].dtype if arrays else dtype}
+    return np.asarray(result).astype(kinds[entry.dtype], copy=False)
+
+
+class ArrayFunctions:
+    """F over raw arrays: ``F.tanh(x)`` runs the reference kernel; several visible outputs come as a tuple."""
+
+    def __init__(self, dtype: str = "float64") -> None:
+        self._dtype = dtype
+
+    def __getattr__(self, api: str) -> Callable[..., Any]:
+        try:
+            spec = spec_of_api(api)
+        except NNCoreError as error:
+            raise AttributeError(str(error)) from error
+
+        def function(*inputs: Any, **args: Any) -> Any:
+            if not spec.variadic:
+                args.update(zip((arg.name for arg in spec.args), inputs[len(spec.inputs) :], strict=False))
+                inputs = inputs[: len(spec.inputs)]
+            results = run(spec.name, *inputs, float_dtype=self._dtype, **args)
+            visible = results[: len(results) - hidden_results(spec)]
+            return visible[0] if len(visible) == 1 else visible
+
+        return function
+
+
+def hidden_results(spec: FunctionSpec) -> int:
+    """How many results of the reference kernel the caller of the function does not get."""
+    return sum(entry.aux for entry in spec.outputs) + len(spec.updates)
+
+
+def run_gradient(
+    name: str, /, *inputs: Any, grads: Sequence[Any] | None = None, wanted: Sequence[bool] | None = None, **args: Any
+) -> tuple[Any, ...]:
+    """Gradients of all inputs by the gradient rule, reading NaN wherever the specification declares no need.
+
+    `grads` are the gradients of the visible outputs (default: ones). The rule reads the new values of `updates`.
+    """
+    spec = spec_of(name)
+    key = args.pop("key", None)
+    arrays = as_inputs(spec, inputs, args, "float64")
+    results = run(name, *arrays, key=key, **args)
+    outputs = results[: len(results) - len(spec.updates)]
+    visible = outputs[: len(outputs) - sum(entry.aux for entry in spec.outputs)]
+    grads = [np.ones_like(output) for output in visible] if grads is None else list(grads)
+    settings = resolve_args(spec, args, [None if array is None else array.shape for array in arrays])
+    needs = set(spec.backward.needs)
+    arrays = updated(spec, arrays, results[len(results) - len(spec.updates) :])
+    known_inputs = [
+        array if spec.inputs[min(n, len(spec.inputs) - 1)].name in needs else poisoned(array)
+        for n, array in enumerate(arrays)
+    ]
+    known_outputs = [
+        output if spec.outputs[min(n, len(spec.outputs) - 1)].name in needs else poisoned(output)
+        for n, output in enumerate(outputs)
+    ]
+    wanted = tuple(array is not None for array in arrays) if wanted is None else tuple(wanted)
+    call = GradientCall(spec, known_inputs, known_outputs, grads, settings, wanted)
+    with np.errstate(all="ignore"):
+        result = GRADIENTS[name](ArrayFunctions(), call)
+    return result if isinstance(result, tuple) else tuple(result) if isinstance(result, list) else (result,)
+
+
+def updated(spec: FunctionSpec, inputs: Sequence[Any], updates: Sequence[Any]) -> list[Any]:
+    """The inputs as they are after the function has run."""
+    after = list(inputs)
+    names = [entry.name for entry in spec.inputs]
+    for name, value in zip(spec.updates, updates, strict=True):
+        if value is not None:
+            after[names.index(name)] = value
+    return after
+
+
+def poisoned(array: Any) -> Any:
+    """An array of the same shape and dtype that must not be read: NaN, or the smallest integer."""
+    if array is None:
+        return None
+    return np.full_like(array, np.nan if array.dtype.kind == "f" else np.iinfo(array.dtype).min)
+
+
+def check_forward(
+    name: str,
+    inputs: Sequence[Any],
+    truth: Any,
+    /,
+    *,
+    dtypes: Sequence[str] = ("float64", "float32", "float16"),
+    rtol: float = 0,
+    atol: float = 0,
+    **args: Any,
+) -> None:
+    """Compare the reference kernel with `truth` in each dtype.
+
+    Floating inputs are rounded to the dtype first. `truth` is an array, a tuple of arrays (None: not compared), or a
+    function that computes either from the rounded inputs in float64. `rtol` and `atol` widen what `TOLERANCES` allows.
+    """
+    spec = spec_of(name)
+    for dtype in dtypes:
+        arrays = as_inputs(spec, [_as_dtype(value, dtype) for value in inputs], {}, dtype)
+        results = run(name, *arrays, float_dtype=dtype, **args)
+        expected = truth(*(_as_dtype(array, "float64") for array in arrays)) if callable(truth) else truth
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        default_rtol, default_atol = TOLERANCES[dtype]
+        for n, (result, value) in enumerate(zip(results, expected, strict=False)):
+            if value is None:
+                continue
+            where = f"{name} in {dtype}, output {n}"
+            require(result.shape == np.shape(value), f"{where} has shape {result.shape}, not {np.shape(value)}")
+            assert_allclose(result, value, max(default_rtol, rtol), max(default_atol, atol), err_msg=where)
+
+
+def _as_dtype(value: Any, dtype: str) -> Any:
+    if value is None:
+        return None
+    array = np.asarray(value)
+    return array.astype(dtype) if array.dtype.kind == "f" else array
+
+
+def check_gradient(
+    name: str,
+    inputs: Sequence[Any],
+    /,
+    *,
+    wrt: Sequence[int] | None = None,
+    step: float = STEP,
+    rtol: float = 1e-5,
+    atol: float = 1e-7,
+    seed: int = 0,
+    **args: Any,
+) -> None:
+    """Compare the gradient rule with central differences in float64, for random gradients of the visible outputs.
+
+    `wrt` are the positions of the inputs to check (default: every floating input; a gradient of None counts as zero).
+    What `backward.needs` does not declare reads as NaN while the rule runs.
+    """
+    spec = spec_of(name)
+    require(spec.differentiable, f"{name} declares no gradient")
+    arrays = as_inputs(spec, [_as_dtype(value, "float64") for value in inputs], {}, "float64")
+
+    def visible(*values: Any) -> tuple[Any, ...]:
+        results = run(name, *values, **args)
+        return results[: len(results) - hidden_results(spec)]
+
+    grads = output_gradients(visible(*arrays), np.random.default_rng(seed))
+    gradients = run_gradient(name, *arrays, grads=grads, **args)
+    require(
+        len(gradients) == len(arrays), f"{name}: the rule returns {len(gradients)} gradients of {len(arrays)} inputs"
+    )
+    before = visible(*arrays)
+
+    def product(*values: Any) -> float:  # relative to `before`: sums of large results lose digits
+        return weighted_change(visible(*values), before, grads)
+
+    if wrt is None:
+        wrt = [n for n, array in enumerate(arrays) if array is not None and array.dtype.kind == "f"]
+    for position in wrt:
+        expected = np.zeros_like(arrays[position])
+        for place, slope in central_difference(product, arrays, position, None, step, kinks=True).items():
+            expected[place] = slope
+        given = np.zeros_like(expected) if gradients[position] is None else gradients[position]
+        where = f"{name}, input {position}"
+        require(given.shape == expected.shape, f"{where}: gradient of shape {given.shape}, not {expected.shape}")
+        assert_allclose(given, expected, rtol, atol, err_msg=where)
+        if gradients[position] is not None and len(arrays) > 1:
+            alone = run_gradient(name, *arrays, grads=grads, wanted=[n == position for n in range(len(arrays))], **args)
+            assert_identical(alone[position], np.asarray(given), f"{where} alone")
+
+
+def output_gradients(outputs: Sequence[Any], rng: np.random.Generator) -> list[Any]:
+    """Random gradients of floating outputs, zeros for others."""
+    return [rng.normal(size=np.shape(y)) if np.asarray(y).dtype.kind == "f" else np.zeros_like(y) for y in outputs]
+
+
+def weighted_change(outputs: Sequence[Any], before: Sequence[Any], weights: Sequence[Any]) -> float:
+    """Sum of ``weight * (output - before)`` over the floating outputs."""
+    total = 0.0
+    for after, old, weight in zip(outputs, before, weights, strict=True):
+        if np.asarray(after).dtype.kind == "f":
+            total += float(np.sum(weight * (np.asarray(after) - np.asarray(old))))
+    return total
+
+
+def check_table(topic: str) -> None:
+    """Every function of `topic` has the attachments that its specification promises, and no attachment is an orphan."""
+    for spec in SPECS:
+        if spec.topic == topic and not spec.has("composite"):
+            check_attachments(spec)
+
+
+def check_attachments(spec: FunctionSpec) -> None:
+    """A function has the kernel and the rules that its specification promises, and no others."""
+    if not spec.has("view"):
+        require(spec.name in KERNELS, f"{spec.name} has no reference kernel")
+    require((spec.name in GRADIENTS) == spec.differentiable, f"{spec.name}: gradient rule and backward entry differ")
+    require((spec.name in SHAPE_RULES) == (spec.shape == "rule"), f"{spec.name}: shape rule and shape entry differ")

@@ -1,0 +1,157 @@
+"""The pytest plugin of the conformance kit: ``pytest -p nn_core.testing.pytest_plugin --backend=acme``.
+
+Options choose the backends; without ``--backend`` a fast subset runs, one sample of each function in float32.
+"""
+
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from nn_core.testing.assertions import comparisons
+from nn_core.testing.cases import installed_backends, unavailable
+from nn_core.testing.report import Report
+from nn_core.testing.xfails import test_id, xfails_of
+
+_REPORT = pytest.StashKey[Report]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the kit."""
+    group = parser.getgroup("nn_core", "conformance of nn_core backends")
+    group.addoption(
+        "--backend",
+        metavar="NAMES",
+        default="",
+        help="run all conformance tests on these backends (comma separated, or 'all'); without it a fast subset runs",
+    )
+    group.addoption(
+        "--require-backend",
+        metavar="NAMES",
+        default="",
+        help="fail, instead of skipping, where one of these backends is not available",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker and start to count."""
+    config.addinivalue_line("markers", "conformance: a check of a function on a backend (nn_core.testing)")
+    config.stash[_REPORT] = Report()
+
+
+def backends_of(config: pytest.Config, module: ModuleType) -> list[str]:
+    """The backends under test in a module that can run here: those of the option among those of the module."""
+    return [name for name in _selected(config, module) if not unavailable(name)]
+
+
+def _selected(config: pytest.Config, module: ModuleType) -> list[str]:
+    wanted = _names(config.getoption("--backend"))
+    own = list(getattr(module, "BACKENDS", ()) or installed_backends())
+    return own if not wanted or "all" in wanted else [name for name in own if name in wanted]
+
+
+def _names(option: str) -> list[str]:
+    return [name.strip() for name in option.split(",") if name.strip()]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make the cases of the conformance tests."""
+    maker = getattr(metafunc.function, "conformance_cases", None)
+    if maker is None:
+        return
+    config, module = metafunc.config, metafunc.module
+    fast = not config.getoption("--backend")
+    known = xfails_of(module)
+    parameters = [_unavailable(config, name) for name in _selected(config, module) if unavailable(name)]
+    for case in maker(backends_of(config, module), fast):
+        failure = known.get(test_id(metafunc.function.__name__, case))
+        marks = [] if failure is None else [pytest.mark.xfail(strict=True, reason=f"{failure.date}: {failure.reason}")]
+        parameters.append(pytest.param(case, id=str(case), marks=marks))
+    metafunc.parametrize("case", parameters)
+
+
+def _unavailable(config: pytest.Config, backend: str) -> Any:
+    reason = unavailable(backend)
+    required = backend in _names(config.getoption("--require-backend"))
+    marks = [] if required else [pytest.mark.skip(reason=reason)]
+    return pytest.param(_Missing(reason), id=f"{backend}-unavailable", marks=marks)
+
+
+class _Missing:
+    """Stands for the cases of a backend that was required and is not available."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail where a backend is required and not available."""
+    case = _case_of(item)
+    if isinstance(case, _Missing):
+        pytest.fail(case.reason, pytrace=False)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run all checks of one case after each other: what they have in common is then computed once."""
+    first: dict[str, int] = {}
+    for position, item in enumerate(items):
+        first.setdefault(_group(item), position)
+    items.sort(key=lambda item: first[_group(item)])
+
+
+def _group(item: pytest.Item) -> str:
+    case = _case_of(item)
+    return item.nodeid if case is None else f"{item.location[0]}[{case}]"
+
+
+def _case_of(item: pytest.Item) -> Any:
+    if item.get_closest_marker("conformance") is None:
+        return None
+    callspec = getattr(item, "callspec", None)
+    return None if callspec is None else callspec.params.get("case")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Count tests and comparisons."""
+    before = comparisons()
+    try:
+        return (yield)
+    finally:
+        if item.get_closest_marker("conformance") is not None:
+            report = item.config.stash[_REPORT]
+            report.tests[getattr(item, "originalname", item.name)] += 1
+            report.comparisons += comparisons() - before
+            backend = getattr(_case_of(item), "backend", None)
+            if backend is not None and backend not in report.backends:
+                report.backends.append(backend)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the counts of a worker to the process that started it."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["nn_core_conformance"] = session.config.stash[_REPORT].to_plain()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Add up the counts of a worker."""
+    counts = getattr(node, "workeroutput", {}).get("nn_core_conformance")
+    if counts is not None:
+        node.config.stash[_REPORT].add(counts)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Print the support table and the number of checks."""
+    report = config.stash[_REPORT]
+    if not report.tests:
+        return
+    terminalreporter.section("conformance")
+    for line in report.lines(sorted(report.backends)):
+        terminalreporter.write_line(line)
+
+
+__all__: Sequence[str] = ["backends_of"]

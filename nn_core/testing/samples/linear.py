@@ -1,0 +1,63 @@
+"""Samples of matrix products and of functions of matrices."""
+
+from nn_core.errors import ArgumentError, ShapeError
+from nn_core.testing.drawing import normal, positive_definite, regular
+from nn_core.testing.sample import error, sample
+
+sample("Affine", "plain", normal(4, 3), normal(3, 2))
+sample("Affine", "bias", normal(4, 3), normal(3, 2), normal(2))
+sample("Affine", "flattened", normal(2, 3, 4), normal(12, 5), normal(5))
+sample("Affine", "batch_axes", normal(2, 3, 4), normal(4, 5), normal(5), base_axis=2)
+sample("Affine", "negative_axis", normal(2, 3, 4), normal(4, 5), None, base_axis=-1)
+sample("Affine", "output_axes", normal(3, 4), normal(4, 2, 3), normal(2, 3))
+sample("Affine", "row", normal(1, 7), normal(7, 5), normal(5))
+sample("Affine", "column", normal(7, 1), normal(1, 5), normal(5))
+sample("Affine", "wide", normal(33, 130), normal(130, 65), normal(65))
+sample("Affine", "image", normal(2, 3, 4, 5), normal(60, 7), normal(7))
+sample("Affine", "empty_batch", normal(0, 3), normal(3, 2), normal(2))
+sample("Affine", "no_features", normal(4, 0), normal(0, 2), normal(2))
+error("Affine", "rows", ShapeError, "weight must have as many rows as x has features", normal(4, 3), normal(2, 2))
+error("Affine", "bias", ShapeError, "bias must have the shape of weight", normal(4, 3), normal(3, 2), normal(3))
+error("Affine", "weight", ShapeError, "weight must have at least 2 axes", normal(4, 3), normal(3))
+error("Affine", "missing", ArgumentError, "weight must be", normal(4, 3), None)
+
+sample("BatchMatmul", "plain", normal(2, 3, 4), normal(2, 4, 5))
+sample("BatchMatmul", "matrix", normal(3, 4), normal(4, 5))
+sample("BatchMatmul", "transpose_a", normal(2, 4, 3), normal(2, 4, 5), transpose_a=True)
+sample("BatchMatmul", "transpose_b", normal(2, 3, 4), normal(2, 5, 4), transpose_b=True)
+sample("BatchMatmul", "transpose_both", normal(2, 4, 3), normal(2, 5, 4), transpose_a=True, transpose_b=True)
+sample("BatchMatmul", "broadcast", normal(2, 1, 3, 4), normal(3, 4, 2))
+sample("BatchMatmul", "heads", normal(2, 3, 17, 8), normal(2, 3, 17, 8), transpose_b=True)
+sample("BatchMatmul", "wide", normal(2, 33, 65), normal(2, 65, 34))
+sample("BatchMatmul", "empty", normal(0, 3, 4), normal(0, 4, 5))
+error("BatchMatmul", "inner", ShapeError, "must", normal(2, 3, 4), normal(2, 3, 5))
+error("BatchMatmul", "axes", ShapeError, "a must have at least 2 axes", normal(3), normal(3, 2))
+
+for _name in ("BatchDet", "BatchInv", "BatchLogdet"):
+    sample(_name, "batch", regular(3, 4, 4), loose=4)
+    sample(_name, "matrix", regular(3, 3), loose=4)
+    sample(_name, "one", regular(2, 1, 1), loose=4)
+    sample(_name, "axes", regular(2, 2, 3, 3), loose=4)
+    sample(_name, "empty", regular(0, 3, 3))
+    error(_name, "square", ShapeError, "the last two axes of x must be equal", normal(2, 3))
+for _case, _upper in (("lower", False), ("upper", True)):
+    sample("BatchCholesky", _case, positive_definite(2, 3, 3), upper=_upper, loose=4)
+sample("BatchCholesky", "matrix", positive_definite(4, 4), loose=4)
+sample("BatchCholesky", "empty", positive_definite(0, 3, 3))
+error("BatchCholesky", "square", ShapeError, "the last two axes of x must be equal", normal(2, 3))
+
+sample("Einsum", "product", normal(3, 4), normal(4, 5), equation="ij,jk->ik")
+sample("Einsum", "implicit", normal(3, 4), normal(4, 5), equation="ij,jk")
+sample("Einsum", "sum", normal(3, 4), equation="ij->j")
+sample("Einsum", "transpose", normal(3, 4), equation="ij->ji")
+sample("Einsum", "trace", normal(4, 4), equation="ii->")
+sample("Einsum", "diagonal", normal(4, 4), equation="ii->i")
+sample("Einsum", "ellipsis", normal(2, 3, 4), normal(2, 4, 5), equation="...ij,...jk->...ik")
+sample("Einsum", "three", normal(2, 3), normal(3, 4), normal(4, 2), equation="ij,jk,kl->il")
+sample("Einsum", "outer", normal(3), normal(4), equation="i,j->ij")
+sample("Einsum", "scalar", normal(3), normal(3), equation="i,i->")
+sample("Einsum", "empty", normal(0, 4), normal(4, 5), equation="ij,jk->ik")
+error("Einsum", "terms", ArgumentError, "equation must have one term for each input", normal(2), equation="i,j->ij")
+error("Einsum", "letters", ArgumentError, "equation must be made of letters", normal(2), equation="1->1")
+error("Einsum", "lengths", ShapeError, "axes of the same name must have equal lengths", normal(2, 3), equation="ii->i")
+error("Einsum", "axes", ShapeError, "an input must have the axes of its term", normal(2, 3), equation="i->i")

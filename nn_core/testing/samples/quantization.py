@@ -1,0 +1,177 @@
+"""Samples of quantizers and of layers with quantized weights."""
+
+from nn_core.errors import ArgumentError, ShapeError
+from nn_core.testing.drawing import integers, normal, uniform, values
+from nn_core.testing.sample import Settings, convention, error, sample
+
+convention(
+    "the gradient is that of a stated surrogate of the quantizer",
+    "BinarySigmoid", "BinaryTanh", "FixedPointQuantize", "Pow2Quantize", "MinMaxQuantize", "Prune", "QuantizeLinear",
+)  # fmt: skip
+convention("what is fixed gets no gradient", "INQAffine", "INQConvolution", second=True)
+convention(
+    "the gradient of the quantized weight, signs that pass gradients straight through, is passed on to the weight",
+    "BinaryConnectAffine", "BinaryConnectConvolution", "BinaryWeightAffine", "BinaryWeightConvolution",
+    second=True,
+)  # fmt: skip
+
+for _name in ("BinarySigmoid", "BinaryTanh"):
+    sample(_name, "kinks", values([-1.0, 0.0, -0.0, 1.0]), smooth=False)
+
+_X = uniform(4, 5, low=-3, high=3)
+sample("FixedPointQuantize", "settings", _X, n=4, delta=0.5)
+sample("FixedPointQuantize", "unsigned", _X, sign=False, n=3, delta=0.25)
+sample("FixedPointQuantize", "straight_through", _X, n=4, delta=0.25, ste_fine_grained=False)
+error("FixedPointQuantize", "n", ArgumentError, "n must be at least 1", _X, n=0)
+sample("Pow2Quantize", "settings", _X, n=4, m=1)
+sample("Pow2Quantize", "unsigned", _X, sign=False, n=3, m=0)
+sample("Pow2Quantize", "no_zero", _X, with_zero=False, n=3)
+sample("Pow2Quantize", "straight_through", _X, n=4, m=0, ste_fine_grained=False)
+error("Pow2Quantize", "n", ArgumentError, "n must leave a bit for the exponent", _X, n=2)
+
+_RANGE = (values([[-1.0]]), values([[2.0]]), values([[0.0]]), values([[15.0]]))
+sample("MinMaxQuantize", "fixed", _X, *_RANGE)
+sample("MinMaxQuantize", "own_range", _X, *_RANGE, x_min_max=True)
+sample("MinMaxQuantize", "moving", _X, *_RANGE, x_min_max=True, ema=True, decay=0.9, eps=0.05)
+sample("MinMaxQuantize", "straight_through", _X, *_RANGE, ste_fine_grained=False)
+error(
+    "MinMaxQuantize",
+    "shape",
+    ShapeError,
+    "qr_max must have the shape of qr_min",
+    _X,
+    _RANGE[0],
+    normal(1, 5),
+    *_RANGE[2:],
+)
+
+sample("Prune", "most", normal(4, 5))
+sample("Prune", "half", normal(4, 5), rate=0.5)
+sample("Prune", "nothing", normal(4, 5), rate=0.0)
+error("Prune", "rate", ArgumentError, "rate must be at most", normal(3), rate=1.5)
+
+_SCALE = (values([[0.25]]), values([[3.0]]))
+sample("QuantizeLinear", "plain", _X, *_SCALE)
+sample("QuantizeLinear", "columns", _X, uniform(1, 5, low=0.1, high=0.5), values([[0.0, 1.0, 2.0, 3.0, 4.0]]))
+sample("QuantizeLinear", "settings", _X, *_SCALE, round_mode="HALF_TO_EVEN", narrow_range=True, dtype=2)
+error("QuantizeLinear", "scale", ShapeError, "scale must have as many axes as x", _X, values(0.5), _SCALE[1])
+error("QuantizeLinear", "round", ArgumentError, "round_mode must be one of", _X, *_SCALE, round_mode="DOWN")
+sample("DequantizeLinear", "plain", uniform(4, 5, high=9), *_SCALE)
+sample("DequantizeLinear", "columns", uniform(4, 5, high=9), uniform(1, 5, low=0.1, high=0.5), uniform(1, 5, high=4))
+error("DequantizeLinear", "scale", ShapeError, "scale must have as many axes as x", _X, values(0.5), _SCALE[1])
+
+_WEIGHT, _FILTERS = normal(3, 2), normal(4, 3, 2, 2)
+_GEOMETRY: Settings = {"pad": (1, 0), "stride": (1, 2), "dilation": (1, 2)}
+for _name, _extra in (("BinaryConnect", ()), ("BinaryWeight", (1,))):
+    _alpha, _alphas = [normal(2)] * len(_extra), [normal(4)] * len(_extra)
+    sample(f"{_name}Affine", "plain", normal(4, 3), _WEIGHT, normal(3, 2), *_alpha)
+    sample(f"{_name}Affine", "bias", normal(4, 3), _WEIGHT, normal(3, 2), *_alpha, normal(2))
+    sample(
+        f"{_name}Affine",
+        "zeros",
+        normal(2, 2, 3),
+        values([[0.0, 1.0], [-1.0, 0.0], [2.0, -0.5]]),
+        normal(3, 2),
+        *_alpha,
+        base_axis=2,
+        quantize_zero_to=-1.0,
+    )
+    error(
+        f"{_name}Affine",
+        "shape",
+        ShapeError,
+        "binary_weight must have the shape of weight",
+        normal(4, 3),
+        _WEIGHT,
+        normal(2, 2),
+        *_alpha,
+    )
+    sample(f"{_name}Convolution", "plain", normal(2, 3, 4, 5), _FILTERS, normal(4, 3, 2, 2), *_alphas)
+    sample(
+        f"{_name}Convolution",
+        "bias",
+        normal(2, 3, 4, 5),
+        _FILTERS,
+        normal(4, 3, 2, 2),
+        *_alphas,
+        normal(4),
+        **_GEOMETRY,
+    )
+    sample(
+        f"{_name}Convolution",
+        "groups",
+        normal(1, 2, 4, 4, 5),
+        normal(4, 2, 2, 2),
+        normal(4, 2, 2, 2),
+        *_alphas,
+        base_axis=1 - 4,
+        group=2,
+        quantize_zero_to=-1.0,
+    )
+    error(
+        f"{_name}Convolution",
+        "shape",
+        ShapeError,
+        "binary_weight must have the shape of weight",
+        normal(2, 3, 4, 5),
+        _FILTERS,
+        normal(4, 3, 2, 1),
+        *_alphas,
+    )
+
+_FIXED = integers(3, 2, high=2)
+_INQ: Settings = {"num_bits": 3, "inq_iterations": (2, 4)}
+sample("INQAffine", "plain", normal(4, 3), _WEIGHT, _FIXED, **_INQ)
+sample("INQAffine", "bias", normal(4, 3), _WEIGHT, _FIXED, normal(2), inq_iterations=(0,))
+sample(
+    "INQAffine",
+    "random",
+    normal(2, 2, 3),
+    _WEIGHT,
+    _FIXED,
+    base_axis=2,
+    selection_algorithm="random",
+    seed=3,
+    inq_iterations=(0,),
+)
+error(
+    "INQAffine",
+    "shape",
+    ShapeError,
+    "indicator_fixedweights must have the shape of weight",
+    normal(4, 3),
+    _WEIGHT,
+    integers(2, 2, high=2),
+)
+sample("INQConvolution", "plain", normal(2, 3, 4, 5), _FILTERS, integers(4, 3, 2, 2, high=2), **_INQ)
+sample(
+    "INQConvolution",
+    "bias",
+    normal(2, 3, 4, 5),
+    _FILTERS,
+    integers(4, 3, 2, 2, high=2),
+    normal(4),
+    inq_iterations=(0,),
+    **_GEOMETRY,
+)
+sample(
+    "INQConvolution",
+    "groups",
+    normal(2, 4, 4, 5),
+    normal(4, 2, 2, 2),
+    integers(4, 2, 2, 2, high=2),
+    base_axis=1,
+    group=2,
+    selection_algorithm="random",
+    seed=3,
+    inq_iterations=(0,),
+)
+error(
+    "INQConvolution",
+    "shape",
+    ShapeError,
+    "indicator_fixedweights must have the shape of weight",
+    normal(2, 3, 4, 5),
+    _FILTERS,
+    integers(4, 3, 2, 1, high=2),
+)

@@ -1,0 +1,75 @@
+"""Known failures: lines ``id  date  reason`` in the file xfails.txt beside the tests.
+
+A test that is listed must fail (strict), and a line that names no test is an error. Empty lines and lines that start
+with # are for people.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from nn_core.errors import FileFormatError
+
+_LINE: Final = re.compile(r"(?P<id>\w+(\[[^\]]*\])?)\s+(?P<date>\d{4}-\d\d-\d\d)\s+(?P<reason>\S.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class XFail:
+    """One known failure."""
+
+    id: str
+    date: str
+    reason: str
+
+
+@cache
+def read_xfails(path: Path) -> dict[str, XFail]:
+    """The lines of `path` by id; nothing if there is no such file.
+
+    Raises:
+        FileFormatError: when a line is not ``id  YYYY-MM-DD  reason``, or an id stands there twice.
+    """
+    if not path.exists():
+        return {}
+    found: dict[str, XFail] = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        match = _LINE.fullmatch(text)
+        if match is None:
+            raise FileFormatError(f"{path}:{number}: a line must read 'id  YYYY-MM-DD  reason', got {text!r}")
+        if match["id"] in found:
+            raise FileFormatError(f"{path}:{number}: an id must stand once, got {match['id']!r} again")
+        found[match["id"]] = XFail(match["id"], match["date"], match["reason"])
+    return found
+
+
+def xfails_of(module: ModuleType) -> dict[str, XFail]:
+    """The known failures of a test module."""
+    return read_xfails(Path(str(module.__file__)).with_name("xfails.txt"))
+
+
+def test_id(name: str, case: Any) -> str:
+    """The id of a test, as pytest prints it behind the file."""
+    return f"{name}[{case}]"
+
+
+def all_ids(module: ModuleType, backends: Sequence[str]) -> Iterator[str]:
+    """The ids of all conformance tests of a module, the slow ones included."""
+    for name, test in vars(module).items():
+        maker: Callable[..., Iterator[Any]] | None = getattr(test, "conformance_cases", None)
+        if maker is not None:
+            yield from (test_id(name, case) for case in maker(backends, False))
+
+
+def check_xfails(module: ModuleType, backends: Sequence[str]) -> None:
+    """Every known failure of `module` names one of its tests."""
+    known = xfails_of(module)
+    unknown = sorted(set(known) - set(all_ids(module, backends))) if known else []
+    if unknown:
+        raise AssertionError(f"xfails.txt: every id must name a test, got {', '.join(unknown)}")
