@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import HOST, NdArray, checked_shape
+from nn_core.array import NdArray, checked_shape
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.backward import run_backward
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import Hook
 from nn_core.graph.node import Cell, Node, Vertex, mutated
 from nn_core.graph.order import forward_order
+from nn_core.synced import HOST
 from nn_core.typing import Shape
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import HOST, NdArray
+from nn_core.array import NdArray
 from nn_core.errors import ShapeError
 from nn_core.graph import replay
 from nn_core.graph.backward_compile import active_nodes, compile_backward
@@ -19,6 +19,7 @@ from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
 from nn_core.graph.plan import is_current
+from nn_core.synced import HOST
 
 
 def run_backward(

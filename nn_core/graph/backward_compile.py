@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import EPOCH, HOST, Space
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ShapeError
 from nn_core.graph.backward_data import BackwardPlan, ForwardData
@@ -17,6 +16,7 @@ from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.plan import Attachment, heads_of, signature_of
 from nn_core.graph.python_function import PythonBackward
 from nn_core.graph.rule import RuleRunner
+from nn_core.synced import EPOCH, HOST, Space
 from nn_core.typing import Array, Runner
 
 

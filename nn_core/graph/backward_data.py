@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from nn_core.array import NdArray, SyncedArray
+from nn_core.array import NdArray
 from nn_core.graph.compile import Builder, found, is_view, prepared_of, require_alive
 from nn_core.graph.forward import ForwardPlan, emit_forward
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.plan import Plan
+from nn_core.synced import SyncedArray
 
 
 class BackwardPlan(Plan):

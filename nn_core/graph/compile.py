@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import HOST, Key, SyncedArray, _convert
 from nn_core.errors import GraphError
 from nn_core.graph.execute import Prepared, is_contiguous, prepare
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import Entry, Plan
+from nn_core.synced import HOST, Key, SyncedArray, convert
 from nn_core.typing import Array, Backend, Runner, Shape
 
 
@@ -188,7 +188,7 @@ class _Copy:
         if self._source[0] is HOST and self._target[0] is HOST:
             np.copyto(target, source, casting="unsafe")
         else:
-            _convert(self._source, source, self._target, target)
+            convert(self._source, source, self._target, target)
 
 
 class Refresh:
@@ -204,7 +204,7 @@ class Refresh:
         synced, key = self.synced, self._key
         head = synced.head
         if head is not None and head != key:
-            _convert(head, synced.copies[head], key, synced.copies[key])
+            convert(head, synced.copies[head], key, synced.copies[key])
             synced.valid.add(key)
 
 

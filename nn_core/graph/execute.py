@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import HOST, NdArray, Space, dtype_of, space_of
+from nn_core.array import NdArray
 from nn_core.context import Context
 from nn_core.dispatch.registry import shape_rule_of, spec_of, spec_of_api
 from nn_core.dispatch.report import is_strict
@@ -16,6 +16,7 @@ from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.rules.arguments import resolve_args
 from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.spec.model import ArgValue, FunctionSpec, OutputSpec
+from nn_core.synced import HOST, Space, dtype_of, space_of
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape
 
 #: More prepared functions than this and the cache starts anew.

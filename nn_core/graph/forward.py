@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from nn_core.array import EPOCH, HOST, SyncedArray
 from nn_core.errors import GraphError
 from nn_core.graph.compile import Builder, alias, assign, is_view, needed_data, new_key, prepared_of
 from nn_core.graph.execute import Prepared, input_entries
@@ -14,6 +13,7 @@ from nn_core.graph.order import forward_order
 from nn_core.graph.plan import Attachment, Plan, heads_of, is_current, signature_of
 from nn_core.graph.python_function import PythonForward
 from nn_core.graph.seeds import FUNCTION_SEED
+from nn_core.synced import EPOCH, HOST, SyncedArray
 from nn_core.typing import Array, Runner
 
 #: What is kept after a forward pass: everything, what a backward pass needs, or the results only.

@@ -1,6 +1,6 @@
 """Where the values of a plan lie: symbolic buffers with lifetimes, and the arena that gives them memory."""
 
-from nn_core.array import Space, dtype_of
+from nn_core.synced import Space, dtype_of
 from nn_core.typing import Array, Shape
 
 #: A free block is used for a buffer only if it is at most this many times as large.

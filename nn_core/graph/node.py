@@ -9,9 +9,10 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from nn_core.array import EPOCH, NdArray
+from nn_core.array import NdArray
 from nn_core.context import Context
 from nn_core.spec.model import TAGS, ArgValue, FunctionSpec
+from nn_core.synced import EPOCH
 from nn_core.typing import Shape
 
 

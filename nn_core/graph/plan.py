@@ -9,11 +9,11 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from nn_core.array import EPOCH, Key, SyncedArray, Tenure
 from nn_core.graph.hooks import Hook
 from nn_core.graph.memory import Arena
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
+from nn_core.synced import EPOCH, Key, SyncedArray, Tenure
 from nn_core.typing import Array, Backend, Runner, Step
 
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nn_core.array import EPOCH, Key, SyncedArray, Tenure
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.compile import Refresh
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import heads_of
+from nn_core.synced import EPOCH, Key, SyncedArray, Tenure
 from nn_core.typing import Array, Runner
 
 #: More structures than this and the oldest is dropped.

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from nn_core.array import EPOCH, Key, NdArray, Space, space_of
+from nn_core.array import NdArray
 from nn_core.context import Context
 from nn_core.dispatch.plugins import get_backend
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
+from nn_core.synced import EPOCH, Key, Space, space_of
 from nn_core.typing import Array, Backend, Namespace, Refusal, Step
 from nn_core.variable import Variable
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import Space, dtype_of
 from nn_core.dispatch.registry import gradient_of
 from nn_core.graph.execute import ArrayFunctions, Prepared
 from nn_core.graph.plan import bind
 from nn_core.rules.registry import GradientCall
+from nn_core.synced import Space, dtype_of
 from nn_core.testing.assertions import assert_identical, require
 from nn_core.testing.cases import Case
 from nn_core.testing.operators import KEY
