@@ -8,7 +8,7 @@ import pytest
 import scipy.special
 
 from nn_core.errors import ArgumentError, ShapeError
-from tests.unit.operators.array_functions import check_forward, check_gradient, check_table, run, run_gradient
+from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient
 
 RNG = np.random.default_rng(22)
 X = np.array([[-7.5, -2.2, -0.7, -0.05], [0.08, 0.9, 2.8, 6.9]])

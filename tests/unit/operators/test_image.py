@@ -9,7 +9,7 @@ from scipy.ndimage import map_coordinates
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.arguments import resolve_args
-from tests.unit.operators.array_functions import check_forward, check_gradient, check_table, infer_shapes, run, spec_of
+from nn_core.testing.operators import check_forward, check_gradient, check_table, infer_shapes, run, spec_of
 
 
 def normal(*shape):

@@ -7,7 +7,7 @@ import pytest
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.reference.registry import KERNELS
-from tests.unit.operators.array_functions import (
+from nn_core.testing.operators import (
     ArrayFunctions,
     check_forward,
     check_gradient,

@@ -5,9 +5,8 @@ import pytest
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.registry import SHAPE_RULES
-from tests.unit.operators.array_functions import check_forward, check_gradient, check_table, run, run_gradient, specs
+from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient
 
-specs()
 rng = np.random.default_rng(20)
 
 

@@ -8,7 +8,7 @@ import pytest
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.reference.registry import KERNELS
 from nn_core.rules.arguments import resolve_args
-from tests.unit.operators.array_functions import (
+from nn_core.testing.operators import (
     check_forward,
     check_gradient,
     check_table,

@@ -9,7 +9,7 @@ from scipy import stats
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.reference import philox
-from tests.unit.operators.array_functions import check_gradient, check_table, infer_shapes, run, run_gradient, spec_of
+from nn_core.testing.operators import check_gradient, check_table, infer_shapes, run, run_gradient, spec_of
 
 KEY = np.array([12345, 6], np.uint64)
 #: Functions without inputs, with the distribution that they follow.

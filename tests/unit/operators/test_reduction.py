@@ -8,7 +8,7 @@ import pytest
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.registry import SHAPE_RULES
-from tests.unit.operators.array_functions import check_forward, check_gradient, check_table, run, run_gradient, spec_of
+from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient, spec_of
 
 RNG = np.random.default_rng(21)
 X = RNG.normal(size=(2, 3, 4))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nn_core.errors import ShapeError
 from nn_core.rules.broadcasting import broadcast_shapes, unbroadcast
-from tests.unit.operators.array_functions import ArrayFunctions
+from nn_core.testing.operators import ArrayFunctions
 
 SHAPES = st.lists(st.sampled_from([0, 1, 2, 3]), max_size=4).map(tuple)
 
@@ -18,7 +18,7 @@ def test_shapes_broadcast_as_in_numpy(shapes: list[tuple[int, ...]]) -> None:
         expected = np.broadcast_shapes(*shapes)
     except ValueError:
         with pytest.raises(
-            ShapeError, match="input shapes must be equal or 1 on each axis, .*, got"
+            ShapeError, match=r"input shapes must be equal or 1 on each axis, .*, got"
         ):
             broadcast_shapes(*shapes)
     else:
