@@ -99,7 +99,8 @@ def _image(desc: ArrayDesc, base_axis: int, channel_last: bool) -> ArrayDesc:
 def _weight(desc: ArrayDesc, channel_last: bool, *, depthwise: bool) -> ArrayDesc:
     """The array as (filters, channels, kernel axes)."""
     if depthwise:
-        return ArrayDesc((desc.shape[0], 1, *desc.shape[1:]), desc.dtype)
+        strides = strides_of(desc)
+        return ArrayDesc((desc.shape[0], 1, *desc.shape[1:]), desc.dtype, (strides[0], strides[0], *strides[1:]))
     return _channels_first(desc) if channel_last else desc
 
 

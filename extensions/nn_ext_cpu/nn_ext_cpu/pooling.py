@@ -64,7 +64,7 @@ def _n_spatial(call: Call) -> int:
 def _image(desc: ArrayDesc | None, n_spatial: int, channel_last: bool) -> ArrayDesc | None:
     """The array as (batch, channels, spatial axes); axes before the windows are batch, one of them the channels."""
     assert desc is not None
-    if desc.strides is not None:
+    if len(desc.shape) == n_spatial + 2 and not channel_last:
         return desc
     if channel_last:
         split = len(desc.shape) - n_spatial - 1

@@ -59,6 +59,19 @@ def in_real(expression: str) -> str:
     return _LITERAL.sub(r"R(\1)", expression)
 
 
+def unravelled(index: str, lengths: str, rank: int) -> str:
+    """Statements that take the running `index` apart into one for each axis, ``<index>0`` outermost.
+
+    ``<lengths>1``, ``<lengths>2``, ... are the lengths of the axes but the first.
+    """
+    if rank == 0:
+        return ""
+    parts = [f"uint32 {index}_rest = uint32({index});"]
+    for axis in range(rank - 1, 0, -1):
+        parts.append(f"const uint32 {index}{axis} = {index}_rest % {lengths}{axis}; {index}_rest /= {lengths}{axis};")
+    return " ".join([*parts, f"const uint32 {index}0 = {index}_rest;"])
+
+
 @lru_cache(maxsize=4096)
 def compiled(code: Code) -> Any:
     """The function, ready to be launched as ``function(grid, block, arguments, shared_mem=...)``."""

@@ -111,18 +111,3 @@ class Program:
 def _pointer(array: Array | None) -> Any:
     return np.uint64(0) if array is None else array
 
-
-def chained(programs: Sequence[Program], n_arrays: int) -> Program:
-    """Programs over the same arrays one after the other, as one."""
-    launches: list[Launch] = []
-    scratch: list[tuple[Shape, str]] = []
-    for program in programs:
-        shift = len(scratch)
-        for launch in program.launches:
-            moved = tuple(
-                argument + shift if isinstance(argument, int) and argument >= n_arrays else argument
-                for argument in launch.arguments
-            )
-            launches.append(Launch(launch.code, launch.grid, launch.block, moved, launch.shared_bytes))
-        scratch += program._scratch
-    return Program(launches, n_arrays, scratch)

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import Shape
-from nn_ext_cuda.code import Code, generated, in_real
+from nn_ext_cuda.code import Code, generated, in_real, unravelled
 from nn_ext_cuda.dtypes import C_TYPES, real_dtype, real_type
-from nn_ext_cuda.launch import Argument, Launch, Program
+from nn_ext_cuda.launch import Argument, Launch
 from nn_ext_cuda.layout import broadcast_strides, merged
 from nn_ext_cuda.operand import Operand
 
@@ -40,13 +40,13 @@ def reduction(
     target: Operand,
     frame: Shape,
     axes: Sequence[int],
-    n_arrays: int,
+    partial_place: int,
     *,
     numbers: Sequence[tuple[str, Argument]] = (),
     combine: str = "sum",
     finish: str = "a",
-) -> Program:
-    """The program that reduces `expression` over `axes` of `frame` and stores ``finish`` (of the result a).
+) -> tuple[list[Launch], list[tuple[Shape, str]]]:
+    """The launches that reduce `expression` over `axes` of `frame` and store ``finish`` (of the result a).
 
     Args:
         kernel: Name of the kernel.
@@ -56,15 +56,18 @@ def reduction(
         target: The result, C-contiguous over the kept axes.
         frame: Lengths of all axes.
         axes: Those that are reduced.
-        n_arrays: Number of arrays of the call; a scratch array for partial results comes behind them.
+        partial_place: The place of a scratch array for partial results, if there is one.
         numbers: Further names of the expression, and their values.
         combine: A key of COMBINE.
         finish: An expression of a, and of `numbers`.
+
+    Returns:
+        The launches, and the shape and dtype of the scratch array if they need one.
     """
     kept_axes = [axis for axis in range(len(frame)) if axis not in axes]
     n_kept, n_reduced = (math.prod(frame[axis] for axis in group) for group in (kept_axes, axes))
     if n_kept == 0:
-        return Program([], n_arrays)
+        return [], []
     strides = [broadcast_strides(operand.shape, frame) for operand in read]
     plans = []
     for group in (kept_axes, list(axes)):
@@ -82,23 +85,23 @@ def reduction(
     shared_bytes = block[0] * block[1] * (8 if dtype == "float64" else 4)
     values = [value for _, value in numbers]
     arguments: list[Argument] = [np.uint32(n_kept), np.uint32(n_reduced), np.uint32(chunk)]
-    arguments += [*[operand.place for operand in read], target.place if splits == 1 else n_arrays, *values]
+    arguments += [*[operand.place for operand in read], target.place if splits == 1 else partial_place, *values]
     for lengths, own_strides in plans:
         arguments += [np.uint32(length) for length in lengths[1:]]
         arguments += [np.uint32(stride) for own in own_strides for stride in own]
     launches = [Launch(code, grid, block, tuple(arguments), shared_bytes)]
     if splits == 1:
-        return Program(launches, n_arrays)
-    partial = Operand("part", n_arrays, real_dtype(dtype), (splits, n_kept))
+        return launches, []
+    partial = Operand("part", partial_place, real_dtype(dtype), (splits, n_kept))
     plan = [((n_kept,), [(1,)]), ((splits,), [(n_kept,)])]
     code = reduction_code(
         f"{kernel}_rest", real_type(dtype), "part", [partial], C_TYPES[target.dtype], names, plan, combine, finish, False
     )
     grid, block, _ = partition(n_kept, 1, by_rows=False)
-    arguments = [np.uint32(n_kept), np.uint32(splits), np.uint32(splits), n_arrays, target.place, *values]
+    arguments = [np.uint32(n_kept), np.uint32(splits), np.uint32(splits), partial_place, target.place, *values]
     arguments += [np.uint32(1), np.uint32(n_kept)]
     launches.append(Launch(code, grid, block, tuple(arguments), shared_bytes))
-    return Program(launches, n_arrays, [((splits, n_kept), real_dtype(dtype))])
+    return launches, [((splits, n_kept), real_dtype(dtype))]
 
 
 def partition(n_kept: int, n_reduced: int, *, by_rows: bool) -> tuple[tuple[int, int], tuple[int, int], int]:
@@ -144,7 +147,7 @@ def reduction_code(
         rank = len(lengths)
         parameters += [f"const uint32 {letter}n{axis}" for axis in range(1, rank)]
         parameters += [f"const uint32 {operand.name}_{letter}{axis}" for operand in read for axis in range(rank)]
-        walks.append(_unravelled(letter, rank))
+        walks.append(unravelled(letter, f"{letter}n", rank))
         offsets.append([" + ".join(f"{letter}{a} * {operand.name}_{letter}{a}" for a in range(rank)) for operand in read])
     kept, reduced = ("y", "x") if by_rows else ("x", "y")
     loads = "\n      ".join(
@@ -179,11 +182,3 @@ def reduction_code(
   if (lane == 0 && k < n_kept) store(target_[blockIdx.y * int64(n_kept) + k], R({in_real(finish)}));"""
     return generated(kernel, parameters, body, real_name)
 
-
-def _unravelled(letter: str, rank: int) -> str:
-    if rank == 0:
-        return ""
-    lines = [f"uint32 {letter}q = {letter};"]
-    for axis in range(rank - 1, 0, -1):
-        lines.append(f"const uint32 {letter}{axis} = {letter}q % {letter}n{axis}; {letter}q /= {letter}n{axis};")
-    return " ".join([*lines, f"const uint32 {letter}0 = {letter}q;"])

@@ -157,7 +157,7 @@ const BlockFunction kUnary[] = {
     unary("atan", 0, kLibrary, [](float x, P) { return __builtin_atanf(x); }),
     unary("sinh", 0, kExponential, [](float x, P) {
       const float e = expm1(absolute(x) * 0.5f);  // sinh x = 2 s c with s, c of the half angle: no overflow before the result
-      const float s = 0.5f * (e + e / (e + 1.0f)), c = 0.5f * (e + 1.0f) + 0.5f / (e + 1.0f);
+      const float s = 0.5f * (e + (e < 1e30f ? e / (e + 1.0f) : 1.0f)), c = 0.5f * (e + 1.0f) + 0.5f / (e + 1.0f);
       return copy_sign(2.0f * s * c, x);
     }),
     unary("cosh", 0, kExponential, [](float x, P) {

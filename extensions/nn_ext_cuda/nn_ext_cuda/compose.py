@@ -1,0 +1,155 @@
+"""Functions put together from generated kernels: element-wise expressions and reductions over named arrays.
+
+All arrays of a composition broadcast to one frame. An expression names arrays and numbers; it is computed either for each
+element of a target (`compute`), or for each element of the frame and then reduced to the target (`reduce`).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from nn_core.ext import ArrayDesc, Call, Refusal, Shape
+from nn_ext_cuda.code import Code, generated, in_real, unravelled
+from nn_ext_cuda.dtypes import real, real_dtype, real_type
+from nn_ext_cuda.launch import Argument, Launch, Program, flat
+from nn_ext_cuda.layout import aligned, broadcast_strides, merged, reduced_axes
+from nn_ext_cuda.operand import Operand, uses
+from nn_ext_cuda.reduce import reduction
+
+#: Arrays with as many elements are left to the reference: indices of broadcast arrays have 32 bits.
+LIMIT: Final = 2**31
+
+
+class Composition:
+    """Launches over the arrays of a call, and over scratch arrays.
+
+    Args:
+        call: The call; its floating dtype says what is computed in, its arguments are numbers of expressions.
+        arrays: Descriptions of all arrays of the program, None where absent.
+        names: Their names.
+        frame: Lengths of the axes that everything broadcasts to.
+        shapes: Shapes of arrays in the frame, where they are not the frame itself.
+        numbers: Further numbers of expressions.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        arrays: Sequence[ArrayDesc | None],
+        names: Sequence[str],
+        frame: Shape,
+        shapes: Mapping[str, Shape] | None = None,
+        numbers: Mapping[str, float] | None = None,
+    ) -> None:
+        self._call = call
+        self._frame = tuple(frame)
+        self._n_arrays = len(arrays)
+        self._scratch: list[tuple[Shape, str]] = []
+        self._launches: list[Launch] = []
+        self._numbers: dict[str, object] = {**call.args, **(numbers or {})}
+        given = shapes or {}
+        self._operands = {
+            name: Operand(name, place, desc.dtype, aligned(tuple(given.get(name, self._frame)), len(self._frame)))
+            for place, (name, desc) in enumerate(zip(names, arrays, strict=True))
+            if desc is not None
+        }
+
+    def has(self, name: str) -> bool:
+        """Whether there is an array of that name."""
+        return name in self._operands
+
+    def scratch(self, name: str, shape: Shape) -> None:
+        """Add an array for intermediate values, in the precision of sums."""
+        dtype = real_dtype(self._call.dtype)
+        place = self._n_arrays + len(self._scratch)
+        self._operands[name] = Operand(name, place, dtype, aligned(tuple(shape), len(self._frame)))
+        self._scratch.append((tuple(shape), dtype))
+
+    def compute(self, kernel: str, outputs: Mapping[str, str]) -> None:
+        """Store the value of an expression in each target; all targets have one shape, to which the rest broadcasts."""
+        written = [self._operands[name] for name in outputs]
+        frame = written[0].shape
+        n = math.prod(frame)
+        if n == 0:
+            return
+        text = " ".join(outputs.values())
+        read = [operand for name, operand in self._operands.items() if name not in outputs and uses(text, name)]
+        again = [self._operands[name] for name in outputs if uses(text, name)]  # changed in place
+        numbers = self._used_numbers(text)
+        names = [name for name, _ in numbers]
+        code, dims = elementwise_code(
+            kernel, real_type(self._call.dtype), [*read, *again], written, outputs, names, frame
+        )
+        places = [operand.place for operand in (*read, *again, *written)]
+        self._launches.append(flat(code, n, [np.int64(n), *places, *[value for _, value in numbers], *dims]))
+
+    def reduce(
+        self, kernel: str, target: str, expression: str, *, combine: str = "sum", finish: str = "a"
+    ) -> None:
+        """Reduce an expression over the axes of the frame on which `target` has length 1; see `reduce.reduction`."""
+        operand = self._operands[target]
+        launches, scratch = reduction(
+            kernel,
+            self._call.dtype,
+            expression,
+            [read for name, read in self._operands.items() if uses(expression, name)],
+            operand,
+            self._frame,
+            reduced_axes(operand.shape, self._frame),
+            self._n_arrays + len(self._scratch),
+            numbers=self._used_numbers(f"{expression} {finish}"),
+            combine=combine,
+            finish=finish,
+        )
+        self._launches += launches
+        self._scratch += scratch
+
+    def program(self) -> Program:
+        """All launches so far."""
+        return Program(self._launches, self._n_arrays, self._scratch)
+
+    def _used_numbers(self, text: str) -> list[tuple[str, Argument]]:
+        return [(name, real(self._call.dtype, value)) for name, value in self._numbers.items() if uses(text, name)]
+
+
+def refuse_sizes(arrays: Sequence[ArrayDesc | None]) -> Refusal | None:
+    """Refuse arrays that 32 bits cannot index."""
+    largest = max((desc.size for desc in arrays if desc is not None), default=0)
+    return Refusal(f"takes arrays of less than {LIMIT} elements, got {largest}") if largest >= LIMIT else None
+
+
+def elementwise_code(
+    kernel: str,
+    real_name: str,
+    read: Sequence[Operand],
+    written: Sequence[Operand],
+    outputs: Mapping[str, str],
+    numbers: Sequence[str],
+    frame: Shape,
+) -> tuple[Code, list[Argument]]:
+    """The kernel that computes `outputs` from what is `read`, and the numbers behind its other arguments.
+
+    Where something is broadcast these are the lengths of the merged axes but the first, then the strides of each
+    broadcast array.
+    """
+    bent = [operand for operand in read if operand.shape != tuple(frame)]
+    lengths, strides = merged(frame, [broadcast_strides(operand.shape, frame) for operand in bent]) if bent else ((), [])
+    both = {operand.name for operand in written} & {operand.name for operand in read}
+    parameters = ["const int64 n", *[f"const {operand.c_type}* {operand.name}_" for operand in read]]
+    parameters += [f"{operand.c_type}* {operand.name}_{'out' * (operand.name in both)}" for operand in written]
+    parameters += [f"const R {name}" for name in numbers]
+    parameters += [f"const uint32 n{axis}" for axis in range(1, len(lengths))]
+    parameters += [f"const uint32 {operand.name}_{axis}" for operand in bent for axis in range(len(lengths))]
+    lines = [unravelled("i", "n", len(lengths))]
+    for operand in read:
+        terms = [f"i{axis} * {operand.name}_{axis}" for axis in range(len(lengths))]
+        place = "i" if operand not in bent else " + ".join(terms) or "0"
+        lines.append(f"const R {operand.name} = R(load({operand.name}_[{place}]));")
+    lines += [f"store({name}_{'out' * (name in both)}[i], R({in_real(text)}));" for name, text in outputs.items()]
+    loop = "for (int64 i = blockIdx.x * int64(blockDim.x) + threadIdx.x; i < n; i += int64(gridDim.x) * blockDim.x)"
+    body = f"  {loop} {{\n    " + "\n    ".join(line for line in lines if line) + "\n  }"
+    dims: list[Argument] = [np.uint32(length) for length in lengths[1:]]
+    dims += [np.uint32(stride) for own in strides for stride in own]
+    return generated(kernel, parameters, body, real_name), dims
