@@ -10,10 +10,12 @@ from nn_core.array import NdArray
 from nn_core.context import get_current_context
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.graph.array_functions import bound_arguments
 from nn_core.graph.compile import is_view, new_key, prepared_of
-from nn_core.graph.execute import Prepared, bound_arguments, require_shapes, run, same_dtypes_of
+from nn_core.graph.execute import Prepared, run, same_dtypes_of
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import active_hooks
+from nn_core.graph.infer import require_shapes
 from nn_core.graph.node import Cell, Node
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
 from nn_core.graph.recipe import Recipe, recipe_of

@@ -1,28 +1,19 @@
-"""Run one function: shape rule, dispatch, kernel; and the operators for raw arrays that gradient rules use."""
+"""Run one function: dispatch, kernel, arrays."""
 
 import dataclasses
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from nn_core.array import NdArray
 from nn_core.context import Context
-from nn_core.dispatch.registry import shape_rule_of, spec_of, spec_of_api
+from nn_core.dispatch.registry import spec_of
 from nn_core.dispatch.report import is_strict
 from nn_core.dispatch.resolve import resolve
-from nn_core.errors import ArgumentError, NNCoreError
-from nn_core.rules.arguments import resolve_args
-from nn_core.rules.broadcasting import broadcast_shapes
-from nn_core.spec.model import ArgValue, FunctionSpec, OutputSpec
-from nn_core.synced import HOST, Space, dtype_of, space_of
+from nn_core.graph.infer import CACHE_LIMIT, forget_shapes, infer, input_entries, made_outputs
+from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.synced import Space, dtype_of, space_of
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape
 
-#: More prepared functions than this and the cache starts anew.
-CACHE_LIMIT = 8192
-
-_SHAPES: dict[Any, tuple[Shape | None, ...]] = {}
 _PREPARED: dict[Any, "Prepared"] = {}
 
 
@@ -135,48 +126,6 @@ def channels_last_desc(desc: ArrayDesc) -> ArrayDesc:
     return ArrayDesc(desc.shape, desc.dtype, tuple(strides))
 
 
-def infer(
-    spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]
-) -> tuple[Shape | None, ...]:
-    """Shapes of all outputs, aux outputs included, from the shapes of the inputs; None: the settings leave it out."""
-    key = (spec.name, tuple(args.values()), shapes)
-    found = _SHAPES.get(key)
-    if found is None:
-        found = _infer(spec, args, shapes)
-        if len(_SHAPES) > CACHE_LIMIT:
-            _SHAPES.clear()
-        _SHAPES[key] = found
-    return found
-
-
-def _infer(
-    spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]
-) -> tuple[Shape | None, ...]:
-    try:
-        if spec.shape.startswith("same_as "):
-            names = [entry.name for entry in spec.inputs]
-            return (shapes[names.index(spec.shape[8:])],) * len(spec.outputs)
-        if spec.shape == "broadcast":
-            return tuple([broadcast_shapes(*[shape for shape in shapes if shape is not None])] * len(spec.outputs))
-        return tuple(shape and tuple(shape) for shape in shape_rule_of(spec.name)(*shapes, **args))
-    except NNCoreError as error:
-        raise type(error)(described(spec, str(error), args, shapes)) from None
-
-
-def described(spec: FunctionSpec, complaint: str, args: Mapping[str, ArgValue], shapes: Sequence[Shape | None]) -> str:
-    """`complaint` with the function's name in front, and the shapes of the inputs and the settings below it."""
-    first, _, rest = complaint.partition("\n")
-    named: list[str] = []
-    for position, shape in enumerate(shapes):
-        if shape is not None:
-            entry = spec.inputs[min(position, len(spec.inputs) - 1)]
-            suffix = f"[{position - len(spec.inputs) + 1}]" if entry.variadic else ""
-            named.append(f"{entry.name}{suffix} {shape}")
-    named += [f"{name} {value}" for name, value in args.items() if value not in (None, False, ())]
-    lines = [f"{spec.api}: {first}", "  " + "  ".join(named)]
-    return "\n".join([*lines, rest] if rest else lines)
-
-
 def prepare(
     spec: FunctionSpec,
     args: Mapping[str, ArgValue],
@@ -201,7 +150,7 @@ def prepare(
 def forget_prepared() -> None:
     """Drop what was prepared: kernels may have changed (plugins refreshed, settings toggled)."""
     _PREPARED.clear()
-    _SHAPES.clear()
+    forget_shapes()
 
 
 def _prepare(
@@ -251,23 +200,6 @@ def _copy_reshaped(*arrays: Array) -> None:
 
 
 VIEW_COPY = _ViewCopy()
-
-
-@functools.lru_cache(maxsize=4096)
-def input_entries(spec: FunctionSpec, count: int) -> tuple[Any, ...]:
-    """The input specification of each of `count` inputs, a variadic one repeated."""
-    entries = spec.inputs
-    if spec.variadic:
-        return (*entries[:-1], *[entries[-1]] * (count - len(entries) + 1))
-    return entries[:count]
-
-
-def made_outputs(spec: FunctionSpec, shapes: Sequence[Shape | None]) -> list[tuple[OutputSpec, Shape]]:
-    """The specification and the shape of each output that a call makes: its settings may leave some out."""
-    entries = spec.outputs
-    if entries and entries[0].variadic:
-        entries = (entries[0],) * len(shapes)
-    return [(entry, shape) for entry, shape in zip(entries, shapes, strict=False) if shape is not None]
 
 
 def same_dtypes_of(spec: FunctionSpec, arrays: Sequence[NdArray | None]) -> tuple[str | None, ...]:
@@ -352,86 +284,3 @@ def adopt_shape(array: NdArray, shape: Shape) -> None:
     if array.shape != shape:
         fresh = NdArray(shape)
         array._shape, array._synced, array._base = fresh._shape, fresh._synced, fresh._shape
-
-
-def bound_arguments(
-    spec: FunctionSpec, positional: Sequence[Any], keywords: Mapping[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Split what an operator was called with into its inputs and its settings."""
-    keywords = dict(keywords)
-    if spec.variadic:
-        return tuple(positional), keywords
-    inputs = list(positional[: len(spec.inputs)])
-    for entry in spec.inputs[len(inputs) :]:
-        if entry.name not in keywords and not entry.optional:
-            raise ArgumentError(f"{spec.api}: input {entry.name} must be given, got none")
-        inputs.append(keywords.pop(entry.name, None))
-    for arg, value in zip(spec.args, positional[len(spec.inputs) :], strict=False):
-        keywords[arg.name] = value
-    return tuple(inputs), keywords
-
-
-class ArrayFunctions:
-    """Every operator under its API name, computing at once on raw arrays: the F of gradient rules in ``backward()``."""
-
-    def __init__(self, context: Context, space: Space = HOST) -> None:
-        self._context = context
-        self._space = space
-
-    def __getattr__(self, api: str) -> Callable[..., Any]:
-        spec = spec_of_api(api)
-
-        def operator(*positional: Any, **keywords: Any) -> Any:
-            return self._run(spec, *bound_arguments(spec, positional, keywords))
-
-        operator.__name__ = api
-        setattr(self, api, operator)
-        return operator
-
-    def _run(self, spec: FunctionSpec, inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:
-        shapes = tuple(None if array is None else tuple(array.shape) for array in inputs)
-        args = resolve_args(spec, given, shapes)
-        if spec.has("view"):
-            return inputs[0].reshape(*infer(spec, args, shapes))
-        entries = input_entries(spec, len(inputs))
-        same = tuple(
-            str(array.dtype) if array is not None and entry.dtype == "same" else None
-            for array, entry in zip(inputs, entries, strict=True)
-        )
-        prepared = prepare(spec, args, shapes, same, self._context)
-        space = prepared.space
-        arrays: list[Any] = [
-            None if array is None else _as_contiguous(array, space, str(dtype))
-            for array, dtype in zip(inputs, prepared.input_dtypes, strict=True)
-        ]
-        if spec.has("dynamic_shape"):
-            results: Any = prepared.forward(*arrays)
-        else:
-            results = [
-                space.empty(shape, dtype)
-                for shape, dtype in zip(prepared.output_shapes, prepared.output_dtypes, strict=True)
-            ]
-            prepared.forward(*arrays, *results)
-        visible = len(results) - sum(entry.aux for entry in spec.outputs)
-        return results[0] if visible == 1 and not spec.outputs[0].variadic else tuple(results[:visible])
-
-
-def _as_contiguous(array: Array, space: Space, dtype: str) -> Array:
-    if isinstance(array, np.generic):  # what arithmetic on arrays without axes gives
-        return np.asarray(array, dtype_of(dtype))
-    if str(getattr(array, "dtype", "")) == dtype and is_contiguous(array):
-        return array
-    result = space.empty(tuple(getattr(array, "shape", ())), dtype)
-    result[...] = array
-    return result
-
-
-def require_shapes(spec: FunctionSpec, inputs: Sequence[Any]) -> None:
-    """Refuse a call that has too few inputs or lacks one that is not optional."""
-    if spec.variadic:
-        if len(inputs) < len(spec.inputs):
-            raise ArgumentError(f"{spec.api}: at least {len(spec.inputs)} input must be given, got {len(inputs)}")
-        return
-    for entry, value in zip(spec.inputs, inputs, strict=True):
-        if value is None and not entry.optional:
-            raise ArgumentError(f"{spec.api}: input {entry.name} must be a Variable or an NdArray, got None")

@@ -5,8 +5,9 @@ from typing import Any
 
 from nn_core.errors import GraphError
 from nn_core.graph.compile import Builder, alias, assign, is_view, needed_data, new_key, prepared_of
-from nn_core.graph.execute import Prepared, input_entries
+from nn_core.graph.execute import Prepared
 from nn_core.graph.hooks import Hook, active_hooks
+from nn_core.graph.infer import input_entries
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order

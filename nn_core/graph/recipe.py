@@ -6,7 +6,8 @@ from typing import Any
 from nn_core.context import Context
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.report import is_strict
-from nn_core.graph.execute import CACHE_LIMIT, Prepared, forget_prepared, infer, made_outputs, prepare
+from nn_core.graph.execute import Prepared, forget_prepared, prepare
+from nn_core.graph.infer import CACHE_LIMIT, infer, made_outputs
 from nn_core.rules.arguments import resolve_args
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.typing import Shape

@@ -6,7 +6,8 @@ import numpy as np
 
 from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import GraphError
-from nn_core.graph.execute import ArrayFunctions, Prepared
+from nn_core.graph.array_functions import ArrayFunctions
+from nn_core.graph.execute import Prepared
 from nn_core.graph.node import Node
 from nn_core.rules.registry import GradientCall, GradientRule
 from nn_core.typing import Array

@@ -12,7 +12,8 @@ from nn_core.context import TYPE_CONFIGS, Context
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
 from nn_core.dispatch.registry import REGISTRY
 from nn_core.errors import BackendUnavailableError, NNCoreError, PluginError
-from nn_core.graph.execute import Prepared, input_entries, prepare
+from nn_core.graph.execute import Prepared, prepare
+from nn_core.graph.infer import input_entries
 from nn_core.rules.arguments import resolve_args
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from nn_core.dispatch.registry import gradient_of
-from nn_core.graph.execute import ArrayFunctions, Prepared
+from nn_core.graph.array_functions import ArrayFunctions
+from nn_core.graph.execute import Prepared
 from nn_core.graph.plan import bind
 from nn_core.rules.registry import GradientCall
 from nn_core.synced import Space, dtype_of

@@ -1,0 +1,88 @@
+"""Every operator on raw arrays, at once: the F of gradient rules in ``backward()``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nn_core.context import Context
+from nn_core.dispatch.registry import spec_of_api
+from nn_core.errors import ArgumentError
+from nn_core.graph.execute import is_contiguous, prepare
+from nn_core.graph.infer import infer, input_entries
+from nn_core.rules.arguments import resolve_args
+from nn_core.spec.model import FunctionSpec
+from nn_core.synced import HOST, Space, dtype_of
+from nn_core.typing import Array
+
+
+def bound_arguments(
+    spec: FunctionSpec, positional: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Split what an operator was called with into its inputs and its settings."""
+    keywords = dict(keywords)
+    if spec.variadic:
+        return tuple(positional), keywords
+    inputs = list(positional[: len(spec.inputs)])
+    for entry in spec.inputs[len(inputs) :]:
+        if entry.name not in keywords and not entry.optional:
+            raise ArgumentError(f"{spec.api}: input {entry.name} must be given, got none")
+        inputs.append(keywords.pop(entry.name, None))
+    for arg, value in zip(spec.args, positional[len(spec.inputs) :], strict=False):
+        keywords[arg.name] = value
+    return tuple(inputs), keywords
+
+
+class ArrayFunctions:
+    """Every operator under its API name, computing at once on raw arrays: the F of gradient rules in ``backward()``."""
+
+    def __init__(self, context: Context, space: Space = HOST) -> None:
+        self._context = context
+        self._space = space
+
+    def __getattr__(self, api: str) -> Callable[..., Any]:
+        spec = spec_of_api(api)
+
+        def operator(*positional: Any, **keywords: Any) -> Any:
+            return self._run(spec, *bound_arguments(spec, positional, keywords))
+
+        operator.__name__ = api
+        setattr(self, api, operator)
+        return operator
+
+    def _run(self, spec: FunctionSpec, inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        shapes = tuple(None if array is None else tuple(array.shape) for array in inputs)
+        args = resolve_args(spec, given, shapes)
+        if spec.has("view"):
+            return inputs[0].reshape(*infer(spec, args, shapes))
+        entries = input_entries(spec, len(inputs))
+        same = tuple(
+            str(array.dtype) if array is not None and entry.dtype == "same" else None
+            for array, entry in zip(inputs, entries, strict=True)
+        )
+        prepared = prepare(spec, args, shapes, same, self._context)
+        space = prepared.space
+        arrays: list[Any] = [
+            None if array is None else _as_contiguous(array, space, str(dtype))
+            for array, dtype in zip(inputs, prepared.input_dtypes, strict=True)
+        ]
+        if spec.has("dynamic_shape"):
+            results: Any = prepared.forward(*arrays)
+        else:
+            results = [
+                space.empty(shape, dtype)
+                for shape, dtype in zip(prepared.output_shapes, prepared.output_dtypes, strict=True)
+            ]
+            prepared.forward(*arrays, *results)
+        visible = len(results) - sum(entry.aux for entry in spec.outputs)
+        return results[0] if visible == 1 and not spec.outputs[0].variadic else tuple(results[:visible])
+
+
+def _as_contiguous(array: Array, space: Space, dtype: str) -> Array:
+    if isinstance(array, np.generic):  # what arithmetic on arrays without axes gives
+        return np.asarray(array, dtype_of(dtype))
+    if str(getattr(array, "dtype", "")) == dtype and is_contiguous(array):
+        return array
+    result = space.empty(tuple(getattr(array, "shape", ())), dtype)
+    result[...] = array
+    return result
