@@ -41,7 +41,7 @@ def stripes(n, rng):
 
 def classifier(x, test=False):
     """Convolution, batch normalization, pooling, dropout and affine layers: (B, 1, 8, 8) -> (B, 2)."""
-    h = PF.convolution(x, 8, (3, 3), pad=(1, 1), name="conv1")
+    h = PF.convolution(x, 8, (3, 3), pad=(1, 1), with_bias=False, name="conv1")
     h = F.max_pooling(F.relu(PF.batch_normalization(h, batch_stat=not test, name="conv1")), (2, 2))
     h = F.average_pooling(F.tanh(PF.convolution(h, 8, (3, 3), pad=(1, 1), name="conv2")), (2, 2))
     h = F.relu(PF.affine(h, 16, name="fc1"))

@@ -39,7 +39,7 @@ def run(path, folder, *words):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("path", scripts())
+@pytest.mark.parametrize("path", list(scripts()))
 def test_the_tutorial_reaches_its_result(path, tmp_path):
     pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")

@@ -1,0 +1,41 @@
+"""Python code in Markdown pages: blocks with prompts are doctests, others are programs."""
+
+import doctest
+import re
+from pathlib import Path
+from typing import Any
+
+import nn_core
+
+ROOT = Path(nn_core.__file__).parent.parent
+_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def run_blocks(path: Path) -> dict[str, Any]:
+    """Run the blocks of a page in their order; returns the names that they leave behind."""
+    text = path.read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": path.stem}
+    for match in _BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        code = match.group(1)
+        if ">>> " in code:
+            names = _run_doctest(code, names, path, line)
+        else:
+            exec(compile("\n" * line + code, str(path), "exec"), names)
+    return names
+
+
+def relative_links(path: Path) -> list[str]:
+    """What a page links to inside the repository."""
+    return [link for link in _LINK.findall(path.read_text(encoding="utf-8")) if "://" not in link]
+
+
+def _run_doctest(code: str, names: dict[str, Any], path: Path, line: int) -> dict[str, Any]:
+    test = doctest.DocTestParser().get_doctest(code, names, f"{path.name}:{line}", str(path), line)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=_FLAGS)
+    runner.run(test, out=report.append, clear_globs=False)
+    assert not runner.failures, "".join(report)
+    return test.globs

@@ -1,0 +1,51 @@
+"""The documentation is true: its code runs, its links lead somewhere, and it names what there is."""
+
+import inspect
+import sys
+
+import pytest
+
+from nn_core import errors
+from nn_core.spec import load
+from tests.integration.markdown import ROOT, relative_links, run_blocks
+
+RUN = ["docs/architecture.md", "docs/differences.md", "docs/errors.md", "docs/index.md", "docs/spec.md", "docs/tutorial.md"]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_the_code_of_the_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # errors.md shows what happens without the package
+    run_blocks(ROOT / page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_the_links_of_the_page_lead_somewhere(page):
+    assert [link for link in relative_links(page) if not (page.parent / link).exists()] == []
+
+
+def test_every_exception_is_described():
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    headings = {line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")}
+    classes = {name for name, value in vars(errors).items() if inspect.isclass(value)}
+    assert headings == classes
+
+
+def test_every_key_of_the_specification_is_described():
+    text = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
+    tables = (load._FUNCTION_KEYS, load._INPUT_KEYS, load._OUTPUT_KEYS, load._ARG_KEYS, load._BACKWARD_KEYS)
+    keys = {key for table in tables for key in table}
+    assert {key for key in keys if f"`{key}`" not in text} == set()
+
+
+def test_the_example_change_of_the_contributors_guide_is_what_the_files_have():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    content, checked = "", 0
+    for line in text.splitlines():
+        if line.startswith("--- "):
+            content = (ROOT / line.removeprefix("--- ")).read_text(encoding="utf-8")
+        elif line.startswith("+"):
+            assert line.removeprefix("+") in content.splitlines()
+            checked += 1
+    assert checked > 15
