@@ -95,7 +95,7 @@ struct Operand {
     NN_CHECK(desc.ndim() == 3, "operand must have rank 3, got shape " << to_string(desc.shape));
     batch_stride = desc.shape[0] == 1 ? 0 : desc.strides[0];
     const int64_t rows = desc.strides[1], columns = desc.strides[2];
-    const bool by_rows = columns == 1 || desc.shape[2] == 1;
+    const bool by_rows = columns == 1 || desc.shape[2] == 1 || desc.size() == 0;
     NN_CHECK(by_rows || rows == 1 || desc.shape[1] == 1, "operand must have rows or columns in one piece, got strides " << to_string(desc.strides));
     ld = std::max<int64_t>(by_rows ? std::max(rows, desc.shape[2]) : std::max(columns, desc.shape[1]), 1);
     transposed = by_rows == swap;

@@ -1,0 +1,382 @@
+"""The native library by itself: its functions against float64 NumPy, its types, its refusals, its settings.
+
+What the functions of nn_core compute on it is checked by test_conformance.py.
+"""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nn_core.ext import ArgumentError, ArrayDesc
+from nn_ext_cpu import _native, set_num_threads
+from nn_ext_cpu.backend import CpuBackend
+from nn_ext_cpu.updates import UPDATES
+
+ISAS = ("baseline", "avx2", "avx512")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = _native.num_threads()
+    set_num_threads(2)
+    yield
+    set_num_threads(before)
+
+
+@pytest.fixture(params=ISAS)
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    before = _native.isa()
+    try:
+        _native.select_isa(request.param)
+    except ValueError as error:
+        pytest.skip(str(error))
+    yield request.param
+    _native.select_isa(before)
+
+
+def desc(array: Any) -> ArrayDesc | None:
+    return None if array is None else ArrayDesc(array.shape, array.dtype.name, array.strides)
+
+
+def run(name: str, *arrays: Any, **settings: Any) -> None:
+    _native.prepare(name, [desc(array) for array in arrays], **settings)(*arrays)
+
+
+def pointwise(function: str, *inputs: Any, parameters: tuple[float, ...] = ()) -> Any:
+    y = np.full_like(inputs[0], np.nan)
+    program = [(function, len(inputs), list(range(len(inputs))), list(parameters))]
+    run("pointwise", *inputs, y, program=program)
+    return y
+
+
+def channels_last(array: Any) -> Any:
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
+
+
+# Element-wise functions ----------------------------------------------------------------------------------------------
+
+#: name, float64 truth, interval, largest error in units in the last place
+UNARY = [
+    ("exp", np.exp, (-103, 88.7), 2.0),
+    ("expm1", np.expm1, (-20, 88), 3.0),
+    ("log", np.log, (1e-38, 1e30), 2.0),
+    ("log1p", np.log1p, (-0.99, 100), 4.0),
+    ("tanh", np.tanh, (-12, 12), 3.0),
+    ("sigmoid", lambda x: 1 / (1 + np.exp(-x)), (-80, 80), 3.0),
+    ("sin", np.sin, (-6000, 6000), 8.0),
+    ("cos", np.cos, (-6000, 6000), 8.0),
+    ("sin", np.sin, (-1e6, 1e6), 2.0),
+    ("sinh", np.sinh, (-88, 88), 6.0),
+    ("cosh", np.cosh, (-88, 88), 6.0),
+    ("sqrt", np.sqrt, (0, 1e30), 1.0),
+    ("round", lambda x: np.trunc(x + np.copysign(0.5, x)), (-100, 100), 0.0),
+]
+
+
+@pytest.mark.parametrize(("name", "truth", "interval", "limit"), UNARY, ids=[f"{r[0]}-{r[2][1]:g}" for r in UNARY])
+def test_unary_functions_are_within_some_ulp(
+    isa: str, rng: np.random.Generator, name: str, truth: Any, interval: tuple[float, float], limit: float
+) -> None:
+    x = rng.uniform(*interval, 20001).astype(np.float32)
+    x = np.concatenate([x, rng.uniform(max(interval[0], -1), 1, 20001).astype(np.float32)])
+    expected = truth(x.astype(np.float64))
+    error = np.abs(pointwise(name, x) - expected) / np.spacing(np.abs(expected).astype(np.float32))
+    assert error.max() <= limit
+
+
+@pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p", "tanh", "sin", "relu", "sigmoid", "maximum_scalar", "abs"])
+def test_nan_stays_nan(isa: str, name: str) -> None:
+    x = np.array([np.nan] * 20, np.float32)
+    assert np.isnan(pointwise(name, x, parameters=(0.0,) if name == "maximum_scalar" else ())).all()
+
+
+def test_infinities_and_zeros_give_what_numpy_gives(isa: str) -> None:
+    x = np.array([np.inf, -np.inf, 0.0, -0.0, 1e-45, 3.4e38], np.float32)
+    for name, truth in (("exp", np.exp), ("tanh", np.tanh), ("log", np.log), ("log1p", np.log1p), ("sinh", np.sinh)):
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(pointwise(name, x), truth(x), rtol=1e-6, atol=2e-45)
+
+
+def test_subnormal_exponentials_do_not_vanish(isa: str) -> None:
+    x = np.linspace(-103, -88, 64, dtype=np.float32)
+    np.testing.assert_allclose(pointwise("exp", x), np.exp(x.astype(np.float64)), rtol=1e-5, atol=2e-45)
+
+
+SHAPES = [((3, 4, 5), (4, 1)), ((4, 1), (3, 4, 5)), ((1, 2000), (1,)), ((), (3,)), ((3000, 2), (2,)), ((2, 0, 3), (1, 3))]
+
+
+@pytest.mark.parametrize(("first", "second"), SHAPES)
+def test_inputs_broadcast_and_gradients_are_summed(
+    isa: str, rng: np.random.Generator, first: tuple[int, ...], second: tuple[int, ...]
+) -> None:
+    a, b = rng.normal(size=first).astype(np.float32), rng.normal(size=second).astype(np.float32)
+    y = np.full(np.broadcast_shapes(first, second), np.nan, np.float32)
+    run("pointwise", a, b, y, program=[("mul", 2, [0, 1], [])])
+    np.testing.assert_array_equal(y, a * b)
+    da, db = np.full_like(a, np.nan), np.full_like(b, np.nan)
+    run("pointwise", a, b, y, da, db, program=[("mul", 3, [2, 1], []), ("mul", 4, [2, 0], [])])
+    for gradient, product, shape in ((da, y.astype(float) * b, first), (db, y.astype(float) * a, second)):
+        axes = tuple(range(product.ndim - len(shape)))
+        total = product.sum(axis=axes)
+        total = total.sum(axis=tuple(n for n in range(len(shape)) if shape[n] == 1), keepdims=True).reshape(shape)
+        np.testing.assert_allclose(gradient, total, rtol=1e-5, atol=1e-5)
+
+
+def test_strided_arrays_are_read_and_written_in_place(isa: str, rng: np.random.Generator) -> None:
+    large = rng.normal(size=(7, 9, 11)).astype(np.float32)
+    x, y = large[::2, 1:5, ::3], np.zeros((4, 8, 4), np.float32).transpose(2, 0, 1)[:, :, ::2]
+    run("pointwise", x, y, program=[("negative", 1, [0], [])])
+    np.testing.assert_array_equal(y, -x)
+
+
+def test_a_program_may_use_temporaries_and_write_over_its_input(two_threads: None, rng: np.random.Generator) -> None:
+    x = rng.normal(size=200_003).astype(np.float32)
+    expected = np.tanh(x * 2.0 + 1.0) * x
+    program = [("axpb", 1, [0], [2.0, 1.0]), ("tanh", 1, [1], []), ("mul", 0, [1, 0], [])]
+    run("pointwise", x, program=program)
+    np.testing.assert_allclose(x, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_long_sums_stay_exact(two_threads: None) -> None:
+    x, y = np.full((3_000_001,), 0.1, np.float32), np.empty((1,), np.float32)
+    run("pointwise", x, y, program=[("copy", 1, [0], [])])
+    np.testing.assert_allclose(y, x.astype(np.float64).sum(), rtol=5e-7)
+
+
+# Products, convolutions, copies --------------------------------------------------------------------------------------
+
+PRODUCTS = [(1, 1, 1), (3, 5, 7), (16, 300, 130), (12, 100, 200), (100, 8, 4), (33, 257, 40), (70, 5, 3), (90, 100, 110), (5, 0, 3)]
+
+
+@pytest.mark.parametrize(("m", "k", "n"), PRODUCTS)
+def test_matrix_products(isa: str, two_threads: None, rng: np.random.Generator, m: int, k: int, n: int) -> None:
+    for transpose_a in (False, True):
+        for transpose_b in (False, True):
+            a = rng.normal(size=(2, k, m) if transpose_a else (2, m, k)).astype(np.float32)
+            b = rng.normal(size=(2, n, k) if transpose_b else (2, k, n)).astype(np.float32)
+            y = np.full((2, m, n), np.nan, np.float32)
+            run("batch_matmul", a, b, y, transpose_a=transpose_a, transpose_b=transpose_b)
+            left, right = np.swapaxes(a, 1, 2) if transpose_a else a, np.swapaxes(b, 1, 2) if transpose_b else b
+            np.testing.assert_allclose(y, left.astype(np.float64) @ right, rtol=1e-5, atol=1e-5 * max(k, 1) ** 0.5)
+
+
+@pytest.mark.parametrize(("m", "d", "k"), [(100, 2, 4), (16, 600, 260), (3, 70, 1), (130, 140, 150), (0, 3, 2)])
+def test_affine_and_its_gradients(isa: str, rng: np.random.Generator, m: int, d: int, k: int) -> None:
+    x, w = rng.normal(size=(m, d)).astype(np.float32), rng.normal(size=(d, k)).astype(np.float32)
+    b, dy = rng.normal(size=k).astype(np.float32), rng.normal(size=(m, k)).astype(np.float32)
+    y, dx, dw, db = (np.full_like(array, np.nan) for array in (dy, x, w, b))
+    run("affine", x, w, b, y)
+    run("affine_backward", x, w, None, None, dy, dx, dw, db)
+    wide = [array.astype(np.float64) for array in (x, w, b, dy)]
+    truths = wide[0] @ wide[1] + wide[2], wide[3] @ wide[1].T, wide[0].T @ wide[3], wide[3].sum(0)
+    for result, truth in zip((y, dx, dw, db), truths, strict=True):
+        np.testing.assert_allclose(result, truth, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(2, 17, 33, 9, 7, 1), (3, 64, 48, 8, 8, 1), (1, 20, 35, 13, 6, 0), (2, 16, 16, 5, 9, 2)])
+def test_winograd_agrees_with_the_direct_method(isa: str, two_threads: None, rng: np.random.Generator, shape: Any) -> None:
+    n, c, k, h, w, pad = shape
+    settings = {"pad": [pad] * 2, "pad_end": [pad] * 2, "stride": [1, 1], "dilation": [1, 1], "group": 1}
+    x = channels_last(rng.normal(size=(n, c, h, w)).astype(np.float32))
+    weight, bias = rng.normal(size=(k, c, 3, 3)).astype(np.float32), rng.normal(size=k).astype(np.float32)
+    dy = channels_last(rng.normal(size=(n, k, h + 2 * pad - 2, w + 2 * pad - 2)).astype(np.float32))
+    results = []
+    for enabled in (True, False):
+        _native.enable_winograd(enabled)
+        y, dx, dw, db = (np.full_like(array, np.nan) for array in (dy, x, weight, bias))
+        run("convolution", x, weight, bias, y, **settings)
+        run("convolution_backward", x, weight, None, None, dy, dx, dw, db, **settings)
+        results.append((y, dx, dw, db))
+    _native.enable_winograd(True)
+    for fast, direct in zip(*results, strict=True):
+        np.testing.assert_allclose(fast, direct, rtol=2e-5, atol=2e-5 * np.abs(direct).max())
+
+
+@pytest.mark.parametrize("axes", [(1, 0), (2, 1, 0), (0, 2, 1), (0, 3, 1, 2), (3, 2, 0, 1)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+def test_copies_turn_arrays(rng: np.random.Generator, axes: tuple[int, ...], dtype: str) -> None:
+    x = rng.integers(0, 100, size=(19, 33, 21, 5)[: len(axes)]).astype(dtype)
+    y = np.zeros([x.shape[axis] for axis in axes], dtype)
+    strides = [x.strides[axis] // x.itemsize for axis in axes]
+    numbers = [0, 0, 1, 0, x.ndim, *y.shape, *strides, *[stride // y.itemsize for stride in y.strides]]
+    run("copies", x, y, fills=[], copies=numbers, value=0.0)
+    np.testing.assert_array_equal(y, x.transpose(axes))
+
+
+def test_dropout_draws_the_bits_of_philox(isa: str) -> None:
+    """The first words under key 0 and counter 0 are those of the paper's known answers."""
+    x, y, mask = np.ones(4, np.float32), np.empty(4, np.float32), np.empty(4, np.float32)
+    words = np.array([0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8], np.uint64)
+    for p in (0.39, 0.41, 0.59, 0.62, 0.73, 0.74, 0.87, 0.89):
+        run("dropout", x, y, mask, np.zeros(2, np.uint64), p=p)
+        np.testing.assert_array_equal(mask > 0, (words >> np.uint64(8)).astype(float) * 2.0**-24 >= p)
+
+
+# Types and refusals --------------------------------------------------------------------------------------------------
+
+
+def negation(x: Any, y: Any) -> _native.Op:
+    return _native.prepare("pointwise", [desc(x), desc(y)], program=[("negative", 1, [0], [])])
+
+
+def test_bound_steps_read_their_arrays_each_time() -> None:
+    x, y = np.ones(5, np.float32), np.zeros(5, np.float32)
+    step = negation(x, y).bind(x, y)
+    for value in (1.0, 2.0):
+        x[:] = value
+        step()
+        np.testing.assert_array_equal(y, -value)
+
+
+def test_a_step_keeps_its_arrays_alive() -> None:
+    x, y = np.ones(5, np.float32), np.zeros(5, np.float32)
+    step = negation(x, y).bind(x, y)
+    del x
+    step()
+    np.testing.assert_array_equal(y, -1)
+
+
+def test_a_sequence_runs_its_steps_in_order() -> None:
+    x, y, z = np.ones(5, np.float32), np.zeros(5, np.float32), np.zeros(5, np.float32)
+    steps = [negation(x, y).bind(x, y), negation(y, z).bind(y, z)]
+    _native.sequence([_native.sequence(steps), negation(z, x).bind(z, x)])()
+    np.testing.assert_array_equal(x, -1)
+
+
+def test_fuse_merges_neighbouring_native_steps_only() -> None:
+    x, y = np.ones(5, np.float32), np.zeros(5, np.float32)
+    native = negation(x, y).bind(x, y)
+
+    def other() -> None:
+        y[:] = 7
+
+    fused = CpuBackend().fuse([native, native, other, native])
+    assert [type(step) for step in fused] == [_native.Step, type(other), _native.Step]
+
+
+WRONG = [
+    (np.ones(5, np.float64), "shape \\(5,\\)"),
+    (np.ones(6, np.float32), "got float32, shape \\(6,\\)"),
+    (np.ones((5, 1), np.float32), "got float32, shape \\(5, 1\\)"),
+    (np.ones(10, np.float32)[::2], "strides \\(8,\\)"),
+    ([1.0] * 5, "must be a numpy.ndarray, got list"),
+    (None, "must be a numpy.ndarray, got NoneType"),
+    (np.ones(5, ">f4"), "got >f4"),
+]
+
+
+@pytest.mark.parametrize(("array", "text"), WRONG)
+def test_arrays_must_match_what_was_prepared(array: Any, text: str) -> None:
+    x = np.ones(5, np.float32)
+    with pytest.raises(ValueError, match=text):
+        negation(x, x)(array, x)
+    with pytest.raises(ValueError, match=text):
+        negation(x, x).bind(x, array)
+
+
+def test_calls_must_have_the_right_number_of_arrays() -> None:
+    x = np.ones(5, np.float32)
+    with pytest.raises(ValueError, match="number of arrays must be 2, got 1"):
+        negation(x, x)(x)
+    with pytest.raises(TypeError, match="a step takes no arguments"):
+        negation(x, x).bind(x, x)(x)  # type: ignore[call-arg]  # the error is what is tested
+
+
+BAD_PREPARATIONS = [
+    ("nothing", {}, "operation must be one of"),
+    ("pointwise", {}, "argument must be given, got no program"),
+    ("pointwise", {"program": [("nothing", 1, [0], [])]}, "must name an element-wise function, got nothing"),
+    ("pointwise", {"program": [("add", 1, [0], [])]}, "add must have 2 sources and 0 parameters, got 1 and 0"),
+    ("pointwise", {"program": [("copy", 1, [9], [])]}, "register must exist, got 9"),
+    ("softmax", {"axis": 0}, "argument must be given, got no log"),
+    ("softmax", {"axis": 0.5, "log": False}, "argument must have the type of the operation"),
+]
+
+
+@pytest.mark.parametrize(("name", "settings", "text"), BAD_PREPARATIONS)
+def test_wrong_preparations_are_refused(name: str, settings: dict[str, Any], text: str) -> None:
+    x = np.ones(5, np.float32)
+    with pytest.raises((ValueError, TypeError), match=text):
+        _native.prepare(name, [desc(x), desc(x)], **settings)
+
+
+def test_views_must_have_the_elements_of_their_arrays() -> None:
+    x = np.ones(6, np.float32)
+    program = [("negative", 1, [0], [])]
+    _native.prepare("pointwise", [desc(x)] * 2, views=[ArrayDesc((2, 3), "float32")] * 2, program=program)(x, x)
+    with pytest.raises(ValueError, match="view 0 must have the elements of its array, got shapes \\(2, 2\\) and \\(6,\\)"):
+        _native.prepare("pointwise", [desc(x)] * 2, views=[ArrayDesc((2, 2), "float32")] * 2, program=program)
+
+
+def test_labels_outside_of_the_classes_raise_an_argument_error() -> None:
+    x, y = np.zeros((3, 4), np.float32), np.zeros((3, 1), np.float32)
+    with pytest.raises(ArgumentError, match="must hold numbers below that of the classes, 4, got 4"):
+        run("softmax_cross_entropy", x, np.array([[0], [4], [1]]), y, axis=1)
+
+
+def test_rows_outside_of_a_table_raise_an_argument_error() -> None:
+    with pytest.raises(ArgumentError, match="must be in \\[-3, 3\\), got 3"):
+        run("embed", np.array([0, 3]), np.zeros((3, 2), np.float32), np.zeros((2, 2), np.float32))
+
+
+def test_an_unknown_instruction_set_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be one that this machine runs, got mmx"):
+        _native.select_isa("mmx")
+
+
+# Threads and updates -------------------------------------------------------------------------------------------------
+
+
+def test_the_number_of_threads_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="must be at least 1, got 0"):
+        set_num_threads(0)
+
+
+def test_results_repeat_bit_for_bit(two_threads: None, rng: np.random.Generator) -> None:
+    x, y = rng.normal(size=(500, 400)).astype(np.float32), np.empty((1, 400), np.float32)
+    op = _native.prepare("pointwise", [desc(x), desc(y)], program=[("tanh", 1, [0], [])])
+    op(x, y)
+    first = y.copy()
+    for _ in range(20):
+        op(x, y)
+        np.testing.assert_array_equal(y, first)
+
+
+def test_one_operation_serves_several_python_threads(rng: np.random.Generator) -> None:
+    x, weight = rng.normal(size=(8, 300)).astype(np.float32), rng.normal(size=(300, 200)).astype(np.float32)
+    outputs = [np.empty((8, 200), np.float32) for _ in range(4)]
+    op = _native.prepare("affine", [desc(x), desc(weight), None, desc(outputs[0])])
+
+    def work(y: Any) -> None:
+        for _ in range(50):
+            op(x, weight, None, y)
+
+    threads = [threading.Thread(target=work, args=(y,)) for y in outputs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for y in outputs:
+        np.testing.assert_array_equal(y, outputs[0])
+
+
+def test_an_update_reads_its_numbers_each_time(isa: str) -> None:
+    w, g, hyper = [np.zeros(5, np.float32), np.zeros((0,), np.float32)], [np.ones(5, np.float32), np.zeros((0,), np.float32)], np.array([0.5, 1.0])
+    runner = UPDATES["Sgd"].prepare([5, 0], "float32")
+    step = runner.bind(w, g, [], hyper)
+    step()
+    hyper[0] = 0.25
+    step()
+    np.testing.assert_array_equal(w[0], -0.75)
+
+
+def test_updates_of_other_dtypes_are_refused() -> None:
+    assert UPDATES["Adam"].prepare([5], "float64").reason == "computes in float32, got float64"
