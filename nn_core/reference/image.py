@@ -253,7 +253,8 @@ def _pick(xp: Namespace, x: Array, indices: Sequence[Array]) -> Array:
     for index, length in zip(indices, x.shape[1:-1], strict=True):
         inside = inside & (index >= 0) & (index <= length - 1)
         picked.append(xp.where(index >= 0, xp.clip(index, 0, length - 1), 0).astype("int64"))
-    return xp.where(inside[..., None], x[(batch, *picked)], 0)
+    place = (batch, *picked)
+    return xp.where(inside[..., None], x[place], 0)
 
 
 @kernel("WarpByFlow")
@@ -347,14 +348,14 @@ def _shifted(x: Array, row: int, column: int, shape: Shape) -> Array:
 def _patch_sum(x: Array, axis: int, size: int, step: int) -> Array:
     """Sums over windows of `size` that start every `step` elements of `axis` (1 or 2)."""
     extent = x.shape[axis] - size + 1
-    before = (slice(None),) * axis
-    return sum(x[(*before, slice(k, k + extent, step))] for k in range(size))
+    windows = [(slice(None),) * axis + (slice(k, k + extent, step),) for k in range(size)]
+    return sum(x[window] for window in windows)
 
 
 def _patch_spread(xp: Namespace, dy: Array, axis: int, size: int, step: int, length: int) -> Array:
     """The transpose of ``_patch_sum``."""
     dx = xp.zeros((*dy.shape[:axis], length, *dy.shape[axis + 1 :]), dtype=dy.dtype)
-    before = (slice(None),) * axis
     for k in range(size):
-        dx[(*before, slice(k, k + length - size + 1, step))] += dy
+        window = (slice(None),) * axis + (slice(k, k + length - size + 1, step),)
+        dx[window] += dy
     return dx

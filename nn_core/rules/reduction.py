@@ -24,7 +24,7 @@ def reduced(x: Shape, axes: Axes, keep_dims: bool) -> tuple[Shape, ...]:
 
 
 @shape_rule("Norm")
-def norm_shape(x: Shape, p: float, axes: Axes, keep_dims: bool) -> tuple[Shape, ...]:
+def norm_shape(x: Shape, p: float, axes: Axes, keep_dims: bool) -> tuple[Shape | None, ...]:
     if not math.isfinite(p):
         raise ArgumentError(f"p must be finite, got {p}")
     return reduced(x, axes, keep_dims)
