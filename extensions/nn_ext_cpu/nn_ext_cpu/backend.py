@@ -52,7 +52,7 @@ class CpuBackend:
     def fuse(self, steps: Sequence[Step]) -> list[Step]:
         """Merge each run of neighbouring native steps into one."""
         merged: list[Step] = []
-        native: list[Step] = []
+        native: list[_native.Step] = []
         for step in steps:
             if isinstance(step, _native.Step):
                 native.append(step)
@@ -63,5 +63,5 @@ class CpuBackend:
         return merged + _one(native)
 
 
-def _one(native: Sequence[Step]) -> list[Step]:
+def _one(native: Sequence[_native.Step]) -> list[_native.Step]:
     return [_native.sequence(native)] if len(native) > 1 else list(native)

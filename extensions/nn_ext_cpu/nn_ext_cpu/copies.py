@@ -44,14 +44,14 @@ class Copies:
         self._fills.append(place)
 
     def copy(self, source: int, read: View, target: int, written: View) -> None:
-        """Copy what the view `read` shows of the array `source` to what `written` shows of `target`, with broadcasting."""
+        """Copy what `read` shows of the array `source` to what `written` shows of `target`, with broadcasting."""
         head = [source, self._offset(source, read), target, self._offset(target, written), written.ndim]
         strides = np.broadcast_to(read, written.shape).strides + written.strides
         self._numbers += [*head, *written.shape, *[stride // written.itemsize for stride in strides]]
 
     def prepared(self, value: float = 0.0) -> Runner:
         """The native operation; `value` is what arrays are filled with."""
-        settings = {"fills": self._fills, "copies": self._numbers, "value": float(value)}
+        settings: dict[str, Any] = {"fills": self._fills, "copies": self._numbers, "value": float(value)}
         runner: Runner = _native.prepare("copies", self._arrays, **settings)
         return runner
 

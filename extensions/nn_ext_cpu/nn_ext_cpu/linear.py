@@ -52,7 +52,7 @@ class BatchMatmul:
         if (wanted[0] and math.prod(a) != math.prod(y)) or (wanted[1] and math.prod(b) != math.prod(y)):
             return None
         transpose_a, transpose_b = bool(call.args["transpose_a"]), bool(call.args["transpose_b"])
-        products = []
+        products: list[_native.Op] = []
         if wanted[0]:
             da = ([3, 1, 4], False, not transpose_b) if not transpose_a else ([1, 3, 4], transpose_b, True)
             products.append(_product(arrays, *da))
@@ -62,16 +62,16 @@ class BatchMatmul:
         return products[0] if len(products) == 1 else _native.chain(products)
 
 
-def _product(arrays: Sequence[ArrayDesc | None], places: Sequence[int], transpose_a: bool, transpose_b: bool) -> Runner:
+def _product(
+    arrays: Sequence[ArrayDesc | None], places: Sequence[int], transpose_a: bool, transpose_b: bool
+) -> _native.Op:
     views = []
     for place in places:
         desc = arrays[place]
         assert desc is not None
         views.append(ArrayDesc((math.prod(desc.shape[:-2]), *desc.shape[-2:]), desc.dtype))
-    runner: Runner = _native.prepare(
-        "batch_matmul", arrays, views=views, places=places, transpose_a=transpose_a, transpose_b=transpose_b
-    )
-    return runner
+    settings = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+    return _native.prepare("batch_matmul", arrays, views=views, places=places, **settings)
 
 
 LINEAR: Final[Mapping[str, Kernel]] = {"Affine": Affine(), "BatchMatmul": BatchMatmul()}

@@ -18,7 +18,9 @@ Instruction: TypeAlias = tuple[str, int, list[int], list[float]]
 Settings: TypeAlias = Mapping[str, Any]
 
 
-def compile_program(lines: Sequence[str], arrays: Mapping[str, int], n_arrays: int, settings: Settings) -> list[Instruction]:
+def compile_program(
+    lines: Sequence[str], arrays: Mapping[str, int], n_arrays: int, settings: Settings
+) -> list[Instruction]:
     """Turn lines of text into instructions; `arrays` gives the positions of the arrays that lines may name."""
     registers = dict(arrays)
     program: list[Instruction] = []
@@ -94,10 +96,14 @@ class Pointwise:
         names = [*inputs, *outputs, *visible, *[f"d{name}" for name in inputs]]
         return self._compiled(call, lines, names, backward_arrays(call, wanted))
 
-    def _compiled(self, call: Call, lines: Sequence[str], names: Sequence[str], arrays: Sequence[ArrayDesc | None]) -> Runner:
+    def _compiled(
+        self, call: Call, lines: Sequence[str], names: Sequence[str], arrays: Sequence[ArrayDesc | None]
+    ) -> Runner:
         present = {name: k for k, (name, desc) in enumerate(zip(names, arrays, strict=True)) if desc is not None}
         settings = dict(call.args)
         if self._settings is not None:
             settings.update(self._settings(call.args))
-        runner: Runner = _native.prepare("pointwise", arrays, program=compile_program(lines, present, len(arrays), settings))
+        runner: Runner = _native.prepare(
+            "pointwise", arrays, program=compile_program(lines, present, len(arrays), settings)
+        )
         return runner

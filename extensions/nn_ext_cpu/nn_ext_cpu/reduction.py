@@ -5,7 +5,7 @@ from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import reshaped, refuse_dtypes
+from nn_ext_cpu.describe import refuse_dtypes, reshaped
 
 
 class SumKernel:

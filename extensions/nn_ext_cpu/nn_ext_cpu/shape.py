@@ -70,7 +70,9 @@ def _prepared(
     return copies.prepared(value)
 
 
-def _one(transform: Callable[[Any, Mapping[str, Any]], Any], *, of_target: bool = False, fill: bool = False) -> Arrangement:
+def _one(
+    transform: Callable[[Any, Mapping[str, Any]], Any], *, of_target: bool = False, fill: bool = False
+) -> Arrangement:
     """One array from one: `transform` shows the part or order of the source, or of the target, that is copied."""
 
     def arrange(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
@@ -91,7 +93,9 @@ def _one(transform: Callable[[Any, Mapping[str, Any]], Any], *, of_target: bool 
 
 def _sliced(x: Any, args: Mapping[str, Any]) -> Any:
     """Short settings belong to the last axes."""
-    entries = [(None,) * (x.ndim - len(args[name] or ())) + tuple(args[name] or ()) for name in ("start", "stop", "step")]
+    entries = [
+        (None,) * (x.ndim - len(args[name] or ())) + tuple(args[name] or ()) for name in ("start", "stop", "step")
+    ]
     return x[tuple(map(slice, *entries))]
 
 
@@ -99,8 +103,11 @@ def _unpadded(x: Any, args: Mapping[str, Any]) -> Any:
     """Pairs of widths belong to the last axes."""
     widths = args["pad_width"]
     pairs = list(zip(widths[::2], widths[1::2], strict=True))
-    slices = [slice(low, length - high) for (low, high), length in zip(pairs, x.shape[x.ndim - len(pairs) :], strict=True)]
-    return x[(..., *slices)]
+    slices = [
+        slice(low, length - high) for (low, high), length in zip(pairs, x.shape[x.ndim - len(pairs) :], strict=True)
+    ]
+    inside = (..., *slices)
+    return x[inside]
 
 
 def _joined(*, new_axis: bool) -> Arrangement:
@@ -134,7 +141,9 @@ def _parts(whole: Any, call: Call, new_axis: bool, members: Any) -> list[Any]:
     """The views of `whole` that belong to each of `members` along the axis."""
     axis = int(call.args["axis"])  # type: ignore[arg-type]  # an int by the specification
     if new_axis:
-        return list(np.moveaxis(whole, axis, 0)) if whole.ndim > 1 else [whole[k : k + 1].reshape(()) for k in range(whole.size)]
+        before = (slice(None),) * (axis % whole.ndim)
+        places = [(*before, k, Ellipsis) for k in range(whole.shape[axis])]
+        return [whole[place] for place in places]
     parts, first = [], 0
     for member in members:
         parts.append(np.moveaxis(np.moveaxis(whole, axis, 0)[first : first + member.shape[axis]], 0, axis))

@@ -1,7 +1,7 @@
 """Updates of all parameters of a solver in one native call; see ``nn_core.solvers.update``."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from nn_core.ext import Array, ArrayDesc, Refusal, Step
 from nn_ext_cpu import _native
@@ -18,7 +18,7 @@ class NativeUpdate:
 
     def __init__(self, operation: str, rule: str | None = None) -> None:
         self._operation = operation
-        self._settings = {} if rule is None else {"rule": rule}
+        self._settings: dict[str, Any] = {} if rule is None else {"rule": rule}
 
     def prepare(self, sizes: Sequence[int], dtype: str) -> "NativeUpdate | Refusal":
         """Take parameters of float32; the operation is prepared when it is bound."""

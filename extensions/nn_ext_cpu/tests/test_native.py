@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from nn_core.ext import ArgumentError, ArrayDesc
 from nn_ext_cpu import _native, set_num_threads
 from nn_ext_cpu.backend import CpuBackend
 from nn_ext_cpu.updates import UPDATES
+
+from nn_core.ext import ArgumentError, ArrayDesc
 
 ISAS = ("baseline", "avx2", "avx512")
 
@@ -92,7 +92,9 @@ def test_unary_functions_are_within_some_ulp(
     assert error.max() <= limit
 
 
-@pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p", "tanh", "sin", "relu", "sigmoid", "maximum_scalar", "abs"])
+@pytest.mark.parametrize(
+    "name", ["exp", "expm1", "log", "log1p", "tanh", "sin", "relu", "sigmoid", "maximum_scalar", "abs"]
+)
 def test_nan_stays_nan(isa: str, name: str) -> None:
     x = np.array([np.nan] * 20, np.float32)
     assert np.isnan(pointwise(name, x, parameters=(0.0,) if name == "maximum_scalar" else ())).all()
@@ -110,7 +112,14 @@ def test_subnormal_exponentials_do_not_vanish(isa: str) -> None:
     np.testing.assert_allclose(pointwise("exp", x), np.exp(x.astype(np.float64)), rtol=1e-5, atol=2e-45)
 
 
-SHAPES = [((3, 4, 5), (4, 1)), ((4, 1), (3, 4, 5)), ((1, 2000), (1,)), ((), (3,)), ((3000, 2), (2,)), ((2, 0, 3), (1, 3))]
+SHAPES = [
+    ((3, 4, 5), (4, 1)),
+    ((4, 1), (3, 4, 5)),
+    ((1, 2000), (1,)),
+    ((), (3,)),
+    ((3000, 2), (2,)),
+    ((2, 0, 3), (1, 3)),
+]
 
 
 @pytest.mark.parametrize(("first", "second"), SHAPES)
@@ -153,7 +162,17 @@ def test_long_sums_stay_exact(two_threads: None) -> None:
 
 # Products, convolutions, copies --------------------------------------------------------------------------------------
 
-PRODUCTS = [(1, 1, 1), (3, 5, 7), (16, 300, 130), (12, 100, 200), (100, 8, 4), (33, 257, 40), (70, 5, 3), (90, 100, 110), (5, 0, 3)]
+PRODUCTS = [
+    (1, 1, 1),
+    (3, 5, 7),
+    (16, 300, 130),
+    (12, 100, 200),
+    (100, 8, 4),
+    (33, 257, 40),
+    (70, 5, 3),
+    (90, 100, 110),
+    (5, 0, 3),
+]
 
 
 @pytest.mark.parametrize(("m", "k", "n"), PRODUCTS)
@@ -181,8 +200,12 @@ def test_affine_and_its_gradients(isa: str, rng: np.random.Generator, m: int, d:
         np.testing.assert_allclose(result, truth, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("shape", [(2, 17, 33, 9, 7, 1), (3, 64, 48, 8, 8, 1), (1, 20, 35, 13, 6, 0), (2, 16, 16, 5, 9, 2)])
-def test_winograd_agrees_with_the_direct_method(isa: str, two_threads: None, rng: np.random.Generator, shape: Any) -> None:
+@pytest.mark.parametrize(
+    "shape", [(2, 17, 33, 9, 7, 1), (3, 64, 48, 8, 8, 1), (1, 20, 35, 13, 6, 0), (2, 16, 16, 5, 9, 2)]
+)
+def test_winograd_agrees_with_the_direct_method(
+    isa: str, two_threads: None, rng: np.random.Generator, shape: Any
+) -> None:
     n, c, k, h, w, pad = shape
     settings = {"pad": [pad] * 2, "pad_end": [pad] * 2, "stride": [1, 1], "dilation": [1, 1], "group": 1}
     x = channels_last(rng.normal(size=(n, c, h, w)).astype(np.float32))
@@ -312,7 +335,8 @@ def test_views_must_have_the_elements_of_their_arrays() -> None:
     x = np.ones(6, np.float32)
     program = [("negative", 1, [0], [])]
     _native.prepare("pointwise", [desc(x)] * 2, views=[ArrayDesc((2, 3), "float32")] * 2, program=program)(x, x)
-    with pytest.raises(ValueError, match="view 0 must have the elements of its array, got shapes \\(2, 2\\) and \\(6,\\)"):
+    text = "view 0 must have the elements of its array, got shapes \\(2, 2\\) and \\(6,\\)"
+    with pytest.raises(ValueError, match=text):
         _native.prepare("pointwise", [desc(x)] * 2, views=[ArrayDesc((2, 2), "float32")] * 2, program=program)
 
 
@@ -369,7 +393,8 @@ def test_one_operation_serves_several_python_threads(rng: np.random.Generator) -
 
 
 def test_an_update_reads_its_numbers_each_time(isa: str) -> None:
-    w, g, hyper = [np.zeros(5, np.float32), np.zeros((0,), np.float32)], [np.ones(5, np.float32), np.zeros((0,), np.float32)], np.array([0.5, 1.0])
+    w, g = ([np.full(size, value, np.float32) for size in (5, 0)] for value in (0, 1))
+    hyper = np.array([0.5, 1.0])
     runner = UPDATES["Sgd"].prepare([5, 0], "float32")
     step = runner.bind(w, g, [], hyper)
     step()

@@ -336,7 +336,7 @@ void bind_runner(py::module_& module) {
   module.attr("Op") = py::handle(reinterpret_cast<PyObject*>(op_type));
   module.attr("Step") = py::handle(reinterpret_cast<PyObject*>(step_type));
   module.def(
-      "set_argument_error", [](const py::object& type) { argument_error = py::object(type).release().ptr(); }, py::arg("type"),
+      "set_argument_error", [](const py::object& type) { argument_error = py::object(type).release().ptr(); }, py::arg("error"),
       "Choose the exception for values of arrays that an operation does not take; ValueError at first.");
   module.def("chain", chain, py::arg("ops"), "Join operations that were prepared for the same arrays into one.");
   module.def("sequence", sequence, py::arg("steps"), "Merge steps into one that runs them in order.");

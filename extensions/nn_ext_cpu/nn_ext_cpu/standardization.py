@@ -1,0 +1,97 @@
+"""Normalizations that standardize each sample, or a part of it, by its own mean and variance."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cpu import _native
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
+
+#: ``grouping(x_shape, args) -> (kept axes, axes of which each place has parameters of its own)``
+Grouping: TypeAlias = Callable[[tuple[int, ...], Mapping[str, Any]], tuple[Sequence[int], Sequence[int]]]
+
+
+class Standardization:
+    """A matrix whose rows are standardized; parameters belong to single elements of a row or to runs of them.
+
+    Args:
+        grouping: Which axes statistics keep, and which axes have parameters.
+        grouped: The channels are split into `num_groups` first; the groups are kept.
+        with_parameters: The function has the inputs beta and gamma.
+    """
+
+    def __init__(self, grouping: Grouping, *, grouped: bool = False, with_parameters: bool = True) -> None:
+        self._grouping = grouping
+        self._grouped = grouped
+        self._with_parameters = with_parameters
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes other than float32, nothing, and statistics over other axes than the last ones."""
+        (x,) = call.inputs[:1]
+        assert x is not None
+        if x.size == 0:
+            return Refusal("takes arrays with at least one element")
+        shape, kept, own = self._axes(call)
+        last_kept = max((axis for axis in kept if shape[axis] > 1), default=-1)
+        reduced = [axis for axis in range(len(shape)) if axis not in kept and shape[axis] > 1]
+        if reduced and reduced[0] < last_kept:
+            return Refusal(f"takes statistics over the last axes, got kept axes {tuple(kept)} of {len(shape)}")
+        owners = [axis for axis in reduced if axis in own]
+        if owners != reduced[: len(owners)]:
+            return Refusal(f"takes parameters of the first of the reduced axes, got axes {tuple(own)}")
+        return refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare statistics and standardization."""
+        places = range(6) if self._with_parameters else [0, -1, -1, 1, 2, 3]
+        return self._prepared(call, "standardize", forward_arrays(call), places)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Prepare the gradients."""
+        places = range(10) if self._with_parameters else [0, -1, -1, 1, 2, 3, 4, 5, -1, -1]
+        return self._prepared(call, "standardize_backward", backward_arrays(call, wanted), places)
+
+    def _axes(self, call: Call) -> tuple[tuple[int, ...], Sequence[int], Sequence[int]]:
+        """The shape of x, perhaps with the channels split, the kept axes, and the axes that have parameters."""
+        (x,) = call.inputs[:1]
+        assert x is not None
+        kept, own = self._grouping(x.shape, call.args)
+        if not self._grouped:
+            return x.shape, kept, own
+        c, groups = int(call.args["channel_axis"]), int(call.args["num_groups"])  # type: ignore[arg-type]  # ints
+        shape = (*x.shape[:c], groups, x.shape[c] // groups, *x.shape[c + 1 :])
+        return shape, [c, *(axis + (axis > c) for axis in kept)], [c, c + 1]
+
+    def _prepared(
+        self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]
+    ) -> Runner:
+        shape, kept, own = self._axes(call)
+        runner: Runner = _native.prepare(
+            operation,
+            arrays,
+            places=list(places),
+            rows=math.prod(shape[axis] for axis in kept),
+            run=math.prod(length for axis, length in enumerate(shape) if axis not in kept and axis not in own),
+            eps=float(call.args["eps"]),  # type: ignore[arg-type]  # a number by the specification
+        )
+        return runner
+
+
+def _layer(shape: tuple[int, ...], args: Mapping[str, Any]) -> tuple[Sequence[int], Sequence[int]]:
+    return args["batch_axis"], [axis for axis in range(len(shape)) if axis not in args["batch_axis"]]
+
+
+def _instance(shape: tuple[int, ...], args: Mapping[str, Any]) -> tuple[Sequence[int], Sequence[int]]:
+    return (*args["batch_axis"], args["channel_axis"]), [args["channel_axis"]]
+
+
+STANDARDIZATION: Final[dict[str, Kernel]] = {
+    "LayerNormalization": Standardization(_layer),
+    "InstanceNormalization": Standardization(_instance),
+    "GroupNormalization": Standardization(lambda shape, args: (args["batch_axis"], []), grouped=True),
+    "TensorNormalization": Standardization(lambda shape, args: (args["axes"], args["axes"])),
+    "WeightStandardization": Standardization(
+        lambda shape, args: ([args["channel_axis"]], []), with_parameters=False
+    ),
+}
