@@ -18,7 +18,7 @@
 namespace nn_cpu {
 namespace {
 
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kGrain = 65536;  // elements a thread: an update takes less than waking a thread below this
 
 using Numbers = std::array<float, 8>;
 
