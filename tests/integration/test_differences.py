@@ -141,7 +141,7 @@ def test_gradients_of_cross_entropies_are_bounded():
 
 
 def test_a_negative_slope_of_leaky_relu_is_refused():
-    with pytest.raises(ArgumentError, match="leaky_relu: alpha must be at least 0, got -0.1"):
+    with pytest.raises(ArgumentError, match=r"leaky_relu: alpha must be at least 0, got -0\.1"):
         F.leaky_relu(nn.Variable((2,)), alpha=-0.1)
 
 

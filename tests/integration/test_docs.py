@@ -4,12 +4,20 @@ import inspect
 import sys
 
 import pytest
+import yaml
 
 from nn_core import errors
 from nn_core.spec import load
 from tests.integration.markdown import ROOT, relative_links, run_blocks
 
-RUN = ["docs/architecture.md", "docs/differences.md", "docs/errors.md", "docs/index.md", "docs/spec.md", "docs/tutorial.md"]
+RUN = [
+    "docs/architecture.md",
+    "docs/differences.md",
+    "docs/errors.md",
+    "docs/index.md",
+    "docs/spec.md",
+    "docs/tutorial.md",
+]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 
 
@@ -49,3 +57,14 @@ def test_the_example_change_of_the_contributors_guide_is_what_the_files_have():
             assert line.removeprefix("+") in content.splitlines()
             checked += 1
     assert checked > 15
+
+
+def test_the_pages_of_the_site_exist():
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    pages = [page for entry in site["nav"] for value in entry.values() for page in _flat(value)]
+    assert [page for page in pages if not (ROOT / "docs" / page).exists()] == []
+    assert len(pages) > 15
+
+
+def _flat(entry):
+    return [entry] if isinstance(entry, str) else [page for part in entry for page in _flat(part)]

@@ -13,8 +13,8 @@ from nn_core.ext_utils import list_extensions
 TUTORIALS = Path(nn_core.__file__).parent.parent / "examples" / "tutorials"
 #: Modules that the tutorials share.
 SHARED = {"tiny_digits", "tutorial"}
-#: Tutorials that take less than two seconds beside the imports.
-FAST = {"higher_order_gradients"}
+#: Tutorials that take less than two seconds.
+FAST = {"higher_order_gradients", "python_api_tour"}
 PICTURES = {
     "logistic_regression": ["batch.png", "digits.png"],
     "multi_layer_perceptron": ["mlp.png"],
