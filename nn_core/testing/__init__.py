@@ -15,10 +15,10 @@ known stand in ``xfails.txt`` beside the file, one a line: id, date, reason. See
 """
 
 from nn_core.testing.assertions import assert_allclose as assert_allclose
-from nn_core.testing.sample import ErrorSample as ErrorSample
-from nn_core.testing.sample import Sample as Sample
-from nn_core.testing.sample import convention as convention
-from nn_core.testing.sample import error as error
-from nn_core.testing.sample import sample as sample
+from nn_core.testing.samples.registry import ErrorSample as ErrorSample
+from nn_core.testing.samples.registry import Sample as Sample
+from nn_core.testing.samples.registry import convention as convention
+from nn_core.testing.samples.registry import error as error
+from nn_core.testing.samples.registry import sample as sample
 
 __all__ = ["ErrorSample", "Sample", "assert_allclose", "convention", "error", "sample"]

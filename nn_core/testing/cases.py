@@ -17,7 +17,7 @@ from nn_core.graph.infer import input_entries
 from nn_core.rules.arguments import resolve_args
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec
-from nn_core.testing.sample import ErrorSample, Sample, errors_of, numbers_of, samples_of
+from nn_core.testing.samples.registry import ErrorSample, Sample, errors_of, numbers_of, samples_of
 
 #: Number types under test; bfloat16 where its package is installed.
 DTYPES: Final = ("float32", "float64", "float16") + (("bfloat16",) if find_spec("ml_dtypes") else ())

@@ -14,7 +14,7 @@ from nn_core.dispatch.plugins import REFERENCE
 from nn_core.errors import KernelNotFoundError, NNCoreError
 from nn_core.spec.model import TOPICS, FunctionSpec
 from nn_core.testing.cases import DTYPES, Case, functions_of, has_kernel, installed_backends, unavailable
-from nn_core.testing.sample import samples_of
+from nn_core.testing.samples.registry import samples_of
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "support.md"
 

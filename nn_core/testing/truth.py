@@ -10,7 +10,7 @@ import numpy as np
 from nn_core.spec.model import FunctionSpec
 from nn_core.synced import dtype_of
 from nn_core.testing.operators import hidden_results, output_gradients, run, run_gradient, updated
-from nn_core.testing.sample import Sample, numbers_of
+from nn_core.testing.samples.registry import Sample, numbers_of
 
 Numbers: TypeAlias = np.ndarray[Any, Any]
 

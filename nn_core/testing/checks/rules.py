@@ -27,7 +27,7 @@ from nn_core.testing.operators import (
     run_gradient,
     weighted_change,
 )
-from nn_core.testing.sample import CONVENTIONS, SECOND_CONVENTIONS, named_functions, numbers_of, samples_of
+from nn_core.testing.samples.registry import CONVENTIONS, SECOND_CONVENTIONS, named_functions, numbers_of, samples_of
 from nn_core.variable import Variable, forward_all
 
 #: Elements of each input that are moved; the rest would tell the same.

@@ -2,7 +2,7 @@
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import normal, uniform, values
-from nn_core.testing.sample import error, sample
+from nn_core.testing.samples.registry import error, sample
 
 _BOTH_SIDES = uniform(3, 4, low=-3, high=3)
 _KINKS = values([-2.5, -1.0, 0.0, -0.0, 1.0, 2.5, 6.0])

@@ -2,7 +2,7 @@
 
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.testing.drawing import integers, mask, normal, uniform, values
-from nn_core.testing.sample import convention, error, sample
+from nn_core.testing.samples.registry import convention, error, sample
 
 _PAIR = (uniform(3, 4, low=-2, high=2), uniform(3, 4, low=-2, high=2))
 _POSITIVE = uniform(3, 4, low=0.3, high=2)

@@ -2,7 +2,7 @@
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import normal, positive_definite, regular
-from nn_core.testing.sample import error, sample
+from nn_core.testing.samples.registry import error, sample
 
 sample("Affine", "plain", normal(4, 3), normal(3, 2))
 sample("Affine", "bias", normal(4, 3), normal(3, 2), normal(2))

@@ -2,7 +2,7 @@
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import integers, mask, normal, uniform, values
-from nn_core.testing.sample import error, sample
+from nn_core.testing.samples.registry import error, sample
 
 _TIES = (values([[1.0, 2.0, -3.0, 0.5]]), values([[1.0, 1.0, -1.0, 0.0]]))
 

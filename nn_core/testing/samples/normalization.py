@@ -2,7 +2,7 @@
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import Draw, normal, uniform, values
-from nn_core.testing.sample import Settings, convention, error, sample
+from nn_core.testing.samples.registry import Settings, convention, error, sample
 
 convention("the vectors of the power iteration count as constants", "SpectralNorm", second=True)
 

@@ -2,7 +2,7 @@
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import normal, uniform
-from nn_core.testing.sample import Settings, convention, error, sample
+from nn_core.testing.samples.registry import Settings, convention, error, sample
 
 convention("the gradient of a choice goes to the value and to its weight alike", "RandomChoice.w")
 convention("the function exists to alter the gradient", "VATNoise")

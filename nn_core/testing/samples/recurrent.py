@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import Draw, integers, normal, values
-from nn_core.testing.sample import error, sample
+from nn_core.testing.samples.registry import error, sample
 
 _SMALL = {"scale": 0.5}
 _STEPS, _BATCH, _FEATURES, _HIDDEN = 3, 2, 3, 4

@@ -2,7 +2,7 @@
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import distinct, normal, uniform, values
-from nn_core.testing.sample import Settings, error, sample
+from nn_core.testing.samples.registry import Settings, error, sample
 from nn_core.typing import Shape
 
 _AXES: dict[str, tuple[Shape, Settings]] = {

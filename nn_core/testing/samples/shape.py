@@ -2,7 +2,7 @@
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import integers, normal, values
-from nn_core.testing.sample import Settings, convention, error, sample
+from nn_core.testing.samples.registry import Settings, convention, error, sample
 
 convention("the gradient is that of the destination, as if nothing had been assigned", "Assign")
 

@@ -1,6 +1,6 @@
-"""Samples: calls of functions that every backend must get right, or refuse with the same exception.
+"""The tables that the topic modules of this package fill: right and wrong calls of each function.
 
-They are data. The files of ``nn_core.testing.samples`` hold those of the core, by topic; a package that brings
+Every backend must get the right ones right, and raise the same exception for the wrong ones. A package that brings
 operators adds its own with `sample` and `error` before the conformance tests are collected.
 """
 
@@ -107,7 +107,6 @@ def _add(table: dict[str, list[Any]], function: str, entry: Any) -> None:
 
 def samples_of(spec: FunctionSpec) -> list[Sample]:
     """The samples that were written for a function, then those that follow from its specification."""
-    _load_builtin()
     written = _SAMPLES.get(spec.name, [])
     names = {entry.name for entry in written}
     return [*written, *(entry for entry in _derived(spec) if entry.name not in names)]
@@ -115,19 +114,12 @@ def samples_of(spec: FunctionSpec) -> list[Sample]:
 
 def errors_of(spec: FunctionSpec) -> list[ErrorSample]:
     """The wrong calls that were written for a function."""
-    _load_builtin()
     return list(_ERRORS.get(spec.name, []))
 
 
 def named_functions() -> set[str]:
     """Names of all functions that samples were written for."""
-    _load_builtin()
     return {*_SAMPLES, *_ERRORS, *(name.partition(".")[0] for name in CONVENTIONS)}
-
-
-@cache
-def _load_builtin() -> None:
-    import nn_core.testing.samples  # noqa: F401  # the files register their samples here
 
 
 @cache

@@ -1,0 +1,66 @@
+"""Record which arrays the clear flags free: for each function that runs, whether its data and gradients were cleared.
+
+    activate_clear_called_flag_recorder()
+    y.forward(clear_buffer=True)
+    flags = get_input_clear_called_flags()  # [function][input] -> (data cleared, gradient cleared)
+    deactivate_clear_called_flag_recorder()
+
+An array counts as cleared by the last function of a pass that uses it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from nn_core.graph.node import Cell, Node
+from nn_core.graph.plan import Plan
+
+#: For each function, for each of its arrays: data cleared, gradient cleared.
+Flags: TypeAlias = list[list[tuple[bool, bool]]]
+
+_inputs: Final[Flags] = []
+_outputs: Final[Flags] = []
+_run: Final[Callable[..., None]] = Plan.run
+
+
+def activate_clear_called_flag_recorder() -> None:
+    """Record from now on; what was recorded before is forgotten."""
+    _inputs.clear()
+    _outputs.clear()
+    Plan.run = _run_recorded  # type: ignore[method-assign, assignment]  # until deactivated
+
+
+def deactivate_clear_called_flag_recorder() -> None:
+    """Stop recording and forget what was recorded."""
+    Plan.run = _run  # type: ignore[method-assign]  # as it was
+    _inputs.clear()
+    _outputs.clear()
+
+
+def get_input_clear_called_flags() -> Flags:
+    """For each function that ran, in order, whether the data and the gradient of each input were cleared."""
+    return [list(flags) for flags in _inputs]
+
+
+def get_output_clear_called_flags() -> Flags:
+    """For each function that ran, in order, whether the data and the gradient of each output were cleared."""
+    return [list(flags) for flags in _outputs]
+
+
+def _run_recorded(plan: Plan, *args: Any, **keywords: Any) -> None:
+    _run(plan, *args, **keywords)
+    nodes = list(dict.fromkeys(entry.node for entry in plan.entries if entry.node is not None))
+    last: dict[Cell, int] = {}
+    for position, node in enumerate(nodes):
+        last.update(dict.fromkeys([*_input_cells(node), *node.cells], position))
+    for position, node in enumerate(nodes):
+        n_visible = len(node.cells) - sum(entry.aux for entry in node.spec.outputs)
+        for flags, cells in ((_inputs, _input_cells(node)), (_outputs, node.cells[:n_visible])):
+            flags.append([_cleared(cell) if last[cell] == position else (False, False) for cell in cells])
+
+
+def _input_cells(node: Node) -> Sequence[Cell]:
+    return [vertex.cell for vertex in node.inputs if vertex is not None]
+
+
+def _cleared(cell: Cell) -> tuple[bool, bool]:
+    return cell.data.clear_called, cell._grad is not None and cell._grad.clear_called

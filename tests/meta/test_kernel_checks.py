@@ -1,0 +1,308 @@
+"""Each fault that a kernel can have is found by the check that is there for it."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.dispatch.registry import spec_of
+from nn_core.errors import ArgumentError
+from nn_core.graph import backward_compile
+from nn_core.reference.adapter import ReferenceKernel
+from nn_core.reference.registry import KERNELS
+from nn_core.testing.checks.backward import check_backward
+from nn_core.testing.checks.forward import check_determinism, check_forward
+from nn_core.testing.checks.graph import check_graph
+from nn_core.testing.checks.layouts import check_layouts
+from nn_core.testing.checks.refusal import check_error, check_refusal
+from nn_core.testing.drawing import values
+from nn_core.testing.samples.registry import Sample
+from nn_core.typing import Refusal
+
+
+def planted(tanh, **methods):
+    return type("Planted", (tanh,), {name: staticmethod(method) for name, method in methods.items()})()
+
+
+CHECKS = [check_forward, check_backward, check_determinism, check_layouts, check_graph]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("sample", ["matrix", "scalar", "empty", "long", "image"])
+def test_a_kernel_without_fault_passes(bed, tanh, check, sample):
+    bed.plant("Tanh", tanh())
+    assert bed.case("Tanh").native
+    check(bed.case("Tanh", sample))
+
+
+def slightly_wrong(x, y):
+    y[...] = np.tanh(x) * 1.001
+
+
+def accumulating(x, y):
+    y += np.tanh(x)
+
+
+def incomplete(x, y):
+    y.reshape(-1)[:-1] = np.tanh(x).reshape(-1)[:-1]
+
+
+def writing_inputs(x, y):
+    y[...] = np.tanh(x)
+    x[...] = 0
+
+
+def writing_beyond(x, y):
+    y[...] = np.tanh(x)
+    np.lib.stride_tricks.as_strided(y, (y.size + 1,), (y.itemsize,))[-1] = 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "text"),
+    [
+        (slightly_wrong, "output 0: .* elements differ"),
+        (accumulating, "output 0: 12 of 12 elements differ"),
+        (incomplete, "output 0: 1 of 12 elements differ"),
+        (writing_inputs, "wrote to an input"),
+        (writing_beyond, "wrote beside an array"),
+    ],
+)
+def test_forward(bed, tanh, kernel, text):
+    bed.plant("Tanh", planted(tanh, compute=kernel))
+    with pytest.raises(AssertionError, match=text):
+        check_forward(bed.case("Tanh"))
+
+
+class Bindable:
+    def __call__(self, x, y):
+        y[...] = np.tanh(x)
+
+    def bind(self, x, y):
+        return lambda: y.__setitem__(..., np.tanh(x) + np.float32(1e-7))
+
+
+def test_forward_of_a_bound_kernel(bed, tanh):
+    bed.plant("Tanh", planted(tanh, forward=lambda call: Bindable()))
+    with pytest.raises(AssertionError, match="result 0 of the bound kernel"):
+        check_forward(bed.case("Tanh"))
+
+
+def test_forward_updates(bed):
+    class Forgetful(ReferenceKernel):
+        def forward(self, call):
+            run = super().forward(call)
+            return lambda *arrays: run(*[a.copy() if n in (3, 4) else a for n, a in enumerate(arrays)])
+
+    bed.plant("BatchNormalization", Forgetful(KERNELS["BatchNormalization"], np))
+    with pytest.raises(AssertionError, match="new mean"):
+        check_forward(bed.case("BatchNormalization"))
+
+
+def test_forward_draws_from_the_key(bed):
+    class Deaf(ReferenceKernel):
+        def forward(self, call):
+            run = super().forward(call)
+            return lambda *arrays: run(*arrays[:-1], np.array([1, 1], np.uint64))
+
+    bed.plant("Rand", Deaf(KERNELS["Rand"], np))
+    with pytest.raises(AssertionError, match="output 0"):
+        check_forward(bed.case("Rand"))
+
+
+def test_forward_of_dynamic_shape_makes_new_memory(bed, tanh):
+    bed.plant("BoolGather", planted(tanh, compute=lambda x, mask: (x,)))
+    everything = Sample("everything", (values([1.0, 2.0]), values([1, 1])))
+    with pytest.raises(AssertionError, match="an output of dynamic shape is memory of an input"):
+        check_forward(bed.case_of("BoolGather", everything))
+
+
+def test_determinism(bed, tanh):
+    noise = itertools.count()
+
+    def compute(x, y):
+        y[...] = np.tanh(x) + np.float32(1e-7) * (next(noise) % 2)
+
+    bed.plant("Tanh", planted(tanh, compute=compute))
+    with pytest.raises(AssertionError, match="output 0 of the second run"):
+        check_determinism(bed.case("Tanh"))
+
+
+def test_determinism_of_gradients(bed, tanh):
+    noise = itertools.count()
+
+    def differentiate(x, y, dy, dx):
+        dx[...] = dy * (1 - y * y) + np.float32(1e-7) * (next(noise) % 2)
+
+    bed.plant("Tanh", planted(tanh, differentiate=differentiate))
+    with pytest.raises(AssertionError, match="gradient 0 of the second run"):
+        check_determinism(bed.case("Tanh"))
+
+
+def wrong_gradient(x, y, dy, dx):
+    dx[...] = dy * (1 - y)
+
+
+def accumulating_gradient(x, y, dy, dx):
+    dx += dy * (1 - y * y)
+
+
+def writing_dy(x, y, dy, dx):
+    dx[...] = dy * (1 - y * y)
+    dy[...] = 0
+
+
+def writing_y(x, y, dy, dx):
+    dx[...] = dy * (1 - y * y)
+    y[...] = 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "text"),
+    [
+        (wrong_gradient, "gradient 0 by the kernel"),
+        (accumulating_gradient, "gradient 0 by the kernel"),
+        (writing_dy, "wrote to the gradient of an output"),
+        (writing_y, "wrote to an output"),
+    ],
+)
+def test_backward(bed, tanh, kernel, text):
+    bed.plant("Tanh", planted(tanh, differentiate=kernel))
+    with pytest.raises(AssertionError, match=text):
+        check_backward(bed.case("Tanh"))
+
+
+def test_backward_gets_only_what_is_declared(bed, tanh):
+    bed.plant("Tanh", planted(tanh, differentiate=lambda x, y, dy, dx: np.copyto(dx, dy / np.cosh(x) ** 2)))
+    with pytest.raises(TypeError, match="NoneType"):
+        check_backward(bed.case("Tanh"))
+
+
+def test_backward_of_each_input_alone(bed):
+    class Product(ReferenceKernel):
+        def backward(self, call, wanted):
+            def differentiate(x0, x1, y, dy, dx0, dx1):
+                if dx0 is not None:
+                    dx0[...] = dy * x1
+                if dx1 is not None:
+                    dx1[...] = dy * x0 if dx0 is not None else dy
+
+            return differentiate
+
+    bed.plant("Mul2", Product(KERNELS["Mul2"], np))
+    with pytest.raises(AssertionError, match="gradient 1 by the kernel"):
+        check_backward(bed.case("Mul2"))
+
+
+def in_order_of_memory(x, y):
+    y.reshape(-1)[...] = np.tanh(x).ravel(order="K")
+
+
+def aligned_only(x, y):
+    if x.ctypes.data % 64:
+        raise ValueError("x must be aligned")
+    y[...] = np.tanh(x)
+
+
+def test_layouts_channels_last(bed, tanh):
+    def compute(x, y):
+        y[...] = np.tanh(x).transpose(0, 2, 3, 1).reshape(y.shape) if not x.flags.c_contiguous else np.tanh(x)
+
+    bed.plant("Tanh", planted(tanh, compute=compute, layout=lambda call: "any"))
+    check_forward(bed.case("Tanh", "image"))
+    with pytest.raises(AssertionError, match="output 0"):
+        check_layouts(bed.case("Tanh", "image"))
+
+
+def test_layouts_of_gradients(bed, tanh):
+    def differentiate(x, y, dy, dx):
+        plain = dy * (1 - y * y)
+        dx[...] = plain if dy.flags.c_contiguous else plain.transpose(0, 2, 3, 1).reshape(dx.shape)
+
+    bed.plant("Tanh", planted(tanh, differentiate=differentiate, layout=lambda call: "channels_last"))
+    with pytest.raises(AssertionError, match="gradient 0 by the kernel, channels-last"):
+        check_layouts(bed.case("Tanh", "image"))
+
+
+def test_layouts_off_the_alignment(bed, tanh):
+    bed.plant("Tanh", planted(tanh, compute=aligned_only))
+    with pytest.raises(ValueError, match="x must be aligned"):
+        check_layouts(bed.case("Tanh"))
+
+
+def test_graph_reads_what_is_declared(bed, tanh, monkeypatch):
+    def everything(node):
+        return [True] * len(node.inputs), [True] * len(node.cells)
+
+    monkeypatch.setattr(backward_compile, "needed_data", everything)
+    bed.plant("Tanh", planted(tanh, differentiate=lambda x, y, dy, dx: np.copyto(dx, dy / np.cosh(x) ** 2)))
+    with pytest.raises(AssertionError, match="after what the gradient must not read became NaN"):
+        check_graph(bed.case("Tanh"))
+
+
+def test_graph_gives_the_true_results(bed, tanh):
+    bed.plant("Tanh", planted(tanh, compute=slightly_wrong))
+    with pytest.raises(AssertionError, match="result 0 in a graph"):
+        check_graph(bed.case("Tanh"))
+
+
+@pytest.mark.parametrize(
+    ("refuse", "text"),
+    [
+        (lambda call: True, "returns a Refusal or None, got True"),
+        (lambda call: Refusal(" "), "a refusal must have a reason"),
+        (lambda call: PLUGINS.backend("planted").empty((1,), "float32") and None, "must not allocate"),
+    ],
+)
+def test_refusal(bed, tanh, refuse, text):
+    bed.plant("Tanh", planted(tanh, refuse=refuse))
+    with pytest.raises(AssertionError, match=text):
+        check_refusal(bed.function("Tanh"))
+
+
+def test_refusal_is_constant(bed, tanh):
+    answers = itertools.cycle([None, Refusal("not now")])
+    bed.plant("Tanh", planted(tanh, refuse=lambda call: next(answers)))
+    with pytest.raises(AssertionError, match="the same call must get one answer"):
+        check_refusal(bed.function("Tanh"))
+
+
+def test_what_is_taken_can_be_prepared(bed, tanh):
+    bed.plant("Tanh", planted(tanh, forward=lambda call: None))
+    with pytest.raises(AssertionError, match="takes the call, and prepares nothing"):
+        check_refusal(bed.function("Tanh"))
+
+
+def embed(x0, w, y):
+    y[...] = w[np.clip(x0, 0, len(w) - 1)]
+
+
+def embed_with_another_error(x0, w, y):
+    raise ArgumentError("embed: the wrong text")
+
+
+def test_error_must_be_raised(bed, tanh):
+    bed.plant("Embed", planted(tanh, compute=embed))
+    with pytest.raises(AssertionError, match="must raise ArgumentError, and it ran"):
+        check_error(bed.error("Embed", "outside"))
+
+
+def test_error_must_say_what_is_wrong(bed, tanh):
+    bed.plant("Embed", planted(tanh, compute=embed_with_another_error))
+    with pytest.raises(AssertionError, match="the text must match"):
+        check_error(bed.error("Embed", "outside"))
+
+
+def test_error_must_be_of_the_class_of_the_reference(bed, tanh):
+    def compute(x0, w, y):
+        raise IndexError("index 4 is out of bounds")
+
+    bed.plant("Embed", planted(tanh, compute=compute))
+    with pytest.raises((AssertionError, IndexError)):
+        check_error(bed.error("Embed", "outside"))
+
+
+def test_the_reference_wins_where_the_kernel_refuses(bed, tanh):
+    bed.plant("Tanh", planted(tanh, refuse=lambda call: Refusal("takes nothing")))
+    assert not bed.case("Tanh").native
+    assert spec_of("Tanh").name == "Tanh"
