@@ -14,7 +14,7 @@ from nn_core.graph.array_functions import bound_arguments
 from nn_core.graph.compile import is_view, new_key, prepared_of
 from nn_core.graph.execute import Prepared, run, same_dtypes_of
 from nn_core.graph.forward import run_forward
-from nn_core.graph.hooks import active_hooks
+from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.graph.infer import require_shapes
 from nn_core.graph.node import Cell, Node
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
@@ -177,13 +177,13 @@ def _compute_inputs(inputs: Sequence[Any]) -> None:
 
 def run_node(node: Node, recipe: Recipe | None = None) -> None:
     """Compute one function of a graph at once, on the data that its inputs hold."""
-    hooks = active_hooks(None, None)
+    hooks = active_hooks(None, None) if PRE_HOOKS or POST_HOOKS else None
     if hooks:
         for hook in hooks[0]:
             hook(node)
     if node.python is not None:
         _run_python(node)
-    elif not is_view(node):
+    elif (recipe is not None and not recipe.view) or not is_view(node):
         _run_kernel(node, recipe)
     if hooks:
         for hook in hooks[1]:
