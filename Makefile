@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(shell find extensions/nn_ext_cpu -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' -o -name 'pyproject.toml')
 JOBS ?= 2
+# One thread for each of the processes that run tests: more would wait for each other.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
-.PHONY: help demo test test-slow lint types layers check gen docs bench conformance packaging test-gpu bench-gpu clean
+.PHONY: help demo test test-slow lint types layers check gen bench conformance test-gpu bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -25,17 +27,16 @@ demo: $(VENV)/.extensions ## train a convolutional net on handwritten digits and
 	$(BIN)/python examples/digits_demo.py
 
 test: $(VENV)/.extensions ## all tests but the slow ones
-	$(BIN)/python -m pytest -n $(JOBS) -m 'not slow' tests extensions
+	$(PYTEST) -m 'not slow and not conformance' tests extensions
 
 test-slow: $(VENV)/.extensions ## the tests that take longer than two seconds, the tutorials among them
-	$(BIN)/python -m pytest -n $(JOBS) -m slow tests extensions
+	$(PYTEST) -m slow tests extensions
 
 conformance: $(VENV)/.extensions ## every operator, dtype and sample on every installed backend
-	$(BIN)/python -m pytest -n $(JOBS) -m conformance tests/conformance
+	$(PYTEST) -m conformance tests extensions
 
 lint: $(VENV)/.core ## ruff
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check nn_core/functions nn_core/spec/builtin --quiet || true
 
 types: $(VENV)/.core ## mypy
 	$(BIN)/mypy
@@ -45,9 +46,11 @@ layers: $(VENV)/.core ## import layers
 
 check: lint types layers ## the static checks, and whether generated files are up to date
 	$(BIN)/python -m nn_core.spec --check
+	$(BIN)/python -m nn_core.spec.pages --check
 
 gen: $(VENV)/.core ## write the generated files from function_spec.yaml
 	$(BIN)/python -m nn_core.spec
+	$(BIN)/python -m nn_core.spec.pages
 
 bench: $(VENV)/.extensions ## the benchmarks, beside the peers that are installed
 	$(BIN)/python -m benchmarks

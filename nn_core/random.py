@@ -7,7 +7,7 @@ import numpy as np
 from nn_core.errors import ArgumentError
 from nn_core.graph import seeds
 
-#: The seed that holds until ``seed()`` is called: a program that never seeds repeats its numbers, too.
+#: The seed of initial values until ``seed()`` is called; random functions start from the system's randomness.
 DEFAULT_SEED: Final = 313
 
 #: Draws the initial values of parameters wherever no ``rng`` is given. Seeding changes its state in place, so
