@@ -15,6 +15,7 @@ from nn_ext_cpu.pooling import POOLING
 from nn_ext_cpu.random import RANDOM
 from nn_ext_cpu.reduction import REDUCTION
 from nn_ext_cpu.shape import SHAPE
+from nn_ext_cpu.standardization import STANDARDIZATION
 
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
@@ -28,6 +29,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     RANDOM,
     REDUCTION,
     SHAPE,
+    STANDARDIZATION,
 )
 
 KERNELS: Final[Mapping[str, Kernel]] = {name: kernel for table in _TABLES for name, kernel in table.items()}

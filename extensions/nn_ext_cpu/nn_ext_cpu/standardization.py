@@ -33,13 +33,13 @@ class Standardization:
         if x.size == 0:
             return Refusal("takes arrays with at least one element")
         shape, kept, own = self._axes(call)
-        last_kept = max((axis for axis in kept if shape[axis] > 1), default=-1)
-        reduced = [axis for axis in range(len(shape)) if axis not in kept and shape[axis] > 1]
-        if reduced and reduced[0] < last_kept:
+        long = [axis for axis in range(len(shape)) if shape[axis] > 1]
+        reduced = [axis for axis in long if axis not in kept]
+        if any(axis > first for first in reduced[:1] for axis in long if axis in kept):
             return Refusal(f"takes statistics over the last axes, got kept axes {tuple(kept)} of {len(shape)}")
-        owners = [axis for axis in reduced if axis in own]
-        if owners != reduced[: len(owners)]:
-            return Refusal(f"takes parameters of the first of the reduced axes, got axes {tuple(own)}")
+        for axes in ([axis for axis in long if axis in kept], reduced[::-1]):
+            if sorted(axes, key=lambda axis: axis in own) != axes:
+                return Refusal(f"takes parameters of the axes between the kept and the reduced ones, got {tuple(own)}")
         return refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
@@ -91,7 +91,5 @@ STANDARDIZATION: Final[dict[str, Kernel]] = {
     "InstanceNormalization": Standardization(_instance),
     "GroupNormalization": Standardization(lambda shape, args: (args["batch_axis"], []), grouped=True),
     "TensorNormalization": Standardization(lambda shape, args: (args["axes"], args["axes"])),
-    "WeightStandardization": Standardization(
-        lambda shape, args: ([args["channel_axis"]], []), with_parameters=False
-    ),
+    "WeightStandardization": Standardization(lambda shape, args: ([args["channel_axis"]], []), with_parameters=False),
 }

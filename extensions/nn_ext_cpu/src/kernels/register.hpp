@@ -15,6 +15,7 @@ void register_softmax(Registry& registry);
 void register_copy(Registry& registry);
 void register_random(Registry& registry);
 void register_indexing(Registry& registry);
+void register_standardization(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.
 std::vector<std::string> update_names();

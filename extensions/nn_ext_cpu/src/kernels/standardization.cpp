@@ -5,10 +5,11 @@
 // x, y, dy, dx are (rows, n), contiguous; mean and variance have an element a row. A row falls into runs of `run` elements that
 // share one element of beta and gamma (run 1: each has its own). Rows take them one after another, and begin again when all
 // are used up. beta, gamma and gradients that nobody wants may be absent. Settings: rows, run, eps.
-// Moments are taken around the first element in one pass, in float32 blocks that add up in double. Gradients of parameters add up
-// 64 rows in float32, then in double, for each thread; so results repeat. O(rows n).
+// Moments are taken in two passes, in float32 blocks that add up in double. Gradients of parameters add up 64 rows in float32, then
+// in double, for each thread; so results repeat. O(rows n).
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "kernels/register.hpp"
 #include "support/check.hpp"
@@ -93,13 +94,9 @@ class Standardize : public Op {
 
  private:
   void take_moments(const float* x, float& mean, float& variance) const {
-    const float shift = std::isfinite(x[0]) ? x[0] : 0.0f;
-    double sum = 0.0, squares = 0.0;
-    vectors().row_moments(x, size_.n, shift, &sum, &squares);
-    const double offset = sum / static_cast<double>(size_.n);
-    mean = static_cast<float>(shift + offset);
-    const double spread = squares / static_cast<double>(size_.n) - offset * offset;
-    variance = std::isfinite(spread) ? static_cast<float>(std::max(spread, 0.0)) : static_cast<float>(spread - spread);
+    const double count = static_cast<double>(size_.n);
+    mean = static_cast<float>(vectors().sum(x, size_.n) / count);
+    variance = static_cast<float>(vectors().centered_squares(x, mean, size_.n) / count);
   }
 
   Rows size_;
@@ -142,7 +139,6 @@ class StandardizeBackward : public Op {
   explicit StandardizeBackward(const Signature& s)
       : size_(s), gamma_period_(size_.period(s, 2)), dbeta_period_(size_.period(s, 8)), dgamma_period_(size_.period(s, 9)) {
     check_images(s, {6, 7});
-    // a row too long to repeat its parameters writes the gradients of its own
     if (s.has(8)) n_totals_ = dbeta_period_ * size_.per_row;
     if (s.has(9)) n_totals_ = std::max(n_totals_, dgamma_period_ * size_.per_row);
   }
@@ -207,14 +203,14 @@ class StandardizeBackward : public Op {
     if (arrays[7] == nullptr) return;
     float* dx = output(arrays, 7) + row * n;
     const double count = static_cast<double>(n);
-    const auto p = static_cast<float>(rate), q = static_cast<float>(-rate * rate * rate * product / count);
-    const auto r = static_cast<float>(-rate * sum / count);
+    const auto p = static_cast<float>(rate), q = static_cast<float>(-rate * rate * product / count);
+    const auto r = static_cast<float>(-sum / count);
     if (run == 1 || scales == nullptr) {
-      table.standardize_gradient(dy, scales, x, n, mean, p, q, r, dx);
+      table.standardize_gradient(dy, scales, 1.0f, x, n, mean, p, q, r, dx);
       return;
     }
     for (int64_t k = 0; k < per_row; ++k) {
-      table.standardize_gradient(dy + k * run, nullptr, x + k * run, run, mean, p * scales[k], q, r, dx + k * run);
+      table.standardize_gradient(dy + k * run, nullptr, scales[k], x + k * run, run, mean, p, q, r, dx + k * run);
     }
   }
 

@@ -92,6 +92,13 @@ struct VectorTable {
   void (*winograd_output)(const float* m, int64_t stride, int64_t n, const float* bias, float* const* y);
   void (*winograd_gradient)(const float* const* dy, int64_t n, float* m, int64_t stride, int64_t panel_stride);
   void (*winograd_weight)(const float* u, int64_t stride, int64_t panel_stride, int64_t n, float* const* dg);
+  // rows that are standardized, see vector/standardize.cpp
+  void (*standardize)(const float* x, int64_t n, float mean, float scale, float shift, float* y);
+  void (*standardize_each)(const float* x, int64_t n, float mean, float rate, const float* gamma, const float* beta, float* y);
+  void (*standardize_products)(const float* dy, const float* gamma, const float* x, int64_t n, float mean, double* s1, double* s2);
+  void (*standardize_gradient)(const float* dy, const float* gamma, float scale, const float* x, int64_t n, float mean, float p,
+                               float q, float r, float* dx);
+  void (*add_standardized)(const float* dy, const float* x, int64_t n, float mean, float rate, float* y);
   // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it
   double (*exp_sum)(const float* x, float shift, float* y, int64_t n);
 };

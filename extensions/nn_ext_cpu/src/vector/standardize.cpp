@@ -41,15 +41,15 @@ void standardize_products(const float* dy, const float* gamma, const float* x, i
   }
 }
 
-/// dx = p dy gamma + q (x - mean) + r.
-void standardize_gradient(const float* dy, const float* gamma, const float* x, int64_t n, float mean, float p, float q, float r,
-                          float* dx) {
+/// dx = p (dy scale + q (x - mean) + r), where `scale` is a number or, if given, gamma.
+void standardize_gradient(const float* dy, const float* gamma, float scale, const float* x, int64_t n, float mean, float p, float q,
+                          float r, float* dx) {
   if (gamma == nullptr) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) dx[i] = p * dy[i] + (q * (x[i] - mean) + r);
+    for (int64_t i = 0; i < n; ++i) dx[i] = p * (dy[i] * scale + (q * (x[i] - mean) + r));
   } else {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) dx[i] = p * (dy[i] * gamma[i]) + (q * (x[i] - mean) + r);
+    for (int64_t i = 0; i < n; ++i) dx[i] = p * (dy[i] * gamma[i] + (q * (x[i] - mean) + r));
   }
 }
 

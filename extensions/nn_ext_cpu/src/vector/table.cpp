@@ -36,6 +36,11 @@ void winograd_filter(const float* const*, int64_t, float*, int64_t, int64_t);
 void winograd_output(const float*, int64_t, int64_t, const float*, float* const*);
 void winograd_gradient(const float* const*, int64_t, float*, int64_t, int64_t);
 void winograd_weight(const float*, int64_t, int64_t, int64_t, float* const*);
+void standardize(const float*, int64_t, float, float, float, float*);
+void standardize_each(const float*, int64_t, float, float, const float*, const float*, float*);
+void standardize_products(const float*, const float*, const float*, int64_t, float, double*, double*);
+void standardize_gradient(const float*, const float*, float, const float*, int64_t, float, float, float, float, float*);
+void add_standardized(const float*, const float*, int64_t, float, float, float*);
 double exp_sum(const float*, float, float*, int64_t);
 
 VectorTable table(const char* isa) {
@@ -74,6 +79,11 @@ VectorTable table(const char* isa) {
   table.winograd_output = winograd_output;
   table.winograd_gradient = winograd_gradient;
   table.winograd_weight = winograd_weight;
+  table.standardize = standardize;
+  table.standardize_each = standardize_each;
+  table.standardize_products = standardize_products;
+  table.standardize_gradient = standardize_gradient;
+  table.add_standardized = add_standardized;
   table.exp_sum = exp_sum;
   return table;
 }

@@ -1,0 +1,48 @@
+"""What tests share: functions on the CPU in float32 beside the reference kernels in float64, forward and backward."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+
+
+def run(backend: str, function: Callable[..., Any], arrays: list[Any], seed: int = 0) -> list[np.ndarray[Any, Any]]:
+    """Outputs, and gradients of the floating inputs for random gradients of the outputs."""
+    rng = np.random.default_rng(seed)
+    with nn.context_scope(nn.Context([backend])):
+        inputs = [None if a is None else nn.Variable(a.shape, need_grad=a.dtype.kind == "f") for a in arrays]
+        given = [(x, a) for x, a in zip(inputs, arrays, strict=True) if x is not None]
+        for x, a in given:
+            x.d = a
+            x.grad.zero()
+        made = function(*inputs)
+        outputs = list(made) if isinstance(made, (list, tuple)) else [made]
+        for y in outputs:
+            y.persistent = True
+            y.grad.zero()
+        nn.forward_all(outputs)
+        results = [y.d.copy() for y in outputs]
+        for y in outputs:
+            if y.need_grad:
+                y.backward(rng.standard_normal(y.shape).astype(np.float32))
+        return results + [x.g.copy() for x, a in given if a.dtype.kind == "f"]
+
+
+def assert_alike(function: Callable[..., Any], *arrays: Any, tolerance: float = 2e-5) -> None:
+    """Compare results; `tolerance` is relative to the largest number of an array, or to 1. Falling back is an error."""
+    fallbacks = nn.fallback_report()
+    found = run("cpu:float", function, list(arrays))
+    assert nn.fallback_report() == fallbacks
+    for index, (got, true) in enumerate(zip(found, run("reference:double", function, list(arrays)), strict=True)):
+        assert got.shape == true.shape
+        scale = max(float(np.max(np.abs(true), initial=0.0)), 1.0)
+        np.testing.assert_allclose(got, true, rtol=tolerance, atol=tolerance * scale, err_msg=f"result {index}")
+
+
+@pytest.fixture(name="assert_alike")
+def assert_alike_fixture() -> Callable[..., None]:
+    """`assert_alike`, for tests."""
+    return assert_alike
