@@ -10,6 +10,9 @@ and runs it with one command::
 
     pytest -p nn_core.testing.pytest_plugin --backend=acme test_conformance.py
 
+A package that brings functions names them, ``FUNCTIONS = ("acme.SwishBeta",)``, and leaves BACKENDS out: they are run
+on every installed backend.
+
 Each function runs on its samples, which are data: `sample` and `error` add those of new operators. Failures that are
 known stand in ``xfails.txt`` beside the file, one a line: id, date, reason. See docs/conformance.md.
 """

@@ -4,6 +4,9 @@ from typing import Any
 
 import numpy as np
 
+#: Tells pytest to end tracebacks at the caller.
+__tracebackhide__ = True
+
 #: Comparisons made in this process; the conformance tests report the number.
 _made = [0]
 

@@ -9,6 +9,8 @@ import numpy as np
 STEP = 1e-5
 #: Slopes to the left and to the right that differ by more than this are those of a kink.
 KINK = 1e-3
+#: A change by more than this between neighbours is that of a jump.
+JUMP = 0.1
 
 
 class KinkError(Exception):
@@ -43,7 +45,7 @@ def central_difference(
         left = (middle - function(*_moved(arrays, position, place, -step))) / step
         right = (function(*_moved(arrays, position, place, step)) - middle) / step
         slope = (left + right) / 2
-        if not kinks and not abs(right - left) <= KINK * (1 + abs(slope)):
+        if not kinks and not (abs(right - left) <= KINK * (1 + abs(slope)) and abs(slope) * step < JUMP):
             raise KinkError(f"slopes {left:.6g} and {right:.6g} beside {place} of input {position}")
         slopes[place] = slope
     return slopes

@@ -29,7 +29,8 @@ class Report:
     def lines(self, backends: Sequence[str]) -> list[str]:
         """A summary: who runs how many functions, and how much was checked."""
         lines = [f"{'backend':<12}{'dtype':<10}" + "".join(f"{status.value:>12}" for status in Status)]
-        for (backend, dtype), column in support_table(backends).columns.items():
+        columns = support_table(backends).columns if backends else {}
+        for (backend, dtype), column in columns.items():
             counts = Counter(cell.status for cell in column.values())
             lines.append(f"{backend:<12}{dtype:<10}" + "".join(f"{counts[status]:>12}" for status in Status))
         tests = ", ".join(f"{name.removeprefix('test_')} {count}" for name, count in sorted(self.tests.items()))

@@ -5,13 +5,14 @@ with # are for people.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import FileFormatError
 
 _LINE: Final = re.compile(r"(?P<id>\w+(\[[^\]]*\])?)\s+(?P<date>\d{4}-\d\d-\d\d)\s+(?P<reason>\S.*)")
@@ -54,22 +55,27 @@ def xfails_of(module: ModuleType) -> dict[str, XFail]:
     return read_xfails(Path(str(module.__file__)).with_name("xfails.txt"))
 
 
+def chosen_cases(test: Any, module: ModuleType, backends: Sequence[str], *, fast: bool = False) -> list[Any]:
+    """The cases of one test on some backends, for the FUNCTIONS of its module if it names any."""
+    functions = getattr(module, "FUNCTIONS", ())
+    if functions:
+        PLUGINS.all()
+    cases = test.conformance_cases(backends, fast)
+    return [case for case in cases if not functions or case.spec.name in functions]
+
+
 def test_id(name: str, case: Any) -> str:
     """The id of a test, as pytest prints it behind the file."""
     return f"{name}[{case}]"
 
 
-def all_ids(module: ModuleType, backends: Sequence[str]) -> Iterator[str]:
-    """The ids of all conformance tests of a module, the slow ones included."""
-    for name, test in vars(module).items():
-        maker: Callable[..., Iterator[Any]] | None = getattr(test, "conformance_cases", None)
-        if maker is not None:
-            yield from (test_id(name, case) for case in maker(backends, False))
-
-
 def check_xfails(module: ModuleType, backends: Sequence[str]) -> None:
     """Every known failure of `module` names one of its tests."""
     known = xfails_of(module)
-    unknown = sorted(set(known) - set(all_ids(module, backends))) if known else []
+    tests = [(name, test) for name, test in vars(module).items() if hasattr(test, "conformance_cases")]
+    ids = (
+        {test_id(name, case) for name, test in tests for case in chosen_cases(test, module, backends)} if known else ()
+    )
+    unknown = sorted(set(known) - set(ids))
     if unknown:
         raise AssertionError(f"xfails.txt: every id must name a test, got {', '.join(unknown)}")

@@ -9,7 +9,6 @@ from nn_core.dispatch.registry import spec_of
 from nn_core.reference.registry import KERNELS
 from nn_core.rules.registry import GRADIENTS
 from nn_core.spec.model import ArgSpec, BackwardSpec, InputSpec
-from nn_core.testing.samples import registry
 from nn_core.testing.cases import RuleCase
 from nn_core.testing.checks.rules import (
     check_description,
@@ -19,6 +18,7 @@ from nn_core.testing.checks.rules import (
 )
 from nn_core.testing.drawing import values
 from nn_core.testing.operators import run
+from nn_core.testing.samples import registry
 from nn_core.testing.samples.registry import Sample
 from tests.meta.conftest import forget
 
