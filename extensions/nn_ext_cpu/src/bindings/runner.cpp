@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/fusion.hpp"
 #include "support/check.hpp"
 #include "support/errors.hpp"
 
@@ -219,6 +220,31 @@ void deallocate(PyObject* self) {
   Py_DECREF(type);
 }
 
+/// Joins runs of element-wise operations in `work`.
+std::vector<Work> fused(const std::vector<Work>& work) {
+  std::vector<Work> result;
+  FusionGroup group;
+  const auto flush = [&](size_t end) {
+    if (group.count() > 1) {
+      auto joined = std::make_shared<PreparedOp>();
+      joined->op = group.finish();
+      result.push_back({std::move(joined), {}});
+    } else if (group.count() == 1) {
+      result.push_back(work[end - 1]);
+    }
+    group = FusionGroup();
+  };
+  for (size_t k = 0; k < work.size(); ++k) {
+    const auto* op = dynamic_cast<const Pointwise*>(work[k].prepared->op.get());
+    const BoundPointwise member{op, work[k].pointers.data()};
+    if (op != nullptr && group.add(member)) continue;
+    flush(k);
+    if (op == nullptr || !group.add(member)) result.push_back(work[k]);
+  }
+  flush(work.size());
+  return result;
+}
+
 /// One step that runs several: they are copied out, so that running needs a single call.
 py::object sequence(const py::sequence& steps) {
   auto result = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(new_step()));
@@ -230,6 +256,7 @@ py::object sequence(const py::sequence& steps) {
     merged->keep.insert(merged->keep.end(), step->keep.begin(), step->keep.end());
     merged->cost += step->cost;
   }
+  merged->work = fused(merged->work);
   return result;
 }
 

@@ -44,12 +44,8 @@ Dims common_shape(const std::vector<std::optional<ArrayDesc>>& arrays) {
 
 }  // namespace
 
-Pointwise::Pointwise(const Signature& signature)
-    : Pointwise(signature.arrays, signature.args.get<std::vector<InstructionSpec>>("program")) {}
-
-Pointwise::Pointwise(const std::vector<std::optional<ArrayDesc>>& arrays, const std::vector<InstructionSpec>& program)
-    : arrays_(arrays), program_(program), walk_index_(arrays.size(), -1) {
-  compile();
+Pointwise::Pointwise(const Signature& signature) : arrays_(signature.arrays), walk_index_(signature.arrays.size(), -1) {
+  compile(signature.args.get<std::vector<InstructionSpec>>("program"));
   const Dims shape = common_shape(arrays_);
   std::vector<Dims> strides;
   size_t leader = 0;
@@ -84,9 +80,15 @@ Pointwise::Pointwise(const std::vector<std::optional<ArrayDesc>>& arrays, const 
   block_ = buffered_.empty() && code_.size() == 1 ? walk_->size : kBlock;
 }
 
-void Pointwise::compile() {
+bool Pointwise::is_flat() const {
+  return std::all_of(registers_.begin(), registers_.begin() + static_cast<int64_t>(arrays_.size()), [](const Register& reg) {
+    return reg.access == Access::kNone || reg.access == Access::kDense || (reg.access == Access::kConstant && !reg.written);
+  });
+}
+
+void Pointwise::compile(const std::vector<InstructionSpec>& program) {
   size_t n_registers = arrays_.size();
-  for (const InstructionSpec& spec : program_) n_registers = std::max<size_t>(n_registers, spec.destination + 1);
+  for (const InstructionSpec& spec : program) n_registers = std::max<size_t>(n_registers, spec.destination + 1);
   NN_CHECK(n_registers <= kMaxRegisters, "program must use at most " << kMaxRegisters << " registers, got " << n_registers);
   registers_.resize(n_registers);
   const BlockTable table = vectors().pointwise();
@@ -97,7 +99,7 @@ void Pointwise::compile() {
     NN_CHECK(!array || arrays_[r], "array " << r << " must be given, got none");
     if (array) registers_[r].access = Access::kDense;
   };
-  for (const InstructionSpec& spec : program_) {
+  for (const InstructionSpec& spec : program) {
     Instruction instruction{find_function(spec.function), static_cast<int>(spec.destination), {}, {}};
     const BlockFunction& function = table.functions[instruction.function];
     NN_CHECK(static_cast<int>(spec.sources.size()) == function.arity &&

@@ -20,34 +20,38 @@ class Pointwise : public Op {
  public:
   /// Setting `program`: a list of InstructionSpec.
   explicit Pointwise(const Signature& signature);
-  Pointwise(const std::vector<std::optional<ArrayDesc>>& arrays, const std::vector<InstructionSpec>& program);
 
   void run(void* const* arrays) const override;
   double cost() const override { return cost_; }
 
-  const std::vector<std::optional<ArrayDesc>>& arrays() const { return arrays_; }
-  const std::vector<InstructionSpec>& program() const { return program_; }
-
- private:
-  enum class Access { kNone, kDense, kConstant, kStrided, kReduced };
   struct Instruction {
     int function;
     int destination;
     int sources[3];
     float parameters[2];
   };
+  const std::vector<std::optional<ArrayDesc>>& arrays() const { return arrays_; }
+  const std::vector<Instruction>& code() const { return code_; }
+  /// Number of elements of the iteration space.
+  int64_t size() const { return walk_->size; }
+  /// Whether every array is met element after element in memory, or has a single one.
+  bool is_flat() const;
+  bool is_constant(size_t k) const { return registers_[k].access == Access::kConstant; }
+  bool uses(size_t k) const { return registers_[k].access != Access::kNone; }
+
+ private:
+  enum class Access { kNone, kDense, kConstant, kStrided, kReduced };
   struct Register {
     Access access = Access::kNone;
     bool read = false;     // an instruction reads it before writing it
     bool written = false;  // an instruction writes it
   };
 
-  void compile();
+  void compile(const std::vector<InstructionSpec>& program);
   void run_range(void* const* arrays, int64_t begin, int64_t end, float* buffers, double* const* sums) const;
   void finish_sums(void* const* arrays, double* sums, int64_t teams) const;
 
   std::vector<std::optional<ArrayDesc>> arrays_;
-  std::vector<InstructionSpec> program_;
   std::vector<Instruction> code_;
   std::vector<Register> registers_;
   std::vector<int> buffered_;  // registers that need a block of memory of their own

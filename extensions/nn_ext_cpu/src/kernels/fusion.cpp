@@ -1,0 +1,226 @@
+#include "kernels/fusion.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "support/parallel.hpp"
+#include "support/scratch.hpp"
+
+namespace nn_cpu {
+namespace {
+
+constexpr int kMaxLocations = 96;
+constexpr int64_t kCacheElements = 6144;  // 24 KB: what blocks of all locations may take together
+
+/// An instruction on locations: arrays come first, working blocks behind them.
+struct Step {
+  int function;
+  int destination;
+  int sources[3];
+  float parameters[2];
+};
+
+/// Gives every value a place: the array that it is the last to be written to, or a block that is free again after its last use.
+class Allocator {
+ public:
+  explicit Allocator(const std::vector<BoundPointwise>& members) {
+    for (size_t k = 0; k < members.size(); ++k) append(members[k], k);
+    find_uses();
+    place();
+  }
+
+  std::vector<Step> steps;
+  std::vector<float*> arrays;           // locations 0 .. arrays.size() - 1
+  std::vector<const float*> constants;  // the next ones: arrays of one element
+  int n_blocks = 0;                     // the last ones
+
+ private:
+  /// Where instructions read and write before places are given: array pointers, constants, or temporaries of a member.
+  struct Name {
+    enum Kind { kArray, kConstant, kTemporary } kind;
+    const void* pointer;
+    size_t member;
+    int reg;
+
+    bool operator<(const Name& other) const {
+      return std::tie(kind, pointer, member, reg) < std::tie(other.kind, other.pointer, other.member, other.reg);
+    }
+  };
+  struct Draft {
+    Step step;
+    Name destination;
+    std::vector<Name> sources;
+    std::vector<int> producers;  // the draft that made each source, or -1: it was in memory
+    int last_use = -1;
+    bool lasts = false;          // its value is what the array holds in the end
+  };
+
+  void append(const BoundPointwise& member, size_t number) {
+    const auto name = [&](int reg) -> Name {
+      if (reg >= static_cast<int>(member.op->arrays().size())) return {Name::kTemporary, nullptr, number, reg};
+      return {member.op->is_constant(reg) ? Name::kConstant : Name::kArray, member.arrays[reg], 0, 0};
+    };
+    const BlockFunction* functions = vectors().pointwise().functions;
+    for (const Pointwise::Instruction& instruction : member.op->code()) {
+      Draft draft{{instruction.function, 0, {}, {instruction.parameters[0], instruction.parameters[1]}}, name(instruction.destination), {}, {}};
+      for (int i = 0; i < functions[instruction.function].arity; ++i) draft.sources.push_back(name(instruction.sources[i]));
+      drafts_.push_back(draft);
+    }
+  }
+
+  void find_uses() {
+    std::map<Name, int> latest;
+    for (size_t k = 0; k < drafts_.size(); ++k) {
+      for (const Name& source : drafts_[k].sources) {
+        const auto found = latest.find(source);
+        drafts_[k].producers.push_back(found == latest.end() ? -1 : found->second);
+        if (found != latest.end()) drafts_[found->second].last_use = static_cast<int>(k);
+      }
+      latest[drafts_[k].destination] = static_cast<int>(k);
+    }
+    for (const auto& [name, draft] : latest) drafts_[draft].lasts = name.kind == Name::kArray;
+  }
+
+  void place() {
+    std::map<const void*, int> array_places, constant_places;
+    const auto number = [](auto& places, auto& list, const void* pointer) {
+      const auto [found, fresh] = places.emplace(pointer, static_cast<int>(list.size()));
+      using Pointer = typename std::decay_t<decltype(list)>::value_type;
+      if (fresh) list.push_back(static_cast<Pointer>(const_cast<void*>(pointer)));
+      return found->second;
+    };
+    std::vector<int> free_blocks, blocks(drafts_.size(), -1);
+    // places are numbered within their kind first: arrays from 0, constants from kConstants, blocks from kBlocks
+    constexpr int kConstants = 10'000, kBlocks = 20'000;
+    for (size_t k = 0; k < drafts_.size(); ++k) {
+      Draft& draft = drafts_[k];
+      if (!draft.lasts && draft.last_use < 0) continue;  // overwritten before anybody reads it
+      for (size_t i = 0; i < draft.sources.size(); ++i) {
+        const int producer = draft.producers[i];
+        const Name& source = draft.sources[i];
+        if (producer >= 0 && !drafts_[producer].lasts) {
+          draft.step.sources[i] = kBlocks + blocks[producer];
+        } else if (source.kind == Name::kConstant) {
+          draft.step.sources[i] = kConstants + number(constant_places, constants, source.pointer);
+        } else {
+          draft.step.sources[i] = number(array_places, arrays, source.pointer);
+        }
+      }
+      for (size_t i = 0; i < draft.sources.size(); ++i) {
+        const int producer = draft.producers[i];
+        if (producer >= 0 && !drafts_[producer].lasts && drafts_[producer].last_use == static_cast<int>(k) && blocks[producer] >= 0 &&
+            std::find(free_blocks.begin(), free_blocks.end(), blocks[producer]) == free_blocks.end()) {
+          free_blocks.push_back(blocks[producer]);
+        }
+      }
+      if (draft.lasts) {
+        draft.step.destination = number(array_places, arrays, draft.destination.pointer);
+      } else {
+        if (free_blocks.empty()) free_blocks.push_back(n_blocks++);
+        blocks[k] = free_blocks.back();
+        free_blocks.pop_back();
+        draft.step.destination = kBlocks + blocks[k];
+      }
+      steps.push_back(draft.step);
+    }
+    const int n_arrays = static_cast<int>(arrays.size()), n_constants = static_cast<int>(constants.size());
+    const auto final_place = [&](int& location) {
+      if (location >= kBlocks) {
+        location += n_arrays + n_constants - kBlocks;
+      } else if (location >= kConstants) {
+        location += n_arrays - kConstants;
+      }
+    };
+    for (Step& step : steps) {
+      final_place(step.destination);
+      for (int& source : step.sources) final_place(source);
+    }
+  }
+
+  std::vector<Draft> drafts_;
+};
+
+class Fused : public Op {
+ public:
+  explicit Fused(const std::vector<BoundPointwise>& members) : plan_(members), size_(members.front().op->size()) {
+    double per_element = 0;
+    for (const Step& step : plan_.steps) per_element += vectors().pointwise().functions[step.function].cost;
+    cost_ = 30 + per_element * static_cast<double>(size_);
+    grain_ = std::max<int64_t>(1, static_cast<int64_t>(10000.0 / std::max(per_element, 0.01)));
+    const auto locations = static_cast<int64_t>(plan_.arrays.size() + plan_.constants.size()) + plan_.n_blocks;
+    block_ = std::clamp<int64_t>(kCacheElements / locations / 64 * 64, 256, 1024);
+  }
+
+  bool fits() const { return plan_.arrays.size() + plan_.constants.size() + plan_.n_blocks <= kMaxLocations; }
+
+  void run(void* const*) const override {
+    const int64_t n_buffers = static_cast<int64_t>(plan_.constants.size()) + plan_.n_blocks;
+    const int64_t teams = std::min<int64_t>(num_threads(), size_ / grain_ + 1);
+    Scratch scratch(Scratch::bytes<float>(teams * n_buffers * block_));
+    auto* buffers = scratch.take<float>(teams * n_buffers * block_);
+    parallel_for(
+        size_, grain_,
+        [&](int64_t begin, int64_t end, int thread) { run_range(begin, end, buffers + thread * n_buffers * block_); }, 64);
+  }
+
+  double cost() const override { return cost_; }
+
+ private:
+  void run_range(int64_t begin, int64_t end, float* buffers) const {
+    const BlockFunction* functions = vectors().pointwise().functions;
+    float* at[kMaxLocations];
+    const size_t n_arrays = plan_.arrays.size(), n_constants = plan_.constants.size();
+    for (size_t k = 0; k < n_constants + plan_.n_blocks; ++k) at[n_arrays + k] = buffers + k * block_;
+    for (size_t k = 0; k < n_constants; ++k) std::fill_n(at[n_arrays + k], block_, *plan_.constants[k]);
+    for (int64_t start = begin; start < end; start += block_) {
+      const int64_t n = std::min(block_, end - start);
+      for (size_t k = 0; k < n_arrays; ++k) at[k] = plan_.arrays[k] + start;
+      for (const Step& step : plan_.steps) {
+        const float* in[3] = {at[step.sources[0]], at[step.sources[1]], at[step.sources[2]]};
+        functions[step.function].run(n, in, at[step.destination], step.parameters);
+      }
+    }
+  }
+
+  Allocator plan_;
+  int64_t size_, block_, grain_;
+  double cost_;
+};
+
+/// Whether two pieces of memory share some bytes without being the same piece.
+bool overlap_in_part(const void* a, int64_t a_elements, const void* b, int64_t b_elements) {
+  const auto *first = static_cast<const float*>(a), *second = static_cast<const float*>(b);
+  const bool same = first == second && a_elements == b_elements;
+  return !same && first < second + b_elements && second < first + a_elements;
+}
+
+}  // namespace
+
+bool FusionGroup::add(const BoundPointwise& member) {
+  if (!member.op->is_flat() || (!members_.empty() && member.op->size() != members_.front().op->size())) return false;
+  members_.push_back(member);
+  for (const BoundPointwise& other : members_) {
+    for (size_t i = 0; i < member.op->arrays().size(); ++i) {
+      for (size_t j = 0; j < other.op->arrays().size(); ++j) {
+        if (!member.op->uses(i) || !other.op->uses(j)) continue;
+        if (overlap_in_part(member.arrays[i], member.op->arrays()[i]->size(), other.arrays[j], other.op->arrays()[j]->size())) {
+          members_.pop_back();
+          return false;
+        }
+      }
+    }
+  }
+  if (members_.size() > 1 && !Fused(members_).fits()) {
+    members_.pop_back();
+    return false;
+  }
+  return true;
+}
+
+std::unique_ptr<Op> FusionGroup::finish() {
+  auto fused = std::make_unique<Fused>(members_);
+  members_.clear();
+  return fused;
+}
+
+}  // namespace nn_cpu

@@ -1,0 +1,35 @@
+// Runs of element-wise operations that are bound to their arrays, joined into one pass over memory.
+//
+// Block by block the instructions of all members run in order. What a later instruction overwrites never reaches memory: it
+// lives in a block of working memory as long as it is read. So a plan whose intermediates share memory gets their traffic for free.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels/pointwise.hpp"
+
+namespace nn_cpu {
+
+/// An element-wise operation and the arrays that it is bound to.
+struct BoundPointwise {
+  const Pointwise* op;
+  void* const* arrays;
+};
+
+/// Collects neighbouring operations for as long as they can be joined.
+class FusionGroup {
+ public:
+  /// Takes `member` in; false if it cannot follow the others: other sizes, strided arrays, or memory that overlaps in part.
+  bool add(const BoundPointwise& member);
+
+  size_t count() const { return members_.size(); }
+
+  /// The joined operation, which keeps the pointers and takes none; the group is empty afterwards.
+  std::unique_ptr<Op> finish();
+
+ private:
+  std::vector<BoundPointwise> members_;
+};
+
+}  // namespace nn_cpu
