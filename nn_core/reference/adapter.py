@@ -58,7 +58,7 @@ class ReferenceKernel:
                     results = (results,)
                 if dynamic:
                     pairs = zip(results, call.outputs, strict=True)
-                    return tuple(xp.asarray(result, dtype=getattr(xp, desc.dtype)) for result, desc in pairs)
+                    return tuple(xp.asarray(result, dtype=_dtype(xp, desc.dtype)) for result, desc in pairs)
                 for output, result in zip(arrays[n_inputs : n_inputs + n_outputs], results, strict=False):
                     _copy(name, output, result)
                 for position, result in zip(updated, results[n_outputs:], strict=True):
@@ -87,6 +87,14 @@ class ReferenceKernels(Mapping[str, Kernel]):
 
     def __len__(self) -> int:
         return len(registry.KERNELS)
+
+
+def _dtype(xp: Namespace, name: str) -> Any:
+    if hasattr(xp, name):
+        return getattr(xp, name)
+    import ml_dtypes  # type: ignore[import-not-found, unused-ignore]  # optional; see refuse()
+
+    return getattr(ml_dtypes, name)
 
 
 def _updated_positions(call: Call) -> list[int]:

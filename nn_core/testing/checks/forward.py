@@ -7,9 +7,11 @@ from nn_core.synced import dtype_of
 from nn_core.testing.assertions import assert_allclose, assert_identical, require
 from nn_core.testing.cases import Case
 from nn_core.testing.kernels import KernelRun
-from nn_core.testing.operators import KEY
 from nn_core.testing.tolerance import terms, tolerance
-from nn_core.testing.truth import Numbers, Truth
+from nn_core.testing.truth import Numbers, Truth, truth_of
+
+#: A second key for seeded functions.
+OTHER_KEY = (8, 3)
 
 
 def check_forward(case: Case) -> None:
@@ -25,11 +27,14 @@ def check_forward(case: Case) -> None:
 
 
 def check_determinism(case: Case) -> None:
-    """The same inputs, and the same key, give the same bits; another key gives others."""
+    """The same inputs, and the same key, give the same bits; another key gives the numbers of that key."""
     run = KernelRun(case)
     (outputs, _), (again, _) = run.forward(), run.forward()
     for n, (first, second) in enumerate(zip(outputs, again, strict=True)):
         assert_identical(second, first, f"{case}: output {n} of the second run")
+    if case.spec.has("seeded"):
+        truth = truth_of(case.spec, case.sample, case.dtype, OTHER_KEY)
+        compare_outputs(case, truth, run.forward(key=OTHER_KEY)[0])
     wanted = tuple(array is not None and array.dtype.kind == "f" for array in run.truth.inputs)
     runner = run.fused(wanted) if case.spec.differentiable and any(wanted) else None
     if runner is not None:
@@ -70,5 +75,3 @@ def _compare_updates(case: Case, truth: Truth, updates: Sequence[Numbers | None]
         if given is not None and expected is not None:
             compare(case, truth, given, expected, f"new {name}")
 
-
-__all__ = ["KEY", "check_determinism", "check_forward", "compare", "compare_outputs"]

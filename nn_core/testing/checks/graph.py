@@ -70,6 +70,7 @@ def check_graph(case: Case) -> None:
         if root is None:
             return
         gradients = graph.backward(root)
+        _require_inputs(graph)
         _compare(graph, gradients, "in a graph")
         _poison(graph)
         _require_same(case, graph.backward(root), gradients, "after what the gradient must not read became NaN")
@@ -94,6 +95,13 @@ def _check_results(graph: Graph, root: Variable | None) -> None:
     forward_all([root] if root is not None else graph.results)
     for n, (result, true) in enumerate(zip(graph.results, graph.truth.visible, strict=True)):
         compare(case, graph.truth, result.data.get_data("r"), true, f"result {n} in a graph")
+
+
+def _require_inputs(graph: Graph) -> None:
+    """The passes leave the data of leaves alone, but for those in `updates`."""
+    for n, (variable, true) in enumerate(zip(graph.inputs, graph.truth.after, strict=True)):
+        if variable is not None and true is not None:
+            compare(graph.case, graph.truth, variable.data.get_data("r"), true, f"input {n} after both passes")
 
 
 def _compare(graph: Graph, gradients: Sequence[Numbers | None], where: str) -> None:

@@ -1,5 +1,7 @@
 """Samples of resampling, Fourier transforms, warping and patch correlation."""
 
+import numpy as np
+
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import normal, uniform, values
 from nn_core.testing.samples.registry import Settings, error, sample
@@ -184,7 +186,9 @@ error("AffineGrid", "theta", ShapeError, "theta must have the shape", normal(2, 
 error("AffineGrid", "size", ArgumentError, "size must have 2 or 3 lengths", normal(2, 2, 3), size=(3,))
 sample("WarpByGrid", "nearest", normal(1, 2, 4, 5), uniform(1, 3, 2, 2, low=-0.9, high=0.9), mode="nearest")
 sample("WarpByGrid", "volume", normal(1, 2, 3, 2, 4), uniform(1, 2, 2, 2, 3, low=-0.9, high=0.9))
-sample("WarpByGrid", "channel_last", normal(1, 4, 5, 2), uniform(1, 3, 2, 2, low=-0.9, high=0.9), channel_last=True)
+_PIXELS = np.array([[[0.4, 0.5], [1.6, 1.4]], [[2.5, 2.6], [3.3, 0.3]], [[1.5, 0.6], [0.6, 1.5]]])  # (column, row)
+_BETWEEN_PIXELS = values([(2 * _PIXELS + 1) / (5, 4) - 1])
+sample("WarpByGrid", "channel_last", normal(1, 4, 5, 2), _BETWEEN_PIXELS, channel_last=True)
 sample("WarpByGrid", "empty", normal(0, 2, 4, 5), uniform(0, 3, 2, 2))
 error("WarpByGrid", "grid", ShapeError, "grid must have the shape", normal(2, 2, 4, 5), uniform(1, 3, 2, 2))
 
