@@ -74,4 +74,3 @@ def _compare_updates(case: Case, truth: Truth, updates: Sequence[Numbers | None]
         expected = truth.inputs[names.index(name)] if true is None else true
         if given is not None and expected is not None:
             compare(case, truth, given, expected, f"new {name}")
-

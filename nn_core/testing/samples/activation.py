@@ -28,6 +28,7 @@ for _name in ("Softmax", "LogSoftmax"):
     sample(_name, "long", normal(3, 1037))
     sample(_name, "many_rows", normal(257, 5))
     sample(_name, "large_numbers", uniform(2, 6, low=-80, high=80))
+    sample(_name, "large", normal(515, 130), smooth=False)
     sample(_name, "one_class", normal(4, 1))
     sample(_name, "image", normal(2, 3, 4, 5), axis=1)
     sample(_name, "empty", normal(0, 4))

@@ -22,6 +22,35 @@ for _case, (_image, _kernel, _args) in _GEOMETRIES.items():
     sample("DepthwiseDeconvolution", _case, normal(2, 4, *_image), normal(4, *_kernel), **_args)
     sample("FusedConvolution", _case, normal(2, 3, *_image), normal(4, 3, *_kernel), **_args)
 
+# Large enough for the blocks, tiles and threads of fast kernels; too large to be moved element by element.
+_LARGE: dict[str, tuple[Shape, Shape, Settings]] = {
+    "large": ((2, 32, 20, 21), (48, 32, 3, 3), {"pad": (1, 1)}),
+    "large_unpadded": ((1, 16, 33, 30), (32, 16, 3, 3), {}),
+    "large_odd": ((3, 19, 17, 15), (35, 19, 3, 3), {"pad": (1, 1)}),
+    "large_strided": ((2, 16, 19, 23), (24, 16, 3, 3), {"pad": (1, 1), "stride": (2, 2)}),
+    "large_pointwise": ((2, 64, 13, 11), (80, 64, 1, 1), {}),
+    "large_pointwise_strided": ((2, 32, 14, 14), (48, 32, 1, 1), {"stride": (2, 2)}),
+    "large_kernel": ((1, 3, 38, 41), (16, 3, 7, 7), {"pad": (3, 3), "stride": (2, 2)}),
+    "large_dilated": ((1, 16, 20, 20), (16, 16, 3, 3), {"pad": (2, 2), "dilation": (2, 2)}),
+    "large_groups": ((2, 32, 12, 12), (32, 8, 3, 3), {"pad": (1, 1), "group": 4}),
+}
+for _case, (_x, _w, _args) in _LARGE.items():
+    sample("Convolution", _case, normal(*_x), normal(*_w), normal(_w[0]), smooth=False, **_args)
+sample(
+    "Deconvolution",
+    "large",
+    normal(2, 32, 9, 11),
+    normal(32, 24, 4, 4),
+    normal(24),
+    stride=(2, 2),
+    pad=(1, 1),
+    smooth=False,
+)
+sample("DepthwiseConvolution", "large", normal(2, 48, 19, 17), normal(48, 3, 3), normal(48), pad=(1, 1), smooth=False)
+sample(
+    "DepthwiseDeconvolution", "large", normal(2, 48, 9, 11), normal(48, 3, 3), normal(48), stride=(2, 2), smooth=False
+)
+
 _X = normal(2, 4, 4, 5)
 sample("Convolution", "bias", _X, normal(6, 4, 3, 3), normal(6), pad=(1, 1))
 sample("Convolution", "groups", _X, normal(6, 2, 3, 3), normal(6), group=2)

@@ -32,6 +32,7 @@ for _name in ("SoftmaxCrossEntropy", "CategoricalCrossEntropy"):
     sample(_name, "vector", _draw(5), integers(1, high=5))
     sample(_name, "ignored", _draw(4, 3), values([[0], [-1], [2], [-1]]))
     sample(_name, "many_classes", _draw(5, 1037), integers(5, 1, high=1037))
+    sample(_name, "large", _draw(515, 130), integers(515, 1, high=130), smooth=False)
     sample(_name, "empty", _draw(0, 3), integers(0, 1, high=3))
     error(_name, "labels", ShapeError, "target must have the shape of x", normal(4, 3), integers(4, 2, high=3))
     error(_name, "class", ArgumentError, "target must .*below.* 3", normal(2, 3), values([[0], [3]]))

@@ -28,6 +28,13 @@ for _case, (_x, _y, _args) in _GEOMETRIES.items():
     sample("AveragePooling", _case, normal(*_x), **_args)
     sample("MaxPoolingBackward", _case, normal(*_y), distinct(*_x), **_args)
     sample("MaxPoolingGather", _case, normal(*_x), distinct(*_x), **_args)
+for _name, _draw in (
+    ("MaxPooling", lambda *shape: distinct(*shape, gap=1 / 1024)),
+    ("AveragePooling", normal),
+    ("SumPooling", normal),
+):
+    sample(_name, "large", _draw(2, 33, 15, 18), kernel=(3, 3), stride=(2, 2), pad=(1, 1), smooth=False)
+    sample(_name, "large_plain", _draw(2, 32, 16, 16), kernel=(2, 2), smooth=False)
 sample("MaxPooling", "ties", values([[[[1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]]]), kernel=(2, 2), smooth=False)
 sample("MaxPooling", "negative", values([[[[-3.0, -2.0], [-1.0, -4.0]]]]), kernel=(2, 2), stride=(1, 1), pad=(1, 1))
 sample(

@@ -1,23 +1,22 @@
 """Samples of recurrent networks and of packed sequences."""
 
-from collections.abc import Sequence
-
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import Draw, integers, normal, values
 from nn_core.testing.samples.registry import error, sample
+from nn_core.typing import Shape
 
-_SMALL = {"scale": 0.5}
-_STEPS, _BATCH, _FEATURES, _HIDDEN = 3, 2, 3, 4
+_STEPS, _BATCH, _FEATURES = 3, 2, 3
 
 
 def _network(
-    n_states: int, gates: Sequence[int], bias_gates: Sequence[int], layers: int, directions: int, *, bias: bool
+    n_states: int, gates: Shape, bias_gates: Shape, layers: int, directions: int, *, bias: bool, hidden: int = 4
 ) -> list[Draw | None]:
     """Inputs of a recurrent network."""
-    states = [normal(layers, directions, _BATCH, _HIDDEN, **_SMALL)] * n_states
-    first = normal(directions, *gates, _HIDDEN, _FEATURES + _HIDDEN, **_SMALL)
-    later = normal(layers - 1, directions, *gates, _HIDDEN, (directions + 1) * _HIDDEN, **_SMALL)
-    added = normal(layers, directions, *bias_gates, _HIDDEN, **_SMALL)
+    scale = hidden**-0.5
+    states = [normal(layers, directions, _BATCH, hidden, scale=scale)] * n_states
+    first = normal(directions, *gates, hidden, _FEATURES + hidden, scale=scale)
+    later = normal(layers - 1, directions, *gates, hidden, (directions + 1) * hidden, scale=scale)
+    added = normal(layers, directions, *bias_gates, hidden, scale=scale)
     return [
         normal(_STEPS, _BATCH, _FEATURES), *states, first, later if layers > 1 else None, added if bias else None
     ]  # fmt: skip
@@ -30,6 +29,15 @@ for _name, _n_states, _gates, _bias_gates in (("RNN", 1, (), ()), ("LSTM", 2, (4
     sample(_name, "layers", *_network(*_form, 2, 1, bias=True), num_layers=2, loose=4)
     sample(_name, "both_ways", *_network(*_form, 2, 2, bias=True), num_layers=2, bidirectional=True, loose=4)
     sample(_name, "dropout", *_network(*_form, 2, 1, bias=True), num_layers=2, dropout=0.4, loose=4)
+    sample(
+        _name,
+        "large",
+        *_network(*_form, 2, 2, bias=True, hidden=48),
+        num_layers=2,
+        bidirectional=True,
+        loose=8,
+        smooth=False,
+    )
     sample(_name, "inference", *_network(*_form, 2, 1, bias=True), num_layers=2, dropout=0.4, training=False, loose=4)
     error(_name, "state", ShapeError, "h must have shape", *_network(*_form, 1, 1, bias=False), bidirectional=True)
     error(_name, "layers", ShapeError, "h must have shape", *_network(*_form, 1, 1, bias=False), num_layers=2)
