@@ -13,6 +13,7 @@ from nn_ext_cpu.loss import LOSS
 from nn_ext_cpu.normalization import NORMALIZATION
 from nn_ext_cpu.pooling import POOLING
 from nn_ext_cpu.random import RANDOM
+from nn_ext_cpu.recurrent import RECURRENT
 from nn_ext_cpu.reduction import REDUCTION
 from nn_ext_cpu.shape import SHAPE
 from nn_ext_cpu.standardization import STANDARDIZATION
@@ -27,6 +28,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     NORMALIZATION,
     POOLING,
     RANDOM,
+    RECURRENT,
     REDUCTION,
     SHAPE,
     STANDARDIZATION,

@@ -11,6 +11,7 @@ import nn_core as nn
 
 def run(backend: str, function: Callable[..., Any], arrays: list[Any], seed: int = 0) -> list[np.ndarray[Any, Any]]:
     """Outputs, and gradients of the floating inputs for random gradients of the outputs."""
+    nn.seed(seed)
     rng = np.random.default_rng(seed)
     with nn.context_scope(nn.Context([backend])):
         inputs = [None if a is None else nn.Variable(a.shape, need_grad=a.dtype.kind == "f") for a in arrays]

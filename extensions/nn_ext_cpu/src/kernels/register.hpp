@@ -16,6 +16,7 @@ void register_copy(Registry& registry);
 void register_random(Registry& registry);
 void register_indexing(Registry& registry);
 void register_standardization(Registry& registry);
+void register_recurrent(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.
 std::vector<std::string> update_names();

@@ -47,11 +47,27 @@ struct PoolShape {
 /// Channels that lie side by side in transformed filters and gradients; see vector/winograd.cpp.
 constexpr int64_t kWinogradPanel = 32;
 
+/// One step of a recurrent network for one sample: what its row of the trace holds, and its two loops; see vector/recurrent.cpp.
+struct CellFunction {
+  const char* name;
+  int64_t n_gates, n_saved;
+  bool has_memory;   // there is a state c beside h
+  bool has_product;  // the products of the gates with the state are kept apart from those with the input
+  void (*forward)(int64_t n, float* row, const float* product, const float* h, const float* c);
+  void (*backward)(int64_t n, const float* row, const float* h, const float* c, float* dh, float* dc, float* dtotal, float* dproduct);
+};
+
+struct CellTable {
+  const CellFunction* functions;
+  int count;
+};
+
 /// Loops of one instruction set; each is described where it is defined (src/vector).
 struct VectorTable {
   const char* isa;
   BlockTable (*pointwise)();
   UpdateTable (*updates)();
+  CellTable (*cells)();
   // reductions of a contiguous row; sums keep partial sums of blocks in double
   double (*sum)(const float* x, int64_t n);
   double (*sum_of_squares)(const float* x, int64_t n);

@@ -5,6 +5,7 @@ namespace nn_cpu::NN_ISA {
 
 BlockTable pointwise();
 UpdateTable updates();
+CellTable cells();
 double sum(const float*, int64_t);
 double sum_of_squares(const float*, int64_t);
 double dot(const float*, const float*, int64_t);
@@ -48,6 +49,7 @@ VectorTable table(const char* isa) {
   table.isa = isa;
   table.pointwise = pointwise;
   table.updates = updates;
+  table.cells = cells;
   table.sum = sum;
   table.sum_of_squares = sum_of_squares;
   table.dot = dot;
