@@ -15,6 +15,7 @@
 #include "support/check.hpp"
 #include "support/column_sums.hpp"
 #include "support/engine.hpp"
+#include "support/weight_cache.hpp"
 
 namespace nn_cpu {
 namespace {
@@ -85,7 +86,8 @@ typename Kind::Forward::primitive_desc forward_desc(const Geometry& geometry, co
 
 /// The shape for Winograd's method, where a convolution has one and it pays. Always nothing for deconvolutions.
 template <class Kind>
-std::optional<WinogradShape> winograd_shape(const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& y) {
+std::optional<WinogradShape> winograd_shape(const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& y,
+                                            bool keeps_filters) {
   const memory::dims ones(2, 1), gaps(2, 0);
   if (Kind::kTransposed || !winograd_enabled() || x.ndim() != 4 || geometry.group != 1 || geometry.stride != ones ||
       geometry.dilation != gaps || weight.shape[2] != 3 || weight.shape[3] != 3 || !weight.contiguous() || !x.channels_last() ||
@@ -93,7 +95,7 @@ std::optional<WinogradShape> winograd_shape(const Geometry& geometry, const Arra
     return std::nullopt;
   }
   const WinogradShape shape{x.shape[0], x.shape[2], x.shape[3], x.shape[1], y.shape[2], y.shape[3], y.shape[1], geometry.pad[0], geometry.pad[1]};
-  return shape.pays() ? std::make_optional(shape) : std::nullopt;
+  return shape.pays(keeps_filters) ? std::make_optional(shape) : std::nullopt;
 }
 
 template <class Kind>
@@ -103,12 +105,17 @@ class Convolution : public Op {
     const Geometry geometry(s.args);
     const ArrayDesc &x = s.array(0), &y = s.array(3), weight = grouped(s.array(1), geometry.group, Kind::kTransposed);
     cost_ = flops_cost(weight, y);
-    winograd_ = winograd_shape<Kind>(geometry, x, weight, y);
-    if (winograd_) return;
+    winograd_ = winograd_shape<Kind>(geometry, x, weight, y, true);
+    if (winograd_) {
+      const auto shape = *winograd_;
+      filters_.emplace(weight.size(), shape.filter_elements(),
+                       [shape](const float* from, float* to) { winograd_filters(shape, from, to); });
+      return;
+    }
     const auto desc = forward_desc<Kind>(geometry, x, weight, s.arrays[2], y);
     primitive_ = Primitive(typename Kind::Forward(desc), desc.scratchpad_desc());
     primitive_.input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
-    primitive_.input(DNNL_ARG_WEIGHTS, 1, memory_desc(weight), desc.weights_desc());
+    primitive_.input(DNNL_ARG_WEIGHTS, 1, memory_desc(weight), desc.weights_desc(), /*cached=*/s.array(1).contiguous());
     if (s.has(2)) primitive_.input(DNNL_ARG_BIAS, 2, memory_desc(s.array(2)), desc.bias_desc());
     primitive_.output(DNNL_ARG_DST, 3, memory_desc(y), desc.dst_desc());
   }
@@ -118,14 +125,17 @@ class Convolution : public Op {
       primitive_.run(arrays);
       return;
     }
-    winograd_forward(*winograd_, static_cast<const float*>(arrays[0]), static_cast<const float*>(arrays[1]),
-                     static_cast<const float*>(arrays[2]), static_cast<float*>(arrays[3]));
+    const auto* weight = static_cast<const float*>(arrays[1]);
+    const WeightCache::Packed filters = filters_->find(weight);
+    winograd_forward(*winograd_, static_cast<const float*>(arrays[0]), weight, filters.get(), static_cast<const float*>(arrays[2]),
+                     static_cast<float*>(arrays[3]));
   }
 
   double cost() const override { return cost_; }
 
  private:
   std::optional<WinogradShape> winograd_;
+  std::optional<WeightCache> filters_;
   Primitive primitive_;
   double cost_;
 };
@@ -139,7 +149,7 @@ class ConvolutionBackward : public Op {
     const ArrayDesc weight = grouped(s.array(s.has(1) ? 1 : 6), geometry.group, Kind::kTransposed);
     const std::optional<ArrayDesc> bias = s.has(7) ? s.arrays[7] : std::nullopt;
     cost_ = flops_cost(weight, dy) * 2;
-    winograd_ = winograd_shape<Kind>(geometry, x, weight, dy);
+    winograd_ = winograd_shape<Kind>(geometry, x, weight, dy, false);
     with_weight_ = s.has(6);
     if (s.has(7)) NN_CHECK(with_weight_, "convolution_backward must compute dweight where it computes dbias, got dbias alone");
     if (winograd_ && (!s.has(5) || winograd_->transposed().pays())) return;
@@ -185,7 +195,7 @@ class ConvolutionBackward : public Op {
   void run_winograd(void* const* arrays) const {
     const auto *x = static_cast<const float*>(arrays[0]), *weight = static_cast<const float*>(arrays[1]);
     const auto* dy = static_cast<const float*>(arrays[4]);
-    if (arrays[5] != nullptr) winograd_forward(winograd_->transposed(), dy, weight, nullptr, static_cast<float*>(arrays[5]));
+    if (arrays[5] != nullptr) winograd_forward(winograd_->transposed(), dy, weight, nullptr, nullptr, static_cast<float*>(arrays[5]));
     if (with_weight_) winograd_weights(*winograd_, x, dy, static_cast<float*>(arrays[6]));
     if (arrays[7] != nullptr) column_sums(dy, winograd_->n * winograd_->oh * winograd_->ow, winograd_->k, static_cast<float*>(arrays[7]));
   }

@@ -88,27 +88,36 @@ void transform_filters(const WinogradShape& s, const Team& team, const float* we
 bool winograd_enabled() { return enabled().load(std::memory_order_relaxed); }
 void enable_winograd(bool flag) { enabled() = flag; }
 
-bool WinogradShape::pays() const {
+bool WinogradShape::pays(bool keeps_filters) const {
   // All in products a channel pair: the direct method, the 36 matrix products, transforms of pixels, and of filters.
   const double direct = 9.0 * static_cast<double>(n * oh * ow);
   const double per_tile = 40.0 + 220.0 / static_cast<double>(c) + 220.0 / static_cast<double>(k);
-  return c >= 16 && k >= 16 && pad_h <= 2 && pad_w <= 2 && static_cast<double>(tiles()) * per_tile + 1200.0 < 0.85 * direct;
+  return c >= 16 && k >= 16 && pad_h <= 2 && pad_w <= 2 && static_cast<double>(tiles()) * per_tile + 1200.0 < (keeps_filters ? 1.1 : 0.85) * direct;
 }
 
-void winograd_forward(const WinogradShape& s, const float* x, const float* weight, const float* bias, float* y) {
+int64_t WinogradShape::filter_elements() const { return kPositions * c * padded(k); }
+
+void winograd_filters(const WinogradShape& s, const float* weight, float* filters) {
+  Scratch scratch(Scratch::bytes<float>(9 * s.c * s.k));
+  auto* lines = scratch.take<float>(9 * s.c * s.k);
+  as_team(num_threads(), [&](const Team& team) { transform_filters(s, team, weight, lines, filters); });
+}
+
+void winograd_forward(const WinogradShape& s, const float* x, const float* weight, const float* filters, const float* bias, float* y) {
   const VectorTable& table = vectors();
   const int64_t block = block_tiles(s), wide_k = padded(s.k), panels = wide_k / kPanel;
-  Scratch scratch(Scratch::bytes<float>(9 * s.c * s.k) + Scratch::bytes<float>(kPositions * s.c * wide_k) +
-                  Scratch::bytes<float>(kPositions * block * s.c) + Scratch::bytes<float>(kPositions * block * s.k) +
-                  Scratch::bytes<float>(s.c));
-  auto* lines = scratch.take<float>(9 * s.c * s.k);
-  auto* u = scratch.take<float>(kPositions * s.c * wide_k);
+  const int64_t n_lines = filters == nullptr ? 9 * s.c * s.k : 0, n_filters = filters == nullptr ? s.filter_elements() : 0;
+  Scratch scratch(Scratch::bytes<float>(n_lines) + Scratch::bytes<float>(n_filters) + Scratch::bytes<float>(kPositions * block * s.c) +
+                  Scratch::bytes<float>(kPositions * block * s.k) + Scratch::bytes<float>(s.c));
+  auto* lines = scratch.take<float>(n_lines);
+  auto* made = scratch.take<float>(n_filters);
+  const float* u = filters == nullptr ? made : filters;
   auto* v = scratch.take<float>(kPositions * block * s.c);
   auto* m = scratch.take<float>(kPositions * block * s.k);
   auto* zeros = scratch.take<float>(s.c);
   std::fill_n(zeros, s.c, 0.0f);
   as_team(num_threads(), [&](const Team& team) {
-    transform_filters(s, team, weight, lines, u);
+    if (filters == nullptr) transform_filters(s, team, weight, lines, made);
     for (int64_t first = 0; first < s.tiles(); first += block) {
       const int64_t count = std::min(block, s.tiles() - first);
       team.share(count, [&](int64_t begin, int64_t end) {
@@ -122,9 +131,8 @@ void winograd_forward(const WinogradShape& s, const float* x, const float* weigh
       team.share(kPositions * panels, [&](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
           const int64_t position = item / panels, panel = item % panels;
-          const float* filters = u + position * s.c * wide_k + panel * s.c * kPanel;
-          table.product(count, std::min(kPanel, s.k - panel * kPanel), s.c, v + position * block * s.c, s.c, 1, filters, kPanel, false,
-                        nullptr, m + position * block * s.k + panel * kPanel, s.k);
+          table.product(count, std::min(kPanel, s.k - panel * kPanel), s.c, v + position * block * s.c, s.c, 1,
+                        u + position * s.c * wide_k + panel * s.c * kPanel, kPanel, false, nullptr, m + position * block * s.k + panel * kPanel, s.k);
         }
       });
       team.wait();

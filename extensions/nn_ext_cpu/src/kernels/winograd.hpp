@@ -24,11 +24,19 @@ struct WinogradShape {
   /// The convolution of dy that gives dx.
   WinogradShape transposed() const { return {n, oh, ow, k, h, w, c, 2 - pad_h, 2 - pad_w, true}; }
 
-  /// Whether this method is expected to be faster than the direct one.
-  bool pays() const;
+  /// Whether this method is expected to be faster than the direct one. `keeps_filters`: transformed filters are kept where weights
+  /// do not change, so that it may lose a little where they do.
+  bool pays(bool keeps_filters = false) const;
+
+  /// Elements of the transformed filters.
+  int64_t filter_elements() const;
 };
 
-void winograd_forward(const WinogradShape& shape, const float* x, const float* weight, const float* bias, float* y);
+/// Transforms filters for winograd_forward.
+void winograd_filters(const WinogradShape& shape, const float* weight, float* filters);
+
+/// `filters` are the transformed ones if they are at hand; nullptr: they are made from `weight` in working memory.
+void winograd_forward(const WinogradShape& shape, const float* x, const float* weight, const float* filters, const float* bias, float* y);
 void winograd_weights(const WinogradShape& shape, const float* x, const float* dy, float* dweight);
 
 /// Whether convolutions may use this method; true at first.

@@ -35,8 +35,15 @@ dnnl::memory::desc any_layout(const ArrayDesc& desc) {
 Primitive::Primitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad)
     : primitive_(primitive), scratchpad_(scratchpad), bytes_(Scratch::bytes<char>(static_cast<int64_t>(scratchpad.get_size()))) {}
 
-void Primitive::input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner) {
+void Primitive::input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool cached) {
   add(dnnl_arg, position, array, inner, false);
+  Operand& operand = operands_.back();
+  if (!cached || !operand.reorder) return;
+  const auto elements = static_cast<int64_t>(array.get_size() / sizeof(float)), packed = static_cast<int64_t>(inner.get_size() / sizeof(float));
+  operand.cache = std::make_shared<WeightCache>(elements, packed, [=, reorder = *operand.reorder](const float* from, float* to) {
+    dnnl::memory source(array, cpu_engine(), const_cast<float*>(from)), target(inner, cpu_engine(), to);
+    reorder.execute(cpu_stream(), source, target);
+  });
 }
 
 void Primitive::output(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner) {
@@ -44,7 +51,7 @@ void Primitive::output(int dnnl_arg, int position, const dnnl::memory::desc& arr
 }
 
 void Primitive::add(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool is_output) {
-  Operand operand{dnnl_arg, position, array, inner, std::nullopt, is_output};
+  Operand operand{dnnl_arg, position, array, inner, std::nullopt, is_output, nullptr};
   if (array != inner) {
     const auto& from = is_output ? inner : array;
     const auto& to = is_output ? array : inner;
@@ -61,8 +68,16 @@ void Primitive::run(void* const* arrays) const {
   Scratch scratch(bytes_);
   std::unordered_map<int, dnnl::memory> arguments;
   arguments.reserve(operands_.size() + 1);
+  std::vector<WeightCache::Packed> kept;
   for (const Operand& operand : operands_) {
     void* data = arrays[operand.position];
+    if (operand.cache) {
+      if (auto packed = operand.cache->find(static_cast<const float*>(data))) {
+        arguments.emplace(operand.dnnl_arg, dnnl::memory(operand.inner, cpu_engine(), const_cast<float*>(packed.get())));
+        kept.push_back(std::move(packed));
+        continue;
+      }
+    }
     if (operand.reorder) data = scratch.take<char>(static_cast<int64_t>(operand.inner.get_size()));
     dnnl::memory inner(operand.inner, cpu_engine(), data);
     if (operand.reorder && !operand.is_output) {

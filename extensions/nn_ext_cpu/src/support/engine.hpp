@@ -5,11 +5,13 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "support/array.hpp"
 #include "support/scratch.hpp"
+#include "support/weight_cache.hpp"
 
 namespace nn_cpu {
 
@@ -33,8 +35,9 @@ class Primitive {
   Primitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad);
 
   /// Array `position` of the operation is argument `dnnl_arg`; the primitive wants it as `inner`. If the array lies
-  /// otherwise it is reordered before an input is read or after an output is written.
-  void input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner);
+  /// otherwise it is reordered before an input is read or after an output is written. `cached`: these are weights, which fill
+  /// one piece of memory, and their reordered copy is kept for as long as they do not change.
+  void input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool cached = false);
   void output(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner);
 
   void run(void* const* arrays) const;
@@ -45,6 +48,7 @@ class Primitive {
     dnnl::memory::desc array, inner;
     std::optional<dnnl::reorder> reorder;
     bool is_output;
+    std::shared_ptr<const WeightCache> cache;
   };
   void add(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool is_output);
 

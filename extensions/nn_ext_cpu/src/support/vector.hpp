@@ -115,6 +115,7 @@ struct VectorTable {
   void (*standardize_gradient)(const float* dy, const float* gamma, float scale, const float* x, int64_t n, float mean, float p,
                                float q, float r, float* dx);
   void (*add_standardized)(const float* dy, const float* x, int64_t n, float mean, float rate, float* y);
+  uint64_t (*checksum)(const float* x, int64_t n, uint64_t seed);
   // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it
   double (*exp_sum)(const float* x, float shift, float* y, int64_t n);
 };

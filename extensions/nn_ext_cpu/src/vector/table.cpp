@@ -42,6 +42,7 @@ void standardize_each(const float*, int64_t, float, float, const float*, const f
 void standardize_products(const float*, const float*, const float*, int64_t, float, double*, double*);
 void standardize_gradient(const float*, const float*, float, const float*, int64_t, float, float, float, float, float*);
 void add_standardized(const float*, const float*, int64_t, float, float, float*);
+uint64_t checksum(const float*, int64_t, uint64_t);
 double exp_sum(const float*, float, float*, int64_t);
 
 VectorTable table(const char* isa) {
@@ -86,6 +87,7 @@ VectorTable table(const char* isa) {
   table.standardize_products = standardize_products;
   table.standardize_gradient = standardize_gradient;
   table.add_standardized = add_standardized;
+  table.checksum = checksum;
   table.exp_sum = exp_sum;
   return table;
 }
