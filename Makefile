@@ -7,7 +7,7 @@ JOBS ?= 2
 # One thread for each of the processes that run tests: more would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
-.PHONY: help demo test test-slow lint types layers check gen bench conformance test-gpu bench-gpu clean
+.PHONY: help demo test test-slow lint types layers check gen docs bench conformance test-gpu bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -27,13 +27,13 @@ demo: $(VENV)/.extensions ## train a convolutional net on handwritten digits and
 	$(BIN)/python examples/digits_demo.py
 
 test: $(VENV)/.extensions ## all tests but the slow ones
-	$(PYTEST) -m 'not slow and not conformance' tests extensions
+	$(PYTEST) -m 'not slow' tests extensions
 
 test-slow: $(VENV)/.extensions ## the tests that take longer than two seconds, the tutorials among them
 	$(PYTEST) -m slow tests extensions
 
 conformance: $(VENV)/.extensions ## every operator, dtype and sample on every installed backend
-	$(PYTEST) -m conformance tests extensions
+	$(PYTEST) --backend=all -m conformance tests/conformance extensions
 
 lint: $(VENV)/.core ## ruff
 	$(BIN)/ruff check .
@@ -51,6 +51,9 @@ check: lint types layers ## the static checks, and whether generated files are u
 gen: $(VENV)/.core ## write the generated files from function_spec.yaml
 	$(BIN)/python -m nn_core.spec
 	$(BIN)/python -m nn_core.spec.pages
+
+docs: $(VENV)/.extensions ## write docs/support.md: who runs what in which dtype
+	$(BIN)/python -m nn_core.testing.support
 
 bench: $(VENV)/.extensions ## the benchmarks, beside the peers that are installed
 	$(BIN)/python -m benchmarks
