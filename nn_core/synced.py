@@ -159,6 +159,8 @@ class SyncedArray:
         array = self.buffer(key)
         convert(self.head, self.copies[self.head], key, array)
         self.valid.add(key)
+        if self.tenure is not None:
+            self.tenure.displace()  # a plan that runs again has to know that this copy will be old
         return array
 
     def write(self, key: Key) -> Array:
@@ -174,6 +176,8 @@ class SyncedArray:
     def readwrite(self, key: Key) -> Array:
         """The values in `key`'s space and dtype, about to be changed in place."""
         array = self.read(key)
+        if self.head != key:
+            self._end_tenure()
         self.clear_called = False
         self.modifications += 1
         self._move_head(key)
