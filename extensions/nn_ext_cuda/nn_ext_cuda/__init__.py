@@ -11,18 +11,20 @@ from nn_ext_cuda.plugin import context as context
 from nn_ext_cuda.precision import allow_tf32 as allow_tf32
 from nn_ext_cuda.precision import is_tf32_allowed as is_tf32_allowed
 
-#: Functions of the module `device`, which imports CuPy.
-_OF_DEVICE = (
-    "clear_memory_cache",
-    "device_synchronize",
-    "get_device_count",
-    "get_devices",
-    "memory_info",
-    "synchronize_stream",
-    "use_device",
-)
+#: Functions of modules that import CuPy, by name.
+_LAZY = {
+    "capture_failures": "capture",
+    "clear_memory_cache": "device",
+    "device_synchronize": "device",
+    "get_device_count": "device",
+    "get_devices": "device",
+    "memory_info": "device",
+    "synchronize_stream": "device",
+    "use_device": "device",
+    "use_graphs": "capture",
+}
 
-__all__ = [*_OF_DEVICE, "allow_tf32", "array_classes", "context", "is_tf32_allowed"]  # noqa: PLE0604 -- all are names
+__all__ = [*_LAZY, "allow_tf32", "array_classes", "context", "is_tf32_allowed"]  # noqa: PLE0604 -- all are names
 
 
 def array_classes() -> list[str]:
@@ -31,6 +33,6 @@ def array_classes() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _OF_DEVICE:
-        return getattr(import_module("nn_ext_cuda.device"), name)
+    if name in _LAZY:
+        return getattr(import_module(f"nn_ext_cuda.{_LAZY[name]}"), name)
     raise AttributeError(f"module 'nn_ext_cuda' has no attribute {name!r}")

@@ -8,6 +8,7 @@ import numpy as np
 
 from nn_core.ext import Array, Shape
 from nn_ext_cuda.code import Code, compiled
+from nn_ext_cuda.errors import failed, out_of_memory
 
 #: The place of an array among those of the program, or a number.
 Argument: TypeAlias = int | np.generic
@@ -43,7 +44,7 @@ class Step:
     """Launches on given arrays. It allocates nothing and waits for nothing, so it can be part of a CUDA graph.
 
     Args:
-        calls: (function, grid, block, arguments, shared bytes) of each launch.
+        calls: (function, grid, block, arguments, shared bytes, name) of each launch.
         arrays: What the arguments point to.
         before: What has to happen on the host before each run, also before a replay; None: nothing.
     """
@@ -61,8 +62,12 @@ class Step:
 
     def run(self) -> None:
         """Launch, without what has to happen before."""
-        for function, grid, block, arguments, shared_bytes in self._calls:
-            function(grid, block, arguments, shared_mem=shared_bytes)
+        name = ""
+        try:
+            for function, grid, block, arguments, shared_bytes, name in self._calls:  # noqa: B007 -- told on failure
+                function(grid, block, arguments, shared_mem=shared_bytes)
+        except Exception as error:  # whatever the device says is told with the name and the sizes
+            raise failed(name, error, self.arrays) from error
 
     def __call__(self) -> None:
         if self.before is not None:
@@ -91,23 +96,83 @@ class Program:
 
     def bind(self, *arrays: Array) -> Step:
         """The launches on these arrays."""
-        held = [*arrays[: self._n_arrays], *self._scratch_arrays()]
+        held = [*arrays[: self._n_arrays], *(allocated(shape, dtype) for shape, dtype in self._scratch)]
         calls = []
         for launch in self.launches:
             arguments = tuple(
                 _pointer(held[argument]) if isinstance(argument, int) else argument for argument in launch.arguments
             )
-            calls.append((compiled(launch.code), launch.grid, launch.block, arguments, launch.shared_bytes))
+            name = launch.code.name
+            calls.append((compiled(launch.code), launch.grid, launch.block, arguments, launch.shared_bytes, name))
         return Step(calls, held)
 
-    def _scratch_arrays(self) -> list[Array]:
-        if not self._scratch:
-            return []
-        from nn_ext_cuda.runtime import cupy  # programs can be made without CuPy
 
-        return [cupy.empty(shape, dtype) for shape, dtype in self._scratch]
+class Chain:
+    """Runners over the same arrays, one after the other, as one runner."""
+
+    __slots__ = ("_runners",)
+
+    def __init__(self, runners: Sequence[Any]) -> None:
+        self._runners = tuple(runners)
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launches of all programs in it."""
+        return tuple(launch for runner in self._runners for launch in getattr(runner, "launches", ()))
+
+    def __call__(self, *arrays: Array) -> None:
+        for runner in self._runners:
+            runner(*arrays)
+
+    def bind(self, *arrays: Array) -> "ChainStep":
+        """The steps of all runners on these arrays."""
+        return ChainStep([runner.bind(*arrays) for runner in self._runners])
+
+
+class ChainStep:
+    """Steps one after the other."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: Sequence[Any]) -> None:
+        self._steps = tuple(steps)
+
+    @property
+    def capturable(self) -> bool:
+        """Whether all of the steps can be part of a CUDA graph."""
+        return all(getattr(step, "capturable", False) for step in self._steps)
+
+    @property
+    def uses_blas(self) -> bool:
+        """Whether one of the steps is a matrix product."""
+        return any(getattr(step, "uses_blas", False) for step in self._steps)
+
+    @property
+    def before(self) -> Callable[[], object] | None:
+        """What has to happen on the host before each run."""
+        hooks = [step.before for step in self._steps if step.before is not None]
+        return (lambda: [hook() for hook in hooks]) if hooks else None
+
+    def run(self) -> None:
+        """Run all of them, without what has to happen before."""
+        for step in self._steps:
+            step.run()
+
+    def __call__(self) -> None:
+        for step in self._steps:
+            step()
+
+
+def allocated(shape: Shape, dtype: str) -> Array:
+    """A new uninitialised array on the current device."""
+    from nn_ext_cuda.runtime import cupy  # programs can be made without CuPy
+
+    try:
+        return cupy.empty(shape, dtype)
+    except MemoryError as error:
+        free_bytes, total_bytes = cupy.cuda.runtime.memGetInfo()
+        raise out_of_memory("cuda", shape, dtype, free_bytes, total_bytes) from error
 
 
 def _pointer(array: Array | None) -> Any:
     return np.uint64(0) if array is None else array
-

@@ -140,7 +140,7 @@ def reduction_code(
     combined, start = COMBINE[combine]
     parameters = ["const uint32 n_kept", "const uint32 n_reduced", "const uint32 chunk"]
     parameters += [f"const {operand.c_type}* {operand.name}_" for operand in read]
-    parameters += [f"{output}* target_", *[f"const R {name}" for name in numbers]]
+    parameters += [f"{output}* reduced_", *[f"const R {name}" for name in numbers]]
     offsets: list[list[str]] = []
     walks: list[str] = []
     for letter, (lengths, _) in zip("kr", plans, strict=True):
@@ -179,6 +179,6 @@ def reduction_code(
       own[lane] = a;
     }}
   }}
-  if (lane == 0 && k < n_kept) store(target_[blockIdx.y * int64(n_kept) + k], R({in_real(finish)}));"""
+  if (lane == 0 && k < n_kept) store(reduced_[blockIdx.y * int64(n_kept) + k], R({in_real(finish)}));"""
     return generated(kernel, parameters, body, real_name)
 

@@ -3,8 +3,39 @@
 from collections.abc import Sequence
 from typing import Final
 
-from nn_core.ext import Call, Kernel, Shape
+from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
+from nn_ext_cuda.dtypes import refuse_dtypes
 from nn_ext_cuda.pointwise import Pointwise
+from nn_ext_cuda.rows import row_program
+
+
+class Softmax:
+    """Softmax or its logarithm along one axis.
+
+    Args:
+        log: Take the logarithm.
+    """
+
+    def __init__(self, *, log: bool) -> None:
+        self._log = log
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in."""
+        return refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """One launch."""
+        return self._program(call, "softmax", [0, 1], 2)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """One launch, from y and dy."""
+        return self._program(call, "softmax_backward", [1, 2, 3], 4)
+
+    def _program(self, call: Call, function: str, places: Sequence[int], n_arrays: int) -> Runner:
+        axis = call.args["axis"]
+        assert isinstance(axis, int)
+        shape = call.outputs[0].shape
+        return row_program(call, "softmax.cu", function, shape, axis, places, n_arrays, LOG=int(self._log))
 
 
 def _slope_per_channel(call: Call) -> Sequence[Shape]:
@@ -22,6 +53,8 @@ ACTIVATION: Final[dict[str, Kernel]] = {
     "Tanh": Pointwise("tanh(x)", {"x": "dy * (1 - y * y)"}),
     "ReLU": Pointwise("larger(x, R(0))", {"x": "y > 0 ? dy : R(0)"}),
     "LeakyReLU": Pointwise("x > 0 ? x : alpha * x", {"x": "y > 0 ? dy : alpha * dy"}),
+    "Softmax": Softmax(log=False),
+    "LogSoftmax": Softmax(log=True),
     "ELU": Pointwise("elu(x, alpha)", {"x": "dy * elu_slope(x, alpha)"}),
     "SELU": Pointwise(
         "scale * elu(x, alpha)", {"x": "dy * scale * (x > 0 ? R(1) : alpha * exp(smaller(x, R(0))))"}

@@ -1,11 +1,40 @@
 """Losses."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from nn_core.ext import Kernel
+from nn_core.ext import Call, Kernel, Refusal, Runner
+from nn_ext_cuda.dtypes import refuse_dtypes
 from nn_ext_cuda.pointwise import Pointwise
+from nn_ext_cuda.rows import row_program
+
+
+class SoftmaxCrossEntropy:
+    """The cross entropy of a softmax with class labels, softmax included; labels beyond the last class give NaN."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in, and scores of no class."""
+        scores, axis = call.inputs[0], call.args["axis"]
+        assert scores is not None and isinstance(axis, int)
+        if scores.shape[axis] == 0:
+            return Refusal("takes scores of at least one class")
+        return refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """One launch."""
+        return self._program(call, "cross_entropy", [0, 1, 2], 3)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """One launch, from the scores and the labels."""
+        return self._program(call, "cross_entropy_backward", [0, 1, 3, 4], 6)
+
+    def _program(self, call: Call, function: str, places: Sequence[int], n_arrays: int) -> Runner:
+        scores, axis = call.inputs[0], call.args["axis"]
+        assert scores is not None and isinstance(axis, int)
+        return row_program(call, "softmax.cu", function, scores.shape, axis, places, n_arrays, LOG=0)
 
 LOSS: Final[dict[str, Kernel]] = {
+    "SoftmaxCrossEntropy": SoftmaxCrossEntropy(),
     "SigmoidCrossEntropy": Pointwise(
         "larger(x, R(0)) - target * x + log1p(exp(-fabs(x)))",
         {"x": "dy * (sigmoid(x) - target)", "target": "-dy * x"},

@@ -16,3 +16,10 @@ sys.modules["cupy"] = fake_cupy.make()
 from nn_ext_cuda import plugin  # noqa: E402
 
 plugin.probe = lambda: None
+
+from nn_ext_cuda import blas  # noqa: E402
+
+import fake_cublas  # noqa: E402
+
+CUBLAS = fake_cublas.FakeCublas()
+blas.library = lambda: CUBLAS

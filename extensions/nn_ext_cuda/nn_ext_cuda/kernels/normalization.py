@@ -1,0 +1,174 @@
+"""Normalizations that standardize x over some axes: x to (x - mean) / sqrt(variance + eps).
+
+Each is a composition of reductions and element-wise kernels over one frame; the functions differ in the frame, in the
+axes that statistics keep, and in where beta and gamma vary. Statistics are taken in two passes, in the precision of sums.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
+from nn_ext_cuda.compose import Composition, refuse_sizes
+from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.dtypes import refuse_dtypes
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """How the arrays of a call lie: lengths of the axes, those of statistics, those of beta and gamma."""
+
+    whole: Shape
+    statistics: Shape
+    parameters: Mapping[str, Shape]
+
+
+def _frame_of(call: Call, kept: Sequence[int]) -> Frame:
+    x = call.inputs[0]
+    assert x is not None
+    given = {"beta": call.inputs[1], "gamma": call.inputs[2]} if len(call.inputs) > 2 else {}
+    statistics = tuple(length if axis in kept else 1 for axis, length in enumerate(x.shape))
+    return Frame(x.shape, statistics, {name: desc.shape for name, desc in given.items() if desc is not None})
+
+
+def _ints(call: Call, *names: str) -> tuple[int, ...]:
+    """The axes that some arguments name."""
+    axes: list[int] = []
+    for name in names:
+        value = call.args[name]
+        axes += value if isinstance(value, tuple) else [value]  # type: ignore[list-item]  # axes are ints
+    return tuple(int(axis) for axis in axes)
+
+
+def _groups(call: Call) -> Frame:
+    """The axis of the channels becomes two, of groups and of the channels of a group."""
+    axis, n_groups = _ints(call, "channel_axis", "num_groups")
+    x = call.inputs[0]
+    assert x is not None
+
+    def split(shape: Shape, groups: int) -> Shape:
+        return (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :])
+
+    whole = split(x.shape, n_groups)
+    kept = [k + (k > axis) for k in _ints(call, "batch_axis")] + [axis]
+    statistics = tuple(length if k in kept else 1 for k, length in enumerate(whole))
+    given = {"beta": call.inputs[1], "gamma": call.inputs[2]}
+    return Frame(whole, statistics, {name: split(desc.shape, n_groups) for name, desc in given.items() if desc is not None})
+
+
+class Normalization:
+    """A normalization.
+
+    Args:
+        frame: How the arrays of a call lie.
+        relu: The function adds its input z and takes a ReLU.
+    """
+
+    def __init__(self, frame: Callable[[Call], Frame], *, relu: bool = False) -> None:
+        self._frame = frame
+        self._relu = relu
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in, very large arrays and nonlinearities other than ReLU."""
+        if self._relu and call.args["nonlinearity"] != "relu":
+            return Refusal(f"takes the nonlinearity relu, got {call.args['nonlinearity']}")
+        return refuse_sizes(call.inputs) or refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """Statistics, standardized values, and the running statistics."""
+        frame, composition = self._composition(call, forward_arrays(call), forward_names(call))
+        api = call.spec.api
+        mean, variance = self._statistics(call, composition, frame)
+        value = f"({call.spec.inputs[0].name} - {mean}) / sqrt({variance} + eps)"
+        for name, operator in (("gamma", "*"), ("beta", "+"), ("z", "+")):
+            value += f" {operator} {name}" * composition.has(name)
+        value = f"larger({value}, R(0))" if self._relu else value
+        composition.compute(f"{api}_forward", {call.spec.outputs[0].name: value})
+        if len(call.outputs) > 1:
+            composition.compute(f"{api}_keep", dict(zip(self._kept(call), (mean, variance), strict=True)))
+        if "decay_rate" in call.args and call.args["batch_stat"] and _count(frame):
+            for name, source in (("mean", mean), ("variance", f"unbiased * {variance}")):
+                if composition.has(name):
+                    moved = f"decay_rate * {name} + (1 - decay_rate) * {source}"
+                    composition.compute(f"{api}_{name}", {name: moved})
+        return composition.program()
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Means of dy and of dy times the standardized values, then dx; None for gradients of running statistics."""
+        if any(wanted[3:5]):
+            return None
+        frame, composition = self._composition(call, backward_arrays(call, wanted), backward_names(call))
+        mean, variance = self._statistics(call, composition, frame, kept=call.dtype in ("float32", "float64"))
+        api, x, y = call.spec.api, call.spec.inputs[0].name, call.spec.outputs[0].name
+        through = bool(call.args.get("batch_stat", True)) and composition.has(f"d{x}")  # dx through the statistics
+        dy = "(y > 0 ? dy : R(0))" if self._relu else f"d{y}"
+        standardized = f"(({x} - {mean}) / sqrt({variance} + eps))"
+        gamma = "gamma" if composition.has("gamma") else "1"
+        outside = frame.parameters.get("gamma", frame.statistics) == frame.statistics  # gamma is a factor of the means
+        inner = dy if outside else f"({dy} * gamma)"
+        means = {"shift": inner, "stretch": f"{inner} * {standardized}"}
+        for name, summand in means.items() if through else ():
+            composition.scratch(name, frame.statistics)
+            composition.reduce(f"{api}_backward_{name}", name, summand, finish="a / count")
+        for parameter, name in (("beta", "shift"), ("gamma", "stretch")):
+            if not composition.has(f"d{parameter}"):
+                continue
+            if through and outside and frame.parameters[parameter] == frame.statistics:
+                composition.compute(f"{api}_backward_{parameter}", {f"d{parameter}": f"{name} * count"})
+            else:
+                summand = dy if parameter == "beta" else f"{dy} * {standardized}"
+                composition.reduce(f"{api}_backward_{parameter}", f"d{parameter}", summand)
+        outputs = {"dz": dy} if composition.has("dz") else {}
+        if composition.has(f"d{x}"):
+            rest = f"({inner} - shift - {standardized} * stretch)" if through else inner
+            outputs[f"d{x}"] = f"{rest} * {gamma if outside else '1'} / sqrt({variance} + eps)"
+        if outputs:
+            composition.compute(f"{api}_backward", outputs)
+        return composition.program()
+
+    def _statistics(self, call: Call, composition: Composition, frame: Frame, *, kept: bool = False) -> tuple[str, str]:
+        """Names of the mean and the variance: given ones, those that the forward pass kept, or new ones of the batch."""
+        if not call.args.get("batch_stat", True):
+            return "mean", "variance"
+        if kept:
+            mean, variance = self._kept(call)
+            return mean, variance
+        api, x = call.spec.api, call.spec.inputs[0].name
+        composition.scratch("own_mean", frame.statistics)
+        composition.reduce(f"{api}_own_mean", "own_mean", x, finish="a / count")
+        composition.scratch("own_variance", frame.statistics)
+        composition.reduce(f"{api}_own_variance", "own_variance", f"square({x} - own_mean)", finish="a / count")
+        return "own_mean", "own_variance"
+
+    def _composition(
+        self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]
+    ) -> tuple[Frame, Composition]:
+        frame = self._frame(call)
+        count = _count(frame)
+        shapes = dict.fromkeys((*self._kept(call), "mean", "variance"), frame.statistics)
+        for name, shape in frame.parameters.items():
+            shapes[name] = shapes[f"d{name}"] = shape
+        numbers = {"count": max(count, 1), "unbiased": count / max(count - 1, 1)}
+        return frame, Composition(call, arrays, names, frame.whole, shapes, numbers)
+
+    @staticmethod
+    def _kept(call: Call) -> list[str]:
+        """Names of the outputs that keep the statistics."""
+        return [entry.name for entry in call.spec.outputs[1:]]
+
+
+def _count(frame: Frame) -> int:
+    """Over how many elements a statistic is taken."""
+    return math.prod(length for length, kept in zip(frame.whole, frame.statistics, strict=True) if length != kept)
+
+
+NORMALIZATION: Final[Mapping[str, Kernel]] = {
+    "BatchNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "axes"))),
+    "FusedBatchNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "axes")), relu=True),
+    "TensorNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "axes"))),
+    "LayerNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "batch_axis"))),
+    "InstanceNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "batch_axis", "channel_axis"))),
+    "GroupNormalization": Normalization(_groups),
+    "WeightStandardization": Normalization(lambda call: _frame_of(call, _ints(call, "channel_axis"))),
+}

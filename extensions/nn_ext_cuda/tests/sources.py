@@ -1,0 +1,79 @@
+"""All CUDA sources that the kernels of a table launch for the samples of the conformance kit, and a compiler for them."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from nn_core.dispatch.registry import spec_of
+from nn_core.errors import NNCoreError
+from nn_core.ext import ArrayDesc, Call
+from nn_core.graph.infer import infer, input_entries, made_outputs
+from nn_core.rules.arguments import resolve_args
+from nn_core.testing.samples.registry import numbers_of, samples_of
+
+NVCC = shutil.which("nvcc") or next((str(p) for p in [Path("/usr/local/cuda/bin/nvcc")] if p.exists()), None)
+ARCHITECTURES = ("sm_80", "sm_90")
+
+
+def calls(name, dtype):
+    """Each sample of a function as a call."""
+    spec = spec_of(name)
+    for sample in samples_of(spec):
+        inputs = numbers_of(spec, sample)
+        shapes = tuple(None if array is None else array.shape for array in inputs)
+        try:
+            args = resolve_args(spec, sample.args, shapes)
+            outputs = made_outputs(spec, infer(spec, args, shapes))
+        except NNCoreError:
+            continue
+        entries = input_entries(spec, len(inputs))
+        kinds = {"float": dtype, "index": "int64"}
+        same = {k: dtype if a is not None and a.dtype.kind == "f" else getattr(a, "dtype", None) for k, a in enumerate(inputs)}
+        descs = tuple(
+            None if shape is None else ArrayDesc(shape, kinds.get(entry.dtype) or str(same[k]))
+            for k, (entry, shape) in enumerate(zip(entries, shapes, strict=True))
+        )
+        first = next((desc.dtype for desc, entry in zip(descs, entries, strict=True) if desc and entry.dtype == "same"), dtype)
+        results = tuple(ArrayDesc(shape, kinds.get(entry.dtype) or first) for entry, shape in outputs)
+        yield sample.name, Call(spec, args, descs, results, dtype)
+
+
+def programs(kernels, names, dtypes):
+    """(function, sample, forward or backward, program) of everything that is not refused."""
+    for name in names:
+        for dtype in dtypes:
+            for sample, call in calls(name, dtype):
+                kernel = kernels[name]
+                if kernel.refuse(call) is not None:
+                    continue
+                yield name, sample, "forward", kernel.forward(call)
+                if call.spec.differentiable:
+                    wanted = [desc is not None and desc.dtype == dtype for desc in call.inputs]
+                    runner = kernel.backward(call, wanted)
+                    if runner is not None:
+                        yield name, sample, "backward", runner
+
+
+def codes(found):
+    """The different sources of programs."""
+    return list(dict.fromkeys(launch.code for *_, program in found for launch in getattr(program, "launches", ())))
+
+
+def together(pieces):
+    """Many sources as one: each in a namespace, its macros undone."""
+    texts = []
+    for number, code in enumerate(pieces):
+        source = re.sub(r"\bshared_?\b", f"shared_{number}", code.source.replace('extern "C" ', ""))
+        macros = "\n".join(f"#undef {name}" for name in set(re.findall(r"#define (\w+)", source)))
+        texts.append(f"namespace piece_{number} {{\n{source}\n}}\n{macros}\n")
+    return "\n".join(texts)
+
+
+def compile_all(pieces, folder, architecture):
+    """Compile sources by nvcc; returns what it has to say against them."""
+    path = folder / "pieces.cu"
+    path.write_text(together(pieces))
+    command = [NVCC, "-std=c++17", f"-arch={architecture}", "-cubin", "-o", str(folder / "pieces.cubin"), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stderr[:4000]
