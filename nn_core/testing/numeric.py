@@ -11,6 +11,8 @@ STEP = 1e-5
 KINK = 1e-3
 #: A change by more than this between neighbours is that of a jump.
 JUMP = 0.1
+#: A slope that looks like a jump is one unless both sides agree this well.
+STEEP = 1e-4
 
 
 class KinkError(Exception):
@@ -45,7 +47,9 @@ def central_difference(
         left = (middle - function(*_moved(arrays, position, place, -step))) / step
         right = (function(*_moved(arrays, position, place, step)) - middle) / step
         slope = (left + right) / 2
-        if not kinks and not (abs(right - left) <= KINK * (1 + abs(slope)) and abs(slope) * step < JUMP):
+        smooth = abs(right - left) <= KINK * (1 + abs(slope))
+        jumps = abs(slope) * step >= JUMP and abs(right - left) > STEEP * abs(slope)
+        if not kinks and (jumps or not smooth):
             raise KinkError(f"slopes {left:.6g} and {right:.6g} beside {place} of input {position}")
         slopes[place] = slope
     return slopes
