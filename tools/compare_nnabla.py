@@ -89,11 +89,13 @@ def write_cases(folder: Path, names: Sequence[str], n_cases: int, seed: int) -> 
 
 
 def arrays_of(sample: Sample) -> dict[str, np.ndarray]:
+    """The arrays of a sample by name; those given by position are called x0, x1, ..."""
     positional = {f"x{n}": array for n, array in enumerate(sample.inputs) if array is not None}
     return {**positional, **sample.named}
 
 
 def describe(api: str, sample: Sample) -> dict[str, Any]:
+    """What a case says of a sample beside its arrays."""
     arrays = arrays_of(sample)
     if sample.wrt is None:
         wrt = [name for name, array in arrays.items() if array.dtype.kind == "f"]

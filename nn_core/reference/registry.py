@@ -17,7 +17,9 @@ def kernel(*names: str) -> Callable[[ReferenceKernel], ReferenceKernel]:
     def decorate(function: ReferenceKernel) -> ReferenceKernel:
         for name in names:
             if name in KERNELS:
-                raise PluginError(f"{name}: a function has one reference kernel, got a second one from {function.__module__}")
+                raise PluginError(
+                    f"{name}: a function has one reference kernel, got a second one from {function.__module__}"
+                )
             KERNELS[name] = function
         return function
 

@@ -69,7 +69,9 @@ class GradientCall:
         self._wanted = tuple(wanted)
 
     def __getattr__(self, name: str) -> Any:
-        raise ArgumentError(f"{self._spec.name}: a gradient rule reads inputs, outputs and args of the spec, got {name!r}")
+        raise ArgumentError(
+            f"{self._spec.name}: a gradient rule reads inputs, outputs and args of the spec, got {name!r}"
+        )
 
     def wants(self, name: str) -> bool:
         """Whether the gradient of the input called `name` is needed (of any, if it is variadic)."""

@@ -44,7 +44,7 @@ def test_gradients_add_to_what_the_user_wrote():
         x.g = [10, 20]
         y.forward()
         y.backward()
-        assert np.allclose(x.g, np.cos(x.d) + [10, 20])
+        assert np.allclose(x.g, np.cos(x.d) + np.float32([10, 20]))
 
 
 def test_some_gradients_zeroed_and_some_not():
