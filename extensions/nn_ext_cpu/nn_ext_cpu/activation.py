@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from nn_core.ext import Call, Kernel, Refusal, Runner
+from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
 from nn_ext_cpu.pointwise import Pointwise
@@ -41,6 +41,16 @@ class Softmax:
         return runner
 
 
+def _slope_view(call: Call) -> dict[str, Shape]:
+    """The slopes along the channel axis of x0."""
+    x0, x1 = call.inputs
+    assert x0 is not None
+    assert x1 is not None
+    axis = call.args["base_axis"]
+    assert isinstance(axis, int)
+    return {"x1": (x1.size, *(1,) * (len(x0.shape) - axis - 1)) if x1.size > 1 else ()}
+
+
 ACTIVATION: Final[dict[str, Kernel]] = {
     "Softmax": Softmax(log=False),
     "LogSoftmax": Softmax(log=True),
@@ -51,6 +61,9 @@ ACTIVATION: Final[dict[str, Kernel]] = {
     "LeakyReLU": Pointwise("y = leaky_relu x ; alpha", {"x": "dx = leaky_relu_grad dy y ; alpha"}),
     "ELU": Pointwise("y = elu x ; alpha", {"x": "dx = elu_grad dy x ; alpha"}),
     "SELU": Pointwise("y = selu x ; scale alpha", {"x": "dx = selu_grad dy x ; scale alpha"}),
+    "PReLU": Pointwise(
+        "y = prelu x0 x1", {"x0": "dx0 = prelu_grad dy x0 x1", "x1": "dx1 = prelu_slope_grad dy x0"}, views=_slope_view
+    ),
     "GELU": Pointwise("y = gelu x", {"x": "dx = gelu_grad dy x"}),
     "Mish": Pointwise("y = mish x", {"x": "dx = mish_grad dy x"}),
     "ReLU6": Pointwise("y = relu6 x", {"x": "dx = relu6_grad dy y"}),

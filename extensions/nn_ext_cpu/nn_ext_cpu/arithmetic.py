@@ -3,8 +3,51 @@
 from collections.abc import Mapping
 from typing import Final
 
-from nn_core.ext import Kernel
+from nn_core.ext import Call, Kernel, Refusal
 from nn_ext_cpu.pointwise import Pointwise
+
+#: Powers that are cheaper by another function.
+_POWERS: Final[Mapping[float, str]] = {1: "copy x", 2: "square x", 0.5: "sqrt x", -1: "reciprocal x"}
+
+
+def _power(call: Call) -> str:
+    return f"y = {_POWERS.get(call.args['val'], 'pow_scalar x ; val')}"  # type: ignore[arg-type]  # a number by the specification
+
+
+def _power_gradient(call: Call) -> Mapping[str, str]:
+    return {"x": "dx = square_grad dy x" if call.args["val"] == 2 else "dx = pow_scalar_grad dy x ; val"}
+
+
+def _chain(function: str, names: list[str], target: str) -> str:
+    """Lines that join `names` by a function of two arrays."""
+    if len(names) == 1:
+        return f"{target} = copy {names[0]}"
+    lines = [f"{target} = {function} {names[0]} {names[1]}"]
+    return "\n".join(lines + [f"{target} = {function} {target} {name}" for name in names[2:]])
+
+
+def _inputs(call: Call) -> list[str]:
+    return [f"x{k}" for k in range(len(call.inputs))]
+
+
+def _factors(call: Call) -> Mapping[str, str]:
+    """The gradient of each factor: dy times all others."""
+    names = _inputs(call)
+    return {name: _chain("mul", ["dy", *[other for other in names if other != name]], f"d{name}") for name in names}
+
+
+def _refuse_partial_condition(call: Call) -> Refusal | None:
+    condition, x_true, _ = call.inputs
+    assert condition is not None
+    assert x_true is not None
+    if condition.shape != x_true.shape:
+        return Refusal(f"takes a condition of the shape of x_true, got {condition.shape} and {x_true.shape}")
+    return None
+
+
+def _truth(call: Call) -> int:
+    return int(bool(call.args["val"]))
+
 
 _ADD2: Final = Pointwise("y = add x0 x1", {"x0": "dx0 = copy dy", "x1": "dx1 = copy dy"})
 
@@ -20,8 +63,25 @@ ARITHMETIC: Final[dict[str, Kernel]] = {
     "MulScalar": Pointwise("y = mul_scalar x ; val", {"x": "dx = mul_scalar dy ; val"}),
     "RSubScalar": Pointwise("y = rsub_scalar x ; val", {"x": "dx = negative dy"}),
     "RDivScalar": Pointwise("y = rdiv_scalar x ; val", {"x": "dx = rdiv_scalar_grad dy x ; val"}),
-    "PowScalar": Pointwise("y = pow_scalar x ; val", {"x": "dx = pow_scalar_grad dy x ; val"}),
-    "RPowScalar": Pointwise("y = rpow_scalar x ; val"),
+    "PowScalar": Pointwise(_power, _power_gradient),
+    "RPowScalar": Pointwise("y = rpow_scalar x ; val", {"x": "dx = rpow_scalar_grad dy y ; val"}),
+    "Pow2": Pointwise(
+        "y = pow x0 x1", {"x0": "dx0 = pow_grad dy x0 x1", "x1": "l = log_or_zero x0\nt = mul dy y\ndx1 = mul t l"}
+    ),
+    "AddN": Pointwise(
+        lambda call: _chain("add", _inputs(call), "y"),
+        lambda call: {name: f"d{name} = copy dy" for name in _inputs(call)},
+    ),
+    "MulN": Pointwise(lambda call: _chain("mul", _inputs(call), "y"), _factors),
+    "Where": Pointwise(
+        "y = select condition x_true x_false",
+        {"x_true": "dx_true = mask_nonzero dy condition", "x_false": "dx_false = mask_zero dy condition"},
+        refuse=_refuse_partial_condition,
+    ),
+    "ClipGradByValue": Pointwise("y = copy x", {"x": "t = maximum dy min\ndx = minimum t max"}),
+    "Identity": Pointwise("y = copy x", {"x": "dx = copy dy"}),
+    "Unlink": Pointwise("y = copy x"),
+    "Constant": Pointwise("y = fill ; val"),
     "MaximumScalar": Pointwise("y = maximum_scalar x ; val", {"x": "dx = mask_gt_scalar dy x ; val"}),
     "MinimumScalar": Pointwise("y = minimum_scalar x ; val", {"x": "dx = mask_lt_scalar dy x ; val"}),
     "Sign": Pointwise("y = sign x ; alpha", {"x": "dx = copy dy"}),
@@ -64,6 +124,13 @@ for _name, _function in _COMPARISONS.items():
     ARITHMETIC[f"{_name}Scalar"] = Pointwise(f"y = {_function}_scalar x0 ; val")
 for _name in ("And", "Or", "Xor"):
     ARITHMETIC[f"Logical{_name}"] = Pointwise(f"y = logical_{_name.lower()} x0 x1")
+ARITHMETIC["LogicalAndScalar"] = Pointwise(
+    lambda call: f"y = not_equal_scalar x0 ; 0\ny = mul_scalar y ; {_truth(call)}"
+)
+ARITHMETIC["LogicalOrScalar"] = Pointwise(
+    lambda call: f"y = not_equal_scalar x0 ; 0\ny = maximum_scalar y ; {_truth(call)}"
+)
+ARITHMETIC["LogicalXorScalar"] = Pointwise(lambda call: f"y = {('not_equal', 'equal')[_truth(call)]}_scalar x0 ; 0")
 ARITHMETIC["LogicalNot"] = Pointwise("y = equal_scalar x0 ; 0")
 ARITHMETIC["IsNaN"] = Pointwise("y = isnan x0")
 ARITHMETIC["IsInf"] = Pointwise("y = isinf x0")

@@ -44,6 +44,18 @@ LOSS: Final[dict[str, Kernel]] = {
         "y = huber_loss x0 x1 ; delta",
         {"x0": "dx0 = huber_loss_grad dy x0 x1 ; delta 1", "x1": "dx1 = huber_loss_grad dy x0 x1 ; delta -1"},
     ),
+    "BinaryCrossEntropy": Pointwise(
+        "y = binary_cross_entropy x target",
+        {"x": "dx = binary_cross_entropy_grad dy x target", "target": "dtarget = log_odds dy x"},
+    ),
+    "EpsilonInsensitiveLoss": Pointwise(
+        "y = epsilon_insensitive x0 x1 ; epsilon",
+        {
+            "x0": "dx0 = epsilon_insensitive_grad dy x0 x1 ; epsilon 1",
+            "x1": "dx1 = epsilon_insensitive_grad dy x0 x1 ; epsilon -1",
+        },
+    ),
+    "BinaryError": Pointwise("output = binary_error x target"),
     "SigmoidCrossEntropy": Pointwise(
         "y = sigmoid_cross_entropy x target",
         {"x": "dx = sigmoid_cross_entropy_grad dy x target", "target": "dtarget = neg_mul dy x"},

@@ -8,13 +8,13 @@ an argument, perhaps with a minus sign. Names that are no arrays are temporaries
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from nn_core.ext import ArrayDesc, Call, Refusal, Runner
+from nn_core.ext import ArrayDesc, Call, Refusal, Runner, Shape
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import FLOAT, backward_arrays, forward_arrays, input_names
+from nn_ext_cpu.describe import FLOAT, backward_arrays, forward_arrays, input_names, reshaped
 
 #: (function, register written, registers read, parameters)
 Instruction: TypeAlias = tuple[str, int, list[int], list[float]]
-#: Numbers that parameters of a program may name.
+#: Arguments of a call, which parameters of a program may name.
 Settings: TypeAlias = Mapping[str, Any]
 
 
@@ -46,23 +46,24 @@ class Pointwise:
     """The kernel of a row of the table.
 
     Args:
-        forward: Lines that compute the outputs.
+        forward: Lines that compute the outputs, or what makes them for a call. The inputs of a variadic function are
+            numbered from 0.
         backward: For each input that has a gradient, the lines that compute it.
-        settings: Makes further numbers for parameters out of the arguments.
+        views: Shapes under which some arrays (by name) and their gradients are seen; they broadcast against each other.
         refuse: Says why a call is not for this row, if it is not.
     """
 
     def __init__(
         self,
-        forward: str,
-        backward: Mapping[str, str] | None = None,
+        forward: str | Callable[[Call], str],
+        backward: Mapping[str, str] | Callable[[Call], Mapping[str, str]] | None = None,
         *,
-        settings: Callable[[Settings], Settings] | None = None,
+        views: Callable[[Call], Mapping[str, Shape]] | None = None,
         refuse: Callable[[Call], Refusal | None] | None = None,
     ) -> None:
-        self._forward = forward.split("\n")
-        self._backward = {name: text.split("\n") for name, text in (backward or {}).items()}
-        self._settings = settings
+        self._forward = forward
+        self._backward = backward or {}
+        self._views = views
         self._refuse = refuse
 
     def refuse(self, call: Call) -> Refusal | None:
@@ -73,24 +74,24 @@ class Pointwise:
         return self._refuse(call) if self._refuse else None
 
     def layout(self, call: Call) -> str:
-        """Any layout that all arrays share, unless inputs are broadcast."""
+        """Any layout that all arrays share, unless inputs are broadcast or seen under other shapes."""
         shapes = {desc.shape for desc in forward_arrays(call) if desc is not None}
-        return "any" if len(shapes) == 1 else "contiguous"
+        return "any" if len(shapes) == 1 and self._views is None else "contiguous"
 
     def forward(self, call: Call) -> Runner:
         """Compile the lines of the outputs."""
-        names = [*input_names(call), *[entry.name for entry in call.spec.outputs]]
-        return self._compiled(call, self._forward, names, forward_arrays(call))
+        names = [*_numbered(call), *[entry.name for entry in call.spec.outputs]]
+        lines = self._forward if isinstance(self._forward, str) else self._forward(call)
+        return self._compiled(call, lines.split("\n"), names, forward_arrays(call))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Compile the lines of the wanted gradients; None if the row lacks one of them."""
-        inputs = input_names(call)
-        lines: list[str] = []
-        for name, want in zip(inputs, wanted, strict=True):
-            if want and name not in self._backward:
-                return None
-            if want:
-                lines += self._backward[name]
+        inputs = _numbered(call)
+        rows = self._backward if isinstance(self._backward, Mapping) else self._backward(call)
+        names = [name for name, want in zip(inputs, wanted, strict=True) if want]
+        if not set(names) <= set(rows):
+            return None
+        lines = [line for name in names for line in rows[name].split("\n")]
         outputs = [entry.name for entry in call.spec.outputs]
         visible = [f"d{entry.name}" for entry in call.spec.visible_outputs]
         names = [*inputs, *outputs, *visible, *[f"d{name}" for name in inputs]]
@@ -99,11 +100,18 @@ class Pointwise:
     def _compiled(
         self, call: Call, lines: Sequence[str], names: Sequence[str], arrays: Sequence[ArrayDesc | None]
     ) -> Runner:
-        present = {name: k for k, (name, desc) in enumerate(zip(names, arrays, strict=True)) if desc is not None}
-        settings = dict(call.args)
-        if self._settings is not None:
-            settings.update(self._settings(call.args))
-        runner: Runner = _native.prepare(
-            "pointwise", arrays, program=compile_program(lines, present, len(arrays), settings)
-        )
+        places = {name: k for k, (name, desc) in enumerate(zip(names, arrays, strict=True)) if desc is not None}
+        program = compile_program(lines, places, len(arrays), call.args)
+        views = list(arrays)
+        for name, shape in self._views(call).items() if self._views else ():
+            for seen in (name, f"d{name}"):
+                if seen in places:
+                    views[places[seen]] = reshaped(arrays[places[seen]], shape)
+        runner: Runner = _native.prepare("pointwise", arrays, views=views, program=program)
         return runner
+
+
+def _numbered(call: Call) -> list[str]:
+    """The name of each input; variadic ones with their number."""
+    names = input_names(call)
+    return [f"{name}{k}" for k, name in enumerate(names)] if call.spec.variadic else names

@@ -4,9 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, strides_of
+from nn_ext_cpu.pointwise import Pointwise
 from nn_ext_cpu.reduction import GLOBAL_AVERAGE
 
 
@@ -77,9 +78,23 @@ def _image(desc: ArrayDesc | None, n_spatial: int, channel_last: bool) -> ArrayD
     return ArrayDesc((math.prod(desc.shape[:split]), 1, *desc.shape[split:]), desc.dtype)
 
 
+def _unpooled(call: Call) -> dict[str, Shape]:
+    """Views in which each axis of y is two: that of x, and the repetition."""
+    (x,), (y,) = call.inputs, call.outputs
+    assert x is not None
+    pairs = [(length, long // max(length, 1)) for length, long in zip(x.shape, y.shape, strict=True)]
+    return {"x": tuple(n for length, _ in pairs for n in (length, 1)), "y": tuple(n for pair in pairs for n in pair)}
+
+
+def _refuse_many_axes(call: Call) -> Refusal | None:
+    ndim = len(call.outputs[0].shape)
+    return Refusal(f"takes at most 8 axes, got {ndim}") if ndim > 8 else None
+
+
 POOLING: Final[Mapping[str, Kernel]] = {
     "MaxPooling": Pooling("max_pooling", reads=[0, 2, 3]),
     "AveragePooling": Pooling("sum_pooling", reads=[2, 3], mean=True),
     "GlobalAveragePooling": GLOBAL_AVERAGE,
+    "Unpooling": Pointwise("y = copy x", {"x": "dx = copy dy"}, views=_unpooled, refuse=_refuse_many_axes),
     "SumPooling": Pooling("sum_pooling", reads=[2, 3]),
 }

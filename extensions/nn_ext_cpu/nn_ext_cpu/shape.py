@@ -5,9 +5,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu.copies import Copies
 from nn_ext_cpu.describe import backward_arrays, forward_arrays
+from nn_ext_cpu.pointwise import Pointwise
 
 #: ``arrange(copies, call, sources, targets)`` adds the copies from the arrays at the places `sources` to those at
 #: `targets`; a target that is not wanted is None.
@@ -159,12 +160,41 @@ def _flipped(x: Any, args: Mapping[str, Any]) -> Any:
     return np.flip(x, args["axes"])
 
 
+def _on_last_axes(values: Sequence[int], ndim: int) -> tuple[int, ...]:
+    return (*(1,) * (ndim - len(values)), *values)
+
+
+def _tiled(call: Call) -> dict[str, Shape]:
+    """Views in which each axis of y is two: the repetition, and the axis of x."""
+    (x,), (y,) = call.inputs, call.outputs
+    assert x is not None
+    reps = call.args["reps"]
+    assert isinstance(reps, tuple)
+    lengths = _on_last_axes(x.shape, len(y.shape))
+    counts = _on_last_axes([int(count) for count in reps], len(y.shape))
+    return {
+        "x": tuple(n for length in lengths for n in (1, length)),
+        "y": tuple(n for pair in zip(counts, lengths, strict=True) for n in pair),
+    }
+
+
+def _refuse_many_axes(call: Call) -> Refusal | None:
+    ndim = len(call.outputs[0].shape)
+    return Refusal(f"takes at most 8 axes, got {ndim}") if ndim > 8 else None
+
+
+def _repeated(views: Callable[[Call], dict[str, Shape]] | None) -> Pointwise:
+    """Copies an input along further axes; the gradient is the sum over them."""
+    return Pointwise("y = copy x", {"x": "dx = copy dy"}, views=views, refuse=_refuse_many_axes)
+
+
 SHAPE: Final[Mapping[str, Kernel]] = {
     "Transpose": Arranged(_one(_transposed), _one(_transposed, of_target=True)),
     "Slice": Arranged(_one(_sliced), _one(_sliced, of_target=True, fill=True)),
     "Flip": Arranged(_one(_flipped), _one(_flipped)),
     "Pad": Arranged(_one(_unpadded, of_target=True, fill=True), _one(_unpadded), value="constant_value"),
-    "Broadcast": Arranged(_one(lambda x, args: x), None),
+    "Broadcast": _repeated(None),
+    "Tile": _repeated(_tiled),
     "Concatenate": Arranged(_joined(new_axis=False), _cut(new_axis=False)),
     "Stack": Arranged(_joined(new_axis=True), _cut(new_axis=True)),
     "Split": Arranged(_cut(new_axis=True), _joined(new_axis=True)),

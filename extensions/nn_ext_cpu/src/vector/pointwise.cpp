@@ -59,6 +59,10 @@ void trigonometric(int64_t n, const float* const* in, float* out, const float*) 
   for (int64_t i = 0; i < n; ++i) out[i] = sine(x[i], Quadrant);
 }
 
+/// The smallest argument of a logarithm, and what gradients divide by in the place of 0 (nn_core/rules/loss.py).
+constexpr float kSmallest = 1.17549435e-38f, kSmallestDivisor = 5.9604645e-8f;
+inline float not_zero(float x) { return x == 0.0f ? kSmallestDivisor : x; }
+
 using P = const float*;
 constexpr float kCheap = 0.06f, kDivide = 0.15f, kExponential = 0.35f, kLibrary = 8.0f;
 
@@ -106,6 +110,14 @@ const BlockFunction kArithmetic[] = {
     binary("rdiv_scalar_grad", 1, kDivide, [](float dy, float x, P p) { return -dy * p[0] / (x * x); }),
     binary("pow_scalar_grad", 1, kLibrary,
            [](float dy, float x, P p) { return p[0] == 0.0f ? dy * 0.0f : dy * p[0] * __builtin_powf(x, p[0] - 1.0f); }),
+    binary("rpow_scalar_grad", 1, kExponential,
+           [](float dy, float y, P p) { return p[0] == 0.0f ? dy * 0.0f : dy * y * log(p[0]); }),
+    ternary("pow_grad", 0, kLibrary, [](float dy, float a, float b, P) {
+      return dy * b * __builtin_powf((a == 0.0f) & (b == 0.0f) ? 1.0f : a, b - 1.0f);
+    }),
+    unary("log_or_zero", 0, kExponential, [](float x, P) { return x == 0.0f ? 0.0f : log(x); }),
+    binary("mask_nonzero", 0, kCheap, [](float dy, float c, P) { return c != 0.0f ? dy : 0.0f; }),
+    binary("mask_zero", 0, kCheap, [](float dy, float c, P) { return c == 0.0f ? dy : 0.0f; }),
     ternary("mask_ge", 0, kCheap, [](float dy, float a, float b, P) { return a >= b ? dy : 0.0f; }),
     ternary("mask_gt", 0, kCheap, [](float dy, float a, float b, P) { return a > b ? dy : 0.0f; }),
     ternary("mask_le", 0, kCheap, [](float dy, float a, float b, P) { return a <= b ? dy : 0.0f; }),
@@ -236,15 +248,25 @@ const BlockFunction kActivation[] = {
     }),
     unary("tanh_shrink", 0, kExponential, [](float x, P) { return x - tanh(x); }),
     unary("clip", 2, kCheap, [](float x, P p) { return x < p[0] ? p[0] : (x > p[1] ? p[1] : x); }),
+    binary("prelu", 0, kCheap, [](float x, float a, P) { return x >= 0.0f ? x : a * x; }),
+    ternary("prelu_grad", 0, kCheap, [](float dy, float x, float a, P) { return x >= 0.0f ? dy : a * dy; }),
+    binary("prelu_slope_grad", 0, kCheap, [](float dy, float x, P) { return x < 0.0f ? dy * x : 0.0f; }),
     // losses of logits x or probabilities x against targets t
     binary("sigmoid_cross_entropy", 0, 2 * kExponential, [](float x, float t, P) { return softplus(x) - x * t; }),
     ternary("sigmoid_cross_entropy_grad", 0, kExponential, [](float dy, float x, float t, P) { return dy * (sigmoid(x) - t); }),
-    binary("binary_cross_entropy", 1, 2 * kExponential, [](float x, float t, P p) {
-      return -(t * log(larger(x, p[0])) + (1.0f - t) * log(larger(1.0f - x, p[0])));
+    binary("binary_cross_entropy", 0, 2 * kExponential, [](float x, float t, P) {
+      return -(t * log(larger(x, kSmallest)) + (1.0f - t) * log(larger(1.0f - x, kSmallest)));
     }),
-    ternary("binary_cross_entropy_grad", 1, kDivide, [](float dy, float x, float t, P p) {
-      return dy * (x - t) / larger(x * (1.0f - x), p[0]);
+    ternary("binary_cross_entropy_grad", 0, kDivide,
+            [](float dy, float x, float t, P) { return dy * (x - t) / not_zero(x * (1.0f - x)); }),
+    binary("log_odds", 0, 2 * kExponential,
+           [](float dy, float x, P) { return -dy * (log(not_zero(x)) - log(not_zero(1.0f - x))); }),
+    binary("epsilon_insensitive", 1, kCheap, [](float a, float b, P p) { return larger(absolute(a - b) - p[0], 0.0f); }),
+    ternary("epsilon_insensitive_grad", 2, kCheap, [](float dy, float a, float b, P p) {  // p[1] is the sign of the operand
+      const float d = a - b;
+      return p[1] * (d > p[0] ? dy : (d < -p[0] ? -dy : 0.0f));
     }),
+    binary("binary_error", 0, kCheap, [](float x, float t, P) { return (x >= 0.5f) != (t >= 0.5f) ? 1.0f : 0.0f; }),
 };
 
 template <int N>
