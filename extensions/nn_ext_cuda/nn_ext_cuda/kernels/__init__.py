@@ -6,17 +6,21 @@ from typing import Final
 from nn_core.ext import Kernel
 from nn_ext_cuda.kernels.activation import ACTIVATION
 from nn_ext_cuda.kernels.arithmetic import ARITHMETIC
+from nn_ext_cuda.kernels.indexing import INDEXING
 from nn_ext_cuda.kernels.linear import LINEAR
 from nn_ext_cuda.kernels.loss import LOSS
 from nn_ext_cuda.kernels.normalization import NORMALIZATION
+from nn_ext_cuda.kernels.random import RANDOM
 from nn_ext_cuda.kernels.reduction import REDUCTION
 
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
     ARITHMETIC,
+    INDEXING,
     LINEAR,
     LOSS,
     NORMALIZATION,
+    RANDOM,
     REDUCTION,
 )
 

@@ -80,6 +80,10 @@ def _lifted(function):
         with np.errstate(all="ignore"):
             return wrapped(function(*map(_plain, args), **plain))
 
+    if isinstance(function, np.ufunc):
+        for name in ("reduce", "accumulate"):
+            setattr(call, name, _lifted(getattr(function, name)))
+        call.at = lambda target, *operands: function.at(target.view(np.ndarray), *map(_plain, operands))
     return call
 
 

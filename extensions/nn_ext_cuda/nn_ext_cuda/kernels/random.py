@@ -1,0 +1,94 @@
+"""Functions that draw random numbers; the bits are those of every backend."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from nn_core.ext import Array, Call, Kernel, Refusal, Runner
+from nn_ext_cuda.code import Code, compiled, from_file
+from nn_ext_cuda.describe import forward_arrays
+from nn_ext_cuda.dtypes import C_TYPES, real, real_type, refuse_dtypes
+from nn_ext_cuda.launch import Argument, Launch, Program, Step, allocated, flat
+from nn_ext_cuda.pointwise import Pointwise
+
+
+class SeededProgram(Program):
+    """A program whose last array is the key of the run: it lies on the host, and is brought to the device each time."""
+
+    def bind(self, *arrays: Array) -> Step:
+        """The launches on these arrays; the key is read before each run."""
+        *others, host_key = arrays
+        key = allocated((2,), "uint64")
+        step = super().bind(*others, key)
+        set_key = compiled(_code("set_key", "float32"))
+        step.before = lambda: set_key((1,), (1,), (key, host_key[0], host_key[1]), shared_mem=0)
+        return step
+
+
+def _code(function: str, dtype: str) -> Code:
+    return from_file("random.cu", function, real_type(dtype), T=C_TYPES[dtype])
+
+
+class Drawn:
+    """A function that fills its output with random numbers.
+
+    Args:
+        function: Name of the CUDA function.
+        numbers: Its numbers behind the output, from the arguments.
+    """
+
+    def __init__(self, function: str, numbers: Callable[[Mapping[str, Any]], Sequence[Argument]]) -> None:
+        self._function = function
+        self._numbers = numbers
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in."""
+        return refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """One thread for four numbers."""
+        n = call.outputs[0].size
+        launches = _over_blocks(self._function, call, n, [1, 0, *self._numbers(call.args)])
+        return SeededProgram(launches, 2)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """None: there is no input."""
+        return None
+
+
+#: The gradient needs the mask alone.
+_DROPOUT_GRADIENT: Final = Pointwise("x", {"x": "dy * mask"})
+
+
+class Dropout:
+    """Dropout; the mask is kept for the gradient."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in."""
+        return refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """The mask and the product in one launch."""
+        p = float(call.args["p"])  # type: ignore[arg-type]  # a number by the specification
+        numbers = [np.uint32(math.ceil(p * 2**24)), real(call.dtype, 1 / (1 - p))]
+        launches = _over_blocks("dropout", call, call.outputs[0].size, [3, 0, 1, 2, *numbers])
+        return SeededProgram(launches, len(forward_arrays(call)) + 1)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """The product of dy and the mask."""
+        return _DROPOUT_GRADIENT.backward(call, wanted)
+
+
+def _over_blocks(function: str, call: Call, n: int, arguments: Sequence[Argument]) -> list[Launch]:
+    code = _code(function, call.dtype)
+    return [flat(code, -(-n // 4), [np.int64(n), *arguments])] if n else []
+
+
+RANDOM: Final[Mapping[str, Kernel]] = {
+    "Dropout": Dropout(),
+    "Rand": Drawn("uniform", lambda args: [np.float64(args["low"]), np.float64(args["high"] - args["low"])]),
+    "Randn": Drawn("normal", lambda args: [np.float64(args["mu"]), np.float64(args["sigma"])]),
+    "Randint": Drawn("integers", lambda args: [np.int64(args["low"]), np.uint64(args["high"] - args["low"])]),
+}
