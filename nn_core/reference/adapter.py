@@ -51,7 +51,7 @@ class ReferenceKernel:
             inputs = list(arrays[:n_inputs])
             for position in widened:
                 inputs[position] = xp.asarray(inputs[position], dtype=xp.float32)
-            settings = {**args, "key": arrays[-1]} if seeded else args
+            settings = {**args, "key": xp.asarray(arrays[-1])} if seeded else args
             with np.errstate(all="ignore"):  # nan and inf are values like any other
                 results = function(xp, *inputs, **settings)
                 if not isinstance(results, tuple):
