@@ -43,7 +43,7 @@ def rnn(
         nonlinearity: The function f. One of 'tanh', 'relu'.
         dropout: Chance of an output to be dropped on its way to the next layer, while training. Default: 0.0.
         bidirectional: Run in both directions of time (D = 2) and join the outputs.
-        training: Whether dropout takes place.
+        training: Whether dropout takes place; if not, backward may have to compute all steps anew.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -51,8 +51,7 @@ def rnn(
         h_n: States after the last step of each direction. Shape (L, D, B, H).
 
     Notes:
-        The second direction starts at the last step. Backward, all steps are computed anew. NNabla leaves the dropout
-        out.
+        The second direction starts at the last step. NNabla leaves the dropout out.
 
     References:
         Elman (1990), Finding structure in time; Schuster and Paliwal (1997), Bidirectional recurrent neural networks.
@@ -104,7 +103,7 @@ def lstm(
         num_layers: Number L of layers.
         dropout: Chance of an output to be dropped on its way to the next layer, while training. Default: 0.0.
         bidirectional: Run in both directions of time (D = 2) and join the outputs.
-        training: Whether dropout takes place.
+        training: Whether dropout takes place; if not, backward may have to compute all steps anew.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -113,8 +112,8 @@ def lstm(
         c_n: Cell states after the last step of each direction. Shape (L, D, B, H).
 
     Notes:
-        The second direction starts at the last step. The gates are stacked in the order i, f, g, o. Backward, all steps
-        are computed anew. NNabla leaves the dropout out.
+        The second direction starts at the last step. The gates are stacked in the order i, f, g, o. NNabla leaves the
+        dropout out.
 
     References:
         Hochreiter and Schmidhuber (1997), Long short-term memory; Gers, Schmidhuber and Cummins (2000), Learning to
@@ -159,7 +158,7 @@ def gru(
         num_layers: Number L of layers.
         dropout: Chance of an output to be dropped on its way to the next layer, while training. Default: 0.0.
         bidirectional: Run in both directions of time (D = 2) and join the outputs.
-        training: Whether dropout takes place.
+        training: Whether dropout takes place; if not, backward may have to compute all steps anew.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -167,8 +166,8 @@ def gru(
         h_n: States after the last step of each direction. Shape (L, D, B, H).
 
     Notes:
-        The second direction starts at the last step. The gates are stacked in the order r, z, n. Backward, all steps
-        are computed anew. NNabla leaves the dropout out.
+        The second direction starts at the last step. The gates are stacked in the order r, z, n. NNabla leaves the
+        dropout out.
 
     References:
         Cho et al. (2014), Learning phrase representations using RNN encoder-decoder, section 2.3.

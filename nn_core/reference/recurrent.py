@@ -14,8 +14,9 @@ from nn_core.reference.precision import widen
 from nn_core.reference.registry import kernel
 from nn_core.typing import Array, Namespace
 
-#: ``step(from_input, from_state, states) -> states``: the products of all gates, (B, gates, H), and the state arrays.
-_Step: TypeAlias = Callable[[Array, Array, tuple[Array, ...]], tuple[Array, ...]]
+#: ``step(from_input, from_state, states) -> (states, saved)``: the products of all gates, (B, gates, H), and the state
+#: arrays; `saved` goes to the trace.
+_Step: TypeAlias = Callable[[Array, Array, tuple[Array, ...]], tuple[tuple[Array, ...], tuple[Array, ...]]]
 
 
 @kernel("RNN")
@@ -39,9 +40,10 @@ def rnn(
 
 def _elman_step(
     xp: Namespace, nonlinearity: str, from_input: Array, from_state: Array, states: tuple[Array, ...]
-) -> tuple[Array, ...]:
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     total = (from_input + from_state)[:, 0]
-    return (xp.tanh(total) if nonlinearity == "tanh" else xp.maximum(total, 0),)
+    h = xp.tanh(total) if nonlinearity == "tanh" else xp.maximum(total, 0)
+    return (h,), (h,)
 
 
 @kernel("LSTM")
@@ -59,11 +61,15 @@ def lstm(
     return _layers(xp, partial(_lstm_step, xp), x, (h, c), weight_l0, weight, bias, None, **args)
 
 
-def _lstm_step(xp: Namespace, from_input: Array, from_state: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+def _lstm_step(
+    xp: Namespace, from_input: Array, from_state: Array, states: tuple[Array, ...]
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     total = from_input + from_state
     input_gate, forget_gate, output_gate = (_sigmoid(xp, total[:, gate]) for gate in (0, 1, 3))
-    c = forget_gate * states[1] + input_gate * xp.tanh(total[:, 2])
-    return output_gate * xp.tanh(c), c
+    candidate = xp.tanh(total[:, 2])
+    c = forget_gate * states[1] + input_gate * candidate
+    h = output_gate * xp.tanh(c)
+    return (h, c), (input_gate, forget_gate, candidate, output_gate, c, h)
 
 
 @kernel("GRU")
@@ -78,11 +84,14 @@ def gru(
     return _layers(xp, partial(_gru_step, xp), x, (h,), weight_l0, weight, input_bias, state_bias, **args)
 
 
-def _gru_step(xp: Namespace, from_input: Array, from_state: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+def _gru_step(
+    xp: Namespace, from_input: Array, from_state: Array, states: tuple[Array, ...]
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     reset = _sigmoid(xp, from_input[:, 0] + from_state[:, 0])
     update = _sigmoid(xp, from_input[:, 1] + from_state[:, 1])
     candidate = xp.tanh(from_input[:, 2] + reset * from_state[:, 2])
-    return ((1 - update) * candidate + update * states[0],)
+    h = (1 - update) * candidate + update * states[0]
+    return (h,), (reset, update, candidate, from_state[:, 2], h)
 
 
 def _sigmoid(xp: Namespace, x: Array) -> Array:
@@ -105,7 +114,7 @@ def _layers(
     training: bool,
     key: Array,
 ) -> tuple[Array, ...]:
-    """Output of the last layer, last states, and the masks of the dropout between layers."""
+    """Output of the last layer, last states, the trace, and the masks of the dropout between layers."""
     x, weight_l0 = widen(xp, x), widen(xp, weight_l0)
     weight = None if weight is None else widen(xp, weight)
     n_directions = 2 if bidirectional else 1
@@ -117,11 +126,12 @@ def _layers(
         is_kept = xp.reshape(philox.uniform(xp, key, n_elements), shape) >= dropout
         masks = (is_kept / (1 - dropout)).astype(x.dtype)
     last: list[list[Array]] = [[] for _ in states]
+    traces: list[Array] = []
     for layer in range(num_layers):
         outputs = []
         for direction in range(n_directions):
             at = (layer, direction)
-            output, final = _run(
+            output, final, trace = _run(
                 xp,
                 step,
                 x,
@@ -131,12 +141,17 @@ def _layers(
                 direction == 1,
             )
             outputs.append(output)
+            traces.append(trace)
             for collected, state in zip(last, final, strict=True):
                 collected.append(state)
         x = xp.concat(outputs, axis=-1)
         if masks.ndim > 1 and layer < num_layers - 1:
             x = x * masks[layer]
-    return (x, *(xp.reshape(xp.stack(final), state.shape) for final, state in zip(last, states, strict=True)), masks)
+    final_states = (xp.reshape(xp.stack(final), state.shape) for final, state in zip(last, states, strict=True))
+    trace = xp.zeros((0,), dtype=x.dtype)
+    if training:
+        trace = xp.reshape(xp.stack(traces), (num_layers, n_directions, *traces[0].shape))
+    return (x, *final_states, trace, masks)
 
 
 def _run(
@@ -147,21 +162,22 @@ def _run(
     weight: Array,
     biases: Sequence[Array | None],
     is_backwards: bool,
-) -> tuple[Array, tuple[Array, ...]]:
-    """One layer in one direction: the outputs in the order of x, and the last states."""
+) -> tuple[Array, tuple[Array, ...], Array]:
+    """One layer in one direction: the outputs in the order of x, the last states, and the trace."""
     n_gates, n_hidden, _ = weight.shape
     n_inputs = x.shape[-1]
     input_bias, state_bias = biases
     flat = xp.reshape(weight, (n_gates * n_hidden, -1))
     from_input = xp.reshape(xp.matmul(x, flat[:, :n_inputs].T), (*x.shape[:2], n_gates, n_hidden))
     from_input = from_input if input_bias is None else from_input + input_bias
-    outputs = []
+    steps = []
     for t in reversed(range(x.shape[0])) if is_backwards else range(x.shape[0]):
         from_state = xp.reshape(xp.matmul(states[0], flat[:, n_inputs:].T), (x.shape[1], n_gates, n_hidden))
         from_state = from_state if state_bias is None else from_state + state_bias
-        states = step(from_input[t], from_state, states)
-        outputs.append(states[0])
-    return xp.stack(outputs[::-1] if is_backwards else outputs), states
+        states, saved = step(from_input[t], from_state, states)
+        steps.append(xp.concat(saved, axis=-1))
+    trace = xp.stack(steps[::-1] if is_backwards else steps)
+    return trace[..., -n_hidden:], states, trace
 
 
 @kernel("PackPaddedSequence")

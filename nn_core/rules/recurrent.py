@@ -19,27 +19,27 @@ from nn_core.typing import Shape
 def rnn_shape(
     x: Shape, h: Shape, weight_l0: Shape, weight: Shape | None, bias: Shape | None, *, nonlinearity: str, **args: Any
 ) -> tuple[Shape, ...]:
-    """Outputs, last states, masks; weights have no axis for gates."""
+    """Outputs, last states, trace, masks; weights have no axis for gates."""
     _check(x, (("h", h),), weight_l0, weight, bias, (), (), **args)
-    return _outputs(x, (h,), **args)
+    return _outputs(x, (h,), 1, **args)
 
 
 @shape_rule("LSTM")
 def lstm_shape(
     x: Shape, h: Shape, c: Shape, weight_l0: Shape, weight: Shape | None, bias: Shape | None, **args: Any
 ) -> tuple[Shape, ...]:
-    """Outputs, last states, masks."""
+    """Outputs, last states, trace, masks."""
     _check(x, (("h", h), ("c", c)), weight_l0, weight, bias, (4,), (4,), **args)
-    return _outputs(x, (h, c), **args)
+    return _outputs(x, (h, c), 6, **args)
 
 
 @shape_rule("GRU")
 def gru_shape(
     x: Shape, h: Shape, weight_l0: Shape, weight: Shape | None, bias: Shape | None, **args: Any
 ) -> tuple[Shape, ...]:
-    """Outputs, last states, masks; the bias has a part more than the weights."""
+    """Outputs, last states, trace, masks; the bias has a part more than the weights."""
     _check(x, (("h", h),), weight_l0, weight, bias, (3,), (4,), **args)
-    return _outputs(x, (h,), **args)
+    return _outputs(x, (h,), 5, **args)
 
 
 def _check(
@@ -79,15 +79,18 @@ def _check(
 def _outputs(
     x: Shape,
     states: Sequence[Shape],
+    n_saved: int,
     *,
     num_layers: int,
     dropout: float,
     bidirectional: bool,
     training: bool,
 ) -> tuple[Shape, ...]:
-    n_outputs = states[0][3] * (2 if bidirectional else 1)
+    n_directions, n_hidden = 2 if bidirectional else 1, states[0][3]
+    n_outputs = n_hidden * n_directions
+    trace = (num_layers, n_directions, *x[:2], n_saved * n_hidden) if training else (0,)
     masks = (num_layers - 1, *x[:2], n_outputs) if dropout and training and num_layers > 1 else (0,)
-    return ((*x[:2], n_outputs), *states, masks)
+    return ((*x[:2], n_outputs), *states, trace, masks)
 
 
 class _Cell(Protocol):

@@ -33,16 +33,16 @@ class Recurrent:
     def forward(self, call: Call) -> Runner:
         """Prepare all steps."""
         arrays = [*forward_arrays(call), _KEY]
-        places = list(range(11)) if self._has_memory else [0, 1, -1, 2, 3, 4, 5, 6, -1, 7, 8]
+        places = list(range(12)) if self._has_memory else [0, 1, -1, 2, 3, 4, 5, 6, -1, 7, 8, 9]
         return self._prepared(call, "recurrent", arrays, places)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Prepare the way back through time."""
         arrays = backward_arrays(call, wanted)
-        if self._has_memory:  # x h c weight_l0 weight bias | y h_n c_n mask | dy dh_n dc_n | gradients
-            places = [*range(6), *range(9, 19)]
-        else:  # x h weight_l0 weight bias | y h_n mask | dy dh_n | gradients
-            places = [0, 1, -1, 2, 3, 4, 7, 8, 9, -1, 10, 11, -1, 12, 13, 14]
+        if self._has_memory:  # x h c weight_l0 weight bias | y h_n c_n trace mask | dy dh_n dc_n | gradients
+            places = [*range(6), *range(9, 20)]
+        else:  # x h weight_l0 weight bias | y h_n trace mask | dy dh_n | gradients
+            places = [0, 1, -1, 2, 3, 4, 7, 8, 9, 10, -1, 11, 12, -1, 13, 14, 15]
         return self._prepared(call, "recurrent_backward", arrays, places)
 
     def _prepared(

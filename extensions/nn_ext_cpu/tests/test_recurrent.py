@@ -5,10 +5,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from nn_ext_cpu import _native, set_num_threads
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_ext_cpu import _native, set_num_threads
 
 #: ``assert_alike(function, *arrays, tolerance=...)`` of conftest.py.
 Compare: TypeAlias = Callable[..., None]

@@ -36,6 +36,12 @@ RNN = FunctionSpec(
         OutputSpec(name="y", doc="Outputs of the last layer.", shape="(T, B, D H)"),
         OutputSpec(name="h_n", doc="States after the last step of each direction.", shape="(L, D, B, H)"),
         OutputSpec(
+            name="trace",
+            doc="What each step computed, h, for the way back; empty unless training.",
+            shape="(L, D, T, B, H)",
+            aux=True,
+        ),
+        OutputSpec(
             name="mask",
             doc="0 or 1 / (1 - dropout) for each output of a layer but the last; empty without dropout.",
             shape="(L - 1, T, B, D H)",
@@ -66,15 +72,17 @@ RNN = FunctionSpec(
             doc="Run in both directions of time (D = 2) and join the outputs.",
             default=False,
         ),
-        ArgSpec(name="training", type="bool", doc="Whether dropout takes place.", default=True),
+        ArgSpec(
+            name="training",
+            type="bool",
+            doc="Whether dropout takes place; if not, backward may have to compute all steps anew.",
+            default=True,
+        ),
     ),
-    backward=BackwardSpec(needs=("x", "h", "weight_l0", "weight", "bias", "mask")),
+    backward=BackwardSpec(needs=("x", "h", "weight_l0", "weight", "bias", "trace", "mask")),
     tags=("seeded",),
     formula="h_t = f(W x_t + U h_(t-1) + b), y_t = h_t",
-    notes=(
-        "The second direction starts at the last step. Backward, all steps are computed anew. NNabla "
-        "leaves the dropout out."
-    ),
+    notes="The second direction starts at the last step. NNabla leaves the dropout out.",
     references=(
         "Elman (1990), Finding structure in time; Schuster and Paliwal (1997), Bidirectional "
         "recurrent neural networks."
@@ -118,6 +126,12 @@ LSTM = FunctionSpec(
             shape="(L, D, B, H)",
         ),
         OutputSpec(
+            name="trace",
+            doc="What each step computed, i, f, g, o, c and h, for the way back; empty unless training.",
+            shape="(L, D, T, B, 6 H)",
+            aux=True,
+        ),
+        OutputSpec(
             name="mask",
             doc="0 or 1 / (1 - dropout) for each output of a layer but the last; empty without dropout.",
             shape="(L - 1, T, B, D H)",
@@ -141,9 +155,14 @@ LSTM = FunctionSpec(
             doc="Run in both directions of time (D = 2) and join the outputs.",
             default=False,
         ),
-        ArgSpec(name="training", type="bool", doc="Whether dropout takes place.", default=True),
+        ArgSpec(
+            name="training",
+            type="bool",
+            doc="Whether dropout takes place; if not, backward may have to compute all steps anew.",
+            default=True,
+        ),
     ),
-    backward=BackwardSpec(needs=("x", "h", "c", "weight_l0", "weight", "bias", "mask")),
+    backward=BackwardSpec(needs=("x", "h", "c", "weight_l0", "weight", "bias", "trace", "mask")),
     tags=("seeded",),
     formula=(
         "i, f, g, o = sigmoid, sigmoid, tanh, sigmoid of W x_t + U h_(t-1) + b; c_t = f c_(t-1) + i g; "
@@ -151,7 +170,7 @@ LSTM = FunctionSpec(
     ),
     notes=(
         "The second direction starts at the last step. The gates are stacked in the order i, f, g, o. "
-        "Backward, all steps are computed anew. NNabla leaves the dropout out."
+        "NNabla leaves the dropout out."
     ),
     references=(
         "Hochreiter and Schmidhuber (1997), Long short-term memory; Gers, Schmidhuber and Cummins "
@@ -196,6 +215,12 @@ GRU = FunctionSpec(
         OutputSpec(name="y", doc="Outputs of the last layer.", shape="(T, B, D H)"),
         OutputSpec(name="h_n", doc="States after the last step of each direction.", shape="(L, D, B, H)"),
         OutputSpec(
+            name="trace",
+            doc="What each step computed, r, z, n, U_n h and h, for the way back; empty unless training.",
+            shape="(L, D, T, B, 5 H)",
+            aux=True,
+        ),
+        OutputSpec(
             name="mask",
             doc="0 or 1 / (1 - dropout) for each output of a layer but the last; empty without dropout.",
             shape="(L - 1, T, B, D H)",
@@ -219,17 +244,22 @@ GRU = FunctionSpec(
             doc="Run in both directions of time (D = 2) and join the outputs.",
             default=False,
         ),
-        ArgSpec(name="training", type="bool", doc="Whether dropout takes place.", default=True),
+        ArgSpec(
+            name="training",
+            type="bool",
+            doc="Whether dropout takes place; if not, backward may have to compute all steps anew.",
+            default=True,
+        ),
     ),
-    backward=BackwardSpec(needs=("x", "h", "weight_l0", "weight", "bias", "mask")),
+    backward=BackwardSpec(needs=("x", "h", "weight_l0", "weight", "bias", "trace", "mask")),
     tags=("seeded",),
     formula=(
         "r, z = sigmoid of W x_t + U h_(t-1) + b; n = tanh(W_n x_t + b_n + r (U_n h_(t-1) + b'_n)); h_t "
         "= (1 - z) n + z h_(t-1), y_t = h_t"
     ),
     notes=(
-        "The second direction starts at the last step. The gates are stacked in the order r, z, n. "
-        "Backward, all steps are computed anew. NNabla leaves the dropout out."
+        "The second direction starts at the last step. The gates are stacked in the order r, z, n. NNabla "
+        "leaves the dropout out."
     ),
     references="Cho et al. (2014), Learning phrase representations using RNN encoder-decoder, section 2.3.",
 )
