@@ -32,9 +32,10 @@ def main() -> None:
 def doctor(names: Sequence[str]) -> None:
     """Try every installed plugin, and those called NAMES, and say what came of it.
 
-    The exit status is 1 when a plugin is broken, or one of NAMES cannot be used.
+    The backend that programs use when they name none is shown even where it is missing. The exit status is 1 when a
+    plugin is broken, or one of NAMES cannot be used.
     """
-    findings = examine(names)
+    findings = examine([*names, *{installed.PREFERRED_BACKEND} - {*names, *installed.entry_points()}])
     click.echo(_table(findings))
     wanted = [finding for finding in findings if finding.name in names and finding.state is not State.LOADED]
     if wanted or any(finding.state is State.BROKEN for finding in findings):

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 #: The entry-point group of plugins.
 GROUP: Final = "nn_core.extensions"
+#: The backend of programs that name none, where it is installed.
+PREFERRED_BACKEND: Final = "cpu"
 
 
 @cache
@@ -31,4 +33,5 @@ def default_backends() -> tuple[str, ...]:
 
     The reference is named too, so that a broken installation of the first does not stop such a program.
     """
-    return ("cpu", "reference") if settings().plugin_autoload and "cpu" in entry_points() else ("reference",)
+    preferred = settings().plugin_autoload and PREFERRED_BACKEND in entry_points()
+    return (PREFERRED_BACKEND, "reference") if preferred else ("reference",)
