@@ -14,9 +14,7 @@ def backward_arrays(call: Call, wanted: Sequence[bool]) -> list[ArrayDesc | None
     """Inputs and outputs that the gradient needs, gradients of the visible outputs, gradients of the wanted inputs."""
     needs = call.spec.backward.needs
     inputs = [desc if name in needs else None for name, desc in zip(declared_names(call), call.inputs, strict=True)]
-    outputs = [
-        desc if entry.name in needs else None for entry, desc in zip(call.spec.outputs, call.outputs, strict=False)
-    ]
+    outputs = [desc if name in needs else None for name, desc in zip(output_names(call), call.outputs, strict=True)]
     gradients = [desc if want else None for desc, want in zip(call.inputs, wanted, strict=True)]
     return [*inputs, *outputs, *call.outputs[: n_visible(call)], *gradients]
 
@@ -48,8 +46,9 @@ def declared_names(call: Call) -> list[str]:
 
 
 def output_names(call: Call) -> list[str]:
-    """The name of each output."""
-    return [entry.name for entry in call.spec.outputs][: len(call.outputs)]
+    """The name of each output; a variadic one repeats its name."""
+    names = [entry.name for entry in call.spec.outputs]
+    return (names + names[-1:] * (len(call.outputs) - len(names)))[: len(call.outputs)]
 
 
 def n_visible(call: Call) -> int:

@@ -12,6 +12,7 @@ from nn_ext_cuda.kernels.loss import LOSS
 from nn_ext_cuda.kernels.normalization import NORMALIZATION
 from nn_ext_cuda.kernels.random import RANDOM
 from nn_ext_cuda.kernels.reduction import REDUCTION
+from nn_ext_cuda.kernels.shape import SHAPE
 
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
@@ -22,6 +23,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     NORMALIZATION,
     RANDOM,
     REDUCTION,
+    SHAPE,
 )
 
 KERNELS: Final[Mapping[str, Kernel]] = {name: kernel for table in _TABLES for name, kernel in table.items()}

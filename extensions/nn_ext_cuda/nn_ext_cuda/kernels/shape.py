@@ -1,0 +1,159 @@
+"""Functions that arrange elements: each is some copies between views of its arrays."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cuda.compose import refuse_sizes
+from nn_ext_cuda.copies import Copies
+from nn_ext_cuda.describe import backward_arrays, forward_arrays
+from nn_ext_cuda.dtypes import C_TYPES
+
+#: ``arrange(copies, call, sources, targets)`` adds the copies from the arrays at the places `sources` to those at
+#: `targets`; a target that is not wanted is None.
+Arrangement: TypeAlias = Callable[[Copies, Call, Sequence[int], Sequence[int | None]], None]
+
+
+class Arranged:
+    """A function whose outputs are copies of elements of its inputs.
+
+    Args:
+        forward: Copies from the inputs to the outputs.
+        backward: Copies from the gradients of the outputs to those of the inputs; None: the gradient rule serves.
+    """
+
+    def __init__(self, forward: Arrangement, backward: Arrangement | None = None) -> None:
+        self._forward = forward
+        self._backward = backward
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not known, mixtures of them, very large arrays, and paddings that repeat elements."""
+        arrays = forward_arrays(call)
+        dtypes = {desc.dtype for desc in arrays if desc is not None}
+        if len(dtypes) != 1 or not dtypes <= set(C_TYPES):
+            return Refusal(f"takes arrays of one of the dtypes {', '.join(C_TYPES)}, got {', '.join(sorted(dtypes))}")
+        if call.args.get("mode", "constant") != "constant":
+            return Refusal(f"takes the mode constant, got {call.args['mode']}")
+        return refuse_sizes(arrays)
+
+    def forward(self, call: Call) -> Runner:
+        """The copies to the outputs."""
+        arrays, n_inputs = forward_arrays(call), len(call.inputs)
+        copies = Copies(arrays)
+        self._forward(copies, call, range(n_inputs), range(n_inputs, len(arrays)))
+        return copies.program()
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """The copies to the gradients of the inputs."""
+        if self._backward is None:
+            return None
+        copies = Copies(backward_arrays(call, wanted))
+        first = len(call.inputs) + len(call.outputs)
+        targets = [first + len(call.outputs) + k if want else None for k, want in enumerate(wanted)]
+        self._backward(copies, call, range(first, first + len(call.outputs)), targets)
+        return copies.program()
+
+
+def _one(
+    transform: Callable[[Any, Mapping[str, Any]], Any], *, of_target: bool = False, fill: str | None = None
+) -> Arrangement:
+    """One array from one: `transform` shows the part or order of the source, or of the target, that is copied.
+
+    `fill` names the argument that the target is set to before, if it is an argument; "0" stands for zero.
+    """
+
+    def arrange(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
+        (source,), (target,) = sources, targets
+        if target is None:
+            return
+        if fill is not None:
+            copies.fill(target, float(call.args[fill]) if fill in call.args else 0.0)  # type: ignore[arg-type]  # a number
+        read, written = copies.view(source), copies.view(target)
+        if of_target:
+            written = transform(written, call.args)
+        else:
+            read = transform(read, call.args)
+        copies.copy(source, read, target, written)
+
+    return arrange
+
+
+def _sliced(x: Any, args: Mapping[str, Any]) -> Any:
+    """Short settings belong to the last axes."""
+    given = [tuple(args[name] or ()) for name in ("start", "stop", "step")]
+    entries = [(None,) * (x.ndim - len(entry)) + entry for entry in given]
+    return x[tuple(map(slice, *entries))]
+
+
+def _unpadded(x: Any, args: Mapping[str, Any]) -> Any:
+    """Pairs of widths belong to the last axes."""
+    widths = args["pad_width"]
+    pairs = list(zip(widths[::2], widths[1::2], strict=True))
+    lengths = x.shape[x.ndim - len(pairs) :]
+    return x[(..., *(slice(low, length - high) for (low, high), length in zip(pairs, lengths, strict=True)))]
+
+
+def _joined(*, new_axis: bool) -> Arrangement:
+    """Several sources into one target along an axis; with `new_axis` each is one place of it."""
+
+    def arrange(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
+        (target,) = targets
+        if target is None:
+            return
+        shapes = [copies.view(source).shape for source in sources]
+        for source, part in zip(sources, _parts(copies.view(target), call, new_axis, shapes), strict=True):
+            copies.copy(source, copies.view(source), target, part)
+
+    return arrange
+
+
+def _cut(*, new_axis: bool) -> Arrangement:
+    """The reverse of joining."""
+
+    def arrange(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
+        (source,) = sources
+        shapes = [desc.shape for desc in call.inputs if desc is not None]
+        for target, part in zip(targets, _parts(copies.view(source), call, new_axis, shapes), strict=True):
+            if target is not None:
+                copies.copy(source, part, target, copies.view(target))
+
+    return arrange
+
+
+def _parts(whole: Any, call: Call, new_axis: bool, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """The views of `whole` that belong to members of these shapes along the axis."""
+    axis = int(call.args["axis"])  # type: ignore[arg-type]  # an int by the specification
+    if new_axis:
+        return [np.moveaxis(whole, axis, 0)[k, ...] for k in range(whole.shape[axis])]
+    parts, first = [], 0
+    for shape in shapes:
+        parts.append(np.moveaxis(np.moveaxis(whole, axis, 0)[first : first + shape[axis]], 0, axis))
+        first += shape[axis]
+    return parts
+
+
+def _transposed(x: Any, args: Mapping[str, Any]) -> Any:
+    return x.transpose(args["axes"])
+
+
+def _flipped(x: Any, args: Mapping[str, Any]) -> Any:
+    return np.flip(x, args["axes"])
+
+
+def _same(x: Any, args: Mapping[str, Any]) -> Any:
+    return x
+
+
+SHAPE: Final[Mapping[str, Kernel]] = {
+    "Identity": Arranged(_one(_same), _one(_same)),
+    "Transpose": Arranged(_one(_transposed), _one(_transposed, of_target=True)),
+    "Slice": Arranged(_one(_sliced), _one(_sliced, of_target=True, fill="0")),
+    "Flip": Arranged(_one(_flipped), _one(_flipped)),
+    "Pad": Arranged(_one(_unpadded, of_target=True, fill="constant_value"), _one(_unpadded)),
+    "Broadcast": Arranged(_one(_same)),
+    "Concatenate": Arranged(_joined(new_axis=False), _cut(new_axis=False)),
+    "Stack": Arranged(_joined(new_axis=True), _cut(new_axis=True)),
+    "Split": Arranged(_cut(new_axis=True), _joined(new_axis=True)),
+}
