@@ -1,6 +1,6 @@
 """Which cases there are: every sample of every function in every dtype on every backend that was asked for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+import nn_core.solvers as S
 from nn_core.context import TYPE_CONFIGS, Context
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
 from nn_core.dispatch.registry import REGISTRY
@@ -17,7 +18,8 @@ from nn_core.graph.infer import input_entries
 from nn_core.rules.arguments import resolve_args
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec
-from nn_core.testing.samples.registry import ErrorSample, Sample, errors_of, numbers_of, samples_of
+from nn_core.testing.samples.registry import ErrorSample, Sample, Settings, errors_of, numbers_of, samples_of
+from nn_core.testing.samples.solvers import GRADIENT_CHANGES, SOLVERS
 
 #: Number types under test; bfloat16 where its package is installed.
 DTYPES: Final = ("float32", "float64", "float16") + (("bfloat16",) if find_spec("ml_dtypes") else ())
@@ -99,6 +101,19 @@ class FunctionCase:
         return f"{self.backend}-{self.spec.name}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SolverCase:
+    """One solver, or one change of gradients, with some settings on one backend."""
+
+    backend: str
+    solver: str
+    name: str
+    settings: Settings
+
+    def __str__(self) -> str:
+        return f"{self.backend}-{self.solver}-{self.name}"
+
+
 def context_of(backend: str, dtype: str) -> Context:
     """The context of one backend and one dtype."""
     return Context([f"{backend}:{_TYPE_NAMES[dtype]}"])
@@ -157,6 +172,19 @@ def error_cases(backends: Sequence[str], fast: bool) -> Iterator[ErrorCase]:
     for backend in backends:
         for spec in functions_of([backend]):
             yield from (ErrorCase(backend, spec, sample) for sample in errors_of(spec)[: 1 if fast else None])
+
+
+def solver_cases(backends: Sequence[str], fast: bool) -> Iterator[SolverCase]:
+    """Updates that a kernel of the backend does; those of the reference are done where arrays are not NumPy's."""
+    for backend in backends:
+        loaded = PLUGINS.backend(backend)
+        everything = backend == REFERENCE or loaded.namespace() is not np
+        own: Container[str] = getattr(loaded, "updates", ())
+        for solver in (*S.__all__, *GRADIENT_CHANGES):
+            if everything or solver in own:
+                table = {"defaults": {}, **SOLVERS.get(solver, {})}
+                settings = [SolverCase(backend, solver, name, chosen) for name, chosen in table.items()]
+                yield from settings[: 1 if fast else None]
 
 
 def function_cases(backends: Sequence[str], fast: bool) -> Iterator[FunctionCase]:

@@ -10,6 +10,7 @@ from nn_core.testing.cases import (
     ErrorCase,
     FunctionCase,
     RuleCase,
+    SolverCase,
     SpecCase,
     cases,
     description_cases,
@@ -17,6 +18,7 @@ from nn_core.testing.cases import (
     function_cases,
     has_kernel,
     rule_cases,
+    solver_cases,
 )
 from nn_core.testing.checks.backward import check_backward
 from nn_core.testing.checks.forward import check_determinism, check_forward
@@ -29,6 +31,7 @@ from nn_core.testing.checks.rules import (
     check_sample_names,
     check_second_derivative,
 )
+from nn_core.testing.checks.solvers import check_solver
 from nn_core.testing.pytest_plugin import backends_of
 from nn_core.testing.xfails import check_xfails
 
@@ -44,6 +47,7 @@ __all__ = [
     "test_refusal",
     "test_sample_names",
     "test_second_derivative",
+    "test_solver",
     "test_xfails",
 ]
 
@@ -129,6 +133,12 @@ def test_error(case: ErrorCase) -> None:
 def test_refusal(case: FunctionCase) -> None:
     """A kernel says before any work whether it takes a call."""
     check_refusal(case)
+
+
+@over(solver_cases)
+def test_solver(case: SolverCase) -> None:
+    """A backend's kernel for the update of all parameters does what the solver says."""
+    check_solver(case)
 
 
 @pytest.mark.conformance

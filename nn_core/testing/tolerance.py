@@ -8,10 +8,13 @@ import numpy as np
 
 from nn_core.typing import Shape
 
-#: Relative tolerance of one operation, about 16 units in the last place (half of that for the short dtypes).
-UNIT: Final = {"float64": 1e-11, "float32": 4e-6, "float16": 8e-3, "bfloat16": 6e-2}
-#: Numbers of terms, and what they multiply the tolerance with: rounding errors grow like the square root.
-GROWTH: Final = ((32, 1.0), (512, 4.0), (8192, 16.0))
+#: Relative tolerance of one operation: 16 units in the last place of float32, four of the short dtypes.
+UNIT: Final = {"float64": 1e-12, "float32": 2e-6, "float16": 4e-3, "bfloat16": 3e-2}
+#: Numbers of terms, and what they multiply the tolerance of float32 and float64 with. The short dtypes add up in float32
+#: and round once.
+GROWTH: Final = ((32, 1.0), (512, 2.0), (8192, 4.0))
+#: What more terms than that multiply it with.
+MOST_GROWTH: Final = 8.0
 #: A gradient rule is a chain of operations, each of which rounds.
 CHAIN: Final = 4.0
 
@@ -34,8 +37,8 @@ def tolerance(dtype: str, n_terms: int, truth: Any, *, pointwise: bool = False) 
     The absolute one is relative to the largest true value unless the function is `pointwise`: where numbers are added
     up, small results are differences of larger ones.
     """
-    growth = next((factor for limit, factor in GROWTH if n_terms <= limit), 64.0)
-    relative = UNIT.get(dtype, 0.0) * growth
+    growth = next((factor for limit, factor in GROWTH if n_terms <= limit), MOST_GROWTH)
+    relative = UNIT[dtype] * (growth if dtype in ("float32", "float64") else 1.0)
     finite = np.abs(truth[np.isfinite(truth)]) if np.size(truth) else np.zeros(0)
     scale = 1.0 if pointwise or not finite.size else max(1.0, float(finite.max()))
     return relative, relative * scale / 4

@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.errors import FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.spec.model import FunctionSpec
 
 _LINE: Final = re.compile(r"(?P<id>\w+(\[[^\]]*\])?)\s+(?P<date>\d{4}-\d\d-\d\d)\s+(?P<reason>\S.*)")
 
@@ -58,10 +59,16 @@ def xfails_of(module: ModuleType) -> dict[str, XFail]:
 def chosen_cases(test: Any, module: ModuleType, backends: Sequence[str], *, fast: bool = False) -> list[Any]:
     """The cases of one test on some backends, for the FUNCTIONS of its module if it names any."""
     functions = getattr(module, "FUNCTIONS", ())
-    if functions:
-        PLUGINS.all()
+    specs = [_spec(name) for name in functions]
     cases = test.conformance_cases(backends, fast)
-    return [case for case in cases if not functions or case.spec.name in functions]
+    return [case for case in cases if not functions or getattr(case, "spec", None) in specs]
+
+
+def _spec(name: str) -> FunctionSpec:
+    spec = PLUGINS.function_named(name)
+    if spec is None:
+        raise ArgumentError(f"FUNCTIONS: names must be of functions of installed packages, got {name!r}")
+    return spec
 
 
 def test_id(name: str, case: Any) -> str:

@@ -72,6 +72,10 @@ class Bed:
         PLUGINS.backend("planted").kernels[function] = kernel
         forget()
 
+    def plant_update(self, solver: str, kernel: Any) -> None:
+        """Let `kernel` do the updates of `solver` on the backend "planted"."""
+        PLUGINS.backend("planted").updates = {solver: kernel}
+
     def case(self, function: str, sample: str = "matrix", dtype: str = "float32", backend: str = "planted") -> Case:
         """The case of one sample."""
         spec = spec_of(function)

@@ -11,11 +11,13 @@ from nn_core.errors import ArgumentError
 from nn_core.graph import backward_compile
 from nn_core.reference.adapter import ReferenceKernel
 from nn_core.reference.registry import KERNELS
+from nn_core.testing.cases import SolverCase, solver_cases
 from nn_core.testing.checks.backward import check_backward
 from nn_core.testing.checks.forward import check_determinism, check_forward
 from nn_core.testing.checks.graph import check_graph
 from nn_core.testing.checks.layouts import check_layouts
 from nn_core.testing.checks.refusal import check_error, check_refusal
+from nn_core.testing.checks.solvers import check_solver
 from nn_core.testing.drawing import values
 from nn_core.testing.samples.registry import Sample
 from nn_core.typing import Refusal
@@ -300,6 +302,40 @@ def test_error_must_be_of_the_class_of_the_reference(bed, tanh):
     bed.plant("Embed", planted(tanh, compute=compute))
     with pytest.raises((AssertionError, IndexError)):
         check_error(bed.error("Embed", "outside"))
+
+
+class Sgd:
+    """A kernel for updates without fault; tests change one thing."""
+
+    def prepare(self, sizes, dtype):
+        return self if dtype == "float32" else Refusal("takes float32 only")
+
+    def bind(self, params, grads, states, hyper):
+        def step():
+            for param, grad in zip(params, grads, strict=True):
+                param[...] = param - np.float32(hyper[0]) * grad * self.factor(len(params))
+
+        return step
+
+    def factor(self, count):
+        return 1
+
+
+def solver_case(name="defaults", **settings):
+    return SolverCase("planted", "Sgd", name, settings)
+
+
+def test_solver(bed):
+    bed.plant_update("Sgd", Sgd())
+    assert [str(case) for case in solver_cases(["planted"], False)] == ["planted-Sgd-defaults", "planted-Sgd-settings"]
+    check_solver(solver_case(lr=0.3))
+
+
+@pytest.mark.parametrize("factor", [lambda self, count: np.float32(1.001), lambda self, count: count == 1])
+def test_a_wrong_update_of_a_solver_is_found(bed, factor):
+    bed.plant_update("Sgd", type("Wrong", (Sgd,), {"factor": factor})())
+    with pytest.raises(AssertionError, match=r"w0\.data after 4 steps"):
+        check_solver(solver_case(lr=0.3))
 
 
 def test_the_reference_wins_where_the_kernel_refuses(bed, tanh):
