@@ -11,12 +11,25 @@ STEP = 1e-5
 KINK = 1e-3
 #: A change by more than this between neighbours is that of a jump.
 JUMP = 0.1
-#: A slope that looks like a jump is one unless both sides agree this well.
-STEEP = 1e-4
+#: Of a jump, the slope over a smaller distance is larger; of a steep function it is the same but for this part.
+STEEP = 1e-2
 
 
 class KinkError(Exception):
     """The function has a kink or a jump near the point."""
+
+
+def _jumps(
+    function: Callable[..., float],
+    arrays: Sequence[Any],
+    position: int,
+    place: tuple[int, ...],
+    step: float,
+    slope: float,
+) -> bool:
+    higher = function(*_moved(arrays, position, place, step))
+    lower = function(*_moved(arrays, position, place, -step))
+    return abs((higher - lower) / (2 * step) - slope) > STEEP * abs(slope)
 
 
 def central_difference(
@@ -48,8 +61,8 @@ def central_difference(
         right = (function(*_moved(arrays, position, place, step)) - middle) / step
         slope = (left + right) / 2
         smooth = abs(right - left) <= KINK * (1 + abs(slope))
-        jumps = abs(slope) * step >= JUMP and abs(right - left) > STEEP * abs(slope)
-        if not kinks and (jumps or not smooth):
+        steep = abs(slope) * step >= JUMP
+        if not kinks and (not smooth or (steep and _jumps(function, arrays, position, place, step / 4, slope))):
             raise KinkError(f"slopes {left:.6g} and {right:.6g} beside {place} of input {position}")
         slopes[place] = slope
     return slopes
