@@ -10,8 +10,8 @@ from nn_core.typing import Shape
 
 #: Relative tolerance of one operation: 16 units in the last place of float32, four of the short dtypes.
 UNIT: Final = {"float64": 1e-12, "float32": 2e-6, "float16": 4e-3, "bfloat16": 3e-2}
-#: Numbers of terms, and what they multiply the tolerance of float32 and float64 with; the short dtypes add up in float32
-#: and round once.
+#: Numbers of terms, and what they multiply the tolerance of float32 and float64 with; the short dtypes add up in
+#: float32 and round once.
 GROWTH: Final = ((32, 1.0), (512, 2.0), (8192, 4.0))
 #: What more terms than that multiply it with.
 MOST_GROWTH: Final = 8.0
