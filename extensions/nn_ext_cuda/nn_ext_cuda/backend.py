@@ -8,6 +8,7 @@ from nn_ext_cuda import capture
 from nn_ext_cuda.kernels import KERNELS
 from nn_ext_cuda.launch import allocated
 from nn_ext_cuda.runtime import cupy
+from nn_ext_cuda.updates import UPDATES, ClipGradByNorm, MultiTensorUpdate
 
 
 class CudaBackend:
@@ -16,6 +17,7 @@ class CudaBackend:
     name: str = "cuda"
     array_class: str = "CudaCachedArray"
     kernels: Mapping[str, Kernel] = KERNELS
+    updates: Mapping[str, MultiTensorUpdate | ClipGradByNorm] = UPDATES
 
     def namespace(self) -> Any:
         """CuPy."""

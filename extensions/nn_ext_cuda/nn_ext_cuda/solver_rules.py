@@ -1,0 +1,121 @@
+"""The rules of solvers on one element: of the parameter w, its gradient g, and the states by name, as C statements."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one element changes.
+
+    Attributes:
+        states: Names of the states, in the solver's order.
+        body: Statements in terms of w, g, the states and the numbers.
+        numbers: Names of the numbers, and their values from the numbers of the solver.
+        writes: Which arrays change.
+    """
+
+    states: tuple[str, ...]
+    body: str
+    numbers: Callable[[Sequence[float]], Mapping[str, float]]
+    writes: tuple[str, ...] = ("w",)
+
+
+def _named(*names: str) -> Callable[[Sequence[float]], Mapping[str, float]]:
+    return lambda hyper: dict(zip(names, hyper, strict=False))
+
+
+def _corrected(alpha: float, beta1: float, beta2: float, t: float) -> float:
+    """Step size that makes up for means that started at zero."""
+    return alpha * sqrt(1 - beta2**t) / (1 - beta1**t)
+
+
+def _means(beta1: float, beta2: float) -> dict[str, float]:
+    return {"beta1": beta1, "rest1": 1 - beta1, "beta2": beta2, "rest2": 1 - beta2}
+
+
+def _adam(h: Sequence[float]) -> Mapping[str, float]:
+    return {"rate": _corrected(h[0], h[1], h[2], h[4]), "eps": h[3], **_means(h[1], h[2])}
+
+
+def _adam_w(h: Sequence[float]) -> Mapping[str, float]:
+    rate = _corrected(h[0], h[1], h[2], h[6])
+    return {"rate": rate, "eps": h[3], "decay": h[0] / h[5] * h[4], **_means(h[1], h[2])}
+
+
+def _adamax(h: Sequence[float]) -> Mapping[str, float]:
+    return {"rate": h[0] / (1 - h[1] ** h[4]), "eps": h[3], **_means(h[1], h[2])}
+
+
+def _ams_grad(h: Sequence[float]) -> Mapping[str, float]:
+    rate = _corrected(h[0], h[1], h[2], h[5]) if h[4] else h[0]
+    return {"rate": rate, "eps": h[3], **_means(h[1], h[2])}
+
+
+def _bound(h: Sequence[float], rate: float) -> Mapping[str, float]:
+    """AdaBound and AMSBound: the bounds close in on the final rate."""
+    t, final = h[-1], h[4] * h[0] / h[-2]
+    low, high = final * (1 - 1 / (h[5] * t + 1)), final * (1 + 1 / (h[5] * t))
+    return {"rate": rate, "eps": h[3], "low": low, "high": high, **_means(h[1], h[2])}
+
+
+def _ams_bound(h: Sequence[float]) -> Mapping[str, float]:
+    return _bound(h, _corrected(h[0], h[1], h[2], h[-1]) if h[6] else h[0])
+
+
+_MOVE: Final = "m = beta1 * m + rest1 * g; v = beta2 * v + rest2 * g * g;"
+_TOP: Final = "top = larger(top, v);"
+
+RULES: Final[Mapping[str, Rule]] = {
+    "Sgd": Rule((), "w -= lr * g;", _named("lr")),
+    "Momentum": Rule(("m",), "m = momentum * m + lr * g; w -= m;", _named("lr", "momentum")),
+    "Nesterov": Rule(
+        ("m",),
+        "const R next = momentum * m - lr * g; w += (1 + momentum) * next - momentum * m; m = next;",
+        _named("lr", "momentum"),
+    ),
+    "SgdW": Rule(
+        ("m",),
+        "m = momentum * m + lr * g; w -= m + decay * w;",
+        lambda h: {"lr": h[0], "momentum": h[1], "decay": h[0] / h[3] * h[2]},
+    ),
+    "Adam": Rule(("m", "v"), f"{_MOVE} w -= rate * m / (sqrt(v) + eps);", _adam),
+    "AdamW": Rule(("m", "v"), f"{_MOVE} w -= rate * m / (sqrt(v) + eps) + decay * w;", _adam_w),
+    "Adamax": Rule(
+        ("m", "u"), "m = beta1 * m + rest1 * g; u = larger(beta2 * u, fabs(g)); w -= rate * m / (u + eps);", _adamax
+    ),
+    "AMSGRAD": Rule(("m", "v", "top"), f"{_MOVE} {_TOP} w -= rate * m / (sqrt(top) + eps);", _ams_grad),
+    "AdaBound": Rule(
+        ("m", "v"),
+        f"{_MOVE} w -= smaller(larger(rate / (sqrt(v) + eps), low), high) * m;",
+        lambda h: _bound(h, _corrected(h[0], h[1], h[2], h[-1])),
+    ),
+    "AMSBound": Rule(
+        ("m", "v", "top"), f"{_MOVE} {_TOP} w -= smaller(larger(rate / (sqrt(top) + eps), low), high) * m;", _ams_bound
+    ),
+    "Adagrad": Rule(("v",), "v += g * g; w -= lr * g / (sqrt(v) + eps);", _named("lr", "eps")),
+    "RMSprop": Rule(
+        ("v",), "v = decay * v + (1 - decay) * g * g; w -= lr * g / (sqrt(v) + eps);", _named("lr", "decay", "eps")
+    ),
+    "RMSpropGraves": Rule(
+        ("n", "a", "d"),
+        "n = decay * n + (1 - decay) * g * g; a = decay * a + (1 - decay) * g;"
+        " d = momentum * d - lr * g / sqrt(n - a * a + eps); w += d;",
+        _named("lr", "decay", "momentum", "eps"),
+    ),
+    "Adadelta": Rule(
+        ("s", "v"),
+        "v = decay * v + (1 - decay) * g * g; const R delta = g * sqrt(s + eps) / sqrt(v + eps);"
+        " s = decay * s + (1 - decay) * delta * delta; w -= lr * delta;",
+        _named("lr", "decay", "eps"),
+    ),
+    "Lion": Rule(
+        ("m",),
+        "w -= lr * (sign_or(beta1 * m + rest1 * g, 0) + decay * w); m = beta2 * m + rest2 * g;",
+        lambda h: {"lr": h[0], "decay": h[3], **_means(h[1], h[2])},
+    ),
+    "WeightDecay": Rule((), "g += rate * w;", _named("rate"), ("g",)),
+    "ScaleGrad": Rule((), "g *= scale;", _named("scale"), ("g",)),
+}

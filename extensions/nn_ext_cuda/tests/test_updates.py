@@ -1,0 +1,68 @@
+"""Multi-tensor updates against the solvers' own steps, on an emulated device."""
+
+import numpy as np
+import pytest
+
+from nn_ext_cuda.solver_rules import RULES
+from nn_ext_cuda.updates import chunk_of, chunks, update_code
+
+SIZES = (1, 7, 1024, 1025, 3000)
+
+
+def test_every_rule_is_a_solver_or_a_change_of_gradients():
+    import nn_core.solvers as S
+
+    for name, rule in RULES.items():
+        solver = getattr(S, name, None)
+        assert solver is not None or name in ("WeightDecay", "ScaleGrad")
+        if solver is not None:
+            assert len(rule.states) == len(solver.state_names)
+
+
+def test_chunks_cover_all_elements_once():
+    owners, starts, firsts = chunks(SIZES, 1024)
+    covered = [np.zeros(size, int) for size in SIZES]
+    for owner, start in zip(owners, starts, strict=True):
+        covered[owner][start : start + 1024] += 1
+    assert all((part == 1).all() for part in covered)
+    assert firsts.tolist() == [0, 1, 2, 3, 5, 8]
+
+
+@pytest.mark.parametrize(("n", "chunk"), [(1, 1024), (10**6, 1024), (10**8, 65536), (2 * 10**7, 19456)])
+def test_chunks_grow_with_the_model(n, chunk):
+    assert chunk_of(n) == chunk
+
+
+def test_numbers_become_parameters_of_the_kernel():
+    assert "const R rate, const R eps, const R beta1" in update_code("Adam", "float32").text
+
+
+@pytest.mark.parametrize("name", sorted([*RULES, "ClipGradByNorm"]))
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_updates_are_those_of_the_solver(device, name, dtype):
+    import nn_core.solvers as S
+    from nn_core.solvers import gradients
+    from nn_ext_cuda.updates import UPDATES
+
+    rng = np.random.default_rng(0)
+    changes = {rule.name: rule for rule in (gradients.WEIGHT_DECAY, gradients.SCALE_GRAD, gradients.CLIP_GRAD_BY_NORM)}
+    if name in changes:
+        step, n_states, hyper = changes[name].step, 0, [0.3]
+    else:
+        solver = getattr(S, name)()
+        step, n_states = solver.step, len(solver.state_names)
+        hyper = [*solver._numbers, 3.0]  # the number of the update comes last
+    numbers = np.array(hyper, np.float64)
+    arrays = [[rng.normal(size=size).astype(dtype) for size in SIZES] for _ in range(2)]
+    states = [[rng.uniform(0.5, 0.6, size).astype(dtype) for size in SIZES] for _ in range(n_states)]
+    on_device = [[device.asarray(array) for array in group] for group in (*arrays, *states)]
+    bound = UPDATES[name].prepare(SIZES, dtype).bind(on_device[0], on_device[1], on_device[2:], numbers)
+    for _ in range(2):
+        bound()
+        for k in range(len(SIZES)):
+            step(np, arrays[0][k], arrays[1][k], [state[k] for state in states], numbers.tolist())
+    tolerance = 1e-5 if dtype == "float32" else 1e-12
+    for group, expected in zip(on_device, (*arrays, *states), strict=True):
+        for array, values in zip(group, expected, strict=True):
+            np.testing.assert_allclose(array.get(), values, rtol=tolerance, atol=tolerance)
+
