@@ -5,6 +5,7 @@ from typing import Final
 
 from nn_core.ext import Kernel
 from nn_ext_cpu.activation import ACTIVATION
+from nn_ext_cpu.along import ALONG
 from nn_ext_cpu.arithmetic import ARITHMETIC
 from nn_ext_cpu.convolution import CONVOLUTION
 from nn_ext_cpu.indexing import INDEXING
@@ -20,6 +21,7 @@ from nn_ext_cpu.standardization import STANDARDIZATION
 
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
+    ALONG,
     ARITHMETIC,
     CONVOLUTION,
     INDEXING,

@@ -17,6 +17,7 @@ void register_random(Registry& registry);
 void register_indexing(Registry& registry);
 void register_standardization(Registry& registry);
 void register_recurrent(Registry& registry);
+void register_along(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.
 std::vector<std::string> update_names();

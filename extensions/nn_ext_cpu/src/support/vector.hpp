@@ -62,6 +62,9 @@ struct CellTable {
   int count;
 };
 
+/// The loops of vector/along.cpp treat at most this many lanes at a time.
+constexpr int64_t kMaxLanes = 128;
+
 /// Loops of one instruction set; each is described where it is defined (src/vector).
 struct VectorTable {
   const char* isa;
@@ -108,6 +111,13 @@ struct VectorTable {
   void (*winograd_output)(const float* m, int64_t stride, int64_t n, const float* bias, float* const* y);
   void (*winograd_gradient)(const float* const* dy, int64_t n, float* m, int64_t stride, int64_t panel_stride);
   void (*winograd_weight)(const float* u, int64_t stride, int64_t panel_stride, int64_t n, float* const* dg);
+  // one axis for neighbouring lanes, see vector/along.cpp
+  void (*extremum)(bool largest, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y, int32_t* index);
+  void (*extremum_gradient)(const float* x, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);
+  void (*running_sum)(bool exclusive, bool reverse, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
+  void (*running_product)(bool exclusive, bool reverse, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
+  void (*product_of)(const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
+  void (*product_gradient)(const float* x, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);
   // rows that are standardized, see vector/standardize.cpp
   void (*standardize)(const float* x, int64_t n, float mean, float scale, float shift, float* y);
   void (*standardize_each)(const float* x, int64_t n, float mean, float rate, const float* gamma, const float* beta, float* y);

@@ -1,0 +1,187 @@
+"""Extremes, products, norms and running results along axes."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
+from nn_ext_cpu import _native
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, reshaped
+from nn_ext_cpu.pointwise import compile_program
+
+
+class _Along:
+    """What the native operations have in common: they see arrays as (A, C, B) around neighbouring axes."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes other than float32, arrays without elements, and axes that are no neighbours."""
+        (x,) = call.inputs
+        if x is not None and x.size == 0:
+            return Refusal("takes arrays with at least one element")
+        if _blocks(call) is None:
+            return Refusal(f"takes neighbouring axes, got {tuple(_axes(call))}")
+        return refuse_dtypes(call)
+
+
+class Extremum(_Along):
+    """The largest or smallest element, its place, or both.
+
+    Args:
+        largest: Take the largest.
+    """
+
+    def __init__(self, *, largest: bool) -> None:
+        self._largest = largest
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the search."""
+        places = [0, -1, 1] if call.args["only_index"] else [0, 1, 2 if call.args["with_index"] else -1]
+        return _prepared(call, "extremum", forward_arrays(call), places, largest=self._largest)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Prepare the way of dy to the first extreme element; an index has no gradient."""
+        if call.args["only_index"]:
+            return None
+        arrays = backward_arrays(call, wanted)
+        return _prepared(call, "extremum_backward", arrays, [0, 1, 1 + len(call.outputs), len(arrays) - 1])
+
+
+class Product(_Along):
+    """The product of elements; the gradient multiplies all others and never divides."""
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the product."""
+        return _prepared(call, "product", forward_arrays(call), [0, 1])
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Prepare the products of the others."""
+        return _prepared(call, "product_backward", backward_arrays(call, wanted), [0, 2, 3])
+
+
+class Running(_Along):
+    """A running sum or product.
+
+    Args:
+        product: Multiply.
+    """
+
+    def __init__(self, *, product: bool) -> None:
+        self._product = product
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the running results."""
+        settings = {"exclusive": bool(call.args["exclusive"]), "reverse": bool(call.args["reverse"])}
+        return _prepared(call, "running", forward_arrays(call), [0, 1], product=self._product, **settings)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Prepare the running sum of dy from the other end; None for products."""
+        if self._product:
+            return None
+        settings = {"exclusive": bool(call.args["exclusive"]), "reverse": not call.args["reverse"]}
+        (x,) = call.inputs
+        arrays = [None, None, x, x]
+        return _prepared(call, "running", arrays, [2, 3], product=False, **settings)
+
+
+class Norm:
+    """The p-norm, as element-wise programs around a sum."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes other than float32."""
+        return refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the sum of powers, and its root in place."""
+        (x,), (y,) = call.inputs, call.outputs
+        p = float(call.args["p"])  # type: ignore[arg-type]  # a number by the specification
+        power = ["y = mul x x"] if p == 2 else ["a = abs x", "y = pow_scalar a ; p"]
+        kept = reshaped(y, _kept(call))
+        total = _program([x, y], [x, kept], power, {"x": 0, "y": 1}, p=p)
+        root = _program([x, y], [None, kept], ["y = pow_scalar y ; root"], {"y": 1}, root=1 / p)
+        return _native.chain([total, root])
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Prepare dy sgn(x) (|x| / y)^(p - 1), 0 where the norm is 0."""
+        arrays = backward_arrays(call, wanted)
+        views = [arrays[0], *(reshaped(desc, _kept(call)) for desc in arrays[1:3]), arrays[3]]
+        lines = [
+            "zero = equal_scalar y ; 0",
+            "divisor = add y zero",
+            "magnitude = abs x",
+            "ratio = div magnitude divisor",
+            "power = pow_scalar ratio ; exponent",
+            "negative = less_scalar x ; 0",
+            "minus = mul_scalar negative ; -2",
+            "sign = add_scalar minus ; 1",
+            "slope = mul sign power",
+            "dx = mul slope dy",
+        ]
+        exponent = float(call.args["p"]) - 1  # type: ignore[arg-type]  # a number by the specification
+        return _program(arrays, views, lines, {"x": 0, "y": 1, "dy": 2, "dx": 3}, exponent=exponent)
+
+
+def _axes(call: Call) -> Sequence[int]:
+    """The axes of a reduction, or the one of a running result."""
+    axes = call.args["axes"] if "axes" in call.args else (call.args["axis"],)
+    assert isinstance(axes, tuple)
+    return axes  # type: ignore[return-value]  # ints by the specification
+
+
+def _blocks(call: Call) -> tuple[int, int, int] | None:
+    """How many elements lie before, along and behind the axes; None where others lie between them."""
+    (x,) = call.inputs
+    assert x is not None
+    shape = x.shape
+    long = [axis for axis, length in enumerate(shape) if length > 1]
+    along = [axis for axis in long if axis in _axes(call)]
+    if not along:
+        return x.size, 1, 1
+    first, last = along[0], along[-1]
+    if [axis for axis in long if first <= axis <= last] != along:
+        return None
+    return math.prod(shape[:first]), math.prod(shape[first : last + 1]), math.prod(shape[last + 1 :])
+
+
+def _kept(call: Call) -> Shape:
+    """The shape of x with length 1 on the axes."""
+    (x,) = call.inputs
+    assert x is not None
+    return tuple(1 if axis in _axes(call) else length for axis, length in enumerate(x.shape))
+
+
+def _prepared(
+    call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int], **settings: bool
+) -> Runner:
+    """The operation on arrays like x as (A, C, B), and on others as (A, B)."""
+    blocks, (x,) = _blocks(call), call.inputs
+    assert blocks is not None and x is not None
+    before, _, behind = blocks
+    views = []
+    for desc in (arrays[place] if place >= 0 else None for place in places):
+        is_whole = desc is not None and desc.size == x.size
+        views.append(reshaped(desc, blocks if is_whole else (before, behind)))
+    runner: Runner = _native.prepare(operation, arrays, views=views, places=list(places), **settings)
+    return runner
+
+
+def _program(
+    arrays: Sequence[ArrayDesc | None],
+    views: Sequence[ArrayDesc | None],
+    lines: Sequence[str],
+    names: dict[str, int],
+    **settings: float,
+) -> _native.Op:
+    """A program on the arrays that have a view."""
+    places = [k if view is not None else -1 for k, view in enumerate(views)]
+    program = compile_program(lines, names, len(arrays), settings)
+    return _native.prepare("pointwise", arrays, views=list(views), places=places, program=program)
+
+
+ALONG: Final[dict[str, Kernel]] = {
+    "Max": Extremum(largest=True),
+    "Min": Extremum(largest=False),
+    "Prod": Product(),
+    "CumSum": Running(product=False),
+    "CumProd": Running(product=True),
+    "Norm": Norm(),
+}
