@@ -1,7 +1,7 @@
 #include <pybind11/pybind11.h>
 
 #include "bindings/prepare.hpp"
-#include "bindings/runner.hpp"
+#include "bindings/types.hpp"
 #include "kernels/register.hpp"
 
 PYBIND11_MODULE(_native, module) {
@@ -20,7 +20,8 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_along(registry);
   nn_cpu::register_normalization(registry);
   nn_cpu::register_convolution(registry);
-  nn_cpu::bind_runner(module);
+  nn_cpu::bind_types(module);
+  nn_cpu::bind_combine(module);
   nn_cpu::bind_prepare(module);
   nn_cpu::bind_settings(module);
 }

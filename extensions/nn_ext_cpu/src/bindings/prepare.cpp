@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "bindings/runner.hpp"
+#include "bindings/types.hpp"
 #include "support/check.hpp"
 
 namespace py = pybind11;
@@ -90,7 +90,11 @@ py::object prepare(const std::string& name, const py::sequence& arrays, const py
     const auto setting = key.cast<std::string>();
     signature.args.set(setting, read_setting(setting, value));
   }
-  return wrap_op(Registry::instance().prepare(name, signature), given, order);
+  auto prepared = std::make_shared<PreparedOp>();
+  prepared->op = Registry::instance().prepare(name, signature);
+  prepared->arrays = expectations(given);
+  prepared->places = std::move(order);
+  return new_op(std::move(prepared));
 }
 
 }  // namespace

@@ -1,0 +1,98 @@
+// Operations joined into one, and steps joined into one, with neighbouring element-wise work in a single pass.
+#include <numeric>
+
+#include "bindings/types.hpp"
+#include "kernels/fusion.hpp"
+#include "support/check.hpp"
+
+namespace py = pybind11;
+
+namespace nn_cpu {
+namespace {
+
+/// Joins runs of element-wise operations in `work`.
+std::vector<Work> fused(const std::vector<Work>& work) {
+  std::vector<Work> result;
+  FusionGroup group;
+  const auto flush = [&](size_t end) {
+    if (group.count() > 1) {
+      auto joined = std::make_shared<PreparedOp>();
+      joined->op = group.finish();
+      result.push_back({std::move(joined), {}});
+    } else if (group.count() == 1) {
+      result.push_back(work[end - 1]);
+    }
+    group = FusionGroup();
+  };
+  for (size_t k = 0; k < work.size(); ++k) {
+    const auto* op = dynamic_cast<const Pointwise*>(work[k].prepared->op.get());
+    const BoundPointwise member{op, work[k].pointers.data()};
+    if (op != nullptr && group.add(member)) continue;
+    flush(k);
+    if (op == nullptr || !group.add(member)) result.push_back(work[k]);
+  }
+  flush(work.size());
+  return result;
+}
+
+/// One step that runs several: they are copied out, so that running needs a single call.
+py::object sequence(const py::sequence& steps) {
+  StepContent merged;
+  for (const py::handle item : steps) {
+    const StepContent& step = content_of_step(item);
+    merged.work.insert(merged.work.end(), step.work.begin(), step.work.end());
+    merged.keep.insert(merged.keep.end(), step.keep.begin(), step.keep.end());
+    merged.cost += step.cost;
+  }
+  merged.work = fused(merged.work);
+  return new_step(std::move(merged));
+}
+
+/// Operations on the same arrays, run in order as one.
+class Chain : public Op {
+ public:
+  explicit Chain(std::vector<std::shared_ptr<const PreparedOp>> members) : members_(std::move(members)) {}
+
+  void run(void* const* arrays) const override {
+    for (const auto& member : members_) {
+      Pointers arranged(member->places.size());
+      for (size_t k = 0; k < member->places.size(); ++k) {
+        arranged.data()[k] = member->places[k] < 0 ? nullptr : arrays[member->places[k]];
+      }
+      member->op->run(arranged.data());
+    }
+  }
+
+  double cost() const override {
+    double total = 0;
+    for (const auto& member : members_) total += member->op->cost();
+    return total;
+  }
+
+ private:
+  std::vector<std::shared_ptr<const PreparedOp>> members_;
+};
+
+py::object chain(const py::sequence& ops) {
+  std::vector<std::shared_ptr<const PreparedOp>> members;
+  for (const py::handle item : ops) {
+    members.push_back(content_of_op(item));
+    NN_CHECK(members.back()->arrays.size() == members.front()->arrays.size(), "operations of a chain must be prepared for the same arrays, got others");
+  }
+  NN_CHECK(!members.empty(), "chain must hold an operation, got none");
+  auto prepared = std::make_shared<PreparedOp>();
+  prepared->arrays = members.front()->arrays;
+  prepared->places.resize(prepared->arrays.size());
+  std::iota(prepared->places.begin(), prepared->places.end(), 0);
+  prepared->op = std::make_unique<Chain>(std::move(members));
+  return new_op(std::move(prepared));
+}
+
+}  // namespace
+
+void bind_combine(py::module_& module) {
+  module.def("chain", chain, py::arg("ops"), "Join operations that were prepared for the same arrays into one.");
+  module.def("sequence", sequence, py::arg("steps"), "Merge steps into one that runs them in order.");
+}
+
+}  // namespace nn_cpu

@@ -1,0 +1,170 @@
+#include "bindings/types.hpp"
+
+#include <structmember.h>
+
+#include <cstddef>
+#include <string>
+
+#include "support/check.hpp"
+#include "support/errors.hpp"
+
+namespace py = pybind11;
+
+namespace nn_cpu {
+namespace {
+
+/// Work below this many nanoseconds keeps the interpreter lock: releasing and taking it costs more.
+constexpr double kReleaseCost = 5000.0;
+
+struct OpObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  std::shared_ptr<const PreparedOp> prepared;
+};
+
+struct StepObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  StepContent content;
+};
+
+PyTypeObject* op_type = nullptr;
+PyTypeObject* step_type = nullptr;
+PyObject* argument_error = PyExc_ValueError;
+
+/// Runs `body`, without the interpreter lock when it is long enough, and turns C++ exceptions into Python ones.
+template <class Body>
+PyObject* guarded(double cost, const Body& body) {
+  std::string failure;
+  PyObject* kind = PyExc_RuntimeError;
+  PyThreadState* state = cost > kReleaseCost ? PyEval_SaveThread() : nullptr;
+  try {
+    body();
+  } catch (const ArgumentError& error) {
+    failure = error.what();
+    kind = argument_error;
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  if (state != nullptr) PyEval_RestoreThread(state);
+  if (failure.empty()) Py_RETURN_NONE;
+  PyErr_SetString(kind, failure.c_str());
+  return nullptr;
+}
+
+PyObject* op_call(PyObject* self, PyObject* const* arrays, size_t nargsf, PyObject* keywords) {
+  const PreparedOp& prepared = *reinterpret_cast<OpObject*>(self)->prepared;
+  const size_t count = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+  if (keywords != nullptr && PyTuple_GET_SIZE(keywords) > 0) {
+    PyErr_SetString(PyExc_TypeError, "an operation takes arrays by position, got keywords");
+    return nullptr;
+  }
+  Pointers room(prepared.places.size());
+  void** pointers = room.data();
+  if (!read_pointers(prepared, arrays, count, pointers)) return nullptr;
+  return guarded(prepared.op->cost(), [&] { prepared.op->run(pointers); });
+}
+
+PyObject* step_call(PyObject* self, PyObject* const*, size_t nargsf, PyObject*) {
+  if (PyVectorcall_NARGS(nargsf) != 0) {
+    PyErr_SetString(PyExc_TypeError, "a step takes no arguments, got some");
+    return nullptr;
+  }
+  const StepContent& content = reinterpret_cast<StepObject*>(self)->content;
+  return guarded(content.cost, [&content] {
+    for (const Work& work : content.work) work.prepared->op->run(work.pointers.data());
+  });
+}
+
+PyObject* op_bind(PyObject* self, PyObject* const* arrays, Py_ssize_t count) {
+  const auto& prepared = reinterpret_cast<OpObject*>(self)->prepared;
+  std::vector<void*> pointers(prepared->places.size());
+  if (!read_pointers(*prepared, arrays, static_cast<size_t>(count), pointers.data())) return nullptr;
+  StepContent content;
+  for (Py_ssize_t i = 0; i < count; ++i) content.keep.push_back(py::reinterpret_borrow<py::object>(arrays[i]));
+  content.cost = prepared->op->cost();
+  content.work.push_back({prepared, std::move(pointers)});
+  return new_step(std::move(content)).release().ptr();
+}
+
+template <class Object>
+void deallocate(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  auto* object = reinterpret_cast<Object*>(self);
+  if constexpr (std::is_same_v<Object, OpObject>) {
+    object->prepared.~shared_ptr();
+  } else {
+    object->content.~StepContent();
+  }
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyTypeObject* make_type(const char* name, size_t size, size_t offset, destructor dealloc, PyMethodDef* methods, const char* doc) {
+  static PyMemberDef members[2][2];
+  static int made = 0;
+  PyMemberDef* member = members[made++];
+  member[0] = {"__vectorcalloffset__", T_PYSSIZET, static_cast<Py_ssize_t>(offset), READONLY, nullptr};
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+      {Py_tp_members, member},
+      {Py_tp_methods, methods},
+      {Py_tp_doc, const_cast<char*>(doc)},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {name, static_cast<int>(size), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  PyObject* type = PyType_FromSpec(&spec);
+  if (type == nullptr) throw py::error_already_set();
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+PyMethodDef op_methods[] = {
+    {"bind", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(op_bind)), METH_FASTCALL,
+     "Return a Step that runs this operation on the arrays each time it is called."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+py::object new_op(std::shared_ptr<const PreparedOp> prepared) {
+  auto* object = reinterpret_cast<OpObject*>(op_type->tp_alloc(op_type, 0));
+  if (object == nullptr) throw py::error_already_set();
+  object->vectorcall = op_call;
+  new (&object->prepared) std::shared_ptr<const PreparedOp>(std::move(prepared));
+  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
+}
+
+py::object new_step(StepContent content) {
+  auto* object = reinterpret_cast<StepObject*>(step_type->tp_alloc(step_type, 0));
+  if (object == nullptr) throw py::error_already_set();
+  object->vectorcall = step_call;
+  new (&object->content) StepContent(std::move(content));
+  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
+}
+
+const std::shared_ptr<const PreparedOp>& content_of_op(const py::handle& object) {
+  NN_CHECK(Py_TYPE(object.ptr()) == op_type, "chain must hold operations of this module, got " << Py_TYPE(object.ptr())->tp_name);
+  return reinterpret_cast<OpObject*>(object.ptr())->prepared;
+}
+
+const StepContent& content_of_step(const py::handle& object) {
+  NN_CHECK(Py_TYPE(object.ptr()) == step_type, "sequence must hold steps of this module, got " << Py_TYPE(object.ptr())->tp_name);
+  return reinterpret_cast<StepObject*>(object.ptr())->content;
+}
+
+void bind_types(py::module_& module) {
+  op_type = make_type("nn_ext_cpu._native.Op", sizeof(OpObject), offsetof(OpObject, vectorcall), deallocate<OpObject>, op_methods,
+                      "A prepared operation: call it with its arrays in order, or bind() it to them.");
+  step_type = make_type("nn_ext_cpu._native.Step", sizeof(StepObject), offsetof(StepObject, vectorcall), deallocate<StepObject>,
+                        no_methods, "Operations bound to arrays; a call without arguments runs them.");
+  module.attr("Op") = py::handle(reinterpret_cast<PyObject*>(op_type));
+  module.attr("Step") = py::handle(reinterpret_cast<PyObject*>(step_type));
+  module.def(
+      "set_argument_error", [](const py::object& type) { argument_error = py::object(type).release().ptr(); }, py::arg("error"),
+      "Choose the exception for values of arrays that an operation does not take; ValueError at first.");
+}
+
+}  // namespace nn_cpu
