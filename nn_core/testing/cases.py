@@ -12,7 +12,7 @@ import nn_core.solvers as S
 from nn_core.context import TYPE_CONFIGS, Context
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
 from nn_core.dispatch.registry import REGISTRY
-from nn_core.errors import BackendUnavailableError, NNCoreError, PluginError
+from nn_core.errors import BackendNotFoundError, BackendUnavailableError, NNCoreError, PluginError
 from nn_core.graph.execute import Prepared, prepare
 from nn_core.graph.infer import input_entries
 from nn_core.rules.arguments import resolve_args
@@ -198,7 +198,7 @@ def unavailable(backend: str) -> str:
     """Why the tests of a backend have to be skipped, empty where they can run; a broken backend is an error."""
     try:
         PLUGINS.backend(backend)
-    except BackendUnavailableError as error:
+    except (BackendNotFoundError, BackendUnavailableError) as error:
         return str(error)
     return ""
 

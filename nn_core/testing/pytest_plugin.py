@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nn_core.dispatch.plugins import PLUGINS
 from nn_core.testing.assertions import comparisons
 from nn_core.testing.cases import installed_backends, unavailable
 from nn_core.testing.report import Report
@@ -38,11 +39,20 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker and start to count."""
     config.addinivalue_line("markers", "conformance: a check of a function on a backend (nn_core.testing)")
     config.stash[_REPORT] = Report()
+    for name in _names(config.getoption("--backend")):
+        if name != "all" and name.partition(".")[0] not in PLUGINS.names():
+            known = ", ".join(PLUGINS.names())
+            raise pytest.UsageError(f"--backend: a backend must be installed ({known}), got {name!r}")
 
 
 def backends_of(config: pytest.Config, module: ModuleType) -> list[str]:
     """The backends under test in a module that can run here: those of the option among those of the module."""
     return [name for name in _selected(config, module) if not unavailable(name)]
+
+
+def missing_backends(config: pytest.Config, module: ModuleType) -> list[str]:
+    """The backends under test in a module that cannot run here."""
+    return [name for name in _selected(config, module) if unavailable(name)]
 
 
 def _selected(config: pytest.Config, module: ModuleType) -> list[str]:
@@ -62,7 +72,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     config, module = metafunc.config, metafunc.module
     fast = not config.getoption("--backend")
     known = xfails_of(module)
-    parameters = [_unavailable(config, name) for name in _selected(config, module) if unavailable(name)]
+    parameters = [_unavailable(config, name) for name in missing_backends(config, module)]
     for case in chosen_cases(metafunc.function, module, backends_of(config, module), fast=fast):
         failure = known.get(test_id(metafunc.function.__name__, case))
         marks = [] if failure is None else [pytest.mark.xfail(strict=True, reason=f"{failure.date}: {failure.reason}")]
@@ -153,4 +163,4 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(line)
 
 
-__all__: Sequence[str] = ["backends_of"]
+__all__: Sequence[str] = ["backends_of", "missing_backends"]

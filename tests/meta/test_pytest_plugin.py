@@ -148,6 +148,19 @@ def test_an_unavailable_backend_that_is_required_is_a_failure(run):
     assert "no such device" in result.stdout
 
 
+def test_a_backend_that_is_not_installed_is_skipped_unless_it_is_asked_for(run):
+    result = run(backend(1), FILE.replace("planted", "absent"), "-rs", "-k", "test_forward")
+    assert result.returncode == 0, result.stdout
+    assert "got 'absent'" in result.stdout
+
+
+def test_a_backend_that_is_asked_for_must_be_installed(run):
+    result = run(backend(1), FILE, "--backend=plantd")
+    assert result.returncode == 4
+    assert "--backend: a backend must be installed" in result.stderr
+    assert "got 'plantd'" in result.stderr
+
+
 FUNCTIONS = """
 from nn_core.testing.conformance import *
 
