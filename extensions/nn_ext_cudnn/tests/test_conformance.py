@@ -1,4 +1,4 @@
-"""Every function on the cuDNN backend; without a device it skips with the reason of the probe. See `nn_core.testing`."""
+"""Every function on the cuDNN backend, skipped with the reason of the probe without a device; see `nn_core.testing`."""
 
 from nn_core.testing.conformance import *  # noqa: F403
 
