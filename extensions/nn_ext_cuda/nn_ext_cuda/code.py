@@ -66,10 +66,11 @@ def unravelled(index: str, lengths: str, rank: int) -> str:
     """
     if rank == 0:
         return ""
-    parts = [f"uint32 {index}_rest = uint32({index});"]
-    for axis in range(rank - 1, 0, -1):
-        parts.append(f"const uint32 {index}{axis} = {index}_rest % {lengths}{axis}; {index}_rest /= {lengths}{axis};")
-    return " ".join([*parts, f"const uint32 {index}0 = {index}_rest;"])
+    parts = [
+        f"const uint32 {index}{axis} = {index}_rest % {lengths}{axis}; {index}_rest /= {lengths}{axis};"
+        for axis in range(rank - 1, 0, -1)
+    ]
+    return " ".join([f"uint32 {index}_rest = uint32({index});", *parts, f"const uint32 {index}0 = {index}_rest;"])
 
 
 @lru_cache(maxsize=4096)

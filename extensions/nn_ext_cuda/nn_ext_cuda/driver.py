@@ -64,8 +64,8 @@ def why_not(packages: Sequence[str], driver: Driver) -> str | None:
         return f"CuPy is not installed: pip install nn-ext-cuda[{_extra(driver)}]"
     if len(packages) > 1:
         names = " and ".join(packages)
-        return f"two CuPys are installed and overwrite each other, {names}: pip uninstall {' '.join(packages)}, " \
-               f"then pip install nn-ext-cuda[{_extra(driver)}]"
+        remedy = f"pip uninstall {' '.join(packages)}, then pip install nn-ext-cuda[{_extra(driver)}]"
+        return f"two CuPys are installed and overwrite each other, {names}: {remedy}"
     if not driver.is_installed:
         return "no CUDA driver was found (libcuda.so.1)"
     built_for = CUPY_PACKAGES[packages[0]]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import fake_cupy  # noqa: E402
+import fake_cupy
 
 sys.modules["cupy"] = fake_cupy.make()
 
@@ -17,9 +17,9 @@ from nn_ext_cuda import plugin  # noqa: E402
 
 plugin.probe = lambda: None
 
-from nn_ext_cuda import blas  # noqa: E402
-
 import fake_cublas  # noqa: E402
+
+from nn_ext_cuda import blas  # noqa: E402
 
 CUBLAS = fake_cublas.FakeCublas()
 blas.library = lambda: CUBLAS

@@ -7,10 +7,8 @@ import contextlib
 import sys
 import types
 
-import numpy as np
-
 import machine
-
+import numpy as np
 
 
 class _Memory:
@@ -243,7 +241,7 @@ def make():
         Stream=Stream,
         Graph=Graph,
         MemoryPool=MemoryPool,
-        get_current_stream=lambda: Stream(),
+        get_current_stream=Stream,
         set_allocator=lambda allocator=None: None,
         using_allocator=lambda allocator: contextlib.nullcontext(),
         memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),

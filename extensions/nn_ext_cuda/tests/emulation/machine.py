@@ -23,7 +23,7 @@ class Function:
         self._call = library[f"{name}_launch"]
 
     def __call__(self, grid, block, arguments, *, shared_mem=0):
-        assert all(1 <= n for n in (*grid, *block)), f"launch of {grid} blocks of {block} threads"
+        assert all(n >= 1 for n in (*grid, *block)), f"launch of {grid} blocks of {block} threads"
         assert np.prod(block) <= 1024 and shared_mem <= 48 * 1024
         assert all(n <= 65535 for n in grid[1:])
         dims = (ctypes.c_uint * 6)(*[*grid, 1, 1][:3], *[*block, 1, 1][:3])
