@@ -11,7 +11,7 @@ import pytest
 
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.testing.assertions import comparisons
-from nn_core.testing.cases import installed_backends, unavailable
+from nn_core.testing.cases import DTYPES, installed_backends, unavailable
 from nn_core.testing.report import Report
 from nn_core.testing.xfails import chosen_cases, test_id, xfails_of
 
@@ -43,6 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
         if name != "all" and name.partition(".")[0] not in PLUGINS.names():
             known = ", ".join(PLUGINS.names())
             raise pytest.UsageError(f"--backend: a backend must be installed ({known}), got {name!r}")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what is under test."""
+    names = config.getoption("--backend")
+    return f"conformance: {names} in {', '.join(DTYPES)}" if names else None
 
 
 def backends_of(config: pytest.Config, module: ModuleType) -> list[str]:
