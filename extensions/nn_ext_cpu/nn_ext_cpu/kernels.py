@@ -12,6 +12,7 @@ from nn_ext_cpu.indexing import INDEXING
 from nn_ext_cpu.linear import LINEAR
 from nn_ext_cpu.loss import LOSS
 from nn_ext_cpu.normalization import NORMALIZATION
+from nn_ext_cpu.places import PLACES
 from nn_ext_cpu.pooling import POOLING
 from nn_ext_cpu.random import RANDOM
 from nn_ext_cpu.recurrent import RECURRENT
@@ -28,6 +29,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     LINEAR,
     LOSS,
     NORMALIZATION,
+    PLACES,
     POOLING,
     RANDOM,
     RECURRENT,

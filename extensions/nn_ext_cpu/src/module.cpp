@@ -18,6 +18,7 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_standardization(registry);
   nn_cpu::register_recurrent(registry);
   nn_cpu::register_along(registry);
+  nn_cpu::register_places(registry);
   nn_cpu::register_normalization(registry);
   nn_cpu::register_convolution(registry);
   nn_cpu::bind_types(module);

@@ -18,6 +18,7 @@ void register_indexing(Registry& registry);
 void register_standardization(Registry& registry);
 void register_recurrent(Registry& registry);
 void register_along(Registry& registry);
+void register_places(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.
 std::vector<std::string> update_names();
