@@ -62,17 +62,18 @@ void output_pixels(const WinogradShape& s, T* y, T* outside, int64_t number, T**
   }
 }
 
-/// u[position][panel of k][c][lane] from weights; `lines` is room for (9 c, k) values.
-void transform_filters(const WinogradShape& s, const Team& team, const float* weight, float* lines, float* u) {
+constexpr int64_t kFilterStages = 2;
+
+/// u[position][panel of k][c][lane] from weights in the first kFilterStages stages; `lines` is room for (9 c, k) values.
+void transform_filters(const WinogradShape& s, Team& team, const float* weight, float* lines, float* u) {
   const VectorTable& table = vectors();
   const int64_t stride = s.c * padded(s.k), panel_stride = s.c * kPanel;
   if (!s.turned) {
-    team.share(9 * s.c, [&](int64_t begin, int64_t end) {
+    team.share(0, 9 * s.c, [&](int64_t begin, int64_t end) {
       table.transpose(weight + begin, s.k, end - begin, 9 * s.c, lines + begin * s.k, s.k);
     }, 16);
-    team.wait();
   }
-  team.share(s.c, [&](int64_t begin, int64_t end) {
+  team.share(1, s.c, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
       const float* g[9];
       float* line = lines + 9 * c * s.k;
@@ -100,7 +101,7 @@ int64_t WinogradShape::filter_elements() const { return kPositions * c * padded(
 void winograd_filters(const WinogradShape& s, const float* weight, float* filters) {
   Scratch scratch(Scratch::bytes<float>(9 * s.c * s.k));
   auto* lines = scratch.take<float>(9 * s.c * s.k);
-  as_team(num_threads(), [&](const Team& team) { transform_filters(s, team, weight, lines, filters); });
+  as_team(num_threads(), kFilterStages, [&](Team& team) { transform_filters(s, team, weight, lines, filters); });
 }
 
 void winograd_forward(const WinogradShape& s, const float* x, const float* weight, const float* filters, const float* bias, float* y) {
@@ -116,34 +117,33 @@ void winograd_forward(const WinogradShape& s, const float* x, const float* weigh
   auto* m = scratch.take<float>(kPositions * block * s.k);
   auto* zeros = scratch.take<float>(s.c);
   std::fill_n(zeros, s.c, 0.0f);
-  as_team(num_threads(), [&](const Team& team) {
+  const int64_t n_blocks = (s.tiles() + block - 1) / block;
+  as_team(num_threads(), kFilterStages + 3 * n_blocks, [&](Team& team) {
+    int64_t stage = kFilterStages;
     if (filters == nullptr) transform_filters(s, team, weight, lines, made);
     for (int64_t first = 0; first < s.tiles(); first += block) {
       const int64_t count = std::min(block, s.tiles() - first);
-      team.share(count, [&](int64_t begin, int64_t end) {
+      team.share(stage++, count, [&](int64_t begin, int64_t end) {
         const float* pixels[36];
         for (int64_t tile = begin; tile < end; ++tile) {
           input_pixels(s, x, zeros, first + tile, pixels);
           table.winograd_input(pixels, s.c, v + tile * s.c, block * s.c);
         }
       });
-      team.wait();
-      team.share(kPositions * panels, [&](int64_t begin, int64_t end) {
+      team.share(stage++, kPositions * panels, [&](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
           const int64_t position = item / panels, panel = item % panels;
           table.product(count, std::min(kPanel, s.k - panel * kPanel), s.c, v + position * block * s.c, s.c, 1,
                         u + position * s.c * wide_k + panel * s.c * kPanel, kPanel, false, nullptr, m + position * block * s.k + panel * kPanel, s.k);
         }
       });
-      team.wait();
-      team.share(count, [&](int64_t begin, int64_t end) {
+      team.share(stage++, count, [&](int64_t begin, int64_t end) {
         float* pixels[16];
         for (int64_t tile = begin; tile < end; ++tile) {
           output_pixels<float>(s, y, nullptr, first + tile, pixels);
           table.winograd_output(m + tile * s.k, block * s.k, s.k, bias, pixels);
         }
       });
-      // the next block's inputs are written to v, which every thread has finished reading
     }
   });
 }
@@ -160,10 +160,12 @@ void winograd_weights(const WinogradShape& s, const float* x, const float* dy, f
   auto* dm = scratch.take<float>(kPositions * block * wide_k);
   auto* zeros = scratch.take<float>(std::max(s.c, s.k));
   std::fill_n(zeros, std::max(s.c, s.k), 0.0f);
-  as_team(num_threads(), [&](const Team& team) {
+  const int64_t n_blocks = (s.tiles() + block - 1) / block;
+  as_team(num_threads(), 2 * n_blocks + 2, [&](Team& team) {
+    int64_t stage = 0;
     for (int64_t first = 0; first < s.tiles(); first += block) {
       const int64_t count = std::min(block, s.tiles() - first);
-      team.share(count, [&](int64_t begin, int64_t end) {
+      team.share(stage++, count, [&](int64_t begin, int64_t end) {
         const float *in[36], *out[16];
         for (int64_t tile = begin; tile < end; ++tile) {
           input_pixels(s, x, zeros, first + tile, in);
@@ -172,25 +174,22 @@ void winograd_weights(const WinogradShape& s, const float* x, const float* dy, f
           table.winograd_gradient(out, s.k, dm + tile * kPanel, block * wide_k, block * kPanel);
         }
       });
-      team.wait();
-      team.share(kPositions * panels, [&](int64_t begin, int64_t end) {
+      team.share(stage++, kPositions * panels, [&](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
           const int64_t position = item / panels, panel = item % panels;
           table.product(s.c, kPanel, count, v + position * block * s.c, 1, s.c, dm + position * block * wide_k + panel * block * kPanel,
                         kPanel, first > 0, nullptr, du + position * s.c * wide_k + panel * s.c * kPanel, kPanel);
         }
       });
-      team.wait();
     }
-    team.share(s.c, [&](int64_t begin, int64_t end) {
+    team.share(stage++, s.c, [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) {
         float* dg[9];
         for (int64_t i = 0; i < 9; ++i) dg[i] = lines + (9 * c + i) * s.k;
         table.winograd_weight(du + c * kPanel, s.c * wide_k, s.c * kPanel, s.k, dg);
       }
     });
-    team.wait();
-    team.share(s.k, [&](int64_t begin, int64_t end) {
+    team.share(stage++, s.k, [&](int64_t begin, int64_t end) {
       table.transpose(lines + begin, 9 * s.c, end - begin, s.k, dweight + begin * 9 * s.c, 9 * s.c);
     }, 16);
   });

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <thread>
+#include <vector>
 
 #include <omp.h>
 
@@ -35,40 +38,50 @@ void parallel_for(int64_t n, int64_t grain, const Body& body, int64_t align = 1)
   }
 }
 
-/// A group of threads that work through several stages together.
+/// Threads that work through the same stages. Whoever is free takes the next piece of a stage, and a stage ends when all pieces are
+/// done; so a thread that the system keeps waiting holds the others up for no longer than its piece takes.
 class Team {
  public:
-  Team(int rank, int size) : rank_(rank), size_(size) {}
-  int rank() const { return rank_; }
+  Team(int size, int64_t n_stages) : size_(size), counters_(static_cast<size_t>(n_stages)) {}
 
-  /// Waits until all threads have come here.
-  void wait() const {
-    if (size_ > 1) {
-#pragma omp barrier
+  /// Calls body(begin, end) on pieces of [0, n) that begin at multiples of `align`, and returns when all of them are done.
+  /// Results must not depend on how [0, n) is cut. `stage` counts from 0 in the order of the calls.
+  template <class Body>
+  void share(int64_t stage, int64_t n, const Body& body, int64_t align = 1) {
+    constexpr int64_t kPiecesEach = 4;
+    Counter& counter = counters_[static_cast<size_t>(stage)];
+    const int64_t pieces = size_ > 1 ? size_ * kPiecesEach : 1;
+    const int64_t step = std::max<int64_t>(1, (n + pieces * align - 1) / (pieces * align)) * align;
+    for (int64_t begin = counter.next.fetch_add(step); begin < n; begin = counter.next.fetch_add(step)) {
+      const int64_t end = std::min(n, begin + step);
+      body(begin, end);
+      counter.done.fetch_add(end - begin, std::memory_order_release);
+    }
+    for (int turn = 0; counter.done.load(std::memory_order_acquire) < n; ++turn) {
+      if (turn > 2000) std::this_thread::yield();
     }
   }
 
-  /// Calls body(begin, end) on this thread's share of [0, n), which begins at a multiple of `align`.
-  template <class Body>
-  void share(int64_t n, const Body& body, int64_t align = 1) const {
-    const int64_t pieces = (n + align - 1) / align;
-    const int64_t begin = pieces * rank_ / size_ * align, end = std::min(n, pieces * (rank_ + 1) / size_ * align);
-    if (begin < end) body(begin, end);
-  }
-
  private:
-  int rank_, size_;
+  struct alignas(64) Counter {
+    std::atomic<int64_t> next{0}, done{0};
+  };
+
+  int size_;
+  std::vector<Counter> counters_;
 };
 
-/// Calls body(team) on at most `threads` threads. All of them run through the same calls of wait().
+/// Calls body(team) on at most `threads` threads, all of which run through the same `n_stages` calls of share().
 template <class Body>
-void as_team(int threads, const Body& body) {
-  if (threads <= 1 || omp_in_parallel()) {
-    body(Team(0, 1));
+void as_team(int threads, int64_t n_stages, const Body& body) {
+  if (omp_in_parallel()) threads = 1;
+  Team team(threads, n_stages);
+  if (threads <= 1) {
+    body(team);
     return;
   }
 #pragma omp parallel num_threads(threads)
-  body(Team(omp_get_thread_num(), omp_get_num_threads()));
+  body(team);
 }
 
 }  // namespace nn_cpu
