@@ -55,7 +55,7 @@ class Affine:
 
     def _composition(self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]) -> Composition:
         rows, columns, _ = self._sizes(call)
-        shapes = {name: (1, columns) for name in ("bias", "dbias")}
+        shapes = dict.fromkeys(("bias", "dbias"), (1, columns))
         return Composition(call, arrays, names, (rows, columns), shapes)
 
 

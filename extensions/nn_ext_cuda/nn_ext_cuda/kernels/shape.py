@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_core.ext import Call, Kernel, Refusal, Runner
 from nn_ext_cuda.compose import refuse_sizes
 from nn_ext_cuda.copies import Copies
 from nn_ext_cuda.describe import backward_arrays, forward_arrays

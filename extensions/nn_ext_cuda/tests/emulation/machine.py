@@ -39,11 +39,12 @@ def _argument(value):
 
 def compile_source(source, name):
     """The function called `name` of a CUDA source."""
-    text = _hosted(source)
-    digest = hashlib.sha256((text + HEADER.read_text()).encode()).hexdigest()[:24]
+    parts = source, HEADER.read_text(), Path(__file__).read_text()
+    digest = hashlib.sha256("".join(parts).encode()).hexdigest()[:24]
     FOLDER.mkdir(exist_ok=True)
     library = FOLDER / f"{digest}.so"
     if not library.exists():
+        text = _hosted(source)
         path = FOLDER / f"{digest}.cpp"
         path.write_text(text)
         command = [COMPILER, "-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", f"-I{HEADER.parent}"]
@@ -56,6 +57,8 @@ def compile_source(source, name):
 
 def _hosted(source):
     """The source for the host: dynamic shared memory by name, and an entry for each kernel."""
+    expand = [COMPILER, "-E", "-P", "-DNN_HOST", "-x", "c++", "-"]
+    source = subprocess.run(expand, input=source, capture_output=True, text=True, check=True).stdout
     source = re.sub(r"struct half_t [^\n]*\n", "", source, count=1)
     source = re.sub(r"extern __shared__ (\w+) (\w+)\[\];", r"\1* const \2 = (\1*)dynamic_shared;", source)
     fibers = "true" if re.search(r"__syncthreads|__shfl", source) else "false"
