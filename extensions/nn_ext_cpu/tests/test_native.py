@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from nn_core.ext import ArgumentError, ArrayDesc
 from nn_ext_cpu import _native, set_num_threads
 from nn_ext_cpu.backend import CpuBackend
 from nn_ext_cpu.updates import UPDATES
-
-from nn_core.ext import ArgumentError, ArrayDesc
 
 ISAS = ("baseline", "avx2", "avx512")
 
