@@ -10,6 +10,7 @@ from nn_ext_cuda.kernels.indexing import INDEXING
 from nn_ext_cuda.kernels.linear import LINEAR
 from nn_ext_cuda.kernels.loss import LOSS
 from nn_ext_cuda.kernels.normalization import NORMALIZATION
+from nn_ext_cuda.kernels.pooling import POOLING
 from nn_ext_cuda.kernels.random import RANDOM
 from nn_ext_cuda.kernels.reduction import REDUCTION
 from nn_ext_cuda.kernels.shape import SHAPE
@@ -21,6 +22,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     LINEAR,
     LOSS,
     NORMALIZATION,
+    POOLING,
     RANDOM,
     REDUCTION,
     SHAPE,
