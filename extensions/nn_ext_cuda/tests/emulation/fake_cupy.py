@@ -260,5 +260,8 @@ def installed():
         for name in list(sys.modules):
             if name not in before:
                 del sys.modules[name]
+                parent, _, child = name.rpartition(".")
+                if parent in before:
+                    vars(before[parent]).pop(child, None)  # or `from parent import child` finds it again
         sys.modules.pop("cupy", None)
         sys.modules.update(before)

@@ -1,0 +1,32 @@
+"""A device and a cuDNN for tests that need them, both emulated on the host."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDERS = [
+    Path(__file__).with_name("emulation"),
+    Path(__file__).parents[2] / "nn_ext_cuda" / "tests" / "emulation",
+]
+
+
+@pytest.fixture
+def cudnn(monkeypatch):
+    """A stand-in for libcudnn, for modules of this package that are imported in the test; CuPy is replaced as well."""
+    if shutil.which("g++") is None:
+        pytest.skip("the emulated device compiles kernels with g++, which is not installed")
+    monkeypatch.setattr(sys, "path", [*map(str, FOLDERS), *sys.path])
+    import fake_cudnn
+    import fake_cupy
+
+    from nn_ext_cuda import code
+    from nn_ext_cudnn import library
+
+    with fake_cupy.installed():
+        code.compiled.cache_clear()
+        fake = fake_cudnn.make()
+        monkeypatch.setattr(library, "library", lambda: fake)
+        yield fake
+    code.compiled.cache_clear()
