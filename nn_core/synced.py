@@ -4,8 +4,9 @@ A ``SyncedArray`` keeps copies by memory space and dtype and knows which one is 
 last. Plans lend their memory to arrays; a ``Tenure`` says for how long.
 """
 
+import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -29,14 +30,29 @@ class Epoch:
 EPOCH = Epoch()
 
 
+def _nothing() -> None:
+    """What the host needs to be ready: nothing."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
-    """One memory: the host's, or that of one device; converts from and to NumPy."""
+    """One memory: the host's, or that of one device; converts from and to NumPy.
+
+    Attributes:
+        upload: ``upload(target, values)`` writes a NumPy array over one of this space; `values` may change afterwards.
+        use: Makes the device the current one of this thread; called before kernels are run.
+        settle: Starts what the backend has held back; called before arrays are touched other than by its steps.
+        backend: Whose array code works on this memory; None for the host.
+    """
 
     name: str
     empty: Callable[[Shape, str], Array]
     from_numpy: Callable[[Array], Array]
     to_numpy: Callable[[Array], Array]
+    upload: Callable[[Array, Array], object] | None = None
+    use: Callable[[], object] = _nothing
+    settle: Callable[[], object] = _nothing
+    backend: Backend | None = None
 
     def __repr__(self) -> str:
         return f"Space({self.name!r})"
@@ -73,12 +89,39 @@ def space_of(backend: Backend, device_id: str) -> Space:
     key = (backend.array_class, device_id)
     space = _SPACES.get(key)
     if space is None:
-        if backend.namespace() is np:
-            space = HOST
-        else:
-            space = Space(f"{backend.array_class}:{device_id}", backend.empty, backend.from_numpy, backend.to_numpy)
+        space = HOST if backend.namespace() is np else _device_space(backend, device_id)
         _SPACES[key] = space
     return space
+
+
+def _device_space(backend: Backend, device_id: str) -> Space:
+    """The memory of one device; `use_device`, `settle` and `upload` are optional methods of a backend."""
+    choose: Callable[[str], object] | None = getattr(backend, "use_device", None)
+    settle: Callable[[], object] = getattr(backend, "settle", _nothing)
+    upload: Callable[[Array, Array], object] | None = getattr(backend, "upload", None)
+    if choose is None:
+        use = _nothing
+    else:
+
+        def use() -> None:
+            choose(device_id)
+
+    def empty(shape: Shape, dtype: str) -> Array:
+        use()
+        return backend.empty(shape, dtype)
+
+    def from_numpy(array: Array) -> Array:
+        use()
+        settle()
+        return backend.from_numpy(array)
+
+    def to_numpy(array: Array) -> Array:
+        use()
+        settle()
+        return backend.to_numpy(array)
+
+    name = f"{backend.array_class}:{device_id}"
+    return Space(name, empty, from_numpy, to_numpy, upload, use, settle, backend)
 
 
 class Owner(Protocol):
@@ -152,6 +195,7 @@ class SyncedArray:
         self._require_alive()
         if self.lazy is not None or self.head is None:
             array = self.buffer(key)
+            ready(key[0])
             array[...] = self.lazy or 0.0
             self._move_head(key)
             self.lazy = None
@@ -257,10 +301,36 @@ def convert(source_key: Key, source: Array, target_key: Key, target: Array) -> N
         if target_space is HOST:
             np.copyto(target, source, casting="unsafe")
         else:
+            ready(target_space)
             target[...] = source
         return
     host = np.asarray(source_space.to_numpy(source))
     if target_space is HOST:
         np.copyto(target, host, casting="unsafe")
         return
-    target[...] = target_space.from_numpy(np.ascontiguousarray(host, dtype_of(target_key[1])))
+    ready(target_space)
+    if target_space.upload is not None:
+        target_space.upload(target, host)
+    else:
+        target[...] = target_space.from_numpy(np.ascontiguousarray(host, dtype_of(target_key[1])))
+
+
+def ready(space: Space) -> None:
+    """Let array code run in `space` next."""
+    space.use()
+    space.settle()
+
+
+def is_held_elsewhere(copies: Mapping[Key, Array], key: Key) -> bool:
+    """Whether somebody else holds the host array `copies[key]`, or a view of it, and may write to it unseen."""
+    return _holders(copies, key) != _OWN_HOLDERS
+
+
+def _holders(copies: Mapping[Key, Array], key: Key) -> tuple[int, int]:
+    """Numbers of references to an array of the host and to the memory that it is a view of."""
+    array = copies[key]
+    return sys.getrefcount(array), sys.getrefcount(array.base)
+
+
+#: `_holders` of an array that nobody else holds; counted, because interpreters differ in what they count.
+_OWN_HOLDERS = _holders({(HOST, "uint8"): host_empty((1,), "uint8")}, (HOST, "uint8"))

@@ -19,7 +19,7 @@ from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
 from nn_core.graph.plan import is_current
-from nn_core.synced import HOST
+from nn_core.synced import HOST, ready
 
 
 def run_backward(
@@ -107,16 +107,19 @@ def set_start(plan: BackwardPlan, root: Vertex, grad: Any) -> None:
     array = buffer.array
     assert array is not None
     if isinstance(grad, NdArray):
+        ready(buffer.space)
         array[...] = grad.read(buffer.space, buffer.dtype)
         plan.start_value = None
     elif np.ndim(grad) == 0:
         value = float(grad)
         if plan.start_value != value:
+            ready(buffer.space)
             array[...] = value
             plan.start_value = value
     else:
         values = np.asarray(grad)
         if values.shape != root.shape:
             raise ShapeError(f"backward: grad must have the variable's shape {root.shape}, got {values.shape}")
+        ready(buffer.space)
         array[...] = values if buffer.space is HOST else buffer.space.from_numpy(values.astype(buffer.dtype))
         plan.start_value = None

@@ -16,7 +16,7 @@ from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.plan import Attachment, heads_of, signature_of
 from nn_core.graph.python_function import PythonBackward
 from nn_core.graph.rule import RuleRunner
-from nn_core.synced import EPOCH, HOST, Space
+from nn_core.synced import EPOCH, HOST, Space, ready
 from nn_core.typing import Array, Runner
 
 
@@ -383,8 +383,10 @@ class _Transfer:
         source, target = arrays
         if self._source is self._target:
             target[...] = source
-        else:
-            target[...] = self._target.from_numpy(np.asarray(self._source.to_numpy(source)))
+            return
+        values = self._target.from_numpy(np.asarray(self._source.to_numpy(source)))
+        ready(self._target)
+        target[...] = values
 
 
 def _add(total: Array, part: Array, result: Array) -> None:

@@ -47,7 +47,7 @@ class ForwardData:
 
     def __init__(self, plan: BackwardPlan, order: Sequence[Node], clear_buffer: bool) -> None:
         self.plan = plan
-        self.builder = Builder(plan)
+        self.builder = Builder(plan, as_found=True)
         self._clear = clear_buffer
         self._rank = {node: i for i, node in enumerate(order)}
         self._producers = {cell.data._synced: node for node in order for cell in node.cells if not is_view(node)}

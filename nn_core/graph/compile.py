@@ -10,7 +10,7 @@ from nn_core.graph.execute import Prepared, is_contiguous, prepare
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import Entry, Plan
-from nn_core.synced import HOST, Key, SyncedArray, convert
+from nn_core.synced import HOST, Key, Space, SyncedArray, convert, is_held_elsewhere
 from nn_core.typing import Array, Backend, Runner, Shape
 
 
@@ -29,10 +29,19 @@ class Operation:
 
 
 class Builder:
-    """Collects the operations of a plan, then places their buffers and writes the plan's entries."""
+    """Collects the operations of a plan, then places their buffers and writes the plan's entries.
 
-    def __init__(self, plan: Plan) -> None:
+    Args:
+        plan: The plan.
+        as_found: Copies of arrays that the plan does not compute are those of an earlier pass, where they still hold.
+    """
+
+    def __init__(self, plan: Plan, *, as_found: bool = False) -> None:
         self.plan = plan
+        self._as_found = as_found
+        #: arrays that an operation has rewritten; a copy of one must not be made before
+        self.rewritten: set[SyncedArray] = set()
+        self._runs_python = False
         self.operations: list[Operation] = []
         #: the buffer that holds the data of an array, as computed or as found
         self.data: dict[SyncedArray, Buffer] = {}
@@ -44,6 +53,7 @@ class Builder:
     ) -> None:
         """Append an operation on `buffers`."""
         index = len(self.operations)
+        self._runs_python = self._runs_python or (node is not None and node.python is not None)
         for buffer in buffers:
             if buffer is not None:
                 buffer.used(index)
@@ -74,8 +84,22 @@ class Builder:
             synced.bound = True
             self._copies[(synced, key, True)] = Buffer(synced.shape, key[1], key[0], self._leaf_array(synced, key))
             if synced.head != key:
-                self.add(None, Refresh(synced, key), ())
+                self._add_copy(synced, key)
         return self._copies[(synced, key, True)]
+
+    def _add_copy(self, synced: SyncedArray, key: Key) -> None:
+        """Bring the copy of a leaf under `key` up to date in each run: before all operations if possible."""
+        assert synced.head is not None
+        if self._as_found:
+            self.plan.found.append((synced, key))
+        elif self._runs_python or synced in self.rewritten:
+            self.add(None, Refresh(synced, key), ())
+        elif synced.head[0] is key[0] and key[0] is not HOST:
+            source = Buffer(synced.shape, synced.head[1], key[0], synced.copies[synced.head])
+            self.add(None, _Copy(synced.head, key), (source, self._copies[(synced, key, True)]))
+            self.plan.casts.append((synced, key))
+        else:
+            self.plan.refreshes.append(Refresh(synced, key))
 
     @staticmethod
     def _leaf_array(synced: SyncedArray, key: Key) -> Array:
@@ -96,10 +120,20 @@ class Builder:
                         ends.setdefault(root.last, []).append(root)
         for index, operation in enumerate(self.operations):
             arrays = tuple([None if buffer is None else buffer.resolve(arena) for buffer in operation.buffers])
-            self.plan.entries.append(Entry(operation.node, operation.runner, arrays, operation.backend))
+            space = _space_of(operation)
+            backend = operation.backend or (space.backend if space is not None else None)
+            self.plan.entries.append(Entry(operation.node, operation.runner, arrays, backend, space))
             for buffer in ends.get(index, ()):
                 if buffer.block is not None:
                     arena.give(buffer.block)
+
+
+def _space_of(operation: Operation) -> Space | None:
+    """The device in whose memory an operation works; None where the host has a part in it besides giving keys."""
+    spaces = {buffer.space for buffer in operation.buffers if buffer is not None}
+    if operation.backend is not None:
+        spaces.discard(HOST)
+    return spaces.pop() if len(spaces) == 1 and HOST not in spaces else None
 
 
 def alias(buffer: Buffer, shape: Shape) -> Buffer:
@@ -187,12 +221,17 @@ class _Copy:
         source, target = arrays
         if self._source[0] is HOST and self._target[0] is HOST:
             np.copyto(target, source, casting="unsafe")
+        elif self._source[0] is self._target[0]:
+            target[...] = source
         else:
             convert(self._source, source, self._target, target)
 
 
 class Refresh:
-    """Runner that brings the copy of a variable's array under `key` up to date with its head."""
+    """Runner that brings the copy of a variable's array under `key` up to date with its head.
+
+    A copy of an array of the host is made anew as long as somebody holds that array, who may have written to it.
+    """
 
     __slots__ = ("_key", "synced")
 
@@ -203,9 +242,12 @@ class Refresh:
     def __call__(self, *arrays: Array) -> None:
         synced, key = self.synced, self._key
         head = synced.head
-        if head is not None and head != key:
-            convert(head, synced.copies[head], key, synced.copies[key])
-            synced.valid.add(key)
+        if head is None or head == key:
+            return
+        if key in synced.valid and (head[0] is not HOST or not is_held_elsewhere(synced.copies, head)):
+            return
+        convert(head, synced.copies[head], key, synced.copies[key])
+        synced.valid.add(key)
 
 
 def new_key(node: Node, draw: Any) -> None:

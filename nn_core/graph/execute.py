@@ -11,7 +11,7 @@ from nn_core.dispatch.report import is_strict
 from nn_core.dispatch.resolve import resolve
 from nn_core.graph.infer import CACHE_LIMIT, forget_shapes, infer, input_entries, made_outputs
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.synced import Space, dtype_of, space_of
+from nn_core.synced import HOST, Space, dtype_of, ready, space_of
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape
 
 _PREPARED: dict[Any, "Prepared"] = {}
@@ -66,7 +66,7 @@ class Prepared:
         self.output_keys = tuple((self.space, dtype) for dtype in self.output_dtypes)
         entries = input_entries(self.spec, len(call.inputs))
         self.updated = tuple(entry.name in self.spec.updates for entry in entries)
-        self.empty = backend.empty
+        self.empty = backend.empty if self.space is HOST else self.space.empty
         self.seeded = self.spec.has("seeded")
         self.dynamic = self.spec.has("dynamic_shape")
         self._forward: Runner | None = None
@@ -250,6 +250,8 @@ def run(
             arrays.append(array.write(*array_key))
     if key is not None:
         arrays.append(key)
+    if prepared.space is not HOST:
+        ready(prepared.space)
     prepared.forward(*arrays)
     for window, raw in copied_back:
         window[...] = raw
@@ -273,6 +275,7 @@ def settled(array: NdArray, space: Space, dtype: str) -> Array:
 
 
 def _run_dynamic(prepared: Prepared, arrays: list[Array | None], outputs: Sequence[NdArray]) -> None:
+    ready(prepared.space)
     results: Any = prepared.forward(*arrays)
     for array, dtype, result in zip(outputs, prepared.output_dtypes, results, strict=False):
         adopt_shape(array, tuple(result.shape))

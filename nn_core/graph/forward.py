@@ -179,6 +179,7 @@ def _updated(builder: Builder, synced: SyncedArray, vertex: Vertex, key: Any, ag
     shape = vertex.cell.data._shape
     if again:
         return Buffer(shape, key[1], key[0])
+    builder.rewritten.add(synced)
     if synced in builder.data:
         scratch = Buffer(shape, key[1], key[0])
         builder.add(None, assign, (scratch, builder.read(synced, shape, key, True)))

@@ -6,6 +6,7 @@ merges neighbours where a backend can: from then on running a plan is ``for step
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,17 +14,18 @@ from nn_core.graph.hooks import Hook
 from nn_core.graph.memory import Arena
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
-from nn_core.synced import EPOCH, Key, SyncedArray, Tenure
+from nn_core.synced import EPOCH, Key, Space, SyncedArray, Tenure, ready
 from nn_core.typing import Array, Backend, Runner, Step
 
 
 class Entry(NamedTuple):
-    """One piece of work: `runner` on `arrays`, done for `node` (None for a copy) by `backend`."""
+    """One piece of work: `runner` on `arrays`, done for `node` (None for a copy) by `backend` in `space` (None: host)."""
 
     node: Node | None
     runner: Runner
     arrays: tuple[Array | None, ...]
     backend: Backend | None = None
+    space: Space | None = None
 
 
 class Attachment(NamedTuple):
@@ -44,6 +46,10 @@ class Plan:
         self.attachments: list[Attachment] = []
         #: arrays of variables that are read, and the key under which the plan reads them
         self.leaves: list[tuple[SyncedArray, Key]] = []
+        #: copies of leaves: brought from elsewhere before each run; converted by an entry; as an earlier pass left them
+        self.refreshes: list[Callable[[], object]] = []
+        self.casts: list[tuple[SyncedArray, Key]] = []
+        self.found: list[tuple[SyncedArray, Key]] = []
         self.seeded: list[Node] = []
         self.displaced = True
         self.kept = Tenure(self, True)
@@ -61,23 +67,34 @@ class Plan:
         """Compute. The caller has made sure that the plan is up to date."""
         if self.displaced:
             self.adopt()
-        for synced, key in self.leaves:
-            if synced.lazy is not None:
-                synced.read(key)
+        self.read_leaves()
         if hooks is not None or finish is not None:
             self._run_observed(hooks or ([], []), finish)
-        elif self._steps is not None:
-            for step in self._steps:
-                step()
         elif self._runs == 0:
-            for _, runner, arrays, _ in self.entries:
+            for _, runner, arrays, _, space in self.entries:
+                if space is not None:
+                    ready(space)
                 runner(*arrays)
         else:
-            self._steps = self._bound_steps()
+            if self._steps is None:
+                self._steps = self._bound_steps()
             for step in self._steps:
                 step()
         self._runs += 1
         self.held.alive = True
+
+    def read_leaves(self) -> None:
+        """See to it that the arrays that the plan reads hold the values of their variables."""
+        for synced, key in self.leaves:
+            if synced.lazy is not None:
+                synced.read(key)
+        for synced, key in self.found:
+            if key not in synced.valid:
+                synced.read(key)
+        for refresh in self.refreshes:
+            refresh()
+        for synced, key in self.casts:
+            synced.valid.add(key)
 
     def adopt(self) -> None:
         """Make the variables' arrays refer to this plan's memory again, after another plan or the user had them."""
@@ -96,7 +113,9 @@ class Plan:
         before, after = hooks
         last: dict[Node, int] = {entry.node: i for i, entry in enumerate(self.entries) if entry.node is not None}
         seen: set[Node] = set()
-        for i, (node, runner, arrays, _) in enumerate(self.entries):
+        for i, (node, runner, arrays, _, space) in enumerate(self.entries):
+            if space is not None:
+                ready(space)
             if node is not None and node not in seen:
                 seen.add(node)
                 for hook in before:
@@ -109,15 +128,31 @@ class Plan:
                     finish(node)
 
     def _bound_steps(self) -> list[Step]:
-        steps: list[Step] = []
-        group: list[Step] = []
-        owner: Backend | None = None
-        for _, runner, arrays, backend in self.entries:
-            if backend is not owner:
-                steps += _merged(owner, group)
-                group, owner = [], backend
-            group.append(bind(runner, arrays))
-        return steps + _merged(owner, group)
+        spaces = dict.fromkeys(entry.space for entry in self.entries if entry.space is not None)
+        steps: list[Step] = [space.use for space in spaces] if len(spaces) == 1 else []
+        for (fuse, space), entries in itertools.groupby(self.entries, _neighbourhood):
+            if space is not None and len(spaces) > 1:
+                steps.append(space.use)
+            members = list(entries)
+            group = [_bound(entry) for entry in members]
+            if fuse is None:
+                steps += [own.settle for own in spaces]
+                steps += group
+            else:
+                steps += fuse(members[0].backend, group)
+        return steps
+
+
+def _neighbourhood(entry: Entry) -> tuple[Any, Space | None]:
+    """What neighbours must have in common to be merged: how their backends merge, and where they work."""
+    return getattr(type(entry.backend), "fuse", None), entry.space
+
+
+def _bound(entry: Entry) -> Step:
+    step: Any = bind(entry.runner, entry.arrays)
+    if isinstance(step, functools.partial):
+        step.name = "copy" if entry.node is None else entry.node.spec.api  # type: ignore[attr-defined]  # for reports
+    return step
 
 
 def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:
@@ -127,14 +162,6 @@ def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:
         return functools.partial(runner, *arrays)
     step: Step = binder(*arrays)
     return step
-
-
-def _merged(backend: Backend | None, steps: list[Step]) -> list[Step]:
-    fuse = getattr(backend, "fuse", None)
-    if fuse is None or len(steps) < 2:
-        return steps
-    merged: list[Step] = fuse(steps)
-    return merged
 
 
 def signature_of(order: Iterable[Node], roots: Sequence[Vertex]) -> tuple[Any, ...]:

@@ -98,9 +98,7 @@ class Template:
 
     def run(self, structure: Structure, root: Vertex) -> None:
         """Compute the gradients of a graph of the same structure, and give up its intermediate values."""
-        for synced, key in self.plan.leaves:
-            if synced.lazy is not None:
-                synced.read(key)
+        self.plan.read_leaves()
         order, inputs = structure.order, structure.inputs
         for runner, bound, origins in self._steps:
             arrays = bound
@@ -160,8 +158,6 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     steps: list[tuple[Runner, list[Array | None], list[tuple[int, _Origin]]]] = []
     for entry in plan.entries:
         if isinstance(entry.runner, Refresh):
-            if id(entry.runner.synced) in own:
-                continue
             return None
         found: list[tuple[int, _Origin]] = []
         for position, array in enumerate(entry.arrays):
@@ -179,6 +175,7 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
             arrays[position] = None
         steps.append((entry.runner, arrays, found))
     plan.leaves = [(synced, key) for synced, key in plan.leaves if id(synced) not in own]
+    plan.found = [(synced, key) for synced, key in plan.found if id(synced) not in own]
     plan.entries, plan.attachments, plan.freed = [], [], []
     template = Template(plan, steps)
     if len(_TEMPLATES) >= MAX_TEMPLATES:

@@ -9,6 +9,7 @@ from nn_core.solvers.groups import active
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.states import Slot
 from nn_core.solvers.update import BoundUpdate, Place, Rule
+from nn_core.synced import ready
 from nn_core.typing import Array, Namespace
 
 #: ``check(xp, grad)`` is something that is true or false.
@@ -87,7 +88,9 @@ class Gradients:
             for hook in before:
                 hook()
             grad = slot.member.grad
-            found = bool(check(xp, grad.read(place.space, grad.dtype.name))) or found
+            values = grad.read(place.space, grad.dtype.name)
+            ready(place.space)
+            found = bool(check(xp, values)) or found
             for hook in after:
                 hook()
         return found

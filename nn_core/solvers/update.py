@@ -115,11 +115,12 @@ class BoundUpdate:
         places: Where to compute; the first one that has a kernel for the rule is taken, else the first one.
     """
 
-    __slots__ = ("_cells", "_epoch", "_guards", "_key", "_refreshed", "_step", "_written")
+    __slots__ = ("_cells", "_epoch", "_guards", "_key", "_refreshed", "_step", "_use", "_written")
 
     def __init__(self, rule: Rule, members: Sequence[Member], hyper: Array, places: Sequence[Place]) -> None:
         place, runner = _prepared(rule, members, places)
         self._key: Key = (place.space, place.dtype)
+        self._use = place.space.use
         changed = [m.grad for m in members] if rule.changes_grads else [m.param for m in members]
         changed += [state for member in members for state in member.states]
         read_only = [m.param for m in members] if rule.changes_grads else [m.grad for m in members]
@@ -137,10 +138,11 @@ class BoundUpdate:
         states = [[state.read(*self._key) for state in member.states] for member in members]
         by_state = [list(arrays) for arrays in zip(*states, strict=True)]
         contiguous = all(_is_contiguous(array) for array in (*params, *grads))
+        self._use()
         if runner is not None and contiguous:
             self._step = runner.bind(params, grads, by_state, hyper)
         else:
-            self._step = _one_by_one(rule.step, place.backend.namespace(), params, grads, states, hyper)
+            self._step = _one_by_one(rule.step, place, params, grads, states, hyper)
         self._guards = []
         for array in (*changed, *read_only):
             synced = array._synced
@@ -170,6 +172,7 @@ class BoundUpdate:
         for synced in self._refreshed:
             synced.valid.discard(self._key)
             synced.read(self._key)
+        self._use()
         self._step()
         for synced in self._written:
             synced.modifications += 1
@@ -191,13 +194,16 @@ def _prepared(rule: Rule, members: Sequence[Member], places: Sequence[Place]) ->
 
 def _one_by_one(
     step: UpdateStep,
-    xp: Namespace,
+    place: Place,
     params: Sequence[Array],
     grads: Sequence[Array],
     states: Sequence[Sequence[Array]],
     hyper: Array,
 ) -> Step:
+    xp = place.backend.namespace()
+
     def run() -> None:
+        place.space.settle()
         numbers = hyper.tolist()
         for param, grad, state in zip(params, grads, states, strict=True):
             step(xp, param, grad, state, numbers)

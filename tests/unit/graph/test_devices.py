@@ -1,0 +1,176 @@
+"""Plans on a backend with a memory of its own: what is copied when, which device is current, what is merged."""
+
+import types
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.parametric_functions as PF
+import nn_core.solvers as S
+from nn_core import synced
+from nn_core.dispatch.plugins import PLUGINS
+
+
+class Device:
+    """A backend whose arrays are NumPy's, but which it says lie elsewhere."""
+
+    def __init__(self):
+        self.name, self.array_class, self.kernels = "device", "DeviceArray", {}
+        self.events = []
+        self.current = None
+
+    def namespace(self):
+        return types.SimpleNamespace(**vars(np))
+
+    def empty(self, shape, dtype):
+        return np.empty(shape, dtype)
+
+    def from_numpy(self, array):
+        return np.array(array)
+
+    def to_numpy(self, array):
+        return np.array(array)
+
+    def upload(self, target, values):
+        self.events.append("upload")
+        np.copyto(target, values, casting="unsafe")
+
+    def use_device(self, device_id):
+        self.current = device_id
+
+    def settle(self):
+        self.events.append("settle")
+
+    def fuse(self, steps):
+        self.events.append(f"fuse {len(steps)} on {self.current}")
+        return list(steps)
+
+
+@pytest.fixture
+def device(install):
+    install(
+        "device",
+        "from nn_core.ext import *\n"
+        "made = []\n"
+        "@hookimpl\n"
+        "def nn_core_backends():\n"
+        "    return [BackendInfo(name='device', array_class='DeviceArray', load=lambda: made[0])]\n",
+    )
+    PLUGINS.refresh()
+    backend = Device()
+    PLUGINS.module("device").made.append(backend)
+    with nn.context_scope(nn.Context(["device:float"])):
+        yield backend
+    synced._SPACES.pop(("DeviceArray", "0"), None)
+    synced._SPACES.pop(("DeviceArray", "1"), None)
+    PLUGINS.refresh()
+
+
+def uploads(device):
+    count = device.events.count("upload")
+    device.events.clear()
+    return count
+
+
+def test_parameters_are_copied_once_and_inputs_when_they_change(device):
+    x = nn.Variable((4, 3))
+    y = PF.affine(x, 2)
+    x.d = 1
+    y.forward()
+    uploads(device)
+    y.forward()
+    assert uploads(device) == 0
+    x.d = np.ones((4, 3))
+    y.forward()
+    assert uploads(device) == 1
+    for _ in range(3):
+        y.forward()
+    assert uploads(device) == 0
+
+
+def test_what_is_written_through_an_array_that_is_still_held_is_seen(device):
+    x = nn.Variable((2, 3))
+    y = F.tanh(x)
+    held = x.d[1]
+    for value in (0.5, 0.25):
+        held[...] = value
+        y.forward()
+        np.testing.assert_allclose(y.d[1], np.tanh(value), rtol=1e-6)
+
+
+def test_the_backward_pass_copies_nothing_again(device):
+    x, t = nn.Variable((4, 3)), nn.Variable((4, 1))
+    loss = F.mean(F.softmax_cross_entropy(PF.affine(x, 5), t))
+    solver = S.Adam()
+    solver.set_parameters(nn.get_parameters())
+    for _ in range(4):
+        x.d, t.d = np.ones((4, 3)), np.zeros((4, 1))
+        loss.forward(clear_no_need_grad=True)
+        solver.zero_grad()
+        device.events.clear()
+        loss.backward(clear_buffer=True)
+        assert uploads(device) == 0
+        solver.update()
+
+
+def test_copies_come_first_so_that_all_functions_are_neighbours(device):
+    x, t = nn.Variable((4, 3)), nn.Variable((4, 1))
+    loss = F.mean(F.softmax_cross_entropy(F.tanh(PF.affine(x, 5)), t))
+    for _ in range(3):
+        x.d, t.d = np.ones((4, 3)), np.zeros((4, 1))
+        loss.forward()
+    merges = [event for event in device.events if event.startswith("fuse")]
+    assert merges == ["fuse 4 on 0"]
+
+
+def test_a_context_names_the_device_that_is_current_when_its_functions_run(device):
+    x = nn.Variable((2, 2))
+    with nn.context_scope(nn.Context(["device:float"], device_id="1")):
+        y = F.tanh(x)
+    z = F.exp(x)
+    x.d = 1
+    for graph, number in ((y, "1"), (z, "0"), (y, "1")):
+        graph.forward()
+        assert device.current == number
+    both = F.add2(y, z)
+    for _ in range(3):
+        both.forward()
+        np.testing.assert_allclose(both.d, np.tanh(1) + np.exp(1), rtol=1e-6)
+
+
+def test_functions_at_once_use_their_device_too(device):
+    with nn.context_scope(nn.Context(["device:float"], device_id="1")):
+        F.tanh(nn.NdArray.from_numpy_array(np.ones(2, np.float32)))
+    assert device.current == "1"
+
+
+def test_an_array_of_the_host_that_nobody_holds_is_told_from_one_that_is_held():
+    array = nn.NdArray((4,))
+    array.data = np.ones(4, np.float32)
+    copies, key = array._synced.copies, array._synced.head
+    assert not synced.is_held_elsewhere(copies, key)
+    view = array.data[:2]
+    assert synced.is_held_elsewhere(copies, key)
+    del view
+    assert not synced.is_held_elsewhere(copies, key)
+
+
+def test_functions_that_run_in_half_convert_parameters_on_their_device(device):
+    x = nn.Variable((2, 3), need_grad=True)
+    with nn.context_scope(nn.Context(["device:half"])):
+        y = F.mean(F.tanh(PF.affine(x, 4)))
+    solver = S.Sgd(0.1)
+    solver.set_parameters(nn.get_parameters())
+    before = {name: p.d.copy() for name, p in nn.get_parameters().items()}
+    for step in range(4):
+        x.d = 1
+        y.forward(clear_no_need_grad=True)
+        solver.zero_grad()
+        y.backward(clear_buffer=True)
+        if step > 1:
+            assert uploads(device) <= 1
+        solver.update()
+        device.events.clear()
+    assert all(np.abs(p.d - before[name]).max() > 0 for name, p in nn.get_parameters().items())
