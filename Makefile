@@ -7,6 +7,8 @@ JOBS ?= 2
 # One thread for each of the processes that run tests: more would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
+BENCH_PARTS := scaling operators memory overhead import_time
+
 .PHONY: help demo test test-slow lint types layers check gen docs bench conformance test-gpu bench-gpu clean
 
 help: ## list the targets
@@ -55,8 +57,10 @@ gen: $(VENV)/.core ## write the generated files from function_spec.yaml
 docs: $(VENV)/.extensions ## write docs/support.md: who runs what in which dtype
 	$(BIN)/python -m nn_core.testing.support
 
-bench: $(VENV)/.extensions ## the benchmarks, beside the peers that are installed
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.extensions ## the benchmarks, beside the peers that are installed, into build/bench (see benchmarks/README.md)
+	mkdir -p build/bench
+	$(BIN)/python -m benchmarks --json build/bench/workloads.json --markdown build/bench/workloads.md
+	for part in $(BENCH_PARTS); do $(BIN)/python -m benchmarks.$$part > build/bench/$$part.txt || exit 1; cat build/bench/$$part.txt; done
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

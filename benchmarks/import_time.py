@@ -6,6 +6,7 @@ python -m benchmarks.import_time --nnabla-python ~/nnabla/bin/python
 
 import argparse
 import importlib.util
+import os
 import statistics
 import subprocess
 import sys
@@ -27,7 +28,8 @@ def seconds(python, statements):
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nnabla-python", help="interpreter of an environment with the package nnabla")
+    nnabla = os.environ.get("NNABLA_PYTHON")
+    parser.add_argument("--nnabla-python", default=nnabla, help="interpreter of an environment with the package nnabla")
     options = parser.parse_args()
     rows = [
         ("import numpy", sys.executable, "import numpy"),

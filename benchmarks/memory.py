@@ -9,6 +9,7 @@ Every figure comes from a process of its own: the growth of its largest resident
 import argparse
 import importlib
 import importlib.util
+import os
 import resource
 import subprocess
 import sys
@@ -53,7 +54,8 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", choices=[[], *WORKLOADS], default=[])
-    parser.add_argument("--nnabla-python", help="interpreter of an environment with the package nnabla")
+    nnabla = os.environ.get("NNABLA_PYTHON")
+    parser.add_argument("--nnabla-python", default=nnabla, help="interpreter of an environment with the package nnabla")
     parser.add_argument("--only", choices=("nn_core", "nnabla", "torch"), help="print the figure of one")
     options = parser.parse_args()
     if options.only:

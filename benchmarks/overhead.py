@@ -11,6 +11,7 @@ import argparse
 import importlib
 import importlib.util
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -106,7 +107,8 @@ def figures_of(framework, python):
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nnabla-python", help="interpreter of an environment with the package nnabla")
+    nnabla = os.environ.get("NNABLA_PYTHON")
+    parser.add_argument("--nnabla-python", default=nnabla, help="interpreter of an environment with the package nnabla")
     parser.add_argument("--only", choices=("nn_core", "nnabla", "torch"), help="print the figures of one as JSON")
     options = parser.parse_args()
     if options.only:

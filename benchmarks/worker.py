@@ -9,10 +9,13 @@ import json
 import sys
 import time
 
+from benchmarks.threads import confine
+
 
 def main() -> None:
     """Serve until standard input ends."""
     workload, framework = sys.argv[1:3]
+    confine()
     answers = sys.stdout
     sys.stdout = sys.stderr
     module = importlib.import_module(f"benchmarks.workloads.{workload}")

@@ -3,6 +3,7 @@
 import numpy as np
 
 BATCH = 16
+MAPS = (64, *(128,) * 10, 512)
 
 
 def data():
@@ -34,7 +35,7 @@ def nnabla():
 def network(nn, F, PF, x):
     """Class scores (B, 10)."""
     h = x
-    for i, maps in enumerate((64, *(128,) * 10, 512)):
+    for i, maps in enumerate(MAPS):
         with nn.parameter_scope(f"conv{i}"):
             h = F.tanh(PF.batch_normalization(PF.convolution(h, maps, (3, 3), pad=(1, 1))))
     h = F.average_pooling(h, (2, 2))
@@ -97,7 +98,7 @@ def torch_compile():
 
 def _torch(th, prepare):
     layers, n_maps = [], 1
-    for maps in (64, *(128,) * 10, 512):
+    for maps in MAPS:
         layers += [th.nn.Conv2d(n_maps, maps, 3, padding=1), th.nn.BatchNorm2d(maps), th.nn.Tanh()]
         n_maps = maps
     layers += [
@@ -118,3 +119,33 @@ def _torch(th, prepare):
         optimizer.step()
 
     return step
+
+
+def jax():
+    """One jitted function for the whole step."""
+    import jax.numpy as jnp
+
+    from benchmarks.peers import jax_training as T
+
+    rng = np.random.default_rng(0)
+    layers, statistics, n_maps = [], [], 1
+    for maps in MAPS:
+        norm, running = T.normalization(maps)
+        layers.append((T.weights(rng, 3, 3, n_maps, maps), jnp.zeros(maps), norm))
+        statistics.append(running)
+        n_maps = maps
+    ends = [(T.weights(rng, *sizes), jnp.zeros(sizes[1])) for sizes in ((n_maps * 16, 1024), (1024, 10))]
+    images, labels = data()
+    x, t = jnp.asarray(images.transpose(0, 2, 3, 1)), jnp.asarray(labels[:, 0])
+
+    def loss(parameters, statistics):
+        (layers, ends), h, new = parameters, x, []
+        for (w, b, norm), old in zip(layers, statistics, strict=True):
+            h, running = T.batch_normalization(T.convolution(h, w) + b, norm, old)
+            h = jnp.tanh(h)
+            new.append(running)
+        h = h.reshape(BATCH, 4, 2, 4, 2, n_maps).mean((2, 4)).reshape(BATCH, -1)
+        (w, b), (last_w, last_b) = ends
+        return T.cross_entropy(jnp.tanh(h @ w + b) @ last_w + last_b, t), new
+
+    return T.training_step(loss, (layers, ends), T.adam(1e-3), statistics)

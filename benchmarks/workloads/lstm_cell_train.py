@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.workloads.lstm_train import BATCH, INPUTS, STATES, static, torch_step
+from benchmarks.workloads.lstm_train import BATCH, INPUTS, STATES, jax_step, static, torch_step
 
 
 def nn_core():
@@ -62,3 +62,17 @@ def _torch_network(th):
             return th.stack(outputs), state
 
     return Cells()
+
+
+def jax():
+    """One jitted function for the whole step; the cells are unrolled."""
+    import jax.numpy as jnp
+
+    def unrolled(cell, state, x):
+        outputs = []
+        for inputs in x:
+            state, h = cell(state, inputs)
+            outputs.append(h)
+        return jnp.stack(outputs)
+
+    return jax_step(unrolled, jnp)

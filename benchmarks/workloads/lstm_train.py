@@ -82,3 +82,38 @@ def torch_step(th, net):
         return loss
 
     return step
+
+
+def jax():
+    """One jitted function for the whole step; the cells are scanned."""
+    import jax as jx
+    import jax.numpy as jnp
+
+    return jax_step(lambda cell, state, x: jx.lax.scan(cell, state, x)[1], jnp)
+
+
+def jax_step(run, jnp):
+    """A step whose cells `run` applies to the sequence: ``run(cell, state, x) -> y``."""
+    import jax as jx
+
+    from benchmarks.peers.jax_training import adam, training_step, weights
+
+    rng = np.random.default_rng(0)
+    parameters = weights(rng, INPUTS, 4 * STATES), weights(rng, STATES, 4 * STATES), jnp.zeros(4 * STATES)
+    x, t = (jnp.asarray(array) for array in data())
+
+    def loss(parameters, _):
+        w, u, b = parameters
+        gates_of_x = x @ w + b
+
+        def cell(state, gates):
+            h, c = state
+            i, f, g, o = jnp.split(gates + h @ u, 4, axis=1)
+            c = jx.nn.sigmoid(f) * c + jx.nn.sigmoid(i) * jnp.tanh(g)
+            h = jx.nn.sigmoid(o) * jnp.tanh(c)
+            return (h, c), h
+
+        zeros = jnp.zeros((BATCH, STATES))
+        return jnp.mean((run(cell, (zeros, zeros), gates_of_x) - t) ** 2), ()
+
+    return training_step(loss, parameters, adam(1e-3))

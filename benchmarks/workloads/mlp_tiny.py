@@ -87,40 +87,19 @@ def _torch(th, prepare):
 
 def jax():
     """One jitted function for the whole step."""
-    import jax as jx
     import jax.numpy as jnp
 
-    rng = np.random.RandomState(0)
-    sizes = (2, *SIZES, 1)
-    parameters = [
-        (jnp.asarray(rng.randn(a, b) / np.sqrt(a), jnp.float32), jnp.zeros(b)) for a, b in itertools.pairwise(sizes)
-    ]
+    from benchmarks.peers.jax_training import adam, training_step, weights
+
+    rng = np.random.default_rng(0)
+    parameters = [(weights(rng, a, b), jnp.zeros(b)) for a, b in itertools.pairwise((2, *SIZES, 1))]
     points, distances = (jnp.asarray(array) for array in data())
 
-    def loss(parameters):
+    def loss(parameters, _):
         h = points
         for w, b in parameters[:-1]:
             h = jnp.tanh(h @ w + b)
         w, b = parameters[-1]
-        return jnp.mean((h @ w + b - distances) ** 2)
+        return jnp.mean((h @ w + b - distances) ** 2), ()
 
-    def update(state):
-        t, parameters, m, v = state
-        grads = jx.grad(loss)(parameters)
-        t = t + 1
-        m = jx.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, grads)
-        v = jx.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, v, grads)
-        scale = 0.01 * jnp.sqrt(1 - 0.999**t) / (1 - 0.9**t)
-        parameters = jx.tree.map(lambda p, m, v: p - scale * m / (jnp.sqrt(v) + 1e-8), parameters, m, v)
-        return t, parameters, m, v
-
-    def zeros():
-        return jx.tree.map(jnp.zeros_like, parameters)
-
-    holder = [(jnp.zeros(()), parameters, zeros(), zeros())]
-    compiled = jx.jit(update, donate_argnums=0)
-
-    def step():
-        holder[0] = jx.block_until_ready(compiled(holder[0]))
-
-    return step
+    return training_step(loss, parameters, adam(0.01))

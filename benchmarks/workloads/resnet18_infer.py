@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from benchmarks.threads import threads
 from benchmarks.workloads.resnet18_train import network, torch_network
 
 
@@ -62,5 +63,61 @@ def _torch(th, prepare):
     def step():
         with th.inference_mode():
             return net(x)
+
+    return step
+
+
+def jax():
+    """Jitted."""
+    import jax as jx
+    import jax.numpy as jnp
+
+    from benchmarks.peers.jax_resnet18 import apply, start
+
+    parameters, statistics = start()
+    x = jnp.asarray(data().transpose(0, 2, 3, 1))
+    compiled = jx.jit(lambda x: apply(parameters, statistics, x, batch_stat=False)[0])
+
+    def step():
+        return jx.block_until_ready(compiled(x))
+
+    return step
+
+
+def onnxruntime():
+    """The network as an ONNX model."""
+    import onnxruntime as ort
+
+    from benchmarks.peers.resnet18_onnx import resnet18
+
+    image = data()
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads(), 1
+    session = ort.InferenceSession(resnet18(image.shape[2]), options, providers=["CPUExecutionProvider"])
+
+    def step():
+        return session.run(None, {"x": image})[0]
+
+    return step
+
+
+def openvino():
+    """The same model, in float32."""
+    import openvino as ov
+
+    from benchmarks.peers.resnet18_onnx import resnet18
+
+    image = data()
+    settings = {
+        "INFERENCE_NUM_THREADS": threads(),
+        "INFERENCE_PRECISION_HINT": "f32",
+        "PERFORMANCE_HINT": "LATENCY",
+    }
+    core = ov.Core()
+    model = core.read_model(resnet18(image.shape[2]), b"")
+    request = core.compile_model(model, "CPU", settings).create_infer_request()
+
+    def step():
+        return request.infer({0: image})[0]
 
     return step

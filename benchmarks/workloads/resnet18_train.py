@@ -132,3 +132,21 @@ def _torch(th, prepare):
         return loss
 
     return step
+
+
+def jax():
+    """One jitted function for the whole step."""
+    import jax.numpy as jnp
+
+    from benchmarks.peers import jax_training as T
+    from benchmarks.peers.jax_resnet18 import apply, start
+
+    images, labels = data()
+    x, t = jnp.asarray(images.transpose(0, 2, 3, 1)), jnp.asarray(labels[:, 0])
+    parameters, statistics = start()
+
+    def loss(parameters, statistics):
+        scores, new = apply(parameters, statistics, x, batch_stat=True)
+        return T.cross_entropy(scores, t), new
+
+    return T.training_step(loss, parameters, T.momentum(0.01, 0.9), statistics)

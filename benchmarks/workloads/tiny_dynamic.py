@@ -83,3 +83,23 @@ def _torch(th, prepare):
         optimizer.step()
 
     return step
+
+
+def jax():
+    """One jitted function for the whole step."""
+    import jax as jx
+    import jax.numpy as jnp
+
+    from benchmarks.peers.jax_training import sgd, training_step, weights
+
+    rng = np.random.default_rng(0)
+    parameters = [(weights(rng, WIDTH, WIDTH), jnp.zeros(WIDTH)) for _ in range(DEPTH)]
+    x = jnp.asarray(data())
+
+    def loss(parameters, _):
+        h = x
+        for w, b in parameters:
+            h = jx.nn.relu(h @ w + b)
+        return jnp.mean(h), ()
+
+    return training_step(loss, parameters, sgd(1e-3))

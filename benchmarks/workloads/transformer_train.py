@@ -110,6 +110,8 @@ def jax():
     import jax as jx
     import jax.numpy as jnp
 
+    from benchmarks.peers.jax_training import adam, training_step, weights
+
     def normalized(x):
         mean, variance = jnp.mean(x, -1, keepdims=True), jnp.var(x, -1, keepdims=True)
         return (x - mean) * jx.lax.rsqrt(variance + 1e-5)
@@ -130,17 +132,16 @@ def jax():
             x = x + affine(p["narrow"], jx.nn.gelu(affine(p["widen"], h)))
         return x
 
-    rng = np.random.RandomState(0)
+    rng = np.random.default_rng(0)
 
-    def weights(inputs, outputs):
-        weight = jnp.asarray(rng.randn(inputs, outputs) / np.sqrt(inputs), jnp.float32)
-        return {"weight": weight, "bias": jnp.zeros(outputs)}
+    def layer(*sizes):
+        return {"weight": weights(rng, *sizes), "bias": jnp.zeros(sizes[1])}
 
     layers = dict.fromkeys(("query", "key", "value", "output"), (WIDTH, WIDTH))
     layers |= {"widen": (WIDTH, 4 * WIDTH), "narrow": (4 * WIDTH, WIDTH)}
     parameters = [
         {
-            **{name: weights(*sizes) for name, sizes in layers.items()},
+            **{name: layer(*sizes) for name, sizes in layers.items()},
             **{f"scale{k}": jnp.ones(WIDTH) for k in (1, 2)},
             **{f"shift{k}": jnp.zeros(WIDTH) for k in (1, 2)},
         }
@@ -148,27 +149,7 @@ def jax():
     ]
     tokens, targets = (jnp.asarray(array) for array in data())
 
-    def loss_of(parameters):
-        return jnp.mean((network(parameters, tokens) - targets) ** 2)
+    def loss(parameters, _):
+        return jnp.mean((network(parameters, tokens) - targets) ** 2), ()
 
-    def update(state):
-        t, parameters, m, v, _ = state
-        loss, grads = jx.value_and_grad(loss_of)(parameters)
-        t = t + 1
-        m = jx.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, grads)
-        v = jx.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, v, grads)
-        scale = 1e-3 * jnp.sqrt(1 - 0.999**t) / (1 - 0.9**t)
-        parameters = jx.tree.map(lambda p, m, v: p - scale * m / (jnp.sqrt(v) + 1e-8), parameters, m, v)
-        return t, parameters, m, v, loss
-
-    def zeros():
-        return jx.tree.map(jnp.zeros_like, parameters)
-
-    holder = [(jnp.zeros(()), parameters, zeros(), zeros(), jnp.zeros(()))]
-    compiled = jx.jit(update, donate_argnums=0)
-
-    def step():
-        holder[0] = jx.block_until_ready(compiled(holder[0]))
-        return holder[0][-1]
-
-    return step
+    return training_step(loss, parameters, adam(1e-3))
