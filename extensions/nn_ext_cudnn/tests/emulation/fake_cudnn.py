@@ -87,4 +87,8 @@ class Handles:
 
 def make():
     """A library with all parts."""
-    return FakeCudnn(Handles())
+    from legacy_norms import Norms
+    from legacy_ops import Ops
+
+    ops = Ops()
+    return FakeCudnn(Handles(), ops, Norms(ops))

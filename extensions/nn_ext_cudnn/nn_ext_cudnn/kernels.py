@@ -1,0 +1,17 @@
+"""The table of kernels by name of the function; each topic has a module."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from nn_core.ext import Kernel
+from nn_ext_cudnn.legacy.batch_normalization import BATCH_NORMALIZATION
+from nn_ext_cudnn.legacy.pooling import POOLING
+from nn_ext_cudnn.legacy.softmax import SOFTMAX
+
+_TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
+    BATCH_NORMALIZATION,
+    POOLING,
+    SOFTMAX,
+)
+
+KERNELS: Final[Mapping[str, Kernel]] = {name: kernel for table in _TABLES for name, kernel in table.items()}

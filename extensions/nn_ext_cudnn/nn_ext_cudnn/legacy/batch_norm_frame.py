@@ -1,0 +1,137 @@
+"""How cuDNN sees a batch normalization: images whose channels have the statistics, and the kernels that take them."""
+
+import ctypes
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from nn_core.ext import ArrayDesc, Call, Shape
+from nn_ext_cuda.copies import Copies
+from nn_ext_cudnn import handle, library
+from nn_ext_cudnn.errors import NotSupportedError
+from nn_ext_cudnn.legacy import api
+from nn_ext_cudnn.legacy.descriptors import Descriptor, contiguous, parameters_of
+from nn_ext_cudnn.legacy.images import Image, image
+
+#: Modes in the order in which they are tried, by layout. Other kernels read channels-last memory slowly.
+_TRAINING: Final = {
+    "either": (api.BatchNorm.PER_ACTIVATION, api.BatchNorm.SPATIAL),
+    "channels_first": (api.BatchNorm.SPATIAL,),
+    "channels_last": (api.BatchNorm.SPATIAL_PERSISTENT, api.BatchNorm.SPATIAL),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What the functions of training need: a mode and bytes of scratch memory, forward and backward."""
+
+    mode: api.BatchNorm
+    forward_bytes: int
+    backward_bytes: int
+
+
+def frame_of(desc: ArrayDesc, axes: Sequence[int]) -> Image:
+    """An array as images whose channels are the neighbouring axes `axes`."""
+    shape = desc.shape
+    if tuple(axes) == (1,) and 3 <= len(shape) <= 5:
+        return image(desc, len(shape) - 2)
+    first, last = min(axes), max(axes) + 1
+    dims = (math.prod(shape[:first]), math.prod(shape[first:last]), math.prod(shape[last:]), 1)
+    return Image(dims, contiguous(dims), desc.dtype)
+
+
+def tensors(frame: Image, mode: api.BatchNorm) -> tuple[Descriptor, Descriptor]:
+    """The tensor of images, and that of their scales, shifts and statistics."""
+    x = frame.descriptor()
+    return x, parameters_of(x, mode)
+
+
+def training(frame: Image) -> Training:
+    """The first mode in which cuDNN trains on such images and keeps nothing from forward to backward.
+
+    Raises:
+        NotSupportedError: when there is none.
+    """
+    found = _training(library.library(), frame)
+    if isinstance(found, str):
+        raise NotSupportedError(found)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _training(source: object, frame: Image) -> Training | str:
+    reason = ""
+    for mode in _TRAINING[frame.layout]:
+        try:
+            sizes = _sizes(frame, mode)
+        except NotSupportedError as error:
+            reason = reason or str(error).partition("\n")[0]
+            continue
+        if sizes[2] == 0:
+            return Training(mode, *sizes[:2])
+        reason = reason or f"mode {mode.name} keeps {sizes[2]} bytes from the forward pass, for which there is no place"
+    return reason
+
+
+def _sizes(frame: Image, mode: api.BatchNorm) -> tuple[int, int, int]:
+    """Bytes of scratch memory forward and backward, and of what is kept in between."""
+    functions, pointer = api.ops(), handle.current().pointer
+    x, parameters = tensors(frame, mode)
+    forward, backward, kept = (ctypes.c_size_t() for _ in range(3))
+    start: tuple[Any, ...] = (pointer, mode, api.NORMALIZE_ONLY)
+    functions.cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+        *start, x, None, x, parameters, None, ctypes.byref(forward)
+    )
+    functions.cudnnGetBatchNormalizationBackwardExWorkspaceSize(
+        *start, x, None, x, None, x, parameters, None, ctypes.byref(backward)
+    )
+    functions.cudnnGetBatchNormalizationTrainingExReserveSpaceSize(*start, None, x, ctypes.byref(kept))
+    return forward.value, backward.value, kept.value
+
+
+def as_matrix(call: Call) -> Call:
+    """The same normalization of channels-last images, as rows of channels in contiguous memory."""
+    x = call.inputs[0]
+    assert x is not None
+    n_channels = x.shape[1]
+    rows = (x.size // n_channels, n_channels)
+
+    def flat(desc: ArrayDesc | None) -> ArrayDesc | None:
+        return None if desc is None else ArrayDesc(rows if desc.shape == x.shape else (1, n_channels), desc.dtype)
+
+    return dataclasses.replace(
+        call,
+        args={**call.args, "axes": (1,)},
+        inputs=tuple(map(flat, call.inputs)),
+        outputs=tuple(desc for desc in map(flat, call.outputs) if desc is not None),
+    )
+
+
+def rearranged(desc: ArrayDesc, places: tuple[int, int], n_arrays: int, *, to_last: bool) -> Any:
+    """The copy of an image into the other layout, as a runner.
+
+    Args:
+        desc: The image.
+        places: Where its old and its new memory are among the arrays.
+        n_arrays: Number of arrays.
+        to_last: Whether the channels become the innermost axis.
+    """
+    batch, n_channels, *spatial = desc.shape
+    last = ArrayDesc((batch, *spatial, n_channels), desc.dtype)
+    first = ArrayDesc(desc.shape, desc.dtype)
+    arrays: list[ArrayDesc | None] = [None] * n_arrays
+    source, target = places
+    arrays[source], arrays[target] = (first, last) if to_last else (last, first)
+    copies = Copies(arrays)
+    turn: Shape = (0, *range(2, len(desc.shape)), 1) if to_last else (0, len(desc.shape) - 1, *range(1, len(desc.shape) - 1))
+    copies.copy(source, copies.view(source).transpose(turn), target, copies.view(target))
+    return copies.program()
+
+
+def axes_of(call: Call) -> tuple[int, ...]:
+    """The axes that have statistics of their own, in order."""
+    axes: Any = call.args["axes"]
+    return tuple(sorted(int(axis) for axis in axes))

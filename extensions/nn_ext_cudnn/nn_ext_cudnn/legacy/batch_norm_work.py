@@ -1,0 +1,150 @@
+"""The parts of a batch normalization: changes of dtype and layout around a call of cuDNN."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nn_core.ext import Array, ArrayDesc, Call, Shape
+from nn_ext_cuda.compose import Composition
+from nn_ext_cuda.dtypes import real_dtype
+from nn_ext_cuda.kernels.normalization import NORMALIZATION as CUDA_NORMALIZATION
+from nn_ext_cudnn.legacy.batch_norm_frame import as_matrix, axes_of, frame_of, rearranged
+from nn_ext_cudnn.legacy.recipe import At, LibraryCall, Recipe
+
+
+class Work:
+    """Collects the parts of a recipe: what comes before cuDNN, its call, and what comes behind.
+
+    Args:
+        call: The call.
+        arrays: Its arrays.
+        names: Their names.
+    """
+
+    def __init__(self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]) -> None:
+        x, y = call.inputs[0], call.outputs[0]
+        assert x is not None
+        axes = axes_of(call)
+        self.frame = frame_of(y, axes)
+        self.is_short = real_dtype(call.dtype) != call.dtype
+        self._call, self._x = call, x
+        self._is_mixed = not frame_of(x, axes).lies_as(self.frame)
+        self._arrays, self._names = list(arrays), list(names)
+        self._n_arrays = len(arrays)
+        self._before: dict[str, str] = {}
+        self._after: dict[str, str] = {}
+        self._copies: list[tuple[int, int]] = []
+        self._copies_back: list[tuple[int, int]] = []
+        self._main: list[Any] = []
+
+    # -- arrays ----------------------------------------------------------------------------------------------------
+
+    def scratch(self, name: str, shape: Shape | None = None, dtype: str | None = None) -> At:
+        """A scratch array; one number a channel, in the dtype of statistics, unless told otherwise."""
+        shape = (self.frame.dims[1],) if shape is None else shape
+        self._arrays.append(ArrayDesc(shape, dtype or real_dtype(self._call.dtype)))
+        self._names.append(name)
+        return At(len(self._arrays) - 1)
+
+    def memory(self, n_bytes: int) -> At | None:
+        """Scratch memory without a form."""
+        return self.scratch("memory", (n_bytes,), "uint8") if n_bytes else None
+
+    def image(self, name: str) -> At:
+        """An image that cuDNN reads, in the layout of y."""
+        place = self._names.index(name)
+        if not self._is_mixed:
+            return At(place)
+        turned = self.scratch(f"{name}_turned", self._x.shape, self._x.dtype)
+        self._copies.append((place, turned.place))
+        return turned
+
+    def image_result(self, name: str) -> At:
+        """An image that cuDNN writes, in the layout of y."""
+        place = self._names.index(name)
+        if not self._is_mixed:
+            return At(place)
+        turned = self.scratch(f"{name}_turned", self._x.shape, self._x.dtype)
+        self._copies_back.append((turned.place, place))
+        return turned
+
+    def parameter(self, name: str, otherwise: str) -> At:
+        """A parameter that cuDNN reads, in the dtype of statistics; `otherwise` where it is not given."""
+        place = self._names.index(name)
+        given = self._arrays[place] is not None
+        if given and not self.is_short:
+            return At(place)
+        return self.computed(f"own_{name}", name if given else otherwise)
+
+    def computed(self, name: str, expression: str) -> At:
+        """A scratch array that is computed before cuDNN is called."""
+        self._before[name] = expression
+        return self.scratch(name)
+
+    def updated(self, name: str) -> At | None:
+        """A parameter that cuDNN reads and writes."""
+        if self._arrays[self._names.index(name)] is None:
+            return None
+        place = self.parameter(name, "")
+        if self.is_short:
+            self._after[name] = f"own_{name}"
+        return place
+
+    def result(self, name: str) -> At:
+        """An array that cuDNN writes, in the dtype of statistics; where nobody wants it, a scratch array."""
+        place = self._names.index(name)
+        wanted = self._arrays[place] is not None
+        if wanted and not self.is_short:
+            return At(place)
+        if wanted:
+            self._after[name] = f"own_{name}"
+        return self.scratch(f"own_{name}")
+
+    # -- parts -----------------------------------------------------------------------------------------------------
+
+    def call(self, function: Any, arguments: Sequence[Any]) -> None:
+        """Call cuDNN."""
+        self._main.append(LibraryCall(function, arguments))
+
+    def after(self, outputs: Mapping[str, str]) -> None:
+        """Compute arrays of numbers a channel when cuDNN is through."""
+        self._after.update(outputs)
+
+    def by_cuda(self, wanted: Sequence[bool], places: Mapping[int, At | None]) -> None:
+        """Let nn_ext_cuda compute the gradients, on other arrays at some `places`."""
+        call = as_matrix(self._call) if self.frame.layout == "channels_last" else self._call
+        runner = CUDA_NORMALIZATION[call.spec.name].backward(call, wanted)
+        order = list(range(self._n_arrays))
+        for place, other in places.items():
+            order[place] = place if other is None else other.place
+        self._main.append(_Reordered(runner, order))
+
+    def recipe(self) -> Recipe:
+        """All parts in order."""
+        n_arrays, to_last = len(self._arrays), self.frame.layout == "channels_last"
+        turned = [rearranged(self._x, places, n_arrays, to_last=to_last) for places in self._copies]
+        back = [rearranged(self._x, places, n_arrays, to_last=not to_last) for places in self._copies_back]
+        before, after = (self._per_channel(outputs) for outputs in (self._before, self._after))
+        scratch = [(desc.shape, desc.dtype) for desc in self._arrays[self._n_arrays :] if desc is not None]
+        parts = [*turned, *before, *self._main, *after, *back]
+        return Recipe(self._call.spec.api, parts, self._n_arrays, scratch)
+
+    def _per_channel(self, outputs: Mapping[str, str]) -> list[Any]:
+        n_channels = self.frame.dims[1]
+        per_channel = [desc if desc is not None and desc.size == n_channels else None for desc in self._arrays]
+        shapes = dict.fromkeys(self._names, (n_channels,))
+        composition = Composition(self._call, per_channel, self._names, (n_channels,), shapes)
+        for name, expression in outputs.items():
+            composition.compute(f"{self._call.spec.api}_{name}", {name: expression})
+        return [composition.program()] if outputs else []
+
+
+class _Reordered:
+    """A runner whose arrays are among others in another order."""
+
+    def __init__(self, runner: Any, order: Sequence[int]) -> None:
+        self._runner = runner
+        self._order = order
+
+    def bind(self, *arrays: Array) -> Any:
+        """The step on its arrays."""
+        return self._runner.bind(*(arrays[place] for place in self._order))

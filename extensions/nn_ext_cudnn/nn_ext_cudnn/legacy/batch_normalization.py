@@ -1,0 +1,143 @@
+"""Batch normalization.
+
+cuDNN wants float32 parameters and statistics for 16-bit images, and keeps 1 / sqrt(variance + eps) for the gradient where
+the function keeps the variance; small kernels turn one into the other.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cudnn.errors import NotSupportedError
+from nn_ext_cudnn.legacy import api
+from nn_ext_cudnn.legacy.batch_norm_frame import axes_of, frame_of, tensors, training
+from nn_ext_cudnn.legacy.batch_norm_work import Work
+from nn_ext_cudnn.legacy.images import channels_last
+from nn_ext_cudnn.legacy.recipe import At, number
+from nn_ext_cudnn.legacy.refusal import refuse_arrays
+
+#: The largest batch that cuDNN runs, by layout of the images and by whether it trains; with more it fails when it runs.
+LARGEST_BATCH: Final[Mapping[tuple[bool, bool], int]] = {
+    (True, True): 131070,
+    (True, False): 131070,
+    (False, True): 880801,
+    (False, False): 65535,
+}
+#: The largest number of channels of images.
+MOST_CHANNELS: Final = 65535
+
+
+class BatchNormalization:
+    """Normalization by the statistics of the batch or by given ones.
+
+    Gradients that do not flow through the statistics of the batch are those of nn_ext_cuda. On channels-last images
+    cuDNN may sum in integers: finite values that are very large can become infinite there.
+    """
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse statistics over one element, channels that are several axes apart, and what cuDNN says it cannot do."""
+        refusal = refuse_arrays(call)
+        if refusal is not None:
+            return refusal
+        (x, _, _, mean, variance), axes = call.inputs, axes_of(call)
+        assert x is not None
+        if axes != tuple(range(axes[0], axes[0] + len(axes))):
+            return Refusal(f"takes axes that are neighbours, got {axes}")
+        if (mean is None) != (variance is None):
+            return Refusal("takes both mean and variance, or none of them")
+        frame = frame_of(x, axes)
+        is_matrix = frame.layout == "either"
+        limit = LARGEST_BATCH[is_matrix, bool(call.args["batch_stat"])]
+        if frame.dims[0] > limit:
+            return Refusal(f"takes batches of at most {limit}, got {frame.dims[0]}")
+        if frame.dims[1] > MOST_CHANNELS and not is_matrix:
+            return Refusal(f"takes images of at most {MOST_CHANNELS} channels, got {frame.dims[1]}")
+        if call.args["batch_stat"] and x.size == frame.dims[1]:
+            return Refusal("takes at least two elements a channel: the running variance of cuDNN is unbiased")
+        return api.refuse_part("ops") or _refuse_training(call, x)
+
+    def layout(self, call: Call) -> str:
+        """Channels-last for images, where cuDNN trains on them."""
+        x = call.inputs[0]
+        assert x is not None
+        if axes_of(call) != (1,) or not 3 <= len(x.shape) <= 5:
+            return "contiguous"
+        return "contiguous" if _refuse_training(call, channels_last(x)) else "channels_last"
+
+    def forward(self, call: Call) -> Runner:
+        """One call, in between the changes of dtype and layout that cuDNN wants."""
+        work = Work(call, forward_arrays(call), forward_names(call))
+        x, y = work.image("x"), At(5)
+        scale, shift = work.parameter("gamma", "R(1)"), work.parameter("beta", "R(0)")
+        one, zero = number(call.dtype, 1), number(call.dtype, 0)
+        eps = float(call.args["eps"])  # type: ignore[arg-type]  # an argument of type float
+        if not call.args["batch_stat"]:
+            given = [work.parameter(name, "R(0)") for name in ("mean", "variance")]
+            mode = api.BatchNorm.PER_ACTIVATION if work.frame.layout == "either" else api.BatchNorm.SPATIAL
+            tensor, parameters = tensors(work.frame, mode)
+            work.call(
+                api.ops().cudnnBatchNormalizationForwardInference,
+                [mode, one, zero, tensor, x, tensor, y, parameters, scale, shift, *given, eps],
+            )
+            work.after({"batch_mean": "mean", "batch_variance": "variance"})
+            return work.recipe()
+        found = training(work.frame)
+        tensor, parameters = tensors(work.frame, found.mode)
+        running = [work.updated(name) for name in ("mean", "variance")]
+        saved_mean, saved_scale = work.result("batch_mean"), work.scratch("saved_scale")
+        memory = work.memory(found.forward_bytes)
+        new_part = 1 - float(call.args["decay_rate"])  # type: ignore[arg-type]  # an argument of type float
+        work.call(
+            api.ops().cudnnBatchNormalizationForwardTrainingEx,
+            [
+                *(found.mode, api.NORMALIZE_ONLY, one, zero, tensor, x, None, None, tensor, y, parameters, scale, shift),
+                *(new_part, *running, eps, saved_mean, saved_scale, None, memory, found.forward_bytes, None, 0),
+            ],
+        )
+        work.after({"batch_variance": "larger(R(1) / square(saved_scale) - eps, R(0))"})
+        return work.recipe()
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """One call where the gradient flows through the statistics of the batch."""
+        if any(wanted[3:5]):
+            return None
+        work = Work(call, backward_arrays(call, wanted), backward_names(call))
+        x, dy = work.image("x"), At(8)
+        dx = work.image_result("dx") if wanted[0] else None
+        if dx is None or not call.args["batch_stat"]:
+            work.by_cuda(wanted, {0: x, 9: dx})
+            return work.recipe()
+        found = training(work.frame)
+        tensor, parameters = tensors(work.frame, found.mode)
+        scale = work.parameter("gamma", "R(1)")
+        saved: list[At | None] = [None, None]  # 16 bits of them are too few: cuDNN takes the statistics anew
+        if not work.is_short:
+            saved = [At(6), work.computed("saved_scale", "R(1) / sqrt(batch_variance + eps)")]
+        dscale, dshift = work.result("dgamma"), work.result("dbeta")
+        memory = work.memory(found.backward_bytes)
+        one, zero = number(call.dtype, 1), number(call.dtype, 0)
+        eps = float(call.args["eps"])  # type: ignore[arg-type]  # an argument of type float
+        work.call(
+            api.ops().cudnnBatchNormalizationBackwardEx,
+            [
+                *(found.mode, api.NORMALIZE_ONLY, one, zero, one, zero, tensor, x, None, None, tensor, dy),
+                *(None, None, tensor, dx, parameters, scale, None, dscale, dshift, eps),
+                *(*saved, None, memory, found.backward_bytes, None, 0),
+            ],
+        )
+        return work.recipe()
+
+
+def _refuse_training(call: Call, x: ArrayDesc) -> Refusal | None:
+    """Refuse what cuDNN says it does not train on."""
+    if not call.args["batch_stat"]:
+        return None
+    try:
+        training(frame_of(x, axes_of(call)))
+    except NotSupportedError as error:
+        return Refusal(str(error).partition("\n")[0])
+    return None
+
+
+BATCH_NORMALIZATION: Final[Mapping[str, Kernel]] = {"BatchNormalization": BatchNormalization()}

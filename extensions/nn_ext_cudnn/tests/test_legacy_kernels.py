@@ -1,0 +1,172 @@
+"""What the kernels over descriptors refuse and why, how often they call cuDNN, and their steps in CUDA graphs."""
+
+import numpy as np
+import pytest
+
+from nn_core.dispatch.registry import spec_of
+from nn_core.ext import ArrayDesc, Call
+from nn_core.graph.infer import infer, made_outputs
+from nn_core.rules.arguments import resolve_args
+
+
+def call_of(name, *shapes, dtype="float32", **args):
+    """A call on C-contiguous arrays."""
+    spec = spec_of(name)
+    shapes = (*shapes, *[None] * (len(spec.inputs) - len(shapes)))
+    resolved = resolve_args(spec, args, shapes)
+    outputs = made_outputs(spec, infer(spec, resolved, shapes))
+    inputs = tuple(None if shape is None else ArrayDesc(shape, dtype) for shape in shapes)
+    return Call(spec, resolved, inputs, tuple(ArrayDesc(shape, dtype) for _, shape in outputs), dtype)
+
+
+@pytest.fixture
+def kernels(cudnn):
+    """The table of the backend."""
+    from nn_ext_cudnn.kernels import KERNELS
+
+    return KERNELS
+
+
+PARAMETERS = [(1, 3, 1, 1)] * 4
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "args", "reason"),
+    [
+        ("MaxPooling", [(1, 1, 3, 3, 3, 3)], {"kernel": (2, 2, 2, 2)}, "windows of up to 3 axes, got 4"),
+        ("MaxPooling", [(0, 2, 4, 4)], {"kernel": (2, 2)}, "x of at least one element"),
+        (
+            "AveragePooling",
+            [(1, 1, 5, 5)],
+            {"kernel": (2, 2), "ignore_border": False},
+            "windows that end inside the padded input, 2 on an axis, got 3",
+        ),
+        ("Softmax", [(0, 4)], {}, "x of at least one element"),
+        ("Softmax", [(2**20, 2**11)], {}, "takes arrays of less than"),
+        ("BatchNormalization", [(3, 2, 4), *[(3, 1, 4)] * 4], {"axes": (0, 2)}, "axes that are neighbours"),
+        ("BatchNormalization", [(1, 3, 1, 1), *PARAMETERS], {}, "at least two elements a channel"),
+        ("BatchNormalization", [(4, 3, 2, 2), *PARAMETERS[:3]], {}, "both mean and variance, or none"),
+        ("BatchNormalization", [(2**17, 3), *[(1, 3)] * 4], {}, "batches of at most 131070, got 131072"),
+        ("BatchNormalization", [(2**16, 3, 2, 2), *PARAMETERS], {"batch_stat": False}, "at most 65535, got 65536"),
+        ("BatchNormalization", [(2, 2**16, 2), *[(1, 2**16, 1)] * 4], {}, "at most 65535 channels, got 65536"),
+    ],
+)
+def test_refusals_say_why(kernels, name, shapes, args, reason):
+    refusal = kernels[name].refuse(call_of(name, *shapes, **args))
+    assert refusal is not None
+    assert reason in refusal.reason
+
+
+def test_windows_that_happen_to_end_inside_are_taken(kernels):
+    assert kernels["MaxPooling"].refuse(call_of("MaxPooling", (1, 1, 4, 6), kernel=(2, 2), ignore_border=False)) is None
+
+
+def test_a_batch_normalization_is_refused_where_cudnn_would_keep_something(kernels, cudnn):
+    from nn_ext_cudnn.legacy.images import channels_last
+
+    call = call_of("BatchNormalization", (4, 3, 2, 2), *PARAMETERS)
+    norms = cudnn.parts[2]
+    assert kernels["BatchNormalization"].layout(call) == "channels_last"
+    norms._check = _refusing(norms._check, lambda mode, x: mode == 1 and norms._tensor(x).strides[1] == 1)
+    norms.kept_bytes = 64
+    _forget()
+    assert kernels["BatchNormalization"].layout(call) == "contiguous"
+    assert kernels["BatchNormalization"].refuse(call) is None
+    from nn_ext_cudnn.legacy.batch_norm_frame import frame_of, training
+
+    with pytest.raises(Exception, match="mode SPATIAL_PERSISTENT keeps 64 bytes"):
+        training(frame_of(channels_last(call.inputs[0]), (1,)))
+    _forget()
+
+
+def _refusing(check, condition):
+    from fake_cudnn import RefusedError
+
+    def checked(mode, operations, x, *others):
+        if condition(mode, x):
+            raise RefusedError(3004, "no kernels")
+        return check(mode, operations, x, *others)
+
+    return checked
+
+
+def _forget():
+    from nn_ext_cudnn.legacy import batch_norm_frame
+
+    batch_norm_frame._training.cache_clear()
+
+
+def _bound(kernel, call, cupy):
+    """A forward step of a call on new arrays, and the arrays."""
+    rng = np.random.default_rng(0)
+    given = [cupy.asarray(rng.normal(size=desc.shape).astype(desc.dtype)) for desc in call.inputs if desc is not None]
+    made = [cupy.asarray(np.full(desc.shape, np.nan, desc.dtype)) for desc in call.outputs]
+    return kernel.forward(call).bind(*given, *made), given, made
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("Softmax", "cudnnSoftmaxForward"),
+        ("MaxPooling", "cudnnPoolingForward"),
+        ("BatchNormalization", "cudnnBatchNormalizationForwardTrainingEx"),
+    ],
+)
+def test_running_is_one_call(kernels, cudnn, name, function):
+    from nn_ext_cuda.runtime import cupy
+
+    args = {"kernel": (2, 2)} if name == "MaxPooling" else {}
+    shapes = [(4, 3, 4, 4), *PARAMETERS] if name == "BatchNormalization" else [(4, 3, 4, 4)]
+    step, _, made = _bound(kernels[name], call_of(name, *shapes, **args), cupy)
+    cudnn.calls.clear()
+    step()
+    step()
+    assert cudnn.calls == [function, function]
+    assert np.isfinite(made[0].get()).all()
+
+
+def test_what_cudnn_does_not_support_is_done_by_cuda_for_good(kernels, cudnn, caplog):
+    from nn_ext_cuda.runtime import cupy
+
+    cudnn.parts[1].cudnnSoftmaxForward = _raise
+    step, (x,), (y,) = _bound(kernels["Softmax"], call_of("Softmax", (4, 5)), cupy)
+    cudnn.calls.clear()
+    with caplog.at_level("WARNING"):
+        step()
+        step()
+    assert cudnn.calls == ["cudnnSoftmaxForward"]
+    assert [record.message for record in caplog.records] == [
+        "softmax: nn_ext_cuda takes over from cuDNN: cudnnSoftmaxForward: status must be success, got 3000 (NOT_SUPPORTED)"
+    ]
+    expected = np.exp(x.get()) / np.exp(x.get()).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(y.get(), expected, rtol=1e-5)
+
+
+def _raise(*_):
+    from fake_cudnn import RefusedError
+
+    raise RefusedError(3000, "not this")
+
+
+def test_steps_are_recorded_as_a_graph_and_keep_their_memory(kernels, cudnn):
+    from nn_ext_cuda.capture import merged
+    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cudnn import handle
+
+    call = call_of("BatchNormalization", (4, 3, 2, 2), *PARAMETERS, dtype="float16")
+    step, _, made = _bound(kernels["BatchNormalization"], call, cupy)
+    other, _, other_made = _bound(kernels["Softmax"], call_of("Softmax", (4, 5)), cupy)
+    (recorded,) = merged([step, other])
+    recorded()
+    first = [array.get() for array in (*made, *other_made)]
+    memory = step._memories[-1]
+    recorded()
+    handle.workspace(memory.nbytes + 4096)
+    for array in (*made, *other_made):
+        array.set(np.zeros(array.shape))
+    recorded()
+    assert memory is step._memories[0], "what was recorded needs it"
+    for array, before in zip((made[0], other_made[0]), (first[0], first[-1]), strict=True):
+        np.testing.assert_array_equal(array.get(), before)
+    step()
+    assert step._memories[-1] is handle.workspace().array
