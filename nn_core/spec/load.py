@@ -20,7 +20,15 @@ _FUNCTION_NAME = re.compile(r"([a-z][a-z0-9_]*\.)?[A-Za-z][A-Za-z0-9_]*")
 _RESERVED = frozenset({"grad", "grads", "wants", "xp", "key", "n_outputs", "outputs", "self"})
 
 _INPUT_KEYS = {"doc": str, "shape": str, "dtype": str, "optional": bool, "variadic": bool, "parameter": bool}
-_OUTPUT_KEYS = {"doc": str, "shape": str, "dtype": str, "optional": bool, "variadic": bool, "aux": bool}
+_OUTPUT_KEYS = {
+    "doc": str,
+    "shape": str,
+    "dtype": str,
+    "optional": bool,
+    "variadic": bool,
+    "aux": bool,
+    "private": bool,
+}
 _ARG_KEYS = {
     "type": str,
     "doc": str,
@@ -116,7 +124,10 @@ def _input(what: str, parent: PlacedMapping, name: str) -> model.InputSpec:
 
 
 def _output(what: str, parent: PlacedMapping, name: str) -> model.OutputSpec:
-    return model.OutputSpec(name, **_array_entry(what, parent, name, _OUTPUT_KEYS))
+    output = model.OutputSpec(name, **_array_entry(what, parent, name, _OUTPUT_KEYS))
+    if output.private and not output.aux:
+        parent.refuse(f"{what}.{name}: a private output must be aux, got one that is returned", name)
+    return output
 
 
 def _array_entry(what: str, parent: PlacedMapping, name: str, keys: Mapping[str, Any]) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class OutputSpec:
     """One output array.
 
     An `aux` output is kept for the gradient and is not returned to the caller. An `optional` one is made only where the
-    arguments ask for it.
+    arguments ask for it. What a `private` aux output holds is up to the kernel, and nobody else reads it.
     """
 
     name: str
@@ -110,6 +110,7 @@ class OutputSpec:
     optional: bool = False
     variadic: bool = False
     aux: bool = False
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,10 @@ RNN = FunctionSpec(
         OutputSpec(name="h_n", doc="States after the last step of each direction.", shape="(L, D, B, H)"),
         OutputSpec(
             name="trace",
-            doc="What each step computed, h, for the way back; empty unless training.",
+            doc="What each step computed, such as h, for the way back; empty unless training.",
             shape="(L, D, T, B, H)",
             aux=True,
+            private=True,
         ),
         OutputSpec(
             name="mask",
@@ -127,9 +128,13 @@ LSTM = FunctionSpec(
         ),
         OutputSpec(
             name="trace",
-            doc="What each step computed, i, f, g, o, c and h, for the way back; empty unless training.",
+            doc=(
+                "What each step computed, such as i, f, g, o, c and h, for the way back; empty "
+                "unless training."
+            ),
             shape="(L, D, T, B, 6 H)",
             aux=True,
+            private=True,
         ),
         OutputSpec(
             name="mask",
@@ -216,9 +221,13 @@ GRU = FunctionSpec(
         OutputSpec(name="h_n", doc="States after the last step of each direction.", shape="(L, D, B, H)"),
         OutputSpec(
             name="trace",
-            doc="What each step computed, r, z, n, U_n h and h, for the way back; empty unless training.",
+            doc=(
+                "What each step computed, such as r, z, n, U_n h and h, for the way back; empty "
+                "unless training."
+            ),
             shape="(L, D, T, B, 5 H)",
             aux=True,
+            private=True,
         ),
         OutputSpec(
             name="mask",

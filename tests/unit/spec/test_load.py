@@ -95,6 +95,7 @@ def test_empty_files_hold_no_functions(tmp_path: Path) -> None:
         ("default: [1, 2]", "default: [1, 2.5]", r"12: Scale.pad: default must be of type ints, got \(1, 2.5\)"),
         ("type: ints, default: [1, 2]", "type: bool, default: 1", "12: Scale.pad: default must be of type bool, got 1"),
         ("    y: {doc: Output.}", "    {}", "13: Scale: there must be an output, got none"),
+        ("{doc: Output.}", "{doc: Output., private: true}", "14: Scale.y: a private output must be aux, got .*"),
         ("same_as x", "same_as z", "15: Scale: shape must be rule, broadcast or 'same_as <input>', got 'same_as z'"),
         ("needs: [x]", "needs: [z]", "16: Scale.backward: needs must be among x, bias, y, got 'z'"),
         ("needs: [x]", "needs: [x], none: why", "16: .*: exactly one of needs and none must be given, got .*"),
