@@ -19,8 +19,7 @@ class Recipe:
     """A checked call: settings with their defaults, shapes of the outputs, and the kernel for the last context."""
 
     __slots__ = (
-        "_context",
-        "_prepared",
+        "_latest",
         "args",
         "n_visible",
         "output_shapes",
@@ -41,19 +40,18 @@ class Recipe:
         self.single = self.n_visible == 1 and not spec.outputs[0].variadic
         self.view = spec.has("view") and bool(args.get("inplace", True))
         self.takes_same = any(entry.dtype == "same" for entry in spec.inputs)
-        self._context: Context | None = None
-        self._prepared: Prepared | None = None
+        self._latest: tuple[Context, Prepared] | None = None  # one value, because other threads replace it
 
     def prepared(self, context: Context, same_dtypes: tuple[str | None, ...]) -> Prepared:
         """The kernel for `context`."""
         if self.takes_same:
             return prepare(self.spec, self.args, self.shapes, same_dtypes, context)
-        if self._prepared is None or self._context is not context:
-            self._prepared = prepare(self.spec, self.args, self.shapes, (None,) * len(self.shapes), context)
-            self._context = context
-        elif self._prepared.refusals and is_strict():
-            return prepare(self.spec, self.args, self.shapes, (None,) * len(self.shapes), context)
-        return self._prepared
+        latest = self._latest
+        if latest is None or latest[0] is not context or (latest[1].refusals and is_strict()):
+            prepared = prepare(self.spec, self.args, self.shapes, (None,) * len(self.shapes), context)
+            self._latest = context, prepared
+            return prepared
+        return latest[1]
 
 
 def recipe_of(spec: FunctionSpec, given: Mapping[str, Any], shapes: Sequence[Shape | None]) -> Recipe:

@@ -7,6 +7,7 @@ second input". A later graph of the same structure only looks up its own arrays 
 A template serves passes with ``clear_buffer=True``, in which no gradient of an intermediate variable can be seen.
 """
 
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -19,10 +20,11 @@ from nn_core.graph.plan import heads_of
 from nn_core.synced import EPOCH, Key, SyncedArray, Tenure
 from nn_core.typing import Array, Runner
 
-#: More structures than this and the oldest is dropped.
-MAX_TEMPLATES = 64
+#: More structures than this, or more memory for their gradients, and the oldest are dropped; a few are always kept.
+MAX_TEMPLATES, MAX_BYTES, MIN_TEMPLATES = 64, 2**29, 4
 
 _TEMPLATES: dict[Any, "Template"] = {}
+_CHANGING = threading.Lock()
 
 
 class _Origin(NamedTuple):
@@ -146,7 +148,8 @@ def find(structure: Structure, overwrite: bool) -> Template | None:
     """The template for graphs of this structure, if there is one that fits."""
     template = _TEMPLATES.get((overwrite, structure.key))
     if template is not None and not template.fits():
-        del _TEMPLATES[overwrite, structure.key]
+        with _CHANGING:
+            _TEMPLATES.pop((overwrite, structure.key), None)
         return None
     return template
 
@@ -178,10 +181,20 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     plan.found = [(synced, key) for synced, key in plan.found if id(synced) not in own]
     plan.entries, plan.attachments, plan.freed = [], [], []
     template = Template(plan, steps)
-    if len(_TEMPLATES) >= MAX_TEMPLATES:
-        _TEMPLATES.pop(next(iter(_TEMPLATES)))
-    _TEMPLATES[overwrite, structure.key] = template
+    with _CHANGING:
+        _TEMPLATES[overwrite, structure.key] = template
+        _drop_oldest()
     return template
+
+
+def _drop_oldest() -> None:
+    """Keep the number of templates and the memory that they hold within bounds."""
+    n_bytes = sum([template.plan.arena.n_bytes for template in _TEMPLATES.values()])
+    for key, template in list(_TEMPLATES.items())[:-MIN_TEMPLATES]:
+        if len(_TEMPLATES) <= MAX_TEMPLATES and n_bytes <= MAX_BYTES:
+            break
+        n_bytes -= template.plan.arena.n_bytes
+        del _TEMPLATES[key]
 
 
 def _origins(structure: Structure) -> dict[tuple[int, str], _Origin]:
