@@ -26,6 +26,7 @@ from nn_core.context import set_default_context as set_default_context
 from nn_core.dispatch.explain import explain as explain
 from nn_core.dispatch.report import fallback_report as fallback_report
 from nn_core.dispatch.report import strict_dispatch as strict_dispatch
+from nn_core.dispatch.together import launch_together as launch_together
 from nn_core.grad import grad as grad
 from nn_core.graph.apply import no_grad as no_grad
 from nn_core.graph.hooks import set_function_post_hook as set_function_post_hook

@@ -123,6 +123,10 @@ class Plugins:
                 raise self._error(name, self._failures[name])
             return self._backends[name]
 
+    def loaded(self) -> list[Backend]:
+        """The backends that are loaded by now."""
+        return list(self._backends.values())
+
     def info(self, name: str) -> "BackendInfo":
         """What the plugin of the backend called `name` says about it; imports the plugin and loads nothing."""
         plugin = self.plugin(name.partition(".")[0])

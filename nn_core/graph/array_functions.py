@@ -34,7 +34,12 @@ def bound_arguments(
 
 
 class ArrayFunctions:
-    """Every operator under its API name, computing at once on raw arrays: the F of gradient rules in ``backward()``."""
+    """Every operator under its API name, computing at once on raw arrays: the F of gradient rules in ``backward()``.
+
+    Args:
+        context: Where to compute.
+        space: Where arrays that it is given lie, and those that it gives; some functions may compute elsewhere.
+    """
 
     def __init__(self, context: Context, space: Space = HOST) -> None:
         self._context = context
@@ -63,7 +68,7 @@ class ArrayFunctions:
         prepared = prepare(spec, args, shapes, same, self._context)
         space = prepared.space
         arrays: list[Any] = [
-            None if array is None else _as_contiguous(array, space, str(dtype))
+            None if array is None else _as_contiguous(self._moved(array, space), space, str(dtype))
             for array, dtype in zip(inputs, prepared.input_dtypes, strict=True)
         ]
         if spec.has("dynamic_shape"):
@@ -74,8 +79,20 @@ class ArrayFunctions:
                 for shape, dtype in zip(prepared.output_shapes, prepared.output_dtypes, strict=True)
             ]
             prepared.forward(*arrays, *results)
+        if space is not self._space:
+            results = [self._moved(result, self._space) for result in results]
         visible = len(results) - sum(entry.aux for entry in spec.outputs)
         return results[0] if visible == 1 and not spec.outputs[0].variadic else tuple(results[:visible])
+
+
+    def _moved(self, array: Array, space: Space) -> Array:
+        """`array`, which lies on the host or where the function computes whose gradient this is, in `space`."""
+        if self._space is HOST and space is HOST:
+            return array
+        on_host = type(array) is np.ndarray or isinstance(array, np.generic)
+        if on_host == (space is HOST):
+            return array
+        return self._space.to_numpy(array) if space is HOST else space.from_numpy(np.asarray(array))
 
 
 def _as_contiguous(array: Array, space: Space, dtype: str) -> Array:

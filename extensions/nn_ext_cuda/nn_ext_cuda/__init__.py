@@ -13,11 +13,11 @@ from nn_ext_cuda.precision import is_tf32_allowed as is_tf32_allowed
 
 #: Functions of modules that import CuPy, by name.
 _LAZY = {
-    "capture_failures": "capture",
     "clear_memory_cache": "device",
     "device_synchronize": "device",
     "get_device_count": "device",
     "get_devices": "device",
+    "graph_report": "report",
     "memory_info": "device",
     "synchronize_stream": "device",
     "use_device": "device",

@@ -1,12 +1,15 @@
 """The backend: CuPy arrays, and kernels over them."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nn_core.ext import Array, Kernel, Shape, Step
-from nn_ext_cuda import capture
+from nn_ext_cuda import device, held
+from nn_ext_cuda.capture import Section
+from nn_ext_cuda.errors import failed
 from nn_ext_cuda.kernels import KERNELS
-from nn_ext_cuda.launch import allocated
+from nn_ext_cuda.memory import UPLOADS, allocated
 from nn_ext_cuda.runtime import cupy
 from nn_ext_cuda.updates import UPDATES, ClipGradByNorm, MultiTensorUpdate
 
@@ -29,12 +32,33 @@ class CudaBackend:
 
     def from_numpy(self, array: Array) -> Array:
         """A copy of a NumPy array on the current device."""
-        return cupy.asarray(array, order="C")
+        result = allocated(array.shape, array.dtype)
+        UPLOADS.start(result, array)
+        return result
 
     def to_numpy(self, array: Array) -> Array:
         """The values as a NumPy array."""
-        return cupy.asnumpy(array)
+        try:
+            return cupy.asnumpy(array)
+        except Exception as error:  # a fault of an earlier launch is often told here
+            raise failed("copy to the host", error, [array]) from error
+
+    def upload(self, target: Array, values: Array) -> None:
+        """Write a NumPy array over an array of the device; see `nn_ext_cuda.memory.Uploads`."""
+        UPLOADS.start(target, values)
+
+    def use_device(self, device_id: str) -> None:
+        """Make a device the current one of this thread."""
+        device.use_device(int(device_id))
+
+    def settle(self) -> None:
+        """Launch what is held back."""
+        held.settle()
+
+    def launch_together(self) -> contextlib.AbstractContextManager[None]:
+        """Hold back what is launched in a block; see `nn_core.launch_together`."""
+        return held.launch_together()
 
     def fuse(self, steps: Sequence[Step]) -> list[Step]:
-        """Make one of each run of neighbouring steps that can be recorded as a CUDA graph."""
-        return capture.merged(steps)
+        """Make one section of neighbouring steps, which is recorded as CUDA graphs; see `nn_ext_cuda.capture`."""
+        return [Section(steps)]

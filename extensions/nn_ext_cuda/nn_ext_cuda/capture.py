@@ -1,35 +1,27 @@
 """CUDA graphs: neighbouring steps of a plan are recorded once and replayed as one launch.
 
-A step can be recorded if it says ``capturable``: it allocates nothing, waits for nothing, and works on the same memory
-each time. What it needs from the host before each run (random keys) is its ``before``, which is run before a replay too.
+A step that says ``capturable`` can be recorded: it allocates nothing, waits for nothing, and works on the same memory each
+time. Array code of CuPy is tried: CuPy refuses what cannot be recorded, and such a step runs apart from then on. What a
+step needs from the host before each run are its ``words``, which are brought to the device before a replay too.
 """
 
+import functools
 import logging
-import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
+
+import numpy as np
 
 from nn_core.ext import Step
-from nn_ext_cuda import blas
+from nn_ext_cuda import held
+from nn_ext_cuda.graphs import CaptureError, record
+from nn_ext_cuda.report import Apart as ApartRow
+from nn_ext_cuda.report import note_section
 from nn_ext_cuda.runtime import cupy
+from nn_ext_cuda.words import Letter, Words
 
 _LOGGER: Final = logging.getLogger("nn_core.cuda")
-#: One capture at a time in a process: CUDA takes whatever happens on the device meanwhile for a part of it.
-_LOCK: Final = threading.Lock()
-_STREAMS = threading.local()
 _enabled = True
-_reasons: list[str] = []
-
-
-class Capturable(Protocol):
-    """A step that can be recorded; `before` runs on the host each time, `run` only launches."""
-
-    capturable: bool
-    before: Callable[[], object] | None
-
-    def run(self) -> None: ...
-
-    def __call__(self) -> object: ...
 
 
 def use_graphs(enabled: bool = True) -> None:
@@ -38,87 +30,143 @@ def use_graphs(enabled: bool = True) -> None:
     _enabled = bool(enabled)
 
 
-def capture_failures() -> list[str]:
-    """Why steps could not be recorded, one line each; they run launch by launch instead."""
-    return list(_reasons)
+class Section:
+    """Neighbouring steps of a plan: run one by one the first time, recorded the second time, replayed from then on.
+
+    Attributes:
+        parts: Graphs and steps that run apart, in order; None as long as nothing was recorded.
+    """
+
+    __slots__ = ("__weakref__", "_has_run", "_steps", "parts")
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = tuple(steps)
+        self._has_run = False
+        self.parts: list[Recorded | Apart] | None = None
+        note_section(self)
+
+    def __call__(self) -> None:
+        if self.parts is None and self._has_run and _enabled:
+            held.settle()  # nothing but these steps may be launched while they are recorded
+            self.parts = parted(self._steps)
+        if self.parts is not None:
+            for part in self.parts:
+                part()
+            return
+        self._has_run = True
+        held.settle()
+        for step in self._steps:
+            step()
+
+    def graph_sizes(self) -> list[int]:
+        """Numbers of steps of the graphs."""
+        return [len(part) for part in self.parts or () if isinstance(part, Recorded)]
+
+    def apart(self) -> list[ApartRow]:
+        """The steps that run apart."""
+        return [part.row for part in self.parts or () if isinstance(part, Apart)]
 
 
-def merged(steps: Sequence[Step]) -> list[Step]:
-    """Steps with each run of neighbours that can be recorded made one."""
-    result: list[Step] = []
+def parted(steps: Sequence[Step]) -> "list[Recorded | Apart]":
+    """Record steps; those that cannot be recorded stand apart, and divide the others into several graphs."""
+    parts: list[Recorded | Apart] = []
     group: list[Any] = []
-    for step in (*steps, None):
-        if step is not None and getattr(step, "capturable", False):
+    for step in steps:
+        reason = why_apart(step)
+        if reason is None:
             group.append(step)
-            continue
-        result += [Recorded(group)] if len(group) > 1 else group
-        group = []
-        if step is not None:
-            result.append(step)
-    return result
+        else:
+            parts += [*_recorded(group), Apart(step, reason)]
+            group = []
+    return parts + _recorded(group)
+
+
+def why_apart(step: Any) -> str | None:
+    """Why a step cannot be recorded, as far as can be told before it is tried; None: it may be."""
+    says = getattr(step, "capturable", None)
+    if says is not None:
+        return None if says else getattr(step, "why_apart", None) or "it does not launch the same each time"
+    if not isinstance(step, functools.partial):
+        return "it does not say that it can be recorded"
+    if any(isinstance(argument, np.ndarray) for argument in step.args if not isinstance(argument, cupy.ndarray)):
+        return "it reads an array of the host"
+    return None
+
+
+def _recorded(group: Sequence[Any]) -> "list[Recorded | Apart]":
+    """A graph of all steps; where one of them fails, that one apart and graphs of those before and behind it."""
+    parts: list[Recorded | Apart] = []
+    rest = list(group)
+    while rest:
+        try:
+            return [*parts, Recorded(rest)]
+        except CaptureError as error:
+            position = error.position
+            if position is None:
+                return [*parts, *[Apart(step, str(error)) for step in rest]]
+            parts += _recorded(rest[:position])
+            parts.append(Apart(rest[position], str(error)))
+            rest = rest[position + 1 :]
+    return parts
 
 
 class Recorded:
-    """Steps that run one by one the first time, are recorded the second time, and are replayed from then on."""
+    """Steps as one graph.
 
-    __slots__ = ("_befores", "_graph", "_steps", "_tries")
+    Args:
+        steps: The steps.
 
-    def __init__(self, steps: Sequence[Capturable]) -> None:
+    Raises:
+        CaptureError: when one of them cannot be recorded.
+    """
+
+    __slots__ = ("_befores", "_graph", "_steps", "together", "uses_blas", "words")
+
+    def __init__(self, steps: Sequence[Any]) -> None:
         self._steps = tuple(steps)
-        self._befores = [step.before for step in steps if step.before is not None]
-        self._graph: Any = None
-        self._tries = 0
+        self._befores = [step.before for step in steps if getattr(step, "before", None) is not None]
+        words: list[Words] = [one for step in steps for one in getattr(step, "words", ())]
+        self.words = Letter(words) if words else None
+        self.uses_blas = any(getattr(step, "uses_blas", False) for step in steps)
+        self.together: dict[tuple[int, ...], Any] = {}
+        self._graph = record([_launching(step) for step in steps], uses_blas=self.uses_blas)
+
+    def __len__(self) -> int:
+        return len(self._steps)
 
     def __call__(self) -> None:
         for before in self._befores:
             before()
-        if self._graph is None and self._tries == 1 and _enabled:
-            self._record()
-        if self._graph is not None:
-            self._graph.launch()
-            return
-        self._tries += self._tries == 0
+        held.launch(self)
+
+    def run(self) -> None:
+        """Launch step by step; for recording them together with others."""
         for step in self._steps:
-            step.run()
+            _launching(step)()
 
-    def _record(self) -> None:
-        """Record the steps on a stream of their own; nothing runs yet. Where that fails they go on one by one."""
-        self._tries = 2
-        stream = _stream()
-        with _LOCK, stream:
-            if any(getattr(step, "uses_blas", False) for step in self._steps):
-                blas.handle()  # its workspace must not be allocated while the stream is captured
-            stream.begin_capture()
-            try:
-                for step in self._steps:
-                    step.run()
-            except Exception as error:  # whatever cannot be recorded: the reason is kept, and the plan goes on
-                self._give_up(stream, error)
-                return
-            try:
-                self._graph = stream.end_capture()
-            except Exception as error:  # CUDA tells some failures only now
-                _note(error)
-
-    @staticmethod
-    def _give_up(stream: Any, error: Exception) -> None:
-        _note(error)
-        try:
-            stream.end_capture()
-        except Exception:  # the capture is invalid already, and is over now
-            _LOGGER.debug("a broken capture was ended")
+    def launch(self) -> None:
+        """Launch the graph, with the words that were taken."""
+        if self.words is not None:
+            self.words.send()
+        self._graph.launch()
 
 
-def _stream() -> Any:
-    """The stream of this thread and device on which steps are recorded; the default stream cannot be captured."""
-    device = cupy.cuda.Device().id
-    streams: dict[int, Any] = _STREAMS.__dict__
-    if device not in streams:
-        streams[device] = cupy.cuda.Stream(non_blocking=True)
-    return streams[device]
+class Apart:
+    """A step that cannot be recorded."""
+
+    __slots__ = ("_step", "row")
+
+    def __init__(self, step: Step, reason: str) -> None:
+        self._step = step
+        self.row = ApartRow(str(getattr(step, "name", type(step).__name__)), reason)
+        _LOGGER.info("%s runs apart from CUDA graphs: %s", self.row.function, reason)
+
+    def __call__(self) -> None:
+        held.settle()
+        self._step()
 
 
-def _note(error: Exception) -> None:
-    reason = str(error).partition("\n")[0]
-    _reasons.append(reason)
-    _LOGGER.warning("steps run one by one, because they could not be recorded as a CUDA graph: %s", reason)
+def _launching(step: Any) -> Callable[[], object]:
+    """What only launches: a step without what has to happen on the host before it."""
+    run: Callable[[], object] = getattr(step, "run", step)
+    return run

@@ -32,6 +32,8 @@ def use_device(device_id: int) -> None:
     Raises:
         ArgumentError: when there is no device of that number.
     """
+    if device_id == cupy.cuda.runtime.getDevice():
+        return
     if not 0 <= device_id < get_device_count():
         raise ArgumentError(f"device_id: must be below the number of devices, {get_device_count()}, got {device_id}")
     cupy.cuda.Device(device_id).use()

@@ -1,6 +1,6 @@
 """Programs: the kernel launches that compute one function, and the steps that they become once arrays are known."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -8,7 +8,9 @@ import numpy as np
 
 from nn_core.ext import Array, Shape
 from nn_ext_cuda.code import Code, compiled
-from nn_ext_cuda.errors import failed, out_of_memory
+from nn_ext_cuda.errors import failed
+from nn_ext_cuda.memory import allocated
+from nn_ext_cuda.words import Words
 
 #: The place of an array among those of the program, or a number.
 Argument: TypeAlias = int | np.generic
@@ -46,22 +48,22 @@ class Step:
     Args:
         calls: (function, grid, block, arguments, shared bytes, name) of each launch.
         arrays: What the arguments point to.
-        before: What has to happen on the host before each run, also before a replay; None: nothing.
+        words: What the host has to bring to the device before each run, also before a replay.
     """
 
-    __slots__ = ("_calls", "arrays", "before")
+    __slots__ = ("_calls", "arrays", "words")
 
     capturable = True
 
     def __init__(
-        self, calls: Sequence[tuple[Any, ...]], arrays: Sequence[Array | None], before: Callable[[], object] | None = None
+        self, calls: Sequence[tuple[Any, ...]], arrays: Sequence[Array | None], words: Sequence[Words] = ()
     ) -> None:
         self._calls = tuple(calls)
         self.arrays = tuple(arrays)
-        self.before = before
+        self.words = tuple(words)
 
     def run(self) -> None:
-        """Launch, without what has to happen before."""
+        """Launch; the words are there."""
         name = ""
         try:
             for function, grid, block, arguments, shared_bytes, name in self._calls:  # noqa: B007 -- told on failure
@@ -70,8 +72,9 @@ class Step:
             raise failed(name, error, self.arrays) from error
 
     def __call__(self) -> None:
-        if self.before is not None:
-            self.before()
+        for words in self.words:
+            words.take()
+            words.send()
         self.run()
 
 
@@ -148,30 +151,18 @@ class ChainStep:
         return any(getattr(step, "uses_blas", False) for step in self._steps)
 
     @property
-    def before(self) -> Callable[[], object] | None:
-        """What has to happen on the host before each run."""
-        hooks = [step.before for step in self._steps if step.before is not None]
-        return (lambda: [hook() for hook in hooks]) if hooks else None
+    def words(self) -> tuple[Words, ...]:
+        """What the host has to bring to the device before each run."""
+        return tuple(words for step in self._steps for words in getattr(step, "words", ()))
 
     def run(self) -> None:
-        """Run all of them, without what has to happen before."""
+        """Run all of them; the words are there."""
         for step in self._steps:
             step.run()
 
     def __call__(self) -> None:
         for step in self._steps:
             step()
-
-
-def allocated(shape: Shape, dtype: str) -> Array:
-    """A new uninitialised array on the current device."""
-    from nn_ext_cuda.runtime import cupy  # programs can be made without CuPy
-
-    try:
-        return cupy.empty(shape, dtype)
-    except MemoryError as error:
-        free_bytes, total_bytes = cupy.cuda.runtime.memGetInfo()
-        raise out_of_memory("cuda", shape, dtype, free_bytes, total_bytes) from error
 
 
 def _pointer(array: Array | None) -> Any:

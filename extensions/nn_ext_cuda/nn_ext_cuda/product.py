@@ -58,7 +58,7 @@ class ProductStep:
 
     capturable = True
     uses_blas = True
-    before = None
+    words = ()
 
     def __init__(self, arguments: tuple[object, ...], arrays: Sequence[Array], *, is_empty: bool) -> None:
         self._arguments = arguments

@@ -5,18 +5,22 @@ which chunk belongs to which parameter.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from nn_core.ext import Array, Refusal, Step
+from nn_ext_cuda import held
 from nn_ext_cuda.code import Code, compiled, generated, in_real
-from nn_ext_cuda.dtypes import real, real_type
+from nn_ext_cuda.dtypes import real_type
 from nn_ext_cuda.errors import failed
 from nn_ext_cuda.launch import THREADS
 from nn_ext_cuda.solver_rules import RULES
+from nn_ext_cuda.words import Letter, Words
 
 _BLOCKS: Final = 1056
+#: ``launch(numbers)``
+Launcher: TypeAlias = Callable[[Sequence[Any]], None]
 
 
 class MultiTensorUpdate:
@@ -40,8 +44,11 @@ class MultiTensorUpdate:
         tables = Tables(list(zip(params, grads, *states, strict=True)))
         dtype = str(params[0].dtype)
         rule = RULES[self._name]
-        launch = tables.launcher(update_code(self._name, dtype))
-        return lambda: launch([real(dtype, value) for value in rule.numbers(hyper.tolist()).values()])
+
+        def launcher(resident: bool) -> Launcher:
+            return tables.launcher(update_code(self._name, dtype, resident=resident))
+
+        return UpdateStep(launcher, lambda: list(rule.numbers(hyper.tolist()).values()), dtype)
 
 
 class ClipGradByNorm:
@@ -57,14 +64,65 @@ class ClipGradByNorm:
         """A step that scales these gradients; `hyper` is read each time."""
         tables = Tables([(grad,) for grad in grads])
         dtype = str(grads[0].dtype)
-        squares = tables.launcher(norm_code(dtype, scales=False), partial=True)
-        scale = tables.launcher(norm_code(dtype, scales=True), partial=True)
 
-        def run() -> None:
-            squares([])
-            scale([np.float64(hyper[0])])
+        def launcher(resident: bool) -> Launcher:
+            squares = tables.launcher(norm_code(dtype, scales=False), partial=True)
+            scale = tables.launcher(norm_code(dtype, scales=True, resident=resident), partial=True)
 
-        return run
+            def launch(numbers: Sequence[Any]) -> None:
+                squares([])
+                scale(numbers)
+
+            return launch
+
+        return UpdateStep(launcher, lambda: [float(hyper[0])], "float64")
+
+
+class UpdateStep:
+    """An update of given arrays: launched with its numbers, or as a part of a graph that reads them from the device.
+
+    Args:
+        launcher: ``launcher(resident)`` makes the launch, which takes numbers, or the array that they lie in.
+        read: The numbers of the next run.
+        dtype: dtype of numbers that are arguments.
+    """
+
+    __slots__ = ("_launch", "_launcher", "_numbers", "_read", "_real", "_resident", "_word", "together", "words")
+
+    uses_blas = False
+
+    def __init__(self, launcher: Callable[[bool], Launcher], read: Callable[[], list[float]], dtype: str) -> None:
+        self._launcher = launcher
+        self._launch = launcher(False)
+        self._resident: Launcher | None = None
+        self._read = read
+        self._real = np.float64 if dtype == "float64" else np.float32
+        self._numbers = np.zeros(0)
+        self.words: Letter | None = None
+        self.together: dict[tuple[int, ...], Any] = {}
+
+    def __call__(self) -> None:
+        numbers = self._read()
+        if not held.is_holding():
+            self._launch([self._real(number) for number in numbers])
+            return
+        self._numbers = np.array(numbers, np.float64)
+        if self.words is None:
+            self._word = Words(len(numbers), lambda: self._numbers)
+            self._resident = self._launcher(True)
+            self.words = Letter([self._word])
+        held.launch(self)
+
+    def run(self) -> None:
+        """Update with the numbers that lie on the device."""
+        assert self._resident is not None
+        self._resident([self._word.memory])
+
+    def launch(self) -> None:
+        """Bring the numbers to the device, and update."""
+        assert self.words is not None
+        self.words.send()
+        self.run()
 
 
 class Tables:
@@ -88,7 +146,7 @@ class Tables:
         self._tables = [cupy.asarray(table) for table in tables]
         self._partial = cupy.zeros((max(self._n_chunks, 1),), "float64")
 
-    def launcher(self, code: Code, *, partial: bool = False) -> Callable[[Sequence[np.generic]], None]:
+    def launcher(self, code: Code, *, partial: bool = False) -> "Launcher":
         """``launch(numbers)`` for a kernel over the chunks; `partial`: it has an array with a number for each."""
         if self._n_chunks == 0:
             return lambda numbers: None
@@ -96,7 +154,7 @@ class Tables:
         arguments: list[Any] = [self._chunk, *self._tables, *([self._partial] if partial else [])]
         shapes = [array for arrays in self._members for array in arrays[:1]]
 
-        def launch(numbers: Sequence[np.generic]) -> None:
+        def launch(numbers: Sequence[Any]) -> None:
             try:
                 function((self._n_chunks,), (THREADS,), (*arguments, *numbers), shared_mem=0)
             except Exception as error:  # whatever the device says is told with the name and the sizes
@@ -133,8 +191,8 @@ _HEAD: Final = """\
   const int64 end = min(start + chunk, sizes[owner]);"""
 
 
-def update_code(name: str, dtype: str) -> Code:
-    """The kernel of a rule."""
+def update_code(name: str, dtype: str, *, resident: bool = False) -> Code:
+    """The kernel of a rule; `resident`: its numbers lie on the device."""
     rule = RULES[name]
     arrays = ("w", "g", *rule.states)
     numbers = list(rule.numbers([0.5] * 9))
@@ -143,6 +201,7 @@ def update_code(name: str, dtype: str) -> Code:
     stores = [f"{array}_[i] = {array};" for array in (*rule.writes, *rule.states)]
     body = "\n".join(
         [
+            *_read_numbers(numbers, resident),
             _HEAD,
             *(f"  {line}" for line in head),
             f"  {_LOOP} {{",
@@ -150,12 +209,24 @@ def update_code(name: str, dtype: str) -> Code:
             "  }",
         ]
     )
-    parameters = [*_PARAMETERS, *(f"const R {number}" for number in numbers)]
+    parameters = [*_PARAMETERS, *_number_parameters(numbers, "R", resident)]
     return generated(f"update_{name}", parameters, body, real_type(dtype))
 
 
-def norm_code(dtype: str, *, scales: bool) -> Code:
-    """The kernel that writes the sum of squares of each chunk, or the one that scales by the sum of the chunks."""
+def _number_parameters(names: Sequence[str], c_type: str, resident: bool) -> list[str]:
+    return ["const double* numbers"] if resident else [f"const {c_type} {name}" for name in names]
+
+
+def _read_numbers(names: Sequence[str], resident: bool, c_type: str = "R") -> list[str]:
+    return [f"  const {c_type} {name} = {c_type}(numbers[{k}]);" for k, name in enumerate(names) if resident]
+
+
+def norm_code(dtype: str, *, scales: bool, resident: bool = False) -> Code:
+    """The kernel that writes the sum of squares of each chunk, or the one that scales by the sum of the chunks.
+
+    `resident`: the limit lies on the device.
+    """
+    limit = ["limit"] if scales else []
     loop = "for (int64 k = firsts[owner] + threadIdx.x; k < firsts[owner + 1]; k += blockDim.x) a += partial[k];"
     first = loop if scales else f"{_LOOP} a += double(g[i]) * g[i];"
     last = (
@@ -164,6 +235,7 @@ def norm_code(dtype: str, *, scales: bool) -> Code:
         else "if (threadIdx.x == 0) partial[blockIdx.x] = sums[0];"
     )
     body = f"""\
+{"".join(_read_numbers(limit, resident, "double"))}
 {_HEAD}
   R* const g = (R*)pointers[owner];
   __shared__ double sums[{THREADS}];
@@ -176,7 +248,8 @@ def norm_code(dtype: str, *, scales: bool) -> Code:
   }}
   __syncthreads();
   {last}"""
-    parameters = [*_PARAMETERS, "double* partial", *(["const double limit"] if scales else [])]
+    numbers = _number_parameters(limit, "double", resident) if scales else []
+    parameters = [*_PARAMETERS, "double* partial", *numbers]
     return generated("clip_scale" if scales else "clip_squares", parameters, body, real_type(dtype))
 
 

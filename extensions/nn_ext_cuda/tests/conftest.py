@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import nn_core as nn
+from nn_core import synced
+from nn_core.dispatch.plugins import PLUGINS
+
 EMULATION = Path(__file__).with_name("emulation")
 
 
@@ -26,3 +30,28 @@ def device():
         code.compiled.cache_clear()
     finally:
         sys.path.remove(str(EMULATION))
+
+
+@pytest.fixture
+def cuda(device, monkeypatch):
+    """The CUDA backend on the emulated device, as the context of the test."""
+    import fake_cublas
+
+    from nn_ext_cuda import blas, plugin
+
+    library = fake_cublas.FakeCublas()
+    monkeypatch.setattr(plugin, "why_not", lambda packages, driver: None)
+    monkeypatch.setattr(blas, "library", lambda: library)
+    blas._OF_THREAD.__dict__.clear()
+    PLUGINS.refresh()
+    nn.clear_parameters()
+    nn.seed(313)
+    with nn.context_scope(plugin.context()):
+        yield device
+    nn.clear_parameters()
+    for name in ("cuda", "cudnn"):
+        if name in PLUGINS._plugins:
+            PLUGINS._unload(PLUGINS._plugins[name])
+    PLUGINS.refresh()
+    for key in [key for key in synced._SPACES if key[0] == plugin.ARRAY_CLASSES[0]]:
+        del synced._SPACES[key]

@@ -7,11 +7,12 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import Array, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.code import Code, compiled, from_file
+from nn_ext_cuda.code import Code, from_file
 from nn_ext_cuda.describe import forward_arrays
 from nn_ext_cuda.dtypes import C_TYPES, real, real_type, refuse_dtypes
-from nn_ext_cuda.launch import Argument, Launch, Program, Step, allocated, flat
+from nn_ext_cuda.launch import Argument, Launch, Program, Step, flat
 from nn_ext_cuda.pointwise import Pointwise
+from nn_ext_cuda.words import Words
 
 
 class SeededProgram(Program):
@@ -20,10 +21,9 @@ class SeededProgram(Program):
     def bind(self, *arrays: Array) -> Step:
         """The launches on these arrays; the key is read before each run."""
         *others, host_key = arrays
-        key = allocated((2,), "uint64")
-        step = super().bind(*others, key)
-        set_key = compiled(_code("set_key", "float32"))
-        step.before = lambda: set_key((1,), (1,), (key, host_key[0], host_key[1]), shared_mem=0)
+        key = Words(2, lambda: host_key)
+        step = super().bind(*others, key.memory)
+        step.words = (key,)
         return step
 
 

@@ -4,6 +4,7 @@ Kernels are compiled for the host by `machine`. Streams and graphs are recorded,
 """
 
 import contextlib
+import ctypes
 import sys
 import types
 
@@ -14,6 +15,10 @@ import numpy as np
 class _Memory:
     def __init__(self, pointer):
         self.ptr = pointer
+
+    def copy_from_host_async(self, pointer, n_bytes, stream):
+        _require_outside_capture("a copy from the host")
+        ctypes.memmove(self.ptr, pointer, n_bytes)
 
 
 class FakeArray(np.ndarray):
@@ -27,23 +32,92 @@ class FakeArray(np.ndarray):
         for value in (*inputs, *(out or ())):
             _require_device(value)
         plain = [value.view(np.ndarray) if isinstance(value, FakeArray) else value for value in inputs]
-        if out is not None:
-            kwargs["out"] = tuple(value.view(np.ndarray) for value in out)
-        with np.errstate(all="ignore"):  # a device does not warn
-            return wrapped(getattr(ufunc, method)(*plain, **kwargs))
+        if out is None:
+            return _new(lambda: getattr(ufunc, method)(*plain, **kwargs))
+        kwargs["out"] = tuple(value.view(np.ndarray) for value in out)
+        _in_place(lambda: getattr(ufunc, method)(*plain, **kwargs))
+        return out[0] if len(out) == 1 else out
 
     def __setitem__(self, key, value):
         _require_device(value)
-        super().__setitem__(key, value)
+        key, value, array = _plain(key), _plain(value), self.view(np.ndarray)
+        _in_place(lambda: array.__setitem__(key, value))
+
+    def __getitem__(self, key):
+        return _new(lambda: self.view(np.ndarray)[_plain(key)])
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError("Implicit conversion to a NumPy array is not allowed")
 
     def get(self):
+        _require_outside_capture("a copy to the host")
         return np.array(self.view(np.ndarray))
+
+    def item(self):
+        _require_outside_capture("a copy to the host")
+        return self.view(np.ndarray).item()
+
+    def __bool__(self):
+        return bool(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    __index__ = __int__
+
+    def __float__(self):
+        return float(self.item())
 
     def set(self, values):
         self.view(np.ndarray)[...] = values
+
+
+def _method(name):
+    def call(self, *args, **kwargs):
+        plain, args = self.view(np.ndarray), _plain(args)
+        return _new(lambda: getattr(plain, name)(*args, **kwargs))
+
+    return call
+
+
+REDUCTIONS = ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var")
+for _name in (*REDUCTIONS, "argsort", "astype", "clip", "copy", "cumprod", "cumsum", "dot", "repeat", "take"):
+    setattr(FakeArray, _name, _method(_name))
+
+
+def _new(compute):
+    """New arrays, or views, of the device; a recording computes them again at each replay."""
+    with np.errstate(all="ignore"):  # a device does not warn
+        result = wrapped(compute())
+        if Graph.recording is not None:
+            Graph.note(lambda: _refresh(result, compute()))
+    return result
+
+
+def _refresh(old, new):
+    if isinstance(old, (tuple, list)):
+        for one, other in zip(old, new, strict=True):
+            _refresh(one, other)
+    elif isinstance(old, FakeArray):
+        target = old.view(np.ndarray)
+        if not np.may_share_memory(target, new):
+            with np.errstate(all="ignore"):
+                target[...] = new
+
+
+def _in_place(change):
+    """Change an array now, or at each replay of what is recorded."""
+
+    def quietly():
+        with np.errstate(all="ignore"):
+            change()
+
+    Graph.note(quietly)
+
+
+def _require_outside_capture(what):
+    if Graph.recording is not None:
+        raise CUDARuntimeError(f"cudaErrorStreamCaptureUnsupported: {what}")
 
 
 def _require_device(value):
@@ -75,13 +149,12 @@ def _lifted(function):
         for value in (*args, *kwargs.values()):
             _require_device(value)
         plain = {name: _plain(value) for name, value in kwargs.items()}
-        with np.errstate(all="ignore"):
-            return wrapped(function(*map(_plain, args), **plain))
+        return _new(lambda: function(*map(_plain, args), **plain))
 
     if isinstance(function, np.ufunc):
         for name in ("reduce", "accumulate"):
             setattr(call, name, _lifted(getattr(function, name)))
-        call.at = lambda target, *operands: function.at(target.view(np.ndarray), *map(_plain, operands))
+        call.at = lambda target, *operands: _in_place(lambda: function.at(_plain(target), *map(_plain, operands)))
     return call
 
 
@@ -197,21 +270,55 @@ class CUDARuntimeError(RuntimeError):
 
 
 def asarray(values, dtype=None, order=None):
+    if isinstance(values, FakeArray):
+        return values if dtype is None or values.dtype == dtype else values.astype(dtype)
+    _require_outside_capture("a copy from the host")
     return np.array(_plain(values), dtype=dtype, order=order or "K").view(FakeArray)
+
+
+def array(values, dtype=None, order=None, copy=True):
+    return values.copy() if isinstance(values, FakeArray) and dtype is None else asarray(values, dtype, order)
+
+
+class PinnedMemory(bytearray):
+    @property
+    def ptr(self):
+        return ctypes.addressof((ctypes.c_char * len(self)).from_buffer(self))
+
+
+class Event:
+    """An event that has happened after it was asked for three times."""
+
+    synchronized = 0
+
+    def __init__(self, *, disable_timing=False):
+        self._asked = 0
+
+    def record(self, stream=None):
+        _require_outside_capture("an event that is looked at")
+
+    @property
+    def done(self):
+        self._asked += 1
+        return self._asked > 3
+
+    def synchronize(self):
+        Event.synchronized += 1
 
 
 def make():
     """A new module that can take the place of CuPy."""
     cupy = Module("cupy")
     cupy.ndarray = FakeArray
-    cupy.asarray = cupy.array = asarray
-    cupy.asnumpy = lambda values, **_: np.array(_plain(values))
+    cupy.asarray, cupy.array = asarray, array
+    cupy.asnumpy = lambda values, **_: values.get() if isinstance(values, FakeArray) else np.array(values)
     cupy.RawModule = RawModule
     cupy.is_available = lambda: True
     pool = MemoryPool()
     cupy.get_default_memory_pool = lambda: pool
     cupy.get_default_pinned_memory_pool = lambda: pool
     runtime = types.SimpleNamespace(
+        getDevice=lambda: Device.current,
         getDeviceCount=lambda: 2,
         getDeviceProperties=lambda number: {"name": f"Fake {number}".encode(), "multiProcessorCount": 4},
         deviceSynchronize=lambda: None,
@@ -241,6 +348,8 @@ def make():
         Stream=Stream,
         Graph=Graph,
         MemoryPool=MemoryPool,
+        Event=Event,
+        alloc_pinned_memory=PinnedMemory,
         get_current_stream=Stream,
         set_allocator=lambda allocator=None: None,
         using_allocator=lambda allocator: contextlib.nullcontext(),

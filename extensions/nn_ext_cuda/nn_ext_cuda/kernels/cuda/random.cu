@@ -34,11 +34,6 @@ __device__ double unit(uint32 word) { return double(word >> 8) * (1.0 / 16777216
     }                                                          \
   }
 
-extern "C" __global__ void set_key(uint64* key, uint64 seed, uint64 counter) {
-  key[0] = seed;
-  key[1] = counter;
-}
-
 // mask: `scale` where the upper 24 bits reach `threshold`, else 0; y = x mask.
 extern "C" __global__ void dropout(int64 n, const uint64* key, const T* x, T* y, T* mask, uint32 threshold, R scale) {
   FOR_EACH_LANE({

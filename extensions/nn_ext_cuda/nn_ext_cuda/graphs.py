@@ -1,0 +1,92 @@
+"""Recording of launches as a CUDA graph."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from nn_ext_cuda import blas
+
+_LOGGER: Final = logging.getLogger("nn_core.cuda")
+#: One capture at a time in a process: CUDA takes whatever happens on the device meanwhile for a part of it.
+_LOCK: Final = threading.Lock()
+_STREAMS = threading.local()
+
+
+class Graph:
+    """Recorded launches, and the pool of the memory that was taken while they were recorded.
+
+    Nobody else gets that memory as long as the graph lives, which may use it at each replay.
+    """
+
+    __slots__ = ("_graph", "_pool")
+
+    def __init__(self, graph: Any, pool: Any) -> None:
+        self._graph = graph
+        self._pool = pool
+
+    def launch(self) -> None:
+        """Replay on the current stream."""
+        self._graph.launch()
+
+
+class CaptureError(Exception):
+    """Steps could not be recorded.
+
+    Attributes:
+        position: Number of the step that failed; None where CUDA told of it only at the end.
+    """
+
+    def __init__(self, position: int | None, reason: str) -> None:
+        super().__init__(reason)
+        self.position = position
+
+
+def record(runs: Sequence[Callable[[], object]], *, uses_blas: bool) -> Graph:
+    """Record functions that launch something; nothing runs on the device yet.
+
+    Raises:
+        CaptureError: when one of them does what cannot be recorded.
+    """
+    from nn_ext_cuda.runtime import cupy  # solvers' rules can be read without CuPy
+
+    stream = _stream()
+    pool = cupy.cuda.MemoryPool()
+    position: int | None = None
+    with _LOCK, stream:
+        if uses_blas:
+            blas.handle()  # its workspace must not be allocated while the stream is captured
+        with cupy.cuda.using_allocator(pool.malloc):
+            stream.begin_capture()
+            try:
+                for position, run in enumerate(runs):  # noqa: B007 -- told on failure
+                    run()
+            except Exception as error:  # CuPy and CUDA each have exceptions of their own for what cannot be recorded
+                _abandon(stream)
+                raise CaptureError(position, _first_line(error)) from error
+            try:
+                return Graph(stream.end_capture(), pool)
+            except Exception as error:  # CUDA tells some failures only now
+                raise CaptureError(None, _first_line(error)) from error
+
+
+def _abandon(stream: Any) -> None:
+    try:
+        stream.end_capture()
+    except Exception:  # the capture is invalid already, and is over now
+        _LOGGER.debug("a broken capture was ended")
+
+
+def _stream() -> Any:
+    """The stream of this thread and device on which steps are recorded; the default stream cannot be captured."""
+    from nn_ext_cuda.runtime import cupy  # see record
+
+    device = cupy.cuda.Device().id
+    streams: dict[int, Any] = _STREAMS.__dict__
+    if device not in streams:
+        streams[device] = cupy.cuda.Stream(non_blocking=True)
+    return streams[device]
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]

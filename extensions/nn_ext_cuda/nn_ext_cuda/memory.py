@@ -1,0 +1,74 @@
+"""Memory of a device: arrays, and values that are brought there while the program goes on."""
+
+import threading
+from collections import deque
+from typing import Any, Final
+
+import numpy as np
+
+from nn_core.ext import Array, Shape
+from nn_ext_cuda.errors import failed, out_of_memory
+
+#: Values of so many bytes may be on their way to the device; a program that is further ahead waits.
+MAX_BYTES_ON_THE_WAY: Final = 1 << 28
+
+
+def allocated(shape: Shape, dtype: str) -> Array:
+    """A new uninitialised array on the current device.
+
+    Raises:
+        DeviceMemoryError: when it does not fit.
+    """
+    from nn_ext_cuda.runtime import cupy  # programs can be made without CuPy
+
+    try:
+        return cupy.empty(shape, dtype)
+    except MemoryError as error:
+        free_bytes, total_bytes = cupy.cuda.runtime.memGetInfo()
+        raise out_of_memory("cuda", shape, dtype, free_bytes, total_bytes) from error
+
+
+class Uploads(threading.local):
+    """Copies to the device that a thread has started, with the page-locked memory that they read."""
+
+    def __init__(self) -> None:
+        self._on_the_way: deque[tuple[Any, Any, int]] = deque()
+        self._n_bytes = 0
+
+    def start(self, target: Array, values: Array) -> None:
+        """Write a NumPy array over a C-contiguous array of the device, converted to its dtype.
+
+        The values are copied to page-locked memory at once, and from there to the device in the order of the stream.
+        """
+        from nn_ext_cuda.runtime import cupy  # see allocated
+
+        n_bytes = int(target.nbytes)
+        if n_bytes == 0:
+            return
+        self._make_room(n_bytes)
+        memory = cupy.cuda.alloc_pinned_memory(n_bytes)
+        staged = np.frombuffer(memory, np.uint8, n_bytes).view(target.dtype).reshape(target.shape)
+        np.copyto(staged, values, casting="unsafe")
+        stream = cupy.cuda.get_current_stream()
+        try:
+            target.data.copy_from_host_async(memory.ptr, n_bytes, stream)
+            event = cupy.cuda.Event(disable_timing=True)
+            event.record(stream)
+        except Exception as error:  # whatever the device says is told with the sizes
+            raise failed("copy to the device", error, [target]) from error
+        self._on_the_way.append((event, memory, n_bytes))
+        self._n_bytes += n_bytes
+
+    def _make_room(self, n_bytes: int) -> None:
+        """Forget copies that have arrived, and wait for others if too much is on its way."""
+        while self._on_the_way:
+            event, _, own = self._on_the_way[0]
+            if not event.done:
+                if self._n_bytes + n_bytes <= MAX_BYTES_ON_THE_WAY:
+                    return
+                event.synchronize()
+            self._on_the_way.popleft()
+            self._n_bytes -= own
+
+
+UPLOADS: Final = Uploads()
