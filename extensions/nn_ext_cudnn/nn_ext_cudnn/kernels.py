@@ -6,11 +6,13 @@ from typing import Final
 from nn_core.ext import Kernel
 from nn_ext_cudnn.legacy.batch_normalization import BATCH_NORMALIZATION
 from nn_ext_cudnn.legacy.pooling import POOLING
+from nn_ext_cudnn.legacy.recurrent import RECURRENT
 from nn_ext_cudnn.legacy.softmax import SOFTMAX
 
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     BATCH_NORMALIZATION,
     POOLING,
+    RECURRENT,
     SOFTMAX,
 )
 

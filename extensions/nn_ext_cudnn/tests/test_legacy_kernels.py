@@ -3,21 +3,6 @@
 import numpy as np
 import pytest
 
-from nn_core.dispatch.registry import spec_of
-from nn_core.ext import ArrayDesc, Call
-from nn_core.graph.infer import infer, made_outputs
-from nn_core.rules.arguments import resolve_args
-
-
-def call_of(name, *shapes, dtype="float32", **args):
-    """A call on C-contiguous arrays."""
-    spec = spec_of(name)
-    shapes = (*shapes, *[None] * (len(spec.inputs) - len(shapes)))
-    resolved = resolve_args(spec, args, shapes)
-    outputs = made_outputs(spec, infer(spec, resolved, shapes))
-    inputs = tuple(None if shape is None else ArrayDesc(shape, dtype) for shape in shapes)
-    return Call(spec, resolved, inputs, tuple(ArrayDesc(shape, dtype) for _, shape in outputs), dtype)
-
 
 @pytest.fixture
 def kernels(cudnn):
@@ -51,17 +36,17 @@ PARAMETERS = [(1, 3, 1, 1)] * 4
         ("BatchNormalization", [(2, 2**16, 2), *[(1, 2**16, 1)] * 4], {}, "at most 65535 channels, got 65536"),
     ],
 )
-def test_refusals_say_why(kernels, name, shapes, args, reason):
+def test_refusals_say_why(kernels, name, shapes, args, reason, call_of):
     refusal = kernels[name].refuse(call_of(name, *shapes, **args))
     assert refusal is not None
     assert reason in refusal.reason
 
 
-def test_windows_that_happen_to_end_inside_are_taken(kernels):
+def test_windows_that_happen_to_end_inside_are_taken(kernels, call_of):
     assert kernels["MaxPooling"].refuse(call_of("MaxPooling", (1, 1, 4, 6), kernel=(2, 2), ignore_border=False)) is None
 
 
-def test_a_batch_normalization_is_refused_where_cudnn_would_keep_something(kernels, cudnn):
+def test_a_batch_normalization_is_refused_where_cudnn_would_keep_something(kernels, cudnn, call_of):
     from nn_ext_cudnn.legacy.images import channels_last
 
     call = call_of("BatchNormalization", (4, 3, 2, 2), *PARAMETERS)
@@ -112,7 +97,7 @@ def _bound(kernel, call, cupy):
         ("BatchNormalization", "cudnnBatchNormalizationForwardTrainingEx"),
     ],
 )
-def test_running_is_one_call(kernels, cudnn, name, function):
+def test_running_is_one_call(kernels, cudnn, name, function, call_of):
     from nn_ext_cuda.runtime import cupy
 
     args = {"kernel": (2, 2)} if name == "MaxPooling" else {}
@@ -125,7 +110,7 @@ def test_running_is_one_call(kernels, cudnn, name, function):
     assert np.isfinite(made[0].get()).all()
 
 
-def test_what_cudnn_does_not_support_is_done_by_cuda_for_good(kernels, cudnn, caplog):
+def test_what_cudnn_does_not_support_is_done_by_cuda_for_good(kernels, cudnn, caplog, call_of):
     from nn_ext_cuda.runtime import cupy
 
     cudnn.parts[1].cudnnSoftmaxForward = _raise
@@ -148,19 +133,20 @@ def _raise(*_):
     raise RefusedError(3000, "not this")
 
 
-def test_steps_are_recorded_as_a_graph_and_keep_their_memory(kernels, cudnn):
-    from nn_ext_cuda.capture import merged
+def test_steps_are_recorded_as_a_graph_and_keep_their_memory(kernels, cudnn, call_of):
+    from nn_ext_cuda.capture import Section
     from nn_ext_cuda.runtime import cupy
     from nn_ext_cudnn import handle
 
     call = call_of("BatchNormalization", (4, 3, 2, 2), *PARAMETERS, dtype="float16")
     step, _, made = _bound(kernels["BatchNormalization"], call, cupy)
     other, _, other_made = _bound(kernels["Softmax"], call_of("Softmax", (4, 5)), cupy)
-    (recorded,) = merged([step, other])
+    recorded = Section([step, other])
     recorded()
     first = [array.get() for array in (*made, *other_made)]
     memory = step._memories[-1]
     recorded()
+    assert recorded.graph_sizes() == [2]
     handle.workspace(memory.nbytes + 4096)
     for array in (*made, *other_made):
         array.set(np.zeros(array.shape))

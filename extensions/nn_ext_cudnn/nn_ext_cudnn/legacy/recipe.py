@@ -103,7 +103,6 @@ class RecipeStep:
     __slots__ = ("_arrays", "_calls", "_memories", "_recipe", "_starts", "_workspace")
 
     capturable = True
-    before = None
 
     def __init__(self, recipe: Recipe, arrays: Sequence[Array | None]) -> None:
         self._recipe = recipe
@@ -114,6 +113,11 @@ class RecipeStep:
         self._memories: list[Array] = []
         self._calls: list[Callable[[], object]] = []
         self._move()
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        return self._recipe.name
 
     def run(self) -> None:
         """Run all parts."""

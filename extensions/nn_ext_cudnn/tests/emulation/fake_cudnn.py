@@ -87,8 +87,9 @@ class Handles:
 
 def make():
     """A library with all parts."""
+    from legacy_adv import Adv
     from legacy_norms import Norms
     from legacy_ops import Ops
 
     ops = Ops()
-    return FakeCudnn(Handles(), ops, Norms(ops))
+    return FakeCudnn(Handles(), ops, Norms(ops), Adv(ops))
