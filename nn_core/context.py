@@ -70,6 +70,13 @@ class Context:
             self.device_id if device_id is None else device_id,
         )
 
+    def in_dtype(self, dtype: str) -> "Context":
+        """The same backends with all of their numbers in `dtype`, a name such as ``"float32"``."""
+        if all(own == dtype for _, own in self.entries):
+            return self
+        (type_name,) = [name for name, known in TYPE_CONFIGS.items() if known == dtype]
+        return self.replace(backend=[f"{name}:{type_name}" for name, _ in self.entries])
+
     def __setattr__(self, name: str, value: object) -> None:
         raise ArgumentError(
             f"Context: settings are fixed when it is made, got an assignment to {name}\n"

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
-from nn_core.dispatch.resolve import Candidate, candidates
+from nn_core.dispatch.resolve import Candidate, candidates, wide_dtype
 from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.spec.model import ArgValue, FunctionSpec, InputSpec, OutputSpec
 from nn_core.typing import ArrayDesc, Call, Shape
@@ -142,18 +142,20 @@ def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph
 def _reason(candidate: Candidate, context: Context, function: FunctionInGraph | None) -> str:
     if candidate.kernel is None or function is None:
         return candidate.reason
-    refusal = candidate.kernel.refuse(_call(function, candidate.dtype, context.device_id))
+    wide = wide_dtype(candidate.backend, candidate.dtype)
+    refusal = candidate.kernel.refuse(_call(function, candidate.dtype, wide, context.device_id))
     return refusal.reason if refusal else ""
 
 
-def _call(function: FunctionInGraph, dtype: str, device_id: str) -> Call:
+def _call(function: FunctionInGraph, dtype: str, wide: str, device_id: str) -> Call:
     spec = function.spec
+    dtypes = {"index": "int64", "wide": wide}
     inputs = tuple(
-        None if value is None else ArrayDesc(value.shape, _dtype(_entry(spec.inputs, position), dtype))
+        None if value is None else ArrayDesc(value.shape, dtypes.get(_entry(spec.inputs, position).dtype, dtype))
         for position, value in enumerate(function.inputs)
     )
     outputs = tuple(
-        ArrayDesc(cell.data.shape, _dtype(_entry(spec.outputs, position), dtype))
+        ArrayDesc(cell.data.shape, dtypes.get(_entry(spec.outputs, position).dtype, dtype))
         for position, cell in enumerate(function.cells)
     )
     return Call(spec, function.args, inputs, outputs, dtype, device_id)
@@ -161,7 +163,3 @@ def _call(function: FunctionInGraph, dtype: str, device_id: str) -> Call:
 
 def _entry(entries: Sequence[InputSpec] | Sequence[OutputSpec], position: int) -> InputSpec | OutputSpec:
     return entries[min(position, len(entries) - 1)]
-
-
-def _dtype(entry: InputSpec | OutputSpec, dtype: str) -> str:
-    return "int64" if entry.dtype == "index" else dtype

@@ -55,7 +55,7 @@ class OverBackends(Protocol):
 def resolve(
     spec: FunctionSpec,
     args: Mapping[str, ArgValue],
-    make_call: Callable[[str], Call],
+    make_call: Callable[[str, str], Call],
     context: Context,
     plugins: Plugins = PLUGINS,
 ) -> Resolution:
@@ -66,7 +66,8 @@ def resolve(
     Args:
         spec: The function.
         args: Its settings, for messages.
-        make_call: Makes the call for a floating dtype; entries of the list may differ in it.
+        make_call: Makes the call for a floating dtype and the dtype of kind "wide" that goes with it; entries of the
+            list may differ in them.
         context: The priority list.
         plugins: Where backends come from.
 
@@ -83,7 +84,7 @@ def resolve(
         if candidate.kernel is None or candidate.backend is None:
             refusals.append((candidate.entry, Refusal(candidate.reason)))
             continue
-        call = make_call(candidate.dtype)
+        call = make_call(candidate.dtype, wide_dtype(candidate.backend, candidate.dtype))
         refusal = candidate.kernel.refuse(call)
         if refusal is not None:
             refusals.append((candidate.entry, refusal))
@@ -93,6 +94,12 @@ def resolve(
             record(spec.name, first.entry, candidate.entry, refusals[0][1].reason, left_family=left_family)
         return Resolution(candidate.kernel, candidate.backend, call, tuple(refusals))
     raise KernelNotFoundError(_all_refused(spec, args, refusals))
+
+
+def wide_dtype(backend: Backend | None, dtype: str) -> str:
+    """What arrays of kind "wide" hold while `backend` computes in `dtype`."""
+    wider: Mapping[str, str] = getattr(backend, "wide_dtypes", {})
+    return wider.get(dtype, dtype)
 
 
 def candidates(name: str, context: Context, plugins: Plugins = PLUGINS) -> Iterator[Candidate]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from nn_core.dispatch.registry import spec_of_api
+from nn_core.dispatch.resolve import wide_dtype
 from nn_core.errors import ShapeError
 from nn_core.graph.backward_data import BackwardPlan, ForwardData
 from nn_core.graph.compile import alias, assign, is_view, needed_data, prepared_of
@@ -16,14 +17,14 @@ from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.plan import Attachment, heads_of, signature_of
 from nn_core.graph.python_function import PythonBackward
 from nn_core.graph.rule import RuleRunner
-from nn_core.synced import EPOCH, HOST, Space, ready
-from nn_core.typing import Array, Runner
+from nn_core.synced import EPOCH, HOST, Space
+from nn_core.typing import Array, Backend, Runner
 
 
 class Target:
     """The gradient of one cell while the backward pass is compiled."""
 
-    __slots__ = ("buffer", "cell", "expected", "is_leaf", "received", "vertex")
+    __slots__ = ("buffer", "cell", "expected", "is_leaf", "received", "vertex", "written")
 
     def __init__(self, vertex: Vertex) -> None:
         self.cell: Cell = vertex.cell
@@ -32,6 +33,8 @@ class Target:
         self.expected = 0
         self.received = 0
         self.buffer: Buffer | None = None
+        #: whether the buffer holds a number to add to; else the first contribution overwrites it
+        self.written = False
 
 
 def active_nodes(root: Vertex, order: Sequence[Node]) -> tuple[list[Node], list[Target]]:
@@ -134,13 +137,13 @@ class GradientCompiler:
         as_stored = prepared.layout in ("channels_last", "any")
         grads = self._output_grads(node, prepared)
         inputs = [
-            self._data.of(cell, (prepared.space, dtype), not as_stored)
+            self._data.of(cell, (prepared.space, dtype), not as_stored, prepared.backend)
             if needed and cell is not None and dtype
             else None
             for cell, dtype, needed in zip(_cells(node), prepared.input_dtypes, reads_inputs, strict=True)
         ]
         outputs = [
-            self._data.of(cell, (prepared.space, dtype), not as_stored) if needed else None
+            self._data.of(cell, (prepared.space, dtype), not as_stored, prepared.backend) if needed else None
             for cell, dtype, needed in zip(node.cells, prepared.output_dtypes, reads_outputs, strict=True)
         ]
         flags = self._layout(node, prepared, [*inputs, *outputs])
@@ -148,13 +151,13 @@ class GradientCompiler:
         runner = prepared.backward_for(wanted, flags)
         if runner is None:
             runner = RuleRunner(node, prepared, wanted)
-        inputs = [self._as_laid_out(b, f) for b, f in zip(inputs, flags[:n_inputs], strict=True)]
-        outputs = [self._as_laid_out(b, f) for b, f in zip(outputs, flags[n_inputs:], strict=True)]
-        n_visible = len(grads)
-        grads = [self._as_laid_out(b, f) for b, f in zip(grads, flags[n_inputs : n_inputs + n_visible], strict=True)]
+        backend = prepared.backend
+        inputs = [self._as_laid_out(b, f, backend) for b, f in zip(inputs, flags[:n_inputs], strict=True)]
+        outputs = [self._as_laid_out(b, f, backend) for b, f in zip(outputs, flags[n_inputs:], strict=True)]
+        grads = [self._as_laid_out(b, f, backend) for b, f in zip(grads, flags[n_inputs:], strict=False)]
         gradients, additions = self._input_targets(node, prepared, wanted, flags)
         self._builder.add(node, runner, [*inputs, *outputs, *grads, *gradients], prepared.backend)
-        self._accumulate(node, additions)
+        self._accumulate(node, additions, prepared.backend)
 
     def _layout(self, node: Node, prepared: Prepared, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
         """Which inputs and outputs lie channels-last, as the forward pass left them; their gradients lie alike."""
@@ -183,12 +186,14 @@ class GradientCompiler:
             return owner.buffers[synced].channels_last
         return False
 
-    def _as_laid_out(self, buffer: Buffer | None, channels_last: bool) -> Buffer | None:
+    def _as_laid_out(
+        self, buffer: Buffer | None, channels_last: bool, backend: Backend | None = None
+    ) -> Buffer | None:
         if buffer is None or buffer.channels_last == channels_last:
             return buffer
         copy = Buffer(buffer.shape, buffer.dtype, buffer.space)
         copy.channels_last = channels_last
-        self._builder.add(None, assign, (copy, buffer))
+        self._builder.copy(buffer, copy, backend)
         return copy
 
     def _output_grads(self, node: Node, prepared: Prepared) -> list[Buffer | None]:
@@ -201,14 +206,15 @@ class GradientCompiler:
                 zeros[...] = 0
                 grads.append(Buffer(cell.data._shape, dtype, prepared.space, zeros))
             else:
-                grads.append(self._converted(target.buffer, prepared.space, dtype))
+                grads.append(self._converted(target.buffer, prepared.space, dtype, prepared.backend))
         return grads
 
-    def _converted(self, buffer: Buffer, space: Space, dtype: str) -> Buffer:
+    def _converted(self, buffer: Buffer, space: Space, dtype: str, backend: Backend | None = None) -> Buffer:
         if buffer.space is space and buffer.dtype == dtype:
             return buffer
         copy = Buffer(buffer.shape, dtype, space)
-        self._builder.add(None, _Transfer(buffer.space, space), (buffer, copy))
+        copy.channels_last = buffer.channels_last and space is buffer.space
+        self._builder.copy(buffer, copy, backend)
         return copy
 
     def _input_targets(
@@ -224,25 +230,33 @@ class GradientCompiler:
                 gradients.append(None)
                 continue
             target = self._targets[vertex.cell]
-            buffer, add = self._contribution(target, dtype, prepared.space, flag)
+            buffer, add = self._contribution(target, dtype, prepared.space, flag, prepared.backend)
             gradients.append(buffer)
             if add:
                 additions.append((target, buffer))
         return gradients, additions
 
-    def _contribution(self, target: Target, dtype: str, space: Space, channels_last: bool) -> tuple[Buffer, bool]:
+    def _contribution(
+        self, target: Target, dtype: str, space: Space, channels_last: bool, backend: Backend | None = None
+    ) -> tuple[Buffer, bool]:
+        """Where a gradient in `dtype` is written, and whether it is to be added to what is there.
+
+        Gradients of leaves add up in the wide dtype of the backend, in which solvers read them.
+        """
         target.received += 1
         shape = target.cell.data._shape
+        buffer = Buffer(shape, dtype, space)
         if target.is_leaf:
             if target.buffer is None:
-                target.buffer = self._leaf_grad(target, dtype, space)
-                if self._overwrite and (target.buffer.dtype, target.buffer.space) == (dtype, space):
-                    return target.buffer, False
-            return Buffer(shape, dtype, space), True
-        buffer = Buffer(shape, dtype, space)
+                target.buffer = self._leaf_grad(target, wide_dtype(backend, dtype), space)
+                target.written = not self._overwrite
+            if target.written or (target.buffer.dtype, target.buffer.space) != (dtype, space):
+                return buffer, True
+            target.written = True
+            return target.buffer, False
         buffer.channels_last = channels_last
         if target.buffer is None:
-            target.buffer = buffer
+            target.buffer, target.written = buffer, True
             return buffer, False
         return buffer, True
 
@@ -267,12 +281,19 @@ class GradientCompiler:
         buffer = Buffer(synced.shape, dtype, space, array)
         return buffer if synced.shape == grad._shape else alias(buffer, grad._shape)
 
-    def _accumulate(self, node: Node | None, additions: Sequence[tuple[Target, Buffer]]) -> None:
+    def _accumulate(
+        self, node: Node | None, additions: Sequence[tuple[Target, Buffer]], backend: Backend | None = None
+    ) -> None:
         for target, buffer in additions:
             total = target.buffer
             assert total is not None
-            runner, backend = _adder(node, total, buffer)
-            self._builder.add(None, runner, (total, buffer, total), backend)
+            if not target.written:
+                target.written = True
+                self._builder.copy(buffer, total, backend)
+                continue
+            part = self._converted(buffer, total.space, total.dtype, backend)
+            runner, adder = _adder(node, total, part)
+            self._builder.add(None, runner, (total, part, total), adder)
 
     def _add_view(self, node: Node) -> None:
         vertex = node.inputs[0]
@@ -287,12 +308,13 @@ class GradientCompiler:
             grad = plain
         if not target.is_leaf and target.expected == 1 and grad.array is None:
             target.received += 1
-            target.buffer = alias(grad, vertex.shape)
+            target.buffer, target.written = alias(grad, vertex.shape), True
             return
-        buffer, add = self._contribution(target, grad.dtype, grad.space, False)
+        backend = prepared_of(node, {}).backend
+        buffer, add = self._contribution(target, grad.dtype, grad.space, False, backend)
         self._builder.add(node, assign, (buffer, alias(grad, vertex.shape)))
         if add:
-            self._accumulate(node, [(target, buffer)])
+            self._accumulate(node, [(target, buffer)], backend)
 
     def _take_given(self, node: Node, wanted: Sequence[bool]) -> None:
         """Continue with the gradients that the caller has set on the inputs."""
@@ -306,7 +328,7 @@ class GradientCompiler:
             grad = vertex.cell.grad
             given = self._builder.read(grad._synced, grad._shape, (prepared.space, dtype), True)
             if target.buffer is None:
-                target.buffer = Buffer(vertex.shape, dtype, prepared.space)
+                target.buffer, target.written = Buffer(vertex.shape, dtype, prepared.space), True
                 self._builder.add(node, assign, (target.buffer, given))
             else:
                 self._accumulate(node, [(target, given)])
@@ -370,25 +392,6 @@ def _cells(node: Node) -> list[Cell | None]:
     return [None if vertex is None else vertex.cell for vertex in node.inputs]
 
 
-class _Transfer:
-    """Runner that brings a gradient to another space or dtype."""
-
-    __slots__ = ("_source", "_target")
-
-    def __init__(self, source: Space, target: Space) -> None:
-        self._source = source
-        self._target = target
-
-    def __call__(self, *arrays: Array) -> None:
-        source, target = arrays
-        if self._source is self._target:
-            target[...] = source
-            return
-        values = self._target.from_numpy(np.asarray(self._source.to_numpy(source)))
-        ready(self._target)
-        target[...] = values
-
-
 def _add(total: Array, part: Array, result: Array) -> None:
     result[...] = total + part
 
@@ -403,7 +406,8 @@ def _adder(node: Node | None, total: Buffer, part: Buffer) -> tuple[Runner, Any]
         return _add, None
     spec = spec_of_api("add2")
     args = {arg.name: arg.default for arg in spec.args}
-    prepared = prepare(spec, args, (total.shape, total.shape), (None, None), node.context)  # type: ignore[arg-type]  # defaults are plain
+    context = node.context.in_dtype(total.dtype)
+    prepared = prepare(spec, args, (total.shape, total.shape), (None, None), context)  # type: ignore[arg-type]  # defaults are plain
     if prepared.space is not total.space or prepared.output_dtypes[0] != total.dtype:
         return _add, None
     if total.channels_last and prepared.layout != "any":

@@ -10,6 +10,7 @@ from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.plan import Plan
 from nn_core.synced import SyncedArray
+from nn_core.typing import Backend
 
 
 class BackwardPlan(Plan):
@@ -53,11 +54,11 @@ class ForwardData:
         self._producers = {cell.data._synced: node for node in order for cell in node.cells if not is_view(node)}
         self._used: list[SyncedArray] = []
 
-    def of(self, cell: Cell, key: Any, contiguous: bool) -> Buffer:
-        """A buffer with the data of `cell` under `key`."""
+    def of(self, cell: Cell, key: Any, contiguous: bool, backend: Backend | None = None) -> Buffer:
+        """A buffer with the data of `cell` under `key`, brought there by `backend`."""
         synced = cell.data._synced
         self.locate(synced)
-        return self.builder.read(synced, cell.data._shape, key, contiguous)
+        return self.builder.read(synced, cell.data._shape, key, contiguous, backend)
 
     def locate(self, synced: SyncedArray) -> Buffer | None:
         """Find the data of an array that the forward pass computed; None for a leaf."""

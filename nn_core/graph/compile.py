@@ -1,7 +1,7 @@
 """What compiling a forward and a backward pass have in common: reading data, copying it, placing it in memory."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import Entry, Plan
 from nn_core.synced import HOST, Key, Space, SyncedArray, convert, is_held_elsewhere
-from nn_core.typing import Array, Backend, Runner, Shape
+from nn_core.typing import Array, ArrayDesc, Backend, Runner, Shape
 
 
 class Operation:
@@ -59,22 +59,33 @@ class Builder:
                 buffer.used(index)
         self.operations.append(Operation(node, runner, buffers, backend))
 
-    def read(self, synced: SyncedArray, shape: Shape, key: Key, contiguous: bool) -> Buffer:
-        """A buffer with the data of `synced` under `key`; converted, transferred or copied if need be."""
+    def copy(self, source: Buffer, target: Buffer, backend: Backend | None) -> None:
+        """Append a copy that converts the dtype and the layout, by the backend's own kernel if it has one."""
+        runner = None
+        if source.space is target.space:
+            runner = copier(backend, source.desc(), target.desc())
+        if runner is None:
+            runner, backend = _Copy((source.space, source.dtype), (target.space, target.dtype)), None
+        self.add(None, runner, (source, target), backend)
+
+    def read(
+        self, synced: SyncedArray, shape: Shape, key: Key, contiguous: bool, backend: Backend | None = None
+    ) -> Buffer:
+        """A buffer with the data of `synced` under `key`; converted, transferred or copied by `backend` if need be."""
         buffer = self.data.get(synced)
         if buffer is None:
-            buffer = self.leaf(synced, key)
+            buffer = self.leaf(synced, key, backend)
         elif (buffer.space, buffer.dtype) != key or (contiguous and buffer.channels_last):
             copy = self._copies.get((synced, key, contiguous))
             if copy is None:
                 copy = Buffer(synced.shape, key[1], key[0])
                 copy.channels_last = buffer.channels_last and not contiguous
-                self.add(None, _Copy((buffer.space, buffer.dtype), key), (buffer, copy))
+                self.copy(buffer, copy, backend)
                 self._copies[(synced, key, contiguous)] = copy
             buffer = copy
         return buffer if buffer.shape == shape else alias(buffer, shape)
 
-    def leaf(self, synced: SyncedArray, key: Key) -> Buffer:
+    def leaf(self, synced: SyncedArray, key: Key, backend: Backend | None = None) -> Buffer:
         """The data of an array that the plan does not compute, refreshed at each run if it lies elsewhere."""
         if synced.lazy is not None or synced.head is None:
             synced.read(key)
@@ -84,22 +95,22 @@ class Builder:
             synced.bound = True
             self._copies[(synced, key, True)] = Buffer(synced.shape, key[1], key[0], self._leaf_array(synced, key))
             if synced.head != key:
-                self._add_copy(synced, key)
+                self._add_copy(synced, key, backend)
         return self._copies[(synced, key, True)]
 
-    def _add_copy(self, synced: SyncedArray, key: Key) -> None:
+    def _add_copy(self, synced: SyncedArray, key: Key, backend: Backend | None) -> None:
         """Bring the copy of a leaf under `key` up to date in each run: before all operations if possible."""
         assert synced.head is not None
         if self._as_found:
             self.plan.found.append((synced, key))
         elif self._runs_python or synced in self.rewritten:
-            self.add(None, Refresh(synced, key), ())
+            self.add(None, Refresh(synced, key, backend), ())
         elif synced.head[0] is key[0] and key[0] is not HOST:
             source = Buffer(synced.shape, synced.head[1], key[0], synced.copies[synced.head])
             self.add(None, _Copy(synced.head, key), (source, self._copies[(synced, key, True)]))
             self.plan.casts.append((synced, key))
         else:
-            self.plan.refreshes.append(Refresh(synced, key))
+            self.plan.refreshes.append(Refresh(synced, key, backend))
 
     @staticmethod
     def _leaf_array(synced: SyncedArray, key: Key) -> Array:
@@ -233,11 +244,16 @@ class Refresh:
     A copy of an array of the host is made anew as long as somebody holds that array, who may have written to it.
     """
 
-    __slots__ = ("_key", "synced")
+    __slots__ = ("_copy", "_head", "_key", "synced")
 
-    def __init__(self, synced: SyncedArray, key: Key) -> None:
+    def __init__(self, synced: SyncedArray, key: Key, backend: Backend | None = None) -> None:
         self.synced = synced
         self._key = key
+        self._head = synced.head
+        self._copy: Runner | None = None
+        if self._head is not None and self._head[0] is key[0] and is_contiguous(synced.copies[self._head]):
+            shape = synced.shape
+            self._copy = copier(backend, ArrayDesc(shape, self._head[1]), ArrayDesc(shape, key[1]))
 
     def __call__(self, *arrays: Array) -> None:
         synced, key = self.synced, self._key
@@ -246,8 +262,18 @@ class Refresh:
             return
         if key in synced.valid and (head[0] is not HOST or not is_held_elsewhere(synced.copies, head)):
             return
-        convert(head, synced.copies[head], key, synced.copies[key])
+        source, target = synced.copies[head], synced.copies[key]
+        if self._copy is not None and head == self._head and is_contiguous(source):
+            self._copy(source, target)
+        else:
+            convert(head, source, key, target)
         synced.valid.add(key)
+
+
+def copier(backend: Backend | None, source: ArrayDesc, target: ArrayDesc) -> Runner | None:
+    """A kernel of `backend` that copies one array over another and converts it, if it offers one."""
+    offer = getattr(backend, "copier", None)
+    return None if offer is None else cast("Runner | None", offer(source, target))
 
 
 def new_key(node: Node, draw: Any) -> None:

@@ -8,10 +8,11 @@ from nn_core.array import NdArray
 from nn_core.context import Context
 from nn_core.dispatch.registry import spec_of
 from nn_core.dispatch.report import is_strict
-from nn_core.dispatch.resolve import resolve
+from nn_core.dispatch.resolve import resolve, wide_dtype
 from nn_core.graph.infer import CACHE_LIMIT, forget_shapes, infer, input_entries, made_outputs
+from nn_core.graph.memory import channels_last_strides
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.synced import HOST, Space, dtype_of, ready, space_of
+from nn_core.synced import HOST, Space, ready, space_of
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape
 
 _PREPARED: dict[Any, "Prepared"] = {}
@@ -118,12 +119,7 @@ class Prepared:
 
 def channels_last_desc(desc: ArrayDesc) -> ArrayDesc:
     """`desc` with its second axis innermost in memory."""
-    strides = [0] * len(desc.shape)
-    step = dtype_of(desc.dtype).itemsize
-    for axis in (1, *range(len(desc.shape) - 1, 1, -1), 0):
-        strides[axis] = step
-        step *= desc.shape[axis]
-    return ArrayDesc(desc.shape, desc.dtype, tuple(strides))
+    return ArrayDesc(desc.shape, desc.dtype, channels_last_strides(desc.shape, desc.dtype))
 
 
 def prepare(
@@ -165,8 +161,8 @@ def _prepare(
     outputs = made_outputs(spec, output_shapes)
     same = next((dtype for dtype in same_dtypes if dtype is not None), None)
 
-    def make_call(dtype: str) -> Call:
-        kinds = {"float": dtype, "index": "int64"}
+    def make_call(dtype: str, wide: str) -> Call:
+        kinds = {"float": dtype, "wide": wide, "index": "int64"}
         inputs = tuple(
             None if shape is None else ArrayDesc(shape, kinds.get(entry.dtype) or own or dtype)
             for entry, shape, own in zip(entries, shapes, same_dtypes, strict=True)
@@ -176,7 +172,8 @@ def _prepare(
 
     if spec.has("view"):
         backend = resolve(spec_of("Identity"), {}, make_call, context).backend
-        return Prepared(make_call(context.dtype), VIEW_COPY, backend, (), context)
+        call = make_call(context.dtype, wide_dtype(backend, context.dtype))
+        return Prepared(call, VIEW_COPY, backend, (), context)
     resolution = resolve(spec, args, make_call, context)
     return Prepared(resolution.call, resolution.kernel, resolution.backend, resolution.refusals, context)
 

@@ -132,7 +132,8 @@ def emit_forward(
         if entry.name in node.spec.updates:
             inputs.append(_updated(builder, synced, vertex, (space, dtype), again))
         else:
-            inputs.append(builder.read(synced, vertex.cell.data._shape, (space, dtype), not as_stored))
+            shape = vertex.cell.data._shape
+            inputs.append(builder.read(synced, shape, (space, dtype), not as_stored, prepared.backend))
     outputs: list[Buffer] = []
     for position, (cell, shape, dtype) in enumerate(
         zip(node.cells, prepared.output_shapes, prepared.output_dtypes, strict=True)

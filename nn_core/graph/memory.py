@@ -1,7 +1,7 @@
 """Where the values of a plan lie: symbolic buffers with lifetimes, and the arena that gives them memory."""
 
 from nn_core.synced import Space, dtype_of
-from nn_core.typing import Array, Shape
+from nn_core.typing import Array, ArrayDesc, Shape
 
 #: A free block is used for a buffer only if it is at most this many times as large.
 MAX_SLACK = 4
@@ -22,6 +22,11 @@ class Buffer:
         self.keep = False
         self.last = -1
         self.target: Buffer | None = None
+
+    def desc(self) -> ArrayDesc:
+        """What kernels are told of the array."""
+        strides = channels_last_strides(self.shape, self.dtype) if self.channels_last else None
+        return ArrayDesc(self.shape, self.dtype, strides)
 
     def root(self) -> "Buffer":
         """The buffer whose memory this one shares (itself, unless it is an alias)."""
@@ -52,6 +57,16 @@ class Buffer:
         batch, channels, *spatial = self.shape
         n_axes = len(self.shape)
         return flat.reshape((batch, *spatial, channels)).transpose((0, n_axes - 1, *range(1, n_axes - 1)))
+
+
+def channels_last_strides(shape: Shape, dtype: str) -> tuple[int, ...]:
+    """Strides in bytes with the second axis innermost in memory."""
+    strides = [0] * len(shape)
+    step = dtype_of(dtype).itemsize
+    for axis in (1, *range(len(shape) - 1, 1, -1), 0):
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)
 
 
 class Block:

@@ -97,7 +97,8 @@ def _function(entry: PlacedMapping) -> model.FunctionSpec:
     _check_identifier(entry, what, "api", entry["api"])
     if entry["topic"] not in model.TOPICS:
         entry.refuse(f"{what}: topic must be one of {', '.join(model.TOPICS)}, got {entry['topic']!r}", "topic")
-    inputs = tuple(_input(what, entry["inputs"], name) for name in entry.get("inputs", ()))
+    updates = entry.get("updates", ())
+    inputs = tuple(_input(what, entry["inputs"], name, name in updates) for name in entry.get("inputs", ()))
     outputs = tuple(_output(what, entry["outputs"], name) for name in entry["outputs"])
     args = tuple(_arg(what, entry["args"], name, bool(inputs)) for name in entry.get("args", ()))
     _check_order(what, entry, inputs, outputs, args)
@@ -119,8 +120,11 @@ def _function(entry: PlacedMapping) -> model.FunctionSpec:
     )
 
 
-def _input(what: str, parent: PlacedMapping, name: str) -> model.InputSpec:
-    return model.InputSpec(name, **_array_entry(what, parent, name, _INPUT_KEYS))
+def _input(what: str, parent: PlacedMapping, name: str, updated: bool) -> model.InputSpec:
+    fields = _array_entry(what, parent, name, _INPUT_KEYS)
+    if updated or fields.get("parameter"):
+        fields.setdefault("dtype", "wide")
+    return model.InputSpec(name, **fields)
 
 
 def _output(what: str, parent: PlacedMapping, name: str) -> model.OutputSpec:

@@ -29,7 +29,7 @@ functions that are written in terms of them are listed below and documented by `
 
 {{composites}}
 """
-_KINDS = {"float": "floating", "index": "int64", "same": "any"}
+_KINDS = {"float": "floating", "wide": "floating", "index": "int64", "same": "any"}
 
 
 def pages(root: Path) -> dict[Path, str]:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.ext import ArgumentError, Array, Kernel, Shape, Step
+from nn_core.ext import ArgumentError, Array, ArrayDesc, Kernel, Runner, Shape, Step
 from nn_ext_cpu import _native
+from nn_ext_cpu.describe import FLOATING, WIDE, numpy_dtype
 from nn_ext_cpu.kernels import KERNELS
 from nn_ext_cpu.updates import UPDATES, NativeUpdate
 
@@ -25,6 +26,7 @@ class CpuBackend:
     array_class: str = "CpuCachedArray"
     kernels: Mapping[str, Kernel] = KERNELS
     updates: Mapping[str, NativeUpdate] = UPDATES
+    wide_dtypes: Mapping[str, str] = WIDE
 
     def namespace(self) -> Any:
         """NumPy."""
@@ -32,7 +34,7 @@ class CpuBackend:
 
     def empty(self, shape: Shape, dtype: str) -> Array:
         """A new uninitialised array; one that does not fit the first-level cache begins at a cache line."""
-        array = np.empty(shape, dtype)
+        array = np.empty(shape, numpy_dtype(dtype))
         if array.nbytes <= SMALL_BYTES:
             return array
         memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
@@ -48,6 +50,12 @@ class CpuBackend:
     def to_numpy(self, array: Array) -> Array:
         """The array itself."""
         return np.asarray(array)
+
+    def copier(self, source: ArrayDesc, target: ArrayDesc) -> Runner | None:
+        """A kernel that copies an array over another of its shape, between layouts, and float32 and bfloat16."""
+        if source.dtype in FLOATING and target.dtype in FLOATING:
+            return _native.prepare("pointwise", [source, target], program=[("copy", 1, [0], [])])
+        return None
 
     def fuse(self, steps: Sequence[Step]) -> list[Step]:
         """Merge each run of neighbouring native steps into one."""

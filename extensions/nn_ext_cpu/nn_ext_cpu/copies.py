@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from nn_core.ext import ArrayDesc, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import strides_of
+from nn_ext_cpu.describe import numpy_dtype, strides_of
 
 #: A stand-in for an array of a call.
 View: TypeAlias = np.ndarray[Any, Any]
@@ -36,7 +36,8 @@ class Copies:
         if place not in self._views:
             desc = self._arrays[place]
             assert desc is not None
-            self._views[place] = as_strided(np.empty(1, desc.dtype), desc.shape, strides_of(desc), writeable=False)
+            item = np.empty(1, numpy_dtype(desc.dtype))
+            self._views[place] = as_strided(item, desc.shape, strides_of(desc), writeable=False)
         return self._views[place]
 
     def fill(self, place: int) -> None:

@@ -1,14 +1,24 @@
 """Descriptions of the arrays of a call, in the order in which runners receive them."""
 
+import functools
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from importlib.util import find_spec
+from typing import Any, Final, TypeVar
+
+import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Refusal, Shape
 
 T = TypeVar("T")
 
-#: The dtype that every kernel of this package computes in.
+#: The dtype that kernels of this package compute in.
 FLOAT: Final = "float32"
+#: The dtypes that arrays of a call may hold; what kernels read of the second is widened, what they write rounded once.
+FLOATING: Final = (FLOAT, "bfloat16")
+#: What arrays of kind wide hold: parameters and statistics stay float32.
+WIDE: Final = {"bfloat16": FLOAT}
+#: Bytes of the items of dtypes that are not eight.
+_ITEM_BYTES: Final = {"float32": 4, "int32": 4, "bfloat16": 2, "float16": 2, "uint8": 1, "bool": 1}
 
 
 def forward_arrays(call: Call) -> list[ArrayDesc | None]:
@@ -50,18 +60,42 @@ def reshaped(desc: ArrayDesc | None, shape: Shape) -> ArrayDesc | None:
     return None if desc is None else ArrayDesc(shape, desc.dtype)
 
 
-#: What arrays of each kind of the specification must hold; "same" is left to the kernel.
-_EXPECTED: Final = {"float": FLOAT, "index": "int64"}
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """The NumPy dtype called `name`; bfloat16 comes from the package ml_dtypes."""
+    if name == "bfloat16":
+        import ml_dtypes  # type: ignore[import-not-found, unused-ignore]  # optional; see refuse_dtype()
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name)
+
+
+@functools.cache
+def _has_bfloat16() -> bool:
+    return find_spec("ml_dtypes") is not None
+
+
+def refuse_dtype(call: Call) -> Refusal | None:
+    """Refuse a call in another floating dtype than float32 and bfloat16."""
+    if call.dtype not in FLOATING:
+        return Refusal(f"computes in {' or '.join(FLOATING)}, got {call.dtype}")
+    if call.dtype == "bfloat16" and not _has_bfloat16():
+        return Refusal("bfloat16 needs the package ml_dtypes: pip install ml-dtypes")
+    return None
 
 
 def refuse_dtypes(call: Call) -> Refusal | None:
-    """Refuse a call unless its floating arrays are float32 and its indices int64."""
+    """Refuse a call unless its arrays hold float32 or bfloat16, its wide ones float32, and its indices int64."""
+    refusal = refuse_dtype(call)
+    if refusal is not None:
+        return refusal
+    #: what arrays of each kind of the specification must hold; "same" is left to the kernel
+    expected = {"float": call.dtype, "wide": FLOAT, "index": "int64"}
     kinds = _repeated([entry.dtype for entry in call.spec.inputs], len(call.inputs))
     kinds += _repeated([entry.dtype for entry in call.spec.outputs], len(call.outputs))
     names = input_names(call) + output_names(call)
     for name, kind, desc in zip(names, kinds, forward_arrays(call), strict=True):
-        if desc is not None and desc.dtype != _EXPECTED.get(kind, desc.dtype):
-            return Refusal(f"takes {name} of {_EXPECTED[kind]}, got {desc.dtype}")
+        if desc is not None and desc.dtype != expected.get(kind, desc.dtype):
+            return Refusal(f"takes {name} of {expected[kind]}, got {desc.dtype}")
     return None
 
 
@@ -69,7 +103,7 @@ def strides_of(desc: ArrayDesc) -> tuple[int, ...]:
     """Strides in bytes, also of a C-contiguous array."""
     if desc.strides is not None:
         return desc.strides
-    strides = [4 if desc.dtype == FLOAT else 8] * len(desc.shape)
+    strides = [_ITEM_BYTES.get(desc.dtype, 8)] * len(desc.shape)
     for axis in range(len(desc.shape) - 2, -1, -1):
         strides[axis] = strides[axis + 1] * max(desc.shape[axis + 1], 1)
     return tuple(strides)

@@ -18,7 +18,8 @@ def context(*, device_id: str | int = "0", type_config: str = "float") -> Contex
 
     Args:
         device_id: Any; the host is one device.
-        type_config: float, half, bfloat16 or double. Kernels compute in float; other types run on the reference.
+        type_config: float, half, bfloat16 or double. Kernels compute in float, and take bfloat16 arrays too; parameters
+            and statistics stay float32 then. Other types run on the reference.
 
     Raises:
         ArgumentError: when `type_config` is none of these.

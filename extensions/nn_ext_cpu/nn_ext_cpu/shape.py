@@ -15,7 +15,7 @@ from nn_ext_cpu.pointwise import Pointwise
 Arrangement: TypeAlias = Callable[[Copies, Call, Sequence[int], Sequence[int | None]], None]
 
 #: dtypes whose items can be copied.
-_DTYPES: Final = ("float32", "float64", "int64", "int32", "uint8", "uint64", "bool")
+_DTYPES: Final = ("float32", "bfloat16", "float64", "int64", "int32", "uint8", "uint64", "bool")
 
 
 class Arranged:

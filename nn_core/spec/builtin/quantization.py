@@ -44,14 +44,28 @@ BINARY_CONNECT_AFFINE = FunctionSpec(
     doc="Apply an affine layer whose weights are the signs of trained weights.",
     inputs=(
         InputSpec(name="x", doc="Input, flattened from base_axis on.", shape="(N_1, ..., N_k, D_1, ..., D_m)"),
-        InputSpec(name="weight", doc="Trained weight.", shape="(D, K_1, ..., K_l)", parameter=True),
+        InputSpec(
+            name="weight",
+            doc="Trained weight.",
+            shape="(D, K_1, ..., K_l)",
+            dtype="wide",
+            parameter=True,
+        ),
         InputSpec(
             name="binary_weight",
             doc="Receives the signs in each forward pass; its values are not read.",
             shape="(D, K_1, ..., K_l)",
+            dtype="wide",
             parameter=True,
         ),
-        InputSpec(name="bias", doc="Bias.", shape="(K_1, ..., K_l)", optional=True, parameter=True),
+        InputSpec(
+            name="bias",
+            doc="Bias.",
+            shape="(K_1, ..., K_l)",
+            dtype="wide",
+            optional=True,
+            parameter=True,
+        ),
     ),
     outputs=(OutputSpec(name="y", doc="Output.", shape="(N_1, ..., N_k, K_1, ..., K_l)"),),
     args=(
@@ -86,15 +100,24 @@ BINARY_CONNECT_CONVOLUTION = FunctionSpec(
             name="weight",
             doc="Trained filters.",
             shape="(K, C / group, R_1, ..., R_n)",
+            dtype="wide",
             parameter=True,
         ),
         InputSpec(
             name="binary_weight",
             doc="Receives the signs in each forward pass; its values are not read.",
             shape="(K, C / group, R_1, ..., R_n)",
+            dtype="wide",
             parameter=True,
         ),
-        InputSpec(name="bias", doc="Bias of each output channel.", shape="(K)", optional=True, parameter=True),
+        InputSpec(
+            name="bias",
+            doc="Bias of each output channel.",
+            shape="(K)",
+            dtype="wide",
+            optional=True,
+            parameter=True,
+        ),
     ),
     outputs=(
         OutputSpec(
@@ -160,20 +183,35 @@ BINARY_WEIGHT_AFFINE = FunctionSpec(
     doc="Apply an affine layer whose weights are the signs of trained weights, scaled by their mean magnitude.",
     inputs=(
         InputSpec(name="x", doc="Input, flattened from base_axis on.", shape="(N_1, ..., N_k, D_1, ..., D_m)"),
-        InputSpec(name="weight", doc="Trained weight.", shape="(D, K_1, ..., K_l)", parameter=True),
+        InputSpec(
+            name="weight",
+            doc="Trained weight.",
+            shape="(D, K_1, ..., K_l)",
+            dtype="wide",
+            parameter=True,
+        ),
         InputSpec(
             name="binary_weight",
             doc="Receives the signs in each forward pass; its values are not read.",
             shape="(D, K_1, ..., K_l)",
+            dtype="wide",
             parameter=True,
         ),
         InputSpec(
             name="alpha",
             doc="Receives the scale of each output in each forward pass; its values are not read.",
             shape="K elements",
+            dtype="wide",
             parameter=True,
         ),
-        InputSpec(name="bias", doc="Bias.", shape="(K_1, ..., K_l)", optional=True, parameter=True),
+        InputSpec(
+            name="bias",
+            doc="Bias.",
+            shape="(K_1, ..., K_l)",
+            dtype="wide",
+            optional=True,
+            parameter=True,
+        ),
     ),
     outputs=(OutputSpec(name="y", doc="Output.", shape="(N_1, ..., N_k, K_1, ..., K_l)"),),
     args=(
@@ -208,21 +246,31 @@ BINARY_WEIGHT_CONVOLUTION = FunctionSpec(
             name="weight",
             doc="Trained filters.",
             shape="(K, C / group, R_1, ..., R_n)",
+            dtype="wide",
             parameter=True,
         ),
         InputSpec(
             name="binary_weight",
             doc="Receives the signs in each forward pass; its values are not read.",
             shape="(K, C / group, R_1, ..., R_n)",
+            dtype="wide",
             parameter=True,
         ),
         InputSpec(
             name="alpha",
             doc="Receives the scale of each filter in each forward pass; its values are not read.",
             shape="K elements",
+            dtype="wide",
             parameter=True,
         ),
-        InputSpec(name="bias", doc="Bias of each output channel.", shape="(K)", optional=True, parameter=True),
+        InputSpec(
+            name="bias",
+            doc="Bias of each output channel.",
+            shape="(K)",
+            dtype="wide",
+            optional=True,
+            parameter=True,
+        ),
     ),
     outputs=(
         OutputSpec(
@@ -292,6 +340,7 @@ INQ_AFFINE = FunctionSpec(
             name="weight",
             doc="Weight; its fixed elements are rewritten with their levels.",
             shape="(D, K_1, ..., K_l)",
+            dtype="wide",
             parameter=True,
         ),
         InputSpec(
@@ -304,7 +353,14 @@ INQ_AFFINE = FunctionSpec(
             dtype="same",
             parameter=True,
         ),
-        InputSpec(name="bias", doc="Bias.", shape="(K_1, ..., K_l)", optional=True, parameter=True),
+        InputSpec(
+            name="bias",
+            doc="Bias.",
+            shape="(K_1, ..., K_l)",
+            dtype="wide",
+            optional=True,
+            parameter=True,
+        ),
     ),
     outputs=(OutputSpec(name="y", doc="Output.", shape="(N_1, ..., N_k, K_1, ..., K_l)"),),
     args=(
@@ -376,6 +432,7 @@ INQ_CONVOLUTION = FunctionSpec(
             name="weight",
             doc="Filters; their fixed elements are rewritten with their levels.",
             shape="(K, C / group, R_1, ..., R_n)",
+            dtype="wide",
             parameter=True,
         ),
         InputSpec(
@@ -388,7 +445,14 @@ INQ_CONVOLUTION = FunctionSpec(
             dtype="same",
             parameter=True,
         ),
-        InputSpec(name="bias", doc="Bias of each output channel.", shape="(K)", optional=True, parameter=True),
+        InputSpec(
+            name="bias",
+            doc="Bias of each output channel.",
+            shape="(K)",
+            dtype="wide",
+            optional=True,
+            parameter=True,
+        ),
     ),
     outputs=(
         OutputSpec(
@@ -577,11 +641,13 @@ MIN_MAX_QUANTIZE = FunctionSpec(
             name="qr_min",
             doc="Lower end of the range of values; each E is D or 1. Rewritten in each forward pass.",
             shape="(E_1, ..., E_n)",
+            dtype="wide",
         ),
         InputSpec(
             name="qr_max",
             doc="Upper end of the range of values; rewritten in each forward pass, at least qr_min + eps.",
             shape="(E_1, ..., E_n)",
+            dtype="wide",
         ),
         InputSpec(name="ql_min", doc="Lowest level, typically 0.", shape="(E_1, ..., E_n)"),
         InputSpec(name="ql_max", doc="Highest level, typically 255.", shape="(E_1, ..., E_n)"),
@@ -689,6 +755,7 @@ QUANTIZE_LINEAR = FunctionSpec(
                 "rounded and saturated value."
             ),
             shape="(E_1, ..., E_n)",
+            dtype="wide",
         ),
     ),
     outputs=(OutputSpec(name="y", doc="Levels, stored as floating-point numbers.", shape="(D_1, ..., D_n)"),),

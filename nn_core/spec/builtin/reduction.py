@@ -11,7 +11,7 @@ SUM = FunctionSpec(
     topic="reduction",
     doc="Add the elements along axes.",
     inputs=(InputSpec(name="x", doc="Input.", shape="any"),),
-    outputs=(OutputSpec(name="y", doc="Sums.", shape="of x without the reduced axes"),),
+    outputs=(OutputSpec(name="y", doc="Sums.", shape="of x without the reduced axes", dtype="wide"),),
     args=(
         ArgSpec(
             name="axes",
@@ -31,7 +31,7 @@ MEAN = FunctionSpec(
     topic="reduction",
     doc="Average the elements along axes.",
     inputs=(InputSpec(name="x", doc="Input.", shape="any"),),
-    outputs=(OutputSpec(name="y", doc="Means.", shape="of x without the reduced axes"),),
+    outputs=(OutputSpec(name="y", doc="Means.", shape="of x without the reduced axes", dtype="wide"),),
     args=(
         ArgSpec(
             name="axes",
@@ -225,7 +225,7 @@ REDUCE_SUM = FunctionSpec(
     topic="reduction",
     doc="Add all elements.",
     inputs=(InputSpec(name="x", doc="Input.", shape="any"),),
-    outputs=(OutputSpec(name="y", doc="Sum.", shape="()"),),
+    outputs=(OutputSpec(name="y", doc="Sum.", shape="()", dtype="wide"),),
     formula="y = sum of x",
     notes="The same as sum over all axes, kept for files and programs that name it.",
 )
@@ -236,7 +236,7 @@ REDUCE_MEAN = FunctionSpec(
     topic="reduction",
     doc="Average all elements.",
     inputs=(InputSpec(name="x", doc="Input.", shape="any"),),
-    outputs=(OutputSpec(name="y", doc="Mean.", shape="()"),),
+    outputs=(OutputSpec(name="y", doc="Mean.", shape="()", dtype="wide"),),
     formula="y = sum of x / number of elements",
     notes="The same as mean over all axes, kept for files and programs that name it.",
 )

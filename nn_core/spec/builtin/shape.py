@@ -592,7 +592,7 @@ ASSIGN = FunctionSpec(
     topic="shape",
     doc="Copy one array into another when the graph runs.",
     inputs=(
-        InputSpec(name="dst", doc="Array that is overwritten.", shape="(D_1, ..., D_n)"),
+        InputSpec(name="dst", doc="Array that is overwritten.", shape="(D_1, ..., D_n)", dtype="wide"),
         InputSpec(name="src", doc="Array that is copied.", shape="(D_1, ..., D_n)"),
     ),
     outputs=(OutputSpec(name="y", doc="The new values of dst.", shape="(D_1, ..., D_n)"),),

@@ -75,8 +75,8 @@ def no_fallbacks_yet():
 def resolved(plugins, backends, spec=TANH, args=None, array_class=""):
     """Resolve a call of `spec` on a vector."""
 
-    def make_call(dtype):
-        return Call(spec, args or {}, (ArrayDesc((2,), dtype),), (ArrayDesc((2,), dtype),), dtype)
+    def make_call(dtype, wide):
+        return Call(spec, args or {}, (ArrayDesc((2,), dtype),), (ArrayDesc((2,), wide),), dtype)
 
     return resolve(spec, args or {}, make_call, Context(backends, array_class), plugins)
 
@@ -99,6 +99,14 @@ def test_each_entry_gets_the_call_in_its_own_dtype():
     assert (fast.asked, slow.asked) == (["float16"], ["float64"])
     assert resolution.call.dtype == "float64"
     assert resolution.refusals == (("fast:half", Refusal("half is not for me")),)
+
+
+def test_a_backend_says_what_wide_arrays_hold():
+    fast = FakeBackend("fast", {"Tanh": FakeKernel()})
+    fast.wide_dtypes = {"float16": "float32"}
+    plugins = FakePlugins(fast=fast)
+    wide = [resolved(plugins, [f"fast:{name}"]).call.outputs[0].dtype for name in ("half", "double")]
+    assert wide == ["float32", "float64"]
 
 
 def test_a_backend_may_be_listed_in_two_dtypes():

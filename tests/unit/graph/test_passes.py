@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import nn_core as nn
+from nn_core.dispatch.plugins import get_backend
 from nn_core.errors import GraphError, ShapeError
 from nn_core.graph.apply import operator
+from nn_core.graph.execute import forget_prepared
 
 sin, cos, exp, mul2, add2 = (operator(name) for name in ("sin", "cos", "exp", "mul2", "add2"))
 affine, reduce_sum, reshape, split = (operator(name) for name in ("affine", "reduce_sum", "reshape", "split"))
@@ -25,6 +27,25 @@ def test_leaf_gradients_accumulate_and_intermediate_ones_do_not():
         y.backward()
         assert np.allclose(x.g, repeat * 2 * np.sin(x.d) * np.cos(x.d))
         assert np.allclose(h.g, 2 * np.sin(x.d))
+
+
+def test_gradients_of_leaves_are_wide_whatever_they_come_from(monkeypatch):
+    backend = get_backend("reference")
+    monkeypatch.setattr(type(backend), "wide_dtypes", {"bfloat16": "float32"}, raising=False)
+    forget_prepared()
+    with nn.context_scope(nn.Context(["reference:bfloat16"])):
+        x, w = variable(1, 2), variable(3, 4)
+        y = add2(mul2(x, w), sin(w))
+        for repeat in (1, 2):
+            y.forward(clear_no_need_grad=True)
+            y.backward(clear_buffer=True)
+            assert y.d.dtype.name == "bfloat16"
+            assert (x.g.dtype, w.g.dtype) == (np.float32, np.float32)
+            assert np.allclose(w.g, repeat * (x.d + np.cos(w.d)), atol=0.02)
+        w.grad.zero()
+        y.backward()
+        assert np.allclose(w.g, x.d + np.cos(w.d), atol=0.02)
+    forget_prepared()
 
 
 def test_zero_starts_the_accumulation_again():

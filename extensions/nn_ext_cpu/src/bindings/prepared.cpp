@@ -9,6 +9,12 @@ namespace py = pybind11;
 namespace nn_cpu {
 namespace {
 
+/// The number that NumPy gave the type of the package ml_dtypes.
+int bfloat16_number() {
+  static const int number = py::dtype::from_args(py::module_::import("ml_dtypes").attr("bfloat16")).num();
+  return number;
+}
+
 /// NumPy's type numbers are part of its binary interface.
 bool same_dtype(DType dtype, int type_num) {
   constexpr bool kLong8 = sizeof(long) == 8;
@@ -19,6 +25,7 @@ bool same_dtype(DType dtype, int type_num) {
     case DType::kInt64: return type_num == 9 || (kLong8 && type_num == 7);
     case DType::kUInt64: return type_num == 10 || (kLong8 && type_num == 8);
     case DType::kFloat32: return type_num == 11;
+    case DType::kBFloat16: return type_num == bfloat16_number();
     case DType::kFloat64: return type_num == 12;
   }
   return false;

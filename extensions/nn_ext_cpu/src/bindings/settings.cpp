@@ -19,6 +19,7 @@ void bind_settings(py::module_& module) {
              "Let 3 x 3 convolutions that are prepared from now on use Winograd's method, or not.");
   module.def("isa", [] { return vectors().isa; }, "The instruction set in use: baseline, avx2 or avx512.");
   module.def("select_isa", select_isa, py::arg("isa"), "Use another instruction set that this machine has.");
+  module.def("multiplies_bfloat16", multiplies_bfloat16, "Whether products of bfloat16 matrices run as such, and not on float32 copies.");
   module.def("has_onednn", has_onednn, "Whether the library was built with oneDNN.");
   module.def("updates", update_names, "The solvers that the operation `update` knows.");
   module.def("pointwise_functions", [] {

@@ -177,11 +177,11 @@ class Running : public Op {
 }  // namespace
 
 void register_along(Registry& registry) {
-  registry.add("extremum", make<Extremum>);
-  registry.add("extremum_backward", make<ExtremumBackward>);
-  registry.add("product", make<Product>);
-  registry.add("product_backward", make<ProductBackward>);
-  registry.add("running", make<Running>);
+  registry.add("extremum", make<Extremum>, 1);
+  registry.add("extremum_backward", make<ExtremumBackward>, 3);
+  registry.add("product", make<Product>, 1);
+  registry.add("product_backward", make<ProductBackward>, 2);
+  registry.add("running", make<Running>, 1);
 }
 
 }  // namespace nn_cpu

@@ -4,7 +4,8 @@
 //   convolution_backward  arrays x, weight, none, none, dy, dx, dweight, dbias; any of the last three may be absent
 //   deconvolution, deconvolution_backward: the same with weight (C, K / G, ...), the gradient of a convolution as a layer
 // Settings: pad, stride, dilation (1 = dense), pad_end (padding behind, which covers output padding), group.
-// 3 x 3 convolutions of channels-last images go to kernels/winograd.hpp where that pays. Weights come in the user's layout and are reordered to the one the primitive likes, once a run. Time O(N K C / G * kernel *
+// Images may be bfloat16; weights, biases and their gradients are float32 also then, and converted as they are reordered.
+// 3 x 3 float32 convolutions of channels-last images go to kernels/winograd.hpp where that pays. Weights come in the user's layout and are reordered to the one the primitive likes, once a run. Time O(N K C / G * kernel *
 // output positions); sums in float32 inside oneDNN.
 #ifdef NN_ONEDNN
 
@@ -15,7 +16,9 @@
 #include "support/check.hpp"
 #include "support/column_sums.hpp"
 #include "support/engine.hpp"
+#include "support/gemm.hpp"
 #include "support/weight_cache.hpp"
+#include "support/widen.hpp"
 
 namespace nn_cpu {
 namespace {
@@ -79,7 +82,7 @@ struct Transposed {
 template <class Kind>
 typename Kind::Forward::primitive_desc forward_desc(const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight,
                                                     const std::optional<ArrayDesc>& bias, const ArrayDesc& y) {
-  return {cpu_engine(), dnnl::prop_kind::forward_training, Kind::kAlgorithm, preferred(x, y), any_layout(weight),
+  return {cpu_engine(), dnnl::prop_kind::forward_training, Kind::kAlgorithm, preferred(x, y), any_layout(weight, x.dtype),
           bias ? memory_desc(*bias) : memory::desc(), preferred(y, x), geometry.stride, geometry.dilation, geometry.pad,
           geometry.pad_end, user_scratchpad()};
 }
@@ -91,7 +94,7 @@ std::optional<WinogradShape> winograd_shape(const Geometry& geometry, const Arra
   const memory::dims ones(2, 1), gaps(2, 0);
   if (Kind::kTransposed || !winograd_enabled() || x.ndim() != 4 || geometry.group != 1 || geometry.stride != ones ||
       geometry.dilation != gaps || weight.shape[2] != 3 || weight.shape[3] != 3 || !weight.contiguous() || !x.channels_last() ||
-      !y.channels_last()) {
+      !y.channels_last() || x.dtype != DType::kFloat32) {
     return std::nullopt;
   }
   const WinogradShape shape{x.shape[0], x.shape[2], x.shape[3], x.shape[1], y.shape[2], y.shape[3], y.shape[1], geometry.pad[0], geometry.pad[1]};
@@ -103,7 +106,7 @@ class Convolution : public Op {
  public:
   explicit Convolution(const Signature& s) {
     const Geometry geometry(s.args);
-    const ArrayDesc &x = s.array(0), &y = s.array(3), weight = grouped(s.array(1), geometry.group, Kind::kTransposed);
+    const ArrayDesc &x = s.floating(0), &y = s.floating(3), weight = grouped(s.array(1), geometry.group, Kind::kTransposed);
     cost_ = flops_cost(weight, y);
     winograd_ = winograd_shape<Kind>(geometry, x, weight, y, true);
     if (winograd_) {
@@ -145,7 +148,7 @@ class ConvolutionBackward : public Op {
  public:
   explicit ConvolutionBackward(const Signature& s) {
     const Geometry geometry(s.args);
-    const ArrayDesc &x = s.array(s.has(0) ? 0 : 5), &dy = s.array(4);
+    const ArrayDesc &x = s.floating(s.has(0) ? 0 : 5), &dy = s.floating(4);
     const ArrayDesc weight = grouped(s.array(s.has(1) ? 1 : 6), geometry.group, Kind::kTransposed);
     const std::optional<ArrayDesc> bias = s.has(7) ? s.arrays[7] : std::nullopt;
     cost_ = flops_cost(weight, dy) * 2;
@@ -171,7 +174,8 @@ class ConvolutionBackward : public Op {
   using Forward = typename Kind::Forward::primitive_desc;
 
   void prepare_data(const Geometry& geometry, const Forward& forward, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& dy) {
-    const typename Kind::BackwardData::primitive_desc desc(cpu_engine(), Kind::kAlgorithm, preferred(x, dy), any_layout(weight),
+    const typename Kind::BackwardData::primitive_desc desc(cpu_engine(), Kind::kAlgorithm, preferred(x, dy),
+                                                           any_layout(weight, x.dtype),
                                                            preferred(dy, x), geometry.stride, geometry.dilation, geometry.pad,
                                                            geometry.pad_end, forward, user_scratchpad());
     data_.emplace(typename Kind::BackwardData(desc), desc.scratchpad_desc());
@@ -206,13 +210,23 @@ class ConvolutionBackward : public Op {
   double cost_;
 };
 
+template <class Kind>
+std::unique_ptr<Op> make_forward(const Signature& s) {
+  return multiplies_bfloat16() ? make<Convolution<Kind>>(s) : with_wide_arrays(s, make<Convolution<Kind>>, 3);
+}
+
+template <class Kind>
+std::unique_ptr<Op> make_backward(const Signature& s) {
+  return multiplies_bfloat16() ? make<ConvolutionBackward<Kind>>(s) : with_wide_arrays(s, make<ConvolutionBackward<Kind>>, 5);
+}
+
 }  // namespace
 
 void register_convolution(Registry& registry) {
-  registry.add("convolution", make<Convolution<Ordinary>>);
-  registry.add("convolution_backward", make<ConvolutionBackward<Ordinary>>);
-  registry.add("deconvolution", make<Convolution<Transposed>>);
-  registry.add("deconvolution_backward", make<ConvolutionBackward<Transposed>>);
+  registry.add("convolution", make_forward<Ordinary>);
+  registry.add("convolution_backward", make_backward<Ordinary>);
+  registry.add("deconvolution", make_forward<Transposed>);
+  registry.add("deconvolution_backward", make_backward<Transposed>);
 }
 
 }  // namespace nn_cpu

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "kernels/register.hpp"
+#include "support/bfloat16.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
 #include "support/walk.hpp"
@@ -96,9 +97,18 @@ void copy_tiles(const Walk& walk, int64_t axis, const T* source, T* target) {
 }
 
 template <class T>
+T number(double value) {
+  if constexpr (std::is_same_v<T, Bf16>) {
+    return to_bfloat16(static_cast<float>(value));
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+template <class T>
 class Copies : public Op {
  public:
-  explicit Copies(const Signature& s) : value_(static_cast<T>(s.args.get<double>("value"))) {
+  explicit Copies(const Signature& s) : value_(number<T>(s.args.get<double>("value"))) {
     for (const int64_t place : s.args.dims("fills")) {
       NN_CHECK(s.has(place) && s.arrays[place]->dense(), "array " << place << " must be dense to be filled, got another layout");
       fills_.emplace_back(place, s.arrays[place]->size());
@@ -148,6 +158,7 @@ std::unique_ptr<Op> make_copies(const Signature& s) {
   }
   if (bytes == 8) return floating ? make<Copies<double>>(s) : make<Copies<int64_t>>(s);
   if (bytes == 4) return floating ? make<Copies<float>>(s) : make<Copies<int32_t>>(s);
+  if (bytes == 2) return make<Copies<Bf16>>(s);
   return make<Copies<uint8_t>>(s);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "support/bfloat16.hpp"
 #include "support/parallel.hpp"
 #include "support/scratch.hpp"
 
@@ -18,6 +19,7 @@ struct Step {
   int destination;
   int sources[3];
   float parameters[2];
+  bool rounds = false;  // the result counts as an element of an array of bfloat16, and a later step reads it
 };
 
 /// Gives every value a place: the array that it is the last to be written to, or a block that is free again after its last use.
@@ -29,10 +31,17 @@ class Allocator {
     place();
   }
 
+  /// An array of bfloat16 has a block of float32 that stands for it; it is `read` if a step sees what it held before.
+  struct Array {
+    void* pointer;
+    bool is_narrow;
+    bool read = false, written = false;
+  };
+
   std::vector<Step> steps;
-  std::vector<float*> arrays;           // locations 0 .. arrays.size() - 1
-  std::vector<const float*> constants;  // the next ones: arrays of one element
-  int n_blocks = 0;                     // the last ones
+  std::vector<Array> arrays;     // locations 0 .. arrays.size() - 1
+  std::vector<Array> constants;  // the next ones: arrays of one element
+  int n_blocks = 0;              // the last ones
 
  private:
   /// Where instructions read and write before places are given: array pointers, constants, or temporaries of a member.
@@ -41,6 +50,7 @@ class Allocator {
     const void* pointer;
     size_t member;
     int reg;
+    bool is_narrow;
 
     bool operator<(const Name& other) const {
       return std::tie(kind, pointer, member, reg) < std::tie(other.kind, other.pointer, other.member, other.reg);
@@ -57,12 +67,12 @@ class Allocator {
 
   void append(const BoundPointwise& member, size_t number) {
     const auto name = [&](int reg) -> Name {
-      if (reg >= static_cast<int>(member.op->arrays().size())) return {Name::kTemporary, nullptr, number, reg};
-      return {member.op->is_constant(reg) ? Name::kConstant : Name::kArray, member.arrays[reg], 0, 0};
+      if (reg >= static_cast<int>(member.op->arrays().size())) return {Name::kTemporary, nullptr, number, reg, false};
+      return {member.op->is_constant(reg) ? Name::kConstant : Name::kArray, member.arrays[reg], 0, 0, member.op->is_narrow(reg)};
     };
     const BlockFunction* functions = vectors().pointwise().functions;
     for (const Pointwise::Instruction& instruction : member.op->code()) {
-      Draft draft{{instruction.function, 0, {}, {instruction.parameters[0], instruction.parameters[1]}}, name(instruction.destination), {}, {}};
+      Draft draft{{instruction.function, 0, {}, {instruction.parameters[0], instruction.parameters[1]}, false}, name(instruction.destination), {}, {}};
       for (int i = 0; i < functions[instruction.function].arity; ++i) draft.sources.push_back(name(instruction.sources[i]));
       drafts_.push_back(draft);
     }
@@ -83,10 +93,9 @@ class Allocator {
 
   void place() {
     std::map<const void*, int> array_places, constant_places;
-    const auto number = [](auto& places, auto& list, const void* pointer) {
-      const auto [found, fresh] = places.emplace(pointer, static_cast<int>(list.size()));
-      using Pointer = typename std::decay_t<decltype(list)>::value_type;
-      if (fresh) list.push_back(static_cast<Pointer>(const_cast<void*>(pointer)));
+    const auto number = [](auto& places, std::vector<Array>& list, const Name& name) {
+      const auto [found, fresh] = places.emplace(name.pointer, static_cast<int>(list.size()));
+      if (fresh) list.push_back({const_cast<void*>(name.pointer), name.is_narrow});
       return found->second;
     };
     std::vector<int> free_blocks, blocks(drafts_.size(), -1);
@@ -101,9 +110,10 @@ class Allocator {
         if (producer >= 0 && !drafts_[producer].lasts) {
           draft.step.sources[i] = kBlocks + blocks[producer];
         } else if (source.kind == Name::kConstant) {
-          draft.step.sources[i] = kConstants + number(constant_places, constants, source.pointer);
+          draft.step.sources[i] = kConstants + number(constant_places, constants, source);
         } else {
-          draft.step.sources[i] = number(array_places, arrays, source.pointer);
+          const int place = draft.step.sources[i] = number(array_places, arrays, source);
+          arrays[place].read |= producer < 0;
         }
       }
       for (size_t i = 0; i < draft.sources.size(); ++i) {
@@ -114,13 +124,15 @@ class Allocator {
         }
       }
       if (draft.lasts) {
-        draft.step.destination = number(array_places, arrays, draft.destination.pointer);
+        draft.step.destination = number(array_places, arrays, draft.destination);
+        arrays[draft.step.destination].written = true;
       } else {
         if (free_blocks.empty()) free_blocks.push_back(n_blocks++);
         blocks[k] = free_blocks.back();
         free_blocks.pop_back();
         draft.step.destination = kBlocks + blocks[k];
       }
+      draft.step.rounds = draft.destination.is_narrow && draft.last_use >= 0;
       steps.push_back(draft.step);
     }
     const int n_arrays = static_cast<int>(arrays.size()), n_constants = static_cast<int>(constants.size());
@@ -147,6 +159,7 @@ class Fused : public Op {
     for (const Step& step : plan_.steps) per_element += vectors().pointwise().functions[step.function].cost;
     cost_ = 30 + per_element * static_cast<double>(size_);
     grain_ = std::max<int64_t>(1, static_cast<int64_t>(10000.0 / std::max(per_element, 0.01)));
+    for (const Allocator::Array& array : plan_.arrays) n_narrow_ += array.is_narrow;
     const auto locations = static_cast<int64_t>(plan_.arrays.size() + plan_.constants.size()) + plan_.n_blocks;
     block_ = std::clamp<int64_t>(kCacheElements / locations / 64 * 64, 256, 1024);
   }
@@ -154,7 +167,7 @@ class Fused : public Op {
   bool fits() const { return plan_.arrays.size() + plan_.constants.size() + plan_.n_blocks <= kMaxLocations; }
 
   void run(void* const*) const override {
-    const int64_t n_buffers = static_cast<int64_t>(plan_.constants.size()) + plan_.n_blocks;
+    const int64_t n_buffers = static_cast<int64_t>(plan_.constants.size()) + plan_.n_blocks + n_narrow_;
     const int64_t teams = std::min<int64_t>(num_threads(), size_ / grain_ + 1);
     Scratch scratch(Scratch::bytes<float>(teams * n_buffers * block_));
     auto* buffers = scratch.take<float>(teams * n_buffers * block_);
@@ -171,28 +184,52 @@ class Fused : public Op {
     float* at[kMaxLocations];
     const size_t n_arrays = plan_.arrays.size(), n_constants = plan_.constants.size();
     for (size_t k = 0; k < n_constants + plan_.n_blocks; ++k) at[n_arrays + k] = buffers + k * block_;
-    for (size_t k = 0; k < n_constants; ++k) std::fill_n(at[n_arrays + k], block_, *plan_.constants[k]);
+    for (size_t k = 0; k < n_constants; ++k) {
+      const auto& [pointer, is_narrow, read, written] = plan_.constants[k];
+      std::fill_n(at[n_arrays + k], block_, is_narrow ? to_float(*static_cast<const Bf16*>(pointer)) : *static_cast<const float*>(pointer));
+    }
+    float* next = buffers + (n_constants + plan_.n_blocks) * block_;
+    for (size_t k = 0; k < n_arrays; ++k) {
+      if (!plan_.arrays[k].is_narrow) continue;
+      at[k] = next;
+      next += block_;
+    }
     for (int64_t start = begin; start < end; start += block_) {
       const int64_t n = std::min(block_, end - start);
-      for (size_t k = 0; k < n_arrays; ++k) at[k] = plan_.arrays[k] + start;
+      for (size_t k = 0; k < n_arrays; ++k) {
+        const Allocator::Array& array = plan_.arrays[k];
+        if (!array.is_narrow) {
+          at[k] = static_cast<float*>(array.pointer) + start;
+        } else if (array.read) {
+          vectors().widen(static_cast<const Bf16*>(array.pointer) + start, n, at[k]);
+        }
+      }
       for (const Step& step : plan_.steps) {
         const float* in[3] = {at[step.sources[0]], at[step.sources[1]], at[step.sources[2]]};
         functions[step.function].run(n, in, at[step.destination], step.parameters);
+        if (step.rounds) vectors().round(n, at[step.destination]);
+      }
+      for (size_t k = 0; k < n_arrays; ++k) {
+        const Allocator::Array& array = plan_.arrays[k];
+        if (array.is_narrow && array.written) vectors().narrow(at[k], n, static_cast<Bf16*>(array.pointer) + start);
       }
     }
   }
 
   Allocator plan_;
   int64_t size_, block_, grain_;
+  int64_t n_narrow_ = 0;
   double cost_;
 };
 
 /// Whether two pieces of memory share some bytes without being the same piece.
-bool overlap_in_part(const void* a, int64_t a_elements, const void* b, int64_t b_elements) {
-  const auto *first = static_cast<const float*>(a), *second = static_cast<const float*>(b);
-  const bool same = first == second && a_elements == b_elements;
-  return !same && first < second + b_elements && second < first + a_elements;
+bool overlap_in_part(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
+  const auto *first = static_cast<const char*>(a), *second = static_cast<const char*>(b);
+  const bool same = first == second && a_bytes == b_bytes;
+  return !same && first < second + b_bytes && second < first + a_bytes;
 }
+
+int64_t bytes_of(const ArrayDesc& array) { return array.size() * item_size(array.dtype); }
 
 }  // namespace
 
@@ -203,7 +240,7 @@ bool FusionGroup::add(const BoundPointwise& member) {
     for (size_t i = 0; i < member.op->arrays().size(); ++i) {
       for (size_t j = 0; j < other.op->arrays().size(); ++j) {
         if (!member.op->uses(i) || !other.op->uses(j)) continue;
-        if (overlap_in_part(member.arrays[i], member.op->arrays()[i]->size(), other.arrays[j], other.op->arrays()[j]->size())) {
+        if (overlap_in_part(member.arrays[i], bytes_of(*member.op->arrays()[i]), other.arrays[j], bytes_of(*other.op->arrays()[j]))) {
           members_.pop_back();
           return false;
         }

@@ -88,8 +88,8 @@ class EmbedBackward : public Op {
 }  // namespace
 
 void register_indexing(Registry& registry) {
-  registry.add("embed", make<Embed>);
-  registry.add("embed_backward", make<EmbedBackward>);
+  registry.add("embed", make<Embed>, 2);
+  registry.add("embed_backward", make<EmbedBackward>, 2);
 }
 
 }  // namespace nn_cpu

@@ -2,14 +2,16 @@
 //   affine           x (M, D), weight (D, K), bias (K) or none -> y (M, K);  y = x weight + bias
 //   affine_backward  x, weight, none, none, dy (M, K), dx (M, D), dweight (D, K), dbias (K); any of the last three may be absent
 //   batch_matmul     a (B, M, K), b (B, K, N) -> y (B, M, N); a or b may be transposed in memory; a batch may be shared (stride 0)
-// Products accumulate in float32; bias gradients in double. O(M D K).
+// Arrays may be bfloat16, weights and biases are float32 always. Products accumulate in float32; bias gradients in double. O(M D K).
 #include <algorithm>
 
+#include "kernels/narrow_products.hpp"
 #include "kernels/register.hpp"
 #include "support/check.hpp"
 #include "support/column_sums.hpp"
 #include "support/gemm.hpp"
 #include "support/parallel.hpp"
+#include "support/widen.hpp"
 
 namespace nn_cpu {
 namespace {
@@ -136,12 +138,19 @@ class BatchMatmul : public Op {
   int64_t batch_, m_, n_, k_;
 };
 
+/// `narrow` for bfloat16 where the machine has such products, else the operation on float32.
+std::unique_ptr<Op> for_dtype(const Signature& s, Factory narrow, Factory wide, size_t first_output) {
+  const bool is_narrow = std::any_of(s.arrays.begin(), s.arrays.end(), [](const auto& desc) { return desc && desc->dtype == DType::kBFloat16; });
+  auto op = is_narrow ? narrow(s) : nullptr;
+  return op != nullptr ? std::move(op) : with_wide_arrays(s, wide, first_output);
+}
+
 }  // namespace
 
 void register_linear(Registry& registry) {
-  registry.add("affine", make<Affine>);
-  registry.add("affine_backward", make<AffineBackward>);
-  registry.add("batch_matmul", make<BatchMatmul>);
+  registry.add("affine", [](const Signature& s) { return for_dtype(s, make_narrow_affine, make<Affine>, 3); });
+  registry.add("affine_backward", [](const Signature& s) { return for_dtype(s, make_narrow_affine_backward, make<AffineBackward>, 5); });
+  registry.add("batch_matmul", [](const Signature& s) { return for_dtype(s, make_narrow_batch_matmul, make<BatchMatmul>, 2); });
 }
 
 }  // namespace nn_cpu

@@ -224,10 +224,10 @@ class BatchNormalizationBackward : public Op {
 }  // namespace
 
 void register_normalization(Registry& registry) {
-  registry.add("batch_normalization", [](const Signature& s) { return with_alike_images(s, make<BatchNormalization>, {0, 5}, {6}); });
+  registry.add("batch_normalization", [](const Signature& s) { return with_alike_images(s, make<BatchNormalization>, {0, 5}, {6}); }, 6);
   registry.add("batch_normalization_backward", [](const Signature& s) {
     return with_alike_images(s, make<BatchNormalizationBackward>, {0, 6, 9}, {10, 15});
-  });
+  }, 10);
 }
 
 }  // namespace nn_cpu

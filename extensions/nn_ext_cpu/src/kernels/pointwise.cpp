@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "kernels/register.hpp"
+#include "support/bfloat16.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
 #include "support/scratch.hpp"
@@ -42,6 +43,18 @@ Dims common_shape(const std::vector<std::optional<ArrayDesc>>& arrays) {
   return shape;
 }
 
+float element(const void* array, bool is_narrow) {
+  return is_narrow ? to_float(*static_cast<const Bf16*>(array)) : *static_cast<const float*>(array);
+}
+
+void set_element(void* array, int64_t place, float x, bool is_narrow) {
+  if (is_narrow) {
+    static_cast<Bf16*>(array)[place] = to_bfloat16(x);
+  } else {
+    static_cast<float*>(array)[place] = x;
+  }
+}
+
 }  // namespace
 
 Pointwise::Pointwise(const Signature& signature) : arrays_(signature.arrays), walk_index_(signature.arrays.size(), -1) {
@@ -51,7 +64,7 @@ Pointwise::Pointwise(const Signature& signature) : arrays_(signature.arrays), wa
   size_t leader = 0;
   for (size_t k = 0; k < arrays_.size(); ++k) {
     if (registers_[k].access == Access::kNone) continue;
-    NN_CHECK(arrays_[k]->dtype == DType::kFloat32, "array " << k << " must be float32, got another dtype");
+    signature.floating(k);
     walk_index_[k] = static_cast<int>(strides.size());
     strides.push_back(broadcast_strides(*arrays_[k], shape));
     if (arrays_[k]->size() == count(shape)) leader = strides.size() - 1;  // the last one is an output
@@ -73,7 +86,7 @@ Pointwise::Pointwise(const Signature& signature) : arrays_(signature.arrays), wa
   }
   for (size_t r = 0; r < registers_.size(); ++r) {
     const bool temporary = r >= arrays_.size();
-    if (temporary || (registers_[r].access != Access::kNone && registers_[r].access != Access::kDense)) {
+    if (temporary || (registers_[r].access != Access::kNone && (registers_[r].access != Access::kDense || is_narrow(r)))) {
       buffered_.push_back(static_cast<int>(r));
     }
   }
@@ -101,6 +114,9 @@ void Pointwise::compile(const std::vector<InstructionSpec>& program) {
   };
   for (const InstructionSpec& spec : program) {
     Instruction instruction{find_function(spec.function), static_cast<int>(spec.destination), {}, {}};
+    for (const int64_t source : spec.sources) {
+      for (Instruction& earlier : code_) earlier.rounds |= is_narrow(source) && earlier.destination == source;
+    }
     const BlockFunction& function = table.functions[instruction.function];
     NN_CHECK(static_cast<int>(spec.sources.size()) == function.arity &&
                  (spec.parameters.empty() ? 0 : static_cast<int>(spec.parameters.size())) == function.n_parameters,
@@ -156,53 +172,91 @@ void Pointwise::run_range(void* const* arrays, int64_t begin, int64_t end, float
   for (size_t i = 0; i < buffered_.size(); ++i) at[buffered_[i]] = buffers + i * kBlock;
   const int n_arrays = static_cast<int>(arrays_.size());
   for (int k = 0; k < n_arrays; ++k) {
-    if (registers_[k].access == Access::kConstant) std::fill_n(at[k], kBlock, *static_cast<const float*>(arrays[k]));
+    if (registers_[k].access == Access::kConstant) std::fill_n(at[k], kBlock, element(arrays[k], is_narrow(k)));
   }
   for (int64_t start = begin; start < end; start += block_) {
     const int64_t n = std::min(block_, end - start);
     for (int k = 0; k < n_arrays; ++k) {
       const Register& reg = registers_[k];
-      auto* data = static_cast<float*>(arrays[k]);
-      if (reg.access == Access::kDense) at[k] = data + start;
-      if (reg.access == Access::kStrided && reg.read) gather(walk_->shape, walk_->strides[walk_index_[k]], data, start, n, at[k]);
+      if (reg.access == Access::kDense && !is_narrow(k)) {
+        at[k] = static_cast<float*>(arrays[k]) + start;
+      } else if (reg.read && (reg.access == Access::kDense || reg.access == Access::kStrided)) {
+        load(k, arrays[k], start, n, at[k]);
+      }
     }
     for (const Instruction& step : code_) {
       const float* in[3] = {at[step.sources[0]], at[step.sources[1]], at[step.sources[2]]};
       functions[step.function].run(n, in, at[step.destination], step.parameters);
+      if (step.rounds) vectors().round(n, at[step.destination]);
     }
     for (int k = 0; k < n_arrays; ++k) {
       const Register& reg = registers_[k];
-      if (!reg.written || reg.access == Access::kDense) continue;
-      const Dims& strides = walk_->strides[walk_index_[k]];
-      if (reg.access == Access::kStrided) {
-        scatter(walk_->shape, strides, at[k], start, n, static_cast<float*>(arrays[k]));
-        continue;
+      if (!reg.written || (reg.access == Access::kDense && !is_narrow(k))) continue;
+      if (reg.access == Access::kReduced) {
+        add_up(k, at[k], start, n, sums[k]);
+      } else {
+        store(k, at[k], start, n, arrays[k]);
       }
-      const VectorTable& table = vectors();
-      const int64_t step = strides.back();
-      for_each_run(walk_->shape, strides, start, n, [&](int64_t offset, int64_t position, int64_t length) {
-        const float* values = at[k] + position;
-        double* total = sums[k] + offset;
-        if (step == 0) {
-          *total += table.sum(values, length);
-        } else if (step == 1) {
-          table.add_to_double(values, total, length);
-        } else {
-          for (int64_t i = 0; i < length; ++i) total[i * step] += values[i];
-        }
-      });
     }
   }
+}
+
+void Pointwise::load(size_t k, const void* array, int64_t start, int64_t n, float* block) const {
+  const Dims& strides = walk_->strides[walk_index_[k]];
+  if (!is_narrow(k)) {
+    gather(walk_->shape, strides, static_cast<const float*>(array), start, n, block);
+    return;
+  }
+  const auto* x = static_cast<const Bf16*>(array);
+  if (registers_[k].access == Access::kDense) {
+    vectors().widen(x + start, n, block);
+    return;
+  }
+  Bf16 narrow[kBlock];
+  gather(walk_->shape, strides, x, start, n, narrow);
+  vectors().widen(narrow, n, block);
+}
+
+void Pointwise::store(size_t k, const float* block, int64_t start, int64_t n, void* array) const {
+  const Dims& strides = walk_->strides[walk_index_[k]];
+  if (!is_narrow(k)) {
+    scatter(walk_->shape, strides, block, start, n, static_cast<float*>(array));
+    return;
+  }
+  auto* y = static_cast<Bf16*>(array);
+  if (registers_[k].access == Access::kDense) {
+    vectors().narrow(block, n, y + start);
+    return;
+  }
+  Bf16 narrow[kBlock];
+  vectors().narrow(block, n, narrow);
+  scatter(walk_->shape, strides, narrow, start, n, y);
+}
+
+void Pointwise::add_up(size_t k, const float* block, int64_t start, int64_t n, double* sums) const {
+  const Dims& strides = walk_->strides[walk_index_[k]];
+  const VectorTable& table = vectors();
+  const int64_t step = strides.back();
+  for_each_run(walk_->shape, strides, start, n, [&](int64_t offset, int64_t position, int64_t length) {
+    const float* values = block + position;
+    double* total = sums + offset;
+    if (step == 0) {
+      *total += table.sum(values, length);
+    } else if (step == 1) {
+      table.add_to_double(values, total, length);
+    } else {
+      for (int64_t i = 0; i < length; ++i) total[i * step] += values[i];
+    }
+  });
 }
 
 void Pointwise::finish_sums(void* const* arrays, double* sums, int64_t teams) const {
   int64_t first = 0;
   for (int k : reduced_) {
-    auto* target = static_cast<float*>(arrays[k]);
     for (int64_t i = 0; i < arrays_[k]->size(); ++i) {
       double total = 0;
       for (int64_t team = 0; team < teams; ++team) total += sums[team * sum_elements_ + first + i];
-      target[i] = static_cast<float>(total);
+      set_element(arrays[k], i, static_cast<float>(total), is_narrow(k));
     }
     first += arrays_[k]->size();
   }

@@ -4,7 +4,8 @@
 //
 // Registers 0 .. A-1 are the arrays of the call, further ones are temporaries. Arrays may be strided or broadcast; an
 // array that is written and has fewer elements than the iteration space receives the sum over what is broadcast, which is
-// what gradients of broadcast inputs need. Sums are kept in double. Time O(elements * instructions).
+// what gradients of broadcast inputs need. Sums are kept in double. Arrays of bfloat16 are widened block by block when they are
+// read, and what is written to one is rounded before anybody reads it again, as if it had been in memory. Time O(elements * instructions).
 #pragma once
 
 #include <string>
@@ -29,6 +30,7 @@ class Pointwise : public Op {
     int destination;
     int sources[3];
     float parameters[2];
+    bool rounds = false;  // the result goes to an array of bfloat16, and a later instruction reads it there
   };
   const std::vector<std::optional<ArrayDesc>>& arrays() const { return arrays_; }
   const std::vector<Instruction>& code() const { return code_; }
@@ -37,6 +39,7 @@ class Pointwise : public Op {
   /// Whether every array is met element after element in memory, or has a single one.
   bool is_flat() const;
   bool is_constant(size_t k) const { return registers_[k].access == Access::kConstant; }
+  bool is_narrow(size_t k) const { return k < arrays_.size() && arrays_[k] && arrays_[k]->dtype == DType::kBFloat16; }
   bool uses(size_t k) const { return registers_[k].access != Access::kNone; }
 
  private:
@@ -49,6 +52,9 @@ class Pointwise : public Op {
 
   void compile(const std::vector<InstructionSpec>& program);
   void run_range(void* const* arrays, int64_t begin, int64_t end, float* buffers, double* const* sums) const;
+  void load(size_t k, const void* array, int64_t start, int64_t n, float* block) const;
+  void store(size_t k, const float* block, int64_t start, int64_t n, void* array) const;
+  void add_up(size_t k, const float* block, int64_t start, int64_t n, double* sums) const;
   void finish_sums(void* const* arrays, double* sums, int64_t teams) const;
 
   std::vector<std::optional<ArrayDesc>> arrays_;

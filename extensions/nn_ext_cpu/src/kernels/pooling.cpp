@@ -124,10 +124,10 @@ class SumPoolingBackward : public Op {
 }  // namespace
 
 void register_pooling(Registry& registry) {
-  registry.add("max_pooling", [](const Signature& s) { return with_alike_images(s, make<Pooling<true>>, {0}, {1}); });
-  registry.add("max_pooling_backward", [](const Signature& s) { return with_alike_images(s, make<MaxPoolingBackward>, {0, 1}, {2}); });
-  registry.add("sum_pooling", [](const Signature& s) { return with_alike_images(s, make<Pooling<false>>, {0}, {1}); });
-  registry.add("sum_pooling_backward", [](const Signature& s) { return with_alike_images(s, make<SumPoolingBackward>, {0}, {1}); });
+  registry.add("max_pooling", [](const Signature& s) { return with_alike_images(s, make<Pooling<true>>, {0}, {1}); }, 1);
+  registry.add("max_pooling_backward", [](const Signature& s) { return with_alike_images(s, make<MaxPoolingBackward>, {0, 1}, {2}); }, 2);
+  registry.add("sum_pooling", [](const Signature& s) { return with_alike_images(s, make<Pooling<false>>, {0}, {1}); }, 1);
+  registry.add("sum_pooling_backward", [](const Signature& s) { return with_alike_images(s, make<SumPoolingBackward>, {0}, {1}); }, 1);
 }
 
 }  // namespace nn_cpu

@@ -48,6 +48,6 @@ class Dropout : public Op {
 
 }  // namespace
 
-void register_random(Registry& registry) { registry.add("dropout", make<Dropout>); }
+void register_random(Registry& registry) { registry.add("dropout", make<Dropout>, 1); }
 
 }  // namespace nn_cpu

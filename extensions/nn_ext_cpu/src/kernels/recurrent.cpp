@@ -145,8 +145,8 @@ class RecurrentBackward : public Op {
 }  // namespace
 
 void register_recurrent(Registry& registry) {
-  registry.add("recurrent", make<Recurrent>);
-  registry.add("recurrent_backward", make<RecurrentBackward>);
+  registry.add("recurrent", make<Recurrent>, 6);
+  registry.add("recurrent_backward", make<RecurrentBackward>, 11);
 }
 
 }  // namespace nn_cpu

@@ -199,10 +199,10 @@ class CrossEntropyBackward : public Op {
 }  // namespace
 
 void register_softmax(Registry& registry) {
-  registry.add("softmax", make<Softmax>);
-  registry.add("softmax_backward", make<SoftmaxBackward>);
-  registry.add("softmax_cross_entropy", make<CrossEntropy>);
-  registry.add("softmax_cross_entropy_backward", make<CrossEntropyBackward>);
+  registry.add("softmax", make<Softmax>, 1);
+  registry.add("softmax_backward", make<SoftmaxBackward>, 2);
+  registry.add("softmax_cross_entropy", make<CrossEntropy>, 2);
+  registry.add("softmax_cross_entropy_backward", make<CrossEntropyBackward>, 3);
 }
 
 }  // namespace nn_cpu

@@ -222,8 +222,8 @@ class StandardizeBackward : public Op {
 }  // namespace
 
 void register_standardization(Registry& registry) {
-  registry.add("standardize", make<Standardize>);
-  registry.add("standardize_backward", make<StandardizeBackward>);
+  registry.add("standardize", make<Standardize>, 3);
+  registry.add("standardize_backward", make<StandardizeBackward>, 7);
 }
 
 }  // namespace nn_cpu

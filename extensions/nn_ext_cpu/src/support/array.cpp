@@ -9,13 +9,14 @@ namespace nn_cpu {
 
 DType parse_dtype(const std::string& name) {
   if (name == "float32") return DType::kFloat32;
+  if (name == "bfloat16") return DType::kBFloat16;
   if (name == "float64") return DType::kFloat64;
   if (name == "int64") return DType::kInt64;
   if (name == "int32") return DType::kInt32;
   if (name == "uint8") return DType::kUInt8;
   if (name == "uint64") return DType::kUInt64;
   if (name == "bool") return DType::kBool;
-  NN_CHECK(false, "dtype must be one of float32, float64, int64, int32, uint8, uint64, bool, got " << name);
+  NN_CHECK(false, "dtype must be one of float32, bfloat16, float64, int64, int32, uint8, uint64, bool, got " << name);
 }
 
 int64_t item_size(DType dtype) {
@@ -23,6 +24,8 @@ int64_t item_size(DType dtype) {
     case DType::kFloat32:
     case DType::kInt32:
       return 4;
+    case DType::kBFloat16:
+      return 2;
     case DType::kUInt8:
     case DType::kBool:
       return 1;
@@ -36,6 +39,13 @@ int64_t count(const Dims& shape) {
 }
 
 int64_t ArrayDesc::size() const { return count(shape); }
+
+int64_t ArrayDesc::extent() const {
+  if (size() == 0) return 0;
+  int64_t last = 0;
+  for (size_t axis = 0; axis < shape.size(); ++axis) last += (shape[axis] - 1) * strides[axis];
+  return last + 1;
+}
 
 namespace {
 

@@ -9,7 +9,7 @@ namespace nn_cpu {
 
 using Dims = std::vector<int64_t>;
 
-enum class DType { kFloat32, kFloat64, kInt64, kInt32, kUInt8, kUInt64, kBool };
+enum class DType { kFloat32, kBFloat16, kFloat64, kInt64, kInt32, kUInt8, kUInt64, kBool };
 
 /// Parses a dtype name as NumPy spells it; throws for one that no kernel takes.
 DType parse_dtype(const std::string& name);
@@ -23,6 +23,8 @@ struct ArrayDesc {
   Dims strides;  // in elements
 
   int64_t size() const;
+  /// Elements from the first one in memory to the last one.
+  int64_t extent() const;
   int64_t ndim() const { return static_cast<int64_t>(shape.size()); }
   bool contiguous() const { return dense_in_order(); }
 

@@ -24,12 +24,16 @@ dnnl::primitive_attr user_scratchpad() {
   return attributes;
 }
 
-dnnl::memory::desc memory_desc(const ArrayDesc& desc) {
-  return {desc.shape, dnnl::memory::data_type::f32, desc.strides};
+dnnl::memory::desc memory_desc(const ArrayDesc& desc) { return {desc.shape, data_type(desc.dtype), desc.strides}; }
+
+dnnl::memory::desc any_layout(const ArrayDesc& desc) { return any_layout(desc, desc.dtype); }
+
+dnnl::memory::desc any_layout(const ArrayDesc& desc, DType dtype) {
+  return {desc.shape, data_type(dtype), dnnl::memory::format_tag::any};
 }
 
-dnnl::memory::desc any_layout(const ArrayDesc& desc) {
-  return {desc.shape, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+dnnl::memory::data_type data_type(DType dtype) {
+  return dtype == DType::kBFloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
 Primitive::Primitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad)
@@ -39,7 +43,8 @@ void Primitive::input(int dnnl_arg, int position, const dnnl::memory::desc& arra
   add(dnnl_arg, position, array, inner, false);
   Operand& operand = operands_.back();
   if (!cached || !operand.reorder) return;
-  const auto elements = static_cast<int64_t>(array.get_size() / sizeof(float)), packed = static_cast<int64_t>(inner.get_size() / sizeof(float));
+  // the cache counts in units of float32, whatever the elements are
+  const auto elements = static_cast<int64_t>(array.get_size() / sizeof(float)), packed = static_cast<int64_t>(inner.get_size() / sizeof(float) + 1);
   operand.cache = std::make_shared<WeightCache>(elements, packed, [=, reorder = *operand.reorder](const float* from, float* to) {
     dnnl::memory source(array, cpu_engine(), const_cast<float*>(from)), target(inner, cpu_engine(), to);
     reorder.execute(cpu_stream(), source, target);

@@ -28,6 +28,11 @@ dnnl::memory::desc memory_desc(const ArrayDesc& desc);
 /// The same shape, in whatever layout the primitive likes best.
 dnnl::memory::desc any_layout(const ArrayDesc& desc);
 
+/// The same for elements of another type.
+dnnl::memory::desc any_layout(const ArrayDesc& desc, DType dtype);
+
+dnnl::memory::data_type data_type(DType dtype);
+
 /// A primitive that runs on the arrays of an operation.
 class Primitive {
  public:

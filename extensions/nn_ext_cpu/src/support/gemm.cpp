@@ -67,6 +67,11 @@ void slender(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulat
 
 bool has_onednn() { return true; }
 
+bool multiplies_bfloat16() {
+  // Every machine that runs our loops for AVX-512 has what oneDNN needs; with AVX512_BF16 or AMX it is fast.
+  return std::string(vectors().isa) == "avx512";
+}
+
 void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc, const float* bias) {
   if (m == 0 || n == 0) return;
   if (is_slender(m, n, k)) {
@@ -88,6 +93,8 @@ void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, 
 #else
 
 bool has_onednn() { return false; }
+
+bool multiplies_bfloat16() { return false; }
 
 void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc, const float* bias) {
   if (m > 0 && n > 0) slender(m, n, k, a, b, accumulate, c, ldc, bias);

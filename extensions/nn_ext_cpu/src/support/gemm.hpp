@@ -20,6 +20,9 @@ void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, 
 /// Whether this build has oneDNN; without it all products run on the loops for slender ones.
 bool has_onednn();
 
+/// Whether oneDNN has primitives for bfloat16 on this machine, and a narrower instruction set was not selected.
+bool multiplies_bfloat16();
+
 /// Rough nanoseconds of a product.
 inline double gemm_cost(int64_t m, int64_t n, int64_t k) {
   return 200.0 + static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / 100.0;

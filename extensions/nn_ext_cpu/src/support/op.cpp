@@ -1,6 +1,7 @@
 #include "support/op.hpp"
 
 #include "support/check.hpp"
+#include "support/widen.hpp"
 
 namespace nn_cpu {
 
@@ -16,17 +17,24 @@ const ArrayDesc& Signature::contiguous(size_t position, DType dtype) const {
   return desc;
 }
 
-void Registry::add(const std::string& name, Factory factory) { factories_[name] = factory; }
+const ArrayDesc& Signature::floating(size_t position) const {
+  return array(position, has(position) && arrays[position]->dtype == DType::kBFloat16 ? DType::kBFloat16 : DType::kFloat32);
+}
+
+const ArrayDesc& Signature::contiguous_floating(size_t position) const { return contiguous(position, floating(position).dtype); }
+
+void Registry::add(const std::string& name, Factory factory, size_t first_output) { entries_[name] = {factory, first_output}; }
 
 std::unique_ptr<Op> Registry::prepare(const std::string& name, const Signature& signature) const {
-  const auto found = factories_.find(name);
-  NN_CHECK(found != factories_.end(), "operation must be one of nn_ext_cpu._native.operations(), got " << name);
-  return found->second(signature);
+  const auto found = entries_.find(name);
+  NN_CHECK(found != entries_.end(), "operation must be one of nn_ext_cpu._native.operations(), got " << name);
+  const auto [factory, first_output] = found->second;
+  return first_output == kTakesAll ? factory(signature) : with_wide_arrays(signature, factory, first_output);
 }
 
 std::vector<std::string> Registry::names() const {
   std::vector<std::string> names;
-  for (const auto& entry : factories_) names.push_back(entry.first);
+  for (const auto& entry : entries_) names.push_back(entry.first);
   return names;
 }
 

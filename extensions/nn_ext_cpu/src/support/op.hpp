@@ -1,6 +1,7 @@
 // An operation: prepared once from descriptions of its arrays, run many times on raw pointers.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,12 @@ struct Signature {
 
   /// The same, and the array must be C-contiguous.
   const ArrayDesc& contiguous(size_t position, DType dtype = DType::kFloat32) const;
+
+  /// The description at `position`, of float32 or bfloat16; throws if it is absent or neither.
+  const ArrayDesc& floating(size_t position) const;
+
+  /// The same, and the array must be C-contiguous.
+  const ArrayDesc& contiguous_floating(size_t position) const;
 };
 
 class Op {
@@ -40,15 +47,23 @@ using Factory = std::unique_ptr<Op> (*)(const Signature&);
 
 /// The table of operations by name; each topic adds its own in `register_<topic>`.
 class Registry {
+  static constexpr size_t kTakesAll = SIZE_MAX;
+
  public:
-  void add(const std::string& name, Factory factory);
+  /// Arrays of an operation with a `first_output` may be bfloat16 too: the operation itself is prepared for float32 then, and
+  /// those from `first_output` on are rounded after it, the others widened before. One without takes what it is given.
+  void add(const std::string& name, Factory factory, size_t first_output = kTakesAll);
   std::unique_ptr<Op> prepare(const std::string& name, const Signature& signature) const;
   std::vector<std::string> names() const;
 
   static Registry& instance();
 
  private:
-  std::map<std::string, Factory> factories_;
+  struct Entry {
+    Factory factory;
+    size_t first_output;
+  };
+  std::map<std::string, Entry> entries_;
 };
 
 /// Shorthand for factories of operations whose constructor takes the signature.

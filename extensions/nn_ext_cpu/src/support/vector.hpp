@@ -7,6 +7,11 @@
 
 namespace nn_cpu {
 
+/// A number of type bfloat16: the upper half of a float32.
+struct Bf16 {
+  uint16_t bits;
+};
+
 /// out[i] = f(in[0][i], in[1][i], ..., parameters) for n elements; `out` may be one of the inputs.
 using BlockLoop = void (*)(int64_t n, const float* const* in, float* out, const float* parameters);
 
@@ -128,6 +133,10 @@ struct VectorTable {
   uint64_t (*checksum)(const float* x, int64_t n, uint64_t seed);
   // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it
   double (*exp_sum)(const float* x, float shift, float* y, int64_t n);
+  // between float32 and bfloat16; rounds to nearest, halves to even
+  void (*widen)(const Bf16* x, int64_t n, float* y);
+  void (*narrow)(const float* x, int64_t n, Bf16* y);
+  void (*round)(int64_t n, float* x);
 };
 
 /// The table in use; the widest that this machine can run unless select_isa chose another.

@@ -50,6 +50,9 @@ void standardize_gradient(const float*, const float*, float, const float*, int64
 void add_standardized(const float*, const float*, int64_t, float, float, float*);
 uint64_t checksum(const float*, int64_t, uint64_t);
 double exp_sum(const float*, float, float*, int64_t);
+void widen(const Bf16*, int64_t, float*);
+void narrow(const float*, int64_t, Bf16*);
+void round(int64_t, float*);
 
 VectorTable table(const char* isa) {
   VectorTable table{};
@@ -101,6 +104,9 @@ VectorTable table(const char* isa) {
   table.add_standardized = add_standardized;
   table.checksum = checksum;
   table.exp_sum = exp_sum;
+  table.widen = widen;
+  table.narrow = narrow;
+  table.round = round;
   return table;
 }
 
