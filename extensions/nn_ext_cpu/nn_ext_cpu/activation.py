@@ -1,9 +1,10 @@
 """Activation functions."""
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
-from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
 from nn_ext_cpu.pointwise import Pointwise
@@ -29,15 +30,19 @@ class Softmax:
 
     def forward(self, call: Call) -> Runner:
         """Prepare the softmax."""
-        runner: Runner = _native.prepare("softmax", forward_arrays(call), axis=call.args["axis"], log=self._log)
-        return runner
+        return self._prepared(call, "", forward_arrays(call), [0, 1])
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Prepare the gradient from y and dy."""
-        arrays = backward_arrays(call, wanted)
-        runner: Runner = _native.prepare(
-            "softmax_backward", arrays, places=[1, 2, 3], axis=call.args["axis"], log=self._log
-        )
+        return self._prepared(call, "_backward", backward_arrays(call, wanted), [1, 2, 3])
+
+    def _prepared(self, call: Call, suffix: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> Runner:
+        """The operation on lines in one piece, or on many lines next to each other."""
+        (x,), axis = call.inputs, call.args["axis"]
+        assert x is not None and isinstance(axis, int)
+        neighbours = x.strides is None and math.prod(x.shape[axis + 1 :]) > 1
+        operation = f"softmax_lanes{suffix}" if neighbours else f"softmax{suffix}"
+        runner: Runner = _native.prepare(operation, arrays, places=list(places), axis=axis, log=self._log)
         return runner
 
 

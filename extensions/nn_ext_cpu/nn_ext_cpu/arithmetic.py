@@ -124,12 +124,8 @@ for _name, _function in _COMPARISONS.items():
     ARITHMETIC[f"{_name}Scalar"] = Pointwise(f"y = {_function}_scalar x0 ; val")
 for _name in ("And", "Or", "Xor"):
     ARITHMETIC[f"Logical{_name}"] = Pointwise(f"y = logical_{_name.lower()} x0 x1")
-ARITHMETIC["LogicalAndScalar"] = Pointwise(
-    lambda call: f"y = not_equal_scalar x0 ; 0\ny = mul_scalar y ; {_truth(call)}"
-)
-ARITHMETIC["LogicalOrScalar"] = Pointwise(
-    lambda call: f"y = not_equal_scalar x0 ; 0\ny = maximum_scalar y ; {_truth(call)}"
-)
+ARITHMETIC["LogicalAndScalar"] = Pointwise(lambda call: f"y = not_equal_scalar x0 ; 0\ny = mul_scalar y ; {_truth(call)}")
+ARITHMETIC["LogicalOrScalar"] = Pointwise(lambda call: f"y = not_equal_scalar x0 ; 0\ny = maximum_scalar y ; {_truth(call)}")
 ARITHMETIC["LogicalXorScalar"] = Pointwise(lambda call: f"y = {('not_equal', 'equal')[_truth(call)]}_scalar x0 ; 0")
 ARITHMETIC["LogicalNot"] = Pointwise("y = equal_scalar x0 ; 0")
 ARITHMETIC["IsNaN"] = Pointwise("y = isnan x0")

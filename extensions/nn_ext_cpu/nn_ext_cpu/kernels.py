@@ -7,16 +7,20 @@ from nn_core.ext import Kernel
 from nn_ext_cpu.activation import ACTIVATION
 from nn_ext_cpu.along import ALONG
 from nn_ext_cpu.arithmetic import ARITHMETIC
+from nn_ext_cpu.axes import AXES
+from nn_ext_cpu.classes import CLASSES
 from nn_ext_cpu.convolution import CONVOLUTION
 from nn_ext_cpu.indexing import INDEXING
 from nn_ext_cpu.linear import LINEAR
 from nn_ext_cpu.loss import LOSS
 from nn_ext_cpu.normalization import NORMALIZATION
+from nn_ext_cpu.order import ORDER
 from nn_ext_cpu.places import PLACES
 from nn_ext_cpu.pooling import POOLING
 from nn_ext_cpu.random import RANDOM
 from nn_ext_cpu.recurrent import RECURRENT
 from nn_ext_cpu.reduction import REDUCTION
+from nn_ext_cpu.resampling import RESAMPLING
 from nn_ext_cpu.shape import SHAPE
 from nn_ext_cpu.standardization import STANDARDIZATION
 
@@ -24,16 +28,20 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
     ALONG,
     ARITHMETIC,
+    AXES,
+    CLASSES,
     CONVOLUTION,
     INDEXING,
     LINEAR,
     LOSS,
     NORMALIZATION,
+    ORDER,
     PLACES,
     POOLING,
     RANDOM,
     RECURRENT,
     REDUCTION,
+    RESAMPLING,
     SHAPE,
     STANDARDIZATION,
 )

@@ -62,9 +62,7 @@ class BatchMatmul:
         return products[0] if len(products) == 1 else _native.chain(products)
 
 
-def _product(
-    arrays: Sequence[ArrayDesc | None], places: Sequence[int], transpose_a: bool, transpose_b: bool
-) -> _native.Op:
+def _product(arrays: Sequence[ArrayDesc | None], places: Sequence[int], transpose_a: bool, transpose_b: bool) -> _native.Op:
     views = []
     for place in places:
         desc = arrays[place]

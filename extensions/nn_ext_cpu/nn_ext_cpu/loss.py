@@ -24,9 +24,7 @@ class SoftmaxCrossEntropy:
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Prepare the gradient of the scores."""
         arrays = backward_arrays(call, wanted)
-        runner: Runner = _native.prepare(
-            "softmax_cross_entropy_backward", arrays, places=[0, 1, 3, 4], axis=call.args["axis"]
-        )
+        runner: Runner = _native.prepare("softmax_cross_entropy_backward", arrays, places=[0, 1, 3, 4], axis=call.args["axis"])
         return runner
 
 

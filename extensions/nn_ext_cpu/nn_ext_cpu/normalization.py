@@ -45,9 +45,7 @@ class BatchNormalization:
         places = list(range(16)) if self._fused else plain
         return self._prepared(call, "batch_normalization_backward", backward_arrays(call, wanted), places)
 
-    def _prepared(
-        self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]
-    ) -> Runner:
+    def _prepared(self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> Runner:
         axes = call.args["axes"]
         assert isinstance(axes, tuple)
         runner: Runner = _native.prepare(

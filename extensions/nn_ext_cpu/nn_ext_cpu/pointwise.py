@@ -18,9 +18,7 @@ Instruction: TypeAlias = tuple[str, int, list[int], list[float]]
 Settings: TypeAlias = Mapping[str, Any]
 
 
-def compile_program(
-    lines: Sequence[str], arrays: Mapping[str, int], n_arrays: int, settings: Settings
-) -> list[Instruction]:
+def compile_program(lines: Sequence[str], arrays: Mapping[str, int], n_arrays: int, settings: Settings) -> list[Instruction]:
     """Turn lines of text into instructions; `arrays` gives the positions of the arrays that lines may name."""
     registers = dict(arrays)
     program: list[Instruction] = []
@@ -97,9 +95,7 @@ class Pointwise:
         names = [*inputs, *outputs, *visible, *[f"d{name}" for name in inputs]]
         return self._compiled(call, lines, names, backward_arrays(call, wanted))
 
-    def _compiled(
-        self, call: Call, lines: Sequence[str], names: Sequence[str], arrays: Sequence[ArrayDesc | None]
-    ) -> Runner:
+    def _compiled(self, call: Call, lines: Sequence[str], names: Sequence[str], arrays: Sequence[ArrayDesc | None]) -> Runner:
         places = {name: k for k, (name, desc) in enumerate(zip(names, arrays, strict=True)) if desc is not None}
         program = compile_program(lines, places, len(arrays), call.args)
         views = list(arrays)

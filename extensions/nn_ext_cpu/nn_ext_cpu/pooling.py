@@ -47,9 +47,7 @@ class Pooling:
         arrays = backward_arrays(call, wanted)
         return self._prepared(call, f"{self._operation}_backward", arrays, self._reads)
 
-    def _prepared(
-        self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]
-    ) -> Runner:
+    def _prepared(self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> Runner:
         settings: dict[str, Any] = {name: call.args[name] for name in ("kernel", "stride", "pad")}
         settings["mean"] = self._mean
         settings["counts_pad"] = bool(call.args.get("including_pad", True))

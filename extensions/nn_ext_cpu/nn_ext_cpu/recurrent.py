@@ -45,9 +45,7 @@ class Recurrent:
             places = [0, 1, -1, 2, 3, 4, 7, 8, 9, 10, -1, 11, 12, -1, 13, 14, 15]
         return self._prepared(call, "recurrent_backward", arrays, places)
 
-    def _prepared(
-        self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]
-    ) -> Runner:
+    def _prepared(self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> Runner:
         args: Mapping[str, Any] = call.args
         runner: Runner = _native.prepare(
             operation,

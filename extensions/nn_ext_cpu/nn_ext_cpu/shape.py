@@ -6,9 +6,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
+from nn_ext_cpu.choice import FirstOf
 from nn_ext_cpu.copies import Copies
 from nn_ext_cpu.describe import backward_arrays, forward_arrays
 from nn_ext_cpu.pointwise import Pointwise
+from nn_ext_cpu.resampling import PADDING
 
 #: ``arrange(copies, call, sources, targets)`` adds the copies from the arrays at the places `sources` to those at
 #: `targets`; a target that is not wanted is None.
@@ -71,9 +73,7 @@ def _prepared(
     return copies.prepared(value)
 
 
-def _one(
-    transform: Callable[[Any, Mapping[str, Any]], Any], *, of_target: bool = False, fill: bool = False
-) -> Arrangement:
+def _one(transform: Callable[[Any, Mapping[str, Any]], Any], *, of_target: bool = False, fill: bool = False) -> Arrangement:
     """One array from one: `transform` shows the part or order of the source, or of the target, that is copied."""
 
     def arrange(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
@@ -94,9 +94,7 @@ def _one(
 
 def _sliced(x: Any, args: Mapping[str, Any]) -> Any:
     """Short settings belong to the last axes."""
-    entries = [
-        (None,) * (x.ndim - len(args[name] or ())) + tuple(args[name] or ()) for name in ("start", "stop", "step")
-    ]
+    entries = [(None,) * (x.ndim - len(args[name] or ())) + tuple(args[name] or ()) for name in ("start", "stop", "step")]
     return x[tuple(map(slice, *entries))]
 
 
@@ -104,9 +102,7 @@ def _unpadded(x: Any, args: Mapping[str, Any]) -> Any:
     """Pairs of widths belong to the last axes."""
     widths = args["pad_width"]
     pairs = list(zip(widths[::2], widths[1::2], strict=True))
-    slices = [
-        slice(low, length - high) for (low, high), length in zip(pairs, x.shape[x.ndim - len(pairs) :], strict=True)
-    ]
+    slices = [slice(low, length - high) for (low, high), length in zip(pairs, x.shape[x.ndim - len(pairs) :], strict=True)]
     inside = (..., *slices)
     return x[inside]
 
@@ -192,7 +188,7 @@ SHAPE: Final[Mapping[str, Kernel]] = {
     "Transpose": Arranged(_one(_transposed), _one(_transposed, of_target=True)),
     "Slice": Arranged(_one(_sliced), _one(_sliced, of_target=True, fill=True)),
     "Flip": Arranged(_one(_flipped), _one(_flipped)),
-    "Pad": Arranged(_one(_unpadded, of_target=True, fill=True), _one(_unpadded), value="constant_value"),
+    "Pad": FirstOf(Arranged(_one(_unpadded, of_target=True, fill=True), _one(_unpadded), value="constant_value"), PADDING),
     "Broadcast": _repeated(None),
     "Tile": _repeated(_tiled),
     "Concatenate": Arranged(_joined(new_axis=False), _cut(new_axis=False)),

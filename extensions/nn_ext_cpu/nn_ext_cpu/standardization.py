@@ -63,9 +63,7 @@ class Standardization:
         shape = (*x.shape[:c], groups, x.shape[c] // groups, *x.shape[c + 1 :])
         return shape, [c, *(axis + (axis > c) for axis in kept)], [c, c + 1]
 
-    def _prepared(
-        self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]
-    ) -> Runner:
+    def _prepared(self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> Runner:
         shape, kept, own = self._axes(call)
         runner: Runner = _native.prepare(
             operation,

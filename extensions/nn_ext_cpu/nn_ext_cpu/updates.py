@@ -24,9 +24,7 @@ class NativeUpdate:
         """Take parameters of float32; the operation is prepared when it is bound."""
         return self if dtype == FLOAT else Refusal(f"computes in float32, got {dtype}")
 
-    def bind(
-        self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array
-    ) -> Step:
+    def bind(self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array) -> Step:
         """A step that updates these arrays; `hyper` is read each time."""
         arrays = [hyper]
         for members in zip(params, grads, *states, strict=True):

@@ -19,6 +19,12 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_recurrent(registry);
   nn_cpu::register_along(registry);
   nn_cpu::register_places(registry);
+  nn_cpu::register_draw(registry);
+  nn_cpu::register_classes(registry);
+  nn_cpu::register_resample(registry);
+  nn_cpu::register_order(registry);
+  nn_cpu::register_axes(registry);
+  nn_cpu::register_softmax_lanes(registry);
   nn_cpu::register_normalization(registry);
   nn_cpu::register_convolution(registry);
   nn_cpu::bind_types(module);

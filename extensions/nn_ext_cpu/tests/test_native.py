@@ -92,9 +92,7 @@ def test_unary_functions_are_within_some_ulp(
     assert error.max() <= limit
 
 
-@pytest.mark.parametrize(
-    "name", ["exp", "expm1", "log", "log1p", "tanh", "sin", "relu", "sigmoid", "maximum_scalar", "abs"]
-)
+@pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p", "tanh", "sin", "relu", "sigmoid", "maximum_scalar", "abs"])
 def test_nan_stays_nan(isa: str, name: str) -> None:
     x = np.array([np.nan] * 20, np.float32)
     assert np.isnan(pointwise(name, x, parameters=(0.0,) if name == "maximum_scalar" else ())).all()
@@ -200,12 +198,8 @@ def test_affine_and_its_gradients(isa: str, rng: np.random.Generator, m: int, d:
         np.testing.assert_allclose(result, truth, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "shape", [(2, 17, 33, 9, 7, 1), (3, 64, 48, 8, 8, 1), (1, 20, 35, 13, 6, 0), (2, 16, 16, 5, 9, 2)]
-)
-def test_winograd_agrees_with_the_direct_method(
-    isa: str, two_threads: None, rng: np.random.Generator, shape: Any
-) -> None:
+@pytest.mark.parametrize("shape", [(2, 17, 33, 9, 7, 1), (3, 64, 48, 8, 8, 1), (1, 20, 35, 13, 6, 0), (2, 16, 16, 5, 9, 2)])
+def test_winograd_agrees_with_the_direct_method(isa: str, two_threads: None, rng: np.random.Generator, shape: Any) -> None:
     n, c, k, h, w, pad = shape
     settings = {"pad": [pad] * 2, "pad_end": [pad] * 2, "stride": [1, 1], "dilation": [1, 1], "group": 1}
     x = channels_last(rng.normal(size=(n, c, h, w)).astype(np.float32))

@@ -25,9 +25,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     set_num_threads(before)
 
 
-def arrays(
-    name: str, sizes: tuple[int, int, int, int], layers: int = 1, directions: int = 1, bias: bool = True
-) -> list[Any]:
+def arrays(name: str, sizes: tuple[int, int, int, int], layers: int = 1, directions: int = 1, bias: bool = True) -> list[Any]:
     """x, states, weights and bias for T steps, B samples, I inputs and H states."""
     steps, batch, inputs, hidden = sizes
     gates, bias_gates, n_states = CELLS[name]

@@ -40,9 +40,7 @@ def test_more_rows_than_add_up_in_one_block(assert_alike: Compare) -> None:
 def test_groups_of_channels(assert_alike: Compare, groups: int, space: tuple[int, ...]) -> None:
     ones = (1,) * len(space)
     parameters = normal(1, 8, *ones), normal(1, 8, *ones, mean=1)
-    assert_alike(
-        lambda x, b, g: F.group_normalization(x, b, g, groups), normal(3, 8, *space), *parameters, tolerance=1e-4
-    )
+    assert_alike(lambda x, b, g: F.group_normalization(x, b, g, groups), normal(3, 8, *space), *parameters, tolerance=1e-4)
 
 
 @pytest.mark.parametrize("samples", [1, 3])

@@ -19,6 +19,12 @@ void register_standardization(Registry& registry);
 void register_recurrent(Registry& registry);
 void register_along(Registry& registry);
 void register_places(Registry& registry);
+void register_draw(Registry& registry);
+void register_classes(Registry& registry);
+void register_resample(Registry& registry);
+void register_order(Registry& registry);
+void register_axes(Registry& registry);
+void register_softmax_lanes(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.
 std::vector<std::string> update_names();

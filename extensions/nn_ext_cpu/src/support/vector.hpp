@@ -101,6 +101,10 @@ struct VectorTable {
   void (*row_gradient)(const float* dy, const float* y, const float* x, int64_t n, float p, float q, float r, float* dx);
   void (*philox)(uint64_t seed, uint64_t counter, uint64_t first, int64_t n_blocks, uint32_t* words);
   void (*drop)(const float* x, const uint32_t* words, uint32_t threshold, float scale, int64_t n, float* y, float* mask);
+  // random words as numbers, see vector/draw.cpp
+  void (*draw_uniform)(const uint32_t* words, double low, double range, int64_t n, float* y);
+  void (*draw_normal)(const uint32_t* words, double mu, double sigma, int64_t pairs, float* y);
+  void (*draw_below)(const uint32_t* words, int64_t low, uint64_t range, int64_t n, int64_t* y);
   void (*max_pool)(const PoolShape& shape, const float* x, float* y, int64_t lanes);
   void (*max_pool_backward)(const PoolShape& shape, const float* x, const float* dy, float* dx, int64_t lanes);
   void (*sum_pool)(const PoolShape& shape, const float* x, float* y, int64_t lanes);
@@ -123,6 +127,15 @@ struct VectorTable {
   void (*running_product)(bool exclusive, bool reverse, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
   void (*product_of)(const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
   void (*product_gradient)(const float* x, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);
+  int32_t (*count_reaching)(const float* x, int64_t n, float limit);
+  void (*counts_reaching)(const float* x, int64_t count, int64_t stride, int64_t lanes, const float* limits, int32_t* counts);
+  // softmax for neighbouring lanes, and for a row in one piece, see vector/softmax.cpp
+  void (*softmax_lanes)(bool log_too, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
+  void (*softmax_lanes_gradient)(bool log_too, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);
+  void (*softmax_row_gradient)(bool log_too, const float* y, const float* dy, float total, int64_t n, float* dx);
+  // weighted sums of elements of a row, and of two rows, see vector/resample.cpp
+  void (*resample_row)(const float* x, int64_t n, const int32_t* indices, const float* weights, int64_t taps, float* y);
+  void (*mix_rows)(const float* x0, float a, const float* x1, float b, int64_t n, float* y);
   // rows that are standardized, see vector/standardize.cpp
   void (*standardize)(const float* x, int64_t n, float mean, float scale, float shift, float* y);
   void (*standardize_each)(const float* x, int64_t n, float mean, float rate, const float* gamma, const float* beta, float* y);

@@ -1,0 +1,213 @@
+// Sorting along an axis, and the k first elements of rows. NaN comes last, equal elements keep their places.
+//   sort            x (A, C, B) -> y, index int64 (either may be absent); setting reverse
+//   sort_backward   x, dy -> dx: dy goes back to where the elements came from; setting reverse
+//   top_k           x (R, N) -> y, index int64 (R, k) (either may be absent); settings k, largest, absolute (rank magnitudes),
+//                   compact; without it y is (R, N), with 0 for what is not among the k
+//   top_k_backward  x, dy (as y) -> dx (R, N), 0 for what is not among the k; the same settings
+// O(n) a row by radix sort, and by a scan that keeps the best so far.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/register.hpp"
+#include "support/check.hpp"
+#include "support/order.hpp"
+#include "support/parallel.hpp"
+#include "support/scratch.hpp"
+
+namespace nn_cpu {
+namespace {
+
+constexpr int64_t kGrain = 2048;  // elements a thread
+constexpr int64_t kLines = 16;    // neighbouring lines that are read together: a cache line
+
+/// The lines of an array (A, C, B) along the axis in the middle.
+struct SortedAxis {
+  int64_t a, c, b;
+  bool reverse;
+
+  explicit SortedAxis(const Signature& s) : reverse(s.args.flag("reverse")) {
+    const Dims& shape = s.contiguous(0).shape;
+    NN_CHECK(shape.size() == 3 && shape[1] < (int64_t{1} << 32), "x must be (A, C, B) with C below 2^32, got shape " << to_string(shape));
+    a = shape[0], c = shape[1], b = shape[2];
+  }
+
+  int64_t size() const { return a * c * b; }
+
+  /// Calls body(first element of a line, its sorted items) for each line.
+  template <class Body>
+  void visit(const float* x, const Body& body) const {
+    const int64_t groups = (b + kLines - 1) / kLines, width = std::min(b, kLines);
+    parallel_for(a * groups, kGrain / std::max<int64_t>(1, c * width) + 1, [&](int64_t begin, int64_t end, int) {
+      Scratch scratch(Scratch::bytes<Ranked>(c * width) + Scratch::bytes<Ranked>(c));
+      auto *items = scratch.take<Ranked>(c * width), *spare = scratch.take<Ranked>(c);
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t start = item / groups * c * b + item % groups * kLines, lines = std::min(kLines, b - item % groups * kLines);
+        for (int64_t k = 0; k < c; ++k) {
+          for (int64_t line = 0; line < lines; ++line) items[line * c + k] = ranked(x[start + k * b + line], reverse, static_cast<uint32_t>(k));
+        }
+        for (int64_t line = 0; line < lines; ++line) body(start + line, sort_ranked(items + line * c, spare, c));
+      }
+    });
+  }
+};
+
+class Sort : public Op {
+ public:
+  explicit Sort(const Signature& s) : axis_(s) {
+    if (s.has(1)) NN_CHECK(s.contiguous(1).size() == axis_.size(), "y must have the size of x, got " << s.array(1).size());
+    if (s.has(2)) NN_CHECK(s.contiguous(2, DType::kInt64).size() == axis_.size(), "index must have the size of x, got another");
+  }
+
+  void run(void* const* arrays) const override {
+    const auto* x = static_cast<const float*>(arrays[0]);
+    auto* y = static_cast<float*>(arrays[1]);
+    auto* index = static_cast<int64_t*>(arrays[2]);
+    axis_.visit(x, [&](int64_t first, const Ranked* items) {
+      for (int64_t k = 0; k < axis_.c; ++k) {
+        const int64_t place = place_of(items[k]), target = first + k * axis_.b;
+        if (y != nullptr) y[target] = x[first + place * axis_.b];
+        if (index != nullptr) index[target] = place;
+      }
+    });
+  }
+
+  double cost() const override { return 50 + 10.0 * static_cast<double>(axis_.size()); }
+
+ private:
+  SortedAxis axis_;
+};
+
+class SortBackward : public Op {
+ public:
+  explicit SortBackward(const Signature& s) : axis_(s) {
+    NN_CHECK(s.contiguous(1).size() == axis_.size() && s.contiguous(2).size() == axis_.size(), "dy and dx must have the size of x, got others");
+  }
+
+  void run(void* const* arrays) const override {
+    const auto *x = static_cast<const float*>(arrays[0]), *dy = static_cast<const float*>(arrays[1]);
+    auto* dx = static_cast<float*>(arrays[2]);
+    axis_.visit(x, [&](int64_t first, const Ranked* items) {
+      for (int64_t k = 0; k < axis_.c; ++k) dx[first + place_of(items[k]) * axis_.b] = dy[first + k * axis_.b];
+    });
+  }
+
+  double cost() const override { return 50 + 10.0 * static_cast<double>(axis_.size()); }
+
+ private:
+  SortedAxis axis_;
+};
+
+/// The rows of a matrix, and which of their elements are wanted.
+struct Chosen {
+  int64_t rows, columns, k;
+  bool largest, absolute, compact;
+
+  explicit Chosen(const Signature& s)
+      : k(s.args.integer("k")), largest(s.args.flag("largest")), absolute(s.args.flag("absolute")), compact(s.args.flag("compact")) {
+    const Dims& shape = s.contiguous(0).shape;
+    NN_CHECK(shape.size() == 2 && k >= 1 && k <= shape[1] && shape[1] < (int64_t{1} << 32), "x must be (R, N) with k <= N < 2^32, got shape " << to_string(shape));
+    rows = shape[0], columns = shape[1];
+  }
+
+  /// Elements of a row of y and dy.
+  int64_t width() const { return compact ? k : columns; }
+
+  void expect(const Signature& s, size_t position, int64_t row_size, DType dtype = DType::kFloat32) const {
+    NN_CHECK(s.contiguous(position, dtype).size() == rows * row_size, "array " << position << " must have rows of " << row_size << ", got " << s.array(position, dtype).size() << " elements");
+  }
+
+  /// Calls body(row, the k first items in order) for each row.
+  template <class Body>
+  void visit(const float* x, const Body& body) const {
+    const int64_t room = std::min(columns, 2 * k + 64);
+    parallel_for(rows, kGrain / columns + 1, [&](int64_t begin, int64_t end, int) {
+      Scratch scratch(Scratch::bytes<Ranked>(room));
+      auto* best = scratch.take<Ranked>(room);
+      for (int64_t row = begin; row < end; ++row) {
+        choose(x + row * columns, best, room);
+        body(row, best);
+      }
+    });
+  }
+
+ private:
+  /// Collects what comes before the k-th best so far; a full buffer is cut down to the k best.
+  void choose(const float* x, Ranked* best, int64_t room) const {
+    int64_t count = 0;
+    Ranked limit = ~Ranked{0};
+    for (int64_t i = 0; i < columns; ++i) {
+      const Ranked item = ranked(absolute ? std::fabs(x[i]) : x[i], largest, static_cast<uint32_t>(i));
+      if (item > limit) continue;
+      best[count++] = item;
+      if (count < room || i + 1 == columns) continue;
+      std::nth_element(best, best + k - 1, best + count);
+      limit = best[k - 1];
+      count = k;
+    }
+    select_ranked(best, count, k);
+  }
+};
+
+class TopK : public Op {
+ public:
+  explicit TopK(const Signature& s) : chosen_(s) {
+    if (s.has(1)) chosen_.expect(s, 1, chosen_.width());
+    if (s.has(2)) chosen_.expect(s, 2, chosen_.k, DType::kInt64);
+  }
+
+  void run(void* const* arrays) const override {
+    const auto* x = static_cast<const float*>(arrays[0]);
+    auto* y = static_cast<float*>(arrays[1]);
+    auto* index = static_cast<int64_t*>(arrays[2]);
+    chosen_.visit(x, [&](int64_t row, const Ranked* best) {
+      const float* from = x + row * chosen_.columns;
+      float* to = y == nullptr ? nullptr : y + row * chosen_.width();
+      if (to != nullptr && !chosen_.compact) std::fill_n(to, chosen_.columns, 0.0f);
+      for (int64_t i = 0; i < chosen_.k; ++i) {
+        const int64_t place = place_of(best[i]);
+        if (to != nullptr) to[chosen_.compact ? i : place] = from[place];
+        if (index != nullptr) index[row * chosen_.k + i] = place;
+      }
+    });
+  }
+
+  double cost() const override { return 50 + 2.0 * static_cast<double>(chosen_.rows * chosen_.columns); }
+
+ private:
+  Chosen chosen_;
+};
+
+class TopKBackward : public Op {
+ public:
+  explicit TopKBackward(const Signature& s) : chosen_(s) {
+    chosen_.expect(s, 1, chosen_.width());
+    chosen_.expect(s, 2, chosen_.columns);
+  }
+
+  void run(void* const* arrays) const override {
+    const auto *x = static_cast<const float*>(arrays[0]), *dy = static_cast<const float*>(arrays[1]);
+    auto* dx = static_cast<float*>(arrays[2]);
+    chosen_.visit(x, [&](int64_t row, const Ranked* best) {
+      const float* from = dy + row * chosen_.width();
+      float* to = dx + row * chosen_.columns;
+      std::fill_n(to, chosen_.columns, 0.0f);
+      for (int64_t i = 0; i < chosen_.k; ++i) to[place_of(best[i])] = from[chosen_.compact ? i : place_of(best[i])];
+    });
+  }
+
+  double cost() const override { return 50 + 2.0 * static_cast<double>(chosen_.rows * chosen_.columns); }
+
+ private:
+  Chosen chosen_;
+};
+
+}  // namespace
+
+void register_order(Registry& registry) {
+  registry.add("sort", make<Sort>);
+  registry.add("sort_backward", make<SortBackward>);
+  registry.add("top_k", make<TopK>);
+  registry.add("top_k_backward", make<TopKBackward>);
+}
+
+}  // namespace nn_cpu

@@ -1,0 +1,94 @@
+// Softmax along one axis for neighbouring lanes: element (k, lane) of an array lies at x[k * stride + lane], lane < lanes <= kMaxLanes.
+// And what follows the sum in a row in one piece.
+#include "support/vector.hpp"
+#include "vector/math.hpp"
+
+namespace nn_cpu::NN_ISA {
+namespace {
+
+/// The largest element of each lane (NaN counts as larger), and the sum of e^(x - largest) in double.
+void log_sums(const float* x, int64_t count, int64_t stride, int64_t lanes, float* largest, double* totals, float* y) {
+  for (int64_t i = 0; i < lanes; ++i) {
+    largest[i] = x[i];
+    totals[i] = 0.0;
+  }
+  for (int64_t k = 1; k < count; ++k) {
+    const float* row = x + k * stride;
+#pragma omp simd
+    for (int64_t i = 0; i < lanes; ++i) largest[i] = larger(row[i], largest[i]);
+  }
+  for (int64_t k = 0; k < count; ++k) {
+    const float* row = x + k * stride;
+    float exponentials[kMaxLanes];
+#pragma omp simd
+    for (int64_t i = 0; i < lanes; ++i) exponentials[i] = exp(row[i] - largest[i]);
+#pragma omp simd
+    for (int64_t i = 0; i < lanes; ++i) totals[i] += exponentials[i];
+    if (y == nullptr) continue;
+    float* out = y + k * stride;
+    for (int64_t i = 0; i < lanes; ++i) out[i] = exponentials[i];
+  }
+}
+
+}  // namespace
+
+/// y = softmax of x, or its logarithm.
+void softmax_lanes(bool log_too, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y) {
+  float largest[kMaxLanes], factors[kMaxLanes];
+  double totals[kMaxLanes];
+  log_sums(x, count, stride, lanes, largest, totals, log_too ? nullptr : y);
+  for (int64_t i = 0; i < lanes; ++i) factors[i] = log_too ? log(static_cast<float>(totals[i])) : static_cast<float>(1.0 / totals[i]);
+  for (int64_t k = 0; k < count; ++k) {
+    const float* row = x + k * stride;
+    float* out = y + k * stride;
+    if (log_too) {
+#pragma omp simd
+      for (int64_t i = 0; i < lanes; ++i) out[i] = (row[i] - largest[i]) - factors[i];
+    } else {
+#pragma omp simd
+      for (int64_t i = 0; i < lanes; ++i) out[i] *= factors[i];
+    }
+  }
+}
+
+/// dx from y and dy.
+void softmax_lanes_gradient(bool log_too, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx) {
+  double totals[kMaxLanes];
+  float sums[kMaxLanes];
+  for (int64_t i = 0; i < lanes; ++i) totals[i] = 0.0;
+  for (int64_t k = 0; k < count; ++k) {
+    const float *value = y + k * stride, *gradient = dy + k * stride;
+    if (log_too) {
+#pragma omp simd
+      for (int64_t i = 0; i < lanes; ++i) totals[i] += gradient[i];
+    } else {
+#pragma omp simd
+      for (int64_t i = 0; i < lanes; ++i) totals[i] += gradient[i] * value[i];
+    }
+  }
+  for (int64_t i = 0; i < lanes; ++i) sums[i] = static_cast<float>(totals[i]);
+  for (int64_t k = 0; k < count; ++k) {
+    const float *value = y + k * stride, *gradient = dy + k * stride;
+    float* out = dx + k * stride;
+    if (log_too) {
+#pragma omp simd
+      for (int64_t i = 0; i < lanes; ++i) out[i] = gradient[i] - exp(value[i]) * sums[i];
+    } else {
+#pragma omp simd
+      for (int64_t i = 0; i < lanes; ++i) out[i] = value[i] * (gradient[i] - sums[i]);
+    }
+  }
+}
+
+/// dx of n elements in one piece: dy - e^y total, or y (dy - total).
+void softmax_row_gradient(bool log_too, const float* y, const float* dy, float total, int64_t n, float* dx) {
+  if (log_too) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] - exp(y[i]) * total;
+  } else {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - total);
+  }
+}
+
+}  // namespace nn_cpu::NN_ISA

@@ -1,0 +1,75 @@
+"""Sorting and choosing beside the reference: equal elements, NaN, infinities, long and short lines, all axes."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+
+#: ``assert_alike(function, *arrays, tolerance=...)`` of conftest.py.
+Compare: TypeAlias = Callable[..., None]
+
+
+def with_ties(*shape: int) -> np.ndarray[Any, Any]:
+    """Whole numbers, many of them equal."""
+    return np.random.default_rng(len(shape)).integers(-20, 20, shape).astype(np.float32)
+
+
+def special(n: int) -> np.ndarray[Any, Any]:
+    """Numbers among NaN, infinities, zeros of both signs and subnormal numbers."""
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal(n).astype(np.float32)
+    places = rng.integers(0, n, n // 2)
+    x[places] = rng.choice(np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40], np.float32), places.size)
+    return x
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((7,), 0), ((3, 200), 1), ((500, 37), 0), ((2, 1000, 3), 1), ((2, 20001), 1), ((4, 0), 1), ((5, 1), 1)]
+)
+def test_sort(assert_alike: Compare, shape: tuple[int, ...], axis: int, reverse: bool) -> None:
+    assert_alike(lambda x: F.sort(x, axis=axis, reverse=reverse, with_index=True), with_ties(*shape))
+
+
+@pytest.mark.parametrize("n", [9, 96, 97, 5000, 20000])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_order_of_special_numbers(n: int, reverse: bool) -> None:
+    x = special(n)
+    results = []
+    for backend in ("cpu:float", "reference:float"):
+        with nn.context_scope(nn.Context([backend])):
+            y, index = F.sort(nn.Variable.from_numpy_array(x), reverse=reverse, with_index=True)
+            nn.forward_all([y, index])
+            results.append((y.d.copy(), index.d.copy()))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+
+
+@pytest.mark.parametrize("magnitudes", [False, True])
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize(("shape", "k"), [((3, 10), 1), ((3, 10), 10), ((4, 3000), 5), ((2, 5, 90), 200), ((1, 1), 1)])
+def test_top_k(assert_alike: Compare, shape: tuple[int, ...], k: int, largest: bool, magnitudes: bool) -> None:
+    x = with_ties(*shape)
+    assert_alike(lambda x: F.top_k_data(x, k, abs=magnitudes, largest=largest, with_index=True), x)
+    assert_alike(lambda x: F.top_k_data(x, k, abs=magnitudes, largest=largest, reduce=False), x)
+
+
+@pytest.mark.parametrize("k", [1, 30, 400])
+def test_top_k_of_special_numbers(k: int) -> None:
+    x = special(400)[None]
+    results = []
+    for backend in ("cpu:float", "reference:float"):
+        with nn.context_scope(nn.Context([backend])):
+            y, index = F.top_k_data(nn.Variable.from_numpy_array(x), k, with_index=True)
+            nn.forward_all([y, index])
+            results.append((y.d.copy(), index.d.copy()))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+
+
+def test_gradient_that_keeps_the_k_largest(assert_alike: Compare) -> None:
+    assert_alike(lambda x: F.top_k_grad(x, 7, abs=True), with_ties(4, 3, 30))
