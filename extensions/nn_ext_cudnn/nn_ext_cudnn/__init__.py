@@ -7,8 +7,10 @@ from typing import Any
 
 import nn_ext_cuda
 from nn_ext_cudnn.plugin import context as context
+from nn_ext_cudnn.precision import allow_nondeterministic as allow_nondeterministic
+from nn_ext_cudnn.precision import is_nondeterministic_allowed as is_nondeterministic_allowed
 
-__all__ = ["context"]
+__all__ = ["allow_nondeterministic", "context", "is_nondeterministic_allowed"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 import ctypes
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 from nn_core.ext import Array
 from nn_ext_cuda.launch import allocated
@@ -86,17 +86,18 @@ class _OfThread(threading.local):
 class _Borrowed(dict[int, Handle]):
     """Handles by device, given back when the thread that has them ends."""
 
+    free: ClassVar[dict[int, list[Handle]]] = {}
+
     def __del__(self) -> None:
         for device, handle in self.items():
-            _FREE.setdefault(device, []).append(handle)
+            self.free.setdefault(device, []).append(handle)
 
 
 def _borrowed(device: int) -> Handle:
     try:
-        return _FREE[device].pop()
+        return _Borrowed.free[device].pop()
     except (KeyError, IndexError):
         return Handle()
 
 
-_FREE: dict[int, list[Handle]] = {}
 _OF_THREAD: Any = _OfThread()

@@ -1,7 +1,9 @@
-"""A device and a cuDNN for tests that need them, both emulated on the host."""
+"""A device and a cuDNN for tests that need them, both emulated on the host; and the header of the true cuDNN."""
 
+import re
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,13 +30,16 @@ def cudnn(monkeypatch):
 
     from nn_ext_cuda import code
     from nn_ext_cudnn import library
+    from nn_ext_cudnn.graph import descriptor
 
     with fake_cupy.installed():
         code.compiled.cache_clear()
+        descriptor.functions.cache_clear()
         fake = fake_cudnn.make()
         monkeypatch.setattr(library, "library", lambda: fake)
         yield fake
     code.compiled.cache_clear()
+    descriptor.functions.cache_clear()
 
 
 @pytest.fixture
@@ -50,3 +55,30 @@ def call_of():
         return Call(spec, resolved, inputs, tuple(ArrayDesc(shape, dtype) for _, shape in outputs), dtype)
 
     return make
+
+
+class Header:
+    """A header of cuDNN."""
+
+    def __init__(self, text):
+        self._text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+    def numbers(self, prefix):
+        """Values of the constants of enumerations whose names begin with `prefix`, by the rest of the name."""
+        found = re.findall(rf"\b{prefix}(\w+)(?:\s+CUDNN_DEPRECATED_ENUM)?\s*=\s*(\d+)", self._text)
+        return {name: int(value) for name, value in found}
+
+    def n_parameters(self, function):
+        """How many parameters a function has."""
+        (inside,) = re.findall(rf"\b{function}\(([^)]*)\);", self._text)
+        return len(inside.split(","))
+
+
+@pytest.fixture(scope="session")
+def header():
+    """A function from the name of a header to the `Header`."""
+    spec = find_spec("nvidia.cudnn") if find_spec("nvidia") else None
+    if spec is None or not spec.submodule_search_locations:
+        pytest.skip("the headers of cuDNN are not installed (package nvidia-cudnn-cu12 or nvidia-cudnn-cu13)")
+    folder = Path(next(iter(spec.submodule_search_locations))) / "include"
+    return lambda name: Header((folder / name).read_text())

@@ -87,9 +87,10 @@ class Handles:
 
 def make():
     """A library with all parts."""
+    from fake_graph import Graphs
     from legacy_adv import Adv
     from legacy_norms import Norms
     from legacy_ops import Ops
 
-    ops = Ops()
-    return FakeCudnn(Handles(), ops, Norms(ops), Adv(ops))
+    handles, ops = Handles(), Ops()
+    return FakeCudnn(handles, ops, Norms(ops), Adv(ops), Graphs(handles))

@@ -1,0 +1,227 @@
+"""Convolutions and deconvolutions in one to three spatial dimensions.
+
+Both are one relation, narrow = wide * filters (see `graph.operations.Convolution`): x is the wide image of a convolution
+and the narrow one of a deconvolution, and each of the three is the result of a forward or a backward call.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final, Literal
+
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cuda.compose import Composition, refuse_sizes
+from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.dtypes import ITEM_BYTES, real_dtype, refuse_dtypes
+from nn_ext_cuda.launch import Chain, Program
+from nn_ext_cuda.precision import is_tf32_allowed
+from nn_ext_cudnn.errors import NotSupportedError
+from nn_ext_cudnn.graph import geometry
+from nn_ext_cudnn.graph.operations import Convolution, Pointwise, Window
+from nn_ext_cudnn.graph.plans import Graph
+from nn_ext_cudnn.graph.runner import GraphRunner
+from nn_ext_cudnn.precision import excluded_notes
+
+Result = Literal["narrow", "wide", "filter"]
+
+#: Places of the arrays of a forward call, and of a backward call from y on.
+_X: Final = 0
+_WEIGHT: Final = 1
+_BIAS: Final = 2
+_Y: Final = 3
+_DY: Final = 4
+_DX: Final = 5
+_DWEIGHT: Final = 6
+#: The uid of the result before the bias is added; those of arrays are their places, counted from 1.
+_UNBIASED: Final = 100
+
+
+class ConvolutionKernel:
+    """A convolution by cuDNN; images of the short types lie channels-last in memory where the plan allows it.
+
+    Args:
+        transposed: x is the narrow image.
+        depthwise: The weights have no axis of channels.
+    """
+
+    def __init__(self, *, transposed: bool = False, depthwise: bool = False) -> None:
+        self._transposed = transposed
+        self._depthwise = depthwise
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse what cuDNN does not know, and what it has no engine for on this device."""
+        x = call.inputs[_X]
+        assert x is not None
+        n_spatial = len(x.shape) - _base_axis(call) - 1
+        if not 1 <= n_spatial <= 3:
+            return Refusal(f"takes one to three spatial dimensions, got {n_spatial}")
+        if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
+            return Refusal("takes arrays with at least one element")
+        longer = _ints(call, "output_padding") if "output_padding" in call.args else ()
+        if any(more >= step for more, step in zip(longer, _ints(call, "stride"), strict=False)):
+            return Refusal(f"takes an output_padding below the stride, got {longer} and {_ints(call, 'stride')}")
+        refusal = refuse_dtypes(call) or refuse_sizes(forward_arrays(call))
+        if refusal is not None:
+            return refusal
+        try:
+            self.forward(self._preferred(call))
+        except NotSupportedError as error:
+            return Refusal(str(error))
+        return None
+
+    def layout(self, call: Call) -> str:
+        """Channels-last where the channel axis is the second, for tensor cores; others work on C-contiguous arrays.
+
+        The engines for exact float32 and for double would copy images into the order of C and back.
+        """
+        tensor_cores = call.dtype in ("float16", "bfloat16") or (call.dtype == "float32" and is_tf32_allowed())
+        second = _base_axis(call) == 1 and not _is_channel_last(call)
+        return "channels_last" if tensor_cores and second else "contiguous"
+
+    def forward(self, call: Call) -> Runner:
+        """One plan, with the bias in it where cuDNN has an engine for that, else with a launch for the bias behind it."""
+        arrays = forward_arrays(call)
+        result: Result = "wide" if self._transposed else "narrow"
+        if call.inputs[_BIAS] is None:
+            return self._runner(call, result, arrays, _X, _WEIGHT, _Y)
+        if not self._transposed:
+            try:
+                return self._runner(call, result, arrays, _X, _WEIGHT, _Y, with_bias=True)
+            except NotSupportedError:
+                pass  # then the bias is added by a launch of its own
+        return Chain([self._runner(call, result, arrays, _X, _WEIGHT, _Y), self._bias(call)])
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """A plan for each gradient, and sums for that of the bias; None where cuDNN has no engine."""
+        arrays = backward_arrays(call, wanted)
+        runners: list[Runner] = []
+        try:
+            if wanted[_X]:
+                result: Result = "narrow" if self._transposed else "wide"
+                runners.append(self._runner(call, result, arrays, _DX, _WEIGHT, _DY))
+            if wanted[_WEIGHT]:
+                runners.append(self._runner(call, "filter", arrays, _X, _DWEIGHT, _DY))
+        except NotSupportedError:
+            return None
+        if wanted[_BIAS]:
+            runners.append(self._bias_gradient(call, wanted))
+        return runners[0] if len(runners) == 1 else Chain(runners)
+
+    def _runner(
+        self,
+        call: Call,
+        result: Result,
+        arrays: Sequence[ArrayDesc | None],
+        x: int,
+        weight: int,
+        y: int,
+        *,
+        with_bias: bool = False,
+    ) -> GraphRunner:
+        """The runner that computes one of x, weight and y (places, of data or of gradients) from the others."""
+        views = self._views(call, arrays, (x, weight, y))
+        if with_bias:
+            bias = arrays[_BIAS]
+            assert bias is not None
+            views[_BIAS] = geometry.vector(bias, len(views[y].shape))
+        window = Window(
+            geometry.spatial(_ints(call, "stride"), 1),
+            geometry.spatial(_ints(call, "dilation"), 1),
+            geometry.spatial(_ints(call, "pad"), 0),
+        )
+        wide, narrow = (y, x) if self._transposed else (x, y)
+        compute = real_dtype(call.dtype)
+        graph = partial(_graph, result, views, (wide, weight, narrow), window, compute)
+        return GraphRunner(call.spec.api, graph, {place + 1: place for place in views}, excluded_notes(call.dtype))
+
+    def _views(
+        self, call: Call, arrays: Sequence[ArrayDesc | None], places: tuple[int, int, int]
+    ) -> dict[int, geometry.View]:
+        """x, weight and y as cuDNN sees them, by place."""
+        x, weight, y = (arrays[place] for place in places)
+        assert x is not None and weight is not None and y is not None
+        images = [geometry.image(desc, _base_axis(call), _is_channel_last(call)) for desc in (x, y)]
+        like = next((view for view in images if view.is_channels_last), images[0])
+        filters = geometry.filters(weight, _is_channel_last(call), depthwise=self._depthwise, like=like)
+        return dict(zip(places, (images[0], filters, images[1]), strict=True))
+
+    def _bias(self, call: Call) -> Program:
+        """Add the bias to y in place."""
+        frame, channels = _frame(call, call.outputs[0])
+        composition = Composition(call, forward_arrays(call), forward_names(call), frame, {"bias": channels})
+        composition.compute(f"{call.spec.api}_bias", {"y": "y + bias"})
+        return composition.program()
+
+    def _bias_gradient(self, call: Call, wanted: Sequence[bool]) -> Program:
+        """Sum dy over everything but the channels."""
+        frame, channels = _frame(call, call.outputs[0])
+        arrays, names = backward_arrays(call, wanted), backward_names(call)
+        composition = Composition(call, arrays, names, frame, {"dbias": channels})
+        composition.reduce(f"{call.spec.api}_backward_bias", "dbias", "dy")
+        return composition.program()
+
+    def _preferred(self, call: Call) -> Call:
+        """The call with its images as the plan will lay them out."""
+        x = call.inputs[_X]
+        assert x is not None
+        if self.layout(call) == "contiguous":
+            return call
+        x, y = (_channels_last(desc) for desc in (x, call.outputs[0]))
+        return replace(call, inputs=(x, *call.inputs[1:]), outputs=(y, *call.outputs[1:]))
+
+
+def _graph(
+    result: Result,
+    views: Mapping[int, geometry.View],
+    places: tuple[int, int, int],
+    window: Window,
+    compute: str,
+    alignment: int,
+) -> Graph:
+    """The operations over `views`, by place; `places` are those of the wide image, the filters and the narrow image."""
+    tensors = {place: view.tensor(place + 1, alignment) for place, view in views.items()}
+    wide, filters, narrow = (tensors[place] for place in places)
+    if _BIAS not in tensors:
+        return (Convolution(result, wide, filters, narrow, window, compute),)
+    unbiased = replace(narrow, uid=_UNBIASED, dtype=compute, is_virtual=True)
+    convolution = Convolution(result, wide, filters, unbiased, window, compute)
+    return convolution, Pointwise("add", (unbiased, tensors[_BIAS]), narrow, compute)
+
+
+def _frame(call: Call, y: ArrayDesc) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """y as (batch, channels, places) or (batch, places, channels), as it lies in memory, and the bias in that."""
+    view = geometry.image(y, _base_axis(call), _is_channel_last(call))
+    batch, channels = view.shape[:2]
+    places = y.size // max(batch * channels, 1)
+    if view.is_channels_last:
+        return (batch, places, channels), (1, 1, channels)
+    return (batch, channels, places), (1, channels, 1)
+
+
+def _channels_last(desc: ArrayDesc) -> ArrayDesc:
+    item = ITEM_BYTES[desc.dtype]
+    return replace(desc, strides=tuple(item * step for step in geometry.channels_last_strides(desc.shape)))
+
+
+def _base_axis(call: Call) -> int:
+    axis = call.args["base_axis"]
+    assert isinstance(axis, int)
+    return axis
+
+
+def _is_channel_last(call: Call) -> bool:
+    return bool(call.args.get("channel_last", False))
+
+
+def _ints(call: Call, name: str) -> tuple[int, ...]:
+    value = call.args[name]
+    assert isinstance(value, tuple)
+    return tuple(int(item) for item in value)
+
+
+CONVOLUTION: Final[Mapping[str, Kernel]] = {
+    "Convolution": ConvolutionKernel(),
+    "Deconvolution": ConvolutionKernel(transposed=True),
+    "DepthwiseConvolution": ConvolutionKernel(depthwise=True),
+    "DepthwiseDeconvolution": ConvolutionKernel(transposed=True, depthwise=True),
+}

@@ -1,0 +1,148 @@
+"""Plans: an engine that was found for an operation graph, ready to run, and kept for the next call that needs it."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from nn_ext_cudnn import handle
+from nn_ext_cudnn.errors import CudnnError, CudnnMemoryError, NotSupportedError
+from nn_ext_cudnn.graph import attributes
+from nn_ext_cudnn.graph.descriptor import Descriptor, described, execute
+from nn_ext_cudnn.graph.operations import Operation
+
+#: cudnnBackendHeurMode_t in the order in which they are asked: by decision tree, by neural network, whatever runs.
+HEURISTICS: Final = (3, 1, 2)
+#: Engines that need more memory run only where no other does.
+MAX_WORKSPACE_BYTES: Final = 2**30
+#: Kept plans; each holds the code of its engine.
+MAX_PLANS: Final = 4096
+_MAX_NOTES: Final = 32
+
+Graph = tuple[Operation, ...]
+
+
+class Plan:
+    """An engine for one operation graph.
+
+    Attributes:
+        uids: The tensors that have memory, in order.
+        workspace_bytes: Scratch memory that it needs.
+        engine: Number of the engine among those for such graphs.
+    """
+
+    __slots__ = ("_descriptor", "_lock", "engine", "uids", "workspace_bytes")
+
+    def __init__(self, descriptor: Descriptor, uids: Sequence[int], engine: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self.uids = tuple(uids)
+        self.workspace_bytes = int(descriptor.get("workspace_size")[0])
+        self.engine = engine
+
+    def pack(self, pointers: Mapping[int, int], workspace: int) -> Descriptor:
+        """The variant pack for arrays at these addresses, by uid, and scratch memory at `workspace`."""
+        return described(
+            attributes.VARIANT_PACK,
+            unique_ids=self.uids,
+            data_pointers=[pointers[uid] for uid in self.uids],
+            workspace=workspace,
+        )
+
+    def execute(self, pack: Descriptor) -> None:
+        """Run on the arrays of a variant pack, in CuPy's current stream."""
+        current = handle.current()
+        with self._lock:  # handles belong to threads, plans do not
+            execute(current.pointer, self._descriptor, pack)
+
+
+def plan_of(graph: Graph, excluded: frozenset[int], device_id: int) -> Plan:
+    """The plan for a graph on the current device, from the cache or newly built.
+
+    Args:
+        graph: The operations, those that write virtual tensors before those that read them.
+        excluded: Notes of engines that may not run.
+        device_id: Number of the current device.
+
+    Raises:
+        NotSupportedError: when no engine runs it; the text has the reasons.
+    """
+    found = _built(graph, excluded, device_id)
+    if isinstance(found, CudnnError):
+        raise found.with_traceback(None)
+    return found
+
+
+@lru_cache(maxsize=MAX_PLANS)
+def _built(graph: Graph, excluded: frozenset[int], device_id: int) -> Plan | NotSupportedError:
+    try:
+        return build(graph, excluded)
+    except NotSupportedError as error:
+        return error
+
+
+def build(graph: Graph, excluded: frozenset[int], device: Descriptor | None = None) -> Plan:
+    """Find an engine for a graph and prepare it.
+
+    Args:
+        graph: See `plan_of`.
+        excluded: See `plan_of`.
+        device: Description of a device that need not be there; None: the current device.
+
+    Raises:
+        NotSupportedError: when no engine runs it.
+    """
+    known = {tensor.uid: tensor for operation in graph for tensor in operation.tensors}
+    pointer = None if device else handle.current().pointer
+    reasons: dict[str, None] = {}
+    spare: Plan | None = None
+    try:
+        tensors = {uid: tensor.described() for uid, tensor in known.items()}
+        operations = [operation.described(tensors) for operation in graph]
+        whole = described(attributes.OPERATIONGRAPH, handle=pointer, ops=operations)
+    except NotSupportedError as error:
+        raise _refused([_line(error)]) from error
+    uids = [uid for uid, tensor in known.items() if not tensor.is_virtual]
+    for config in _configurations(whole, device, reasons):
+        (engine,) = config.descriptors("engine", attributes.ENGINE)
+        notes = excluded & set(engine.get("numerical_note", _MAX_NOTES))
+        number = int(engine.get("global_index")[0])
+        if notes:
+            reasons[f"engine {number} has the notes {', '.join(map(str, sorted(notes)))}, which are excluded"] = None
+            continue
+        try:
+            descriptor = described(attributes.EXECUTION_PLAN, handle=pointer, deviceprop=device, engine_config=config)
+        except CudnnMemoryError:
+            raise
+        except CudnnError as error:  # whatever it is (a missing NVRTC, say), the next engine may run
+            reasons[f"engine {number}: {_line(error)}"] = None
+            continue
+        plan = Plan(descriptor, uids, number)
+        if plan.workspace_bytes <= MAX_WORKSPACE_BYTES:
+            return plan
+        if spare is None or plan.workspace_bytes < spare.workspace_bytes:
+            spare = plan
+    if spare is None:
+        raise _refused(list(reasons))
+    return spare
+
+
+def _configurations(whole: Descriptor, device: Descriptor | None, reasons: dict[str, None]) -> Iterator[Descriptor]:
+    """Configurations of engines, best first."""
+    for mode in HEURISTICS:
+        try:
+            heuristic = described(attributes.ENGINEHEUR, operation_graph=whole, mode=mode, deviceprop=device)
+            yield from heuristic.descriptors("results", attributes.ENGINECFG)
+        except CudnnError as error:  # one heuristic may know nothing of a graph that the next one knows
+            reasons[_line(error)] = None
+
+
+def _refused(reasons: Sequence[str]) -> NotSupportedError:
+    return NotSupportedError("; ".join(["no engine of cuDNN runs it", *reasons[:4]]), 3000)
+
+
+def _line(error: CudnnError) -> str:
+    """The exception in one line: what cuDNN says, else what was called."""
+    lines = str(error).splitlines()
+    said = [line.strip() for line in lines if line.strip().startswith("cuDNN says")]
+    return said[0] if said else lines[0]

@@ -1,0 +1,94 @@
+"""Operation graphs as runners: a plan on the arrays of a call."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from nn_core.ext import Array
+from nn_ext_cuda.errors import failed
+from nn_ext_cuda.runtime import cupy
+from nn_ext_cudnn import handle
+from nn_ext_cudnn.graph.descriptor import Descriptor
+from nn_ext_cudnn.graph.operations import ALIGNMENT
+from nn_ext_cudnn.graph.plans import Graph, Plan, plan_of
+
+
+class GraphRunner:
+    """Runs an operation graph (see `nn_core.ext.Runner`).
+
+    Args:
+        name: What it computes, for messages.
+        graph: Makes the operations, for arrays whose addresses are multiples of so many bytes; 1 stands for the size
+            of an item.
+        places: Where the array of each uid is among those of the call.
+        excluded: Notes of engines that may not run.
+
+    Raises:
+        NotSupportedError: when no engine runs it.
+    """
+
+    __slots__ = ("_device_id", "_excluded", "_graph", "_name", "_places", "_plan")
+
+    def __init__(
+        self, name: str, graph: Callable[[int], Graph], places: Mapping[int, int], excluded: frozenset[int]
+    ) -> None:
+        self._name = name
+        self._graph = graph
+        self._places = dict(places)
+        self._excluded = excluded
+        self._device_id = int(cupy.cuda.Device().id)
+        self._plan = plan_of(graph(ALIGNMENT), excluded, self._device_id)
+
+    def __call__(self, *arrays: Array) -> None:
+        self.bind(*arrays)()
+
+    def bind(self, *arrays: Array) -> "GraphStep":
+        """The plan on these arrays; one for arrays off their alignment is built where it is needed."""
+        used = {uid: arrays[place] for uid, place in self._places.items()}
+        pointers = {uid: int(array.data.ptr) for uid, array in used.items()}
+        plan = self._plan
+        if any(pointer % ALIGNMENT for pointer in pointers.values()):
+            plan = plan_of(self._graph(1), self._excluded, self._device_id)
+        return GraphStep(self._name, plan, pointers, list(used.values()))
+
+
+class GraphStep:
+    """A plan on given arrays. It allocates nothing and waits for nothing, so it can be part of a CUDA graph.
+
+    Args:
+        name: What it computes, for messages.
+        plan: The plan.
+        pointers: Address of the array of each uid.
+        arrays: Those arrays.
+    """
+
+    __slots__ = ("_held", "_pack", "_plan", "_pointers", "_workspace", "arrays", "name")
+
+    capturable = True
+    before = None
+
+    def __init__(self, name: str, plan: Plan, pointers: Mapping[int, int], arrays: Sequence[Array]) -> None:
+        self.name = name
+        self._plan = plan
+        self._pointers = dict(pointers)
+        self._workspace = handle.workspace(plan.workspace_bytes)
+        handle.current()  # made before anything is recorded
+        self._held: list[Array] = []  # every scratch memory that a recorded graph may know
+        self._pack: Descriptor | None = None
+        self.arrays = tuple(arrays)
+
+    def run(self) -> None:
+        """Launch the engine in CuPy's current stream."""
+        try:
+            self._plan.execute(self._packed())
+        except Exception as error:  # whatever the library or the device says is told with the sizes
+            raise failed(self.name, error, self.arrays) from error
+
+    __call__ = run
+
+    def _packed(self) -> Descriptor:
+        """The variant pack, a new one after other steps made the shared scratch memory larger."""
+        scratch = self._workspace.array if self._plan.workspace_bytes else None
+        if self._pack is None or (scratch is not None and scratch is not self._held[-1]):
+            if scratch is not None:
+                self._held.append(scratch)
+            self._pack = self._plan.pack(self._pointers, 0 if scratch is None else int(scratch.data.ptr))
+        return self._pack

@@ -1,0 +1,46 @@
+"""Which engines may run: what they note about their arithmetic, and what the process allows."""
+
+from typing import Final
+
+from nn_ext_cuda.precision import is_tf32_allowed
+
+#: cudnnBackendNumericalNote_t.
+TENSOR_CORE: Final = 0
+DOWN_CONVERT_INPUTS: Final = 1
+REDUCED_PRECISION_REDUCTION: Final = 2
+FFT: Final = 3
+NONDETERMINISTIC: Final = 4
+WINOGRAD: Final = frozenset({5, 6, 7, 8})
+
+_nondeterministic = False
+
+
+def allow_nondeterministic(allowed: bool = True) -> None:
+    """Let cuDNN choose engines that give other bits from run to run, or forbid it; forbidden at the start.
+
+    Such engines add up gradients of filters in the order in which blocks happen to finish, and are faster for some
+    shapes. It holds for the whole process, and for functions that are set up from now on.
+    """
+    global _nondeterministic  # noqa: PLW0603 -- one setting of the process, as TF32 is
+    _nondeterministic = bool(allowed)
+
+
+def is_nondeterministic_allowed() -> bool:
+    """Whether engines may give other bits from run to run."""
+    return _nondeterministic
+
+
+def excluded_notes(dtype: str) -> frozenset[int]:
+    """The notes of engines that may not run on arrays of `dtype`.
+
+    Sums in half precision never; rounding of operands to TF32, and transforms that cost digits (FFT, Winograd), only
+    for float32 once TF32 is allowed.
+    """
+    excluded = {REDUCED_PRECISION_REDUCTION}
+    if not _nondeterministic:
+        excluded.add(NONDETERMINISTIC)
+    if dtype != "float32" or not is_tf32_allowed():
+        excluded |= {DOWN_CONVERT_INPUTS, FFT, *WINOGRAD}
+    if dtype == "float32" and not is_tf32_allowed():
+        excluded.add(TENSOR_CORE)  # on float32 they round the operands
+    return frozenset(excluded)
