@@ -1,5 +1,7 @@
 """ResNet-18 (He et al., 2015) for 1000 classes, 8 images of 3 x 112 x 112, momentum; a static graph."""
 
+import contextlib
+
 import numpy as np
 
 BATCH, SIZE, CLASSES = 8, 112, 1000
@@ -81,14 +83,14 @@ def torch():
     """Eager."""
     import torch as th
 
-    return _torch(th, lambda net: net)
+    return train_torch(th, lambda net: net)
 
 
 def torch_compile():
     """The network compiled."""
     import torch as th
 
-    return _torch(th, th.compile)
+    return train_torch(th, th.compile)
 
 
 def torch_network(th):
@@ -118,7 +120,8 @@ def torch_network(th):
     return th.nn.Sequential(*layers, th.nn.AdaptiveAvgPool2d(1), th.nn.Flatten(), th.nn.Linear(inputs, CLASSES))
 
 
-def _torch(th, prepare):
+def train_torch(th, prepare, scope=contextlib.nullcontext):
+    """A training step whose forward pass runs in `scope`."""
     net = prepare(torch_network(th))
     optimizer = th.optim.SGD(net.parameters(), 0.01, momentum=0.9)
     images, labels = data()
@@ -126,7 +129,8 @@ def _torch(th, prepare):
 
     def step():
         optimizer.zero_grad()
-        loss = th.nn.functional.cross_entropy(net(x), t)
+        with scope():
+            loss = th.nn.functional.cross_entropy(net(x), t)
         loss.backward()
         optimizer.step()
         return loss

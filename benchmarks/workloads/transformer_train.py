@@ -3,6 +3,8 @@
 Layer normalization stands before attention and before the feed-forward part, which is four times as wide.
 """
 
+import contextlib
+
 import numpy as np
 
 BLOCKS, BATCH, TOKENS, WIDTH, HEADS = 2, 8, 128, 256, 8
@@ -77,17 +79,18 @@ def torch():
     """Eager."""
     import torch as th
 
-    return _torch(th, lambda net: net)
+    return train_torch(th, lambda net: net)
 
 
 def torch_compile():
     """The network compiled."""
     import torch as th
 
-    return _torch(th, th.compile)
+    return train_torch(th, th.compile)
 
 
-def _torch(th, prepare):
+def train_torch(th, prepare, scope=contextlib.nullcontext):
+    """A training step whose forward pass runs in `scope`."""
     block = th.nn.TransformerEncoderLayer(
         WIDTH, HEADS, 4 * WIDTH, 0.0, th.nn.GELU(approximate="tanh"), batch_first=True, norm_first=True
     )
@@ -97,7 +100,8 @@ def _torch(th, prepare):
 
     def step():
         optimizer.zero_grad()
-        loss = th.nn.functional.mse_loss(net(x), t)
+        with scope():
+            loss = th.nn.functional.mse_loss(net(x), t)
         loss.backward()
         optimizer.step()
         return loss
