@@ -20,6 +20,7 @@ from nn_core.rules.registry import gradient as gradient
 from nn_core.rules.registry import shape_rule as shape_rule
 from nn_core.settings import settings as settings
 from nn_core.spec.model import FunctionSpec as FunctionSpec
+from nn_core.synced import dtype_of as dtype_of
 from nn_core.typing import Array as Array
 from nn_core.typing import ArrayDesc as ArrayDesc
 from nn_core.typing import Backend as Backend
@@ -54,6 +55,7 @@ __all__ = [
     "Shape",
     "ShapeError",
     "Step",
+    "dtype_of",
     "gradient",
     "hookimpl",
     "kernel",

@@ -151,6 +151,18 @@ class Tenure:
             owner.displaced = True
 
 
+class _Nobody:
+    """Owner of tenures that belong to no plan."""
+
+    displaced = False
+
+
+_NOBODY = _Nobody()
+#: The values were given up for good.
+RELEASED = Tenure(_NOBODY, False)
+#: The values are the array's own, and may lie channels-last: who needs C order has to look.
+STRIDED = Tenure(_NOBODY, True)
+
 Key: TypeAlias = tuple[Space, str]
 
 
@@ -209,7 +221,10 @@ class SyncedArray:
 
     def write(self, key: Key) -> Array:
         """The memory for `key`, about to be overwritten as a whole; all other copies become invalid."""
-        self._end_tenure()
+        if self.tenure is not None:
+            self._end_tenure()
+            if key[0] is HOST and key in self.copies and not self.copies[key].flags.c_contiguous:
+                del self.copies[key]
         array = self.buffer(key)
         self.lazy = None
         self.clear_called = False

@@ -10,14 +10,14 @@ from nn_core.dispatch.resolve import wide_dtype
 from nn_core.errors import ShapeError
 from nn_core.graph.backward_data import BackwardPlan, ForwardData
 from nn_core.graph.compile import alias, assign, is_view, needed_data, prepared_of
-from nn_core.graph.execute import Prepared, prepare
+from nn_core.graph.execute import Prepared, is_contiguous, prepare
 from nn_core.graph.forward import ForwardPlan
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.plan import Attachment, heads_of, signature_of
 from nn_core.graph.python_function import PythonBackward
 from nn_core.graph.rule import RuleRunner
-from nn_core.synced import EPOCH, HOST, Space
+from nn_core.synced import EPOCH, HOST, STRIDED, Space
 from nn_core.typing import Array, Backend, Runner
 
 
@@ -184,7 +184,7 @@ class GradientCompiler:
         owner = None if synced.tenure is None else synced.tenure.owner
         if isinstance(owner, ForwardPlan) and synced in owner.buffers:
             return owner.buffers[synced].channels_last
-        return False
+        return synced.tenure is STRIDED and synced.head is not None and not is_contiguous(synced.copies[synced.head])
 
     def _as_laid_out(
         self, buffer: Buffer | None, channels_last: bool, backend: Backend | None = None

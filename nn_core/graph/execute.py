@@ -12,7 +12,7 @@ from nn_core.dispatch.resolve import resolve, wide_dtype
 from nn_core.graph.infer import CACHE_LIMIT, forget_shapes, infer, input_entries, made_outputs
 from nn_core.graph.memory import channels_last_strides
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.synced import HOST, Space, ready, space_of
+from nn_core.synced import HOST, STRIDED, Space, ready, space_of
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape
 
 _PREPARED: dict[Any, "Prepared"] = {}
@@ -31,9 +31,11 @@ class Prepared:
         "context",
         "dynamic",
         "empty",
+        "images",
         "input_dtypes",
         "input_keys",
         "kernel",
+        "layout",
         "output_dtypes",
         "output_keys",
         "output_shapes",
@@ -70,6 +72,11 @@ class Prepared:
         self.empty = backend.empty if self.space is HOST else self.space.empty
         self.seeded = self.spec.has("seeded")
         self.dynamic = self.spec.has("dynamic_shape")
+        chooser = getattr(kernel, "layout", None)
+        #: memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred)
+        self.layout = "contiguous" if chooser is None else str(chooser(call))
+        #: whether arrays may lie channels-last where the kernel runs at once
+        self.images = self.layout != "contiguous" and self.space is HOST and any(3 <= len(s) <= 5 for s in self.output_shapes)
         self._forward: Runner | None = None
         self._laid_out: dict[tuple[bool, ...], Runner] = {}
         self._backward: dict[Any, Runner | None] = {}
@@ -80,12 +87,6 @@ class Prepared:
         if self._forward is None:
             self._forward = self.kernel.forward(self.call)
         return self._forward
-
-    @property
-    def layout(self) -> str:
-        """Memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred)."""
-        chooser = getattr(self.kernel, "layout", None)
-        return "contiguous" if chooser is None else str(chooser(self.call))
 
     def forward_for(self, channels_last: tuple[bool, ...]) -> Runner:
         """The forward runner for arrays (inputs, then outputs) of which some lie channels-last in memory."""
@@ -212,6 +213,7 @@ def run(
     prepared: Prepared, inputs: Sequence[NdArray | None], outputs: Sequence[NdArray], key: Array | None = None
 ) -> None:
     """Compute a prepared function at once on NdArrays."""
+    flags = _channels_last(prepared, inputs) if prepared.images else None
     arrays: list[Array | None] = []
     copied_back: list[tuple[Array, Array]] = []
     for array, array_key, updated in zip(inputs, prepared.input_keys, prepared.updated, strict=True):
@@ -231,13 +233,18 @@ def run(
             arrays.append(raw if raw.shape == array._shape else raw.reshape(array._shape))
         else:
             raw = array.read(*array_key)
-            arrays.append(raw if is_contiguous(raw) else settled(array, *array_key))
+            as_it_lies = (flags is not None and flags[len(arrays)]) or is_contiguous(raw)
+            arrays.append(raw if as_it_lies else settled(array, *array_key))
     if prepared.dynamic:
         _run_dynamic(prepared, arrays, outputs)
         return
+    if flags is not None:
+        flags += _made_channels_last(prepared, outputs)
     for array, array_key in zip(outputs, prepared.output_keys, strict=True):
         synced = array._synced
-        if synced.head is None and synced.tenure is None:
+        if synced.tenure is STRIDED and synced.head == array_key:
+            arrays.append(synced.copies[array_key])
+        elif synced.head is None and synced.tenure is None:
             raw = synced.copies[array_key] = prepared.empty(array._shape, array_key[1])
             synced.head = array_key
             synced.valid = {array_key}
@@ -249,9 +256,47 @@ def run(
         arrays.append(key)
     if prepared.space is not HOST:
         ready(prepared.space)
-    prepared.forward(*arrays)
+    runner = prepared.forward if flags is None else prepared.forward_for(flags)
+    runner(*arrays)
     for window, raw in copied_back:
         window[...] = raw
+
+
+def _channels_last(prepared: Prepared, inputs: Sequence[NdArray | None]) -> tuple[bool, ...] | None:
+    """Which inputs lie channels-last, if the kernel takes them as they lie; None: it takes all of them in C order."""
+    flags = []
+    for array, key in zip(inputs, prepared.input_keys, strict=True):
+        synced = None if array is None else array._synced
+        flags.append(
+            synced is not None
+            and array is not None
+            and synced.tenure is not None
+            and array._window is None
+            and array._shape == synced.shape
+            and key in synced.valid
+            and not synced.copies[key].flags.c_contiguous
+        )
+    if prepared.layout == "any":
+        shapes = {array._shape for array in inputs if array is not None}
+        return tuple(flags) if all(flags) and len(shapes) == 1 else None
+    return tuple(flags)
+
+
+def _made_channels_last(prepared: Prepared, outputs: Sequence[NdArray]) -> tuple[bool, ...]:
+    """Give outputs that are images, and have no memory yet, memory that lies channels-last; which ones have it now."""
+    flags = []
+    for position, (array, key) in enumerate(zip(outputs, prepared.output_keys, strict=True)):
+        synced, shape = array._synced, array._shape
+        is_image = 3 <= len(shape) <= 5 and (position == 0 or prepared.layout == "any")
+        fresh = synced.head is None and synced.tenure is None and shape == synced.shape
+        flag = is_image and fresh and 1 < shape[1] < array.size // max(shape[0], 1)
+        if flag:
+            axes = len(shape)
+            memory = prepared.empty((shape[0], *shape[2:], shape[1]), key[1])
+            synced.copies[key] = memory.transpose((0, axes - 1, *range(1, axes - 1)))
+            synced.head, synced.valid, synced.lazy, synced.tenure = key, {key}, None, STRIDED
+        flags.append(flag)
+    return tuple(flags)
 
 
 def is_contiguous(array: Array) -> bool:

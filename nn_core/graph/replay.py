@@ -7,8 +7,9 @@ second input". A later graph of the same structure only looks up its own arrays 
 A template serves passes with ``clear_buffer=True``, in which no gradient of an intermediate variable can be seen.
 """
 
+import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,9 @@ import numpy as np
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.compile import Refresh
 from nn_core.graph.node import Node, Vertex
-from nn_core.graph.plan import heads_of
-from nn_core.synced import EPOCH, Key, SyncedArray, Tenure
-from nn_core.typing import Array, Runner
+from nn_core.graph.plan import Entry, bind, heads_of
+from nn_core.synced import EPOCH, RELEASED, STRIDED, Key, SyncedArray
+from nn_core.typing import Array, Backend
 
 #: More structures than this, or more memory for their gradients, and the oldest are dropped; a few are always kept.
 MAX_TEMPLATES, MAX_BYTES, MIN_TEMPLATES = 64, 2**29, 4
@@ -36,14 +37,11 @@ class _Origin(NamedTuple):
     shape: tuple[int, ...]
 
 
-class _Released:
-    """Owner of the rights to values that a finished pass has given up."""
+class _Piece(NamedTuple):
+    """A part of the pass: to be called with the arrays that `origins` name."""
 
-    displaced = False
-
-
-_RELEASED = _Released()
-_GONE = Tenure(_RELEASED, False)
+    call: Callable[..., object]
+    origins: Sequence[_Origin]
 
 
 class Structure:
@@ -57,6 +55,7 @@ class Structure:
         parts: list[Any] = [root.index]
         for node in order:
             parts.append(node.prepared)
+            parts += [cell.data._synced.tenure for cell in node.cells]
             for vertex in node.inputs:
                 if vertex is None:
                     parts.append(None)
@@ -73,18 +72,16 @@ class Structure:
                     if number is None:
                         number = numbers[synced] = len(self.inputs)
                         self.inputs.append(synced)
-                    parts.append(number)
+                    parts += (number, synced.tenure)
         self.key = tuple(parts)
 
 
 class Template:
     """A compiled backward pass, free of the graph that it was compiled for."""
 
-    def __init__(
-        self, plan: BackwardPlan, steps: list[tuple[Runner, list[Array | None], list[tuple[int, _Origin]]]]
-    ) -> None:
+    def __init__(self, plan: BackwardPlan, pieces: list[_Piece]) -> None:
         self.plan = plan
-        self._steps = steps
+        self._pieces = pieces
         self._heads = heads_of(plan.leaves)
 
     def fits(self) -> bool:
@@ -102,15 +99,13 @@ class Template:
         """Compute the gradients of a graph of the same structure, and give up its intermediate values."""
         self.plan.read_leaves()
         order, inputs = structure.order, structure.inputs
-        for runner, bound, origins in self._steps:
-            arrays = bound
-            if origins:
-                arrays = bound.copy()
-                for position, (node, number, key, shape) in origins:
-                    synced = inputs[number] if node < 0 else order[node].cells[number].data._synced
-                    raw = synced.read(key)
-                    arrays[position] = raw if raw.shape == shape else raw.reshape(shape)
-            runner(*arrays)
+        for call, origins in self._pieces:
+            arrays = []
+            for node, number, key, shape in origins:
+                synced = inputs[number] if node < 0 else order[node].cells[number].data._synced
+                raw = synced.read(key)
+                arrays.append(raw if raw.shape == shape else raw.reshape(shape))
+            call(*arrays)
         release(order, root)
 
 
@@ -124,7 +119,7 @@ def release(order: Sequence[Node], root: Vertex) -> None:
                 synced.copies.clear()
                 synced.valid = set()
                 synced.head = None
-                synced.tenure = _GONE
+                synced.tenure = RELEASED
 
 
 def structure_of(root: Vertex, order: Sequence[Node]) -> Structure | None:
@@ -135,7 +130,7 @@ def structure_of(root: Vertex, order: Sequence[Node]) -> Structure | None:
         for index, cell in enumerate(node.cells):
             synced = cell.data._synced
             vertex = node.output(index)
-            if synced.tenure is not None or synced.head is None or synced.bound:
+            if synced.tenure not in (None, STRIDED) or synced.head is None or synced.bound:
                 return None
             if vertex is not None and (vertex._persistent or vertex._recompute):
                 return None
@@ -158,11 +153,11 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     """Make a template of a freshly compiled plan; None when an entry cannot be told relative to the graph."""
     origins = _origins(structure)
     own = {id(synced) for synced in structure.inputs}
-    steps: list[tuple[Runner, list[Array | None], list[tuple[int, _Origin]]]] = []
+    found: list[tuple[Entry, list[tuple[int, _Origin]]]] = []
     for entry in plan.entries:
         if isinstance(entry.runner, Refresh):
             return None
-        found: list[tuple[int, _Origin]] = []
+        places: list[tuple[int, _Origin]] = []
         for position, array in enumerate(entry.arrays):
             if array is None:
                 continue
@@ -172,15 +167,17 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
             if origin is not None and array.size:
                 if array.nbytes != _n_bytes(structure, origin):
                     return None
-                found.append((position, origin._replace(shape=array.shape)))
-        arrays = list(entry.arrays)
-        for position, _ in found:
-            arrays[position] = None
-        steps.append((entry.runner, arrays, found))
+                places.append((position, origin._replace(shape=array.shape)))
+        found.append((entry, places))
+    pieces = [
+        piece
+        for backend, group in itertools.groupby(found, lambda pair: pair[0].backend)
+        for piece in _pieces(backend, list(group))
+    ]
     plan.leaves = [(synced, key) for synced, key in plan.leaves if id(synced) not in own]
     plan.found = [(synced, key) for synced, key in plan.found if id(synced) not in own]
     plan.entries, plan.attachments, plan.freed = [], [], []
-    template = Template(plan, steps)
+    template = Template(plan, pieces)
     with _CHANGING:
         _TEMPLATES[overwrite, structure.key] = template
         _drop_oldest()
@@ -195,6 +192,30 @@ def _drop_oldest() -> None:
             break
         n_bytes -= template.plan.arena.n_bytes
         del _TEMPLATES[key]
+
+
+def _pieces(backend: Backend | None, group: Sequence[tuple[Entry, list[tuple[int, _Origin]]]]) -> list[_Piece]:
+    """Neighbouring entries of one backend: one call where it can join them, else one each."""
+    make_program = getattr(backend, "program", None)
+    if make_program is not None:
+        slots = {origin: entry.arrays[position] for entry, places in group for position, origin in places}
+        program = make_program([bind(entry.runner, entry.arrays) for entry, _ in group], list(slots.values()))
+        if program is not None:
+            return [_Piece(program, list(slots))]
+    return [_alone(entry, places) for entry, places in group]
+
+
+def _alone(entry: Entry, places: Sequence[tuple[int, _Origin]]) -> _Piece:
+    positions = [position for position, _ in places]
+    fixed = [None if i in positions else array for i, array in enumerate(entry.arrays)]
+
+    def call(*given: Array) -> None:
+        arrays = fixed.copy()
+        for position, array in zip(positions, given, strict=True):
+            arrays[position] = array
+        entry.runner(*arrays)
+
+    return _Piece(call, [origin for _, origin in places])
 
 
 def _origins(structure: Structure) -> dict[tuple[int, str], _Origin]:

@@ -2,7 +2,14 @@
 
 from nn_ext_cpu.plugin import context as context
 
-__all__ = ["context", "set_num_threads"]
+__all__ = ["clear_memory_cache", "context", "set_num_threads"]
+
+
+def clear_memory_cache() -> None:
+    """Return to the system what arrays have given back and nobody uses now."""
+    from nn_ext_cpu import _native  # loading the library is left to the first use
+
+    _native.clear_memory_cache()
 
 
 def set_num_threads(threads: int) -> None:

@@ -1,6 +1,6 @@
 """The backend: NumPy arrays, the native kernels, and the merging of native steps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,6 @@ from nn_ext_cpu.kernels import KERNELS
 from nn_ext_cpu.updates import UPDATES, NativeUpdate
 
 _native.set_argument_error(ArgumentError)
-
-#: Arrays begin at multiples of this many bytes: a cache line, and the widest vector register.
-ALIGNMENT = 64
-#: Alignment costs more time than it saves for arrays of up to this many bytes.
-SMALL_BYTES = 16384
 
 
 class CpuBackend:
@@ -33,13 +28,9 @@ class CpuBackend:
         return np
 
     def empty(self, shape: Shape, dtype: str) -> Array:
-        """A new uninitialised array; one that does not fit the first-level cache begins at a cache line."""
-        array = np.empty(shape, numpy_dtype(dtype))
-        if array.nbytes <= SMALL_BYTES:
-            return array
-        memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
-        start = -memory.ctypes.data % ALIGNMENT
-        return memory[start : start + array.nbytes].view(array.dtype).reshape(shape)
+        """A new uninitialised array, of memory that earlier ones have given back where it fits."""
+        array: Array = _native.empty(shape, numpy_dtype(dtype))
+        return array
 
     def from_numpy(self, array: Array) -> Array:
         """A copy of `array`."""
@@ -69,6 +60,14 @@ class CpuBackend:
             native = []
             merged.append(step)
         return merged + _one(native)
+
+
+    def program(self, steps: Sequence[Step], slots: Sequence[Array]) -> Callable[..., object] | None:
+        """Native steps as one function that takes the arrays to use in place of `slots`; None if some are not native."""
+        if not all(isinstance(step, _native.Step) for step in steps):
+            return None
+        program: Callable[..., object] = _native.program(steps, slots)
+        return program
 
 
 def _one(native: Sequence[_native.Step]) -> list[_native.Step]:

@@ -31,4 +31,5 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::bind_combine(module);
   nn_cpu::bind_prepare(module);
   nn_cpu::bind_settings(module);
+  nn_cpu::bind_memory(module);
 }

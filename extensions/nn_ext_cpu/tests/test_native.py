@@ -3,6 +3,7 @@
 What the functions of nn_core compute on it is checked by test_conformance.py.
 """
 
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -277,6 +278,27 @@ def test_fuse_merges_neighbouring_native_steps_only() -> None:
 
     fused = CpuBackend().fuse([native, native, other, native])
     assert [type(step) for step in fused] == [_native.Step, type(other), _native.Step]
+
+
+def test_a_program_runs_on_the_arrays_it_is_given() -> None:
+    x, y, z = (np.full(5, value, np.float32) for value in (1, 0, 0))
+    program = _native.program([negation(x, y).bind(x, y), negation(y, z).bind(y, z)], [x, z])
+    inputs, outputs = np.full(5, 3, np.float32), np.zeros(5, np.float32)
+    program(inputs, outputs)
+    np.testing.assert_array_equal(outputs, 3)
+    np.testing.assert_array_equal(z, 0)
+    np.testing.assert_array_equal(y, -3)
+
+
+def test_a_program_does_not_keep_what_it_is_given() -> None:
+    x, y = np.ones(5, np.float32), np.zeros(5, np.float32)
+    references = sys.getrefcount(x), sys.getrefcount(y)
+    program = _native.program([negation(x, y).bind(x, y)], [x])
+    assert (sys.getrefcount(x), sys.getrefcount(y)) == (references[0], references[1] + 1)
+    with pytest.raises(ValueError, match="number of arrays must be 1, got 2"):
+        program(x, x)
+    with pytest.raises(ValueError, match="array 0 must have the dtype that was prepared"):
+        program(np.ones(4, np.float32))
 
 
 WRONG = [

@@ -1,4 +1,8 @@
 // Operations joined into one, and steps joined into one, with neighbouring element-wise work in a single pass.
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
 #include <numeric>
 
 #include "bindings/types.hpp"
@@ -17,8 +21,9 @@ std::vector<Work> fused(const std::vector<Work>& work) {
   const auto flush = [&](size_t end) {
     if (group.count() > 1) {
       auto joined = std::make_shared<PreparedOp>();
-      joined->op = group.finish();
-      result.push_back({std::move(joined), {}});
+      auto [op, pointers] = group.finish();
+      joined->op = std::move(op);
+      result.push_back({std::move(joined), std::move(pointers)});
     } else if (group.count() == 1) {
       result.push_back(work[end - 1]);
     }
@@ -35,8 +40,8 @@ std::vector<Work> fused(const std::vector<Work>& work) {
   return result;
 }
 
-/// One step that runs several: they are copied out, so that running needs a single call.
-py::object sequence(const py::sequence& steps) {
+/// One piece of content that runs that of several steps: they are copied out, so that running needs a single call.
+StepContent joined(const py::sequence& steps) {
   StepContent merged;
   for (const py::handle item : steps) {
     const StepContent& step = content_of_step(item);
@@ -45,7 +50,31 @@ py::object sequence(const py::sequence& steps) {
     merged.cost += step.cost;
   }
   merged.work = fused(merged.work);
-  return new_step(std::move(merged));
+  return merged;
+}
+
+py::object sequence(const py::sequence& steps) { return new_step(joined(steps)); }
+
+/// The joined steps as a function of some of their arrays.
+py::object program(const py::sequence& steps, const std::vector<py::array>& slots) {
+  StepContent content = joined(steps);
+  std::vector<Slot> places;
+  for (const py::array& array : slots) {
+    Slot slot{expectation(array), {}};
+    for (size_t k = 0; k < content.work.size(); ++k) {
+      for (size_t i = 0; i < content.work[k].pointers.size(); ++i) {
+        if (content.work[k].pointers[i] == array.data()) slot.uses.emplace_back(k, i);
+      }
+    }
+    places.push_back(std::move(slot));
+  }
+  const auto is_slot = [&slots](const py::object& kept) {  // what the program gets at each call, it need not keep alive
+    return std::any_of(slots.begin(), slots.end(), [&kept](const py::array& slot) {
+      return py::isinstance<py::array>(kept) && py::reinterpret_borrow<py::array>(kept).data() == slot.data();
+    });
+  };
+  content.keep.erase(std::remove_if(content.keep.begin(), content.keep.end(), is_slot), content.keep.end());
+  return new_program(std::move(content), std::move(places));
 }
 
 /// Operations on the same arrays, run in order as one.
@@ -92,6 +121,8 @@ py::object chain(const py::sequence& ops) {
 
 void bind_combine(py::module_& module) {
   module.def("chain", chain, py::arg("ops"), "Join operations that were prepared for the same arrays into one.");
+  module.def("program", program, py::arg("steps"), py::arg("slots"),
+             "Merge steps into a function that takes arrays to use in place of `slots`, which look alike and do not overlap.");
   module.def("sequence", sequence, py::arg("steps"), "Merge steps into one that runs them in order.");
 }
 

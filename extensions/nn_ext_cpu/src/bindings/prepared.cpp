@@ -66,6 +66,33 @@ std::vector<Expected> expectations(const Signature& signature) {
   return arrays;
 }
 
+Expected expectation(const py::array& array) {
+  Expected expected;
+  expected.present = true;
+  expected.dtype = parse_dtype(py::str(array.dtype().attr("name")));
+  expected.shape.assign(array.shape(), array.shape() + array.ndim());
+  expected.strides.assign(array.strides(), array.strides() + array.ndim());
+  return expected;
+}
+
+void* read_pointer(const Expected& expected, PyObject* object, size_t position) {
+  auto* array_type = reinterpret_cast<PyTypeObject*>(py::detail::npy_api::get().PyArray_Type_);
+  if (!PyObject_TypeCheck(object, array_type)) {
+    PyErr_Format(PyExc_ValueError, "array %zu must be a numpy.ndarray, got %s", position, Py_TYPE(object)->tp_name);
+    return nullptr;
+  }
+  const auto* array = py::detail::array_proxy(object);
+  if (matches(expected, array)) return array->data;
+  const auto list = [](const auto* values, size_t n) { return to_string(Dims(values, values + n)); };
+  const std::string text = "array " + std::to_string(position) + " must have the dtype that was prepared, shape " +
+                           list(expected.shape.data(), expected.shape.size()) + " and strides " +
+                           list(expected.strides.data(), expected.strides.size()) + " bytes, got " +
+                           std::string(py::str(py::handle(array->descr))) + ", shape " + list(array->dimensions, array->nd) +
+                           " and strides " + list(array->strides, array->nd);
+  PyErr_SetString(PyExc_ValueError, text.c_str());
+  return nullptr;
+}
+
 bool read_pointers(const PreparedOp& prepared, PyObject* const* arrays, size_t count, void** arranged) {
   if (count != prepared.arrays.size()) {
     PyErr_Format(PyExc_ValueError, "number of arrays must be %zu, got %zu", prepared.arrays.size(), count);
@@ -73,27 +100,11 @@ bool read_pointers(const PreparedOp& prepared, PyObject* const* arrays, size_t c
   }
   Pointers room(count);
   void** pointers = room.data();
-  PyTypeObject* array_type = reinterpret_cast<PyTypeObject*>(py::detail::npy_api::get().PyArray_Type_);
   for (size_t i = 0; i < count; ++i) {
-    const Expected& expected = prepared.arrays[i];
     pointers[i] = nullptr;
-    if (!expected.present) continue;
-    if (!PyObject_TypeCheck(arrays[i], array_type)) {
-      PyErr_Format(PyExc_ValueError, "array %zu must be a numpy.ndarray, got %s", i, Py_TYPE(arrays[i])->tp_name);
-      return false;
-    }
-    const auto* array = py::detail::array_proxy(arrays[i]);
-    if (!matches(expected, array)) {
-      const auto list = [](const auto* values, size_t n) { return to_string(Dims(values, values + n)); };
-      const std::string text = "array " + std::to_string(i) + " must have the dtype that was prepared, shape " +
-                               list(expected.shape.data(), expected.shape.size()) + " and strides " +
-                               list(expected.strides.data(), expected.strides.size()) + " bytes, got " +
-                               std::string(py::str(py::handle(array->descr))) + ", shape " + list(array->dimensions, array->nd) +
-                               " and strides " + list(array->strides, array->nd);
-      PyErr_SetString(PyExc_ValueError, text.c_str());
-      return false;
-    }
-    pointers[i] = array->data;
+    if (!prepared.arrays[i].present) continue;
+    pointers[i] = read_pointer(prepared.arrays[i], arrays[i], i);
+    if (pointers[i] == nullptr) return false;
   }
   for (size_t k = 0; k < prepared.places.size(); ++k) {
     arranged[k] = prepared.places[k] < 0 ? nullptr : pointers[prepared.places[k]];

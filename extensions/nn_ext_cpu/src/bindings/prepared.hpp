@@ -1,6 +1,7 @@
 // An operation as Python holds it: with what its arrays must look like, and in which order it takes them.
 #pragma once
 
+#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
 #include <memory>
@@ -41,6 +42,13 @@ class Pointers {
 
 /// Expectations for the arrays of `signature`.
 std::vector<Expected> expectations(const Signature& signature);
+
+/// The expectation that `array` meets.
+Expected expectation(const pybind11::array& array);
+
+/// The address of the elements of `object`, array number `position` of a call; nullptr with a Python error set if it is no array
+/// that looks as expected.
+void* read_pointer(const Expected& expected, PyObject* object, size_t position);
 
 /// Reads the pointers of `arrays` into the order of the operation; false with a Python error set if one does not match.
 bool read_pointers(const PreparedOp& prepared, PyObject* const* arrays, size_t count, void** arranged);

@@ -28,8 +28,16 @@ struct StepObject {
   StepContent content;
 };
 
+struct ProgramObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  StepContent content;
+  std::vector<Slot> slots;
+};
+
 PyTypeObject* op_type = nullptr;
 PyTypeObject* step_type = nullptr;
+PyTypeObject* program_type = nullptr;
 PyObject* argument_error = PyExc_ValueError;
 
 /// Runs `body`, without the interpreter lock when it is long enough, and turns C++ exceptions into Python ones.
@@ -65,15 +73,33 @@ PyObject* op_call(PyObject* self, PyObject* const* arrays, size_t nargsf, PyObje
   return guarded(prepared.op->cost(), [&] { prepared.op->run(pointers); });
 }
 
+PyObject* run(const StepContent& content) {
+  return guarded(content.cost, [&content] {
+    for (const Work& work : content.work) work.prepared->op->run(work.pointers.data());
+  });
+}
+
 PyObject* step_call(PyObject* self, PyObject* const*, size_t nargsf, PyObject*) {
   if (PyVectorcall_NARGS(nargsf) != 0) {
     PyErr_SetString(PyExc_TypeError, "a step takes no arguments, got some");
     return nullptr;
   }
-  const StepContent& content = reinterpret_cast<StepObject*>(self)->content;
-  return guarded(content.cost, [&content] {
-    for (const Work& work : content.work) work.prepared->op->run(work.pointers.data());
-  });
+  return run(reinterpret_cast<StepObject*>(self)->content);
+}
+
+PyObject* program_call(PyObject* self, PyObject* const* arrays, size_t nargsf, PyObject*) {
+  auto* program = reinterpret_cast<ProgramObject*>(self);
+  const auto count = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+  if (count != program->slots.size()) {
+    PyErr_Format(PyExc_ValueError, "number of arrays must be %zu, got %zu", program->slots.size(), count);
+    return nullptr;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    void* pointer = read_pointer(program->slots[i].expected, arrays[i], i);
+    if (pointer == nullptr) return nullptr;
+    for (const auto& [work, place] : program->slots[i].uses) program->content.work[work].pointers[place] = pointer;
+  }
+  return run(program->content);
 }
 
 PyObject* op_bind(PyObject* self, PyObject* const* arrays, Py_ssize_t count) {
@@ -96,12 +122,13 @@ void deallocate(PyObject* self) {
   } else {
     object->content.~StepContent();
   }
+  if constexpr (std::is_same_v<Object, ProgramObject>) object->slots.~vector();
   type->tp_free(self);
   Py_DECREF(type);
 }
 
 PyTypeObject* make_type(const char* name, size_t size, size_t offset, destructor dealloc, PyMethodDef* methods, const char* doc) {
-  static PyMemberDef members[2][2];
+  static PyMemberDef members[3][2];
   static int made = 0;
   PyMemberDef* member = members[made++];
   member[0] = {"__vectorcalloffset__", T_PYSSIZET, static_cast<Py_ssize_t>(offset), READONLY, nullptr};
@@ -145,6 +172,15 @@ py::object new_step(StepContent content) {
   return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
 }
 
+py::object new_program(StepContent content, std::vector<Slot> slots) {
+  auto* object = reinterpret_cast<ProgramObject*>(program_type->tp_alloc(program_type, 0));
+  if (object == nullptr) throw py::error_already_set();
+  object->vectorcall = program_call;
+  new (&object->content) StepContent(std::move(content));
+  new (&object->slots) std::vector<Slot>(std::move(slots));
+  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
+}
+
 const std::shared_ptr<const PreparedOp>& content_of_op(const py::handle& object) {
   NN_CHECK(Py_TYPE(object.ptr()) == op_type, "chain must hold operations of this module, got " << Py_TYPE(object.ptr())->tp_name);
   return reinterpret_cast<OpObject*>(object.ptr())->prepared;
@@ -160,8 +196,11 @@ void bind_types(py::module_& module) {
                       "A prepared operation: call it with its arrays in order, or bind() it to them.");
   step_type = make_type("nn_ext_cpu._native.Step", sizeof(StepObject), offsetof(StepObject, vectorcall), deallocate<StepObject>,
                         no_methods, "Operations bound to arrays; a call without arguments runs them.");
+  program_type = make_type("nn_ext_cpu._native.Program", sizeof(ProgramObject), offsetof(ProgramObject, vectorcall),
+                           deallocate<ProgramObject>, no_methods, "Operations that run on the arrays that it is called with.");
   module.attr("Op") = py::handle(reinterpret_cast<PyObject*>(op_type));
   module.attr("Step") = py::handle(reinterpret_cast<PyObject*>(step_type));
+  module.attr("Program") = py::handle(reinterpret_cast<PyObject*>(program_type));
   module.def(
       "set_argument_error", [](const py::object& type) { argument_error = py::object(type).release().ptr(); }, py::arg("error"),
       "Choose the exception for values of arrays that an operation does not take; ValueError at first.");

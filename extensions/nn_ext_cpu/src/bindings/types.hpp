@@ -1,10 +1,11 @@
-// The Python types Op and Step. They are written against CPython's vectorcall protocol because a step of a plan has to
+// The Python types Op, Step and Program. They are written against CPython's vectorcall protocol because a step of a plan has to
 // cost no more than a tenth of a microsecond.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "bindings/prepared.hpp"
@@ -24,8 +25,15 @@ struct StepContent {
   double cost = 0;
 };
 
+/// An array that a program is called with: what it must look like, and the pointers (work, array) that it sets.
+struct Slot {
+  Expected expected;
+  std::vector<std::pair<size_t, size_t>> uses;
+};
+
 pybind11::object new_op(std::shared_ptr<const PreparedOp> prepared);
 pybind11::object new_step(StepContent content);
+pybind11::object new_program(StepContent content, std::vector<Slot> slots);
 
 /// The content of a Python Op or Step; throws if `object` is something else.
 const std::shared_ptr<const PreparedOp>& content_of_op(const pybind11::handle& object);
@@ -34,7 +42,7 @@ const StepContent& content_of_step(const pybind11::handle& object);
 /// Adds the types to the module, and set_argument_error().
 void bind_types(pybind11::module_& module);
 
-/// Adds chain() and sequence() to the module.
+/// Adds chain(), sequence() and program() to the module.
 void bind_combine(pybind11::module_& module);
 
 }  // namespace nn_cpu

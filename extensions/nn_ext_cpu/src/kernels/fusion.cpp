@@ -166,27 +166,35 @@ class Fused : public Op {
 
   bool fits() const { return plan_.arrays.size() + plan_.constants.size() + plan_.n_blocks <= kMaxLocations; }
 
-  void run(void* const*) const override {
+  /// What run() takes: arrays, then constants.
+  std::vector<void*> pointers() const {
+    std::vector<void*> all;
+    for (const Allocator::Array& array : plan_.arrays) all.push_back(array.pointer);
+    for (const Allocator::Array& constant : plan_.constants) all.push_back(constant.pointer);
+    return all;
+  }
+
+  void run(void* const* arrays) const override {
     const int64_t n_buffers = static_cast<int64_t>(plan_.constants.size()) + plan_.n_blocks + n_narrow_;
     const int64_t teams = std::min<int64_t>(num_threads(), size_ / grain_ + 1);
     Scratch scratch(Scratch::bytes<float>(teams * n_buffers * block_));
     auto* buffers = scratch.take<float>(teams * n_buffers * block_);
     parallel_for(
         size_, grain_,
-        [&](int64_t begin, int64_t end, int thread) { run_range(begin, end, buffers + thread * n_buffers * block_); }, 64);
+        [&](int64_t begin, int64_t end, int thread) { run_range(arrays, begin, end, buffers + thread * n_buffers * block_); }, 64);
   }
 
   double cost() const override { return cost_; }
 
  private:
-  void run_range(int64_t begin, int64_t end, float* buffers) const {
+  void run_range(void* const* arrays, int64_t begin, int64_t end, float* buffers) const {
     const BlockFunction* functions = vectors().pointwise().functions;
     float* at[kMaxLocations];
     const size_t n_arrays = plan_.arrays.size(), n_constants = plan_.constants.size();
     for (size_t k = 0; k < n_constants + plan_.n_blocks; ++k) at[n_arrays + k] = buffers + k * block_;
     for (size_t k = 0; k < n_constants; ++k) {
-      const auto& [pointer, is_narrow, read, written] = plan_.constants[k];
-      std::fill_n(at[n_arrays + k], block_, is_narrow ? to_float(*static_cast<const Bf16*>(pointer)) : *static_cast<const float*>(pointer));
+      const void* pointer = arrays[n_arrays + k];
+      std::fill_n(at[n_arrays + k], block_, plan_.constants[k].is_narrow ? to_float(*static_cast<const Bf16*>(pointer)) : *static_cast<const float*>(pointer));
     }
     float* next = buffers + (n_constants + plan_.n_blocks) * block_;
     for (size_t k = 0; k < n_arrays; ++k) {
@@ -199,9 +207,9 @@ class Fused : public Op {
       for (size_t k = 0; k < n_arrays; ++k) {
         const Allocator::Array& array = plan_.arrays[k];
         if (!array.is_narrow) {
-          at[k] = static_cast<float*>(array.pointer) + start;
+          at[k] = static_cast<float*>(arrays[k]) + start;
         } else if (array.read) {
-          vectors().widen(static_cast<const Bf16*>(array.pointer) + start, n, at[k]);
+          vectors().widen(static_cast<const Bf16*>(arrays[k]) + start, n, at[k]);
         }
       }
       for (const Step& step : plan_.steps) {
@@ -211,7 +219,7 @@ class Fused : public Op {
       }
       for (size_t k = 0; k < n_arrays; ++k) {
         const Allocator::Array& array = plan_.arrays[k];
-        if (array.is_narrow && array.written) vectors().narrow(at[k], n, static_cast<Bf16*>(array.pointer) + start);
+        if (array.is_narrow && array.written) vectors().narrow(at[k], n, static_cast<Bf16*>(arrays[k]) + start);
       }
     }
   }
@@ -254,10 +262,11 @@ bool FusionGroup::add(const BoundPointwise& member) {
   return true;
 }
 
-std::unique_ptr<Op> FusionGroup::finish() {
+std::pair<std::unique_ptr<Op>, std::vector<void*>> FusionGroup::finish() {
   auto fused = std::make_unique<Fused>(members_);
+  std::vector<void*> pointers = fused->pointers();
   members_.clear();
-  return fused;
+  return {std::move(fused), std::move(pointers)};
 }
 
 }  // namespace nn_cpu

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernels/pointwise.hpp"
@@ -25,8 +26,9 @@ class FusionGroup {
 
   size_t count() const { return members_.size(); }
 
-  /// The joined operation, which keeps the pointers and takes none; the group is empty afterwards.
-  std::unique_ptr<Op> finish();
+  /// The joined operation and the arrays to run it on, each once; the group is empty afterwards. On other arrays it computes the
+  /// same, if they lie apart as these do.
+  std::pair<std::unique_ptr<Op>, std::vector<void*>> finish();
 
  private:
   std::vector<BoundPointwise> members_;
