@@ -1,9 +1,6 @@
-"""All CUDA sources that the kernels of a table launch for the samples of the conformance kit, and a compiler for them."""
+"""All CUDA sources that the kernels of a table launch for the samples of the conformance kit."""
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 from nn_core.dispatch.registry import spec_of
 from nn_core.errors import NNCoreError
@@ -11,9 +8,6 @@ from nn_core.ext import ArrayDesc, Call
 from nn_core.graph.infer import infer, input_entries, made_outputs
 from nn_core.rules.arguments import resolve_args
 from nn_core.testing.samples.registry import numbers_of, samples_of
-
-NVCC = shutil.which("nvcc") or next((str(p) for p in [Path("/usr/local/cuda/bin/nvcc")] if p.exists()), None)
-ARCHITECTURES = ("sm_80", "sm_90")
 
 
 def calls(name, dtype):
@@ -60,6 +54,11 @@ def codes(found):
     return list(dict.fromkeys(launch.code for *_, program in found for launch in getattr(program, "launches", ())))
 
 
+def different(pieces):
+    """One source for each name; those that differ in the suffix of the name only are alike."""
+    return list({re.sub(r"_[0-9a-f]{8}$", "", code.name) + code.real: code for code in pieces}.values())
+
+
 def together(pieces):
     """Many sources as one: each in a namespace, its macros undone."""
     texts = []
@@ -68,12 +67,3 @@ def together(pieces):
         macros = "\n".join(f"#undef {name}" for name in set(re.findall(r"#define (\w+)", source)))
         texts.append(f"namespace piece_{number} {{\n{source}\n}}\n{macros}\n")
     return "\n".join(texts)
-
-
-def compile_all(pieces, folder, architecture):
-    """Compile sources by nvcc; returns what it has to say against them."""
-    path = folder / "pieces.cu"
-    path.write_text(together(pieces))
-    command = [NVCC, "-std=c++17", f"-arch={architecture}", "-cubin", "-o", str(folder / "pieces.cubin"), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return "" if done.returncode == 0 else done.stderr[:4000]

@@ -1,0 +1,74 @@
+"""Every CUDA source of this package is compiled for the architectures that are in use; no device is needed."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import compilers
+import sources
+
+from nn_ext_cuda import updates, words
+from nn_ext_cuda.kernels import KERNELS
+from nn_ext_cuda.solver_rules import RULES
+
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+#: A generated kernel, and kernels from files; with those of the engine they take a second or two.
+QUICK = ("Sum", "Softmax", "Dropout")
+
+
+@pytest.fixture(scope="module")
+def compiler():
+    found = compilers.compiler()
+    if found is None:
+        pytest.skip(compilers.MISSING)
+    return found
+
+
+def engine_codes():
+    """What solvers launch, and what brings numbers to the device."""
+    for dtype in ("float32", "float64"):
+        for resident in (False, True):
+            for name in RULES:
+                yield updates.update_code(name, dtype, resident=resident)
+            yield updates.norm_code(dtype, scales=True, resident=resident)
+        yield updates.norm_code(dtype, scales=False)
+    for n in (2, 4, 8, 16, words.MAX_WORDS):
+        yield words.set_words_code(n)
+        yield words.put_words_code(n)
+
+
+def check(compiler, pieces, architecture):
+    """Compile many sources at once; if that fails, name the one that is to blame."""
+    if compiler.complaints(sources.together(pieces), architecture):
+        wrong = {code.name: said for code in pieces if (said := compiler.complaints(code.source, architecture))}
+        assert wrong == {}
+        pytest.fail("the sources are fine one by one, and not together")
+
+
+def test_a_source_of_each_kind_compiles(compiler):
+    pieces = [sources.codes(sources.programs(KERNELS, [name], ["float32"]))[0] for name in QUICK]
+    pieces += [updates.update_code("Adam", "float32"), words.set_words_code(2)]
+    check(compiler, pieces, "sm_90")
+
+
+def test_the_compiler_finds_mistakes(compiler):
+    code = words.put_words_code(2)
+    said = compiler.complaints(code.source.replace("threadIdx.x", "thread.x"), "sm_90")
+    assert "thread" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("architecture", compilers.ARCHITECTURES)
+def test_the_sources_of_the_engine_compile(compiler, architecture):
+    check(compiler, list(engine_codes()), architecture)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("architecture", compilers.ARCHITECTURES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_sources_of_all_functions_compile(compiler, dtype, architecture):
+    found = sources.codes(sources.programs(KERNELS, sorted(KERNELS), [dtype]))
+    check(compiler, sources.different(found), architecture)
