@@ -5,7 +5,7 @@ import threading
 from typing import Any, ClassVar
 
 from nn_core.ext import Array
-from nn_ext_cuda.launch import allocated
+from nn_ext_cuda.memory import allocated
 from nn_ext_cuda.runtime import cupy
 from nn_ext_cudnn import library
 

@@ -34,8 +34,8 @@ def candidates() -> Iterator[str]:
         if folder and (path := Path(folder) / SONAME).exists():
             yield str(path)
     for package in WHEELS:
-        for folder in _folders(package):
-            if (path := folder / "lib" / SONAME).exists():
+        for place in _folders(package):
+            if (path := place / "lib" / SONAME).exists():
                 yield str(path)
     yield SONAME
 

@@ -63,6 +63,9 @@ class ConvolutionKernel:
         refusal = refuse_dtypes(call) or refuse_sizes(forward_arrays(call))
         if refusal is not None:
             return refusal
+        others = {desc.dtype for desc in forward_arrays(call) if desc is not None and desc.dtype != call.dtype}
+        if others:
+            return Refusal(f"takes arrays of one dtype, got {call.dtype} and {', '.join(sorted(others))}")
         try:
             self.forward(self._preferred(call))
         except NotSupportedError as error:

@@ -1,0 +1,94 @@
+"""Which engines the true libcudnn finds, for a described device: no device is needed, but cuDNN and the CUDA driver are.
+
+cuDNN takes the properties of a device as JSON (since 9.8) and then asks its heuristics and makes plans without one. Each
+check runs in a process of its own, because a stand-in may have taken the place of the library in this one.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+#: An H100, as `cudaDeviceGetAttribute` tells.
+H100 = {
+    "cudaDeviceId": 0, "deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 900, "driverVer": 13000, "isTccDriver": 0,
+    "l2CacheSize": 52428800, "maxBlockSize": [1024, 1024, 64], "maxCtasPerSM": 32,
+    "maxGridSize": [2147483647, 65535, 65535], "maxRegistersPerSM": 65536, "maxSharedMemoryPerBlock": 49152,
+    "maxSharedMemoryPerBlockOptin": 232448, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
+    "memClockRateKHz": 2619000, "memoryBusWidth": 5120, "multiProcessorCount": 132, "oversizedSharedMemoryPerBlock": 0,
+    "pciDeviceId": 0, "regsPerBlock": 65536, "reservedSharedMemoryPerBlock": 1024, "smClockRateKHz": 1980000,
+    "supportCoopLaunch": 1, "totalGlobalMem": 84929347584, "warpSize": 32,
+}  # fmt: skip
+
+#: Prints one line for each call that a kernel prepares: what was asked, and the engines or the refusal.
+SCRIPT = """
+import itertools, json, sys
+import fake_cupy
+sys.modules["cupy"] = fake_cupy.make()
+import sources
+from nn_ext_cuda import precision
+from nn_ext_cudnn.errors import NotSupportedError
+from nn_ext_cudnn.graph import attributes, plans, runner
+from nn_ext_cudnn.graph.convolution import CONVOLUTION
+from nn_ext_cudnn.graph.descriptor import described
+
+device = described(attributes.DEVICEPROP, json_representation=json.dumps(json.loads(sys.argv[1])).encode())
+built = []
+
+def plan_of(graph, excluded, device_id):
+    plan = plans.build(graph, excluded, device)
+    built.append((graph[0].result, len(graph), plan.engine))
+    return plan
+
+runner.plan_of = plan_of
+for name, kernel in CONVOLUTION.items():
+    for dtype, tf32 in [("float32", False), ("float32", True), ("float16", False), ("bfloat16", False), ("float64", False)]:
+        precision.allow_tf32(tf32)
+        for sample, call in sources.calls(name, dtype):
+            if sample == "empty":
+                continue
+            built.clear()
+            refusal = kernel.refuse(call)
+            laid_out = kernel._preferred(call)
+            gradients = None if refusal else kernel.backward(laid_out, [desc is not None for desc in call.inputs])
+            print(json.dumps({
+                "what": [name, dtype, tf32, sample], "refusal": refusal and refusal.reason,
+                "backward": gradients is not None, "built": built,
+            }))
+"""
+
+
+@pytest.fixture(scope="module")
+def found():
+    """What the script prints, as records."""
+    here = Path(__file__).parent
+    cuda = here.parents[1] / "nn_ext_cuda" / "tests"
+    paths = [str(cuda), str(cuda / "emulation"), *filter(None, sys.path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-c", SCRIPT, json.dumps(H100)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    for missing in ("libcudnn 9 must be installed", "NOT_INITIALIZED", "SUBLIBRARY_LOADING_FAILED", "Cannot load symbol"):
+        if missing in done.stderr:
+            line = next(line for line in done.stderr.splitlines() if missing in line)
+            pytest.skip(f"the true cuDNN cannot be started here: {line.strip()}")
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.slow
+def test_every_sample_has_an_engine_for_each_direction(found):
+    assert len(found) > 100
+    for record in found:
+        assert record["refusal"] is None, record
+        assert record["backward"], record
+
+
+@pytest.mark.slow
+def test_biases_are_part_of_the_plan(found):
+    fused = [record for record in found for result, n_operations, _ in record["built"] if n_operations == 2]
+    assert {tuple(record["what"][1:3]) for record in fused} == {
+        ("float32", False), ("float32", True), ("float16", False), ("bfloat16", False), ("float64", False)
+    }  # fmt: skip
