@@ -6,11 +6,15 @@ are row-major here and column-major there, so operands change places: C = A B is
 
 import ctypes
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
+
 from nn_core.ext import Array
+from nn_ext_cuda.dtypes import ITEM_BYTES
 from nn_ext_cuda.errors import DeviceError
 
 WORKSPACE_BYTES: Final = 32 * 2**20
@@ -58,9 +62,9 @@ class Handle:
         pointer, size = ctypes.c_void_p(int(self._workspace.data.ptr)), ctypes.c_size_t(WORKSPACE_BYTES)
         _check("cublasSetWorkspace", self._library.cublasSetWorkspace_v2(self._handle, pointer, size))
 
-    def multiply(self, arguments: tuple[Any, ...]) -> None:
-        """Call cublasGemmStridedBatchedEx with what follows the handle."""
-        _check("cublasGemmStridedBatchedEx", self._library.cublasGemmStridedBatchedEx(self._handle, *arguments))
+    def multiply(self, gemm: "Gemm") -> None:
+        """Call the function of a product."""
+        _check(gemm.function, getattr(self._library, gemm.function)(self._handle, *gemm.arguments))
 
 
 def handle() -> Handle:
@@ -76,57 +80,98 @@ def handle() -> Handle:
     return found
 
 
-def arguments(
-    a: Array,
-    b: Array,
-    c: Array,
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Row-major matrices in an array; everything is counted in elements.
+
+    Attributes:
+        place: Where the array is among those of the call.
+        lead: From one row to the next.
+        step: From one matrix to the next; or where each one begins.
+        start: Where the first one begins.
+        transposed: The rows of the array are the columns of the matrix.
+    """
+
+    place: int
+    lead: int
+    step: int | tuple[int, ...] = 0
+    start: int = 0
+    transposed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm:
+    """A function of cuBLAS, what follows the handle, and memory on the device that the arguments point to."""
+
+    function: str
+    arguments: tuple[Any, ...]
+    tables: tuple[Array, ...] = ()
+
+
+def gemm(
+    arrays: Sequence[Array],
+    matrices: tuple[Matrix, Matrix, Matrix],
     *,
     sizes: tuple[int, int, int],
-    transposed: tuple[bool, bool],
-    batch: tuple[int, int, int, int],
+    count: int,
     dtype: str,
     tf32: bool,
     accumulate: bool,
-) -> tuple[Any, ...]:
-    """The arguments of cublasGemmStridedBatchedEx behind the handle for row-major C = A B (+ C, if `accumulate`).
+) -> Gemm:
+    """The call for row-major C = A B (+ C, if `accumulate`).
+
+    Where every matrix lies one `step` behind the one before this is cublasGemmStridedBatchedEx, otherwise
+    cublasGemmBatchedEx with tables of addresses on the device, which are made now.
 
     Args:
-        a: A, or its transpose, as `transposed` says.
-        b: B, likewise.
-        c: C, shape (M, N).
+        arrays: What holds A, B and C.
+        matrices: How A, B and C lie in them.
         sizes: (M, N, K).
-        transposed: Whether a holds (K, M), and b (N, K).
-        batch: Number of products, and by how many elements a, b and c go on from one to the next.
+        count: Number of products.
         dtype: What all of them hold.
         tf32: Whether float32 may be rounded to TF32.
         accumulate: Whether C is added to.
     """
     rows, columns, inner = sizes
-    n_products, *strides = batch
     number = ctypes.c_double if dtype == "float64" else ctypes.c_float
-    kind = DATA_TYPES[dtype]
     compute = COMPUTE_DOUBLE if dtype == "float64" else COMPUTE_TF32 if tf32 and dtype == "float32" else COMPUTE_FLOAT
-    lead_a = max(rows if transposed[0] else inner, 1)
-    lead_b = max(inner if transposed[1] else columns, 1)
+    is_strided = all(isinstance(matrix.step, int) for matrix in matrices)
+    tables: list[Array] = []
 
-    def matrix(array: Array, lead: int, stride: int) -> tuple[Any, ...]:
-        return ctypes.c_void_p(int(array.data.ptr)), ctypes.c_int(kind), ctypes.c_int(lead), ctypes.c_longlong(stride)
+    def operand(array: Array, matrix: Matrix) -> tuple[Any, ...]:
+        first = int(array.data.ptr) + matrix.start * ITEM_BYTES[dtype]
+        if not is_strided:
+            tables.append(_addresses(first, matrix.step, count, ITEM_BYTES[dtype]))
+            first = int(tables[-1].data.ptr)
+        lead = ctypes.c_int(max(matrix.lead, 1))
+        step = (ctypes.c_longlong(matrix.step),) if isinstance(matrix.step, int) and is_strided else ()
+        return ctypes.c_void_p(first), ctypes.c_int(DATA_TYPES[dtype]), lead, *step
 
-    return (
-        ctypes.c_int(int(transposed[1])),
-        ctypes.c_int(int(transposed[0])),
+    a, b, c = (operand(array, matrix) for array, matrix in zip(arrays, matrices, strict=True))
+    arguments = (
+        ctypes.c_int(int(matrices[1].transposed)),
+        ctypes.c_int(int(matrices[0].transposed)),
         ctypes.c_int(columns),
         ctypes.c_int(rows),
         ctypes.c_int(inner),
         ctypes.byref(number(1)),
-        *matrix(b, lead_b, strides[1]),
-        *matrix(a, lead_a, strides[0]),
+        *b,
+        *a,
         ctypes.byref(number(float(accumulate))),
-        *matrix(c, max(columns, 1), strides[2]),
-        ctypes.c_int(n_products),
+        *c,
+        ctypes.c_int(count),
         ctypes.c_int(compute),
         ctypes.c_int(DEFAULT_ALGORITHM),
     )
+    return Gemm("cublasGemmStridedBatchedEx" if is_strided else "cublasGemmBatchedEx", arguments, tuple(tables))
+
+
+def _addresses(first: int, step: int | tuple[int, ...], count: int, item_bytes: int) -> Array:
+    """The address of each matrix, on the device."""
+    from nn_ext_cuda.runtime import cupy  # see Handle
+
+    places = np.arange(count, dtype=np.uint64) * np.uint64(step) if isinstance(step, int) else np.array(step, np.uint64)
+    return cupy.asarray(np.uint64(first) + places * np.uint64(item_bytes))
 
 
 _OF_THREAD = threading.local()

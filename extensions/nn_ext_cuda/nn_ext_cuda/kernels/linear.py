@@ -2,15 +2,21 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
+from nn_ext_cuda.blas import Matrix
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import refuse_dtypes
+from nn_ext_cuda.dtypes import ITEM_BYTES, refuse_dtypes
 from nn_ext_cuda.launch import Chain
+from nn_ext_cuda.layout import aligned
 from nn_ext_cuda.precision import is_tf32_allowed
 from nn_ext_cuda.product import Product
+from nn_ext_cuda.workspace import WithWorkspace
 
 
 class Affine:
@@ -23,7 +29,15 @@ class Affine:
     def forward(self, call: Call) -> Runner:
         """The repeated bias, then a product."""
         rows, columns, inner = self._sizes(call)
-        product = _product(call, (0, 1, 3), (rows, columns, inner), accumulate=call.inputs[2] is not None)
+        product = Product(
+            Matrix(0, inner),
+            Matrix(1, columns),
+            Matrix(3, columns),
+            (rows, columns, inner),
+            call.dtype,
+            tf32=is_tf32_allowed(),
+            accumulate=call.inputs[2] is not None,
+        )
         if call.inputs[2] is None:
             return product
         composition = self._composition(call, forward_arrays(call), forward_names(call))
@@ -33,11 +47,14 @@ class Affine:
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """dx = dy weight^T, dweight = x^T dy, dbias the sum of the rows of dy."""
         rows, columns, inner = self._sizes(call)
+        x, weight, dy = Matrix(0, inner, transposed=True), Matrix(1, columns, transposed=True), Matrix(4, columns)
         runners: list[Runner] = []
         if wanted[0]:
-            runners.append(_product(call, (4, 1, 5), (rows, inner, columns), transposed=(False, True)))
+            sizes = (rows, inner, columns)
+            runners.append(Product(dy, weight, Matrix(5, inner), sizes, call.dtype, tf32=is_tf32_allowed()))
         if wanted[1]:
-            runners.append(_product(call, (0, 4, 6), (inner, columns, rows), transposed=(True, False)))
+            sizes = (inner, columns, rows)
+            runners.append(Product(x, dy, Matrix(6, columns), sizes, call.dtype, tf32=is_tf32_allowed()))
         if wanted[2]:
             composition = self._composition(call, backward_arrays(call, wanted), backward_names(call))
             composition.reduce("affine_backward_bias", "dbias", "dy")
@@ -59,66 +76,99 @@ class Affine:
         return Composition(call, arrays, names, (rows, columns), shapes)
 
 
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """An array of matrices in a product of stacks: its place, its shape, and how it is read."""
+
+    place: int
+    shape: Shape
+    transposed: bool = False
+
+    @property
+    def batch(self) -> Shape:
+        """The axes in front of those of a matrix."""
+        return self.shape[:-2]
+
+    def turned(self) -> "Stack":
+        """The stack of the transposed matrices."""
+        return Stack(self.place, self.shape, not self.transposed)
+
+    def sizes(self) -> tuple[int, int]:
+        """Rows and columns of a matrix."""
+        rows, columns = self.shape[-2:]
+        return (columns, rows) if self.transposed else (rows, columns)
+
+    def matrix(self, batch: Shape) -> Matrix:
+        """The matrices for a product over `batch`, to which the own batch axes are broadcast."""
+        size, count = math.prod(self.shape[-2:]), math.prod(batch)
+        if math.prod(self.batch) == 1:
+            step: int | tuple[int, ...] = 0
+        elif math.prod(self.batch) == count:
+            step = size
+        else:
+            own = aligned(self.batch, len(batch))
+            numbers: Any = np.arange(math.prod(own)).reshape(own)
+            step = tuple(int(number) * size for number in np.broadcast_to(numbers, batch).ravel())
+        return Matrix(self.place, self.shape[-1], step, transposed=self.transposed)
+
+
 class BatchMatmul:
-    """Products of stacked matrices; each gradient is such a product too."""
+    """Products of stacked matrices; each gradient is such a product too, summed where a matrix was used repeatedly."""
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes that are not computed in, and batches that are broadcast along some axes only."""
-        a, b = (desc.shape[:-2] for desc in call.inputs if desc is not None)
-        if a != b and math.prod(a) != 1 and math.prod(b) != 1:
-            return Refusal(f"takes equal batch axes, or a single matrix, got {a} and {b}")
+        """Refuse dtypes that are not computed in, and very large arrays."""
         return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
         """One call for the whole batch."""
-        transposed = bool(call.args["transpose_a"]), bool(call.args["transpose_b"])
-        return self._stacked(call, (0, 1, 2), self._shapes(call), transposed)
+        a, b, y = self._stacks(call, (0, 1, 2))
+        return self._product(call, a, b, y)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """da = dy b^T and db = a^T dy; None where a shared matrix would need a sum over the batch."""
-        a, b, y = self._shapes(call)
-        count = math.prod(y[:-2])
-        if (wanted[0] and math.prod(a[:-2]) != count) or (wanted[1] and math.prod(b[:-2]) != count):
-            return None
-        transpose_a, transpose_b = bool(call.args["transpose_a"]), bool(call.args["transpose_b"])
-        runners = []
-        if wanted[0] and transpose_a:
-            runners.append(self._stacked(call, (1, 3, 4), (b, y, a), (transpose_b, True)))
-        elif wanted[0]:
-            runners.append(self._stacked(call, (3, 1, 4), (y, b, a), (False, not transpose_b)))
-        if wanted[1] and transpose_b:
-            runners.append(self._stacked(call, (3, 0, 5), (y, a, b), (True, transpose_a)))
-        elif wanted[1]:
-            runners.append(self._stacked(call, (0, 3, 5), (a, y, b), (not transpose_a, False)))
-        return Chain(runners)
+        """da = dy b^T and db = a^T dy."""
+        a, b, dy = self._stacks(call, (0, 1, 3))
+        runners: list[Runner] = []
+        n_bytes: list[int] = []
+        n_arrays = len(backward_arrays(call, wanted))
+        for place, (array, left, right) in enumerate(((a, dy, b.turned()), (b, a.turned(), dy)), start=4):
+            if not wanted[place - 4]:
+                continue
+            first, second = (right.turned(), left.turned()) if array.transposed else (left, right)
+            if math.prod(array.batch) == math.prod(dy.batch):
+                runners.append(self._product(call, first, second, Stack(place, array.shape)))
+                continue
+            parts = Stack(n_arrays + len(n_bytes), (*dy.batch, *array.shape[-2:]))
+            n_bytes.append(math.prod(parts.shape) * ITEM_BYTES[call.dtype])
+            runners += [self._product(call, first, second, parts), _summed(call, parts, place, array.shape)]
+        return WithWorkspace(Chain(runners), n_arrays, n_bytes) if n_bytes else Chain(runners)
 
     @staticmethod
-    def _shapes(call: Call) -> tuple[Shape, Shape, Shape]:
+    def _stacks(call: Call, places: tuple[int, int, int]) -> tuple[Stack, Stack, Stack]:
+        """a, b and y. Where all products share b, the batch is more rows of a and y."""
         a, b = (desc.shape for desc in call.inputs if desc is not None)
-        return a, b, call.outputs[0].shape
+        y = call.outputs[0].shape
+        transposed = bool(call.args["transpose_a"]), bool(call.args["transpose_b"])
+        if math.prod(b[:-2]) == 1 and math.prod(a[:-2]) == math.prod(y[:-2]) and not transposed[0]:
+            a, b, y = ((math.prod(a[:-1]), a[-1]), b[-2:], (math.prod(y[:-1]), y[-1]))
+        return Stack(places[0], a, transposed[0]), Stack(places[1], b, transposed[1]), Stack(places[2], y)
 
     @staticmethod
-    def _stacked(
-        call: Call, places: tuple[int, int, int], shapes: tuple[Shape, Shape, Shape], transposed: tuple[bool, bool]
-    ) -> Product:
-        first, second, result = shapes
-        count = math.prod(result[:-2])
-        strides = [0 if math.prod(shape[:-2]) == 1 else math.prod(shape[-2:]) for shape in (first, second)]
-        sizes = (result[-2], result[-1], first[-2] if transposed[0] else first[-1])
-        batch = (count, strides[0], strides[1], math.prod(result[-2:]))
-        return _product(call, places, sizes, transposed=transposed, batch=batch)
+    def _product(call: Call, a: Stack, b: Stack, y: Stack) -> Product:
+        batch = y.batch
+        sizes = (*y.sizes(), a.sizes()[1])
+        matrices = a.matrix(batch), b.matrix(batch), y.matrix(batch)
+        return Product(*matrices, sizes, call.dtype, math.prod(batch), is_tf32_allowed())
 
 
-def _product(
-    call: Call,
-    places: tuple[int, int, int],
-    sizes: tuple[int, int, int],
-    *,
-    transposed: tuple[bool, bool] = (False, False),
-    batch: tuple[int, int, int, int] = (1, 0, 0, 0),
-    accumulate: bool = False,
-) -> Product:
-    return Product(places, sizes, transposed, batch, call.dtype, is_tf32_allowed(), accumulate)
+def _summed(call: Call, parts: Stack, place: int, shape: Shape) -> Runner:
+    """The sum of `parts` over the batch axes that an array of `shape` repeats."""
+    descs: list[ArrayDesc | None] = [None] * (parts.place + 1)
+    descs[place], descs[parts.place] = ArrayDesc(shape, call.dtype), ArrayDesc(parts.shape, call.dtype)
+    names = [f"array_{k}" for k in range(parts.place)] + ["parts"]
+    names[place] = "total"
+    composition = Composition(call, descs, names, parts.shape, {"total": shape})
+    composition.reduce("batch_matmul_sum", "total", "parts")
+    return composition.program()
 
 
 LINEAR: Final[Mapping[str, Kernel]] = {"Affine": Affine(), "BatchMatmul": BatchMatmul()}

@@ -24,42 +24,75 @@ class FakeCublas:
         return 0 if workspace.value % 16 == 0 and size.value >= 2**20 else 7
 
     def cublasGemmStridedBatchedEx(self, handle, *arguments):
-        import fake_cupy
-
-        fake_cupy.Graph.note(lambda: self._gemm(*arguments))
+        op_a, op_b, m, n, k, alpha, *rest = arguments
+        first, second, beta, result, rest = rest[:4], rest[4:8], rest[8], rest[9:13], rest[13:]
+        count = rest[0].value
+        assert result[3].value or count <= 1, "products that overwrite each other"
+        operands = [_Operand(*part[:3], _strided(part, count)) for part in (first, second, result)]
+        self._note(operands, (op_a, op_b, m, n, k), alpha, beta, rest)
         return 0
 
-    def _gemm(self, op_a, op_b, m, n, k, alpha, *rest):
-        first, second, beta, result, (count, compute, algorithm) = rest[:4], rest[4:8], rest[8], rest[9:13], rest[13:]
-        m, n, k = m.value, n.value, k.value
+    def cublasGemmBatchedEx(self, handle, *arguments):
+        op_a, op_b, m, n, k, alpha, *rest = arguments
+        first, second, beta, result, rest = rest[:3], rest[3:6], rest[6], rest[7:10], rest[10:]
+        operands = [_Operand(*part, _listed(part[0], rest[0].value)) for part in (first, second, result)]
+        assert len(set(operands[2].addresses)) == rest[0].value, "products that overwrite each other"
+        self._note(operands, (op_a, op_b, m, n, k), alpha, beta, rest)
+        return 0
+
+    def _note(self, operands, shape, alpha, beta, rest):
+        import fake_cupy
+
+        fake_cupy.Graph.note(lambda: self._gemm(operands, shape, alpha, beta, rest))
+
+    def _gemm(self, operands, shape, alpha, beta, rest):
+        _, compute, algorithm = rest
+        op_a, op_b, m, n, k = (number.value for number in shape)
         self.compute_types.append(compute.value)
         assert algorithm.value == -1
         wide = np.float64 if compute.value == 70 else np.float32
-        shape_a = (k, m) if op_a.value else (m, k)
-        shape_b = (n, k) if op_b.value else (k, n)
-        for index in range(count.value):
-            a = _matrix(first, index, shape_a).astype(wide)
-            b = _matrix(second, index, shape_b).astype(wide)
-            c = _matrix(result, index, (m, n))
-            product = (a.T if op_a.value else a) @ (b.T if op_b.value else b)
+        first, second, result = operands
+        shape_a = (k, m) if op_a else (m, k)
+        shape_b = (n, k) if op_b else (k, n)
+        for index in range(len(result.addresses)):
+            a = first.matrix(index, shape_a).astype(wide)
+            b = second.matrix(index, shape_b).astype(wide)
+            c = result.matrix(index, (m, n))
+            product = (a.T if op_a else a) @ (b.T if op_b else b)
             factor = beta._obj.value
             with np.errstate(all="ignore"):
                 c[...] = alpha._obj.value * product + (factor * c.astype(wide) if factor else 0)
 
 
-def _matrix(parts, index, shape):
-    """The column-major matrix number `index` as a view."""
-    pointer, kind, lead, stride = (part.value for part in parts)
-    name, size = _TYPES[kind]
-    rows, columns = shape
-    assert lead >= max(rows, 1), f"leading dimension {lead} of {shape}"
-    if name == "bfloat16":
-        import ml_dtypes
+def _strided(part, count):
+    pointer, kind, _, stride = (entry.value for entry in part)
+    return [(pointer or 0) + index * stride * _TYPES[kind][1] for index in range(count)]
 
-        dtype = np.dtype(ml_dtypes.bfloat16)
-    else:
-        dtype = np.dtype(name)
-    extent = lead * max(columns - 1, 0) + rows if columns and rows else 0
-    memory = (ctypes.c_char * (extent * size)).from_address((pointer or 0) + index * stride * size)
-    flat = np.frombuffer(memory, dtype, extent)
-    return np.lib.stride_tricks.as_strided(flat, shape, (size, lead * size)) if extent else np.empty(shape, dtype)
+
+def _listed(pointer, count):
+    memory = (ctypes.c_char * (8 * count)).from_address(pointer.value)
+    return np.frombuffer(memory, np.uint64, count).tolist()
+
+
+class _Operand:
+    """Column-major matrices of one operand."""
+
+    def __init__(self, _pointer, kind, lead, addresses):
+        self.kind, self.lead, self.addresses = kind.value, lead.value, addresses
+
+    def matrix(self, index, shape):
+        """The matrix number `index` as a view."""
+        name, size = _TYPES[self.kind]
+        rows, columns = shape
+        assert self.lead >= max(rows, 1), f"leading dimension {self.lead} of {shape}"
+        assert self.addresses[index] % size == 0
+        if name == "bfloat16":
+            import ml_dtypes
+
+            dtype = np.dtype(ml_dtypes.bfloat16)
+        else:
+            dtype = np.dtype(name)
+        extent = self.lead * max(columns - 1, 0) + rows if columns and rows else 0
+        memory = (ctypes.c_char * (extent * size)).from_address(self.addresses[index])
+        flat = np.frombuffer(memory, dtype, extent)
+        return np.lib.stride_tricks.as_strided(flat, shape, (size, self.lead * size)) if extent else np.empty(shape, dtype)

@@ -1,0 +1,59 @@
+"""Memory for intermediate values that all steps of a thread share, because they run one after the other.
+
+It grows with the largest step; a step that was bound before it grew keeps the memory that it was bound to.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from nn_core.ext import Array
+from nn_ext_cuda.launch import allocated
+
+#: Where arrays in the shared memory begin, in bytes.
+_ALIGNMENT = 256
+_OF_THREAD = threading.local()
+
+
+class WithWorkspace:
+    """A runner whose last arrays lie in the shared memory.
+
+    Args:
+        runner: Takes the arrays of the call, then those in the shared memory.
+        n_arrays: How many arrays the call has.
+        n_bytes: Size of each array in the shared memory.
+    """
+
+    __slots__ = ("_n_arrays", "_n_bytes", "_runner")
+
+    def __init__(self, runner: Any, n_arrays: int, n_bytes: Sequence[int]) -> None:
+        self._runner = runner
+        self._n_arrays = n_arrays
+        self._n_bytes = tuple(n_bytes)
+
+    @property
+    def launches(self) -> tuple[Any, ...]:
+        """The launches of the runner."""
+        return tuple(getattr(self._runner, "launches", ()))
+
+    def __call__(self, *arrays: Array) -> None:
+        self.bind(*arrays)()
+
+    def bind(self, *arrays: Array) -> Any:
+        """The step of the runner on these arrays."""
+        return self._runner.bind(*arrays[: self._n_arrays], *shared(self._n_bytes))
+
+
+def shared(sizes: Sequence[int]) -> list[Array]:
+    """Arrays of bytes, one of each size, in the memory of this thread and device; equal sizes give the same memory."""
+    from nn_ext_cuda.runtime import cupy  # programs can be made without CuPy
+
+    starts = [0]
+    for size in sizes:
+        starts.append(starts[-1] + -(-size // _ALIGNMENT) * _ALIGNMENT)
+    buffers: dict[int, Array] = _OF_THREAD.__dict__
+    device = cupy.cuda.Device().id
+    buffer = buffers.get(device)
+    if buffer is None or buffer.size < starts[-1]:
+        buffer = buffers[device] = allocated((starts[-1],), "uint8")
+    return [buffer[start : start + size] for start, size in zip(starts, sizes, strict=False)]
