@@ -64,3 +64,9 @@ def split_axes(shape: Shape, axis: int) -> tuple[int, int, int]:
 def pitch(shape: Shape) -> tuple[int, ...]:
     """Strides in elements of a C-contiguous array."""
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def divider(divisor: int) -> tuple[int, int]:
+    """Factor and shift by which ``divided`` of ``prelude.cuh`` divides numbers below 2^31; `divisor` is below 2^31 too."""
+    shift = (divisor - 1).bit_length()
+    return 2**32 * (2**shift - divisor) // divisor + 1, shift

@@ -11,6 +11,7 @@ from nn_core import synced
 from nn_core.dispatch.plugins import PLUGINS
 
 EMULATION = Path(__file__).with_name("emulation")
+HELPERS = str(Path(__file__).parent)
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def device():
     """A stand-in for CuPy, for the modules of this package that are imported while it is there."""
     if shutil.which("g++") is None:
         pytest.skip("the emulated device compiles kernels with g++, which is not installed")
-    sys.path.insert(0, str(EMULATION))
+    sys.path[:0] = [str(EMULATION), HELPERS]
     try:
         import fake_cupy
 
@@ -30,6 +31,7 @@ def device():
         code.compiled.cache_clear()
     finally:
         sys.path.remove(str(EMULATION))
+        sys.path.remove(HELPERS)
 
 
 @pytest.fixture

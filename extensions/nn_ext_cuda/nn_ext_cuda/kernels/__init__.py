@@ -6,6 +6,7 @@ from typing import Final
 from nn_core.ext import Kernel
 from nn_ext_cuda.kernels.activation import ACTIVATION
 from nn_ext_cuda.kernels.arithmetic import ARITHMETIC
+from nn_ext_cuda.kernels.convolution import CONVOLUTION
 from nn_ext_cuda.kernels.indexing import INDEXING
 from nn_ext_cuda.kernels.linear import LINEAR
 from nn_ext_cuda.kernels.loss import LOSS
@@ -18,6 +19,7 @@ from nn_ext_cuda.kernels.shape import SHAPE
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
     ARITHMETIC,
+    CONVOLUTION,
     INDEXING,
     LINEAR,
     LOSS,

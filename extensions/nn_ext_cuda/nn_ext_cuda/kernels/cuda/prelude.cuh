@@ -48,3 +48,9 @@ template <class V>
 __device__ __forceinline__ V larger(V a, V b) { return a != a || a > b ? a : b; }
 template <class V>
 __device__ __forceinline__ V smaller(V a, V b) { return a != a || a < b ? a : b; }
+
+// n / d for n < 2^31, by the numbers that `layout.divider` makes of d (Granlund and Montgomery, 1994): a product and a
+// shift, where a division takes some 20 instructions.
+__device__ __forceinline__ uint32 divided(uint32 n, uint32 factor, uint32 shift) {
+  return (__umulhi(n, factor) + n) >> shift;
+}
