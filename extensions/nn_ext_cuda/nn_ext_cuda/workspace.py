@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nn_core.ext import Array
-from nn_ext_cuda.launch import allocated
+from nn_ext_cuda.memory import allocated
 
 #: Where arrays in the shared memory begin, in bytes.
 _ALIGNMENT = 256
