@@ -6,6 +6,7 @@ Importing it is free: CuPy is imported when a function that needs a device is fi
 from importlib import import_module
 from typing import Any
 
+from nn_ext_cuda import preference
 from nn_ext_cuda.plugin import ARRAY_CLASSES
 from nn_ext_cuda.plugin import context as context
 from nn_ext_cuda.precision import allow_tf32 as allow_tf32
@@ -13,12 +14,16 @@ from nn_ext_cuda.precision import is_tf32_allowed as is_tf32_allowed
 
 #: Functions of modules that import CuPy, by name.
 _LAZY = {
+    "StreamEventHandler": "device",
     "clear_memory_cache": "device",
     "device_synchronize": "device",
     "get_device_count": "device",
     "get_devices": "device",
     "graph_report": "report",
     "memory_info": "device",
+    "prefer_cached_array": "device",
+    "print_memory_cache_map": "device",
+    "reset_array_preference": "device",
     "synchronize_stream": "device",
     "use_device": "device",
     "use_graphs": "capture",
@@ -29,7 +34,7 @@ __all__ = [*_LAZY, "allow_tf32", "array_classes", "context", "is_tf32_allowed"] 
 
 def array_classes() -> list[str]:
     """Names of the kinds of arrays, the preferred one first."""
-    return list(ARRAY_CLASSES)
+    return list(ARRAY_CLASSES if preference.cached else ARRAY_CLASSES[::-1])
 
 
 def __getattr__(name: str) -> Any:

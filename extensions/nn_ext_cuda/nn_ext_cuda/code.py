@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
+from nn_ext_cuda.errors import not_compiled
+
 FOLDER: Final = Path(__file__).with_name("kernels") / "cuda"
 OPTIONS: Final = ("-std=c++17",)
 
@@ -78,4 +80,7 @@ def compiled(code: Code) -> Any:
     """The function, ready to be launched as ``function(grid, block, arguments, shared_mem=...)``."""
     from nn_ext_cuda.runtime import cupy  # sources can be made without CuPy
 
-    return cupy.RawModule(code=code.source, options=OPTIONS).get_function(code.name)
+    try:
+        return cupy.RawModule(code=code.source, options=OPTIONS).get_function(code.name)
+    except Exception as error:  # missing libraries, compilers and devices each have exceptions of their own
+        raise not_compiled(code.name, error) from error

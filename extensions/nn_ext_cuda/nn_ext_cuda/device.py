@@ -1,8 +1,11 @@
 """Devices, streams and memory: what `nn_ext_cuda` offers besides running functions. Imports CuPy."""
 
-from typing import NamedTuple
+import sys
+from collections import deque
+from typing import Any, NamedTuple
 
 from nn_core.ext import ArgumentError
+from nn_ext_cuda import held, preference
 from nn_ext_cuda.runtime import cupy
 
 
@@ -39,14 +42,16 @@ def use_device(device_id: int) -> None:
     cupy.cuda.Device(device_id).use()
 
 
-def device_synchronize(device_id: str | int = 0) -> None:
+def device_synchronize(device: str | int = 0) -> None:
     """Wait until a device has done everything that it was given."""
-    with cupy.cuda.Device(int(device_id)):
+    held.settle()
+    with cupy.cuda.Device(int(device)):
         cupy.cuda.runtime.deviceSynchronize()
 
 
 def synchronize_stream() -> None:
     """Wait until the current stream of this thread has done everything that it was given."""
+    held.settle()
     cupy.cuda.get_current_stream().synchronize()
 
 
@@ -56,9 +61,66 @@ def clear_memory_cache() -> None:
     cupy.get_default_pinned_memory_pool().free_all_blocks()
 
 
-def memory_info(device_id: str | int = 0) -> MemoryInfo:
+def prefer_cached_array(prefer: bool) -> None:
+    """Take the memory of new arrays from a pool (CudaCachedArray), which is usual, or from the driver (CudaArray).
+
+    The driver waits for the device at each allocation; that helps to find who uses memory, and is slow otherwise.
+    """
+    preference.cached = bool(prefer)
+    cupy.cuda.set_allocator(cupy.get_default_memory_pool().malloc if prefer else None)
+
+
+def reset_array_preference() -> None:
+    """Take the memory of new arrays from the pool again."""
+    prefer_cached_array(True)
+
+
+def print_memory_cache_map() -> None:
+    """Print for each device what the driver has, and what the pool of this process uses and holds."""
+    for number, name in enumerate(get_devices()):
+        info = memory_info(number)
+        used, held_bytes, free, total = (f"{n / 2**20:.1f} MiB" for n in (info[2], info[3], info[0], info[1]))
+        sys.stdout.write(f"{number}: {name}: pool uses {used} of {held_bytes}; {free} free of {total}\n")
+
+
+class StreamEventHandler:
+    """Keeps a program from running too far ahead of a device: mark a place in each step, and wait for an earlier one.
+
+    Args:
+        device_id: Number of the device.
+        distance: How many marks may be open.
+
+    Example::
+
+        events = nn_ext_cuda.StreamEventHandler(0)
+        for batch in data:
+            events.event_synchronize()
+            train(batch)
+            events.add_default_stream_event()
+    """
+
+    def __init__(self, device_id: str | int = 0, distance: int = 1) -> None:
+        self._device_id = int(device_id)
+        self._distance = distance
+        self._events: deque[Any] = deque()
+
+    def add_default_stream_event(self) -> None:
+        """Mark what the device was given up to now."""
+        held.settle()
+        with cupy.cuda.Device(self._device_id):
+            event = cupy.cuda.Event(disable_timing=True)
+            event.record(cupy.cuda.get_current_stream())
+        self._events.append(event)
+
+    def event_synchronize(self) -> None:
+        """Wait until all marks but the last `distance` are reached."""
+        while len(self._events) > self._distance:
+            self._events.popleft().synchronize()
+
+
+def memory_info(device: str | int = 0) -> MemoryInfo:
     """Memory of a device."""
-    with cupy.cuda.Device(int(device_id)):
+    with cupy.cuda.Device(int(device)):
         free, total = cupy.cuda.runtime.memGetInfo()
         pool = cupy.get_default_memory_pool()
         return MemoryInfo(free, total, pool.used_bytes(), pool.total_bytes())

@@ -1,6 +1,7 @@
 """Whether CuPy and the CUDA driver can be used here: found out in milliseconds, without importing CuPy."""
 
 import ctypes
+import os
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
@@ -67,7 +68,7 @@ def why_not(packages: Sequence[str], driver: Driver) -> str | None:
         remedy = f"pip uninstall {' '.join(packages)}, then pip install nn-ext-cuda[{_extra(driver)}]"
         return f"two CuPys are installed and overwrite each other, {names}: {remedy}"
     if not driver.is_installed:
-        return "no CUDA driver was found (libcuda.so.1)"
+        return "no CUDA driver was found (libcuda.so.1): install the driver of NVIDIA; pip cannot"
     built_for = CUPY_PACKAGES[packages[0]]
     runs = driver.cuda_version()
     if runs[0] < built_for:
@@ -78,7 +79,10 @@ def why_not(packages: Sequence[str], driver: Driver) -> str | None:
     count, status = driver.device_count()
     if status not in (_SUCCESS, _NO_DEVICE):
         return f"the CUDA driver does not start: cuInit gave error {status}"
-    return None if count else "no CUDA device"
+    if count:
+        return None
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "no CUDA device" + ("" if visible is None else f", with CUDA_VISIBLE_DEVICES={visible!r}")
 
 
 def _extra(driver: Driver) -> str:

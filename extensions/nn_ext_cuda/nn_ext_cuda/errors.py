@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 from nn_core.ext import Array, NNCoreError, Shape
 from nn_ext_cuda.dtypes import ITEM_BYTES
@@ -12,7 +13,30 @@ class DeviceMemoryError(NNCoreError, MemoryError):
 
 
 class DeviceError(NNCoreError, RuntimeError):
-    """A device or a library of NVIDIA reported an error; after some of them the process has to be started anew."""
+    """A device or a library of NVIDIA reported an error."""
+
+
+class DeviceLostError(DeviceError):
+    """A fault after which this process cannot use the device any more: every further call reports it again."""
+
+
+#: Errors of CUDA that stay until the process ends, without the prefixes and underscores in which its two interfaces differ.
+_STICKY: Final = (
+    "asserttriggered",
+    "cudaerrorassert:",
+    "contextisdestroyed",
+    "eccuncorrectable",
+    "hardwarestackerror",
+    "illegaladdress",
+    "illegalinstruction",
+    "invalidaddressspace",
+    "invalidpc",
+    "launchfailed",
+    "launchfailure",
+    "launchtimeout",
+    "misalignedaddress",
+    "nvlinkuncorrectable",
+)
 
 
 def out_of_memory(what: str, shape: Shape, dtype: str, free_bytes: int, total_bytes: int) -> DeviceMemoryError:
@@ -31,9 +55,35 @@ def failed(what: str, error: Exception, arrays: Sequence[Array | None] = ()) -> 
     lines = [f"{what}: the device must run it, got {type(error).__name__}: {error}"]
     if shapes:
         lines.append(f"  arrays {shapes}")
+    if isinstance(error, NNCoreError):
+        return error
     if isinstance(error, MemoryError):
         return DeviceMemoryError("\n".join(lines))
-    return DeviceError("\n".join([*lines, "  hint: after a fault of the device the process has to be started anew"]))
+    if is_sticky(error):
+        hint = "  hint: this process cannot use the device any more; CUDA_LAUNCH_BLOCKING=1 shows which launch is to blame"
+        return DeviceLostError("\n".join([*lines, hint]))
+    return DeviceError("\n".join(lines))
+
+
+def is_sticky(error: Exception) -> bool:
+    """Whether an error of CUDA stays until the process ends."""
+    text = str(error).lower().replace("_", "")
+    return any(name in text for name in _STICKY)
+
+
+def not_compiled(name: str, error: Exception) -> DeviceError:
+    """The exception for a kernel that could not be compiled or loaded."""
+    text = str(error).strip()
+    if "nvrtc" in f"{type(error).__name__} {text}".lower() and "compil" not in type(error).__name__.lower():
+        return DeviceError(
+            f"{name}: NVRTC must be installed, which compiles kernels when they are first used, got {text}\n"
+            "  hint: pip install nvidia-cuda-nvrtc (CUDA 13), or nvidia-cuda-nvrtc-cu12, as CuPy is"
+        )
+    if is_sticky(error):
+        lost = failed(name, error)
+        assert isinstance(lost, DeviceError)
+        return lost
+    return DeviceError(f"{name}: the CUDA source must compile, got {type(error).__name__}: {text}")
 
 
 def _mebibytes(n_bytes: int) -> str:

@@ -9,7 +9,7 @@ from nn_ext_cuda.driver import Driver, installed_cupy, why_not
 PLUGIN_API: Final = 1
 REQUIRES_CORE: Final = ">=0.1,<0.2"
 
-#: The first takes its memory from CuPy's pool, the second from the driver each time.
+#: Both are arrays of CuPy, with memory from its pool or from the driver: see `nn_ext_cuda.prefer_cached_array`.
 ARRAY_CLASSES: Final = ("CudaCachedArray", "CudaArray")
 TYPE_CONFIGS: Final = ("float", "half", "bfloat16", "double")
 

@@ -1,0 +1,129 @@
+"""What the package offers besides running functions, on an emulated device with two of a kind."""
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.errors import ArgumentError
+from nn_core.ext_utils import get_extension_context, import_extension_module
+
+
+def test_everything_that_is_announced_is_there(cuda):
+    module = import_extension_module("cuda")
+    assert all(callable(getattr(module, name)) for name in module.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'absent'"):
+        module.absent  # noqa: B018
+
+
+def test_devices_and_their_memory(cuda, capsys):
+    module = import_extension_module("cuda")
+    assert module.get_device_count() == 2
+    assert module.get_devices() == ["Fake 0", "Fake 1"]
+    assert module.memory_info(1) == (1000, 4000, 128, 512)
+    assert module.memory_info()._fields == ("free_bytes", "total_bytes", "used_bytes", "held_bytes")
+    module.clear_memory_cache()
+    module.device_synchronize("1")
+    module.synchronize_stream()
+    module.print_memory_cache_map()
+    assert capsys.readouterr().out.count("Fake") == 2
+
+
+def test_the_kind_of_arrays_can_be_chosen(cuda, monkeypatch):
+    module = import_extension_module("cuda")
+    allocators = []
+    monkeypatch.setattr(cuda.cuda, "set_allocator", allocators.append)
+    module.prefer_cached_array(False)
+    assert module.array_classes() == ["CudaArray", "CudaCachedArray"]
+    module.reset_array_preference()
+    assert module.array_classes() == ["CudaCachedArray", "CudaArray"]
+    assert allocators == [None, cuda.get_default_memory_pool().malloc]
+
+
+def test_events_keep_a_program_near_its_device(cuda):
+    import fake_cupy
+
+    events = import_extension_module("cuda").StreamEventHandler(0)
+    before = fake_cupy.Event.synchronized
+    for step in range(4):
+        events.event_synchronize()
+        assert fake_cupy.Event.synchronized - before == max(step - 1, 0)
+        events.add_default_stream_event()
+
+
+def test_a_context_chooses_the_device_of_its_functions(cuda):
+    from nn_ext_cuda.runtime import cupy
+
+    used = []
+    with nn.context_scope(get_extension_context("cuda", device_id=1)):
+        y = F.tanh(nn.Variable.from_numpy_array(np.ones(2, np.float32)))
+    z = F.exp(nn.Variable.from_numpy_array(np.ones(2, np.float32)))
+    for graph in (y, z, y, z):
+        graph.forward()
+        used.append(cupy.cuda.runtime.getDevice())
+    assert used == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("device_id", ["2", 7])
+def test_a_device_that_is_not_there_is_refused(cuda, device_id):
+    with pytest.raises(ArgumentError, match="must be below the number of devices, 2, got"):
+        get_extension_context("cuda", device_id=device_id)
+
+
+@pytest.mark.parametrize(("type_config", "dtype"), [("float", "float32"), ("half", "float16"), ("double", "float64")])
+def test_the_number_type_of_a_context_is_that_of_its_results(cuda, type_config, dtype):
+    with nn.context_scope(get_extension_context("cuda", type_config=type_config)):
+        y = F.tanh(nn.NdArray.from_numpy_array(np.ones(3)))
+    assert y.dtype == dtype
+    np.testing.assert_allclose(y.data, np.tanh(1), rtol=1e-3)
+
+
+def test_bfloat16_is_a_number_type_too(cuda):
+    pytest.importorskip("ml_dtypes")
+    with nn.context_scope(get_extension_context("cuda", type_config="bfloat16")):
+        y = F.tanh(nn.NdArray.from_numpy_array(np.ones(3)))
+    assert y.dtype.name == "bfloat16"
+    np.testing.assert_allclose(y.data.astype(np.float32), np.tanh(1), rtol=1e-2)
+
+
+def test_wrong_settings_of_a_context_are_refused(cuda):
+    with pytest.raises(ArgumentError, match="type_config must be float, half, bfloat16, double, got 'single'"):
+        get_extension_context("cuda", type_config="single")
+    with pytest.raises(ArgumentError, match="takes device_id, type_config, tf32, got 'devices'"):
+        get_extension_context("cuda", devices=2)
+
+
+def test_tf32_is_off_until_somebody_turns_it_on(cuda):
+    import nn_ext_cuda
+
+    assert not nn_ext_cuda.is_tf32_allowed()
+    try:
+        get_extension_context("cuda", tf32=True)
+        assert nn_ext_cuda.is_tf32_allowed()
+        get_extension_context("cuda")
+        assert nn_ext_cuda.is_tf32_allowed()
+    finally:
+        nn_ext_cuda.allow_tf32(False)
+
+
+def test_values_come_and_go_in_every_dtype(cuda):
+    for dtype in ("float32", "float64", "float16", "int64", "int32", "uint8", "bool"):
+        values = np.arange(6).reshape(2, 3).astype(dtype)
+        array = nn.NdArray.from_numpy_array(values)
+        y = F.identity(array)
+        np.testing.assert_array_equal(y.data.astype(np.float64), values.astype(np.float64))
+
+
+def test_a_program_that_is_far_ahead_waits_for_its_copies(cuda, monkeypatch):
+    import fake_cupy
+
+    from nn_ext_cuda import memory
+
+    uploads = memory.Uploads()
+    monkeypatch.setattr(memory, "MAX_BYTES_ON_THE_WAY", 100)
+    target = cuda.zeros((10,), "float32")
+    before = fake_cupy.Event.synchronized
+    for step in range(5):
+        uploads.start(target, np.full(10, step))
+        np.testing.assert_array_equal(target.get(), np.full(10, step, np.float32))
+    assert fake_cupy.Event.synchronized - before >= 1
