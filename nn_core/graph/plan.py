@@ -66,6 +66,7 @@ class Plan:
     ) -> None:
         """Compute. The caller has made sure that the plan is up to date."""
         if self.displaced:
+            self.held.alive = True  # arrays do not take what has ended; the values are there when the pass is over
             self.adopt()
         self.read_leaves()
         if hooks is not None or finish is not None:

@@ -115,6 +115,24 @@ def test_the_backward_pass_copies_nothing_again(device):
         solver.update()
 
 
+@pytest.mark.parametrize("read", [False, True])
+def test_gradients_are_right_whether_or_not_somebody_reads_the_loss(device, read):
+    rng = np.random.default_rng(0)
+    x, w = (nn.Variable.from_numpy_array(rng.normal(size=3), need_grad=need) for need in (False, True))
+    h = F.tanh(F.sigmoid(w * x) ** 2.0)
+    loss = F.sum(h * h)
+    for _ in range(4):
+        loss.forward(clear_no_need_grad=True)
+        w.grad.zero()
+        loss.backward(clear_buffer=True)
+        s = 1 / (1 + np.exp(-w.d * x.d))
+        u = np.tanh(s * s)
+        np.testing.assert_allclose(w.g, 2 * u * (1 - u * u) * 2 * s * s * (1 - s) * x.d, rtol=1e-5)
+        w.d -= 0.5 * w.g
+        if read:
+            assert np.isfinite(loss.d)  # brings it to the host: the plan lays claim to its arrays anew
+
+
 def test_copies_come_first_so_that_all_functions_are_neighbours(device):
     x, t = nn.Variable((4, 3)), nn.Variable((4, 1))
     loss = F.mean(F.softmax_cross_entropy(F.tanh(PF.affine(x, 5)), t))
