@@ -232,10 +232,10 @@ class AddAxes : public Op {
 }  // namespace
 
 void register_axes(Registry& registry) {
-  registry.add("pick_along", make<PickAlong>);
-  registry.add("add_along", make<AddAlong>);
-  registry.add("pick_axes", make<PickAxes>);
-  registry.add("add_axes", make<AddAxes>);
+  registry.add("pick_along", make<PickAlong>, 2);
+  registry.add("add_along", make<AddAlong>, 3);
+  registry.add("pick_axes", make<PickAxes>, 2);
+  registry.add("add_axes", make<AddAxes>, 2);
 }
 
 }  // namespace nn_cpu

@@ -204,11 +204,11 @@ class ClassConfusion : public Op {
 }  // namespace
 
 void register_classes(Registry& registry) {
-  registry.add("class_log", make<ClassLog>);
-  registry.add("class_log_backward", make<ClassLogBackward>);
-  registry.add("class_rank", make<ClassRank>);
-  registry.add("class_mask", make<ClassMask>);
-  registry.add("class_confusion", make<ClassConfusion>);
+  registry.add("class_log", make<ClassLog>, 2);
+  registry.add("class_log_backward", make<ClassLogBackward>, 3);
+  registry.add("class_rank", make<ClassRank>, 2);
+  registry.add("class_mask", make<ClassMask>, 1);
+  registry.add("class_confusion", make<ClassConfusion>, 2);
 }
 
 }  // namespace nn_cpu

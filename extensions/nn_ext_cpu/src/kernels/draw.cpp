@@ -152,6 +152,6 @@ class Draw : public Op {
 
 }  // namespace
 
-void register_draw(Registry& registry) { registry.add("draw", make<Draw>); }
+void register_draw(Registry& registry) { registry.add("draw", make<Draw>, 0); }
 
 }  // namespace nn_cpu

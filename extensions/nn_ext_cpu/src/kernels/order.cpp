@@ -204,10 +204,10 @@ class TopKBackward : public Op {
 }  // namespace
 
 void register_order(Registry& registry) {
-  registry.add("sort", make<Sort>);
-  registry.add("sort_backward", make<SortBackward>);
-  registry.add("top_k", make<TopK>);
-  registry.add("top_k_backward", make<TopKBackward>);
+  registry.add("sort", make<Sort>, 1);
+  registry.add("sort_backward", make<SortBackward>, 2);
+  registry.add("top_k", make<TopK>, 1);
+  registry.add("top_k_backward", make<TopKBackward>, 2);
 }
 
 }  // namespace nn_cpu

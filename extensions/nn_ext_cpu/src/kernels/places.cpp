@@ -209,7 +209,7 @@ class OneHot : public Op {
 void register_places(Registry& registry) {
   registry.add("take", make<Take>);
   registry.add("put", make<Put>);
-  registry.add("one_hot", make<OneHot>);
+  registry.add("one_hot", make<OneHot>, 1);
 }
 
 }  // namespace nn_cpu

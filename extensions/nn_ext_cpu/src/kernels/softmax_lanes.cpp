@@ -69,8 +69,8 @@ class SoftmaxLanesBackward : public Op {
 }  // namespace
 
 void register_softmax_lanes(Registry& registry) {
-  registry.add("softmax_lanes", make<SoftmaxLanes>);
-  registry.add("softmax_lanes_backward", make<SoftmaxLanesBackward>);
+  registry.add("softmax_lanes", make<SoftmaxLanes>, 1);
+  registry.add("softmax_lanes_backward", make<SoftmaxLanesBackward>, 2);
 }
 
 }  // namespace nn_cpu
