@@ -4,13 +4,14 @@
 //                                 dy, dx, dbeta, dgamma, -, -, dz
 // x, y, z, dy, dx, dz are viewed as (A, C, B) in memory order; statistics and parameters have C elements. beta, gamma, z and
 // running statistics may be absent, as may gradients that nobody wants. Settings: axis, batch_stat, decay_rate, eps, relu.
-// Moments are taken in one pass around the first element of each channel, in float32 blocks that add up in double; so the
+// Images may be bfloat16; all else is float32. Moments are taken in one pass around the first element of each channel, in float32 blocks that add up in double; so the
 // variance does not cancel. The running variance moves towards the unbiased one. Two passes over x, O(A C B).
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "kernels/register.hpp"
+#include "support/bfloat16.hpp"
 #include "support/blocks.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
@@ -77,23 +78,27 @@ struct Settings {
 
 void check_alike(const Signature& s, std::initializer_list<size_t> positions) {
   for (size_t position : positions) {
-    NN_CHECK(!s.has(position) || (s.array(position).shape == s.array(0).shape && s.array(position).strides == s.array(0).strides),
-             "array " << position << " must have the shape and strides of x, got others");
+    const ArrayDesc& x = s.floating(0);
+    if (!s.has(position)) continue;
+    const ArrayDesc& other = s.array(position, x.dtype);
+    NN_CHECK(other.shape == x.shape && other.strides == x.strides, "array " << position << " must have the shape and strides of x, got others");
   }
 }
 
 const float* input(void* const* arrays, int position) { return static_cast<const float*>(arrays[position]); }
 float* output(void* const* arrays, int position) { return static_cast<float*>(arrays[position]); }
 
+template <class T>
 class BatchNormalization : public Op {
  public:
-  explicit BatchNormalization(const Signature& s) : blocks_(s.array(0), s.args.integer("axis")), settings_(s.args) {
+  explicit BatchNormalization(const Signature& s) : blocks_(s.floating(0), s.args.integer("axis")), settings_(s.args) {
     check_alike(s, {5, 6});
   }
 
   void run(void* const* arrays) const override {
-    const float *x = input(arrays, 0), *beta = input(arrays, 1), *gamma = input(arrays, 2), *z = input(arrays, 5);
-    float* y = output(arrays, 6);
+    const auto *x = static_cast<const T*>(arrays[0]), *z = static_cast<const T*>(arrays[5]);
+    const float *beta = input(arrays, 1), *gamma = input(arrays, 2);
+    auto* y = static_cast<T*>(arrays[6]);
     const int64_t channels = blocks_.c;
     Scratch scratch(2 * Scratch::bytes<float>(channels) + Sums::bytes(channels));
     auto *scale = scratch.take<float>(channels), *shift = scratch.take<float>(channels);
@@ -111,7 +116,7 @@ class BatchNormalization : public Op {
       scale[c] = gamma != nullptr ? gamma[c] * rate : rate;
       shift[c] = (beta != nullptr ? beta[c] : 0.0f) - mean[c] * scale[c];
     }
-    const VectorTable& table = vectors();
+    const RowLoops<T>& table = row_loops<T>();
     const bool relu = settings_.relu;
     blocks_.visit(
         [&](int64_t row, int64_t rows, int) {
@@ -128,13 +133,13 @@ class BatchNormalization : public Op {
  private:
   /// Writes batch_mean and batch_variance, and moves the running statistics.
   void take_statistics(void* const* arrays, Scratch& scratch, float* shift) const {
-    const float* x = input(arrays, 0);
+    const auto* x = static_cast<const T*>(arrays[0]);
     float *batch_mean = output(arrays, 7), *batch_variance = output(arrays, 8);
     float *mean = output(arrays, 3), *variance = output(arrays, 4);
     const int64_t channels = blocks_.c, count = blocks_.count();
     Sums sums(scratch, channels);
-    for (int64_t c = 0; c < channels; ++c) shift[c] = count > 0 && std::isfinite(x[c * blocks_.b]) ? x[c * blocks_.b] : 0.0f;
-    const VectorTable& table = vectors();
+    for (int64_t c = 0; c < channels; ++c) shift[c] = count > 0 && std::isfinite(to_float(x[c * blocks_.b])) ? to_float(x[c * blocks_.b]) : 0.0f;
+    const RowLoops<T>& table = row_loops<T>();
     blocks_.visit(
         [&](int64_t row, int64_t rows, int thread) {
           table.column_moments(x + row * channels, rows, channels, shift, sums.first(thread), sums.second(thread));
@@ -159,23 +164,26 @@ class BatchNormalization : public Op {
   Settings settings_;
 };
 
+template <class T>
 class BatchNormalizationBackward : public Op {
  public:
-  explicit BatchNormalizationBackward(const Signature& s) : blocks_(s.array(0), s.args.integer("axis")), settings_(s.args) {
+  explicit BatchNormalizationBackward(const Signature& s) : blocks_(s.floating(0), s.args.integer("axis")), settings_(s.args) {
     check_alike(s, {6, 9, 10, 15});
   }
 
   void run(void* const* arrays) const override {
-    const float *x = input(arrays, 0), *gamma = input(arrays, 2), *dy = input(arrays, 9);
-    const float* y = settings_.relu ? input(arrays, 6) : nullptr;
+    const auto *x = static_cast<const T*>(arrays[0]), *dy = static_cast<const T*>(arrays[9]);
+    const auto* y = settings_.relu ? static_cast<const T*>(arrays[6]) : nullptr;
+    const float* gamma = input(arrays, 2);
     const float *mean = input(arrays, settings_.batch_stat ? 7 : 3), *variance = input(arrays, settings_.batch_stat ? 8 : 4);
-    float *dx = output(arrays, 10), *dbeta = output(arrays, 11), *dgamma = output(arrays, 12), *dz = output(arrays, 15);
+    auto *dx = static_cast<T*>(arrays[10]), *dz = static_cast<T*>(arrays[15]);
+    float *dbeta = output(arrays, 11), *dgamma = output(arrays, 12);
     const int64_t channels = blocks_.c;
     Scratch scratch(3 * Scratch::bytes<float>(channels) + Sums::bytes(channels));
     auto *p = scratch.take<float>(channels), *q = scratch.take<float>(channels), *r = scratch.take<float>(channels);
     Sums sums(scratch, channels);
-    const VectorTable& table = vectors();
-    const auto at = [](const float* array, int64_t start) { return array != nullptr ? array + start : nullptr; };
+    const RowLoops<T>& table = row_loops<T>();
+    const auto at = [](const T* array, int64_t start) { return array != nullptr ? array + start : nullptr; };
     blocks_.visit(
         [&](int64_t row, int64_t rows, int thread) {
           const int64_t start = row * channels;
@@ -209,7 +217,7 @@ class BatchNormalizationBackward : public Op {
     }
     if (dz != nullptr) {
       parallel_for(blocks_.size(), kGrain, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) dz[i] = y == nullptr || y[i] > 0.0f ? dy[i] : 0.0f;
+        for (int64_t i = begin; i < end; ++i) dz[i] = y == nullptr || to_float(y[i]) > 0.0f ? dy[i] : T{};
       });
     }
   }
@@ -221,13 +229,19 @@ class BatchNormalizationBackward : public Op {
   Settings settings_;
 };
 
+/// The operation on images of the type of x.
+template <template <class> class Operation>
+std::unique_ptr<Op> for_images(const Signature& s) {
+  return s.floating(0).dtype == DType::kBFloat16 ? make<Operation<Bf16>>(s) : make<Operation<float>>(s);
+}
+
 }  // namespace
 
 void register_normalization(Registry& registry) {
-  registry.add("batch_normalization", [](const Signature& s) { return with_alike_images(s, make<BatchNormalization>, {0, 5}, {6}); }, 6);
+  registry.add("batch_normalization", [](const Signature& s) { return with_alike_images(s, for_images<BatchNormalization>, {0, 5}, {6}); });
   registry.add("batch_normalization_backward", [](const Signature& s) {
-    return with_alike_images(s, make<BatchNormalizationBackward>, {0, 6, 9}, {10, 15});
-  }, 10);
+    return with_alike_images(s, for_images<BatchNormalizationBackward>, {0, 6, 9}, {10, 15});
+  });
 }
 
 }  // namespace nn_cpu

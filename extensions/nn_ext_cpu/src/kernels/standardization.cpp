@@ -187,12 +187,12 @@ class StandardizeBackward : public Op {
       if (scales != nullptr) {
         table.standardize_products(dy, scales, x, n, mean, &sum, &product);
       } else {
-        table.row_products(dy, nullptr, x, n, mean, &sum, &product);
+        table.rows.row_products(dy, nullptr, x, n, mean, &sum, &product);
       }
     } else {
       for (int64_t k = 0; k < per_row; ++k) {
         double s1 = 0.0, s2 = 0.0;
-        table.row_products(dy + k * run, nullptr, x + k * run, run, mean, &s1, &s2);
+        table.rows.row_products(dy + k * run, nullptr, x + k * run, run, mean, &s1, &s2);
         if (wants_beta) totals.beta()[beta_start + k] += s1;
         if (wants_gamma) totals.gamma()[gamma_start + k] += s2 * rate;
         const double scale = scales != nullptr ? scales[k] : 1.0;

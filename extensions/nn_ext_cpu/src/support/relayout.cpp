@@ -1,6 +1,7 @@
 #include "support/relayout.hpp"
 
 #include "support/scratch.hpp"
+#include "support/vector.hpp"
 #include "support/walk.hpp"
 
 namespace nn_cpu {
@@ -14,27 +15,28 @@ struct Image {
   Walk walk;  // in the order of the operation's layout; strides[0]: the operation's, strides[1]: the array's
 };
 
+template <class T>
 class Relayout : public Op {
  public:
   Relayout(std::unique_ptr<Op> inner, size_t n_arrays, std::vector<Image> images)
       : inner_(std::move(inner)), n_arrays_(n_arrays), images_(std::move(images)) {
-    for (const Image& image : images_) bytes_ += Scratch::bytes<float>(image.size);
+    for (const Image& image : images_) bytes_ += Scratch::bytes<T>(image.size);
   }
 
   void run(void* const* arrays) const override {
     Scratch scratch(bytes_);
     std::vector<void*> inner(arrays, arrays + n_arrays_);
     for (const Image& image : images_) {
-      auto* copy = scratch.take<float>(image.size);
+      auto* copy = scratch.take<T>(image.size);
       inner[image.position] = copy;
       if (image.is_output || image.size == 0) continue;
-      gather(image.walk.shape, image.walk.strides[1], static_cast<const float*>(arrays[image.position]), 0, image.size, copy);
+      gather(image.walk.shape, image.walk.strides[1], static_cast<const T*>(arrays[image.position]), 0, image.size, copy);
     }
     inner_->run(inner.data());
     for (const Image& image : images_) {
       if (!image.is_output || image.size == 0) continue;
-      scatter(image.walk.shape, image.walk.strides[1], static_cast<const float*>(inner[image.position]), 0, image.size,
-              static_cast<float*>(arrays[image.position]));
+      scatter(image.walk.shape, image.walk.strides[1], static_cast<const T*>(inner[image.position]), 0, image.size,
+              static_cast<T*>(arrays[image.position]));
     }
   }
 
@@ -62,15 +64,19 @@ std::unique_ptr<Op> with_alike_images(const Signature& signature, Factory factor
   if (all_contiguous || all_channels_last) return factory(signature);
   Signature alike = signature;
   std::vector<Image> images;
+  bool narrow = false;  // all images have one type
   const auto convert = [&](size_t position, bool is_output) {
     if (!signature.has(position) || signature.arrays[position]->channels_last()) return;
-    const ArrayDesc& desc = signature.array(position);
+    const ArrayDesc& desc = signature.floating(position);
+    narrow |= desc.dtype == DType::kBFloat16;
     alike.arrays[position]->strides = channels_last_strides(desc.shape);
     images.push_back({position, is_output, desc.size(), Walk(desc.shape, {alike.arrays[position]->strides, desc.strides}, 0)});
   };
   for (const size_t position : inputs) convert(position, false);
   for (const size_t position : outputs) convert(position, true);
-  return std::make_unique<Relayout>(factory(alike), signature.arrays.size(), std::move(images));
+  auto op = factory(alike);
+  if (narrow) return std::make_unique<Relayout<Bf16>>(std::move(op), signature.arrays.size(), std::move(images));
+  return std::make_unique<Relayout<float>>(std::move(op), signature.arrays.size(), std::move(images));
 }
 
 }  // namespace nn_cpu

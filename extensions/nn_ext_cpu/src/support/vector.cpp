@@ -50,6 +50,16 @@ std::atomic<const VectorTable*>& selected() {
 
 const VectorTable& vectors() { return *selected().load(std::memory_order_relaxed); }
 
+template <>
+const RowLoops<float>& row_loops() {
+  return vectors().rows;
+}
+
+template <>
+const RowLoops<Bf16>& row_loops() {
+  return vectors().narrow_rows;
+}
+
 void select_isa(const char* isa) {
   for (const VectorTable& table : tables()) {
     if (std::string(table.isa) == isa) {

@@ -70,6 +70,20 @@ struct CellTable {
 /// The loops of vector/along.cpp treat at most this many lanes at a time.
 constexpr int64_t kMaxLanes = 128;
 
+/// Matrices (rows, columns) of T, float or Bf16; see vector/rows.cpp.
+template <class T>
+struct RowLoops {
+  void (*column_moments)(const T* x, int64_t rows, int64_t columns, const float* shift, double* s1, double* s2);
+  void (*row_moments)(const T* x, int64_t n, float shift, double* s1, double* s2);
+  void (*column_products)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* shift, double* s1, double* s2);
+  void (*row_products)(const T* dy, const T* y, const T* x, int64_t n, float shift, double* s1, double* s2);
+  void (*column_affine)(const T* x, const T* z, int64_t rows, int64_t columns, const float* a, const float* b, bool relu, T* y);
+  void (*row_affine)(const T* x, const T* z, int64_t n, float a, float b, bool relu, T* y);
+  void (*column_gradient)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* p, const float* q,
+                          const float* r, T* dx);
+  void (*row_gradient)(const T* dy, const T* y, const T* x, int64_t n, float p, float q, float r, T* dx);
+};
+
 /// Loops of one instruction set; each is described where it is defined (src/vector).
 struct VectorTable {
   const char* isa;
@@ -87,18 +101,8 @@ struct VectorTable {
   // y[i] += ..., rows added into a vector
   void (*add_to_double)(const float* x, double* y, int64_t n);
   void (*add_to)(const float* x, float* y, int64_t n);
-  // matrices (rows, columns), see vector/rows.cpp
-  void (*column_moments)(const float* x, int64_t rows, int64_t columns, const float* shift, double* s1, double* s2);
-  void (*row_moments)(const float* x, int64_t n, float shift, double* s1, double* s2);
-  void (*column_products)(const float* dy, const float* y, const float* x, int64_t rows, int64_t columns, const float* shift,
-                          double* s1, double* s2);
-  void (*row_products)(const float* dy, const float* y, const float* x, int64_t n, float shift, double* s1, double* s2);
-  void (*column_affine)(const float* x, const float* z, int64_t rows, int64_t columns, const float* a, const float* b, bool relu,
-                        float* y);
-  void (*row_affine)(const float* x, const float* z, int64_t n, float a, float b, bool relu, float* y);
-  void (*column_gradient)(const float* dy, const float* y, const float* x, int64_t rows, int64_t columns, const float* p,
-                          const float* q, const float* r, float* dx);
-  void (*row_gradient)(const float* dy, const float* y, const float* x, int64_t n, float p, float q, float r, float* dx);
+  RowLoops<float> rows;
+  RowLoops<Bf16> narrow_rows;
   void (*philox)(uint64_t seed, uint64_t counter, uint64_t first, int64_t n_blocks, uint32_t* words);
   void (*drop)(const float* x, const uint32_t* words, uint32_t threshold, float scale, int64_t n, float* y, float* mask);
   // random words as numbers, see vector/draw.cpp
@@ -154,6 +158,10 @@ struct VectorTable {
 
 /// The table in use; the widest that this machine can run unless select_isa chose another.
 const VectorTable& vectors();
+
+/// The loops over matrices of T in use.
+template <class T>
+const RowLoops<T>& row_loops();
 
 /// Uses the table called `isa` (tests compare widths); throws if this machine cannot run it.
 void select_isa(const char* isa);

@@ -2,6 +2,7 @@
 // Sums over rows run in float32 over blocks of 64 rows and add up the blocks in double. The `_row` forms treat one row
 // with the same number for all of its elements: they serve images that lie channel by channel.
 #include "support/vector.hpp"
+#include "vector/bfloat16.hpp"
 #include "vector/math.hpp"
 
 namespace nn_cpu::NN_ISA {
@@ -47,111 +48,128 @@ void two_sums_of_row(int64_t n, double* s1, double* s2, F terms) {
   }
 }
 
-}  // namespace
-
 /// s1[c] += sum of x - shift[c], s2[c] += sum of its square.
-void column_moments(const float* x, int64_t rows, int64_t columns, const float* shift, double* s1, double* s2) {
+template <class T>
+void column_moments(const T* x, int64_t rows, int64_t columns, const float* shift, double* s1, double* s2) {
   two_sums_of_columns(rows, columns, s1, s2, [=](int64_t row, int64_t c, float& a1, float& a2) {
-    const float d = x[row * columns + c] - shift[c];
+    const float d = value(x[row * columns + c]) - shift[c];
     a1 += d;
     a2 += d * d;
   });
 }
 
-void row_moments(const float* x, int64_t n, float shift, double* s1, double* s2) {
+template <class T>
+void row_moments(const T* x, int64_t n, float shift, double* s1, double* s2) {
   two_sums_of_row(n, s1, s2, [=](int64_t i, float& a1, float& a2) {
-    const float d = x[i] - shift;
+    const float d = value(x[i]) - shift;
     a1 += d;
     a2 += d * d;
   });
 }
 
 /// s1[c] += sum of dy, s2[c] += sum of dy (x - shift[c]); where `y` is given, only rows with y > 0 count.
-void column_products(const float* dy, const float* y, const float* x, int64_t rows, int64_t columns, const float* shift, double* s1,
+template <class T>
+void column_products(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* shift, double* s1,
                      double* s2) {
   if (y == nullptr) {
     two_sums_of_columns(rows, columns, s1, s2, [=](int64_t row, int64_t c, float& a1, float& a2) {
-      const float g = dy[row * columns + c];
+      const float g = value(dy[row * columns + c]);
       a1 += g;
-      a2 += g * (x[row * columns + c] - shift[c]);
+      a2 += g * (value(x[row * columns + c]) - shift[c]);
     });
     return;
   }
   two_sums_of_columns(rows, columns, s1, s2, [=](int64_t row, int64_t c, float& a1, float& a2) {
-    const float g = y[row * columns + c] > 0.0f ? dy[row * columns + c] : 0.0f;
+    const float g = value(y[row * columns + c]) > 0.0f ? value(dy[row * columns + c]) : 0.0f;
     a1 += g;
-    a2 += g * (x[row * columns + c] - shift[c]);
+    a2 += g * (value(x[row * columns + c]) - shift[c]);
   });
 }
 
-void row_products(const float* dy, const float* y, const float* x, int64_t n, float shift, double* s1, double* s2) {
+template <class T>
+void row_products(const T* dy, const T* y, const T* x, int64_t n, float shift, double* s1, double* s2) {
   two_sums_of_row(n, s1, s2, [=](int64_t i, float& a1, float& a2) {
-    const float g = y == nullptr || y[i] > 0.0f ? dy[i] : 0.0f;
+    const float g = y == nullptr || value(y[i]) > 0.0f ? value(dy[i]) : 0.0f;
     a1 += g;
-    a2 += g * (x[i] - shift);
+    a2 += g * (value(x[i]) - shift);
   });
 }
 
 /// y = a[c] x + b[c], then plus z and a ReLU where asked.
-void column_affine(const float* x, const float* z, int64_t rows, int64_t columns, const float* a, const float* b, bool relu, float* y) {
+template <class T>
+void column_affine(const T* x, const T* z, int64_t rows, int64_t columns, const float* a, const float* b, bool relu, T* y) {
   for (int64_t row = 0; row < rows; ++row) {
-    const float* from = x + row * columns;
-    float* to = y + row * columns;
+    const T* from = x + row * columns;
+    T* to = y + row * columns;
     if (!relu) {
 #pragma omp simd
-      for (int64_t c = 0; c < columns; ++c) to[c] = a[c] * from[c] + b[c];
+      for (int64_t c = 0; c < columns; ++c) put(to[c], a[c] * value(from[c]) + b[c]);
       continue;
     }
-    const float* add = z + row * columns;
+    const T* add = z + row * columns;
     if (z == nullptr) {
 #pragma omp simd
-      for (int64_t c = 0; c < columns; ++c) to[c] = larger(a[c] * from[c] + b[c], 0.0f);
+      for (int64_t c = 0; c < columns; ++c) put(to[c], larger(a[c] * value(from[c]) + b[c], 0.0f));
     } else {
 #pragma omp simd
-      for (int64_t c = 0; c < columns; ++c) to[c] = larger(a[c] * from[c] + b[c] + add[c], 0.0f);
+      for (int64_t c = 0; c < columns; ++c) put(to[c], larger(a[c] * value(from[c]) + b[c] + value(add[c]), 0.0f));
     }
   }
 }
 
-void row_affine(const float* x, const float* z, int64_t n, float a, float b, bool relu, float* y) {
+template <class T>
+void row_affine(const T* x, const T* z, int64_t n, float a, float b, bool relu, T* y) {
   if (!relu) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = a * x[i] + b;
+    for (int64_t i = 0; i < n; ++i) put(y[i], a * value(x[i]) + b);
   } else if (z == nullptr) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = larger(a * x[i] + b, 0.0f);
+    for (int64_t i = 0; i < n; ++i) put(y[i], larger(a * value(x[i]) + b, 0.0f));
   } else {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = larger(a * x[i] + b + z[i], 0.0f);
+    for (int64_t i = 0; i < n; ++i) put(y[i], larger(a * value(x[i]) + b + value(z[i]), 0.0f));
   }
 }
 
 /// dx = p[c] dy + q[c] x + r[c], with dy = 0 where `y` is given and not above 0.
-void column_gradient(const float* dy, const float* y, const float* x, int64_t rows, int64_t columns, const float* p, const float* q,
-                     const float* r, float* dx) {
+template <class T>
+void column_gradient(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* p, const float* q,
+                     const float* r, T* dx) {
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t start = row * columns;
     if (y == nullptr) {
 #pragma omp simd
-      for (int64_t c = 0; c < columns; ++c) dx[start + c] = p[c] * dy[start + c] + (q[c] * x[start + c] + r[c]);
+      for (int64_t c = 0; c < columns; ++c) put(dx[start + c], p[c] * value(dy[start + c]) + (q[c] * value(x[start + c]) + r[c]));
     } else {
 #pragma omp simd
       for (int64_t c = 0; c < columns; ++c) {
-        const float g = y[start + c] > 0.0f ? dy[start + c] : 0.0f;
-        dx[start + c] = p[c] * g + (q[c] * x[start + c] + r[c]);
+        const float g = value(y[start + c]) > 0.0f ? value(dy[start + c]) : 0.0f;
+        put(dx[start + c], p[c] * g + (q[c] * value(x[start + c]) + r[c]));
       }
     }
   }
 }
 
-void row_gradient(const float* dy, const float* y, const float* x, int64_t n, float p, float q, float r, float* dx) {
+template <class T>
+void row_gradient(const T* dy, const T* y, const T* x, int64_t n, float p, float q, float r, T* dx) {
   if (y == nullptr) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) dx[i] = p * dy[i] + (q * x[i] + r);
+    for (int64_t i = 0; i < n; ++i) put(dx[i], p * value(dy[i]) + (q * value(x[i]) + r));
   } else {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) dx[i] = p * (y[i] > 0.0f ? dy[i] : 0.0f) + (q * x[i] + r);
+    for (int64_t i = 0; i < n; ++i) put(dx[i], p * (value(y[i]) > 0.0f ? value(dy[i]) : 0.0f) + (q * value(x[i]) + r));
   }
 }
+
+}  // namespace
+
+template <class T>
+RowLoops<T> row_loops() {
+  return {column_moments<T>, row_moments<T>, column_products<T>, row_products<T>,
+          column_affine<T>,  row_affine<T>,  column_gradient<T>, row_gradient<T>};
+}
+
+template RowLoops<float> row_loops();
+template RowLoops<Bf16> row_loops();
 
 }  // namespace nn_cpu::NN_ISA

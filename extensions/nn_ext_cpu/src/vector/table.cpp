@@ -4,6 +4,8 @@
 namespace nn_cpu::NN_ISA {
 
 BlockTable pointwise();
+template <class T>
+RowLoops<T> row_loops();
 UpdateTable updates();
 CellTable cells();
 double sum(const float*, int64_t);
@@ -15,14 +17,6 @@ float min(const float*, int64_t);
 void add_to_double(const float*, double*, int64_t);
 void axpy(float, const float*, float*, int64_t);
 void add_to(const float*, float*, int64_t);
-void column_moments(const float*, int64_t, int64_t, const float*, double*, double*);
-void row_moments(const float*, int64_t, float, double*, double*);
-void column_products(const float*, const float*, const float*, int64_t, int64_t, const float*, double*, double*);
-void row_products(const float*, const float*, const float*, int64_t, float, double*, double*);
-void column_affine(const float*, const float*, int64_t, int64_t, const float*, const float*, bool, float*);
-void row_affine(const float*, const float*, int64_t, float, float, bool, float*);
-void column_gradient(const float*, const float*, const float*, int64_t, int64_t, const float*, const float*, const float*, float*);
-void row_gradient(const float*, const float*, const float*, int64_t, float, float, float, float*);
 void philox(uint64_t, uint64_t, uint64_t, int64_t, uint32_t*);
 void drop(const float*, const uint32_t*, uint32_t, float, int64_t, float*, float*);
 void draw_uniform(const uint32_t*, double, double, int64_t, float*);
@@ -68,6 +62,8 @@ VectorTable table(const char* isa) {
   VectorTable table{};
   table.isa = isa;
   table.pointwise = pointwise;
+  table.rows = row_loops<float>();
+  table.narrow_rows = row_loops<Bf16>();
   table.updates = updates;
   table.cells = cells;
   table.sum = sum;
@@ -79,14 +75,6 @@ VectorTable table(const char* isa) {
   table.add_to_double = add_to_double;
   table.axpy = axpy;
   table.add_to = add_to;
-  table.column_moments = column_moments;
-  table.row_moments = row_moments;
-  table.column_products = column_products;
-  table.row_products = row_products;
-  table.column_affine = column_affine;
-  table.row_affine = row_affine;
-  table.column_gradient = column_gradient;
-  table.row_gradient = row_gradient;
   table.philox = philox;
   table.drop = drop;
   table.draw_uniform = draw_uniform;
