@@ -1,12 +1,11 @@
 """Extremes, products, norms and running results along axes."""
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, reshaped
+from nn_ext_cpu.describe import backward_arrays, blocks_around, forward_arrays, refuse_dtypes, reshaped
 from nn_ext_cpu.pointwise import compile_program
 
 
@@ -104,9 +103,7 @@ class Norm:
         """Prepare dy sgn(x) (|x| / y)^(p - 1), 0 where the norm is 0."""
         arrays = backward_arrays(call, wanted)
         views = [arrays[0], *(reshaped(desc, _kept(call)) for desc in arrays[1:3]), arrays[3]]
-        lines = [
-            "zero = equal_scalar y ; 0",
-            "divisor = add y zero",
+        magnitude = [
             "magnitude = abs x",
             "ratio = div magnitude divisor",
             "power = pow_scalar ratio ; exponent",
@@ -114,8 +111,9 @@ class Norm:
             "minus = mul_scalar negative ; -2",
             "sign = add_scalar minus ; 1",
             "slope = mul sign power",
-            "dx = mul slope dy",
         ]
+        slope = ["slope = div x divisor"] if call.args["p"] == 2 else magnitude
+        lines = ["zero = equal_scalar y ; 0", "divisor = add y zero", *slope, "dx = mul slope dy"]
         exponent = float(call.args["p"]) - 1  # type: ignore[arg-type]  # a number by the specification
         return _program(arrays, views, lines, {"x": 0, "y": 1, "dy": 2, "dx": 3}, exponent=exponent)
 
@@ -128,18 +126,10 @@ def _axes(call: Call) -> Sequence[int]:
 
 
 def _blocks(call: Call) -> tuple[int, int, int] | None:
-    """How many elements lie before, along and behind the axes; None where others lie between them."""
+    """x around the axes of the call."""
     (x,) = call.inputs
     assert x is not None
-    shape = x.shape
-    long = [axis for axis, length in enumerate(shape) if length > 1]
-    along = [axis for axis in long if axis in _axes(call)]
-    if not along:
-        return x.size, 1, 1
-    first, last = along[0], along[-1]
-    if [axis for axis in long if first <= axis <= last] != along:
-        return None
-    return math.prod(shape[:first]), math.prod(shape[first : last + 1]), math.prod(shape[last + 1 :])
+    return blocks_around(x.shape, _axes(call))
 
 
 def _kept(call: Call) -> Shape:

@@ -1,6 +1,7 @@
 """Descriptions of the arrays of a call, in the order in which runners receive them."""
 
 import functools
+import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, Final, TypeVar
@@ -53,6 +54,18 @@ def output_names(call: Call) -> list[str]:
 def _repeated(items: list[T], count: int) -> list[T]:
     """`items`, the last one repeated or some left out, so that there are `count`."""
     return (items + items[-1:] * count)[:count]
+
+
+def blocks_around(shape: Shape, axes: Sequence[int]) -> tuple[int, int, int] | None:
+    """How many elements lie before, along and behind the axes; None where others lie between them."""
+    long = [axis for axis, length in enumerate(shape) if length != 1]
+    along = [axis for axis in long if axis in axes]
+    if not along:
+        return math.prod(shape), 1, 1
+    first, last = along[0], along[-1]
+    if [axis for axis in long if first <= axis <= last] != along:
+        return None
+    return math.prod(shape[:first]), math.prod(shape[first : last + 1]), math.prod(shape[last + 1 :])
 
 
 def reshaped(desc: ArrayDesc | None, shape: Shape) -> ArrayDesc | None:

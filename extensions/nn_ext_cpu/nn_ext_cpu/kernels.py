@@ -22,6 +22,7 @@ from nn_ext_cpu.recurrent import RECURRENT
 from nn_ext_cpu.reduction import REDUCTION
 from nn_ext_cpu.resampling import RESAMPLING
 from nn_ext_cpu.shape import SHAPE
+from nn_ext_cpu.staged import STAGED
 from nn_ext_cpu.standardization import STANDARDIZATION
 
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
@@ -43,6 +44,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     REDUCTION,
     RESAMPLING,
     SHAPE,
+    STAGED,
     STANDARDIZATION,
 )
 

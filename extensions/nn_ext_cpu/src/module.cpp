@@ -25,6 +25,7 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_order(registry);
   nn_cpu::register_axes(registry);
   nn_cpu::register_softmax_lanes(registry);
+  nn_cpu::register_sums(registry);
   nn_cpu::register_normalization(registry);
   nn_cpu::register_convolution(registry);
   nn_cpu::bind_types(module);

@@ -8,6 +8,7 @@
 #include "bindings/types.hpp"
 #include "kernels/fusion.hpp"
 #include "support/check.hpp"
+#include "support/scratch.hpp"
 
 namespace py = pybind11;
 
@@ -77,16 +78,29 @@ py::object program(const py::sequence& steps, const std::vector<py::array>& slot
   return new_program(std::move(content), std::move(places));
 }
 
-/// Operations on the same arrays, run in order as one.
+/// Operations on the same arrays, run in order as one. The last of the arrays may be working memory of the chain.
 class Chain : public Op {
  public:
-  explicit Chain(std::vector<std::shared_ptr<const PreparedOp>> members) : members_(std::move(members)) {}
+  Chain(std::vector<std::shared_ptr<const PreparedOp>> members, size_t n_working) : members_(std::move(members)) {
+    const std::vector<Expected>& arrays = members_.front()->arrays;
+    n_given_ = arrays.size() - n_working;
+    for (size_t k = n_given_; k < arrays.size(); ++k) {
+      int64_t bytes = item_size(arrays[k].dtype);
+      for (const Py_ssize_t length : arrays[k].shape) bytes *= length;
+      working_bytes_.push_back(bytes);
+      total_bytes_ += Scratch::bytes<char>(bytes);
+    }
+  }
 
   void run(void* const* arrays) const override {
+    Scratch scratch(total_bytes_);
+    Pointers all(n_given_ + working_bytes_.size());
+    std::copy_n(arrays, n_given_, all.data());
+    for (size_t k = 0; k < working_bytes_.size(); ++k) all.data()[n_given_ + k] = scratch.take<char>(working_bytes_[k]);
     for (const auto& member : members_) {
       Pointers arranged(member->places.size());
       for (size_t k = 0; k < member->places.size(); ++k) {
-        arranged.data()[k] = member->places[k] < 0 ? nullptr : arrays[member->places[k]];
+        arranged.data()[k] = member->places[k] < 0 ? nullptr : all.data()[member->places[k]];
       }
       member->op->run(arranged.data());
     }
@@ -100,27 +114,33 @@ class Chain : public Op {
 
  private:
   std::vector<std::shared_ptr<const PreparedOp>> members_;
+  size_t n_given_ = 0, total_bytes_ = 0;
+  std::vector<int64_t> working_bytes_;
 };
 
-py::object chain(const py::sequence& ops) {
+py::object chain(const py::sequence& ops, size_t n_working) {
   std::vector<std::shared_ptr<const PreparedOp>> members;
   for (const py::handle item : ops) {
     members.push_back(content_of_op(item));
     NN_CHECK(members.back()->arrays.size() == members.front()->arrays.size(), "operations of a chain must be prepared for the same arrays, got others");
   }
   NN_CHECK(!members.empty(), "chain must hold an operation, got none");
+  NN_CHECK(n_working <= members.front()->arrays.size(), "working must be at most the number of arrays, got " << n_working);
   auto prepared = std::make_shared<PreparedOp>();
   prepared->arrays = members.front()->arrays;
+  prepared->arrays.resize(prepared->arrays.size() - n_working);
   prepared->places.resize(prepared->arrays.size());
   std::iota(prepared->places.begin(), prepared->places.end(), 0);
-  prepared->op = std::make_unique<Chain>(std::move(members));
+  prepared->op = std::make_unique<Chain>(std::move(members), n_working);
   return new_op(std::move(prepared));
 }
 
 }  // namespace
 
 void bind_combine(py::module_& module) {
-  module.def("chain", chain, py::arg("ops"), "Join operations that were prepared for the same arrays into one.");
+  module.def("chain", chain, py::arg("ops"), py::arg("working") = 0,
+             "Join operations that were prepared for the same arrays into one. The last `working` arrays are no arrays of the call "
+             "but memory for results in between.");
   module.def("program", program, py::arg("steps"), py::arg("slots"),
              "Merge steps into a function that takes arrays to use in place of `slots`, which look alike and do not overlap.");
   module.def("sequence", sequence, py::arg("steps"), "Merge steps into one that runs them in order.");

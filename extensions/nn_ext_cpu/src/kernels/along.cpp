@@ -9,6 +9,7 @@
 // that threads share.
 #include <algorithm>
 
+#include "kernels/planes.hpp"
 #include "kernels/register.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
@@ -162,6 +163,11 @@ class Running : public Op {
 
   void run(void* const* arrays) const override {
     const auto loop = product_ ? vectors().running_product : vectors().running_sum;
+    if (axis_.b == 1 && planes_pay(axis_.a, 2 * axis_.c)) {
+      const Planes rows[] = {{const_cast<float*>(input(arrays, 0)), axis_.c}, {output(arrays, 1), axis_.c}};
+      with_planes_as_lanes(rows, 1, axis_.a, [&](float* const* at, int64_t lanes) { loop(exclusive_, reverse_, at[0], axis_.c, lanes, lanes, at[1]); });
+      return;
+    }
     axis_.visit([&](int64_t from, int64_t, int64_t lanes) {
       loop(exclusive_, reverse_, input(arrays, 0) + from, axis_.c, axis_.b, lanes, output(arrays, 1) + from);
     });

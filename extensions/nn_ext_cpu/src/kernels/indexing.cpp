@@ -67,11 +67,10 @@ class EmbedBackward : public Op {
     const auto* dy = static_cast<const float*>(arrays[1]);
     auto* dw = static_cast<float*>(arrays[2]);
     table_.check(indices);
-    const int64_t work = table_.count + table_.rows;
+    parallel_for(table_.rows * table_.columns, 4 * kGrain, [&](int64_t begin, int64_t end, int) { std::fill(dw + begin, dw + end, 0.0f); });
     parallel_for(
-        table_.columns, std::max<int64_t>(16, kGrain / std::max<int64_t>(work, 1)),
+        table_.columns, std::max<int64_t>(16, kGrain / std::max<int64_t>(table_.count, 1)),
         [&](int64_t begin, int64_t end, int) {
-          for (int64_t row = 0; row < table_.rows; ++row) std::fill_n(dw + row * table_.columns + begin, end - begin, 0.0f);
           for (int64_t i = 0; i < table_.count; ++i) {
             vectors().add_to(dy + i * table_.columns + begin, dw + table_.row(indices[i]) + begin, end - begin);
           }

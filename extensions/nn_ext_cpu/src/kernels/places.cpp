@@ -95,13 +95,11 @@ class Take : public Op {
   /// Calls body(block of x, block of y) for blocks [begin, end) of y.
   template <class Body>
   void over_rows(int64_t begin, int64_t end, const int64_t* places, const Body& body) const {
-    int64_t outer = begin / places_.k, i = begin % places_.k;
-    for (int64_t row = begin; row < end; ++row) {
-      body(outer * places_.n + places[outer / places_.before * places_.k + i], row);
-      if (++i == places_.k) {
-        i = 0;
-        ++outer;
-      }
+    for (int64_t row = begin; row < end;) {
+      const int64_t outer = row / places_.k, first = row % places_.k, count = std::min(end - row, places_.k - first);
+      const int64_t* own = places + outer / places_.before * places_.k + first;
+      for (int64_t i = 0; i < count; ++i) body(outer * places_.n + own[i], row + i);
+      row += count;
     }
   }
 
@@ -140,7 +138,9 @@ class Put : public Op {
         const int64_t* place = places + outer / places_.before * k;
         for (int64_t i = 0; i < k; ++i) {
           const float* from = data + (outer * k + i) * q + first;
-          if (add_) {
+          if (add_ && width == 1) {
+            block[place[i]] += *from;
+          } else if (add_) {
             vectors().add_to(from, block + place[i] * q, width);
           } else {
             std::copy_n(from, width, block + place[i] * q);

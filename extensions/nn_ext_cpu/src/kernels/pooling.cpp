@@ -2,9 +2,11 @@
 //   max_pooling    x -> y            max_pooling_backward   x, dy -> dx (each dy goes to the first maximum of its window)
 //   sum_pooling    x -> y            sum_pooling_backward   dy -> dx
 // Settings: kernel, stride, pad; for sums also mean (divide by the elements of the window) and counts_pad (padding counts as such).
-// See vector/pooling.cpp. Images, and chunks of channels where there are few images, run on threads.
+// See vector/pooling.cpp. Images, and chunks of channels where there are few images, run on threads; planes of contiguous images
+// become lanes in groups.
 #include <algorithm>
 
+#include "kernels/planes.hpp"
 #include "kernels/register.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
@@ -47,6 +49,15 @@ class Pool {
     return static_cast<double>(images_ * y_size()) * window * (shape_.lanes >= 8 ? 0.1 : 0.7);
   }
 
+  /// Whether there are enough planes of one lane to treat groups of them together.
+  bool by_planes() const { return shape_.lanes == 1 && planes_pay(images_, 2 * x_size() + y_size()); }
+  int64_t planes() const { return images_; }
+  PoolShape shape_of(int64_t lanes) const {
+    PoolShape shape = shape_;
+    shape.lanes = lanes;
+    return shape;
+  }
+
   /// Calls body(offset in x, offset in y, lanes) for each image or part of one.
   template <class Body>
   void visit(const Body& body) const {
@@ -76,6 +87,11 @@ class Pooling : public Op {
     const auto* x = static_cast<const float*>(arrays[0]);
     auto* y = static_cast<float*>(arrays[1]);
     const auto loop = IsMax ? vectors().max_pool : vectors().sum_pool;
+    if (pool_.by_planes()) {
+      const Planes planes[] = {{const_cast<float*>(x), pool_.x_size()}, {y, pool_.y_size()}};
+      with_planes_as_lanes(planes, 1, pool_.planes(), [&](float* const* at, int64_t lanes) { loop(pool_.shape_of(lanes), at[0], at[1], lanes); });
+      return;
+    }
     pool_.visit([&](int64_t at_x, int64_t at_y, int64_t lanes) { loop(pool_.shape(), x + at_x, y + at_y, lanes); });
   }
 
@@ -92,6 +108,11 @@ class MaxPoolingBackward : public Op {
   void run(void* const* arrays) const override {
     const auto *x = static_cast<const float*>(arrays[0]), *dy = static_cast<const float*>(arrays[1]);
     auto* dx = static_cast<float*>(arrays[2]);
+    if (pool_.by_planes()) {
+      const Planes planes[] = {{const_cast<float*>(x), pool_.x_size()}, {const_cast<float*>(dy), pool_.y_size()}, {dx, pool_.x_size()}};
+      with_planes_as_lanes(planes, 2, pool_.planes(), [&](float* const* at, int64_t lanes) { vectors().max_pool_backward(pool_.shape_of(lanes), at[0], at[1], at[2], lanes); });
+      return;
+    }
     pool_.visit([&](int64_t at_x, int64_t at_y, int64_t lanes) {
       vectors().max_pool_backward(pool_.shape(), x + at_x, dy + at_y, dx + at_x, lanes);
     });
@@ -110,6 +131,11 @@ class SumPoolingBackward : public Op {
   void run(void* const* arrays) const override {
     const auto* dy = static_cast<const float*>(arrays[0]);
     auto* dx = static_cast<float*>(arrays[1]);
+    if (pool_.by_planes()) {
+      const Planes planes[] = {{const_cast<float*>(dy), pool_.y_size()}, {dx, pool_.x_size()}};
+      with_planes_as_lanes(planes, 1, pool_.planes(), [&](float* const* at, int64_t lanes) { vectors().sum_pool_backward(pool_.shape_of(lanes), at[0], at[1], lanes); });
+      return;
+    }
     pool_.visit([&](int64_t at_x, int64_t at_y, int64_t lanes) {
       vectors().sum_pool_backward(pool_.shape(), dy + at_y, dx + at_x, lanes);
     });

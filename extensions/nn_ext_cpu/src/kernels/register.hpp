@@ -25,6 +25,7 @@ void register_resample(Registry& registry);
 void register_order(Registry& registry);
 void register_axes(Registry& registry);
 void register_softmax_lanes(Registry& registry);
+void register_sums(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.
 std::vector<std::string> update_names();

@@ -133,6 +133,9 @@ struct VectorTable {
   void (*product_gradient)(const float* x, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);
   int32_t (*count_reaching)(const float* x, int64_t n, float limit);
   void (*counts_reaching)(const float* x, int64_t count, int64_t stride, int64_t lanes, const float* limits, int32_t* counts);
+  // sums along an axis, see vector/sums.cpp
+  void (*row_sums)(const float* x, int64_t rows, int64_t n, float scale, float* y);
+  void (*lane_sums)(const float* x, int64_t count, int64_t stride, int64_t lanes, float scale, float* y);
   // softmax for neighbouring lanes, and for a row in one piece, see vector/softmax.cpp
   void (*softmax_lanes)(bool log_too, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
   void (*softmax_lanes_gradient)(bool log_too, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);

@@ -42,6 +42,8 @@ void product_of(const float*, int64_t, int64_t, int64_t, float*);
 void product_gradient(const float*, const float*, int64_t, int64_t, int64_t, float*);
 int32_t count_reaching(const float*, int64_t, float);
 void counts_reaching(const float*, int64_t, int64_t, int64_t, const float*, int32_t*);
+void row_sums(const float*, int64_t, int64_t, float, float*);
+void lane_sums(const float*, int64_t, int64_t, int64_t, float, float*);
 void softmax_lanes(bool, const float*, int64_t, int64_t, int64_t, float*);
 void softmax_lanes_gradient(bool, const float*, const float*, int64_t, int64_t, int64_t, float*);
 void softmax_row_gradient(bool, const float*, const float*, float, int64_t, float*);
@@ -100,6 +102,8 @@ VectorTable table(const char* isa) {
   table.product_gradient = product_gradient;
   table.count_reaching = count_reaching;
   table.counts_reaching = counts_reaching;
+  table.row_sums = row_sums;
+  table.lane_sums = lane_sums;
   table.softmax_lanes = softmax_lanes;
   table.softmax_lanes_gradient = softmax_lanes_gradient;
   table.softmax_row_gradient = softmax_row_gradient;
