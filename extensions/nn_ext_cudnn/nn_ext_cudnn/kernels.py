@@ -5,6 +5,7 @@ from typing import Final
 
 from nn_core.ext import Kernel
 from nn_ext_cudnn.graph.convolution import CONVOLUTION
+from nn_ext_cudnn.graph.fused import FUSED
 from nn_ext_cudnn.legacy.batch_normalization import BATCH_NORMALIZATION
 from nn_ext_cudnn.legacy.pooling import POOLING
 from nn_ext_cudnn.legacy.recurrent import RECURRENT
@@ -13,6 +14,7 @@ from nn_ext_cudnn.legacy.softmax import SOFTMAX
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     BATCH_NORMALIZATION,
     CONVOLUTION,
+    FUSED,
     POOLING,
     RECURRENT,
     SOFTMAX,

@@ -34,6 +34,7 @@ from nn_ext_cudnn.errors import NotSupportedError
 from nn_ext_cudnn.graph import attributes, plans, runner
 from nn_ext_cudnn.graph.convolution import CONVOLUTION
 from nn_ext_cudnn.graph.descriptor import described
+from nn_ext_cudnn.graph.fused import FUSED
 
 device = described(attributes.DEVICEPROP, json_representation=json.dumps(json.loads(sys.argv[1])).encode())
 built = []
@@ -44,7 +45,7 @@ def plan_of(graph, excluded, device_id):
     return plan
 
 runner.plan_of = plan_of
-for name, kernel in CONVOLUTION.items():
+for name, kernel in {**CONVOLUTION, **FUSED}.items():
     for dtype, tf32 in [("float32", False), ("float32", True), ("float16", False), ("bfloat16", False), ("float64", False)]:
         precision.allow_tf32(tf32)
         for sample, call in sources.calls(name, dtype):
@@ -82,13 +83,16 @@ def found():
 def test_every_sample_has_an_engine_for_each_direction(found):
     assert len(found) > 100
     for record in found:
-        assert record["refusal"] is None, record
-        assert record["backward"], record
+        if record["what"][0] == "FusedConvolution":
+            assert not (record["refusal"] or "").startswith("no engine"), record
+        else:
+            assert record["refusal"] is None, record
+            assert record["backward"], record
 
 
 @pytest.mark.slow
-def test_biases_are_part_of_the_plan(found):
-    fused = [record for record in found for result, n_operations, _ in record["built"] if n_operations == 2]
-    assert {tuple(record["what"][1:3]) for record in fused} == {
-        ("float32", False), ("float32", True), ("float16", False), ("bfloat16", False), ("float64", False)
-    }  # fmt: skip
+def test_what_follows_a_convolution_is_part_of_the_plan(found):
+    kinds = {("float32", False), ("float32", True), ("float16", False), ("bfloat16", False), ("float64", False)}
+    sizes = {(*record["what"][1:3], n) for record in found for _, n, _ in record["built"]}
+    assert {(dtype, tf32) for dtype, tf32, n in sizes if n == 2} == kinds
+    assert {(dtype, tf32) for dtype, tf32, n in sizes if n == 3} == kinds

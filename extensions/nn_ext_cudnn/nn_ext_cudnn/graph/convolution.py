@@ -5,7 +5,7 @@ and the narrow one of a deconvolution, and each of the three is the result of a 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
@@ -17,7 +17,7 @@ from nn_ext_cuda.launch import Chain, Program
 from nn_ext_cuda.precision import is_tf32_allowed
 from nn_ext_cudnn.errors import NotSupportedError
 from nn_ext_cudnn.graph import geometry
-from nn_ext_cudnn.graph.operations import Convolution, Pointwise, Window
+from nn_ext_cudnn.graph.operations import Convolution, Operation, Pointwise, Window
 from nn_ext_cudnn.graph.plans import Graph
 from nn_ext_cudnn.graph.runner import GraphRunner
 from nn_ext_cudnn.precision import excluded_notes
@@ -32,8 +32,8 @@ _Y: Final = 3
 _DY: Final = 4
 _DX: Final = 5
 _DWEIGHT: Final = 6
-#: The uid of the result before the bias is added; those of arrays are their places, counted from 1.
-_UNBIASED: Final = 100
+#: The first uid of what only leads from one operation to the next; those of arrays are their places, counted from 1.
+_VIRTUAL: Final = 100
 
 
 class ConvolutionKernel:
@@ -50,27 +50,33 @@ class ConvolutionKernel:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse what cuDNN does not know, and what it has no engine for on this device."""
-        x = call.inputs[_X]
-        assert x is not None
-        n_spatial = len(x.shape) - _base_axis(call) - 1
-        if not 1 <= n_spatial <= 3:
-            return Refusal(f"takes one to three spatial dimensions, got {n_spatial}")
-        if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
-            return Refusal("takes arrays with at least one element")
-        longer = _ints(call, "output_padding") if "output_padding" in call.args else ()
-        if any(more >= step for more, step in zip(longer, _ints(call, "stride"), strict=False)):
-            return Refusal(f"takes an output_padding below the stride, got {longer} and {_ints(call, 'stride')}")
-        refusal = refuse_dtypes(call) or refuse_sizes(forward_arrays(call))
+        refusal = self.refuse_settings(call)
         if refusal is not None:
             return refusal
-        others = {desc.dtype for desc in forward_arrays(call) if desc is not None and desc.dtype != call.dtype}
-        if others:
-            return Refusal(f"takes arrays of one dtype, got {call.dtype} and {', '.join(sorted(others))}")
         try:
             self.forward(self._preferred(call))
         except NotSupportedError as error:
             return Refusal(str(error))
         return None
+
+    def refuse_settings(self, call: Call) -> Refusal | None:
+        """Refuse what cuDNN does not know on any device."""
+        x = call.inputs[_X]
+        assert x is not None
+        n_spatial = len(x.shape) - _base_axis(call) - 1
+        if not 1 <= n_spatial <= 3:
+            return Refusal(f"takes one to three spatial dimensions, got {n_spatial}")
+        arrays = [desc for desc in forward_arrays(call) if desc is not None]
+        if any(desc.size == 0 for desc in arrays):
+            return Refusal("takes arrays with at least one element")
+        longer = _ints(call, "output_padding") if "output_padding" in call.args else ()
+        if any(more >= step for more, step in zip(longer, _ints(call, "stride"), strict=False)):
+            return Refusal(f"takes an output_padding below the stride, got {longer} and {_ints(call, 'stride')}")
+        others = {desc.dtype for desc in arrays if desc.dtype != call.dtype}
+        refusal = refuse_dtypes(call) or refuse_sizes(arrays)
+        if refusal is None and others:
+            return Refusal(f"takes arrays of one dtype, got {call.dtype} and {', '.join(sorted(others))}")
+        return refusal
 
     def layout(self, call: Call) -> str:
         """Channels-last where the channel axis is the second, for tensor cores; others work on C-contiguous arrays.
@@ -89,7 +95,7 @@ class ConvolutionKernel:
             return self._runner(call, result, arrays, _X, _WEIGHT, _Y)
         if not self._transposed:
             try:
-                return self._runner(call, result, arrays, _X, _WEIGHT, _Y, with_bias=True)
+                return self._runner(call, result, arrays, _X, _WEIGHT, _Y, Epilogue(_BIAS))
             except NotSupportedError:
                 pass  # then the bias is added by a launch of its own
         return Chain([self._runner(call, result, arrays, _X, _WEIGHT, _Y), self._bias(call)])
@@ -118,15 +124,16 @@ class ConvolutionKernel:
         x: int,
         weight: int,
         y: int,
-        *,
-        with_bias: bool = False,
+        epilogue: "Epilogue | None" = None,
     ) -> GraphRunner:
         """The runner that computes one of x, weight and y (places, of data or of gradients) from the others."""
         views = self._views(call, arrays, (x, weight, y))
-        if with_bias:
-            bias = arrays[_BIAS]
-            assert bias is not None
-            views[_BIAS] = geometry.vector(bias, len(views[y].shape))
+        rank = len(views[y].shape)
+        if epilogue is not None:
+            views[epilogue.bias] = geometry.vector(_present(arrays, epilogue.bias), rank)
+            if epilogue.addend is not None:
+                addend = _present(arrays, epilogue.addend)
+                views[epilogue.addend] = geometry.image(addend, _base_axis(call), _is_channel_last(call))
         window = Window(
             geometry.spatial(_ints(call, "stride"), 1),
             geometry.spatial(_ints(call, "dilation"), 1),
@@ -134,15 +141,14 @@ class ConvolutionKernel:
         )
         wide, narrow = (y, x) if self._transposed else (x, y)
         compute = real_dtype(call.dtype)
-        graph = partial(_graph, result, views, (wide, weight, narrow), window, compute)
+        graph = partial(_graph, result, views, (wide, weight, narrow), window, compute, epilogue)
         return GraphRunner(call.spec.api, graph, {place + 1: place for place in views}, excluded_notes(call.dtype))
 
     def _views(
         self, call: Call, arrays: Sequence[ArrayDesc | None], places: tuple[int, int, int]
     ) -> dict[int, geometry.View]:
         """x, weight and y as cuDNN sees them, by place."""
-        x, weight, y = (arrays[place] for place in places)
-        assert x is not None and weight is not None and y is not None
+        x, weight, y = (_present(arrays, place) for place in places)
         images = [geometry.image(desc, _base_axis(call), _is_channel_last(call)) for desc in (x, y)]
         like = next((view for view in images if view.is_channels_last), images[0])
         filters = geometry.filters(weight, _is_channel_last(call), depthwise=self._depthwise, like=like)
@@ -173,22 +179,52 @@ class ConvolutionKernel:
         return replace(call, inputs=(x, *call.inputs[1:]), outputs=(y, *call.outputs[1:]))
 
 
+@dataclass(frozen=True, slots=True)
+class Epilogue:
+    """What a plan does to the narrow image: relu(result + addend + bias), which is the form that engines exist for.
+
+    Attributes:
+        bias: The place of the bias.
+        addend: The place of an image that is added.
+        relu: Whether negative numbers become 0.
+    """
+
+    bias: int
+    addend: int | None = None
+    relu: bool = False
+
+    def steps(self) -> list[tuple[str, int | None]]:
+        """Each operation: its mode, and the place of its second input."""
+        added: list[tuple[str, int | None]] = [] if self.addend is None else [("add", self.addend)]
+        return [*added, ("add", self.bias), *([("relu_fwd", None)] if self.relu else [])]
+
+
 def _graph(
     result: Result,
     views: Mapping[int, geometry.View],
     places: tuple[int, int, int],
     window: Window,
     compute: str,
+    epilogue: Epilogue | None,
     alignment: int,
 ) -> Graph:
     """The operations over `views`, by place; `places` are those of the wide image, the filters and the narrow image."""
     tensors = {place: view.tensor(place + 1, alignment) for place, view in views.items()}
     wide, filters, narrow = (tensors[place] for place in places)
-    if _BIAS not in tensors:
-        return (Convolution(result, wide, filters, narrow, window, compute),)
-    unbiased = replace(narrow, uid=_UNBIASED, dtype=compute, is_virtual=True)
-    convolution = Convolution(result, wide, filters, unbiased, window, compute)
-    return convolution, Pointwise("add", (unbiased, tensors[_BIAS]), narrow, compute)
+    steps = epilogue.steps() if epilogue else []
+    virtual = [replace(narrow, uid=_VIRTUAL + k, dtype=compute, is_virtual=True) for k in range(len(steps))]
+    stages = [*virtual, narrow]
+    operations: list[Operation] = [Convolution(result, wide, filters, stages[0], window, compute)]
+    for (mode, place), read, written in zip(steps, stages, stages[1:], strict=False):
+        second = () if place is None else (tensors[place],)
+        operations.append(Pointwise(mode, (read, *second), written, compute))
+    return tuple(operations)
+
+
+def _present(arrays: Sequence[ArrayDesc | None], place: int) -> ArrayDesc:
+    desc = arrays[place]
+    assert desc is not None
+    return desc
 
 
 def _frame(call: Call, y: ArrayDesc) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -138,7 +138,8 @@ def _configurations(whole: Descriptor, device: Descriptor | None, reasons: dict[
 
 
 def _refused(reasons: Sequence[str]) -> NotSupportedError:
-    return NotSupportedError("; ".join(["no engine of cuDNN runs it", *reasons[:4]]), 3000)
+    told = reasons[:4] or ["its heuristics name none for such a graph"]
+    return NotSupportedError("; ".join(["no engine of cuDNN runs it", *told]), 3000)
 
 
 def _line(error: CudnnError) -> str:
