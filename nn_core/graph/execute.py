@@ -19,7 +19,11 @@ _PREPARED: dict[Any, "Prepared"] = {}
 
 
 class Prepared:
-    """One function resolved for given shapes, settings and context: its kernel, and what to allocate for it."""
+    """One function resolved for given shapes, settings and context: its kernel, and what to allocate for it.
+
+    Attributes:
+        private: (position, shape) of the private outputs; the shapes are those that the kernel wants.
+    """
 
     __slots__ = (
         "_backward",
@@ -39,6 +43,7 @@ class Prepared:
         "output_dtypes",
         "output_keys",
         "output_shapes",
+        "private",
         "refusals",
         "seeded",
         "space",
@@ -53,6 +58,7 @@ class Prepared:
         backend: Backend,
         refusals: Sequence[tuple[str, Refusal]],
         context: Context,
+        private: Sequence[int] = (),
     ) -> None:
         self.call = call
         self.spec = call.spec
@@ -77,6 +83,7 @@ class Prepared:
         self.layout = "contiguous" if chooser is None else str(chooser(call))
         #: whether arrays may lie channels-last where the kernel runs at once
         self.images = self.layout != "contiguous" and self.space is HOST and any(3 <= len(s) <= 5 for s in self.output_shapes)
+        self.private = tuple([(position, call.outputs[position].shape) for position in private])
         self._forward: Runner | None = None
         self._laid_out: dict[tuple[bool, ...], Runner] = {}
         self._backward: dict[Any, Runner | None] = {}
@@ -176,7 +183,20 @@ def _prepare(
         call = make_call(context.dtype, wide_dtype(backend, context.dtype))
         return Prepared(call, VIEW_COPY, backend, (), context)
     resolution = resolve(spec, args, make_call, context)
-    return Prepared(resolution.call, resolution.kernel, resolution.backend, resolution.refusals, context)
+    private = tuple([position for position, (entry, _) in enumerate(outputs) if entry.private])
+    call = _with_private_shapes(resolution.call, resolution.kernel, private) if private else resolution.call
+    return Prepared(call, resolution.kernel, resolution.backend, resolution.refusals, context, private)
+
+
+def _with_private_shapes(call: Call, kernel: Kernel, private: Sequence[int]) -> Call:
+    """The call with the shapes that the kernel wants for its private outputs, if it has a say in that."""
+    chooser = getattr(kernel, "private_shapes", None)
+    if chooser is None:
+        return call
+    outputs = list(call.outputs)
+    for position, shape in zip(private, chooser(call), strict=True):
+        outputs[position] = dataclasses.replace(outputs[position], shape=tuple(shape))
+    return dataclasses.replace(call, outputs=tuple(outputs))
 
 
 class _ViewCopy:
@@ -240,6 +260,8 @@ def run(
         return
     if flags is not None:
         flags += _made_channels_last(prepared, outputs)
+    for position, shape in prepared.private:
+        adopt_shape(outputs[position], shape)
     for array, array_key in zip(outputs, prepared.output_keys, strict=True):
         synced = array._synced
         if synced.tenure is STRIDED and synced.head == array_key:
@@ -325,7 +347,7 @@ def _run_dynamic(prepared: Prepared, arrays: list[Array | None], outputs: Sequen
 
 
 def adopt_shape(array: NdArray, shape: Shape) -> None:
-    """Give `array` a shape that became known only when its function ran."""
+    """Give `array` a shape that became known only when its function ran, or when its kernel was chosen."""
     if array.shape != shape:
         fresh = NdArray(shape)
         array._shape, array._synced, array._base = fresh._shape, fresh._synced, fresh._shape

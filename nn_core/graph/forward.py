@@ -5,7 +5,7 @@ from typing import Any
 
 from nn_core.errors import GraphError
 from nn_core.graph.compile import Builder, alias, assign, is_view, needed_data, new_key, prepared_of
-from nn_core.graph.execute import Prepared
+from nn_core.graph.execute import Prepared, adopt_shape
 from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.infer import input_entries
 from nn_core.graph.memory import Buffer
@@ -135,6 +135,8 @@ def emit_forward(
             shape = vertex.cell.data._shape
             inputs.append(builder.read(synced, shape, (space, dtype), not as_stored, prepared.backend))
     outputs: list[Buffer] = []
+    for position, shape in prepared.private:
+        adopt_shape(node.cells[position].data, shape)
     for position, (cell, shape, dtype) in enumerate(
         zip(node.cells, prepared.output_shapes, prepared.output_dtypes, strict=True)
     ):

@@ -75,7 +75,8 @@ def assert_identical(actual: Any, desired: Any, message: str) -> None:
     got, expected = np.asarray(actual), np.asarray(desired)
     if got.shape != expected.shape or got.dtype != expected.dtype:
         raise AssertionError(f"{message}: {got.dtype} {got.shape} for {expected.dtype} {expected.shape}")
-    same = (got == expected) | ((got != got) & (expected != expected))
+    with np.errstate(invalid="ignore"):  # what a kernel keeps for itself may look like a signalling NaN
+        same = (got == expected) | ((got != got) & (expected != expected))
     if not same.all():
         place = tuple(int(n) for n in np.argwhere(~same)[0])
         raise AssertionError(

@@ -192,3 +192,46 @@ def test_functions_that_run_in_half_convert_parameters_on_their_device(device):
         solver.update()
         device.events.clear()
     assert all(np.abs(p.d - before[name]).max() > 0 for name, p in nn.get_parameters().items())
+
+
+class Keeping:
+    """A kernel for RNN that keeps what it likes in the trace, and looks for it on the way back."""
+
+    def refuse(self, call):
+        return None
+
+    def private_shapes(self, call):
+        return [(7,)]
+
+    def forward(self, call):
+        def run(x, h, weight_l0, weight, bias, y, h_n, trace, mask, key):
+            y[...], h_n[...], trace[...] = 1, 2, np.arange(7)
+
+        return run
+
+    def backward(self, call, wanted):
+        def run(x, h, weight_l0, weight, bias, y, h_n, trace, mask, dy, dh_n, *gradients):
+            np.testing.assert_array_equal(trace, np.arange(7))
+            for gradient in gradients:
+                if gradient is not None:
+                    gradient[...] = 3
+
+        return run
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("clear", [False, True])
+def test_a_kernel_chooses_the_shape_of_what_it_keeps_for_itself(device, dynamic, clear):
+    device.kernels["RNN"] = Keeping()
+    x, h, w = (nn.Variable.from_numpy_array(np.ones(s), need_grad=True) for s in ((4, 2, 3), (1, 1, 2, 5), (1, 5, 8)))
+    for _ in range(3):
+        with nn.auto_forward(dynamic):
+            y, _ = F.rnn(F.tanh(x), h, w)
+            loss = F.sum(y)
+        for _ in range(1 if dynamic else 3):
+            if not dynamic:
+                loss.forward(clear_no_need_grad=clear)
+            w.grad.zero()
+            loss.backward(clear_buffer=clear)
+            assert (w.g == 3).all()
+            assert loss.d == y.size
