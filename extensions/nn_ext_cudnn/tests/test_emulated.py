@@ -11,16 +11,26 @@ import pytest
 HERE = Path(__file__).parent
 
 
+#: Which tests each process runs.
+GROUPS = {
+    "convolution": "(cudnn-Convolution or DepthwiseConvolution) and (float32 or float16)",
+    "deconvolution": "(cudnn-Deconvolution or DepthwiseDeconvolution) and (float32 or float16)",
+    "pooling": "cudnn-MaxPooling or cudnn-SumPooling or cudnn-AveragePooling",
+    "softmax": "cudnn-Softmax- or cudnn-LogSoftmax-",
+    "batch_normalization": "cudnn-BatchNormalization",
+    "recurrent": "(cudnn-RNN or cudnn-LSTM or cudnn-GRU) and (float32 or float16)",
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("functions", ["Convolution", "Deconvolution"])
-def test_kernels_conform(functions):
+@pytest.mark.parametrize("group", GROUPS)
+def test_kernels_conform(group):
     """One process for each group of functions: the stand-ins replace modules for good."""
     if shutil.which("g++") is None:
         pytest.skip("the emulated device compiles kernels with g++, which is not installed")
     paths = [str(HERE / "emulation"), *filter(None, sys.path)]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "nn_core.testing.pytest_plugin", "-p", "emulated_cudnn"]
-    chosen = f"(cudnn-{functions} or Depthwise{functions}) and (float32 or float16)"
-    command += ["--backend=cudnn", "--require-backend=cudnn", "-k", chosen]
+    command += ["--backend=cudnn", "--require-backend=cudnn", "-k", GROUPS[group]]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [*command, str(HERE / "test_conformance.py")], capture_output=True, text=True, env=environment, check=False

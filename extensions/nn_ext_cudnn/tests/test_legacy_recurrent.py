@@ -1,7 +1,11 @@
 """Recurrent networks: where weights go and come from, what is refused, which calls one step makes."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+
+from nn_core.ext import ArrayDesc
 
 GATES = {"RNN": (), "LSTM": (4,), "GRU": (3,)}
 STEPS, BATCH, FEATURES, HIDDEN = 3, 2, 5, 4
@@ -34,11 +38,9 @@ def kernel(cudnn):
 
 
 def _layout(call):
-    from nn_ext_cudnn import library
-    from nn_ext_cudnn.legacy import recurrent
+    from nn_ext_cudnn.legacy.networks import network_of, pieces_of
 
-    question = recurrent._question(call)
-    return recurrent._pieces(library.library(), question), recurrent._network(library.library(), question)
+    return pieces_of(call), network_of(call)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
@@ -131,34 +133,44 @@ def test_tf32_is_used_where_it_is_allowed(kernel, network, cudnn, tf32, math):
         precision.allow_tf32(before)
 
 
+@pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
-def test_a_pass_is_one_call_and_its_gradient_three(kernel, network, cudnn, name):
+def test_steps_are_few_calls_and_can_be_recorded(kernel, network, cudnn, name, training):
     from nn_ext_cuda.capture import Section
     from nn_ext_cuda.describe import backward_arrays
     from nn_ext_cuda.runtime import cupy
 
-    call = network(name)
+    call = network(name, training=training)
+    (trace,) = kernel.private_shapes(call)
+    outputs = [*call.outputs[:-2], ArrayDesc(trace, "float32"), call.outputs[-1]]
+    call = dataclasses.replace(call, outputs=tuple(outputs))
     rng = np.random.default_rng(0)
 
     def drawn(desc):
         return None if desc is None else cupy.asarray(rng.normal(size=desc.shape).astype(desc.dtype))
 
+    def stepped(wanted):
+        given = [drawn(desc) for desc in backward_arrays(call, wanted)]
+        n_read = len(call.inputs) + len(call.outputs)
+        given[:n_read] = [a if b is not None else None for a, b in zip(arrays, given[:n_read], strict=True)]
+        return kernel.backward(call, wanted).bind(*given)
+
     arrays = [drawn(desc) for desc in (*call.inputs, *call.outputs)]
     step = kernel.forward(call).bind(*arrays, np.zeros(2, np.uint64))
-    wanted = [desc is not None for desc in call.inputs]
-    back = kernel.backward(call, wanted).bind(*map(drawn, backward_arrays(call, wanted)))
+    back = stepped([desc is not None for desc in call.inputs])
     recorded = Section([step, back])
     cudnn.calls.clear()
     recorded()
-    passes = ["cudnnRNNForward", "cudnnRNNForward", "cudnnRNNBackwardData_v8", "cudnnRNNBackwardWeights_v8"]
-    assert [call for call in cudnn.calls if "Stream" not in call] == passes
-    results = [array.get() for array in back._arrays if array is not None]
+    passes = ["cudnnRNNForward"] * (1 if training else 2) + ["cudnnRNNBackwardData_v8", "cudnnRNNBackwardWeights_v8"]
+    assert cudnn.calls == passes
+    gradients = [array for array in back._arrays[-len(call.inputs) :] if array is not None]
+    results = [array.get() for array in gradients]
     recorded()
+    back()
     assert recorded.graph_sizes() == [2]
-    for before, after in zip(results, (array.get() for array in back._arrays if array is not None), strict=True):
+    for before, after in zip(results, (array.get() for array in gradients), strict=True):
         np.testing.assert_array_equal(after, before)
-    states_only = [k == 1 for k in range(len(call.inputs))]
-    alone = kernel.backward(call, states_only).bind(*map(drawn, backward_arrays(call, states_only)))
+    alone = stepped([k == 1 for k in range(len(call.inputs))])
     cudnn.calls.clear()
     alone()
-    assert cudnn.calls == ["cudnnRNNForward", "cudnnRNNBackwardData_v8"]
+    assert cudnn.calls == [*passes[1:-1]]
