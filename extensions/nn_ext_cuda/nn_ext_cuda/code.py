@@ -49,11 +49,14 @@ def from_file(name: str, function: str, real: str, **types: str) -> Code:
     return Code(function, f"{header}{part(name)}", real)
 
 
-def generated(name: str, parameters: Sequence[str], body: str, real: str) -> Code:
-    """A function made of its parameters and its body; its name gets a suffix that tells different ones apart."""
+def generated(name: str, parameters: Sequence[str], body: str, real: str, functions: str = "") -> Code:
+    """A function made of its parameters and its body; its name gets a suffix that tells different ones apart.
+
+    `functions` are device functions that the body calls.
+    """
     text = f"({', '.join(parameters)}) {{\n{body}\n}}\n"
-    full_name = f"{name}_{crc32((text + real).encode()):08x}"
-    return Code(full_name, f'extern "C" __global__ void {full_name}{text}', real)
+    full_name = f"{name}_{crc32((functions + text + real).encode()):08x}"
+    return Code(full_name, f'{functions}extern "C" __global__ void {full_name}{text}', real)
 
 
 def in_real(expression: str) -> str:
@@ -62,17 +65,24 @@ def in_real(expression: str) -> str:
 
 
 def unravelled(index: str, lengths: str, rank: int) -> str:
-    """Statements that take the running `index` apart into one for each axis, ``<index>0`` outermost.
+    """Statements that take the running `index`, below 2^31, apart into one for each axis, ``<index>0`` outermost.
 
-    ``<lengths>1``, ``<lengths>2``, ... are the lengths of the axes but the first.
+    ``<lengths>1``, ``<lengths>2``, ... are the lengths of the axes but the first; see `length_parameters`.
     """
     if rank == 0:
         return ""
-    parts = [
-        f"const uint32 {index}{axis} = {index}_rest % {lengths}{axis}; {index}_rest /= {lengths}{axis};"
-        for axis in range(rank - 1, 0, -1)
-    ]
+    parts = []
+    for axis in range(rank - 1, 0, -1):
+        length, above = f"{lengths}{axis}", f"{index}{axis}_above"
+        parts.append(f"const uint32 {above} = divided({index}_rest, {length}_factor, {length}_shift);")
+        parts.append(f"const uint32 {index}{axis} = {index}_rest - {above} * {length}; {index}_rest = {above};")
     return " ".join([f"uint32 {index}_rest = uint32({index});", *parts, f"const uint32 {index}0 = {index}_rest;"])
+
+
+def length_parameters(lengths: str, rank: int) -> list[str]:
+    """The parameters that `unravelled` needs; `layout.length_arguments` are their values."""
+    parts = ("", "_factor", "_shift")
+    return [f"const uint32 {lengths}{axis}{part}" for axis in range(1, rank) for part in parts]
 
 
 @lru_cache(maxsize=4096)

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Refusal, Shape
-from nn_ext_cuda.code import Code, generated, in_real, unravelled
+from nn_ext_cuda.code import Code, generated, in_real, length_parameters, unravelled
 from nn_ext_cuda.dtypes import real, real_dtype, real_type
 from nn_ext_cuda.launch import Argument, Launch, Program, flat
-from nn_ext_cuda.layout import aligned, broadcast_strides, merged, reduced_axes
+from nn_ext_cuda.layout import aligned, broadcast_strides, length_arguments, merged, reduced_axes
 from nn_ext_cuda.operand import Operand, uses
 from nn_ext_cuda.reduce import reduction
 
@@ -140,7 +140,7 @@ def elementwise_code(
     parameters = ["const int64 n", *[f"const {operand.c_type}* {operand.name}_" for operand in read]]
     parameters += [f"{operand.c_type}* {operand.name}_{'out' * (operand.name in both)}" for operand in written]
     parameters += [f"const R {name}" for name in numbers]
-    parameters += [f"const uint32 n{axis}" for axis in range(1, len(lengths))]
+    parameters += length_parameters("n", len(lengths))
     parameters += [f"const uint32 {operand.name}_{axis}" for operand in bent for axis in range(len(lengths))]
     lines = [unravelled("i", "n", len(lengths))]
     for operand in read:
@@ -150,6 +150,6 @@ def elementwise_code(
     lines += [f"store({name}_{'out' * (name in both)}[i], R({in_real(text)}));" for name, text in outputs.items()]
     loop = "for (int64 i = blockIdx.x * int64(blockDim.x) + threadIdx.x; i < n; i += int64(gridDim.x) * blockDim.x)"
     body = f"  {loop} {{\n    " + "\n    ".join(line for line in lines if line) + "\n  }"
-    dims: list[Argument] = [np.uint32(length) for length in lengths[1:]]
+    dims: list[Argument] = [*length_arguments(lengths)]
     dims += [np.uint32(stride) for own in strides for stride in own]
     return generated(kernel, parameters, body, real_name), dims

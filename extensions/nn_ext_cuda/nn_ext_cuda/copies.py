@@ -12,10 +12,10 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from nn_core.ext import ArrayDesc
-from nn_ext_cuda.code import Code, generated, unravelled
+from nn_ext_cuda.code import Code, generated, length_parameters, unravelled
 from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES
 from nn_ext_cuda.launch import Argument, Launch, Program, flat
-from nn_ext_cuda.layout import merged, pitch
+from nn_ext_cuda.layout import length_arguments, merged, pitch
 
 #: A stand-in for an array of a call: one byte an element, so that strides count elements.
 View: TypeAlias = np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ class Copies:
         code = copy_code(len(lengths), ITEM_BYTES[desc.dtype])
         arguments: list[Argument] = [np.int64(written.size), source, target]
         arguments += [np.int64(self._offset(source, read)), np.int64(self._offset(target, written))]
-        arguments += [np.uint32(length) for length in lengths[1:]]
+        arguments += length_arguments(lengths)
         arguments += [np.int64(stride) for stride in (*from_strides, *to_strides)]
         self._launches.append(flat(code, math.prod(written.shape), arguments))
 
@@ -81,7 +81,7 @@ def copy_code(rank: int, item_bytes: int) -> Code:
     """The kernel that copies items over `rank` axes; strides may be negative or 0."""
     item = _ITEMS[item_bytes]
     parameters = ["const int64 n", f"const {item}* x", f"{item}* y", "const int64 x_start", "const int64 y_start"]
-    parameters += [f"const uint32 n{axis}" for axis in range(1, rank)]
+    parameters += length_parameters("n", rank)
     parameters += [f"const int64 {name}{axis}" for name in "xy" for axis in range(rank)]
     places = [" + ".join([f"{name}_start", *(f"i{axis} * {name}{axis}" for axis in range(rank))]) for name in "xy"]
     body = f"  {_LOOP} {{\n    {unravelled('i', 'n', rank)}\n    y[{places[1]}] = x[{places[0]}];\n  }}"

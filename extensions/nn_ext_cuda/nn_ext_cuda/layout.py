@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from nn_core.ext import Shape
 
 
@@ -70,3 +72,8 @@ def divider(divisor: int) -> tuple[int, int]:
     """Factor and shift by which ``divided`` of ``prelude.cuh`` divides numbers below 2^31; `divisor` is below 2^31 too."""
     shift = (divisor - 1).bit_length()
     return 2**32 * (2**shift - divisor) // divisor + 1, shift
+
+
+def length_arguments(lengths: Sequence[int]) -> list[np.generic]:
+    """What `code.length_parameters` are for axes of these lengths: each but the first, and how to divide by it."""
+    return [np.uint32(part) for length in lengths[1:] for part in (length, *divider(max(length, 1)))]

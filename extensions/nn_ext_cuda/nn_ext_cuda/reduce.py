@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import Shape
-from nn_ext_cuda.code import Code, generated, in_real, unravelled
+from nn_ext_cuda.code import Code, generated, in_real, length_parameters, unravelled
 from nn_ext_cuda.dtypes import C_TYPES, real_dtype, real_type
 from nn_ext_cuda.launch import Argument, Launch
-from nn_ext_cuda.layout import broadcast_strides, merged
+from nn_ext_cuda.layout import broadcast_strides, length_arguments, merged
 from nn_ext_cuda.operand import Operand
 
 #: What combines two values, and what it starts from.
@@ -87,7 +87,7 @@ def reduction(
     arguments: list[Argument] = [np.uint32(n_kept), np.uint32(n_reduced), np.uint32(chunk)]
     arguments += [*[operand.place for operand in read], target.place if splits == 1 else partial_place, *values]
     for lengths, own_strides in plans:
-        arguments += [np.uint32(length) for length in lengths[1:]]
+        arguments += length_arguments(lengths)
         arguments += [np.uint32(stride) for own in own_strides for stride in own]
     launches = [Launch(code, grid, block, tuple(arguments), shared_bytes)]
     if splits == 1:
@@ -145,7 +145,7 @@ def reduction_code(
     walks: list[str] = []
     for letter, (lengths, _) in zip("kr", plans, strict=True):
         rank = len(lengths)
-        parameters += [f"const uint32 {letter}n{axis}" for axis in range(1, rank)]
+        parameters += length_parameters(f"{letter}n", rank)
         parameters += [f"const uint32 {operand.name}_{letter}{axis}" for operand in read for axis in range(rank)]
         walks.append(unravelled(letter, f"{letter}n", rank))
         offsets.append([" + ".join(f"{letter}{a} * {operand.name}_{letter}{a}" for a in range(rank)) for operand in read])

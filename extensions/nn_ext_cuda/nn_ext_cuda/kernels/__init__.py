@@ -7,10 +7,12 @@ from nn_core.ext import Kernel
 from nn_ext_cuda.kernels.activation import ACTIVATION
 from nn_ext_cuda.kernels.arithmetic import ARITHMETIC
 from nn_ext_cuda.kernels.convolution import CONVOLUTION
+from nn_ext_cuda.kernels.image import IMAGE
 from nn_ext_cuda.kernels.indexing import INDEXING
 from nn_ext_cuda.kernels.linear import LINEAR
 from nn_ext_cuda.kernels.loss import LOSS
 from nn_ext_cuda.kernels.normalization import NORMALIZATION
+from nn_ext_cuda.kernels.placing import PLACING
 from nn_ext_cuda.kernels.pooling import POOLING
 from nn_ext_cuda.kernels.random import RANDOM
 from nn_ext_cuda.kernels.reduction import REDUCTION
@@ -20,10 +22,12 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
     ARITHMETIC,
     CONVOLUTION,
+    IMAGE,
     INDEXING,
     LINEAR,
     LOSS,
     NORMALIZATION,
+    PLACING,
     POOLING,
     RANDOM,
     REDUCTION,

@@ -1,67 +1,125 @@
-"""Rows of a table by number."""
+"""Elements and rows by number."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from nn_core.ext import Call, Kernel, Refusal, Runner
 from nn_ext_cuda.code import from_file
-from nn_ext_cuda.compose import Composition
-from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays
+from nn_ext_cuda.compose import Composition, refuse_sizes
+from nn_ext_cuda.describe import backward_arrays, backward_names
 from nn_ext_cuda.dtypes import C_TYPES, real_dtype, real_type, refuse_dtypes
-from nn_ext_cuda.launch import THREADS, Launch, Program, flat
+from nn_ext_cuda.launch import THREADS, Launch, Program
+from nn_ext_cuda.located import located
+from nn_ext_cuda.pointwise import Pointwise
 
-#: Blocks between which the rows of a table are divided.
+#: Blocks between which the rows of all tables are divided.
 _BLOCKS: Final = 528
+_MAX_GRID: Final = 65535
+#: What is read where no row has the number: NaN, or 0 in integers.
+_NOTHING: Final = """\
+template <class V> __device__ void spoil(V& y) { y = V(); }
+__device__ void spoil(half_t& y) { store(y, infinity() - infinity()); }
+__device__ void spoil(bfloat_t& y) { store(y, infinity() - infinity()); }
+__device__ void spoil(float& y) { y = infinity() - infinity(); }
+__device__ void spoil(double& y) { y = infinity() - infinity(); }
+"""
 
 
-class Embed:
-    """Rows of w; the gradient adds the rows of dy up, in the order of the indices."""
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What is picked from, as `groups` times `tables` tables of rows; each group has indices of its own."""
+
+    x: int
+    indices: int
+    groups: int
+    tables: int
+    n_rows: int
+    width: int
+    n_indices: int
+
+
+def _gather_tables(call: Call) -> Tables:
+    x, indices = call.inputs
+    axis, n_batch = call.args["axis"], call.args["batch_dims"]
+    assert x is not None and indices is not None and isinstance(axis, int) and isinstance(n_batch, int)
+    return Tables(
+        x=0,
+        indices=1,
+        groups=math.prod(x.shape[:n_batch]),
+        tables=math.prod(x.shape[n_batch:axis]),
+        n_rows=x.shape[axis],
+        width=math.prod(x.shape[axis + 1 :]),
+        n_indices=math.prod(indices.shape[n_batch:]),
+    )
+
+
+def _embed_tables(call: Call) -> Tables:
+    indices, w = call.inputs
+    assert indices is not None and w is not None
+    return Tables(1, 0, 1, 1, w.shape[0], math.prod(w.shape[1:]), indices.size)
+
+
+class Gather:
+    """Rows by number; the gradient adds the rows of dy up, in the order of the indices.
+
+    Args:
+        tables: How a call picks rows.
+    """
+
+    def __init__(self, tables: Callable[[Call], Tables]) -> None:
+        self._tables = tables
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes that are not computed in, and empty tables."""
-        w = call.inputs[1]
-        if w is not None and w.shape[0] == 0:
+        """Refuse dtypes that are not known, very large arrays, and tables without rows."""
+        if self._tables(call).n_rows == 0:
             return Refusal("takes tables of at least one row")
-        return refuse_dtypes(call)
+        return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
         """One launch."""
-        n, width, n_rows = self._sizes(call)
-        code = from_file("indexing.cu", "embed", real_type(call.dtype), T=C_TYPES[call.dtype])
-        arguments = [np.int64(n), np.int64(width), np.int64(n_rows), 0, 1, 2]
-        return Program([flat(code, n * width, arguments)] if n * width else [], len(forward_arrays(call)))
+        tables = self._tables(call)
+        x, indices = (call.spec.inputs[place].name for place in (tables.x, tables.indices))
+        y = call.spec.outputs[0].name
+        numbers = {"tables": tables.tables, "rows": tables.n_rows, "width": tables.width, "count": tables.n_indices}
+        statement = f"""const int64 given = {indices}[i0 / tables * count + i1], row = given < 0 ? given + rows : given;
+    if (row >= 0 && row < rows) {y}[i] = {x}[(i0 * rows + row) * width + i2];
+    else spoil({y}[i]);"""
+        frame = (tables.groups * tables.tables, tables.n_indices, tables.width)
+        return located(call, f"{call.spec.api}_forward", frame, statement, numbers, functions=_NOTHING)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """One launch, and for half precision one that rounds the sums."""
-        n, width, n_rows = self._sizes(call)
-        arrays = backward_arrays(call, wanted)
-        if n_rows * width == 0:
+        """One launch, and for half precision one that rounds the sums; None for arrays of other dtypes."""
+        tables, arrays = self._tables(call), backward_arrays(call, wanted)
+        table = call.inputs[tables.x]
+        assert table is not None
+        if table.dtype != call.dtype:
+            return None
+        if table.size == 0:
             return Program([], len(arrays))
-        code = from_file("indexing.cu", "embed_backward", real_type(call.dtype), T=C_TYPES[call.dtype])
-        rows_of_block = -(-n_rows // _BLOCKS)
+        n_tables = tables.groups * tables.tables
+        code = from_file("indexing.cu", "rows_summed", real_type(call.dtype), T=C_TYPES[call.dtype])
+        rows_of_block = -(-tables.n_rows // max(_BLOCKS // n_tables, 1))
         is_wide = real_dtype(call.dtype) == call.dtype
-        target = 5 if is_wide else len(arrays)
-        arguments = (np.int64(n), np.int64(width), np.int64(n_rows), np.int64(rows_of_block), 0, 3, target)
-        launches = [Launch(code, (-(-n_rows // rows_of_block),), (THREADS,), arguments)]
+        target = len(call.inputs) + 2 + tables.x if is_wide else len(arrays)
+        sizes = (tables.n_indices, tables.width, tables.n_rows, rows_of_block, n_tables, tables.tables)
+        arguments = (*map(np.int64, sizes), tables.indices, len(call.inputs) + 1, target)
+        grid = (-(-tables.n_rows // rows_of_block), min(n_tables, _MAX_GRID))
+        launches = [Launch(code, grid, (THREADS,), arguments)]
         if is_wide:
             return Program(launches, len(arrays))
-        w = call.inputs[1]
-        assert w is not None
-        composition = Composition(call, arrays, backward_names(call), w.shape)
-        composition.scratch("sums", w.shape)
-        composition.compute("embed_backward_round", {"dw": "sums"})
+        composition = Composition(call, arrays, backward_names(call), table.shape)
+        composition.scratch("sums", table.shape)
+        composition.compute(f"{call.spec.api}_backward_round", {f"d{call.spec.inputs[tables.x].name}": "sums"})
         rounding = composition.program()
-        return Program([*launches, *rounding.launches], len(arrays), [(w.shape, real_dtype(call.dtype))])
-
-    @staticmethod
-    def _sizes(call: Call) -> tuple[int, int, int]:
-        """(number of indices, elements of a row, rows of the table)."""
-        indices, w = call.inputs
-        assert indices is not None and w is not None
-        return indices.size, math.prod(w.shape[1:]), w.shape[0]
+        return Program([*launches, *rounding.launches], len(arrays), [(table.shape, real_dtype(call.dtype))])
 
 
-INDEXING: Final[Mapping[str, Kernel]] = {"Embed": Embed()}
+INDEXING: Final[Mapping[str, Kernel]] = {
+    "Embed": Gather(_embed_tables),
+    "Gather": Gather(_gather_tables),
+    "BoolFill": Pointwise("mask != 0 ? value : data", {"data": "mask != 0 ? R(0) : dy"}),
+}

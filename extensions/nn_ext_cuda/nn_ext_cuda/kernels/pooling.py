@@ -44,23 +44,70 @@ class Pooling:
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """One thread for each element of dx."""
-        (x,) = call.inputs
+        x = call.inputs[0]
         assert x is not None
         return self._program(call, "pooling_backward", backward_arrays(call, wanted), (0, 2, 3), x.size)
 
     def _program(
         self, call: Call, function: str, arrays: Sequence[ArrayDesc | None], places: tuple[int, ...], n: int
     ) -> Runner:
-        header = f"#define MODE {self._mode}\ntypedef {C_TYPES[call.dtype]} T;\n"
-        code = Code(function, f"{header}{part('pooling.cu')}", real_type(call.dtype))
-        arguments: list[Argument] = [*map(np.int64, geometry(call)), *places]
-        return Program([flat(code, n, arguments)] if n else [], len(arrays))
+        x = call.inputs[0]
+        assert x is not None
+        return pooling_program(call, function, self._mode, len(arrays), x, call.outputs[0], places, n)
 
 
-def geometry(call: Call) -> list[int]:
-    """The numbers that ``pooling.cu`` takes before the arrays."""
-    (x,), (y,) = call.inputs, call.outputs
-    assert x is not None
+class OfMaxima:
+    """What the gradients of the maximum pooling are made of; each is the transpose, and so the gradient, of the other.
+
+    Args:
+        gathers: Read a value at the place of each maximum, rather than add one there.
+    """
+
+    def __init__(self, *, gathers: bool) -> None:
+        self._gathers = gathers
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in, and more than three axes."""
+        n_axes = len(_ints(call, "kernel"))
+        return Refusal(f"takes windows of up to 3 axes, got {n_axes}") if n_axes > 3 else refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """One launch over the arrays values, keys, result."""
+        return self._program(call, 3, (0, 1, 2), gathers=self._gathers)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """The other of the two; the keys have no gradient."""
+        return self._program(call, 6, (3, 1, 4), gathers=not self._gathers) if not wanted[1] else None
+
+    def _program(self, call: Call, n_arrays: int, places: tuple[int, int, int], *, gathers: bool) -> Runner:
+        values, keys = call.inputs
+        assert values is not None and keys is not None
+        windows = call.outputs[0] if self._gathers else values
+        given, key, result = places
+        order = (key, given, result)
+        function, n = ("pooling_gather", windows.size) if gathers else ("pooling_backward", keys.size)
+        return pooling_program(call, function, _MODES["maximum"], n_arrays, keys, windows, order, n)
+
+
+def pooling_program(
+    call: Call,
+    function: str,
+    mode: int,
+    n_arrays: int,
+    x: ArrayDesc,
+    y: ArrayDesc,
+    places: tuple[int, ...],
+    n: int,
+) -> Program:
+    """One launch of a function of ``pooling.cu`` with a thread for each of `n` elements."""
+    header = f"#define MODE {mode}\ntypedef {C_TYPES[call.dtype]} T;\n"
+    code = Code(function, f"{header}{part('pooling.cu')}", real_type(call.dtype))
+    arguments: list[Argument] = [*map(np.int64, geometry(call, x, y)), *places]
+    return Program([flat(code, n, arguments)] if n else [], n_arrays)
+
+
+def geometry(call: Call, x: ArrayDesc, y: ArrayDesc) -> list[int]:
+    """The numbers that ``pooling.cu`` takes before the arrays; x is what is pooled, y has an element a window."""
     kernel = _ints(call, "kernel")
     inner = 1 if call.args["channel_last"] else 0
     first = len(x.shape) - len(kernel) - inner
@@ -96,6 +143,8 @@ def _ints(call: Call, name: str) -> tuple[int, ...]:
 
 
 POOLING: Final[Mapping[str, Kernel]] = {
+    "MaxPoolingBackward": OfMaxima(gathers=False),
+    "MaxPoolingGather": OfMaxima(gathers=True),
     "MaxPooling": Pooling("maximum"),
     "SumPooling": Pooling("sum"),
     "AveragePooling": Pooling("average"),

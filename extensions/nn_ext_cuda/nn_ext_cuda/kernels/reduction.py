@@ -1,13 +1,18 @@
-"""Reductions over some axes: sums, means, products, norms and extrema."""
+"""Reductions over some axes: sums, means, products, norms and extrema; running sums and products."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cuda.code import Code, part
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, forward_arrays
-from nn_ext_cuda.dtypes import refuse_dtypes
+from nn_ext_cuda.dtypes import C_TYPES, real_type, refuse_dtypes
+from nn_ext_cuda.launch import MAX_BLOCKS, THREADS, Launch, Program, flat
+from nn_ext_cuda.layout import split_axes
 
 
 class Reduction:
@@ -66,6 +71,50 @@ class Reduction:
         return Composition(call, arrays, names, x.shape, {"y": kept, "dy": kept}, {"count": count})
 
 
+class Scan:
+    """Running sums or products along an axis; the gradient of sums runs the other way.
+
+    Args:
+        product: Multiply.
+    """
+
+    def __init__(self, *, product: bool) -> None:
+        self._product = product
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in."""
+        return refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """One launch: a block a row where rows lie in one piece, else a thread a row."""
+        return self._program(call, (0, 1), 2, reverse=bool(call.args["reverse"]))
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """The same in the other direction; None for products."""
+        return None if self._product else self._program(call, (2, 3), 4, reverse=not call.args["reverse"])
+
+    def _program(self, call: Call, places: tuple[int, int], n_arrays: int, *, reverse: bool) -> Runner:
+        axis = call.args["axis"]
+        assert isinstance(axis, int)
+        outer, length, inner = split_axes(call.outputs[0].shape, axis)
+        n_rows = outer * inner
+        if n_rows * length == 0:
+            return Program([], n_arrays)
+        along = inner == 1 and length > _SHORT
+        exclusive = bool(call.args["exclusive"])
+        defines = {"PRODUCT": self._product, "EXCLUSIVE": exclusive, "REVERSE": reverse}
+        header = "".join(f"#define {name} {int(value)}\n" for name, value in defines.items())
+        text = f"{header}typedef {C_TYPES[call.dtype]} T;\n{part('scan.cu')}"
+        code = Code("scan_along" if along else "scan_across", text, real_type(call.dtype))
+        arguments = [np.int64(n_rows), np.int64(length), np.int64(inner), *places]
+        if along:
+            return Program([Launch(code, (min(n_rows, MAX_BLOCKS),), (THREADS,), tuple(arguments))], n_arrays)
+        return Program([flat(code, n_rows, arguments)], n_arrays)
+
+
+#: Rows of so many elements are run through by one thread each.
+_SHORT: Final = 16
+
 _SUM: Final = Reduction("x", "sum", gradient="dy")
 _MEAN: Final = Reduction("x", "sum", "a / count", "dy / count")
 
@@ -77,6 +126,8 @@ REDUCTION: Final[Mapping[str, Kernel]] = {
     "Prod": Reduction("x", "product"),
     "Max": Reduction("x", "maximum"),
     "Min": Reduction("x", "minimum"),
+    "CumSum": Scan(product=False),
+    "CumProd": Scan(product=True),
     "Norm": Reduction("pow(fabs(x), p)", "sum", "pow(a, 1 / p)"),
 }
 

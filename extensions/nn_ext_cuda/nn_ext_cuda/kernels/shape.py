@@ -1,15 +1,16 @@
-"""Functions that arrange elements: each is some copies between views of its arrays."""
+"""Functions that arrange or repeat elements: each is some copies between views of its arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.ext import Call, Kernel, Refusal, Runner
-from nn_ext_cuda.compose import refuse_sizes
+from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
+from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.copies import Copies
-from nn_ext_cuda.describe import backward_arrays, forward_arrays
-from nn_ext_cuda.dtypes import C_TYPES
+from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays
+from nn_ext_cuda.dtypes import C_TYPES, refuse_dtypes
+from nn_ext_cuda.layout import aligned
 
 #: ``arrange(copies, call, sources, targets)`` adds the copies from the arrays at the places `sources` to those at
 #: `targets`; a target that is not wanted is None.
@@ -54,6 +55,70 @@ class Arranged:
         targets = [first + len(call.outputs) + k if want else None for k, want in enumerate(wanted)]
         self._backward(copies, call, range(first, first + len(call.outputs)), targets)
         return copies.program()
+
+
+class Repeated:
+    """A function that repeats elements of x; the gradient sums over the repetitions.
+
+    Args:
+        frame: The lengths of y, its axes taken apart, and those of x, which broadcast to them.
+    """
+
+    def __init__(self, frame: Callable[[Call], tuple[Shape, Shape]]) -> None:
+        self._frame = frame
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not known, and very large arrays."""
+        x = call.inputs[0]
+        assert x is not None
+        if x.dtype not in C_TYPES:
+            return Refusal(f"takes arrays of {', '.join(C_TYPES)}, got {x.dtype}")
+        return refuse_sizes(call.outputs)
+
+    def forward(self, call: Call) -> Runner:
+        """One copy with broadcasting."""
+        whole, own = self._frame(call)
+        copies = Copies(forward_arrays(call))
+        target = len(call.inputs)
+        copies.copy(0, copies.view(0).reshape(own), target, copies.view(target).reshape(whole))
+        return copies.program()
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Sums; None for arrays of another dtype than is computed in."""
+        if call.outputs[0].dtype != call.dtype or refuse_dtypes(call) or any(wanted[1:]):
+            return None
+        whole, own = self._frame(call)
+        names = backward_names(call)
+        composition = Composition(call, backward_arrays(call, wanted), names, whole, {f"d{names[0]}": own})
+        composition.reduce(f"{call.spec.api}_backward", f"d{names[0]}", f"d{call.spec.outputs[0].name}")
+        return composition.program()
+
+
+def _broadcast_frame(call: Call) -> tuple[Shape, Shape]:
+    (x,), whole = call.inputs, call.outputs[0].shape
+    assert x is not None
+    return whole, aligned(x.shape, len(whole))
+
+
+def _tile_frame(call: Call) -> tuple[Shape, Shape]:
+    (x,), reps = call.inputs, call.args["reps"]
+    assert x is not None and isinstance(reps, tuple)
+    rank = max(len(x.shape), len(reps))
+    lengths = aligned(x.shape, rank)
+    counts = aligned(tuple(map(int, reps)), rank)  # type: ignore[arg-type]  # ints by the specification
+    pairs = list(zip(counts, lengths, strict=True))
+    return tuple(n for pair in pairs for n in pair), tuple(n for _, length in pairs for n in (1, length))
+
+
+def _unpooling_frame(call: Call) -> tuple[Shape, Shape]:
+    (x,), kernel = call.inputs, call.args["kernel"]
+    assert x is not None and isinstance(kernel, tuple)
+    behind = 1 if call.args["channel_last"] else 0
+    first = len(x.shape) - len(kernel) - behind
+    head, tail = x.shape[:first], x.shape[len(x.shape) - behind :]
+    pairs = list(zip(x.shape[first:], map(int, kernel), strict=False))  # type: ignore[arg-type]  # ints
+    whole = tuple(n for pair in pairs for n in pair)
+    return (*head, *whole, *tail), (*head, *(n for length, _ in pairs for n in (length, 1)), *tail)
 
 
 def _one(
@@ -152,7 +217,9 @@ SHAPE: Final[Mapping[str, Kernel]] = {
     "Slice": Arranged(_one(_sliced), _one(_sliced, of_target=True, fill="0")),
     "Flip": Arranged(_one(_flipped), _one(_flipped)),
     "Pad": Arranged(_one(_unpadded, of_target=True, fill="constant_value"), _one(_unpadded)),
-    "Broadcast": Arranged(_one(_same)),
+    "Broadcast": Repeated(_broadcast_frame),
+    "Tile": Repeated(_tile_frame),
+    "Unpooling": Repeated(_unpooling_frame),
     "Concatenate": Arranged(_joined(new_axis=False), _cut(new_axis=False)),
     "Stack": Arranged(_joined(new_axis=True), _cut(new_axis=True)),
     "Split": Arranged(_cut(new_axis=True), _joined(new_axis=True)),

@@ -121,6 +121,11 @@ inline void __syncthreads() { emulation::block_barrier(); }
 template <class V>
 V __shfl_xor_sync(unsigned, V value, int mask) { return emulation::exchanged(value, (emulation::current % 32) ^ mask); }
 template <class V>
+V __shfl_up_sync(unsigned, V value, int by) {
+  const unsigned lane = emulation::current % 32;
+  return emulation::exchanged(value, lane >= unsigned(by) ? lane - by : lane);
+}
+template <class V>
 V __shfl_down_sync(unsigned, V value, int by) {
   const unsigned lane = emulation::current % 32;
   return emulation::exchanged(value, lane + by < 32 ? lane + by : lane);

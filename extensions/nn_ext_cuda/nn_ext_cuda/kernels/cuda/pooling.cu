@@ -118,3 +118,13 @@ extern "C" __global__ void pooling_backward(GEOMETRY, const T* x, const T* dy, T
     store(dx[own], a);
   }
 }
+
+// What lies in x at the place of the first maximum of each window of `keys`; 0 where that is in the padding.
+extern "C" __global__ void pooling_gather(GEOMETRY, const T* keys, const T* x, T* y) {
+  MADE
+  LOOP(batch * channels * c0 * c1 * c2) {
+    const Place window = place_of(i, channels, g.counts);
+    const int64 place = first_maximum(g, window, keys, of_x);
+    store(y[offset(window, g.counts, of_y)], place < 0 ? R(0) : R(load(x[place])));
+  }
+}
