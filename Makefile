@@ -62,5 +62,29 @@ bench: $(VENV)/.extensions ## the benchmarks, beside the peers that are installe
 	$(BIN)/python -m benchmarks --json build/bench/workloads.json --markdown build/bench/workloads.md
 	for part in $(BENCH_PARTS); do $(BIN)/python -m benchmarks.$$part > build/bench/$$part.txt || exit 1; cat build/bench/$$part.txt; done
 
+# On a machine whose Python has everything already: make test-gpu GPU_PYTHON=python3
+CUDA ?= 13
+ifdef GPU_PYTHON
+GPU_READY :=
+else
+GPU_PYTHON := $(BIN)/python
+GPU_READY := $(VENV)/.gpu
+endif
+GPU_CONTEXT ?= cudnn
+
+$(VENV)/.gpu: $(VENV)/.extensions
+	$(BIN)/python -m pip install --quiet --editable './extensions/nn_ext_cuda[cuda$(CUDA)]' --editable './extensions/nn_ext_cudnn[cuda$(CUDA)]'
+	@touch $@
+
+test-gpu: $(GPU_READY) ## conformance, demo and tutorials on a GPU; what cannot run there fails
+	$(GPU_PYTHON) -m nn_core doctor cuda cudnn
+	$(GPU_PYTHON) -m pytest --backend=cuda,cudnn --require-backend=cuda,cudnn -m conformance extensions/nn_ext_cuda extensions/nn_ext_cudnn
+	$(GPU_PYTHON) -m pytest -m 'slow or not slow' extensions/nn_ext_cuda extensions/nn_ext_cudnn
+	$(GPU_PYTHON) examples/digits_demo.py -c $(GPU_CONTEXT)
+	NN_CORE_TUTORIAL_CONTEXT=$(GPU_CONTEXT) $(GPU_PYTHON) -m pytest tests/integration/test_tutorials.py
+
+bench-gpu: $(GPU_READY) ## the benchmarks on a GPU beside PyTorch, if that is installed; the page goes to benchmarks/results
+	$(GPU_PYTHON) -m benchmarks.gpu -c $(GPU_CONTEXT) -o benchmarks/results
+
 clean: ## remove what the targets made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -13,6 +13,8 @@ from nn_core.ext_utils import list_extensions
 TUTORIALS = Path(nn_core.__file__).parent.parent / "examples" / "tutorials"
 #: Modules that the tutorials share.
 SHARED = {"tiny_digits", "tutorial"}
+#: Name of the variable that says on which backend the tutorials are run; usually the CPU.
+CONTEXT = "NN_CORE_TUTORIAL_CONTEXT"
 #: Tutorials that take less than two seconds.
 FAST = {"higher_order_gradients", "python_api_tour"}
 PICTURES = {
@@ -25,11 +27,15 @@ PICTURES = {
 }
 
 
+def every_tutorial():
+    """The paths of the tutorials."""
+    return [path for path in sorted(TUTORIALS.glob("*.py")) if path.stem not in SHARED]
+
+
 def scripts():
     """The tutorials, each marked slow unless it is known to be fast."""
-    for path in sorted(TUTORIALS.glob("*.py")):
-        if path.stem not in SHARED:
-            yield pytest.param(path, id=path.stem, marks=() if path.stem in FAST else pytest.mark.slow)
+    for path in every_tutorial():
+        yield pytest.param(path, id=path.stem, marks=() if path.stem in FAST else pytest.mark.slow)
 
 
 def run(path, folder, *words):
@@ -43,7 +49,7 @@ def run(path, folder, *words):
 def test_the_tutorial_reaches_its_result(path, tmp_path):
     pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")
-    context = "cpu" if "cpu" in list_extensions() else "reference"
+    context = os.environ.get(CONTEXT) or ("cpu" if "cpu" in list_extensions() else "reference")
     words = ["-c", context]
     if path.stem in PICTURES:
         words += ["--pictures", "pictures"]
@@ -51,6 +57,22 @@ def test_the_tutorial_reaches_its_result(path, tmp_path):
     assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
     drawn = sorted(picture.name for picture in tmp_path.glob("pictures/*"))
     assert drawn == PICTURES.get(path.stem, [])
+
+
+def test_a_tutorial_runs_on_another_backend_by_its_option_alone(tmp_path):
+    result = run(TUTORIALS / "higher_order_gradients.py", tmp_path, "--context", "reference")
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [*every_tutorial(), TUTORIALS.parent / "digits_demo.py"], ids=lambda path: path.stem)
+def test_every_script_takes_its_backend_from_the_command_line(path, tmp_path):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    result = run(path, tmp_path, "-c", "absent")
+    assert result.returncode == 1
+    assert "BackendNotFoundError" in result.stderr and "got 'absent'" in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_tutorial_says_what_it_expected(tmp_path):
@@ -65,5 +87,5 @@ def test_a_tutorial_says_what_it_expected(tmp_path):
 
 def test_every_tutorial_is_in_the_documentation():
     text = (TUTORIALS.parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    missing = [path.name for path in TUTORIALS.glob("*.py") if path.stem not in SHARED and path.name not in text]
+    missing = [path.name for path in every_tutorial() if path.name not in text]
     assert missing == []

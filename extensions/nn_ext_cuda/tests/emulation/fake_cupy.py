@@ -358,19 +358,33 @@ def make():
     return cupy
 
 
+#: Modules of this package that hold CuPy.
+HOLDERS = [f"nn_ext_cuda.{name}" for name in ("runtime", "backend", "capture", "device")]
+
+
 @contextlib.contextmanager
 def installed():
     """CuPy is the stand-in inside the block, for modules of this package that are imported in it."""
     before = dict(sys.modules)
+    for name in HOLDERS:
+        _forget(name)
     sys.modules["cupy"] = make()
     try:
         yield sys.modules["cupy"]
     finally:
         for name in list(sys.modules):
-            if name not in before:
-                del sys.modules[name]
-                parent, _, child = name.rpartition(".")
-                if parent in before:
-                    vars(before[parent]).pop(child, None)  # or `from parent import child` finds it again
+            if name not in before or name in HOLDERS:
+                _forget(name)
         sys.modules.pop("cupy", None)
         sys.modules.update(before)
+        for name in HOLDERS:
+            if name in before:
+                setattr(sys.modules["nn_ext_cuda"], name.rpartition(".")[2], before[name])
+
+
+def _forget(name):
+    """Drop a module, also as an attribute of its package, where ``from package import module`` looks first."""
+    sys.modules.pop(name, None)
+    package, _, own = name.rpartition(".")
+    if package in sys.modules:
+        vars(sys.modules[package]).pop(own, None)

@@ -1,0 +1,1 @@
+"""Training and inference on a device beside PyTorch: ``python -m benchmarks.gpu --help``."""
