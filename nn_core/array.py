@@ -67,6 +67,7 @@ class NdArray:
             return array
         array._synced.copies[(HOST, values.dtype.name)] = values
         array._synced._move_head((HOST, values.dtype.name))
+        array._synced.lend_for_good((HOST, values.dtype.name))
         return array
 
     # -- what it is ------------------------------------------------------------------------------------------------
@@ -168,10 +169,12 @@ class NdArray:
             array.flags.writeable = False
             return array
         if mode == "w":
-            return self.write(HOST, name)
-        if mode == "rw":
-            return self.readwrite(HOST, name)
-        raise ArgumentError(f"get_data: mode must be 'r', 'w' or 'rw', got {mode!r}")
+            self.write(HOST, name)
+        elif mode == "rw":
+            self.readwrite(HOST, name)
+        else:
+            raise ArgumentError(f"get_data: mode must be 'r', 'w' or 'rw', got {mode!r}")
+        return self._present(self._synced.lend((HOST, name)))
 
     def read(self, space: Space, dtype: str) -> Array:
         """The raw array to read in `space` as `dtype`."""
@@ -215,7 +218,9 @@ class NdArray:
 
     def data_ptr(self, dtype: Any, ctx: Any = None, write_only: bool = False) -> int:
         """Address of the first element of the values as `dtype` on the host."""
-        return int(self.get_data("w" if write_only else "rw", dtype).ctypes.data)
+        array = self.get_data("w" if write_only else "rw", dtype)
+        self._synced.lend_for_good((HOST, array.dtype.name))
+        return int(array.ctypes.data)
 
     def copy_from(self, arr: "NdArray", use_current_context: bool = True) -> None:
         """Copy the values of `arr`, which must have the same shape."""

@@ -4,9 +4,8 @@ A ``SyncedArray`` keeps copies by memory space and dtype and knows which one is 
 last. Plans lend their memory to arrays; a ``Tenure`` says for how long.
 """
 
-import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -166,10 +165,23 @@ STRIDED = Tenure(_NOBODY, True)
 Key: TypeAlias = tuple[Space, str]
 
 
+class Lent:
+    """Stands between an array of the host and the user's views of it, all of which keep it alive as long as they live.
+
+    NumPy lets a view of a view refer to the memory itself, but not past an object that is no array.
+    """
+
+    __slots__ = ("__array_interface__", "__weakref__", "array")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.__array_interface__ = array.__array_interface__
+
+
 class SyncedArray:
     """The values behind one or more NdArrays: copies by (space, dtype), of which the valid ones agree."""
 
-    __slots__ = ("bound", "clear_called", "copies", "head", "lazy", "modifications", "shape", "tenure", "valid")
+    __slots__ = ("bound", "clear_called", "copies", "head", "lazy", "lent", "modifications", "shape", "tenure", "valid")
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
@@ -181,6 +193,7 @@ class SyncedArray:
         self.clear_called = False
         self.bound = False
         self.modifications = 0
+        self.lent: dict[Key, Callable[[], Lent | None]] | None = None
 
     @property
     def dtype(self) -> str:
@@ -241,6 +254,29 @@ class SyncedArray:
         self.modifications += 1
         self._move_head(key)
         return array
+
+    def lend(self, key: Key) -> Array:
+        """The copy on the host under `key`, for a user who may write to it at any time."""
+        array = self.copies[key]
+        lent = self._lent(key)
+        if lent is None:
+            lent = Lent(array)
+            self.lent = {**(self.lent or {}), key: weakref.ref(lent)}
+        view = np.asarray(lent)
+        return view if view.dtype == array.dtype else view.view(array.dtype)
+
+    def lend_for_good(self, key: Key) -> None:
+        """Note that others have the address of the copy on the host under `key`, for as long as it lives."""
+        lent = Lent(self.copies[key])
+        self.lent = {**(self.lent or {}), key: lambda: lent}
+
+    def is_lent(self, key: Key) -> bool:
+        """Whether somebody holds a view of the copy on the host under `key`, and may write to it unseen."""
+        return self._lent(key) is not None
+
+    def _lent(self, key: Key) -> Lent | None:
+        lent = self.lent[key]() if self.lent is not None and key in self.lent else None
+        return lent if lent is not None and lent.array is self.copies.get(key) else None
 
     def fill(self, value: float) -> None:
         """Note that every element is `value`; carried out by the first reader."""
@@ -334,18 +370,3 @@ def ready(space: Space) -> None:
     """Let array code run in `space` next."""
     space.use()
     space.settle()
-
-
-def is_held_elsewhere(copies: Mapping[Key, Array], key: Key) -> bool:
-    """Whether somebody else holds the host array `copies[key]`, or a view of it, and may write to it unseen."""
-    return _holders(copies, key) != _OWN_HOLDERS
-
-
-def _holders(copies: Mapping[Key, Array], key: Key) -> tuple[int, int]:
-    """Numbers of references to an array of the host and to the memory that it is a view of."""
-    array = copies[key]
-    return sys.getrefcount(array), sys.getrefcount(array.base)
-
-
-#: `_holders` of an array that nobody else holds; counted, because interpreters differ in what they count.
-_OWN_HOLDERS = _holders({(HOST, "uint8"): host_empty((1,), "uint8")}, (HOST, "uint8"))

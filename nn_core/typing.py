@@ -11,7 +11,9 @@ Array: TypeAlias = Any
 #: An array namespace (numpy, or that of a device).
 Namespace: TypeAlias = Any
 Shape: TypeAlias = tuple[int, ...]
-#: A function without arguments that computes one function of a plan on the arrays it was bound to.
+#: A function without arguments that computes one function of a plan on the arrays it was bound to. A step that keeps
+#: copies of weights in a layout of its own may have an attribute `weights`, the addresses of these arrays, and take one
+#: argument: whether they hold what they held when it last ran.
 Step: TypeAlias = Callable[[], object]
 
 

@@ -10,7 +10,7 @@ from nn_core.graph.execute import Prepared, is_contiguous, prepare
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import Entry, Plan
-from nn_core.synced import HOST, Key, Space, SyncedArray, convert, is_held_elsewhere
+from nn_core.synced import HOST, Key, Space, SyncedArray, convert
 from nn_core.typing import Array, ArrayDesc, Backend, Runner, Shape
 
 
@@ -260,7 +260,7 @@ class Refresh:
         head = synced.head
         if head is None or head == key:
             return
-        if key in synced.valid and (head[0] is not HOST or not is_held_elsewhere(synced.copies, head)):
+        if key in synced.valid and (head[0] is not HOST or not synced.is_lent(head)):
             return
         source, target = synced.copies[head], synced.copies[key]
         if self._copy is not None and head == self._head and is_contiguous(source):

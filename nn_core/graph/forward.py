@@ -189,6 +189,7 @@ def _updated(builder: Builder, synced: SyncedArray, vertex: Vertex, key: Any, ag
         return scratch
     synced.settle(key)
     synced.readwrite(key)
+    builder.plan.rewritten.append(synced)
     return builder.read(synced, shape, key, True)
 
 

@@ -14,7 +14,7 @@ from nn_core.graph.hooks import Hook
 from nn_core.graph.memory import Arena
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
-from nn_core.synced import EPOCH, Key, Space, SyncedArray, Tenure, ready
+from nn_core.synced import EPOCH, HOST, Key, Space, SyncedArray, Tenure, ready
 from nn_core.typing import Array, Backend, Runner, Step
 
 
@@ -50,6 +50,8 @@ class Plan:
         self.refreshes: list[Callable[[], object]] = []
         self.casts: list[tuple[SyncedArray, Key]] = []
         self.found: list[tuple[SyncedArray, Key]] = []
+        #: arrays of leaves that the plan writes to, such as running statistics
+        self.rewritten: list[SyncedArray] = []
         self.seeded: list[Node] = []
         self.displaced = True
         self.kept = Tenure(self, True)
@@ -59,6 +61,7 @@ class Plan:
         self.leaf_heads: tuple[Any, ...] = ()
         self.epoch = -1
         self._steps: list[Step] | None = None
+        self._weights: Weights | None = None
         self._runs = 0
 
     def run(
@@ -79,8 +82,12 @@ class Plan:
         else:
             if self._steps is None:
                 self._steps = self._bound_steps()
-            for step in self._steps:
+                self._weights = watched_weights(self._steps, self.leaves)
+            unchanged = self._weights is not None and self._weights.are_unchanged()
+            for step in self._weights.steps if unchanged and self._weights is not None else self._steps:
                 step()
+        for synced in self.rewritten:
+            synced.modifications += 1
         self._runs += 1
         self.held.alive = True
 
@@ -142,6 +149,46 @@ class Plan:
             else:
                 steps += fuse(members[0].backend, group)
         return steps
+
+
+class Weights:
+    """The leaves of which steps keep copies in a layout of their own; see `Step` of `nn_core.typing`."""
+
+    def __init__(self, leaves: Sequence[tuple[SyncedArray, Key]], steps: list[Step]) -> None:
+        #: the steps to run while the leaves are unchanged
+        self.steps = steps
+        self._leaves = leaves
+        self._seen: list[int | None] = []
+
+    def are_unchanged(self) -> bool:
+        """Whether nobody can have written to the leaves since the last call."""
+        seen = [None if _is_lent(synced, key) else synced.modifications for synced, key in self._leaves]
+        unchanged = None not in seen and seen == self._seen
+        self._seen = seen
+        return unchanged
+
+
+def _is_lent(synced: SyncedArray, key: Key) -> bool:
+    return synced.is_lent(key) or (synced.head is not None and synced.head != key and synced.is_lent(synced.head))
+
+
+def watched_weights(steps: Sequence[Step], leaves: Iterable[tuple[SyncedArray, Key]]) -> Weights | None:
+    """The weights of `steps`, if they have some and all are leaves."""
+    addresses = {address for step in steps for address in getattr(step, "weights", ())}
+    if not addresses:
+        return None
+    found = {
+        address: (synced, key)
+        for synced, key in leaves
+        if key[0] is HOST and (address := synced.copies[key].__array_interface__["data"][0]) in addresses
+    }
+    if len(found) < len(addresses):
+        return None
+    return Weights(list(found.values()), [_trusting(step) for step in steps])
+
+
+def _trusting(step: Any) -> Step:
+    return functools.partial(step, True) if getattr(step, "weights", ()) else step
 
 
 def _neighbourhood(entry: Entry) -> tuple[Any, Space | None]:

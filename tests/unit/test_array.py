@@ -194,3 +194,26 @@ def test_size_from_axis_and_strides():
 def test_mixing_with_numpy_arrays_is_refused_with_a_hint():
     with pytest.raises(ArgumentError, match="from_numpy_array"):
         nn.NdArray((2,)) + np.zeros(2)
+
+
+def test_an_array_knows_whether_somebody_can_write_to_it():
+    array = nn.NdArray.from_numpy_array(np.ones((4, 3), np.float32))
+    synced = array._synced
+    assert not synced.is_lent(synced.head)
+    part = array.data[1:][:, ::2]
+    assert synced.is_lent(synced.head)
+    del part
+    assert not synced.is_lent(synced.head)
+    array.get_data("r")
+    assert not synced.is_lent(synced.head)
+    assert array.data_ptr(np.float32) == array.data.ctypes.data
+    assert synced.is_lent(synced.head)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bool", "int64", "uint8"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
+def test_lent_arrays_look_like_the_values(shape, dtype):
+    array = nn.NdArray(shape)
+    array.data = np.ones(shape, dtype)
+    assert (array.data.shape, array.data.dtype, array.data.flags.writeable) == (shape, np.dtype(dtype), True)
+    assert array.data.flags.c_contiguous

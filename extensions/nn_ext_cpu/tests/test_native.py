@@ -325,8 +325,8 @@ def test_calls_must_have_the_right_number_of_arrays() -> None:
     x = np.ones(5, np.float32)
     with pytest.raises(ValueError, match="number of arrays must be 2, got 1"):
         negation(x, x)(x)
-    with pytest.raises(TypeError, match="a step takes no arguments"):
-        negation(x, x).bind(x, x)(x)  # type: ignore[call-arg]  # the error is what is tested
+    with pytest.raises(TypeError, match="a step takes one argument at most"):
+        negation(x, x).bind(x, x)(True, x)  # type: ignore[call-arg]  # the error is what is tested
 
 
 BAD_PREPARATIONS = [

@@ -164,17 +164,6 @@ def test_functions_at_once_use_their_device_too(device):
     assert device.current == "1"
 
 
-def test_an_array_of_the_host_that_nobody_holds_is_told_from_one_that_is_held():
-    array = nn.NdArray((4,))
-    array.data = np.ones(4, np.float32)
-    copies, key = array._synced.copies, array._synced.head
-    assert not synced.is_held_elsewhere(copies, key)
-    view = array.data[:2]
-    assert synced.is_held_elsewhere(copies, key)
-    del view
-    assert not synced.is_held_elsewhere(copies, key)
-
-
 def test_functions_that_run_in_half_convert_parameters_on_their_device(device):
     x = nn.Variable((2, 3), need_grad=True)
     with nn.context_scope(nn.Context(["device:half"])):

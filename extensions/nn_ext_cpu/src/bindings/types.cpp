@@ -7,6 +7,7 @@
 
 #include "support/check.hpp"
 #include "support/errors.hpp"
+#include "support/weight_cache.hpp"
 
 namespace py = pybind11;
 
@@ -79,11 +80,13 @@ PyObject* run(const StepContent& content) {
   });
 }
 
-PyObject* step_call(PyObject* self, PyObject* const*, size_t nargsf, PyObject*) {
-  if (PyVectorcall_NARGS(nargsf) != 0) {
-    PyErr_SetString(PyExc_TypeError, "a step takes no arguments, got some");
+PyObject* step_call(PyObject* self, PyObject* const* arguments, size_t nargsf, PyObject*) {
+  const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+  if (count > 1) {
+    PyErr_SetString(PyExc_TypeError, "a step takes one argument at most, whether weights are unchanged, got more");
     return nullptr;
   }
+  const TrustWeights trust(count == 1 && arguments[0] == Py_True);
   return run(reinterpret_cast<StepObject*>(self)->content);
 }
 
@@ -113,6 +116,15 @@ PyObject* op_bind(PyObject* self, PyObject* const* arrays, Py_ssize_t count) {
   return new_step(std::move(content)).release().ptr();
 }
 
+/// Addresses of the weights that operations of a step keep packed.
+PyObject* step_weights(PyObject* self, void*) {
+  py::set addresses;
+  for (const Work& work : reinterpret_cast<StepObject*>(self)->content.work) {
+    for (const size_t position : work.prepared->op->weights()) addresses.add(reinterpret_cast<uintptr_t>(work.pointers[position]));
+  }
+  return py::tuple(addresses).release().ptr();
+}
+
 template <class Object>
 void deallocate(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
@@ -127,7 +139,8 @@ void deallocate(PyObject* self) {
   Py_DECREF(type);
 }
 
-PyTypeObject* make_type(const char* name, size_t size, size_t offset, destructor dealloc, PyMethodDef* methods, const char* doc) {
+PyTypeObject* make_type(const char* name, size_t size, size_t offset, destructor dealloc, PyMethodDef* methods, PyGetSetDef* properties,
+                        const char* doc) {
   static PyMemberDef members[3][2];
   static int made = 0;
   PyMemberDef* member = members[made++];
@@ -137,6 +150,7 @@ PyTypeObject* make_type(const char* name, size_t size, size_t offset, destructor
       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
       {Py_tp_members, member},
       {Py_tp_methods, methods},
+      {Py_tp_getset, properties},
       {Py_tp_doc, const_cast<char*>(doc)},
       {0, nullptr},
   };
@@ -153,6 +167,11 @@ PyMethodDef op_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};
+PyGetSetDef step_properties[] = {
+    {"weights", step_weights, nullptr, "Addresses of the arrays of which packed copies are kept; a call with True trusts these.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyGetSetDef no_properties[] = {{nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 }  // namespace
 
@@ -192,12 +211,12 @@ const StepContent& content_of_step(const py::handle& object) {
 }
 
 void bind_types(py::module_& module) {
-  op_type = make_type("nn_ext_cpu._native.Op", sizeof(OpObject), offsetof(OpObject, vectorcall), deallocate<OpObject>, op_methods,
+  op_type = make_type("nn_ext_cpu._native.Op", sizeof(OpObject), offsetof(OpObject, vectorcall), deallocate<OpObject>, op_methods, no_properties,
                       "A prepared operation: call it with its arrays in order, or bind() it to them.");
   step_type = make_type("nn_ext_cpu._native.Step", sizeof(StepObject), offsetof(StepObject, vectorcall), deallocate<StepObject>,
-                        no_methods, "Operations bound to arrays; a call without arguments runs them.");
+                        no_methods, step_properties, "Operations bound to arrays; a call without arguments runs them.");
   program_type = make_type("nn_ext_cpu._native.Program", sizeof(ProgramObject), offsetof(ProgramObject, vectorcall),
-                           deallocate<ProgramObject>, no_methods, "Operations that run on the arrays that it is called with.");
+                           deallocate<ProgramObject>, no_methods, no_properties, "Operations that run on the arrays that it is called with.");
   module.attr("Op") = py::handle(reinterpret_cast<PyObject*>(op_type));
   module.attr("Step") = py::handle(reinterpret_cast<PyObject*>(step_type));
   module.attr("Program") = py::handle(reinterpret_cast<PyObject*>(program_type));

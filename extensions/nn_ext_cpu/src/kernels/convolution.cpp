@@ -134,6 +134,8 @@ class Convolution : public Op {
                      static_cast<float*>(arrays[3]));
   }
 
+  std::vector<size_t> weights() const override { return winograd_ ? std::vector<size_t>{1} : primitive_.weights(); }
+
   double cost() const override { return cost_; }
 
  private:

@@ -60,6 +60,7 @@ class Affine : public Op {
   }
 
   void run(void* const* arrays) const override { primitive_.run(arrays); }
+  std::vector<size_t> weights() const override { return primitive_.weights(); }
   double cost() const override { return cost_; }
 
  private:

@@ -67,6 +67,14 @@ void Primitive::add(int dnnl_arg, int position, const dnnl::memory::desc& array,
   operands_.push_back(operand);
 }
 
+std::vector<size_t> Primitive::weights() const {
+  std::vector<size_t> positions;
+  for (const Operand& operand : operands_) {
+    if (operand.cache) positions.push_back(static_cast<size_t>(operand.position));
+  }
+  return positions;
+}
+
 void Primitive::run(void* const* arrays) const {
   adopt_num_threads();
   const dnnl::stream& stream = cpu_stream();

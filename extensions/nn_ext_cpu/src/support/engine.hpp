@@ -47,6 +47,9 @@ class Primitive {
 
   void run(void* const* arrays) const;
 
+  /// Positions of the arrays of which it keeps reordered copies.
+  std::vector<size_t> weights() const;
+
  private:
   struct Operand {
     int dnnl_arg, position;

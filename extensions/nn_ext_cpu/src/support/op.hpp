@@ -39,6 +39,9 @@ class Op {
   /// Computes on one pointer for each description (nullptr where it is absent). Safe to call from several threads.
   virtual void run(void* const* arrays) const = 0;
 
+  /// Positions of the arrays of which it keeps packed copies; see support/weight_cache.hpp.
+  virtual std::vector<size_t> weights() const { return {}; }
+
   /// Rough duration in nanoseconds; decides whether the interpreter lock is worth releasing.
   virtual double cost() const = 0;
 };

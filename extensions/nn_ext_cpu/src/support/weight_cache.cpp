@@ -21,6 +21,8 @@ std::atomic<int64_t>& cached_bytes() {
   return bytes;
 }
 
+thread_local bool trusting = false;
+
 /// Memory for a copy, or nothing when the copies of the process take too much.
 std::shared_ptr<float> allocate(int64_t elements) {
   const int64_t bytes = (elements * static_cast<int64_t>(sizeof(float)) + 63) / 64 * 64;
@@ -37,6 +39,9 @@ std::shared_ptr<float> allocate(int64_t elements) {
 }
 
 }  // namespace
+
+TrustWeights::TrustWeights(bool trust) : before_(trusting) { trusting = trust; }
+TrustWeights::~TrustWeights() { trusting = before_; }
 
 uint64_t checksum(const float* x, int64_t n) {
   constexpr int64_t kPiece = 65536;
@@ -58,6 +63,7 @@ WeightCache::Packed WeightCache::find(const float* weights) const {
   const bool known = entries_.count(weights) != 0;
   Entry& entry = entries_[weights];
   entry.used = ++clock_;
+  if (trusting && entry.packed != nullptr) return entry.packed;
   if (entry.waiting > 0) {
     --entry.waiting;
     return nullptr;

@@ -2,7 +2,8 @@
 //
 // Anybody may write to an array at any time, so a copy is valid as long as a 64-bit checksum of the weights says that they are what
 // they were; reading weights once is several times cheaper than packing them. A copy is made at the second run with equal weights. Where
-// they change, as in training, checks become rare: every run, every second, fourth ... 64th.
+// they change, as in training, checks become rare: every run, every second, fourth ... 64th. A caller who knows that they did not
+// change says so with TrustWeights, and nothing is read.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,18 @@ class WeightCache {
   mutable std::mutex mutex_;
   mutable std::unordered_map<const float*, Entry> entries_;
   mutable uint64_t clock_ = 0;
+};
+
+/// While it lives, copies on this thread are taken for valid without a look at the weights.
+class TrustWeights {
+ public:
+  explicit TrustWeights(bool trust);
+  ~TrustWeights();
+  TrustWeights(const TrustWeights&) = delete;
+  TrustWeights& operator=(const TrustWeights&) = delete;
+
+ private:
+  bool before_;
 };
 
 /// A checksum of n numbers that depends on the place of each.
