@@ -53,18 +53,30 @@ class Handle:
     def __init__(self, stream: int) -> None:
         from nn_ext_cuda.runtime import cupy  # everything else here does without it
 
+        self.stream = stream
+        self.device = int(cupy.cuda.Device().id)
         self._library = library()
         self._handle = ctypes.c_void_p()
-        _check("cublasCreate", self._library.cublasCreate_v2(ctypes.byref(self._handle)))
+        self._light: Any = None
+        check("cublasCreate", self._library.cublasCreate_v2(ctypes.byref(self._handle)))
         self._workspace = cupy.empty((WORKSPACE_BYTES,), "uint8")
-        _check("cublasSetStream", self._library.cublasSetStream_v2(self._handle, ctypes.c_void_p(stream)))
+        self.workspace = int(self._workspace.data.ptr)
+        check("cublasSetStream", self._library.cublasSetStream_v2(self._handle, ctypes.c_void_p(stream)))
         # after the stream, which would replace it
-        pointer, size = ctypes.c_void_p(int(self._workspace.data.ptr)), ctypes.c_size_t(WORKSPACE_BYTES)
-        _check("cublasSetWorkspace", self._library.cublasSetWorkspace_v2(self._handle, pointer, size))
+        pointer, size = ctypes.c_void_p(self.workspace), ctypes.c_size_t(WORKSPACE_BYTES)
+        check("cublasSetWorkspace", self._library.cublasSetWorkspace_v2(self._handle, pointer, size))
+
+    def light(self, light_library: Any) -> Any:
+        """The handle of cublasLt, made at the first use."""
+        if self._light is None:
+            made = ctypes.c_void_p()
+            check("cublasLtCreate", light_library.cublasLtCreate(ctypes.byref(made)))
+            self._light = made
+        return self._light
 
     def multiply(self, gemm: "Gemm") -> None:
         """Call the function of a product."""
-        _check(gemm.function, getattr(self._library, gemm.function)(self._handle, *gemm.arguments))
+        check(gemm.function, getattr(self._library, gemm.function)(self._handle, *gemm.arguments))
 
 
 def handle() -> Handle:
@@ -177,6 +189,7 @@ def _addresses(first: int, step: int | tuple[int, ...], count: int, item_bytes: 
 _OF_THREAD = threading.local()
 
 
-def _check(function: str, status: int) -> None:
+def check(function: str, status: int) -> None:
+    """Raise a DeviceError unless a call of the library succeeded."""
     if status != 0:
         raise DeviceError(f"{function}: status must be 0, got {status}")

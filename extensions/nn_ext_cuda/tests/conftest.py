@@ -39,9 +39,10 @@ def cuda(device, monkeypatch):
     """The CUDA backend on the emulated device, as the context of the test; what it has no kernel for runs there too."""
     import fake_cublas
 
-    from nn_ext_cuda import blas, plugin
+    from nn_ext_cuda import blas, light, plugin
 
     library = fake_cublas.FakeCublas()
+    monkeypatch.setattr(light, "library", lambda: None)
     monkeypatch.setattr(plugin, "why_not", lambda packages, driver: None)
     monkeypatch.setattr(blas, "library", lambda: library)
     blas._OF_THREAD.__dict__.clear()

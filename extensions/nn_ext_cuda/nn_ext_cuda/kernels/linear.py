@@ -14,52 +14,54 @@ from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays
 from nn_ext_cuda.dtypes import ITEM_BYTES, refuse_dtypes
 from nn_ext_cuda.launch import Chain
 from nn_ext_cuda.layout import aligned
+from nn_ext_cuda.light import Epilogue, LightProduct
 from nn_ext_cuda.precision import is_tf32_allowed
 from nn_ext_cuda.product import Product
 from nn_ext_cuda.workspace import WithWorkspace
 
 
 class Affine:
-    """y = x weight + bias: y begins as the bias, and the product is added to it."""
+    """y = x weight + bias."""
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not computed in, and very large arrays."""
         return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """The repeated bias, then a product."""
-        rows, columns, inner = self._sizes(call)
-        product = Product(
-            Matrix(0, inner),
-            Matrix(1, columns),
-            Matrix(3, columns),
-            (rows, columns, inner),
-            call.dtype,
-            tf32=is_tf32_allowed(),
-            accumulate=call.inputs[2] is not None,
-        )
-        if call.inputs[2] is None:
+        """A product with the bias beside it; where that cannot be had, the repeated bias and a product."""
+        sizes = self._sizes(call)
+        _, columns, inner = sizes
+        operands = Matrix(0, inner), Matrix(1, columns), Matrix(3, columns)
+        with_bias = call.inputs[2] is not None
+        tf32 = is_tf32_allowed()
+        product = Product(*operands, sizes, call.dtype, tf32=tf32, accumulate=with_bias)
+        if not with_bias:
             return product
         composition = self._composition(call, forward_arrays(call), forward_names(call))
         composition.compute("affine_bias", {"y": "bias"})
-        return Chain([composition.program(), product])
+        apart = Chain([composition.program(), product])
+        return LightProduct(*operands, sizes, call.dtype, Epilogue.BIAS, 2, apart, tf32)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """dx = dy weight^T, dweight = x^T dy, dbias the sum of the rows of dy."""
+        """dx = dy weight^T, dweight = x^T dy, dbias the sum of the rows of dy, taken beside dweight if that can be had."""
         rows, columns, inner = self._sizes(call)
         x, weight, dy = Matrix(0, inner, transposed=True), Matrix(1, columns, transposed=True), Matrix(4, columns)
+        tf32 = is_tf32_allowed()
         runners: list[Runner] = []
         if wanted[0]:
-            sizes = (rows, inner, columns)
-            runners.append(Product(dy, weight, Matrix(5, inner), sizes, call.dtype, tf32=is_tf32_allowed()))
+            runners.append(Product(dy, weight, Matrix(5, inner), (rows, inner, columns), call.dtype, tf32=tf32))
+        dweight, sizes = Matrix(6, columns), (inner, columns, rows)
+        apart: list[Runner] = []
         if wanted[1]:
-            sizes = (inner, columns, rows)
-            runners.append(Product(x, dy, Matrix(6, columns), sizes, call.dtype, tf32=is_tf32_allowed()))
+            apart.append(Product(x, dy, dweight, sizes, call.dtype, tf32=tf32))
         if wanted[2]:
             composition = self._composition(call, backward_arrays(call, wanted), backward_names(call))
             composition.reduce("affine_backward_bias", "dbias", "dy")
-            runners.append(composition.program())
-        return Chain(runners)
+            apart.append(composition.program())
+        if wanted[1] and wanted[2]:
+            epilogue = Epilogue.SUM_OF_ROWS
+            apart = [LightProduct(x, dy, dweight, sizes, call.dtype, epilogue, 7, Chain(apart), tf32)]
+        return Chain([*runners, *apart])
 
     @staticmethod
     def _sizes(call: Call) -> tuple[int, int, int]:

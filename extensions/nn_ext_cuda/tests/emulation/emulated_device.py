@@ -18,8 +18,11 @@ from nn_ext_cuda import plugin  # noqa: E402
 plugin.probe = lambda: None
 
 import fake_cublas  # noqa: E402
+import fake_cublaslt  # noqa: E402
 
-from nn_ext_cuda import blas  # noqa: E402
+from nn_ext_cuda import blas, light  # noqa: E402
 
 CUBLAS = fake_cublas.FakeCublas()
+CUBLASLT = fake_cublaslt.FakeCublasLt()
 blas.library = lambda: CUBLAS
+light.library = lambda: CUBLASLT

@@ -1,0 +1,108 @@
+"""A stand-in for libcublasLt: the functions that this package calls, on memory of the host, checked as strictly."""
+
+import ctypes
+
+import numpy as np
+from fake_cublas import _Operand
+
+#: Bytes of the attributes of a product and of a preference; cublasLt refuses other sizes.
+_PRODUCT = {3: 4, 4: 4, 7: 4, 8: 8}
+_PREFERENCE = {1: 8, 5: 4, 6: 4, 7: 4, 8: 4}
+_BIAS, _SUM_OF_ROWS = 4, 256
+
+
+class FakeCublasLt:
+    """Products with a bias, or with the sum of the rows of the first operand (columns, as it sees them)."""
+
+    def __init__(self, *, knows_algorithms=True):
+        self.knows_algorithms = knows_algorithms
+        self.objects, self.searches, self.products = {}, 0, []
+
+    def _create(self, result, **content):
+        result._obj.value = max([*self.objects, 0x1000]) + 1
+        self.objects[result._obj.value] = content
+        return 0
+
+    def _destroy(self, target):
+        del self.objects[target.value]
+        return 0
+
+    def _set(self, sizes, target, attribute, value, size):
+        if sizes.get(attribute.value) != size.value:
+            return 7
+        self.objects[target.value][attribute.value] = value._obj.value
+        return 0
+
+    def cublasLtCreate(self, handle):
+        handle._obj.value = 7
+        return 0
+
+    def cublasLtMatmulDescCreate(self, result, compute, scale):
+        return self._create(result, compute=compute.value, scale=scale.value)
+
+    def cublasLtMatmulDescSetAttribute(self, *arguments):
+        return self._set(_PRODUCT, *arguments)
+
+    def cublasLtMatrixLayoutCreate(self, result, kind, rows, columns, lead):
+        assert lead.value >= rows.value
+        return self._create(result, kind=kind, rows=rows.value, columns=columns.value, lead=lead)
+
+    def cublasLtMatmulPreferenceCreate(self, result):
+        return self._create(result)
+
+    def cublasLtMatmulPreferenceSetAttribute(self, *arguments):
+        return self._set(_PREFERENCE, *arguments)
+
+    def cublasLtMatmulDescDestroy(self, target):
+        return self._destroy(target)
+
+    def cublasLtMatrixLayoutDestroy(self, target):
+        return self._destroy(target)
+
+    def cublasLtMatmulPreferenceDestroy(self, target):
+        return self._destroy(target)
+
+    def cublasLtMatmulAlgoGetHeuristic(self, handle, operation, a, b, c, d, preference, wanted, results, count):
+        import fake_cupy
+
+        assert fake_cupy.Graph.recording is None, "cublasLt does not choose algorithms while a stream is captured"
+        assert (handle.value, wanted.value) == (7, 1)
+        assert ctypes.sizeof(results._obj) == 96
+        assert set(self.objects[preference.value]) == set(_PREFERENCE)
+        self.searches += 1
+        count._obj.value = int(self.knows_algorithms)
+        results._obj.algorithm[0] = 42
+        return 0 if self.knows_algorithms else 15
+
+    def cublasLtMatmul(self, handle, operation, alpha, a, of_a, b, of_b, beta, c, of_c, d, of_d, *rest):
+        import fake_cupy
+
+        algorithm, workspace, n_bytes, _ = rest
+        assert handle.value == 7 and algorithm._obj[0] == 42
+        assert workspace.value % 16 == 0 and n_bytes.value == 32 * 2**20
+        assert (alpha._obj.value, beta._obj.value) == (1, 0)
+        assert c.value == d.value and of_c.value == of_d.value
+        settings = dict(self.objects[operation.value])
+        layouts = [dict(self.objects[layout.value]) for layout in (of_a, of_b, of_d)]
+        addresses = [pointer.value for pointer in (a, b, d)]
+        fake_cupy.Graph.note(lambda: self._run(settings, layouts, addresses))
+        return 0
+
+    def _run(self, settings, layouts, addresses):
+        wide = np.float64 if settings["compute"] == 70 else np.float32
+        assert settings["scale"] == (1 if settings["compute"] == 70 else 0)
+        first, second, result = (
+            _Operand(None, layout["kind"], layout["lead"], [address]).matrix(0, (layout["rows"], layout["columns"]))
+            for layout, address in zip(layouts, addresses, strict=True)
+        )
+        vector = _Operand(None, layouts[2]["kind"], ctypes.c_int64(result.shape[0]), [settings[8]])
+        vector = vector.matrix(0, (result.shape[0], 1))
+        a = first.astype(wide).T if settings[3] else first.astype(wide)
+        b = second.astype(wide).T if settings[4] else second.astype(wide)
+        self.products.append(settings)
+        if settings[7] == _BIAS:
+            result[...] = a @ b + vector.astype(wide)
+        else:
+            assert settings[7] == _SUM_OF_ROWS
+            result[...] = a @ b
+            vector[...] = a.sum(axis=1, keepdims=True)

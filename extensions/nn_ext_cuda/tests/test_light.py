@@ -1,0 +1,125 @@
+"""Products with a bias by cublasLt: what it is given, what it computes, and what happens without it."""
+
+import ctypes
+import gc
+
+import numpy as np
+import pytest
+
+DTYPES = {"float32": 68, "float64": 70, "float16": 68}
+
+
+@pytest.fixture
+def light(device, monkeypatch):
+    import fake_cublas
+    import fake_cublaslt
+
+    from nn_ext_cuda import blas, light
+
+    cublas = fake_cublas.FakeCublas()
+    library = fake_cublaslt.FakeCublasLt()
+    monkeypatch.setattr(blas, "library", lambda: cublas)
+    monkeypatch.setattr(light, "library", lambda: library)
+    blas._OF_THREAD.__dict__.clear()
+    light._CHOSEN.clear()
+    return library
+
+
+def affine(dtype):
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=shape).astype(dtype) for shape in ((5, 2, 3), (6, 4), (4,))]
+    return inputs, rng.normal(size=(5, 4)).astype(dtype)
+
+
+def compute(device, dtype):
+    import emulated
+
+    from nn_ext_cuda.kernels import KERNELS
+
+    inputs, dy = affine(dtype)
+    call = emulated.call_of("Affine", inputs, dtype)
+    (y,) = emulated.forward(device, KERNELS["Affine"], call, inputs)
+    return y, emulated.backward(device, KERNELS["Affine"], call, inputs, dy)
+
+
+def check(dtype, y, gradients):
+    (x, weight, bias), dy = affine(dtype)
+    x, weight, bias, dy = (array.astype("float64") for array in (x.reshape(5, 6), weight, bias, dy))
+    expected = (x @ weight + bias, (dy @ weight.T).reshape(5, 2, 3), x.T @ dy, dy.sum(axis=0))
+    tolerance = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-2}[dtype]
+    for array, values in zip((y, *gradients), expected, strict=True):
+        np.testing.assert_allclose(array, values, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_affine_takes_its_bias_into_the_product(device, light, dtype):
+    y, gradients = compute(device, dtype)
+    check(dtype, y, gradients)
+    assert [settings[7] for settings in light.products] == [4, 256]
+    assert {settings["compute"] for settings in light.products} == {DTYPES[dtype]}
+
+
+def test_tf32_is_asked_for_where_it_is_allowed(device, light):
+    from nn_ext_cuda import precision
+
+    precision.allow_tf32(True)
+    try:
+        compute(device, "float32")
+    finally:
+        precision.allow_tf32(False)
+    assert {settings["compute"] for settings in light.products} == {77}
+
+
+def test_an_algorithm_is_chosen_once_for_each_shape_and_descriptors_are_given_back(device, light):
+    compute(device, "float32")
+    searches = light.searches
+    assert searches == 2
+    compute(device, "float32")
+    assert light.searches <= searches + 2  # again only if memory is aligned in another way
+    gc.collect()
+    assert not light.objects
+
+
+def test_without_an_algorithm_the_bias_is_added_first(device, light):
+    light.knows_algorithms = False
+    y, gradients = compute(device, "float32")
+    check("float32", y, gradients)
+    assert not light.products
+
+
+def test_without_the_library_the_bias_is_added_first(device, light, monkeypatch):
+    from nn_ext_cuda import light as module
+
+    monkeypatch.setattr(module, "library", lambda: None)
+    y, gradients = compute(device, "float32")
+    check("float32", y, gradients)
+    assert not light.products
+
+
+def test_products_with_a_bias_can_be_recorded(device, light):
+    import emulated
+
+    from nn_ext_cuda.kernels import KERNELS
+
+    inputs, _ = affine("float32")
+    call = emulated.call_of("Affine", inputs)
+    arrays = [device.asarray(array) for array in (*inputs, np.zeros((5, 4), "float32"))]
+    step = KERNELS["Affine"].forward(call).bind(*arrays)
+    assert step.capturable and step.uses_blas
+    stream = device.cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        step.run()
+        graph = stream.end_capture()
+    assert not light.products
+    graph.launch()
+    expected = inputs[0].reshape(5, 6) @ inputs[1] + inputs[2]
+    np.testing.assert_allclose(arrays[3].get(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_structures_are_as_long_as_those_of_the_library():
+    from nn_ext_cuda.light import _Heuristic
+
+    assert ctypes.sizeof(_Heuristic) == 96
+    assert _Heuristic.workspace_bytes.offset == 64
+    assert _Heuristic.state.offset == 72
