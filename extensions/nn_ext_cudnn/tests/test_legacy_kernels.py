@@ -156,3 +156,24 @@ def test_steps_are_recorded_as_a_graph_and_keep_their_memory(kernels, cudnn, cal
         np.testing.assert_array_equal(array.get(), before)
     step()
     assert step._memories[-1] is handle.workspace().array
+
+
+@pytest.mark.parametrize("shape", [(4, 1, 3, 5), (4, 1, 6), (6, 1), (4, 3, 1, 1)])
+@pytest.mark.parametrize("batch_stat", [True, False])
+def test_statistics_are_those_of_channels_also_where_there_is_one(kernels, call_of, shape, batch_stat):
+    from nn_ext_cuda.runtime import cupy
+
+    n_channels = (1, shape[1], *[1] * (len(shape) - 2))
+    call = call_of("BatchNormalization", shape, *[n_channels] * 4, batch_stat=batch_stat)
+    step, given, (y, batch_mean, batch_variance) = _bound(kernels["BatchNormalization"], call, cupy)
+    x, beta, gamma, mean, variance = (array.get() for array in given)
+    variance = np.abs(variance)
+    given[-1].set(variance)
+    step()
+    if batch_stat:
+        axes = (0, *range(2, len(shape)))
+        mean, variance = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
+    expected = gamma * (x - mean) / np.sqrt(variance + 1e-5) + beta
+    np.testing.assert_allclose(y.get(), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(batch_mean.get(), mean, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(batch_variance.get(), variance, rtol=1e-4)

@@ -16,12 +16,10 @@ from nn_ext_cudnn.legacy import api
 from nn_ext_cudnn.legacy.descriptors import Descriptor, contiguous, parameters_of
 from nn_ext_cudnn.legacy.images import Image, image
 
-#: Modes in the order in which they are tried, by layout. Other kernels read channels-last memory slowly.
-_TRAINING: Final = {
-    "either": (api.BatchNorm.PER_ACTIVATION, api.BatchNorm.SPATIAL),
-    "channels_first": (api.BatchNorm.SPATIAL,),
-    "channels_last": (api.BatchNorm.SPATIAL_PERSISTENT, api.BatchNorm.SPATIAL),
-}
+#: Modes in the order in which they are tried. Where images have one place each, a channel is an activation.
+_OF_MATRICES: Final = (api.BatchNorm.PER_ACTIVATION, api.BatchNorm.SPATIAL)
+_OF_CHANNELS_LAST: Final = (api.BatchNorm.SPATIAL_PERSISTENT, api.BatchNorm.SPATIAL)
+_OF_OTHERS: Final = (api.BatchNorm.SPATIAL,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +39,13 @@ def frame_of(desc: ArrayDesc, axes: Sequence[int]) -> Image:
     first, last = min(axes), max(axes) + 1
     dims = (math.prod(shape[:first]), math.prod(shape[first:last]), math.prod(shape[last:]), 1)
     return Image(dims, contiguous(dims), desc.dtype)
+
+
+def modes(frame: Image) -> tuple[api.BatchNorm, ...]:
+    """The modes for such images, best first."""
+    if frame.is_matrix:
+        return _OF_MATRICES
+    return _OF_CHANNELS_LAST if frame.layout == "channels_last" else _OF_OTHERS
 
 
 def tensors(frame: Image, mode: api.BatchNorm) -> tuple[Descriptor, Descriptor]:
@@ -64,7 +69,7 @@ def training(frame: Image) -> Training:
 @lru_cache(maxsize=1024)
 def _training(source: object, frame: Image) -> Training | str:
     reason = ""
-    for mode in _TRAINING[frame.layout]:
+    for mode in modes(frame):
         try:
             sizes = _sizes(frame, mode)
         except NotSupportedError as error:
@@ -86,7 +91,7 @@ def _sizes(frame: Image, mode: api.BatchNorm) -> tuple[int, int, int]:
         *start, x, None, x, parameters, None, ctypes.byref(forward)
     )
     functions.cudnnGetBatchNormalizationBackwardExWorkspaceSize(
-        *start, x, None, x, None, x, parameters, None, ctypes.byref(backward)
+        *start, x, x, x, None, x, parameters, None, ctypes.byref(backward)
     )
     functions.cudnnGetBatchNormalizationTrainingExReserveSpaceSize(*start, None, x, ctypes.byref(kept))
     return forward.value, backward.value, kept.value

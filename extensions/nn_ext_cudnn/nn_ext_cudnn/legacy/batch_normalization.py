@@ -17,7 +17,8 @@ from nn_ext_cudnn.legacy.images import channels_last
 from nn_ext_cudnn.legacy.recipe import At, number
 from nn_ext_cudnn.legacy.refusal import refuse_arrays
 
-#: The largest batch that cuDNN runs, by layout of the images and by whether it trains; with more it fails when it runs.
+#: The largest batch that cuDNN runs, by whether images have one place each and by whether it trains; with more it fails
+#: when it runs.
 LARGEST_BATCH: Final[Mapping[tuple[bool, bool], int]] = {
     (True, True): 131070,
     (True, False): 131070,
@@ -47,11 +48,10 @@ class BatchNormalization:
         if (mean is None) != (variance is None):
             return Refusal("takes both mean and variance, or none of them")
         frame = frame_of(x, axes)
-        is_matrix = frame.layout == "either"
-        limit = LARGEST_BATCH[is_matrix, bool(call.args["batch_stat"])]
+        limit = LARGEST_BATCH[frame.is_matrix, bool(call.args["batch_stat"])]
         if frame.dims[0] > limit:
             return Refusal(f"takes batches of at most {limit}, got {frame.dims[0]}")
-        if frame.dims[1] > MOST_CHANNELS and not is_matrix:
+        if frame.dims[1] > MOST_CHANNELS and not frame.is_matrix:
             return Refusal(f"takes images of at most {MOST_CHANNELS} channels, got {frame.dims[1]}")
         if call.args["batch_stat"] and x.size == frame.dims[1]:
             return Refusal("takes at least two elements a channel: the running variance of cuDNN is unbiased")
@@ -74,7 +74,7 @@ class BatchNormalization:
         eps = float(call.args["eps"])  # type: ignore[arg-type]  # an argument of type float
         if not call.args["batch_stat"]:
             given = [work.parameter(name, "R(0)") for name in ("mean", "variance")]
-            mode = api.BatchNorm.PER_ACTIVATION if work.frame.layout == "either" else api.BatchNorm.SPATIAL
+            mode = api.BatchNorm.PER_ACTIVATION if work.frame.is_matrix else api.BatchNorm.SPATIAL
             tensor, parameters = tensors(work.frame, mode)
             work.call(
                 api.ops().cudnnBatchNormalizationForwardInference,

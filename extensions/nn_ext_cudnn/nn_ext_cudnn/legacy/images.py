@@ -23,9 +23,14 @@ class Image:
     dtype: str
 
     @property
+    def is_matrix(self) -> bool:
+        """Whether images have one place each."""
+        return math.prod(self.dims[2:]) == 1
+
+    @property
     def layout(self) -> str:
         """Which axis is innermost: "channels_first", "channels_last", or "either" where there is but one to choose."""
-        if self.dims[1] == 1 or math.prod(self.dims[2:]) == 1:
+        if self.dims[1] == 1 or self.is_matrix:
             return "either"
         return "channels_last" if self.strides[1] == 1 else "channels_first"
 
