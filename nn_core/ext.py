@@ -7,6 +7,7 @@ from nn_core.context import Context as Context
 from nn_core.dispatch.hookspecs import BackendInfo as BackendInfo
 from nn_core.dispatch.hookspecs import FunctionPackage as FunctionPackage
 from nn_core.dispatch.hookspecs import hookimpl as hookimpl
+from nn_core.dispatch.plugins import forget_prepared as forget_prepared
 from nn_core.errors import ArgumentError as ArgumentError
 from nn_core.errors import BackendNotFoundError as BackendNotFoundError
 from nn_core.errors import BackendUnavailableError as BackendUnavailableError

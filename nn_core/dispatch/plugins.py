@@ -97,7 +97,7 @@ class Plugins:
         self._backends: dict[str, Backend] = {}
         self._failures: dict[str, Failure] = {}
         self._warned: set[str] = set()
-        #: Called after `refresh`; whoever caches what came from a plugin drops it here.
+        #: Called by `forget_prepared`; whoever caches what came from a plugin drops it here.
         self.when_refreshed: list[Callable[[], None]] = []
 
     def names(self) -> list[str]:
@@ -234,6 +234,10 @@ class Plugins:
                 if plugin.failure is not None or lost or now.get(plugin.name) != plugin.entry_points:
                     self._unload(plugin)
             self._warned.clear()
+        self.forget_prepared()
+
+    def forget_prepared(self) -> None:
+        """Let everybody drop what came from plugins: kernels are asked anew for whatever is set up from now on."""
         for callback in self.when_refreshed:
             callback()
 
@@ -342,6 +346,14 @@ class Plugins:
 
 
 PLUGINS: Final = Plugins()
+
+
+def forget_prepared() -> None:
+    """Say that a setting has changed on which kernels depend: whatever is set up from now on is prepared anew.
+
+    Plans that are compiled already go on as they are.
+    """
+    PLUGINS.forget_prepared()
 
 
 def get_backend(name: str) -> Backend:

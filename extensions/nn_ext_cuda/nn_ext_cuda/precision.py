@@ -1,5 +1,7 @@
 """Whether float32 products may use TF32: off until somebody turns it on, and told by whoever asks."""
 
+from nn_core.ext import forget_prepared
+
 _allowed = False
 
 
@@ -9,7 +11,9 @@ def allow_tf32(allowed: bool = True) -> None:
     It holds for the whole process, and for functions that are set up from now on.
     """
     global _allowed  # noqa: PLW0603 -- one setting of the process, as the hardware has it
-    _allowed = bool(allowed)
+    if _allowed != bool(allowed):
+        _allowed = bool(allowed)
+        forget_prepared()
 
 
 def is_tf32_allowed() -> bool:

@@ -1,8 +1,9 @@
 """Statuses of cuDNN as exceptions that say what to do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from nn_core.ext import Array
 from nn_ext_cuda.errors import DeviceError, DeviceMemoryError
 
 #: Names of the statuses, without their prefix CUDNN_STATUS_ (cudnn_graph.h of cuDNN 9).
@@ -111,3 +112,9 @@ def failure(function: str, status: int, detail: str = "") -> CudnnError:
     if status in (4003, 4004):
         return CudnnMemoryError(message, status)
     return (NotSupportedError if status // 1000 == 3 else CudnnError)(message, status)
+
+
+def located(error: CudnnError, what: str, arrays: Sequence[Array | None]) -> CudnnError:
+    """The exception with the function of nn_core in front and its arrays behind."""
+    shapes = "  ".join(f"({', '.join(map(str, array.shape))}) {array.dtype}" for array in arrays if array is not None)
+    return type(error)(f"{what}: {error}\n  arrays {shapes}", error.status)

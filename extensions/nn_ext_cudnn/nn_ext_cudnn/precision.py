@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from nn_core.ext import forget_prepared
 from nn_ext_cuda.precision import is_tf32_allowed
 
 #: cudnnBackendNumericalNote_t.
@@ -22,7 +23,9 @@ def allow_nondeterministic(allowed: bool = True) -> None:
     shapes. It holds for the whole process, and for functions that are set up from now on.
     """
     global _nondeterministic  # noqa: PLW0603 -- one setting of the process, as TF32 is
-    _nondeterministic = bool(allowed)
+    if _nondeterministic != bool(allowed):
+        _nondeterministic = bool(allowed)
+        forget_prepared()
 
 
 def is_nondeterministic_allowed() -> bool:

@@ -6,6 +6,7 @@ from nn_core.ext import Array
 from nn_ext_cuda.errors import failed
 from nn_ext_cuda.runtime import cupy
 from nn_ext_cudnn import handle
+from nn_ext_cudnn.errors import CudnnError, located
 from nn_ext_cudnn.graph.descriptor import Descriptor
 from nn_ext_cudnn.graph.operations import ALIGNMENT
 from nn_ext_cudnn.graph.plans import Graph, Plan, plan_of
@@ -79,7 +80,9 @@ class GraphStep:
         """Launch the engine in CuPy's current stream."""
         try:
             self._plan.execute(self._packed())
-        except Exception as error:  # whatever the library or the device says is told with the sizes
+        except CudnnError as error:
+            raise located(error, self.name, self.arrays) from error
+        except Exception as error:  # whatever the device says is told with the sizes
             raise failed(self.name, error, self.arrays) from error
 
     __call__ = run
