@@ -209,7 +209,7 @@ def _replace_input(node: Node, vertex: Variable, other: Variable) -> None:
 def _take_over(x: Variable, result: Variable) -> None:
     node = result.producer
     assert node is not None
-    x.consumers = []
+    x.consumers = {}
     x.cell = result.cell
     x._need_grad = None
     x.plans = None

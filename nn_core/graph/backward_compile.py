@@ -274,8 +274,7 @@ class GradientCompiler:
             synced.settle(key)
             array = synced.readwrite(key)
         synced.bound = True
-        if all(known is not synced for known, _ in self._plan.leaf_grads):
-            self._plan.leaf_grads.append((synced, key))
+        self._plan.leaf_grads.setdefault(synced, key)
         self._plan.leaves.append((synced, key))
         self._plan.leaf_cells.append((target.cell, target.cell.data, grad))
         buffer = Buffer(synced.shape, dtype, space, array)

@@ -21,7 +21,7 @@ class BackwardPlan(Plan):
         self.clear_buffer = clear_buffer
         self.start: Buffer | None = None
         self.start_value: float | None = None
-        self.leaf_grads: list[tuple[SyncedArray, Any]] = []
+        self.leaf_grads: dict[SyncedArray, Any] = {}
         self.leaf_cells: list[tuple[Cell, NdArray, NdArray]] = []
         self.sources: set[ForwardPlan] = set()
         self.freed: list[SyncedArray] = []
@@ -29,13 +29,13 @@ class BackwardPlan(Plan):
     def take_zeros(self, overwrite: bool) -> bool:
         """Prepare the leaf gradients for a run; False when they are not as zero as `overwrite` expects."""
         if not overwrite:
-            for synced, key in self.leaf_grads:
+            for synced, key in self.leaf_grads.items():
                 synced.readwrite(key)
             return True
-        for synced, _ in self.leaf_grads:
+        for synced in self.leaf_grads:
             if synced.lazy != 0.0:
                 return False
-        for synced, key in self.leaf_grads:
+        for synced, key in self.leaf_grads.items():
             synced.lazy = None
             synced.modifications += 1
             if len(synced.valid) != 1:

@@ -1,5 +1,7 @@
 """Where the values of a plan lie: symbolic buffers with lifetimes, and the arena that gives them memory."""
 
+from bisect import bisect_left, insort
+
 from nn_core.synced import Space, dtype_of
 from nn_core.typing import Array, ArrayDesc, Shape
 
@@ -83,35 +85,38 @@ class Block:
 class Arena:
     """Memory of a plan, handed out and taken back while the plan is compiled; nothing is allocated when it runs."""
 
-    __slots__ = ("_free", "n_bytes")
+    __slots__ = ("_free", "_sizes", "n_bytes")
 
     def __init__(self) -> None:
-        self._free: list[Block] = []
+        self._free: dict[tuple[Space, int], list[Block]] = {}
+        self._sizes: dict[Space, list[int]] = {}  # of blocks that are or were free, ascending
         self.n_bytes = 0
 
     def take(self, space: Space, n_bytes: int) -> Block:
-        """A free block that fits well, or a new one."""
-        best: Block | None = None
-        for block in self._free:
-            if (
-                block.space is space
-                and n_bytes <= block.n_bytes <= max(MAX_SLACK * n_bytes, 256)
-                and (best is None or block.n_bytes < best.n_bytes)
-            ):
-                best = block
-        if best is not None:
-            self._free.remove(best)
-            return best
+        """The free block that fits best and was given back last, or a new one."""
+        sizes = self._sizes.get(space, [])
+        for position in range(bisect_left(sizes, n_bytes), len(sizes)):
+            if sizes[position] > max(MAX_SLACK * n_bytes, 256):
+                break
+            blocks = self._free[space, sizes[position]]
+            if blocks:
+                return blocks.pop()
         self.n_bytes += n_bytes
         return Block(space, n_bytes)
 
     def borrow(self, other: "Arena") -> None:
         """Use the free blocks of `other` too: its plan overwrites them before it reads them."""
-        self._free.extend(other._free)
+        for blocks in other._free.values():
+            for block in blocks:
+                self.give(block)
 
     def give(self, block: Block) -> None:
         """Take back a block whose buffer has had its last use."""
-        self._free.append(block)
+        key = (block.space, block.n_bytes)
+        if key not in self._free:
+            self._free[key] = []
+            insort(self._sizes.setdefault(block.space, []), block.n_bytes)
+        self._free[key].append(block)
 
 
 def _n_bytes(buffer: Buffer) -> int:

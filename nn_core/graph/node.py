@@ -65,7 +65,7 @@ class Vertex:
         self.producer: Node | None = None
         self.index = 0
         self.name = ""
-        self.consumers: list[weakref.ref[Node]] = []
+        self.consumers: dict[weakref.ref[Node], None] = {}  # a set that keeps its order
         self.plans: dict[Any, Any] | None = None
         self._need_grad = need_grad
         self._persistent = False
@@ -167,7 +167,7 @@ class Node:
         for vertex in self.inputs:
             if vertex is not None:
                 consumers = vertex.consumers
-                consumers.append(weakref.ref(self, consumers.remove))
+                consumers[weakref.ref(self, consumers.pop)] = None
 
     @property
     def need_grad(self) -> bool:

@@ -262,7 +262,7 @@ def test_many_steps_hold_no_more_than_a_few(backend, dynamic):
     gc.collect()
     growth, new_objects = tracemalloc.get_traced_memory()[0] - before, len(gc.get_objects()) - objects
     tracemalloc.stop()
-    assert growth < 20_000
+    assert growth < 60_000  # NumPy keeps small pieces for later
     assert new_objects < 100
 
 

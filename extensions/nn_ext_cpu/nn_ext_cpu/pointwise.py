@@ -17,6 +17,9 @@ Instruction: TypeAlias = tuple[str, int, list[int], list[float]]
 #: Arguments of a call, which parameters of a program may name.
 Settings: TypeAlias = Mapping[str, Any]
 
+#: Arrays and temporaries that a program may have.
+MAX_REGISTERS = 64
+
 
 def compile_program(lines: Sequence[str], arrays: Mapping[str, int], n_arrays: int, settings: Settings) -> list[Instruction]:
     """Turn lines of text into instructions; `arrays` gives the positions of the arrays that lines may name."""
@@ -65,7 +68,9 @@ class Pointwise:
         self._refuse = refuse
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32 and bfloat16, and what the row itself refuses."""
+        """Refuse dtypes other than float32 and bfloat16, too many arrays, and what the row itself refuses."""
+        if len(call.inputs) + len(call.outputs) > MAX_REGISTERS:
+            return Refusal(f"takes at most {MAX_REGISTERS} arrays, got {len(call.inputs) + len(call.outputs)}")
         for desc in forward_arrays(call):
             if desc is not None and desc.dtype not in FLOATING:
                 return Refusal(f"computes in {' or '.join(FLOATING)}, got {desc.dtype}")
@@ -83,17 +88,18 @@ class Pointwise:
         return self._compiled(call, lines.split("\n"), names, forward_arrays(call))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """Compile the lines of the wanted gradients; None if the row lacks one of them."""
+        """Compile the lines of the wanted gradients; None if the row lacks one of them, or arrays are too many."""
         inputs = _numbered(call)
         rows = self._backward if isinstance(self._backward, Mapping) else self._backward(call)
         names = [name for name, want in zip(inputs, wanted, strict=True) if want]
-        if not set(names) <= set(rows):
+        arrays = backward_arrays(call, wanted)
+        if not set(names) <= set(rows) or len(arrays) > MAX_REGISTERS:
             return None
         lines = [line for name in names for line in rows[name].split("\n")]
         outputs = [entry.name for entry in call.spec.outputs]
         visible = [f"d{entry.name}" for entry in call.spec.visible_outputs]
         names = [*inputs, *outputs, *visible, *[f"d{name}" for name in inputs]]
-        return self._compiled(call, lines, names, backward_arrays(call, wanted))
+        return self._compiled(call, lines, names, arrays)
 
     def _compiled(self, call: Call, lines: Sequence[str], names: Sequence[str], arrays: Sequence[ArrayDesc | None]) -> Runner:
         places = {name: k for k, (name, desc) in enumerate(zip(names, arrays, strict=True)) if desc is not None}

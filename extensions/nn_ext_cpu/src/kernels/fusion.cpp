@@ -243,22 +243,26 @@ int64_t bytes_of(const ArrayDesc& array) { return array.size() * item_size(array
 
 bool FusionGroup::add(const BoundPointwise& member) {
   if (!member.op->is_flat() || (!members_.empty() && member.op->size() != members_.front().op->size())) return false;
-  members_.push_back(member);
-  for (const BoundPointwise& other : members_) {
-    for (size_t i = 0; i < member.op->arrays().size(); ++i) {
-      for (size_t j = 0; j < other.op->arrays().size(); ++j) {
-        if (!member.op->uses(i) || !other.op->uses(j)) continue;
-        if (overlap_in_part(member.arrays[i], bytes_of(*member.op->arrays()[i]), other.arrays[j], bytes_of(*other.op->arrays()[j]))) {
-          members_.pop_back();
-          return false;
-        }
-      }
+  std::vector<Piece> pieces = members_.empty() ? std::vector<Piece>() : pieces_;
+  for (size_t i = 0; i < member.op->arrays().size(); ++i) {
+    if (!member.op->uses(i)) continue;
+    const Piece piece{member.arrays[i], bytes_of(*member.op->arrays()[i])};
+    if (std::find(pieces.begin(), pieces.end(), piece) != pieces.end()) continue;
+    for (const Piece& other : pieces) {
+      if (overlap_in_part(piece.first, piece.second, other.first, other.second)) return false;
     }
+    pieces.push_back(piece);
   }
-  if (members_.size() > 1 && !Fused(members_).fits()) {
+  members_.push_back(member);
+  // a place in memory and a block for each array, and a block for each temporary, are more than a plan takes
+  const int temporaries = members_.size() > 1 ? std::max(temporaries_, member.op->n_temporaries()) : member.op->n_temporaries();
+  const bool surely_fits = 2 * pieces.size() + static_cast<size_t>(temporaries) < kMaxLocations;
+  if (members_.size() > 1 && !surely_fits && !Fused(members_).fits()) {
     members_.pop_back();
     return false;
   }
+  pieces_ = std::move(pieces);
+  temporaries_ = temporaries;
   return true;
 }
 

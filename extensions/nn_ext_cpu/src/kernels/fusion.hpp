@@ -31,7 +31,11 @@ class FusionGroup {
   std::pair<std::unique_ptr<Op>, std::vector<void*>> finish();
 
  private:
+  using Piece = std::pair<const void*, int64_t>;  // memory and its bytes
+
   std::vector<BoundPointwise> members_;
+  std::vector<Piece> pieces_;  // the memory of all members, each piece once
+  int temporaries_ = 0;        // the most that a member has
 };
 
 }  // namespace nn_cpu

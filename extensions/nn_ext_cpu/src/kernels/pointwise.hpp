@@ -34,6 +34,7 @@ class Pointwise : public Op {
   };
   const std::vector<std::optional<ArrayDesc>>& arrays() const { return arrays_; }
   const std::vector<Instruction>& code() const { return code_; }
+  int n_temporaries() const { return static_cast<int>(registers_.size() - arrays_.size()); }
   /// Number of elements of the iteration space.
   int64_t size() const { return walk_->size; }
   /// Whether every array is met element after element in memory, or has a single one.
