@@ -12,7 +12,7 @@ import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Refusal, Shape
 from nn_ext_cuda.code import Code, generated, in_real, length_parameters, unravelled
-from nn_ext_cuda.dtypes import real, real_dtype, real_type
+from nn_ext_cuda.dtypes import ITEM_BYTES, real, real_dtype, real_type
 from nn_ext_cuda.launch import Argument, Launch, Program, flat
 from nn_ext_cuda.layout import aligned, broadcast_strides, length_arguments, merged, reduced_axes
 from nn_ext_cuda.operand import Operand, uses
@@ -83,7 +83,10 @@ class Composition:
             kernel, real_type(self._call.dtype), [*read, *again], written, outputs, names, frame
         )
         places = [operand.place for operand in (*read, *again, *written)]
-        self._launches.append(flat(code, n, [np.int64(n), *places, *[value for _, value in numbers], *dims]))
+        arguments = [np.int64(n), *places, *[value for _, value in numbers], *dims]
+        is_whole = all(operand.shape == tuple(frame) for operand in (*read, *again))
+        n_threads = -(-n // pack_of([*read, *again], written)) if is_whole else n
+        self._launches.append(flat(code, n_threads, arguments))
 
     def reduce(
         self, kernel: str, target: str, expression: str, *, combine: str = "sum", finish: str = "a"
@@ -131,14 +134,15 @@ def elementwise_code(
 ) -> tuple[Code, list[Argument]]:
     """The kernel that computes `outputs` from what is `read`, and the numbers behind its other arguments.
 
-    Where something is broadcast these are the lengths of the merged axes but the first, then the strides of each
-    broadcast array.
+    Where something is broadcast these are the lengths of the merged axes but the first, with what divides by them, then
+    the strides of each broadcast array. Where nothing is, a thread reads and writes 16 bytes at a time.
     """
     bent = [operand for operand in read if operand.shape != tuple(frame)]
     lengths, strides = merged(frame, [broadcast_strides(operand.shape, frame) for operand in bent]) if bent else ((), [])
     both = {operand.name for operand in written} & {operand.name for operand in read}
+    targets = {operand.name: f"{operand.name}_{'out' * (operand.name in both)}" for operand in written}
     parameters = ["const int64 n", *[f"const {operand.c_type}* {operand.name}_" for operand in read]]
-    parameters += [f"{operand.c_type}* {operand.name}_{'out' * (operand.name in both)}" for operand in written]
+    parameters += [f"{operand.c_type}* {targets[operand.name]}" for operand in written]
     parameters += [f"const R {name}" for name in numbers]
     parameters += length_parameters("n", len(lengths))
     parameters += [f"const uint32 {operand.name}_{axis}" for operand in bent for axis in range(len(lengths))]
@@ -147,9 +151,41 @@ def elementwise_code(
         terms = [f"i{axis} * {operand.name}_{axis}" for axis in range(len(lengths))]
         place = "i" if operand not in bent else " + ".join(terms) or "0"
         lines.append(f"const R {operand.name} = R(load({operand.name}_[{place}]));")
-    lines += [f"store({name}_{'out' * (name in both)}[i], R({in_real(text)}));" for name, text in outputs.items()]
-    loop = "for (int64 i = blockIdx.x * int64(blockDim.x) + threadIdx.x; i < n; i += int64(gridDim.x) * blockDim.x)"
-    body = f"  {loop} {{\n    " + "\n    ".join(line for line in lines if line) + "\n  }"
+    lines += [f"store({targets[name]}[i], R({in_real(text)}));" for name, text in outputs.items()]
+    single = "{\n    " + "\n    ".join(line for line in lines if line) + "\n  }"
+    first = "" if bent else _packed(read, written, targets, outputs)
+    start = "blockIdx.x * int64(blockDim.x) + threadIdx.x"
+    begin = start if bent else f"packs * {pack_of(read, written)} + {start}"
+    loop = f"for (int64 i = {begin}; i < n; i += int64(gridDim.x) * blockDim.x)"
     dims: list[Argument] = [*length_arguments(lengths)]
     dims += [np.uint32(stride) for own in strides for stride in own]
-    return generated(kernel, parameters, body, real_name), dims
+    return generated(kernel, parameters, f"{first}  {loop} {single}", real_name), dims
+
+
+def pack_of(read: Sequence[Operand], written: Sequence[Operand]) -> int:
+    """How many elements a thread takes at once: 16 bytes of the widest array."""
+    return 16 // max(ITEM_BYTES[operand.dtype] for operand in (*read, *written))
+
+
+def _packed(
+    read: Sequence[Operand], written: Sequence[Operand], targets: Mapping[str, str], outputs: Mapping[str, str]
+) -> str:
+    """The loop over packs of elements; there are none where an array is not aligned to 16 bytes."""
+    pack = pack_of(read, written)
+    pointers = [f"{operand.name}_" for operand in read] + [targets[operand.name] for operand in written]
+    aligned_ = " | ".join(f"uint64({pointer})" for pointer in pointers)
+    lines = [f"const int64 packs = (({aligned_}) & 15) == 0 ? n / {pack} : 0;"]
+    start, step = "blockIdx.x * int64(blockDim.x) + threadIdx.x", "int64(gridDim.x) * blockDim.x"
+    lines.append(f"for (int64 p = {start}; p < packs; p += {step}) {{")
+    for operand in read:
+        kind = f"Pack<{operand.c_type}, {pack}>"
+        lines.append(f"  const {kind} {operand.name}_pack = ((const {kind}*){operand.name}_)[p];")
+    lines += [f"  Pack<{operand.c_type}, {pack}> {operand.name}_made;" for operand in written]
+    lines += ["#pragma unroll", f"  for (int k = 0; k < {pack}; ++k) {{"]
+    lines += [f"    const R {operand.name} = R(load({operand.name}_pack.item[k]));" for operand in read]
+    lines += [f"    store({name}_made.item[k], R({in_real(text)}));" for name, text in outputs.items()]
+    lines.append("  }")
+    for operand in written:
+        kind = f"Pack<{operand.c_type}, {pack}>"
+        lines.append(f"  (({kind}*){targets[operand.name]})[p] = {operand.name}_made;")
+    return "".join(f"  {line}\n" if line[0] != "#" else f"{line}\n" for line in (*lines, "}"))

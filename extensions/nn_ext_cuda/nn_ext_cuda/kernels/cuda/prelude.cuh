@@ -54,3 +54,7 @@ __device__ __forceinline__ V smaller(V a, V b) { return a != a || a < b ? a : b;
 __device__ __forceinline__ uint32 divided(uint32 n, uint32 factor, uint32 shift) {
   return (__umulhi(n, factor) + n) >> shift;
 }
+
+// Elements that one instruction reads or writes.
+template <class V, int n>
+struct alignas(sizeof(V) * n) Pack { V item[n]; };

@@ -17,7 +17,23 @@
 struct Sum { __device__ R operator()(R a, R b) const { return a + b; } };
 struct Maximum { __device__ R operator()(R a, R b) const { return larger(a, b); } };
 
-// The values of all lanes of a row combined, for all of them. Every thread of a block calls it.
+// The values of all lanes of a row combined, for all of them, in the same order every time. Every thread of a block calls
+// it. Lanes that are neighbours are whole warps, which need no memory among themselves.
+#if BY_ROWS
+template <class Combine>
+__device__ R combined(R value, R* shared, Combine combine) {
+  for (int by = 16; by > 0; by /= 2) value = combine(value, __shfl_xor_sync(0xffffffffu, value, by));
+  const uint32 n_warps = LANES / 32;
+  if (n_warps == 1) return value;
+  R* own = shared + ROW_OF_BLOCK * n_warps;
+  __syncthreads();  // what was combined before has been read
+  if (LANE % 32 == 0) own[LANE / 32] = value;
+  __syncthreads();
+  value = own[0];
+  for (uint32 warp = 1; warp < n_warps; ++warp) value = combine(value, own[warp]);
+  return value;
+}
+#else
 template <class Combine>
 __device__ R combined(R value, R* shared, Combine combine) {
   R* own = shared + ROW_OF_BLOCK * LANES;
@@ -30,3 +46,4 @@ __device__ R combined(R value, R* shared, Combine combine) {
   __syncthreads();
   return own[0];
 }
+#endif
