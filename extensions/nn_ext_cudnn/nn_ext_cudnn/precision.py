@@ -47,3 +47,12 @@ def excluded_notes(dtype: str) -> frozenset[int]:
     if dtype == "float32" and not is_tf32_allowed():
         excluded.add(TENSOR_CORE)  # on float32 they round the operands
     return frozenset(excluded)
+
+
+def prefers_channels_last(dtype: str) -> bool:
+    """Whether images of `dtype` should lie channels-last in memory, as tensor cores read them.
+
+    The engines for exact float32 and for double copy such images into the order of C and back; so everything that works
+    on images keeps that order for them.
+    """
+    return dtype in ("float16", "bfloat16") or (dtype == "float32" and is_tf32_allowed())

@@ -49,7 +49,7 @@ def test_windows_that_happen_to_end_inside_are_taken(kernels, call_of):
 def test_a_batch_normalization_is_refused_where_cudnn_would_keep_something(kernels, cudnn, call_of):
     from nn_ext_cudnn.legacy.images import channels_last
 
-    call = call_of("BatchNormalization", (4, 3, 2, 2), *PARAMETERS)
+    call = call_of("BatchNormalization", (4, 3, 2, 2), *PARAMETERS, dtype="float16")
     norms = cudnn.parts[2]
     assert kernels["BatchNormalization"].layout(call) == "channels_last"
     norms._check = _refusing(norms._check, lambda mode, x: mode == 1 and norms._tensor(x).strides[1] == 1)
@@ -177,3 +177,14 @@ def test_statistics_are_those_of_channels_also_where_there_is_one(kernels, call_
     np.testing.assert_allclose(y.get(), expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(batch_mean.get(), mean, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(batch_variance.get(), variance, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("float32", "contiguous"), ("float16", "channels_last")])
+def test_images_lie_as_convolutions_read_them(kernels, call_of, dtype, expected):
+    image = (4, 8, 6, 6)
+    calls = [
+        call_of("Convolution", image, (8, 8, 3, 3), dtype=dtype),
+        call_of("BatchNormalization", image, *[(1, 8, 1, 1)] * 4, dtype=dtype),
+        call_of("MaxPooling", image, kernel=(2, 2), dtype=dtype),
+    ]
+    assert [kernels[call.spec.name].layout(call) for call in calls] == [expected] * 3

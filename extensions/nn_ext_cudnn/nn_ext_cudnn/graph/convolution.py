@@ -14,13 +14,12 @@ from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
 from nn_ext_cuda.dtypes import ITEM_BYTES, real_dtype, refuse_dtypes
 from nn_ext_cuda.launch import Chain, Program
-from nn_ext_cuda.precision import is_tf32_allowed
 from nn_ext_cudnn.errors import NotSupportedError
 from nn_ext_cudnn.graph import geometry
 from nn_ext_cudnn.graph.operations import Convolution, Operation, Pointwise, Window
 from nn_ext_cudnn.graph.plans import Graph
 from nn_ext_cudnn.graph.runner import GraphRunner
-from nn_ext_cudnn.precision import excluded_notes
+from nn_ext_cudnn.precision import excluded_notes, prefers_channels_last
 
 Result = Literal["narrow", "wide", "filter"]
 
@@ -79,13 +78,9 @@ class ConvolutionKernel:
         return refusal
 
     def layout(self, call: Call) -> str:
-        """Channels-last where the channel axis is the second, for tensor cores; others work on C-contiguous arrays.
-
-        The engines for exact float32 and for double would copy images into the order of C and back.
-        """
-        tensor_cores = call.dtype in ("float16", "bfloat16") or (call.dtype == "float32" and is_tf32_allowed())
+        """Channels-last where engines read images so, if the channel axis is the second."""
         second = _base_axis(call) == 1 and not _is_channel_last(call)
-        return "channels_last" if tensor_cores and second else "contiguous"
+        return "channels_last" if second and prefers_channels_last(call.dtype) else "contiguous"
 
     def forward(self, call: Call) -> Runner:
         """One plan, with the bias in it where cuDNN has an engine for that, else with a launch for the bias behind it."""

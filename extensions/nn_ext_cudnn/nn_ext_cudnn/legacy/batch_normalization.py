@@ -16,6 +16,7 @@ from nn_ext_cudnn.legacy.batch_norm_work import Work
 from nn_ext_cudnn.legacy.images import channels_last
 from nn_ext_cudnn.legacy.recipe import At, number
 from nn_ext_cudnn.legacy.refusal import refuse_arrays
+from nn_ext_cudnn.precision import prefers_channels_last
 
 #: The largest batch that cuDNN runs, by whether images have one place each and by whether it trains; with more it fails
 #: when it runs.
@@ -58,10 +59,10 @@ class BatchNormalization:
         return api.refuse_part("ops") or _refuse_training(call, x)
 
     def layout(self, call: Call) -> str:
-        """Channels-last for images, where cuDNN trains on them."""
+        """Channels-last for images where convolutions want it, and cuDNN trains on them."""
         x = call.inputs[0]
         assert x is not None
-        if axes_of(call) != (1,) or not 3 <= len(x.shape) <= 5:
+        if not prefers_channels_last(call.dtype) or axes_of(call) != (1,) or not 3 <= len(x.shape) <= 5:
             return "contiguous"
         return "contiguous" if _refuse_training(call, channels_last(x)) else "channels_last"
 

@@ -14,6 +14,7 @@ from nn_ext_cudnn.legacy import api, descriptors
 from nn_ext_cudnn.legacy.images import Image, image
 from nn_ext_cudnn.legacy.recipe import At, LibraryCall, Recipe, number
 from nn_ext_cudnn.legacy.refusal import refuse_arrays
+from nn_ext_cudnn.precision import prefers_channels_last
 
 _MODES: Final[Mapping[str, api.Pooling]] = {
     "MaxPooling": api.Pooling.MAX,
@@ -41,11 +42,11 @@ class Pooling:
         return api.refuse_part("ops")
 
     def layout(self, call: Call) -> str:
-        """Channels-last where the windows cover all axes behind the channels."""
+        """Channels-last where convolutions want it, if the windows cover all axes behind the channels."""
         (x,) = call.inputs
         assert x is not None
         ordinary = len(x.shape) == len(_ints(call, "kernel")) + 2 and not call.args["channel_last"]
-        return "channels_last" if ordinary else "contiguous"
+        return "channels_last" if ordinary and prefers_channels_last(call.dtype) else "contiguous"
 
     def forward(self, call: Call) -> Runner:
         """One call."""
