@@ -36,19 +36,30 @@ dnnl::memory::data_type data_type(DType dtype) {
   return dtype == DType::kBFloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
+Relocation::Relocation(const dnnl::memory::desc& from, const dnnl::memory::desc& to)
+    : from_(from), to_(to), packing_(Packing::between(from, to)) {
+  if (!packing_) reorder_.emplace(dnnl::reorder::primitive_desc(cpu_engine(), from, cpu_engine(), to));
+}
+
+void Relocation::run(const void* from, void* to) const {
+  if (packing_) {
+    packing_->run(from, to);
+    return;
+  }
+  dnnl::memory source(from_, cpu_engine(), const_cast<void*>(from)), target(to_, cpu_engine(), to);
+  reorder_->execute(cpu_stream(), source, target);
+}
+
 Primitive::Primitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad)
     : primitive_(primitive), scratchpad_(scratchpad), bytes_(Scratch::bytes<char>(static_cast<int64_t>(scratchpad.get_size()))) {}
 
 void Primitive::input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool cached) {
   add(dnnl_arg, position, array, inner, false);
   Operand& operand = operands_.back();
-  if (!cached || !operand.reorder) return;
+  if (!cached || !operand.relocation) return;
   // the cache counts in units of float32, whatever the elements are
   const auto elements = static_cast<int64_t>(array.get_size() / sizeof(float)), packed = static_cast<int64_t>(inner.get_size() / sizeof(float) + 1);
-  operand.cache = std::make_shared<WeightCache>(elements, packed, [=, reorder = *operand.reorder](const float* from, float* to) {
-    dnnl::memory source(array, cpu_engine(), const_cast<float*>(from)), target(inner, cpu_engine(), to);
-    reorder.execute(cpu_stream(), source, target);
-  });
+  operand.cache = std::make_shared<WeightCache>(elements, packed, [relocation = operand.relocation](const float* from, float* to) { relocation->run(from, to); });
 }
 
 void Primitive::output(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner) {
@@ -56,12 +67,11 @@ void Primitive::output(int dnnl_arg, int position, const dnnl::memory::desc& arr
 }
 
 void Primitive::add(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool is_output) {
-  Operand operand{dnnl_arg, position, array, inner, std::nullopt, is_output, nullptr};
+  Operand operand{dnnl_arg, position, array, inner, nullptr, is_output, nullptr};
   if (array != inner) {
     const auto& from = is_output ? inner : array;
     const auto& to = is_output ? array : inner;
-    const dnnl::reorder::primitive_desc reorder(cpu_engine(), from, cpu_engine(), to);
-    operand.reorder.emplace(reorder);
+    operand.relocation = std::make_shared<Relocation>(from, to);
     bytes_ += Scratch::bytes<char>(static_cast<int64_t>(inner.get_size()));
   }
   operands_.push_back(operand);
@@ -91,12 +101,9 @@ void Primitive::run(void* const* arrays) const {
         continue;
       }
     }
-    if (operand.reorder) data = scratch.take<char>(static_cast<int64_t>(operand.inner.get_size()));
+    if (operand.relocation) data = scratch.take<char>(static_cast<int64_t>(operand.inner.get_size()));
     dnnl::memory inner(operand.inner, cpu_engine(), data);
-    if (operand.reorder && !operand.is_output) {
-      dnnl::memory array(operand.array, cpu_engine(), arrays[operand.position]);
-      operand.reorder->execute(stream, array, inner);
-    }
+    if (operand.relocation && !operand.is_output) operand.relocation->run(arrays[operand.position], data);
     arguments.emplace(operand.dnnl_arg, inner);
   }
   if (const auto bytes = static_cast<int64_t>(scratchpad_.get_size()); bytes > 0) {
@@ -104,9 +111,8 @@ void Primitive::run(void* const* arrays) const {
   }
   primitive_.execute(stream, arguments);
   for (const Operand& operand : operands_) {
-    if (!operand.reorder || !operand.is_output) continue;
-    dnnl::memory array(operand.array, cpu_engine(), arrays[operand.position]);
-    operand.reorder->execute(stream, arguments.at(operand.dnnl_arg), array);
+    if (!operand.relocation || !operand.is_output) continue;
+    operand.relocation->run(arguments.at(operand.dnnl_arg).get_data_handle(), arrays[operand.position]);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/array.hpp"
+#include "support/packing.hpp"
 #include "support/scratch.hpp"
 #include "support/weight_cache.hpp"
 
@@ -33,6 +34,18 @@ dnnl::memory::desc any_layout(const ArrayDesc& desc, DType dtype);
 
 dnnl::memory::data_type data_type(DType dtype);
 
+/// A copy from one layout to another, by Packing where it can, else by a reorder of oneDNN.
+class Relocation {
+ public:
+  Relocation(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+  void run(const void* from, void* to) const;
+
+ private:
+  dnnl::memory::desc from_, to_;
+  std::optional<Packing> packing_;
+  std::optional<dnnl::reorder> reorder_;
+};
+
 /// A primitive that runs on the arrays of an operation.
 class Primitive {
  public:
@@ -54,7 +67,7 @@ class Primitive {
   struct Operand {
     int dnnl_arg, position;
     dnnl::memory::desc array, inner;
-    std::optional<dnnl::reorder> reorder;
+    std::shared_ptr<const Relocation> relocation;  // between the array and `inner`, where they differ
     bool is_output;
     std::shared_ptr<const WeightCache> cache;
   };

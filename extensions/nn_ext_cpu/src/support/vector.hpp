@@ -157,6 +157,8 @@ struct VectorTable {
   void (*widen)(const Bf16* x, int64_t n, float* y);
   void (*narrow)(const float* x, int64_t n, Bf16* y);
   void (*round)(int64_t n, float* x);
+  void (*copy_places)(const float* x, const int32_t* places, int64_t n, float* y);
+  void (*narrow_places)(const float* x, const int32_t* places, int64_t n, Bf16* y);
 };
 
 /// The table in use; the widest that this machine can run unless select_isa chose another.

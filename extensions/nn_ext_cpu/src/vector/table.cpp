@@ -59,6 +59,8 @@ double exp_sum(const float*, float, float*, int64_t);
 void widen(const Bf16*, int64_t, float*);
 void narrow(const float*, int64_t, Bf16*);
 void round(int64_t, float*);
+void copy_places(const float*, const int32_t*, int64_t, float*);
+void narrow_places(const float*, const int32_t*, int64_t, Bf16*);
 
 VectorTable table(const char* isa) {
   VectorTable table{};
@@ -119,6 +121,8 @@ VectorTable table(const char* isa) {
   table.widen = widen;
   table.narrow = narrow;
   table.round = round;
+  table.copy_places = copy_places;
+  table.narrow_places = narrow_places;
   return table;
 }
 
