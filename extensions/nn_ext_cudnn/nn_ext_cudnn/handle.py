@@ -23,13 +23,17 @@ class Handle:
         self._functions = library.functions(library.HANDLES)
         self.pointer = ctypes.c_void_p()
         self._functions.cudnnCreate(ctypes.byref(self.pointer))
-        self._stream = 0
+        self._stream: int | None = 0
 
     def follow(self, stream: int) -> None:
         """Work on this stream from now on."""
         if stream != self._stream:  # telling cuDNN costs microseconds even where nothing changes
             self._functions.cudnnSetStream(self.pointer, stream)
             self._stream = stream
+
+    def leave(self) -> None:
+        """Tell the stream anew at the next use: another one may have its address by then."""
+        self._stream = None
 
 
 class Workspace:
@@ -90,6 +94,7 @@ class _Borrowed(dict[int, Handle]):
 
     def __del__(self) -> None:
         for device, handle in self.items():
+            handle.leave()
             self.free.setdefault(device, []).append(handle)
 
 
