@@ -17,7 +17,7 @@ GROUPS = {
     "deconvolution": "(cudnn-Deconvolution or DepthwiseDeconvolution) and (float32 or float16)",
     "pooling": "cudnn-MaxPooling or cudnn-SumPooling or cudnn-AveragePooling",
     "softmax": "cudnn-Softmax- or cudnn-LogSoftmax-",
-    "batch_normalization": "cudnn-BatchNormalization",
+    "batch_normalization": "cudnn-BatchNormalization or cudnn-FusedBatchNormalization",
     "recurrent": "(cudnn-RNN or cudnn-LSTM or cudnn-GRU) and (float32 or float16)",
 }
 

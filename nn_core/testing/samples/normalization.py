@@ -20,6 +20,7 @@ for _name in ("BatchNormalization", "FusedBatchNormalization", "SyncBatchNormali
     sample(_name, "large_image", normal(2, 17, 7, 9), *_statistics(1, 17, 1, 1))
     sample(_name, "large", normal(4, 65, 14, 15), *_statistics(1, 65, 1, 1), smooth=False)
     sample(_name, "large_matrix", normal(515, 67), *_statistics(1, 67), smooth=False)
+    sample(_name, "one_channel", normal(3, 1, 4, 2), *_statistics(1, 1, 1, 1))
     sample(_name, "last_axis", normal(3, 2, 2, 4), *_statistics(1, 1, 1, 4), axes=(3,))
     sample(_name, "two_axes", normal(5, 2, 3), *_statistics(1, 2, 3), axes=(1, 2))
     sample(_name, "settings", normal(6, 3), *_statistics(1, 3), decay_rate=0.7, eps=1e-3)

@@ -23,11 +23,8 @@ class Work:
     def __init__(self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]) -> None:
         x, y = call.inputs[0], call.outputs[0]
         assert x is not None
-        axes = axes_of(call)
-        self.frame = frame_of(y, axes)
-        self.is_short = real_dtype(call.dtype) != call.dtype
+        self.frame = frame_of(y, axes_of(call))
         self._call, self._x = call, x
-        self._is_mixed = not frame_of(x, axes).lies_as(self.frame)
         self._arrays, self._names = list(arrays), list(names)
         self._n_arrays = len(arrays)
         self._before: dict[str, str] = {}
@@ -35,6 +32,17 @@ class Work:
         self._copies: list[tuple[int, int]] = []
         self._copies_back: list[tuple[int, int]] = []
         self._main: list[Any] = []
+
+    def at(self, name: str) -> At | None:
+        """The array of that name; None where there is none."""
+        place = self._names.index(name)
+        return None if self._arrays[place] is None else At(place)
+
+    def wide(self, name: str) -> At | None:
+        """The array of that name, if it is there and holds the dtype of statistics."""
+        place = self._names.index(name)
+        desc = self._arrays[place]
+        return At(place) if desc is not None and desc.dtype == real_dtype(self._call.dtype) else None
 
     # -- arrays ----------------------------------------------------------------------------------------------------
 
@@ -52,28 +60,33 @@ class Work:
     def image(self, name: str) -> At:
         """An image that cuDNN reads, in the layout of y."""
         place = self._names.index(name)
-        if not self._is_mixed:
+        turned = self._turned(name)
+        if turned is None:
             return At(place)
-        turned = self.scratch(f"{name}_turned", self._x.shape, self._x.dtype)
         self._copies.append((place, turned.place))
         return turned
 
     def image_result(self, name: str) -> At:
         """An image that cuDNN writes, in the layout of y."""
         place = self._names.index(name)
-        if not self._is_mixed:
+        turned = self._turned(name)
+        if turned is None:
             return At(place)
-        turned = self.scratch(f"{name}_turned", self._x.shape, self._x.dtype)
         self._copies_back.append((turned.place, place))
         return turned
 
+    def _turned(self, name: str) -> At | None:
+        """Scratch memory for an image that does not lie as y does."""
+        desc = self._arrays[self._names.index(name)]
+        assert desc is not None
+        if frame_of(desc, axes_of(self._call)).lies_as(self.frame):
+            return None
+        return self.scratch(f"{name}_turned", self._x.shape, self._x.dtype)
+
     def parameter(self, name: str, otherwise: str) -> At:
         """A parameter that cuDNN reads, in the dtype of statistics; `otherwise` where it is not given."""
-        place = self._names.index(name)
-        given = self._arrays[place] is not None
-        if given and not self.is_short:
-            return At(place)
-        return self.computed(f"own_{name}", name if given else otherwise)
+        found = self.wide(name)
+        return found or self.computed(f"own_{name}", otherwise if self.at(name) is None else name)
 
     def computed(self, name: str, expression: str) -> At:
         """A scratch array that is computed before cuDNN is called."""
@@ -82,20 +95,18 @@ class Work:
 
     def updated(self, name: str) -> At | None:
         """A parameter that cuDNN reads and writes."""
-        if self._arrays[self._names.index(name)] is None:
+        if self.at(name) is None:
             return None
-        place = self.parameter(name, "")
-        if self.is_short:
+        if self.wide(name) is None:
             self._after[name] = f"own_{name}"
-        return place
+        return self.parameter(name, "")
 
     def result(self, name: str) -> At:
         """An array that cuDNN writes, in the dtype of statistics; where nobody wants it, a scratch array."""
-        place = self._names.index(name)
-        wanted = self._arrays[place] is not None
-        if wanted and not self.is_short:
-            return At(place)
-        if wanted:
+        found = self.wide(name)
+        if found is not None:
+            return found
+        if self.at(name) is not None:
             self._after[name] = f"own_{name}"
         return self.scratch(f"own_{name}")
 
@@ -109,13 +120,27 @@ class Work:
         """Compute arrays of numbers a channel when cuDNN is through."""
         self._after.update(outputs)
 
-    def by_cuda(self, wanted: Sequence[bool], places: Mapping[int, At | None]) -> None:
+    def pointwise(self, outputs: Mapping[At, str]) -> None:
+        """Compute images in the layout of y; expressions have arrays by their places, such as ``{at.place}``."""
+
+        def computed(n_arrays: int) -> Any:
+            names = [f"a{place}" for place in range(n_arrays)]
+            size = self._x.size
+            images = [desc if desc is not None and desc.size == size else None for desc in self._arrays]
+            composition = Composition(self._call, images, names, (size,), dict.fromkeys(names, (size,)))
+            composition.compute(self._call.spec.api, {names[at.place]: text for at, text in outputs.items()})
+            return composition.program()
+
+        self._main.append(computed)
+
+    def by_cuda(self, wanted: Sequence[bool], places: Mapping[str, At | None]) -> None:
         """Let nn_ext_cuda compute the gradients, on other arrays at some `places`."""
         call = as_matrix(self._call) if self.frame.layout == "channels_last" else self._call
         runner = CUDA_NORMALIZATION[call.spec.name].backward(call, wanted)
         order = list(range(self._n_arrays))
-        for place, other in places.items():
-            order[place] = place if other is None else other.place
+        for name, other in places.items():
+            if other is not None:
+                order[self._names.index(name)] = other.place
         self._main.append(_Reordered(runner, order))
 
     def recipe(self) -> Recipe:
@@ -125,7 +150,8 @@ class Work:
         back = [rearranged(self._x, places, n_arrays, to_last=not to_last) for places in self._copies_back]
         before, after = (self._per_channel(outputs) for outputs in (self._before, self._after))
         scratch = [(desc.shape, desc.dtype) for desc in self._arrays[self._n_arrays :] if desc is not None]
-        parts = [*turned, *before, *self._main, *after, *back]
+        main = [part(n_arrays) if callable(part) else part for part in self._main]
+        parts = [*turned, *before, *main, *after, *back]
         return Recipe(self._call.spec.api, parts, self._n_arrays, scratch)
 
     def _per_channel(self, outputs: Mapping[str, str]) -> list[Any]:

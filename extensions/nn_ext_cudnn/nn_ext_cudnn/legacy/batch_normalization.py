@@ -35,14 +35,20 @@ class BatchNormalization:
 
     Gradients that do not flow through the statistics of the batch are those of nn_ext_cuda. On channels-last images
     cuDNN may sum in integers: finite values that are very large can become infinite there.
+
+    Args:
+        relu: The function adds its input z and takes a ReLU, which small kernels do.
     """
+
+    def __init__(self, *, relu: bool = False) -> None:
+        self._relu = relu
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse statistics over one element, channels that are several axes apart, and what cuDNN says it cannot do."""
         refusal = refuse_arrays(call)
         if refusal is not None:
             return refusal
-        (x, _, _, mean, variance), axes = call.inputs, axes_of(call)
+        (x, _, _, mean, variance), axes = call.inputs[:5], axes_of(call)
         assert x is not None
         if axes != tuple(range(axes[0], axes[0] + len(axes))):
             return Refusal(f"takes axes that are neighbours, got {axes}")
@@ -69,7 +75,7 @@ class BatchNormalization:
     def forward(self, call: Call) -> Runner:
         """One call, in between the changes of dtype and layout that cuDNN wants."""
         work = Work(call, forward_arrays(call), forward_names(call))
-        x, y = work.image("x"), At(5)
+        x, y = work.image("x"), work.at("y")
         scale, shift = work.parameter("gamma", "R(1)"), work.parameter("beta", "R(0)")
         one, zero = number(call.dtype, 1), number(call.dtype, 0)
         eps = float(call.args["eps"])  # type: ignore[arg-type]  # an argument of type float
@@ -82,7 +88,7 @@ class BatchNormalization:
                 [mode, one, zero, tensor, x, tensor, y, parameters, scale, shift, *given, eps],
             )
             work.after({"batch_mean": "mean", "batch_variance": "variance"})
-            return work.recipe()
+            return self._finished(work)
         found = training(work.frame)
         tensor, parameters = tensors(work.frame, found.mode)
         running = [work.updated(name) for name in ("mean", "variance")]
@@ -97,6 +103,13 @@ class BatchNormalization:
             ],
         )
         work.after({"batch_variance": "larger(R(1) / square(saved_scale) - eps, R(0))"})
+        return self._finished(work)
+
+    def _finished(self, work: Work) -> Runner:
+        if self._relu:
+            y = work.image("y")
+            added = f" + a{work.image('z').place}" if work.at("z") else ""
+            work.pointwise({y: f"larger(a{y.place}{added}, R(0))"})
         return work.recipe()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -104,17 +117,22 @@ class BatchNormalization:
         if any(wanted[3:5]):
             return None
         work = Work(call, backward_arrays(call, wanted), backward_names(call))
-        x, dy = work.image("x"), At(8)
+        x, dy = work.image("x"), work.image("dy")
         dx = work.image_result("dx") if wanted[0] else None
+        dz = work.image_result("dz") if any(wanted[5:]) else None
         if dx is None or not call.args["batch_stat"]:
-            work.by_cuda(wanted, {0: x, 9: dx})
+            work.by_cuda(wanted, {"x": x, "dx": dx} | ({"dz": dz} if dz else {}))
             return work.recipe()
+        if self._relu:
+            passed = f"a{work.image('y').place} > R(0) ? a{dy.place} : R(0)"
+            dy = dz or work.scratch("passed", call.outputs[0].shape, call.dtype)
+            work.pointwise({dy: passed})
         found = training(work.frame)
         tensor, parameters = tensors(work.frame, found.mode)
         scale = work.parameter("gamma", "R(1)")
         saved: list[At | None] = [None, None]  # 16 bits of them are too few: cuDNN takes the statistics anew
-        if not work.is_short:
-            saved = [At(6), work.computed("saved_scale", "R(1) / sqrt(batch_variance + eps)")]
+        if work.wide("batch_mean"):
+            saved = [work.at("batch_mean"), work.computed("saved_scale", "R(1) / sqrt(batch_variance + eps)")]
         dscale, dshift = work.result("dgamma"), work.result("dbeta")
         memory = work.memory(found.backward_bytes)
         one, zero = number(call.dtype, 1), number(call.dtype, 0)
@@ -141,4 +159,7 @@ def _refuse_training(call: Call, x: ArrayDesc) -> Refusal | None:
     return None
 
 
-BATCH_NORMALIZATION: Final[Mapping[str, Kernel]] = {"BatchNormalization": BatchNormalization()}
+BATCH_NORMALIZATION: Final[Mapping[str, Kernel]] = {
+    "BatchNormalization": BatchNormalization(),
+    "FusedBatchNormalization": BatchNormalization(relu=True),
+}

@@ -88,7 +88,8 @@ def question_of(call: Call) -> Question:
     cell = _ELMAN[nonlinearity] if call.spec.name == "RNN" else api.Cell[call.spec.name]
     has_bias = call.inputs[names.index("bias")] is not None
     has_state_bias = has_bias and call.spec.name == "GRU"
-    form = Form(*h.shape[:2], _GATES[call.spec.name], x.shape[2], h.shape[3], has_bias, has_state_bias)
+    n_layers, n_directions, _, n_hidden = h.shape
+    form = Form(n_layers, n_directions, _GATES[call.spec.name], x.shape[2], n_hidden, has_bias, has_state_bias)
     tf32 = call.dtype == "float32" and is_tf32_allowed()
     return Question(form, cell, call.dtype, x.shape[0], x.shape[1], tf32, call.device_id)
 

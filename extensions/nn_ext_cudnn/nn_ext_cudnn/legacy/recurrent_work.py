@@ -16,6 +16,14 @@ from nn_ext_cudnn.legacy.weights import WeightCopy, covers
 WEIGHTS: Final = ("weight_l0", "weight", "bias")
 
 
+def weight_dtype(call: Call) -> str:
+    """What the weights hold: the dtype of the call, or a wider one."""
+    names = [entry.name for entry in call.spec.inputs]
+    first = call.inputs[names.index(WEIGHTS[0])]
+    assert first is not None
+    return first.dtype
+
+
 class Work:
     """Collects the parts of a recipe.
 
@@ -163,4 +171,5 @@ class Work:
 
     def _copy(self, prefix: str, space: At, *, unpack: bool) -> None:
         given = [self._names[f"{prefix}{name}"] for name in WEIGHTS]
-        self._parts.append(WeightCopy(self.pieces, self._call.dtype, [*given, space.place], unpack=unpack))
+        dtypes = weight_dtype(self._call), self._call.dtype
+        self._parts.append(WeightCopy(self.pieces, dtypes, [*given, space.place], unpack=unpack))

@@ -13,7 +13,7 @@ import numpy as np
 
 from nn_core.ext import Array
 from nn_ext_cuda.code import Code
-from nn_ext_cuda.dtypes import ITEM_BYTES
+from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_type
 from nn_ext_cuda.launch import THREADS, Launch, Program
 from nn_ext_cuda.memory import allocated
 from nn_ext_cudnn import handle
@@ -21,12 +21,10 @@ from nn_ext_cudnn.errors import NotSupportedError
 from nn_ext_cudnn.legacy import api, descriptors
 from nn_ext_cudnn.legacy.descriptors import Descriptor
 
-#: What items of a size are copied as.
-_ITEMS: Final = {2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"}
 _CODE: Final = """
-extern "C" __global__ void {name}(const int64* table, T* first, T* further, T* bias, T* space) {{
+extern "C" __global__ void {name}(const int64* table, W* first, W* further, W* bias, T* space) {{
   const int64* piece = table + 6 * blockIdx.y;
-  T* const owner = piece[0] == 0 ? first : piece[0] == 1 ? further : piece[0] == 2 ? bias : nullptr;
+  W* const owner = piece[0] == 0 ? first : piece[0] == 1 ? further : piece[0] == 2 ? bias : nullptr;
   const int64 columns = piece[5], n = piece[4] * columns;
   for (int64 i = blockIdx.x * int64(blockDim.x) + threadIdx.x; i < n; i += int64(gridDim.x) * blockDim.x) {{
     const int64 own = piece[1] + i / columns * piece[2] + i % columns;
@@ -34,8 +32,8 @@ extern "C" __global__ void {name}(const int64* table, T* first, T* further, T* b
   }}
 }}
 """
-_PACK: Final = "space[piece[3] + i] = owner ? owner[own] : T(0);"
-_UNPACK: Final = "if (owner) owner[own] = space[piece[3] + i];"
+_PACK: Final = "store(space[piece[3] + i], owner ? R(load(owner[own])) : R(0));"
+_UNPACK: Final = "if (owner) store(owner[own], R(load(space[piece[3] + i])));"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +152,21 @@ class WeightCopy:
 
     Args:
         found: The pieces.
-        dtype: What the weights hold.
+        dtypes: What the weights hold, and what the memory of cuDNN holds.
         places: Where weight_l0, weight and bias are among the arrays, and the memory of cuDNN.
         unpack: Copy from the memory of cuDNN to the arrays that are given, not to it.
     """
 
-    def __init__(self, found: Sequence[Piece], dtype: str, places: Sequence[int], *, unpack: bool = False) -> None:
+    def __init__(
+        self, found: Sequence[Piece], dtypes: tuple[str, str], places: Sequence[int], *, unpack: bool = False
+    ) -> None:
         self._table = table(found)
         self._on_device: Array | None = None
         self._places = tuple(places)
         name = "unpack_weights" if unpack else "pack_weights"
         text = _CODE.format(name=name, copy=_UNPACK if unpack else _PACK)
-        self._code = Code(name, f"typedef {_ITEMS[ITEM_BYTES[dtype]]} T;\n{text}")
+        own, other = (C_TYPES[dtype] for dtype in dtypes)
+        self._code = Code(name, f"typedef {own} W;\ntypedef {other} T;\n{text}", real_type(dtypes[1]))
         largest = max(piece.rows * piece.columns for piece in found)
         self._grid = (min(-(-largest // THREADS), 1024), len(found))
 
