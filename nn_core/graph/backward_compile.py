@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from nn_core.dispatch.registry import spec_of_api
-from nn_core.dispatch.resolve import wide_dtype
 from nn_core.errors import ShapeError
 from nn_core.graph.backward_data import BackwardPlan, ForwardData
 from nn_core.graph.compile import alias, assign, is_view, needed_data, prepared_of
@@ -19,6 +18,9 @@ from nn_core.graph.python_function import PythonBackward
 from nn_core.graph.rule import RuleRunner
 from nn_core.synced import EPOCH, HOST, STRIDED, Space
 from nn_core.typing import Array, Backend, Runner
+
+#: What gradients of leaves add up in.
+_SUM_DTYPES = {"float16": "float32", "bfloat16": "float32"}
 
 
 class Target:
@@ -230,25 +232,23 @@ class GradientCompiler:
                 gradients.append(None)
                 continue
             target = self._targets[vertex.cell]
-            buffer, add = self._contribution(target, dtype, prepared.space, flag, prepared.backend)
+            buffer, add = self._contribution(target, dtype, prepared.space, flag)
             gradients.append(buffer)
             if add:
                 additions.append((target, buffer))
         return gradients, additions
 
-    def _contribution(
-        self, target: Target, dtype: str, space: Space, channels_last: bool, backend: Backend | None = None
-    ) -> tuple[Buffer, bool]:
+    def _contribution(self, target: Target, dtype: str, space: Space, channels_last: bool) -> tuple[Buffer, bool]:
         """Where a gradient in `dtype` is written, and whether it is to be added to what is there.
 
-        Gradients of leaves add up in the wide dtype of the backend, in which solvers read them.
+        Gradients of leaves add up in float32 at least, in which solvers read and change them.
         """
         target.received += 1
         shape = target.cell.data._shape
         buffer = Buffer(shape, dtype, space)
         if target.is_leaf:
             if target.buffer is None:
-                target.buffer = self._leaf_grad(target, wide_dtype(backend, dtype), space)
+                target.buffer = self._leaf_grad(target, _SUM_DTYPES.get(dtype, dtype), space)
                 target.written = not self._overwrite
             if target.written or (target.buffer.dtype, target.buffer.space) != (dtype, space):
                 return buffer, True
@@ -310,7 +310,7 @@ class GradientCompiler:
             target.buffer, target.written = alias(grad, vertex.shape), True
             return
         backend = prepared_of(node, {}).backend
-        buffer, add = self._contribution(target, grad.dtype, grad.space, False, backend)
+        buffer, add = self._contribution(target, grad.dtype, grad.space, False)
         self._builder.add(node, assign, (buffer, alias(grad, vertex.shape)))
         if add:
             self._accumulate(node, [(target, buffer)], backend)

@@ -55,7 +55,7 @@ def failed(what: str, error: Exception, arrays: Sequence[Array | None] = ()) -> 
     lines = [f"{what}: the device must run it, got {type(error).__name__}: {error}"]
     if shapes:
         lines.append(f"  arrays {shapes}")
-    if isinstance(error, NNCoreError):
+    if isinstance(error, (DeviceMemoryError, DeviceLostError)):
         return error
     if isinstance(error, MemoryError):
         return DeviceMemoryError("\n".join(lines))

@@ -213,6 +213,25 @@ def test_half_precision_is_cast_and_computed_in_a_graph(cuda, launches):
         assert after(launches, y.forward) == {"graph": 1, "kernel": 0}
 
 
+def test_a_step_in_half_precision_is_one_launch_too(cuda, launches):
+    from nn_ext_cuda import plugin
+
+    def one():
+        x.d, t.d = np.ones((16, 4)), np.zeros((16, 1))
+        with nn.launch_together():
+            one_step(loss, solver)
+
+    with nn.context_scope(plugin.context(type_config="half")):
+        x, t = nn.Variable((16, 4)), nn.Variable((16, 1))
+        loss = F.mean(F.softmax_cross_entropy(PF.affine(F.tanh(PF.affine(x, 8, name="a")), 3, name="b"), t))
+        solver = S.Momentum(0.1)
+        solver.set_parameters(nn.get_parameters())
+        for _ in range(8):
+            one()
+        assert after(launches, one) == {"graph": 1, "kernel": 0}
+    assert all(p.grad.dtype == np.float32 and p.data.dtype == np.float32 for p in nn.get_parameters().values())
+
+
 def test_the_report_says_what_runs_apart_and_why(cuda):
     from nn_ext_cuda import report
 

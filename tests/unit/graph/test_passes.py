@@ -586,3 +586,18 @@ def test_a_sink_passes_on_the_gradients_that_were_set():
         x.grad.zero()
         s.backward(clear_buffer=repeat == 2)
         assert x.g.tolist() == [[10, 20], [30, 40]]
+
+
+def test_gradients_of_leaves_add_up_in_float32_under_half_precision():
+    with nn.context_scope(nn.Context(["reference:half"])):
+        x = variable(1, 2)
+        y = add2(mul2(x, x), x)
+    for _ in range(3):
+        y.forward()
+        x.grad.zero()
+        y.backward()
+        plans = list(y.plans.values())
+        assert x.grad.dtype == np.float32
+        np.testing.assert_allclose(x.g, 2 * x.d + 1, rtol=1e-3)
+        x.grad.data *= 0.5  # as solvers do with gradients, in float32
+    assert list(y.plans.values()) == plans
