@@ -60,7 +60,9 @@ class Runner(Protocol):
     """A prepared kernel.
 
     Called with all arrays in order it computes at once. ``bind`` (optional; ``functools.partial`` serves where it is
-    missing) returns a function without arguments that computes on these arrays each time it is called.
+    missing) returns a function without arguments that computes on these arrays each time it is called. ``adding``
+    (optional, of a backward runner) takes places of gradients of inputs and returns the runner that adds to these
+    arrays instead of overwriting them, or None.
     """
 
     def __call__(self, *arrays: Array) -> object: ...

@@ -158,6 +158,8 @@ class GradientCompiler:
         outputs = [self._as_laid_out(b, f, backend) for b, f in zip(outputs, flags[n_inputs:], strict=True)]
         grads = [self._as_laid_out(b, f, backend) for b, f in zip(grads, flags[n_inputs:], strict=False)]
         gradients, additions = self._input_targets(node, prepared, wanted, flags)
+        first = len(inputs) + len(outputs) + len(grads)
+        runner, additions = self._adding(runner, gradients, additions, first)
         self._builder.add(node, runner, [*inputs, *outputs, *grads, *gradients], prepared.backend)
         self._accumulate(node, additions, prepared.backend)
 
@@ -279,6 +281,31 @@ class GradientCompiler:
         self._plan.leaf_cells.append((target.cell, target.cell.data, grad))
         buffer = Buffer(synced.shape, dtype, space, array)
         return buffer if synced.shape == grad._shape else alias(buffer, grad._shape)
+
+    @staticmethod
+    def _adding(
+        runner: Runner, gradients: list[Buffer | None], additions: list[tuple[Target, Buffer]], first: int
+    ) -> tuple[Runner, list[tuple[Target, Buffer]]]:
+        """Let the kernel itself add to what is there, if it can; `first` is the place of the first gradient.
+
+        `gradients` then holds the totals, and these additions are done.
+        """
+        adding = getattr(runner, "adding", None)
+        if adding is None:
+            return runner, additions
+        totals: dict[int, Buffer] = {}
+        for target, part in additions:
+            total = target.buffer
+            others = {buffer.root() for buffer in (*gradients, *totals.values()) if buffer is not None}
+            if total is not None and target.written and _lie_alike(total, part) and total.root() not in others:
+                totals[gradients.index(part)] = total
+        adder = adding([first + place for place in totals]) if totals else None
+        if adder is None:
+            return runner, additions
+        parts = [gradients[place] for place in totals]
+        for place, total in totals.items():
+            gradients[place] = total
+        return adder, [(target, part) for target, part in additions if part not in parts]
 
     def _accumulate(
         self, node: Node | None, additions: Sequence[tuple[Target, Buffer]], backend: Backend | None = None
@@ -412,3 +439,7 @@ def _adder(node: Node | None, total: Buffer, part: Buffer) -> tuple[Runner, Any]
     if total.channels_last and prepared.layout != "any":
         return _add, None
     return prepared.forward_for((total.channels_last,) * 3), prepared.backend
+
+
+def _lie_alike(a: Buffer, b: Buffer) -> bool:
+    return (a.space, a.dtype, a.shape, a.channels_last) == (b.space, b.dtype, b.shape, b.channels_last)

@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -125,6 +126,28 @@ PyObject* step_weights(PyObject* self, void*) {
   return py::tuple(addresses).release().ptr();
 }
 
+PyObject* op_adding(PyObject* self, PyObject* list) {
+  const PreparedOp& prepared = *reinterpret_cast<OpObject*>(self)->prepared;
+  try {
+    std::vector<size_t> positions;
+    for (const py::handle item : py::reinterpret_borrow<py::sequence>(list)) {
+      const auto place = item.cast<int64_t>();
+      const auto found = std::find(prepared.places.begin(), prepared.places.end(), place);
+      NN_CHECK(found != prepared.places.end(), "places must be those of arrays of the operation, got " << place);
+      positions.push_back(static_cast<size_t>(found - prepared.places.begin()));
+    }
+    auto adding = std::make_shared<PreparedOp>();
+    adding->op = prepared.op->adding(positions);
+    if (adding->op == nullptr) Py_RETURN_NONE;
+    adding->arrays = prepared.arrays;
+    adding->places = prepared.places;
+    return new_op(std::move(adding)).release().ptr();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
+    return nullptr;
+  }
+}
+
 template <class Object>
 void deallocate(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
@@ -164,6 +187,8 @@ PyTypeObject* make_type(const char* name, size_t size, size_t offset, destructor
 PyMethodDef op_methods[] = {
     {"bind", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(op_bind)), METH_FASTCALL,
      "Return a Step that runs this operation on the arrays each time it is called."},
+    {"adding", op_adding, METH_O,
+     "Return the operation that adds to the arrays at these places instead of overwriting them, or None where there is none."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};

@@ -66,12 +66,21 @@ class AffineBackward : public Op {
     auto* dweight = static_cast<float*>(arrays[6]);
     auto* dbias = static_cast<float*>(arrays[7]);
     const auto [m, d, k] = size_;
-    if (dx != nullptr && m > 0) gemm(m, d, k, {dy, k}, {weight, k, true}, false, dx, d);
+    if (dx != nullptr && m > 0) gemm(m, d, k, {dy, k}, {weight, k, true}, adds_[0], dx, d);
     if (dweight != nullptr) {
-      if (m > 0) gemm(d, k, m, {x, d, true}, {dy, k}, false, dweight, k);
-      if (m == 0) std::fill_n(dweight, d * k, 0.0f);
+      if (m > 0) gemm(d, k, m, {x, d, true}, {dy, k}, adds_[1], dweight, k);
+      if (m == 0 && !adds_[1]) std::fill_n(dweight, d * k, 0.0f);
     }
-    if (dbias != nullptr) column_sums(dy, m, k, dbias);
+    if (dbias != nullptr) column_sums(dy, m, k, dbias, adds_[2]);
+  }
+
+  std::unique_ptr<Op> adding(const std::vector<size_t>& positions) const override {
+    auto op = std::make_unique<AffineBackward>(*this);
+    for (const size_t position : positions) {
+      if (position < 5) return nullptr;
+      op->adds_[position - 5] = true;
+    }
+    return op;
   }
 
   double cost() const override { return gemm_cost(size_.m, size_.k, size_.d) * std::max(1, wanted_); }
@@ -86,6 +95,7 @@ class AffineBackward : public Op {
 
   AffineSizes size_;
   int wanted_ = 0;
+  bool adds_[3] = {};  // to what is in dx, dweight, dbias
 };
 
 /// One operand of a batched product: how a matrix lies in memory, and how far apart the matrices of a batch are.

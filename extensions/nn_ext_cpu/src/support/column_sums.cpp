@@ -6,7 +6,7 @@
 
 namespace nn_cpu {
 
-void column_sums(const float* x, int64_t rows, int64_t columns, float* out) {
+void column_sums(const float* x, int64_t rows, int64_t columns, float* out, bool accumulate) {
   const VectorTable& table = vectors();
   parallel_for(
       columns, std::max<int64_t>(64, 65536 / std::max<int64_t>(rows, 1)),
@@ -15,7 +15,7 @@ void column_sums(const float* x, int64_t rows, int64_t columns, float* out) {
         auto* sums = scratch.take<double>(end - begin);
         std::fill_n(sums, end - begin, 0.0);
         for (int64_t row = 0; row < rows; ++row) table.add_to_double(x + row * columns + begin, sums, end - begin);
-        for (int64_t j = begin; j < end; ++j) out[j] = static_cast<float>(sums[j - begin]);
+        for (int64_t j = begin; j < end; ++j) out[j] = (accumulate ? out[j] : 0.0f) + static_cast<float>(sums[j - begin]);
       },
       16);
 }

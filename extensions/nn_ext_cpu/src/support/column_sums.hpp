@@ -5,7 +5,7 @@
 
 namespace nn_cpu {
 
-/// out[j] = sum over rows of x (rows, columns), in double.
-void column_sums(const float* x, int64_t rows, int64_t columns, float* out);
+/// out[j] = sum over rows of x (rows, columns), in double; plus out[j] if `accumulate`.
+void column_sums(const float* x, int64_t rows, int64_t columns, float* out, bool accumulate = false);
 
 }  // namespace nn_cpu

@@ -44,6 +44,12 @@ class Op {
 
   /// Rough duration in nanoseconds; decides whether the interpreter lock is worth releasing.
   virtual double cost() const = 0;
+
+  /// The same operation, adding to the arrays at `positions` instead of overwriting them; nothing where it cannot.
+  virtual std::unique_ptr<Op> adding(const std::vector<size_t>& positions) const {
+    static_cast<void>(positions);
+    return nullptr;
+  }
 };
 
 using Factory = std::unique_ptr<Op> (*)(const Signature&);
