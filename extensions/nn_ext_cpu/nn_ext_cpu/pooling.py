@@ -89,10 +89,35 @@ def _refuse_many_axes(call: Call) -> Refusal | None:
     return Refusal(f"takes at most 8 axes, got {ndim}") if ndim > 8 else None
 
 
+class Unpooling:
+    """Each element repeated over a window; the gradient is the sum of it."""
+
+    _repeat: Final = Pointwise("y = copy x", {"x": "dx = copy dy"}, views=_unpooled, refuse=_refuse_many_axes)
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes other than float32 and bfloat16, and more axes than a program takes."""
+        return self._repeat.refuse(call)
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the repetition."""
+        return self._repeat.forward(call)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Prepare the sums; as a program where windows have other dimensions than pooling takes."""
+        n_spatial, kernel = _n_spatial(call), call.args["kernel"]
+        if not 1 <= n_spatial <= 3:
+            return self._repeat.backward(call, wanted)
+        arrays = backward_arrays(call, wanted)
+        settings: dict[str, Any] = {"kernel": kernel, "stride": kernel, "pad": (0,) * n_spatial, "mean": False}
+        views = [_image(arrays[place], n_spatial, bool(call.args["channel_last"])) for place in (2, 3)]
+        runner: Runner = _native.prepare("sum_pooling", arrays, views=views, places=[2, 3], counts_pad=True, **settings)
+        return runner
+
+
 POOLING: Final[Mapping[str, Kernel]] = {
     "MaxPooling": Pooling("max_pooling", reads=[0, 2, 3]),
     "AveragePooling": Pooling("sum_pooling", reads=[2, 3], mean=True),
     "GlobalAveragePooling": GLOBAL_AVERAGE,
-    "Unpooling": Pointwise("y = copy x", {"x": "dx = copy dy"}, views=_unpooled, refuse=_refuse_many_axes),
+    "Unpooling": Unpooling(),
     "SumPooling": Pooling("sum_pooling", reads=[2, 3]),
 }

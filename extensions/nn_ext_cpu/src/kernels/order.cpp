@@ -7,6 +7,7 @@
 // O(n) a row by radix sort, and by a scan that keeps the best so far.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/register.hpp"
 #include "support/check.hpp"
@@ -119,7 +120,7 @@ struct Chosen {
   /// Calls body(row, the k first items in order) for each row.
   template <class Body>
   void visit(const float* x, const Body& body) const {
-    const int64_t room = std::min(columns, 2 * k + 64);
+    const int64_t room = 2 * k + 32;
     parallel_for(rows, kGrain / columns + 1, [&](int64_t begin, int64_t end, int) {
       Scratch scratch(Scratch::bytes<Ranked>(room));
       auto* best = scratch.take<Ranked>(room);
@@ -131,18 +132,40 @@ struct Chosen {
   }
 
  private:
+  /// Whether none of `n` elements can come before `limit`, in the order of floats; NaN leaves it open.
+  static bool all_beyond(const float* x, int64_t n, float limit, bool largest, bool absolute) {
+    int open = 0;
+    if (largest && absolute) {
+      for (int64_t i = 0; i < n; ++i) open |= !(std::fabs(x[i]) < limit);
+    } else if (largest) {
+      for (int64_t i = 0; i < n; ++i) open |= !(x[i] < limit);
+    } else if (absolute) {
+      for (int64_t i = 0; i < n; ++i) open |= !(std::fabs(x[i]) > limit);
+    } else {
+      for (int64_t i = 0; i < n; ++i) open |= !(x[i] > limit);
+    }
+    return open == 0;
+  }
+
   /// Collects what comes before the k-th best so far; a full buffer is cut down to the k best.
   void choose(const float* x, Ranked* best, int64_t room) const {
+    constexpr int64_t kTogether = 32;
     int64_t count = 0;
     Ranked limit = ~Ranked{0};
-    for (int64_t i = 0; i < columns; ++i) {
-      const Ranked item = ranked(absolute ? std::fabs(x[i]) : x[i], largest, static_cast<uint32_t>(i));
-      if (item > limit) continue;
-      best[count++] = item;
-      if (count < room || i + 1 == columns) continue;
-      std::nth_element(best, best + k - 1, best + count);
-      limit = best[k - 1];
-      count = k;
+    float limit_value = std::numeric_limits<float>::quiet_NaN();
+    for (int64_t start = 0; start < columns; start += kTogether) {
+      const int64_t stop = std::min(columns, start + kTogether);
+      if (all_beyond(x + start, stop - start, limit_value, largest, absolute)) continue;
+      for (int64_t i = start; i < stop; ++i) {
+        const Ranked item = ranked(absolute ? std::fabs(x[i]) : x[i], largest, static_cast<uint32_t>(i));
+        if (item > limit) continue;
+        best[count++] = item;
+        if (count < room) continue;
+        std::nth_element(best, best + k - 1, best + count);
+        limit = best[k - 1];
+        count = k;
+        limit_value = absolute ? std::fabs(x[place_of(limit)]) : x[place_of(limit)];
+      }
     }
     select_ranked(best, count, k);
   }

@@ -156,6 +156,10 @@ class Put : public Op {
  private:
   /// The block before anything is put.
   void start(float* block, const float* out, int64_t width) const {
+    if (width == places_.q && out == nullptr) {
+      std::fill_n(block, places_.n * width, 0.0f);
+      return;
+    }
     for (int64_t row = 0; row < places_.n; ++row) {
       if (out != nullptr) {
         std::copy_n(out + row * places_.q, width, block + row * places_.q);
