@@ -132,42 +132,40 @@ struct Chosen {
   }
 
  private:
-  /// Whether none of `n` elements can come before `limit`, in the order of floats; NaN leaves it open.
-  static bool all_beyond(const float* x, int64_t n, float limit, bool largest, bool absolute) {
-    int open = 0;
-    if (largest && absolute) {
-      for (int64_t i = 0; i < n; ++i) open |= !(std::fabs(x[i]) < limit);
-    } else if (largest) {
-      for (int64_t i = 0; i < n; ++i) open |= !(x[i] < limit);
-    } else if (absolute) {
-      for (int64_t i = 0; i < n; ++i) open |= !(std::fabs(x[i]) > limit);
-    } else {
-      for (int64_t i = 0; i < n; ++i) open |= !(x[i] > limit);
-    }
-    return open == 0;
-  }
-
-  /// Collects what comes before the k-th best so far; a full buffer is cut down to the k best.
-  void choose(const float* x, Ranked* best, int64_t room) const {
+  /// Collects what comes before the k-th best so far; a full buffer is cut down to the k best. `beyond(value, limit)` says that a
+  /// number certainly comes later, so that most elements cost a comparison; NaN leaves it open.
+  template <class Beyond>
+  void choose(const float* x, Ranked* best, int64_t room, const Beyond& beyond) const {
     constexpr int64_t kTogether = 32;
     int64_t count = 0;
     Ranked limit = ~Ranked{0};
     float limit_value = std::numeric_limits<float>::quiet_NaN();
+    const auto take = [&](int64_t i) {
+      const Ranked item = ranked(absolute ? std::fabs(x[i]) : x[i], largest, static_cast<uint32_t>(i));
+      if (item > limit) return;
+      best[count++] = item;
+      if (count < room) return;
+      std::nth_element(best, best + k - 1, best + count);
+      limit = best[k - 1];
+      count = k;
+      limit_value = absolute ? std::fabs(x[place_of(limit)]) : x[place_of(limit)];
+    };
     for (int64_t start = 0; start < columns; start += kTogether) {
       const int64_t stop = std::min(columns, start + kTogether);
-      if (all_beyond(x + start, stop - start, limit_value, largest, absolute)) continue;
-      for (int64_t i = start; i < stop; ++i) {
-        const Ranked item = ranked(absolute ? std::fabs(x[i]) : x[i], largest, static_cast<uint32_t>(i));
-        if (item > limit) continue;
-        best[count++] = item;
-        if (count < room) continue;
-        std::nth_element(best, best + k - 1, best + count);
-        limit = best[k - 1];
-        count = k;
-        limit_value = absolute ? std::fabs(x[place_of(limit)]) : x[place_of(limit)];
+      int open = 0;
+      for (int64_t i = start; i < stop; ++i) open |= !beyond(x[i], limit_value);
+      for (int64_t i = start; open != 0 && i < stop; ++i) {
+        if (!beyond(x[i], limit_value)) take(i);
       }
     }
     select_ranked(best, count, k);
+  }
+
+  void choose(const float* x, Ranked* best, int64_t room) const {
+    if (absolute && largest) return choose(x, best, room, [](float v, float limit) { return std::fabs(v) < limit; });
+    if (absolute) return choose(x, best, room, [](float v, float limit) { return std::fabs(v) > limit; });
+    if (largest) return choose(x, best, room, [](float v, float limit) { return v < limit; });
+    return choose(x, best, room, [](float v, float limit) { return v > limit; });
   }
 };
 
