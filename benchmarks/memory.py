@@ -3,6 +3,8 @@
     python -m benchmarks.memory
     python -m benchmarks.memory resnet18_train --nnabla-python ~/nnabla/bin/python
 
+"nn_core_recompute" is nn_core with the functions of RECOMPUTED under ``nn.recompute``. It does not spare parameters, their
+gradients and the states of solvers, which are most of deep_cnn.
 Every figure comes from a process of its own: the growth of its largest resident set (ru_maxrss) over some steps.
 """
 
@@ -14,7 +16,20 @@ import resource
 import subprocess
 import sys
 
-WORKLOADS = ("deep_cnn", "deep_cnn_dynamic", "resnet18_train", "lstm_train", "transformer_train")
+#: transformer_train with more blocks: where memory is mostly activations
+DEEP = "transformer_8_blocks"
+WORKLOADS = ("deep_cnn", "deep_cnn_dynamic", "resnet18_train", "lstm_train", "transformer_train", DEEP)
+FRAMEWORKS = ("nn_core", "nn_core_recompute", "nnabla", "torch")
+#: by module, the functions whose outputs nn_core_recompute drops; convolutions, LSTMs and sums keep theirs
+RECOMPUTED = {
+    "nn_core.functions": ("tanh", "gelu", "softmax", "batch_matmul", "reshape", "transpose"),
+    "nn_core.parametric_functions": (
+        "affine",
+        "batch_normalization",
+        "fused_batch_normalization",
+        "layer_normalization",
+    ),
+}
 STEPS = 3
 
 
@@ -34,6 +49,16 @@ def load(framework):
     y.backward()
 
 
+def recompute():
+    """From now on, compute the outputs of some functions again in the backward pass."""
+    from nn_core.recompute import recompute_fn
+
+    for module, names in RECOMPUTED.items():
+        functions = importlib.import_module(module)
+        for name in names:
+            setattr(functions, name, recompute_fn()(getattr(functions, name)))
+
+
 def peak_mb():
     """The largest resident set of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -41,10 +66,15 @@ def peak_mb():
 
 def measure(workload, framework):
     """Megabytes that a workload adds to the loaded library."""
-    load(framework)
-    module = importlib.import_module(f"benchmarks.workloads.{workload}")
+    package = framework.removesuffix("_recompute")
+    load(package)
+    module = importlib.import_module(f"benchmarks.workloads.{'transformer_train' if workload == DEEP else workload}")
+    if workload == DEEP:
+        module.BLOCKS = 8
     loaded = peak_mb()
-    step = getattr(module, framework)()
+    if package != framework:
+        recompute()
+    step = getattr(module, package)()
     for _ in range(STEPS):
         step()
     return peak_mb() - loaded
@@ -56,22 +86,22 @@ def main() -> None:
     parser.add_argument("workloads", nargs="*", choices=[[], *WORKLOADS], default=[])
     nnabla = os.environ.get("NNABLA_PYTHON")
     parser.add_argument("--nnabla-python", default=nnabla, help="interpreter of an environment with the package nnabla")
-    parser.add_argument("--only", choices=("nn_core", "nnabla", "torch"), help="print the figure of one")
+    parser.add_argument("--only", choices=FRAMEWORKS, help="print the figure of one")
     options = parser.parse_args()
     if options.only:
         print(measure(options.workloads[0], options.only))
         return
-    pythons = {"nn_core": sys.executable, "nnabla": options.nnabla_python}
+    pythons = {"nn_core": sys.executable, "nn_core_recompute": sys.executable, "nnabla": options.nnabla_python}
     pythons["torch"] = sys.executable if importlib.util.find_spec("torch") else None
     pythons = {name: python for name, python in pythons.items() if python}
     print(f"peak MB of {STEPS} steps above the loaded library")
-    print(f"{'':20s}" + "".join(f"{name:>10s}" for name in pythons))
+    print(f"{'':20s}" + "".join(f"{name:>19s}" for name in pythons))
     for workload in options.workloads or WORKLOADS:
         cells = []
         for name, python in pythons.items():
             command = [python, "-m", "benchmarks.memory", workload, "--only", name]
             output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-            cells.append(f"{float(output.splitlines()[-1]):10.0f}")
+            cells.append(f"{float(output.splitlines()[-1]):19.0f}")
         print(f"{workload:20s}" + "".join(cells), flush=True)
 
 
