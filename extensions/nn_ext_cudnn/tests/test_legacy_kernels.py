@@ -1,5 +1,7 @@
 """What the kernels over descriptors refuse and why, how often they call cuDNN, and their steps in CUDA graphs."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -127,10 +129,41 @@ def test_what_cudnn_does_not_support_is_done_by_cuda_for_good(kernels, cudnn, ca
     np.testing.assert_allclose(y.get(), expected, rtol=1e-5)
 
 
-def _raise(*_):
+@pytest.mark.parametrize("is_last", [False, True])
+def test_cuda_normalizes_what_cudnn_turns_out_not_to(kernels, call_of, cudnn, is_last):
+    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cudnn.legacy.images import channels_last
+
+    cudnn.parts[2].cudnnBatchNormalizationForwardTrainingEx = _raise
+    call = call_of("BatchNormalization", (4, 3, 5, 2), *PARAMETERS)
+    if is_last:
+        inputs = (channels_last(call.inputs[0]), *call.inputs[1:])
+        call = dataclasses.replace(call, inputs=inputs, outputs=(channels_last(call.outputs[0]), *call.outputs[1:]))
+    step, given, (y, *_) = _bound(kernels["BatchNormalization"], call, cupy)
+    x, beta, gamma, *_ = (array.get() for array in given)
+    step()
+    if is_last:
+        x = x.reshape(4, 5, 2, 3).transpose(0, 3, 1, 2)
+    mean, variance = x.mean(axis=(0, 2, 3), keepdims=True), x.var(axis=(0, 2, 3), keepdims=True)
+    expected = gamma * (x - mean) / np.sqrt(variance + 1e-5) + beta
+    found = y.get().reshape(4, 5, 2, 3).transpose(0, 3, 1, 2) if is_last else y.get()
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_errors_name_the_function_and_its_arrays(kernels, call_of, cudnn):
+    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cudnn.errors import CudnnError
+
+    cudnn.parts[1].cudnnSoftmaxForward = lambda *_: _raise(5003)
+    step, _, _ = _bound(kernels["Softmax"], call_of("Softmax", (4, 5)), cupy)
+    with pytest.raises(CudnnError, match=r"^softmax: cudnnSoftmaxForward: status must be success, got 5003(.|\n)*\(4, 5\)"):
+        step()
+
+
+def _raise(status=3000, *_):
     from fake_cudnn import RefusedError
 
-    raise RefusedError(3000, "not this")
+    raise RefusedError(status if status == 5003 else 3000, "not this")
 
 
 def test_steps_are_recorded_as_a_graph_and_keep_their_memory(kernels, cudnn, call_of):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nn_core.ext import Array, ArrayDesc, Call, Shape
+from nn_core.ext import Array, ArrayDesc, Call, Runner, Shape
 from nn_ext_cuda.compose import Composition
 from nn_ext_cuda.dtypes import real_dtype
 from nn_ext_cuda.kernels.normalization import NORMALIZATION as CUDA_NORMALIZATION
@@ -18,13 +18,20 @@ class Work:
         call: The call.
         arrays: Its arrays.
         names: Their names.
+        wanted: Which gradients are wanted; None in the forward pass.
     """
 
-    def __init__(self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        call: Call,
+        arrays: Sequence[ArrayDesc | None],
+        names: Sequence[str],
+        wanted: Sequence[bool] | None = None,
+    ) -> None:
         x, y = call.inputs[0], call.outputs[0]
         assert x is not None
         self.frame = frame_of(y, axes_of(call))
-        self._call, self._x = call, x
+        self._call, self._x, self._wanted = call, x, wanted
         self._arrays, self._names = list(arrays), list(names)
         self._n_arrays = len(arrays)
         self._before: dict[str, str] = {}
@@ -133,10 +140,15 @@ class Work:
 
         self._main.append(computed)
 
-    def by_cuda(self, wanted: Sequence[bool], places: Mapping[str, At | None]) -> None:
-        """Let nn_ext_cuda compute the gradients, on other arrays at some `places`."""
+    def _cuda_runner(self) -> Runner | None:
+        """The runner of nn_ext_cuda, for images that lie as y does."""
         call = as_matrix(self._call) if self.frame.layout == "channels_last" else self._call
-        runner = CUDA_NORMALIZATION[call.spec.name].backward(call, wanted)
+        kernel = CUDA_NORMALIZATION[call.spec.name]
+        return kernel.forward(call) if self._wanted is None else kernel.backward(call, self._wanted)
+
+    def by_cuda(self, places: Mapping[str, At | None]) -> None:
+        """Let nn_ext_cuda compute the gradients, on other arrays at some `places`."""
+        runner = self._cuda_runner()
         order = list(range(self._n_arrays))
         for name, other in places.items():
             if other is not None:
@@ -152,7 +164,8 @@ class Work:
         scratch = [(desc.shape, desc.dtype) for desc in self._arrays[self._n_arrays :] if desc is not None]
         main = [part(n_arrays) if callable(part) else part for part in self._main]
         parts = [*turned, *before, *main, *after, *back]
-        return Recipe(self._call.spec.api, parts, self._n_arrays, scratch)
+        otherwise = None if self._copies or self._copies_back else self._cuda_runner
+        return Recipe(self._call.spec.api, parts, self._n_arrays, scratch, otherwise)
 
     def _per_channel(self, outputs: Mapping[str, str]) -> list[Any]:
         n_channels = self.frame.dims[1]

@@ -116,12 +116,12 @@ class BatchNormalization:
         """One call where the gradient flows through the statistics of the batch."""
         if any(wanted[3:5]):
             return None
-        work = Work(call, backward_arrays(call, wanted), backward_names(call))
+        work = Work(call, backward_arrays(call, wanted), backward_names(call), wanted)
         x, dy = work.image("x"), work.image("dy")
         dx = work.image_result("dx") if wanted[0] else None
         dz = work.image_result("dz") if any(wanted[5:]) else None
         if dx is None or not call.args["batch_stat"]:
-            work.by_cuda(wanted, {"x": x, "dx": dx} | ({"dz": dz} if dz else {}))
+            work.by_cuda({"x": x, "dx": dx} | ({"dz": dz} if dz else {}))
             return work.recipe()
         if self._relu:
             passed = f"a{work.image('y').place} > R(0) ? a{dy.place} : R(0)"

@@ -11,7 +11,7 @@ from nn_core.ext import Array, Runner, Shape
 from nn_ext_cuda.dtypes import ITEM_BYTES
 from nn_ext_cuda.errors import failed
 from nn_ext_cudnn import handle
-from nn_ext_cudnn.errors import NotSupportedError
+from nn_ext_cudnn.errors import CudnnError, NotSupportedError, located
 
 _LOGGER: Final = logging.getLogger("nn_core.cudnn")
 #: Scratch arrays begin at multiples of it, as arrays of CuPy do.
@@ -128,7 +128,9 @@ class RecipeStep:
                 call()
         except NotSupportedError as error:
             self._substitute(error)
-        except Exception as error:  # whatever the library or the device says is told with the sizes
+        except CudnnError as error:
+            raise located(error, self._recipe.name, self._arrays) from error
+        except Exception as error:  # whatever the device says is told with the sizes
             raise failed(self._recipe.name, error, self._arrays) from error
 
     __call__ = run
@@ -146,7 +148,7 @@ class RecipeStep:
         """Let kernels of nn_ext_cuda take over for good: this is known from the first run on, before any recording."""
         runner: Any = None if self._recipe.otherwise is None else self._recipe.otherwise()
         if runner is None:
-            raise failed(self._recipe.name, error, self._arrays) from error
+            raise located(error, self._recipe.name, self._arrays) from error
         _LOGGER.warning("%s: nn_ext_cuda takes over from cuDNN: %s", self._recipe.name, str(error).partition("\n")[0])
         self._starts = []
         self._calls = [runner.bind(*self._arrays).run]
