@@ -102,7 +102,8 @@ def test_workspaces_grow_and_are_shared_on_a_stream(cudnn):
 def test_statuses_are_those_of_the_header(header):
     found = header("cudnn_graph.h").numbers("CUDNN_STATUS_")
     known = {number: name for name, number in found.items() if number >= 1000 and name != "INVALID_VALUE"}
-    assert known == dict(errors.STATUSES)
+    assert len(known) > 40
+    assert known.items() <= errors.STATUSES.items(), "an older cuDNN has fewer"
 
 
 def test_argument_counts_are_those_of_the_header(header):
