@@ -19,6 +19,8 @@ from nn_core.reference.registry import kernel as kernel
 from nn_core.rules.registry import GradientCall as GradientCall
 from nn_core.rules.registry import gradient as gradient
 from nn_core.rules.registry import shape_rule as shape_rule
+from nn_core.settings import WHEN_SWITCHED as WHEN_SWITCHED
+from nn_core.settings import is_enabled as is_enabled
 from nn_core.settings import settings as settings
 from nn_core.spec.model import FunctionSpec as FunctionSpec
 from nn_core.synced import dtype_of as dtype_of
@@ -34,6 +36,7 @@ from nn_core.typing import Shape as Shape
 from nn_core.typing import Step as Step
 
 __all__ = [
+    "WHEN_SWITCHED",
     "ArgumentError",
     "Array",
     "ArrayDesc",
@@ -59,6 +62,7 @@ __all__ = [
     "dtype_of",
     "gradient",
     "hookimpl",
+    "is_enabled",
     "kernel",
     "settings",
     "shape_rule",

@@ -19,6 +19,7 @@ from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
 from nn_core.graph.plan import is_current
+from nn_core.settings import is_enabled
 from nn_core.synced import HOST, ready
 
 
@@ -36,7 +37,7 @@ def run_backward(
     hooks = active_hooks(pre_hook, post_hook)
     observed = hooks is not None or finish is not None
     plan: BackwardPlan | None = None
-    if clear_buffer and not observed and grad is not None and not root.plans:
+    if clear_buffer and not observed and grad is not None and not root.plans and is_enabled("replay"):
         plan = _run_replayed(root, grad)
         if plan is None:
             return

@@ -10,6 +10,7 @@ from nn_core.graph.execute import Prepared, is_contiguous, prepare
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import Entry, Plan
+from nn_core.settings import is_enabled
 from nn_core.synced import HOST, Key, Space, SyncedArray, convert
 from nn_core.typing import Array, ArrayDesc, Backend, Runner, Shape
 
@@ -120,7 +121,7 @@ class Builder:
 
     def finish(self) -> None:
         """Give every buffer its memory, in the order of use, and write the entries of the plan."""
-        arena = self.plan.arena
+        arena, shares = self.plan.arena, is_enabled("share_memory")
         ends: dict[int, list[Buffer]] = {}
         seen: set[Buffer] = set()
         for operation in self.operations:
@@ -135,7 +136,7 @@ class Builder:
             backend = operation.backend or (space.backend if space is not None else None)
             self.plan.entries.append(Entry(operation.node, operation.runner, arrays, backend, space))
             for buffer in ends.get(index, ()):
-                if buffer.block is not None:
+                if buffer.block is not None and shares:
                     arena.give(buffer.block)
 
 

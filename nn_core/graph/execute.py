@@ -11,8 +11,9 @@ from nn_core.dispatch.report import is_strict
 from nn_core.dispatch.resolve import resolve, wide_dtype
 from nn_core.graph.infer import CACHE_LIMIT, forget_shapes, infer, input_entries, made_outputs
 from nn_core.graph.memory import channels_last_strides
+from nn_core.settings import is_enabled
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.synced import HOST, STRIDED, Space, ready, space_of
+from nn_core.synced import EPOCH, HOST, STRIDED, Space, ready, space_of
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape
 
 _PREPARED: dict[Any, "Prepared"] = {}
@@ -80,7 +81,7 @@ class Prepared:
         self.dynamic = self.spec.has("dynamic_shape")
         chooser = getattr(kernel, "layout", None)
         #: memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred)
-        self.layout = "contiguous" if chooser is None else str(chooser(call))
+        self.layout = "contiguous" if chooser is None or not is_enabled("channels_last") else str(chooser(call))
         #: whether arrays may lie channels-last where the kernel runs at once
         self.images = self.layout != "contiguous" and self.space is HOST and any(3 <= len(s) <= 5 for s in self.output_shapes)
         self.private = tuple([(position, call.outputs[position].shape) for position in private])
@@ -154,6 +155,7 @@ def prepare(
 def forget_prepared() -> None:
     """Drop what was prepared: kernels may have changed (plugins refreshed, settings toggled)."""
     _PREPARED.clear()
+    EPOCH.value += 1
     forget_shapes()
 
 

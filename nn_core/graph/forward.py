@@ -8,6 +8,7 @@ from nn_core.graph.compile import Builder, alias, assign, is_view, needed_data, 
 from nn_core.graph.execute import Prepared, adopt_shape
 from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.infer import input_entries
+from nn_core.graph.join import joined
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
@@ -86,7 +87,9 @@ def compile_forward(roots: Sequence[Vertex], order: Sequence[Node], policy: str)
     builder = Builder(plan)
     pinned = _pinned(roots, order)
     dtypes: dict[SyncedArray, str] = {}
-    for node in order:
+    dropped = {node for node in order if policy == CLEAR or (policy == LEAN and not node.need_grad)}
+    functions, skipped = joined(roots, order, dropped)
+    for node in functions:
         if node.python is not None:
             _add_python(builder, node)
         elif not is_view(node):
@@ -108,6 +111,7 @@ def compile_forward(roots: Sequence[Vertex], order: Sequence[Node], policy: str)
         synced.bound = True
         array = buffer.resolve(plan.arena) if buffer.keep else None
         plan.attachments.append(Attachment(synced, (buffer.space, buffer.dtype), array, synced in survivors))
+    plan.attachments += [Attachment(synced, (HOST, "float32"), None, False) for synced in skipped]
     plan.adopt()
     plan.signature = signature_of(order, roots)
     plan.leaf_heads = heads_of(plan.leaves)

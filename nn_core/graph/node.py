@@ -169,6 +169,21 @@ class Node:
                 consumers = vertex.consumers
                 consumers[weakref.ref(self, consumers.pop)] = None
 
+    @classmethod
+    def standing_for(
+        cls, node: "Node", spec: FunctionSpec, args: Mapping[str, ArgValue], inputs: Sequence[Vertex | None]
+    ) -> "Node":
+        """Another function that gives the first output of `node`; only a plan knows it, the graph stays as it is."""
+        other = cls(spec, args, (), node.cells[:1], node.context, False)
+        other.inputs = tuple(inputs)
+        other._outputs = node._outputs[:1]
+        return other
+
+    def add_outputs(self, cells: Sequence[Cell]) -> None:
+        """Give a function that only a plan knows its further outputs."""
+        self.cells = (*self.cells, *cells)
+        self._outputs += [None] * len(cells)
+
     @property
     def need_grad(self) -> bool:
         """Whether any input needs a gradient."""

@@ -14,6 +14,7 @@ from nn_core.graph.hooks import Hook
 from nn_core.graph.memory import Arena
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
+from nn_core.settings import disabled_optimizations, is_enabled
 from nn_core.synced import EPOCH, HOST, Key, Space, SyncedArray, Tenure, ready
 from nn_core.typing import Array, Backend, Runner, Step
 
@@ -193,7 +194,7 @@ def _trusting(step: Any) -> Step:
 
 def _neighbourhood(entry: Entry) -> tuple[Any, Space | None]:
     """What neighbours must have in common to be merged: how their backends merge, and where they work."""
-    return getattr(type(entry.backend), "fuse", None), entry.space
+    return getattr(type(entry.backend), "fuse", None) if is_enabled("fuse") else None, entry.space
 
 
 def _bound(entry: Entry) -> Step:
@@ -215,6 +216,7 @@ def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:
 def signature_of(order: Iterable[Node], roots: Sequence[Vertex]) -> tuple[Any, ...]:
     """Everything about a graph that a plan was compiled for; equal signatures mean that the plan still fits."""
     parts: list[Any] = [tuple((root.cell, root.cell.data._synced, root._persistent) for root in roots)]
+    parts.append(disabled_optimizations())
     for node in order:
         parts.append((node, node.need_grad, *[cell.data._synced for cell in node.cells]))
         parts += [

@@ -9,6 +9,7 @@ from nn_core.dispatch.report import is_strict
 from nn_core.graph.execute import Prepared, forget_prepared, prepare
 from nn_core.graph.infer import CACHE_LIMIT, infer, made_outputs
 from nn_core.rules.arguments import resolve_args
+from nn_core.settings import WHEN_SWITCHED
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.typing import Shape
 
@@ -77,3 +78,4 @@ def forget_recipes() -> None:
 
 
 PLUGINS.when_refreshed.append(forget_recipes)
+WHEN_SWITCHED.append(forget_recipes)

@@ -18,6 +18,7 @@ from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.compile import Refresh
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import Entry, bind, heads_of
+from nn_core.settings import disabled_optimizations, is_enabled
 from nn_core.synced import EPOCH, RELEASED, STRIDED, Key, SyncedArray
 from nn_core.typing import Array, Backend
 
@@ -52,7 +53,7 @@ class Structure:
         self.inputs: list[SyncedArray] = []
         positions = {node: index for index, node in enumerate(order)}
         numbers: dict[SyncedArray, int] = {}
-        parts: list[Any] = [root.index]
+        parts: list[Any] = [root.index, disabled_optimizations()]
         for node in order:
             parts.append(node.prepared)
             parts += [cell.data._synced.tenure for cell in node.cells]
@@ -196,7 +197,7 @@ def _drop_oldest() -> None:
 
 def _pieces(backend: Backend | None, group: Sequence[tuple[Entry, list[tuple[int, _Origin]]]]) -> list[_Piece]:
     """Neighbouring entries of one backend: one call where it can join them, else one each."""
-    make_program = getattr(backend, "program", None)
+    make_program = getattr(backend, "program", None) if is_enabled("fuse") else None
     if make_program is not None:
         slots = {origin: entry.arrays[position] for entry, places in group for position, origin in places}
         program = make_program([bind(entry.runner, entry.arrays) for entry, _ in group], list(slots.values()))

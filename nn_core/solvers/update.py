@@ -12,6 +12,7 @@ from nn_core.array import NdArray
 from nn_core.context import Context
 from nn_core.dispatch.plugins import get_backend
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
+from nn_core.settings import disabled_optimizations, is_enabled
 from nn_core.synced import EPOCH, Key, Space, space_of
 from nn_core.typing import Array, Backend, Namespace, Refusal, Step
 from nn_core.variable import Variable
@@ -115,7 +116,7 @@ class BoundUpdate:
         places: Where to compute; the first one that has a kernel for the rule is taken, else the first one.
     """
 
-    __slots__ = ("_cells", "_epoch", "_guards", "_key", "_refreshed", "_step", "_use", "_written")
+    __slots__ = ("_cells", "_disabled", "_epoch", "_guards", "_key", "_refreshed", "_step", "_use", "_written")
 
     def __init__(self, rule: Rule, members: Sequence[Member], hyper: Array, places: Sequence[Place]) -> None:
         place, runner = _prepared(rule, members, places)
@@ -148,6 +149,7 @@ class BoundUpdate:
             synced = array._synced
             synced.bound = True
             self._guards.append((synced, synced.head, synced.copies[self._key]))
+        self._disabled = disabled_optimizations()
         self._epoch = EPOCH.value
 
     def is_current(self) -> bool:
@@ -157,6 +159,8 @@ class BoundUpdate:
                 return False
         if self._epoch == EPOCH.value:
             return True
+        if self._disabled != disabled_optimizations():
+            return False
         for variable, param, grad in self._cells:
             cell = variable.cell
             if cell.data is not param or cell.grad is not grad:
@@ -182,7 +186,7 @@ class BoundUpdate:
 
 def _prepared(rule: Rule, members: Sequence[Member], places: Sequence[Place]) -> tuple[Place, UpdateRunner | None]:
     sizes = [member.param.size for member in members]
-    for place in places:
+    for place in places if is_enabled("multi_tensor") else ():
         updates: Mapping[str, UpdateKernel] = getattr(place.backend, "updates", {})
         kernel = updates.get(rule.name)
         if kernel is not None:

@@ -5,13 +5,23 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.ext import ArgumentError, Array, ArrayDesc, Kernel, Runner, Shape, Step
+from nn_core.ext import WHEN_SWITCHED, ArgumentError, Array, ArrayDesc, Kernel, Runner, Shape, Step, is_enabled
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import FLOATING, WIDE, numpy_dtype
 from nn_ext_cpu.kernels import KERNELS
 from nn_ext_cpu.updates import UPDATES, NativeUpdate
 
 _native.set_argument_error(ArgumentError)
+
+
+def _follow_switches() -> None:
+    _native.enable_winograd(is_enabled("winograd"))
+    _native.enable_packing(is_enabled("pack"))
+
+
+_follow_switches()
+# before the core forgets what was prepared, so that nothing is prepared the old way any more
+WHEN_SWITCHED.insert(0, _follow_switches)
 
 
 class CpuBackend:
@@ -21,6 +31,8 @@ class CpuBackend:
     array_class: str = "CpuCachedArray"
     kernels: Mapping[str, Kernel] = KERNELS
     updates: Mapping[str, NativeUpdate] = UPDATES
+    #: functions that stand for several where nobody reads what lies between them
+    joins: frozenset[str] = frozenset({"FusedConvolution"})
     wide_dtypes: Mapping[str, str] = WIDE
 
     def namespace(self) -> Any:

@@ -51,7 +51,15 @@ class ConvolutionKernel:
             return None
         return self._prepared(call, f"{self._operation}_backward", backward_arrays(call, wanted))
 
-    def _prepared(self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None]) -> Runner:
+    def _prepared(
+        self,
+        call: Call,
+        operation: str,
+        arrays: Sequence[ArrayDesc | None],
+        images: Sequence[int] = _IMAGES,
+        weights: Sequence[int] = _WEIGHTS,
+        **settings: float,
+    ) -> Runner:
         channel_last = _is_channel_last(call)
         x = call.inputs[0]
         assert x is not None
@@ -60,9 +68,9 @@ class ConvolutionKernel:
             group = self._depthwise(call.args, x.shape[_base_axis(call)])
         views = list(arrays)
         for position, desc in enumerate(arrays):
-            if desc is not None and position in _IMAGES:
+            if desc is not None and position in images:
                 views[position] = _image(desc, _base_axis(call), channel_last)
-            if desc is not None and position in _WEIGHTS:
+            if desc is not None and position in weights:
                 views[position] = _weight(desc, channel_last, depthwise=self._depthwise is not None)
         pad = call.args["pad"]
         runner: Runner = _native.prepare(
@@ -74,8 +82,39 @@ class ConvolutionKernel:
             pad=pad,
             pad_end=pad,
             group=group,
+            **settings,
         )
         return runner
+
+
+class JoinedConvolution(ConvolutionKernel):
+    """A convolution with the normalization by running statistics, the addition and the activation behind it, for inference."""
+
+    def __init__(self) -> None:
+        super().__init__("joined_convolution")
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse training, other borders than zeros, and other activations than relu."""
+        args, (_, _, _, beta, gamma, mean, variance, _) = call.args, call.inputs
+        statistics = [mean is None, variance is None]
+        if args["batch_stat"] and not all(desc is None for desc in (beta, gamma, mean, variance)):
+            return Refusal("normalizes by running statistics only, got batch_stat=True")
+        if any(statistics) and not all(desc is None for desc in (beta, gamma, mean, variance)):
+            return Refusal("takes parameters of a normalization with mean and variance, got one without")
+        if args["nonlinearity"] not in ("identity", "relu"):
+            return Refusal(f"takes the nonlinearities identity and relu, got {args['nonlinearity']}")
+        if args["pad_mode"] != "constant" or args["constant_value"] != 0:
+            return Refusal(f"pads with zeros, got {args['pad_mode']} and {args['constant_value']}")
+        return super().refuse(call)
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare everything as one operation."""
+        settings = {"eps": float(call.args["eps"]), "relu": call.args["nonlinearity"] == "relu"}  # type: ignore[arg-type]
+        return self._prepared(call, "joined_convolution", forward_arrays(call), images=(0, 7, 8), weights=(1,), **settings)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """The gradient rule."""
+        return None
 
 
 def _base_axis(call: Call) -> int:
@@ -113,6 +152,7 @@ def _channels_first(desc: ArrayDesc) -> ArrayDesc:
 _TABLE: Final[Mapping[str, Kernel]] = {
     "Convolution": ConvolutionKernel("convolution"),
     "Deconvolution": ConvolutionKernel("deconvolution"),
+    "FusedConvolution": JoinedConvolution(),
     "DepthwiseConvolution": ConvolutionKernel("convolution", depthwise=lambda args, channels: channels),
     "DepthwiseDeconvolution": ConvolutionKernel(
         "deconvolution", depthwise=lambda args, channels: channels // int(args["divisor"])

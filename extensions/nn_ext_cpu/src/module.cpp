@@ -28,6 +28,7 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_sums(registry);
   nn_cpu::register_normalization(registry);
   nn_cpu::register_convolution(registry);
+  nn_cpu::register_joined_convolution(registry);
   nn_cpu::bind_types(module);
   nn_cpu::bind_combine(module);
   nn_cpu::bind_prepare(module);

@@ -6,6 +6,7 @@
 #include "support/gemm.hpp"
 #include "support/parallel.hpp"
 #include "support/vector.hpp"
+#include "support/weight_cache.hpp"
 
 namespace py = pybind11;
 
@@ -17,6 +18,7 @@ void bind_settings(py::module_& module) {
   module.def("winograd_enabled", winograd_enabled, "Whether 3 x 3 convolutions may use Winograd's method.");
   module.def("enable_winograd", enable_winograd, py::arg("enabled"),
              "Let 3 x 3 convolutions that are prepared from now on use Winograd's method, or not.");
+  module.def("enable_packing", enable_packing, py::arg("enabled"), "Let kernels keep weights in a layout of their own, or not.");
   module.def("isa", [] { return vectors().isa; }, "The instruction set in use: baseline, avx2 or avx512.");
   module.def("select_isa", select_isa, py::arg("isa"), "Use another instruction set that this machine has.");
   module.def("multiplies_bfloat16", multiplies_bfloat16, "Whether products of bfloat16 matrices run as such, and not on float32 copies.");

@@ -11,8 +11,8 @@
 
 #include <algorithm>
 
+#include "kernels/convolution.hpp"
 #include "kernels/register.hpp"
-#include "kernels/winograd.hpp"
 #include "support/check.hpp"
 #include "support/column_sums.hpp"
 #include "support/engine.hpp"
@@ -24,44 +24,6 @@ namespace nn_cpu {
 namespace {
 
 using dnnl::memory;
-
-struct Geometry {
-  memory::dims stride, dilation, pad, pad_end;
-  int64_t group;
-
-  explicit Geometry(const Args& args)
-      : stride(args.dims("stride")), dilation(args.dims("dilation")), pad(args.dims("pad")), pad_end(args.dims("pad_end")),
-        group(args.integer("group")) {
-    for (int64_t& step : dilation) --step;  // oneDNN counts the gaps
-  }
-};
-
-/// Weights with a leading group axis (G, K / G, C / G, ...); deconvolution stores (C, K / G, ...), so its first two are swapped.
-ArrayDesc grouped(const ArrayDesc& weight, int64_t group, bool transposed) {
-  ArrayDesc desc = weight;
-  const int64_t per_group = weight.shape[0] / group;
-  desc.shape[0] = per_group;
-  if (transposed) {
-    std::swap(desc.shape[0], desc.shape[1]);
-    std::swap(desc.strides[0], desc.strides[1]);
-  }
-  if (group > 1) {
-    desc.shape.insert(desc.shape.begin(), group);
-    desc.strides.insert(desc.strides.begin(), weight.strides[0] * per_group);
-  }
-  return desc;
-}
-
-/// Channels-last arrays are used in place. Others are left to the primitive, which then works in a layout of blocks; so are both
-/// images where one has a single channel, for which oneDNN has no fast channels-last method.
-memory::desc preferred(const ArrayDesc& desc, const ArrayDesc& other) {
-  const bool single = desc.shape[1] == 1 || other.shape[1] == 1;
-  return desc.channels_last() && !single ? memory_desc(desc) : any_layout(desc);
-}
-
-double flops_cost(const ArrayDesc& weight, const ArrayDesc& y) {
-  return 2000.0 + static_cast<double>(weight.size()) * static_cast<double>(y.size() / std::max<int64_t>(y.shape[1], 1)) / 100.0;
-}
 
 /// What differs between convolution and deconvolution: the classes of oneDNN and how weights are stored.
 struct Ordinary {
@@ -87,20 +49,6 @@ typename Kind::Forward::primitive_desc forward_desc(const Geometry& geometry, co
           geometry.pad_end, user_scratchpad()};
 }
 
-/// The shape for Winograd's method, where a convolution has one and it pays. Always nothing for deconvolutions.
-template <class Kind>
-std::optional<WinogradShape> winograd_shape(const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& y,
-                                            bool keeps_filters) {
-  const memory::dims ones(2, 1), gaps(2, 0);
-  if (Kind::kTransposed || !winograd_enabled() || x.ndim() != 4 || geometry.group != 1 || geometry.stride != ones ||
-      geometry.dilation != gaps || weight.shape[2] != 3 || weight.shape[3] != 3 || !weight.contiguous() || !x.channels_last() ||
-      !y.channels_last() || x.dtype != DType::kFloat32) {
-    return std::nullopt;
-  }
-  const WinogradShape shape{x.shape[0], x.shape[2], x.shape[3], x.shape[1], y.shape[2], y.shape[3], y.shape[1], geometry.pad[0], geometry.pad[1]};
-  return shape.pays(keeps_filters) ? std::make_optional(shape) : std::nullopt;
-}
-
 template <class Kind>
 class Convolution : public Op {
  public:
@@ -108,7 +56,7 @@ class Convolution : public Op {
     const Geometry geometry(s.args);
     const ArrayDesc &x = s.floating(0), &y = s.floating(3), weight = grouped(s.array(1), geometry.group, Kind::kTransposed);
     cost_ = flops_cost(weight, y);
-    winograd_ = winograd_shape<Kind>(geometry, x, weight, y, true);
+    winograd_ = Kind::kTransposed ? std::nullopt : winograd_shape(geometry, x, weight, y, true);
     if (winograd_) {
       const auto shape = *winograd_;
       filters_.emplace(weight.size(), shape.filter_elements(),
@@ -130,7 +78,7 @@ class Convolution : public Op {
     }
     const auto* weight = static_cast<const float*>(arrays[1]);
     const WeightCache::Packed filters = filters_->find(weight);
-    winograd_forward(*winograd_, static_cast<const float*>(arrays[0]), weight, filters.get(), static_cast<const float*>(arrays[2]),
+    winograd_forward(*winograd_, static_cast<const float*>(arrays[0]), weight, filters.get(), {nullptr, static_cast<const float*>(arrays[2])},
                      static_cast<float*>(arrays[3]));
   }
 
@@ -154,7 +102,7 @@ class ConvolutionBackward : public Op {
     const ArrayDesc weight = grouped(s.array(s.has(1) ? 1 : 6), geometry.group, Kind::kTransposed);
     const std::optional<ArrayDesc> bias = s.has(7) ? s.arrays[7] : std::nullopt;
     cost_ = flops_cost(weight, dy) * 2;
-    winograd_ = winograd_shape<Kind>(geometry, x, weight, dy, false);
+    winograd_ = Kind::kTransposed ? std::nullopt : winograd_shape(geometry, x, weight, dy, false);
     with_weight_ = s.has(6);
     if (s.has(7)) NN_CHECK(with_weight_, "convolution_backward must compute dweight where it computes dbias, got dbias alone");
     if (winograd_ && (!s.has(5) || winograd_->transposed().pays())) return;
@@ -201,7 +149,7 @@ class ConvolutionBackward : public Op {
   void run_winograd(void* const* arrays) const {
     const auto *x = static_cast<const float*>(arrays[0]), *weight = static_cast<const float*>(arrays[1]);
     const auto* dy = static_cast<const float*>(arrays[4]);
-    if (arrays[5] != nullptr) winograd_forward(winograd_->transposed(), dy, weight, nullptr, nullptr, static_cast<float*>(arrays[5]));
+    if (arrays[5] != nullptr) winograd_forward(winograd_->transposed(), dy, weight, nullptr, {}, static_cast<float*>(arrays[5]));
     if (with_weight_) winograd_weights(*winograd_, x, dy, static_cast<float*>(arrays[6]));
     if (arrays[7] != nullptr) column_sums(dy, winograd_->n * winograd_->oh * winograd_->ow, winograd_->k, static_cast<float*>(arrays[7]));
   }

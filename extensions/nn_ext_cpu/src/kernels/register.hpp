@@ -8,6 +8,7 @@ namespace nn_cpu {
 void register_pointwise(Registry& registry);
 void register_linear(Registry& registry);
 void register_convolution(Registry& registry);
+void register_joined_convolution(Registry& registry);
 void register_normalization(Registry& registry);
 void register_update(Registry& registry);
 void register_pooling(Registry& registry);

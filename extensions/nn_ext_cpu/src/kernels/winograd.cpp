@@ -93,7 +93,7 @@ bool WinogradShape::pays(bool keeps_filters) const {
   // All in products a channel pair: the direct method, the 36 matrix products, transforms of pixels, and of filters.
   const double direct = 9.0 * static_cast<double>(n * oh * ow);
   const double per_tile = 40.0 + 220.0 / static_cast<double>(c) + 220.0 / static_cast<double>(k);
-  return c >= 16 && k >= 16 && pad_h <= 2 && pad_w <= 2 && static_cast<double>(tiles()) * per_tile + 1200.0 < (keeps_filters ? 1.1 : 0.85) * direct;
+  return c >= 16 && k >= 16 && pad_h <= 2 && pad_w <= 2 && static_cast<double>(tiles()) * per_tile + 1200.0 < (keeps_filters ? 1.0 : 0.85) * direct;
 }
 
 int64_t WinogradShape::filter_elements() const { return kPositions * c * padded(k); }
@@ -104,7 +104,8 @@ void winograd_filters(const WinogradShape& s, const float* weight, float* filter
   as_team(num_threads(), kFilterStages, [&](Team& team) { transform_filters(s, team, weight, lines, filters); });
 }
 
-void winograd_forward(const WinogradShape& s, const float* x, const float* weight, const float* filters, const float* bias, float* y) {
+void winograd_forward(const WinogradShape& s, const float* x, const float* weight, const float* filters, const Epilogue& epilogue,
+                      float* y) {
   const VectorTable& table = vectors();
   const int64_t block = block_tiles(s), wide_k = padded(s.k), panels = wide_k / kPanel;
   const int64_t n_lines = filters == nullptr ? 9 * s.c * s.k : 0, n_filters = filters == nullptr ? s.filter_elements() : 0;
@@ -139,9 +140,12 @@ void winograd_forward(const WinogradShape& s, const float* x, const float* weigh
       });
       team.share(stage++, count, [&](int64_t begin, int64_t end) {
         float* pixels[16];
+        const float* addends[16];
         for (int64_t tile = begin; tile < end; ++tile) {
           output_pixels<float>(s, y, nullptr, first + tile, pixels);
-          table.winograd_output(m + tile * s.k, block * s.k, s.k, bias, pixels);
+          if (epilogue.addend != nullptr) output_pixels<const float>(s, epilogue.addend, nullptr, first + tile, addends);
+          table.winograd_output(m + tile * s.k, block * s.k, s.k, epilogue.scale, epilogue.shift,
+                                epilogue.addend != nullptr ? addends : nullptr, epilogue.relu, pixels);
         }
       });
     }

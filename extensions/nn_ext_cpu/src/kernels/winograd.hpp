@@ -1,5 +1,5 @@
 // Winograd's F(4x4, 3x3) for 3 x 3 convolutions of channels-last images with stride 1: a quarter of the products of the direct method.
-//   forward   x (N, H, W, C), weight (K, C, 3, 3), bias (K) or nullptr -> y (N, OH, OW, K)
+//   forward   x (N, H, W, C), weight (K, C, 3, 3) -> y (N, OH, OW, K)
 //   data      dy, weight -> dx: the forward method with turned filters
 //   weights   x, dy -> dweight
 // Three stages a block of tiles: transform, 36 matrix products, transform back; see vector/winograd.cpp. A block's transforms fit
@@ -25,7 +25,7 @@ struct WinogradShape {
   WinogradShape transposed() const { return {n, oh, ow, k, h, w, c, 2 - pad_h, 2 - pad_w, true}; }
 
   /// Whether this method is expected to be faster than the direct one. `keeps_filters`: transformed filters are kept where weights
-  /// do not change, so that it may lose a little where they do.
+  /// do not change; they are four times as many as the weights, and have to come from memory.
   bool pays(bool keeps_filters = false) const;
 
   /// Elements of the transformed filters.
@@ -35,8 +35,16 @@ struct WinogradShape {
 /// Transforms filters for winograd_forward.
 void winograd_filters(const WinogradShape& shape, const float* weight, float* filters);
 
+/// What becomes of the result of a convolution before it is stored: y = max(result * scale + shift + addend, floor). Absent: nullptr.
+struct Epilogue {
+  const float *scale = nullptr, *shift = nullptr;  // of each output channel
+  const float* addend = nullptr;                   // shaped and laid out as y
+  bool relu = false;
+};
+
 /// `filters` are the transformed ones if they are at hand; nullptr: they are made from `weight` in working memory.
-void winograd_forward(const WinogradShape& shape, const float* x, const float* weight, const float* filters, const float* bias, float* y);
+void winograd_forward(const WinogradShape& shape, const float* x, const float* weight, const float* filters, const Epilogue& epilogue,
+                      float* y);
 void winograd_weights(const WinogradShape& shape, const float* x, const float* dy, float* dweight);
 
 /// Whether convolutions may use this method; true at first.

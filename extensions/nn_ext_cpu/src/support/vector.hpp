@@ -121,7 +121,8 @@ struct VectorTable {
   // transforms of Winograd's convolution; pixels and filters are given by pointers
   void (*winograd_input)(const float* const* d, int64_t n, float* v, int64_t stride);
   void (*winograd_filter)(const float* const* g, int64_t n, float* u, int64_t stride, int64_t panel_stride);
-  void (*winograd_output)(const float* m, int64_t stride, int64_t n, const float* bias, float* const* y);
+  void (*winograd_output)(const float* m, int64_t stride, int64_t n, const float* scale, const float* shift, const float* const* addends,
+                          bool relu, float* const* y);
   void (*winograd_gradient)(const float* const* dy, int64_t n, float* m, int64_t stride, int64_t panel_stride);
   void (*winograd_weight)(const float* u, int64_t stride, int64_t panel_stride, int64_t n, float* const* dg);
   // one axis for neighbouring lanes, see vector/along.cpp

@@ -23,6 +23,11 @@ std::atomic<int64_t>& cached_bytes() {
 
 thread_local bool trusting = false;
 
+std::atomic<bool>& enabled() {
+  static std::atomic<bool> flag{true};
+  return flag;
+}
+
 /// Memory for a copy, or nothing when the copies of the process take too much.
 std::shared_ptr<float> allocate(int64_t elements) {
   const int64_t bytes = (elements * static_cast<int64_t>(sizeof(float)) + 63) / 64 * 64;
@@ -40,6 +45,9 @@ std::shared_ptr<float> allocate(int64_t elements) {
 
 }  // namespace
 
+bool packing_enabled() { return enabled().load(std::memory_order_relaxed); }
+void enable_packing(bool flag) { enabled() = flag; }
+
 TrustWeights::TrustWeights(bool trust) : before_(trusting) { trusting = trust; }
 TrustWeights::~TrustWeights() { trusting = before_; }
 
@@ -56,6 +64,7 @@ uint64_t checksum(const float* x, int64_t n) {
 }
 
 WeightCache::Packed WeightCache::find(const float* weights) const {
+  if (!packing_enabled()) return nullptr;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (entries_.size() >= kMaxEntries && entries_.count(weights) == 0) {
     entries_.erase(std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));

@@ -53,6 +53,10 @@ class TrustWeights {
   bool before_;
 };
 
+/// Whether copies are made at all; true at first.
+bool packing_enabled();
+void enable_packing(bool enabled);
+
 /// A checksum of n numbers that depends on the place of each.
 uint64_t checksum(const float* x, int64_t n);
 

@@ -31,7 +31,7 @@ void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*,
 void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);
 void winograd_input(const float* const*, int64_t, float*, int64_t);
 void winograd_filter(const float* const*, int64_t, float*, int64_t, int64_t);
-void winograd_output(const float*, int64_t, int64_t, const float*, float* const*);
+void winograd_output(const float*, int64_t, int64_t, const float*, const float*, const float* const*, bool, float* const*);
 void winograd_gradient(const float* const*, int64_t, float*, int64_t, int64_t);
 void winograd_weight(const float*, int64_t, int64_t, int64_t, float* const*);
 void extremum(bool, const float*, int64_t, int64_t, int64_t, float*, int32_t*);

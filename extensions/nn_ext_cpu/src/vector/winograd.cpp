@@ -132,8 +132,10 @@ void winograd_filter(const float* const* g, int64_t n, float* u, int64_t stride,
   });
 }
 
-/// The 16 pixels y (nullptr: outside) = A^T m A + bias of m[t * stride + channel].
-void winograd_output(const float* m, int64_t stride, int64_t n, const float* bias, float* const* y) {
+/// The 16 pixels y (nullptr: outside) = A^T m A * scale + shift + addends of m[t * stride + channel], not below zero with `relu`; what
+/// is nullptr is left out.
+void winograd_output(const float* m, int64_t stride, int64_t n, const float* scale, const float* shift, const float* const* addends, bool relu,
+                     float* const* y) {
   for_each_vector(n, [&](int64_t lane, int lanes) {
     Lanes products[36], t[24], pixels[16];
 #pragma GCC unroll 36
@@ -142,10 +144,15 @@ void winograd_output(const float* m, int64_t stride, int64_t n, const float* bia
     for (int j = 0; j < 6; ++j) output_line(Line<6>{products + j}, Line<6>{t + j});
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) output_line(Line<1>{t + 6 * i}, Line<1>{pixels + 4 * i});
-    const Lanes shift = bias != nullptr ? load_some(bias + lane, lanes) : Lanes{};
+    const Lanes factor = scale != nullptr ? load_some(scale + lane, lanes) : Lanes{} + 1.0f;
+    const Lanes offset = shift != nullptr ? load_some(shift + lane, lanes) : Lanes{};
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) {
-      if (y[i] != nullptr) store_some(y[i] + lane, pixels[i] + shift, lanes);
+      if (y[i] == nullptr) continue;
+      Lanes value = pixels[i] * factor + offset;
+      if (addends != nullptr) value += load_some(addends[i] + lane, lanes);
+      if (relu) value = value < Lanes{} ? Lanes{} : value;
+      store_some(y[i] + lane, value, lanes);
     }
   });
 }

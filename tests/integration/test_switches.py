@@ -1,0 +1,174 @@
+"""Every optimization can be switched off, changes no result beyond rounding, and does what it is for."""
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.parametric_functions as PF
+import nn_core.solvers as S
+from nn_core.ext_utils import get_extension_context
+from nn_core.graph import replay
+from nn_core.graph.forward import forward_plan
+from nn_core.settings import OPTIMIZATIONS, without
+
+IMAGE = (2, 3, 12, 12)
+
+
+@pytest.fixture(autouse=True)
+def on_cpu():
+    """Run on the backend that has all of them."""
+    with nn.context_scope(get_extension_context("cpu")):
+        yield
+
+
+def convolution(h, name, maps=16):
+    return PF.convolution(h, maps, (3, 3), pad=(1, 1), name=name)
+
+
+def network(x, batch_stat=True):
+    """Class scores of a small residual net."""
+    h = F.relu(PF.batch_normalization(convolution(x, "c1"), batch_stat=batch_stat, name="b1"))
+    g = PF.batch_normalization(convolution(h, "c2"), batch_stat=batch_stat, name="b2")
+    h = F.max_pooling(F.relu(g + h), (2, 2))
+    h = PF.fused_batch_normalization(convolution(h, "c3"), h, batch_stat=batch_stat, name="b3")
+    return PF.affine(F.tanh(h) * F.sigmoid(h), 5, name="fc")
+
+
+def trained(dynamic):
+    """Losses, parameters and scores of a few steps of training and of inference after it."""
+    nn.clear_parameters()
+    nn.seed(5)
+    rng = np.random.default_rng(0)
+    x, t = nn.Variable(IMAGE), nn.Variable((IMAGE[0], 1))
+    with nn.auto_forward(dynamic):
+        loss = F.mean(F.softmax_cross_entropy(network(x), t))
+    solver = S.Momentum(lr=0.02)
+    solver.set_parameters(nn.get_parameters())
+    losses = []
+    for _ in range(4):
+        x.d, t.d = rng.standard_normal(IMAGE), rng.integers(0, 5, (IMAGE[0], 1))
+        if dynamic:
+            with nn.auto_forward():
+                loss = F.mean(F.softmax_cross_entropy(network(x), t))
+        else:
+            loss.forward(clear_no_need_grad=True)
+        solver.zero_grad()
+        loss.backward(clear_buffer=True)
+        solver.update()
+        losses.append(float(loss.d))
+    y = network(x, batch_stat=False)
+    for _ in range(3):
+        y.forward(clear_buffer=True)
+    return [np.array(losses), y.d.copy(), *[p.d.copy() for p in nn.get_parameters(grad_only=False).values()]]
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("names", [*[(name,) for name in OPTIMIZATIONS], tuple(OPTIMIZATIONS)], ids=",".join)
+def test_results_are_the_same_without(names, dynamic):
+    expected = trained(dynamic)
+    with without(*names):
+        found = trained(dynamic)
+    for ours, truth in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, truth, rtol=2e-3, atol=2e-4)
+
+
+def steps_of(plan):
+    """The bound steps of a plan that has run."""
+    return plan._steps
+
+
+def inference():
+    """A net in test mode after three passes, and their plan."""
+    nn.seed(3)
+    x = nn.Variable(IMAGE)
+    x.d = np.random.default_rng(1).standard_normal(IMAGE)
+    y = network(x, batch_stat=False)
+    for _ in range(3):
+        y.forward(clear_buffer=True)
+    return y, forward_plan((y,), "clear")
+
+
+def names_of(plan):
+    return [entry.node.spec.name for entry in plan.entries if entry.node is not None]
+
+
+def test_fuse_makes_one_step_of_many():
+    fused = len(steps_of(inference()[1]))
+    with without("fuse"):
+        _, plan = inference()
+    assert fused < len(steps_of(plan)) == len(plan.entries)
+
+
+def test_join_makes_one_function_of_convolution_normalization_addition_and_activation():
+    _, plan = inference()
+    assert names_of(plan).count("FusedConvolution") == 3
+    assert not {"Convolution", "BatchNormalization", "Add2", "ReLU"} & set(names_of(plan))
+    with without("join"):
+        _, plan = inference()
+    assert "FusedConvolution" not in names_of(plan)
+
+
+def test_channels_last_images_lie_so():
+    def layouts(plan):
+        return [a.flags.c_contiguous for e in plan.entries for a in e.arrays if a is not None and a.ndim == 4]
+
+    assert not all(layouts(inference()[1]))
+    with without("channels_last"):
+        assert all(layouts(inference()[1]))
+
+
+def test_shared_memory_is_less():
+    shared = inference()[1].arena.n_bytes
+    with without("share_memory"):
+        assert inference()[1].arena.n_bytes > 1.5 * shared
+
+
+def test_packed_weights_are_kept():
+    y, _ = inference()
+    weights = nn.get_parameters()["c2/conv/W"].data._synced
+    before = y.d.copy()
+    weights.copies[weights.head][...] = 0  # behind everybody's back
+    y.forward(clear_buffer=True)
+    np.testing.assert_array_equal(y.d, before)
+    with without("pack"):
+        y.forward(clear_buffer=True)
+        assert not np.array_equal(y.d, before)
+
+
+def test_replay_compiles_no_backward_pass_twice(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(replay, "remember", lambda *a, original=replay.remember: compiled.append(1) or original(*a))
+    trained(dynamic=True)
+    n_templates = len(compiled)
+    assert 0 < n_templates < 4
+    with without("replay"):
+        trained(dynamic=True)
+    assert len(compiled) == n_templates
+
+
+def test_winograd_changes_the_last_digits():
+    y, _ = inference()
+    before = y.d.copy()
+    with without("winograd"):
+        y.forward(clear_buffer=True)
+        np.testing.assert_allclose(y.d, before, rtol=1e-4, atol=1e-4)
+        assert not np.array_equal(y.d, before)
+
+
+def test_solvers_change_all_parameters_at_once():
+    trained(dynamic=False)
+    solver = S.Adam()
+    solver.set_parameters(nn.get_parameters())
+    loss = F.mean(network(nn.Variable(IMAGE)))
+
+    def kinds():
+        solver.zero_grad()
+        loss.forward()
+        loss.backward()
+        solver.update()
+        return {type(group.update._step).__name__ for group in solver._groups._groups}
+
+    together = kinds()
+    with without("multi_tensor"):
+        assert kinds() != together
