@@ -9,6 +9,7 @@ from nn_ext_cpu.along import ALONG
 from nn_ext_cpu.arithmetic import ARITHMETIC
 from nn_ext_cpu.axes import AXES
 from nn_ext_cpu.classes import CLASSES
+from nn_ext_cpu.contraction import CONTRACTION
 from nn_ext_cpu.convolution import CONVOLUTION
 from nn_ext_cpu.indexing import INDEXING
 from nn_ext_cpu.linear import LINEAR
@@ -31,6 +32,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ARITHMETIC,
     AXES,
     CLASSES,
+    CONTRACTION,
     CONVOLUTION,
     INDEXING,
     LINEAR,

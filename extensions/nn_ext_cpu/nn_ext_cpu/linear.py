@@ -6,6 +6,8 @@ from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
+from nn_ext_cpu.choice import FirstOf
+from nn_ext_cpu.contraction import BroadcastMatmul
 from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
 
 
@@ -46,11 +48,11 @@ class BatchMatmul:
         return _product(forward_arrays(call), [0, 1, 2], *settings)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """Prepare da = dy b^T and db = a^T dy; None where a shared matrix would need a sum over the batch."""
+        """Prepare da = dy b^T and db = a^T dy; those of a shared matrix are sums over the batch."""
         arrays = backward_arrays(call, wanted)
         a, b, y = (desc.shape[:-2] for desc in forward_arrays(call) if desc is not None)
         if (wanted[0] and math.prod(a) != math.prod(y)) or (wanted[1] and math.prod(b) != math.prod(y)):
-            return None
+            return _SHARED.backward(call, wanted) if _SHARED.refuse(call) is None else None
         transpose_a, transpose_b = bool(call.args["transpose_a"]), bool(call.args["transpose_b"])
         products: list[_native.Op] = []
         if wanted[0]:
@@ -72,4 +74,7 @@ def _product(arrays: Sequence[ArrayDesc | None], places: Sequence[int], transpos
     return _native.prepare("batch_matmul", arrays, views=views, places=places, **settings)
 
 
-LINEAR: Final[Mapping[str, Kernel]] = {"Affine": Affine(), "BatchMatmul": BatchMatmul()}
+#: For matrices that are shared by some of the products.
+_SHARED: Final = BroadcastMatmul()
+
+LINEAR: Final[Mapping[str, Kernel]] = {"Affine": Affine(), "BatchMatmul": FirstOf(BatchMatmul(), _SHARED)}
