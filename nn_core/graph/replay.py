@@ -12,14 +12,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.compile import Refresh
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import Entry, bind, heads_of
 from nn_core.settings import disabled_optimizations, is_enabled
-from nn_core.synced import EPOCH, RELEASED, STRIDED, Key, SyncedArray
+from nn_core.synced import EPOCH, RELEASED, STRIDED, Key, Space, SyncedArray, ready
 from nn_core.typing import Array, Backend
 
 #: More structures than this, or more memory for their gradients, and the oldest are dropped; a few are always kept.
@@ -80,8 +78,9 @@ class Structure:
 class Template:
     """A compiled backward pass, free of the graph that it was compiled for."""
 
-    def __init__(self, plan: BackwardPlan, pieces: list[_Piece]) -> None:
+    def __init__(self, plan: BackwardPlan, pieces: list[_Piece], spaces: Sequence[Space]) -> None:
         self.plan = plan
+        self._spaces = spaces
         self._pieces = pieces
         self._heads = heads_of(plan.leaves)
 
@@ -99,6 +98,8 @@ class Template:
     def run(self, structure: Structure, root: Vertex) -> None:
         """Compute the gradients of a graph of the same structure, and give up its intermediate values."""
         self.plan.read_leaves()
+        for space in self._spaces:
+            ready(space)
         order, inputs = structure.order, structure.inputs
         for call, origins in self._pieces:
             arrays = []
@@ -155,6 +156,9 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     origins = _origins(structure)
     own = {id(synced) for synced in structure.inputs}
     found: list[tuple[Entry, list[tuple[int, _Origin]]]] = []
+    spaces = dict.fromkeys(entry.space for entry in plan.entries if entry.space is not None)
+    if len(spaces) > 1:
+        return None
     for entry in plan.entries:
         if isinstance(entry.runner, Refresh):
             return None
@@ -162,9 +166,10 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
         for position, array in enumerate(entry.arrays):
             if array is None:
                 continue
-            if not isinstance(array, np.ndarray):
+            place = _place(array)
+            if place is None:
                 return None
-            origin = origins.get((array.__array_interface__["data"][0], array.dtype.name))
+            origin = origins.get(place)
             if origin is not None and array.size:
                 if array.nbytes != _n_bytes(structure, origin):
                     return None
@@ -178,7 +183,7 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     plan.leaves = [(synced, key) for synced, key in plan.leaves if id(synced) not in own]
     plan.found = [(synced, key) for synced, key in plan.found if id(synced) not in own]
     plan.entries, plan.attachments, plan.freed = [], [], []
-    template = Template(plan, pieces)
+    template = Template(plan, pieces, list(spaces))
     with _CHANGING:
         _TEMPLATES[overwrite, structure.key] = template
         _drop_oldest()
@@ -232,9 +237,18 @@ def _origins(structure: Structure) -> dict[tuple[int, str], _Origin]:
 
 def _note(origins: dict[tuple[int, str], _Origin], synced: SyncedArray, node: int, index: int) -> None:
     for key, array in synced.copies.items():
-        if isinstance(array, np.ndarray):
-            address = (array.__array_interface__["data"][0], array.dtype.name)
-            origins.setdefault(address, _Origin(node, index, key, array.shape))
+        place = _place(array)
+        if place is not None:
+            origins.setdefault(place, _Origin(node, index, key, array.shape))
+
+
+def _place(array: Array) -> tuple[int, str] | None:
+    """Address and dtype of an array of the host or of a device; None for an array that does not tell."""
+    for name in ("__array_interface__", "__cuda_array_interface__"):
+        interface = getattr(array, name, None)
+        if interface is not None:
+            return interface["data"][0], array.dtype.name
+    return None
 
 
 def _n_bytes(structure: Structure, origin: _Origin) -> int:

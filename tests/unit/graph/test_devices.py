@@ -11,6 +11,7 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core import synced
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.graph import backward, replay
 
 
 class Device:
@@ -224,3 +225,42 @@ def test_a_kernel_chooses_the_shape_of_what_it_keeps_for_itself(device, dynamic,
             loss.backward(clear_buffer=clear)
             assert (w.g == 3).all()
             assert loss.d == y.size
+
+
+class Opaque:
+    """An array of a device: it tells its address as CUDA arrays do, and is no NumPy array."""
+
+    def __init__(self, values):
+        self.values = values
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"data": (self.values.ctypes.data, False)}
+
+    @property
+    def dtype(self):
+        return self.values.dtype
+
+
+def test_arrays_are_known_by_their_address_wherever_they_lie():
+    values = np.zeros(3, np.float32)
+    assert replay._place(Opaque(values)) == replay._place(values) == (values.ctypes.data, "float32")
+    assert replay._place(object()) is None
+
+
+def test_a_dynamic_graph_is_compiled_once_on_a_device_too(device, monkeypatch):
+    compiled = []
+    compile_backward = backward.compile_backward
+    monkeypatch.setattr(backward, "compile_backward", lambda *given: compiled.append(1) or compile_backward(*given))
+    x = nn.Variable((4, 3))
+    solver = S.Sgd(0.1)
+    for step in range(5):
+        x.d = np.full((4, 3), step)
+        with nn.auto_forward():
+            loss = F.mean(F.tanh(PF.affine(x, 2)))
+        if step == 0:
+            solver.set_parameters(nn.get_parameters())
+        solver.zero_grad()
+        loss.backward(clear_buffer=True)
+        solver.update()
+    assert len(compiled) <= 2
