@@ -10,6 +10,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 
 RUNS = 7
 TIMED = "import time; start = time.perf_counter(); {statements}; print(time.perf_counter() - start)"
@@ -18,11 +19,15 @@ FIRST = (
 )
 
 
-def seconds(python, statements):
-    """Median time of `statements` in a fresh interpreter; the first run, which may compile files, does not count."""
+def seconds(python, statements, bytecode):
+    """Median time of `statements` in a fresh interpreter; the first run, which leaves its `bytecode`, does not count."""
     command = [python, "-c", TIMED.format(statements=statements)]
-    runs = [subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout for _ in range(RUNS + 1)]
-    return statistics.median(float(output.splitlines()[-1]) for output in runs[1:])
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode, "PYTHONDONTWRITEBYTECODE": ""}
+    outputs = []
+    for _ in range(RUNS + 1):
+        run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+        outputs.append(run.stdout.splitlines()[-1])
+    return statistics.median(float(output) for output in outputs[1:])
 
 
 def main() -> None:
@@ -43,8 +48,9 @@ def main() -> None:
     ]
     if options.nnabla_python:
         rows.append(("import nnabla", options.nnabla_python, "import nnabla"))
-    for label, python, statements in rows:
-        print(f"{label:30s} {seconds(python, statements):.3f} s", flush=True)
+    with tempfile.TemporaryDirectory() as bytecode:
+        for label, python, statements in rows:
+            print(f"{label:30s} {seconds(python, statements, bytecode):.3f} s", flush=True)
 
 
 if __name__ == "__main__":
