@@ -4,11 +4,14 @@
     python -m benchmarks.operators convolution softmax
 
 Bytes are those that a function cannot avoid: each input, output and gradient that it has to read or write, once; small
-arrays may be faster than memory because they stay in cache. Behind a row stands what of it ran
-on a reference kernel for want of a native one.
+arrays may be faster than memory because they stay in cache. Where PyTorch is installed, "torch" is our time divided by
+PyTorch's: below 1 we are faster ("view": PyTorch moves nothing, its gradients are views of the one it got). Behind a row
+stands what of it ran on a reference kernel for want of a native one.
 """
 
 import argparse
+import importlib
+import importlib.util
 import math
 import time
 from collections.abc import Callable
@@ -21,9 +24,9 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
+from benchmarks.threads import threads
 
 ROUNDS, SECONDS_A_ROUND = 5, 0.2
-THREADS = 2
 
 
 @dataclass(frozen=True)
@@ -107,9 +110,9 @@ def peak_gflops() -> float:
 
 def peak_gbytes() -> float:
     """Of copying 256 MB, one piece a thread; reading and writing count."""
-    source = np.ones((THREADS, 2**26 // THREADS), np.float32)
+    source = np.ones((threads(), 2**26 // threads()), np.float32)
     target = np.empty_like(source)
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(threads()) as pool:
         return 2e-9 * source.nbytes / seconds(lambda: list(pool.map(np.copyto, target, source)))
 
 
@@ -143,6 +146,12 @@ def backward(y: nn.Variable, inputs: list[nn.Variable]) -> None:
     y.backward(None)
 
 
+def ratio(ours: float, step: Callable[[], object]) -> str:
+    """Our time divided by that of ``step()``."""
+    found = ours / seconds(step)
+    return "view" if found > 50 else f"{found:.2f}"
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -150,7 +159,8 @@ def main() -> None:
     options = parser.parse_args()
     flops, gbytes = peak_gflops(), peak_gbytes()
     print(f"peak: {flops:.0f} GFLOP/s, {gbytes:.1f} GB/s")
-    print(f"{'':24s}{'forward':>22s}{'backward':>22s}   (of the peak)")
+    peer = importlib.import_module("benchmarks.peers.torch_operators") if importlib.util.find_spec("torch") else None
+    print(f"{'':24s}{'forward':>22s}{'torch':>7s}{'backward':>22s}{'torch':>7s}   (of the peak)")
     for name, row in ROWS.items():
         if options.functions and not name.startswith(tuple(options.functions)):
             continue
@@ -167,7 +177,10 @@ def main() -> None:
         peak, unit = (flops, "GFLOP/s") if row.flops else (gbytes, "GB/s")
         cells = [f"{rate:9.1f} {unit:7s} {100 * rate / peak:3.0f}%" for rate in rates]
         fallbacks = ", ".join(fallback.function for fallback in nn.fallback_report() if fallback not in known)
-        print(f"{name:24s}{cells[0]:>22s}{cells[1]:>22s}   {fallbacks}".rstrip(), flush=True)
+        theirs = peer.steps(name, [x.d.copy() for x in inputs]) if peer else None
+        ratios = [ratio(ours, step) for ours, step in zip(times, theirs, strict=True)] if theirs else ["", ""]
+        line = "".join(f"{cell:>22s}{text:>7s}" for cell, text in zip(cells, ratios, strict=True))
+        print(f"{name:24s}{line}   {fallbacks}".rstrip(), flush=True)
 
 
 if __name__ == "__main__":
