@@ -26,7 +26,9 @@ class Worker:
         )
         self.framework = framework
         self.rounds: list[list[float]] = []
-        self.version = self._answer()
+        self.version, fallbacks = self._answer()
+        if fallbacks:
+            print(f"  {workload}: not on the first backend of the context: {', '.join(fallbacks)}", file=sys.stderr)
         self._steps = max(1, round(SECONDS_A_ROUND / statistics.median(self.run(WARM_UP_STEPS))))
 
     def run(self, steps: int) -> list[float]:

@@ -1,7 +1,8 @@
 """Measures one workload in one framework, in a process of its own: ``python -m benchmarks.worker WORKLOAD FRAMEWORK``.
 
 Reads the number of steps to run from each line of standard input, and answers with the seconds of each step as JSON.
-The first answer comes without being asked for: the version of the framework, after the workload was built.
+The first answer comes without being asked for, after one step: the version of the framework, and which functions of ours
+ran on another backend than the first of the context.
 """
 
 import importlib
@@ -21,7 +22,9 @@ def main() -> None:
     module = importlib.import_module(f"benchmarks.workloads.{workload}")
     step = getattr(module, framework)()
     package = importlib.import_module({"torch_compile": "torch"}.get(framework, framework))
-    print(json.dumps(package.__version__), file=answers, flush=True)
+    step()
+    fallbacks = sorted({row.function for row in package.fallback_report()}) if framework == "nn_core" else []
+    print(json.dumps([package.__version__, fallbacks]), file=answers, flush=True)
     for line in sys.stdin:
         seconds = []
         for _ in range(int(line)):
