@@ -61,6 +61,12 @@ class Copies:
         desc = self._arrays[target]
         assert desc is not None
         lengths, (from_strides, to_strides) = merged(written.shape, [read.strides, written.strides])
+        turned = turned_axes(lengths, from_strides, to_strides)
+        if turned is not None:
+            offsets = self._offset(source, read), self._offset(target, written)
+            strides = from_strides, to_strides
+            self._launches.append(tiled(ITEM_BYTES[desc.dtype], (source, target), offsets, lengths, strides, turned))
+            return
         code = copy_code(len(lengths), ITEM_BYTES[desc.dtype])
         arguments: list[Argument] = [np.int64(written.size), source, target]
         arguments += [np.int64(self._offset(source, read)), np.int64(self._offset(target, written))]
@@ -88,4 +94,66 @@ def copy_code(rank: int, item_bytes: int) -> Code:
     return generated("copy", parameters, body, "float")
 
 
+def turned_axes(lengths: Sequence[int], read: Sequence[int], written: Sequence[int]) -> tuple[int, int] | None:
+    """The axis along which elements are neighbours where they are written, and that where they are read.
+
+    None where these are the same, or so short that tiles would be empty for the most part.
+    """
+    if len(lengths) < 2 or written[-1] != 1 or 1 not in read[:-1]:
+        return None
+    axes = len(lengths) - 1, read.index(1)
+    return axes if min(lengths[axis] for axis in axes) >= _TILE // 4 else None
+
+
+def tiled(
+    item_bytes: int,
+    places: tuple[int, int],
+    starts: tuple[int, int],
+    lengths: Sequence[int],
+    strides: tuple[Sequence[int], Sequence[int]],
+    axes: tuple[int, int],
+) -> Launch:
+    """A copy by square tiles in shared memory, so that neighbouring threads both read and write neighbouring elements."""
+    others = [axis for axis in range(len(lengths)) if axis not in axes]
+    rest = [lengths[axis] for axis in others]
+    tiles = [-(-lengths[axis] // _TILE) for axis in axes]
+    arguments: list[Argument] = [*places, *map(np.int64, starts)]
+    arguments += [np.uint32(number) for pair in zip((lengths[axis] for axis in axes), tiles, strict=True) for number in pair]
+    arguments += [np.int64(own[axis]) for axis in axes for own in strides]
+    arguments += length_arguments(rest)
+    arguments += [np.int64(own[axis]) for own in strides for axis in others]
+    code = tiled_code(len(rest), item_bytes)
+    return Launch(code, (math.prod(tiles) * math.prod(rest),), (_TILE, _TILE // 4), tuple(arguments))
+
+
+def tiled_code(rank: int, item_bytes: int) -> Code:
+    """The kernel for `rank` axes beside the two of the tiles: a is that along which is written, b that of reading."""
+    item = _ITEMS[item_bytes]
+    parameters = [f"const {item}* x", f"{item}* y", "const int64 x_start", "const int64 y_start"]
+    parameters += [f"const uint32 {name}" for name in ("a_length", "a_tiles", "b_length", "b_tiles")]
+    parameters += [f"const int64 {name}" for name in ("x_a", "y_a", "x_b", "y_b")]
+    parameters += length_parameters("n", rank)
+    parameters += [f"const int64 {name}{axis}" for name in "xy" for axis in range(rank)]
+    starts = [" + ".join([f"{name}_start", *(f"r{axis} * {name}{axis}" for axis in range(rank))]) for name in "xy"]
+    body = f"""\
+  __shared__ {item} tile[{_TILE}][{_TILE + 1}];
+  const uint32 a_first = blockIdx.x % a_tiles * {_TILE}, b_first = blockIdx.x / a_tiles % b_tiles * {_TILE};
+  const uint32 r = blockIdx.x / a_tiles / b_tiles;
+  {unravelled("r", "n", rank)}
+  const {item}* from = x + ({starts[0]});
+  {item}* to = y + ({starts[1]});
+  for (uint32 k = threadIdx.y; k < {_TILE}; k += blockDim.y) {{
+    const uint32 a = a_first + k, b = b_first + threadIdx.x;
+    if (a < a_length && b < b_length) tile[k][threadIdx.x] = from[a * x_a + b * x_b];
+  }}
+  __syncthreads();
+  for (uint32 k = threadIdx.y; k < {_TILE}; k += blockDim.y) {{
+    const uint32 a = a_first + threadIdx.x, b = b_first + k;
+    if (a < a_length && b < b_length) to[a * y_a + b * y_b] = tile[threadIdx.x][k];
+  }}"""
+    return generated("copy_tiles", parameters, body, "float")
+
+
+#: Side of a tile.
+_TILE: Final = 32
 _LOOP: Final = "for (int64 i = blockIdx.x * int64(blockDim.x) + threadIdx.x; i < n; i += int64(gridDim.x) * blockDim.x)"

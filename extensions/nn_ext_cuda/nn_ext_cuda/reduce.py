@@ -169,7 +169,19 @@ def reduction_code(
       a = {combined};
     }}
   }}
-  R* own = shared_ + threadIdx.{kept} * lanes;
+{_joined(combined, by_rows)}
+  if (lane == 0 && k < n_kept) store(reduced_[blockIdx.y * int64(n_kept) + k], R({in_real(finish)}));"""
+    return generated(kernel, parameters, body, real_name)
+
+
+def _joined(combined: str, by_rows: bool) -> str:
+    """Statements that combine the values `a` of all lanes of a row, for its first lane.
+
+    Lanes that are neighbours are whole warps, which exchange values without memory.
+    """
+    if not by_rows:
+        return f"""\
+  R* own = shared_ + threadIdx.x * lanes;
   own[lane] = a;
   for (uint32 half = lanes / 2; half > 0; half /= 2) {{
     __syncthreads();
@@ -178,7 +190,18 @@ def reduction_code(
       a = {combined};
       own[lane] = a;
     }}
+  }}"""
+    return f"""\
+  for (int by = 16; by > 0; by /= 2) {{
+    const R b = __shfl_xor_sync(0xffffffffu, a, by);
+    a = {combined};
   }}
-  if (lane == 0 && k < n_kept) store(reduced_[blockIdx.y * int64(n_kept) + k], R({in_real(finish)}));"""
-    return generated(kernel, parameters, body, real_name)
-
+  R* own = shared_ + threadIdx.y * (lanes / 32);
+  if (lanes > 32) {{
+    if (lane % 32 == 0) own[lane / 32] = a;
+    __syncthreads();
+    for (uint32 warp = 1; lane == 0 && warp < lanes / 32; ++warp) {{
+      const R b = own[warp];
+      a = {combined};
+    }}
+  }}"""

@@ -1,6 +1,6 @@
 """Launches of the kernels that work along rows; see ``kernels/cuda/rows.cuh``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -29,10 +29,10 @@ def row_program(
     return Program([Launch(code, (-(-n_rows // rows_of_block),), block, arguments, shared_bytes)], n_arrays)
 
 
-def row_code(file: str, function: str, dtype: str, **defines: int) -> Code:
-    """A function of a file that includes rows.cuh."""
+def row_code(file: str, function: str, dtype: str, types: Mapping[str, str] | None = None, **defines: int) -> Code:
+    """A function of a file that includes rows.cuh; `types` are names of C types besides T."""
     header = "".join(f"#define {name} {value}\n" for name, value in defines.items())
-    header += f"typedef {C_TYPES[dtype]} T;\n"
+    header += "".join(f"typedef {own} {name};\n" for name, own in {"T": C_TYPES[dtype], **(types or {})}.items())
     return Code(function, f"{header}{part('rows.cuh')}{part(file)}", real_type(dtype))
 
 

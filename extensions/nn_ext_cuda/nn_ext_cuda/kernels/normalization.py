@@ -9,10 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import refuse_dtypes
+from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, refuse_dtypes
+from nn_ext_cuda.launch import THREADS, Chain, Launch, Program
+from nn_ext_cuda.rows import lanes_of, row_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,14 @@ class Normalization:
         return refuse_sizes(call.inputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """Statistics, standardized values, and the running statistics."""
+        """One launch over rows; else statistics, standardized values, and the running statistics."""
+        rows = None if "decay_rate" in call.args or self._relu else rows_of(self._frame(call))
+        if rows is not None:
+            n_inputs = len(call.inputs)
+            parameters = self._places(call, "beta", "gamma")
+            kept = (n_inputs + 1, n_inputs + 2) if len(call.outputs) > 1 else (None, None)
+            places = (0, *parameters, n_inputs, *kept)
+            return row_normalization(call, rows, "normalize_rows", places, len(forward_arrays(call)))
         frame, composition = self._composition(call, forward_arrays(call), forward_names(call))
         api = call.spec.api
         mean, variance = self._statistics(call, composition, frame)
@@ -99,9 +110,19 @@ class Normalization:
         if any(wanted[3:5]):
             return None
         frame, composition = self._composition(call, backward_arrays(call, wanted), backward_names(call))
-        mean, variance = self._statistics(call, composition, frame, kept=call.dtype in ("float32", "float64"))
         api, x, y = call.spec.api, call.spec.inputs[0].name, call.spec.outputs[0].name
-        through = bool(call.args.get("batch_stat", True)) and composition.has(f"d{x}")  # dx through the statistics
+        rows = None if "decay_rate" in call.args or self._relu else rows_of(frame)
+        by_rows: list[Runner] = []
+        if rows is not None and wanted[0] and len(call.outputs) > 1:
+            n, n_arrays = len(call.inputs), len(backward_arrays(call, wanted))
+            places = (0, *self._places(call, "gamma"), n + 1, n + 2, n + 3, n + 4)
+            by_rows.append(row_normalization(call, rows, "normalize_rows_backward", places, n_arrays))
+        wants_dx = composition.has(f"d{x}") and not by_rows
+        mean = variance = ""
+        if wants_dx or composition.has("dgamma"):
+            kept = call.dtype in ("float32", "float64")
+            mean, variance = self._statistics(call, composition, frame, kept=kept)
+        through = bool(call.args.get("batch_stat", True)) and wants_dx  # dx through the statistics
         dy = "(y > 0 ? dy : R(0))" if self._relu else f"d{y}"
         standardized = f"(({x} - {mean}) / sqrt({variance} + eps))"
         gamma = "gamma" if composition.has("gamma") else "1"
@@ -120,12 +141,18 @@ class Normalization:
                 summand = dy if parameter == "beta" else f"{dy} * {standardized}"
                 composition.reduce(f"{api}_backward_{parameter}", f"d{parameter}", summand)
         outputs = {"dz": dy} if composition.has("dz") else {}
-        if composition.has(f"d{x}"):
+        if wants_dx:
             rest = f"({inner} - shift - {standardized} * stretch)" if through else inner
             outputs[f"d{x}"] = f"{rest} * {gamma if outside else '1'} / sqrt({variance} + eps)"
         if outputs:
             composition.compute(f"{api}_backward", outputs)
-        return composition.program()
+        return Chain([*by_rows, composition.program()]) if by_rows else composition.program()
+
+    @staticmethod
+    def _places(call: Call, *names: str) -> list[int | None]:
+        """Where these inputs are, None where they are not given."""
+        given = {entry.name: place for place, entry in enumerate(call.spec.inputs) if call.inputs[place] is not None}
+        return [given.get(name) for name in names]
 
     def _statistics(self, call: Call, composition: Composition, frame: Frame, *, kept: bool = False) -> tuple[str, str]:
         """Names of the mean and the variance: given ones, those that the forward pass kept, or new ones of the batch."""
@@ -156,6 +183,61 @@ class Normalization:
     def _kept(call: Call) -> list[str]:
         """Names of the outputs that keep the statistics."""
         return [entry.name for entry in call.spec.outputs[1:]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of neighbouring elements that are normalized; see ``kernels/cuda/normalization.cu``."""
+
+    n_rows: int
+    length: int
+    period: int
+    stride: int
+    run: int
+
+
+def rows_of(frame: Frame) -> Rows | None:
+    """The rows that statistics are taken over, or None where these do not lie in one piece each, or are few and long."""
+    whole, statistics = frame.whole, frame.statistics
+    n_kept = next((axis for axis, n in enumerate(statistics) if n == 1 and whole[axis] != 1), len(whole))
+    if any(n != 1 for n in statistics[n_kept:]) or len(set(frame.parameters.values())) > 1:
+        return None
+    first, last = n_kept, n_kept
+    for shape in frame.parameters.values():
+        varying = [axis for axis, n in enumerate(shape) if n != 1]
+        first, last = min([first, *varying]), max([last, *(axis + 1 for axis in varying)])
+        if len(shape) != len(whole) or shape[first:last] != whole[first:last]:
+            return None
+    n_rows, length = math.prod(whole[:n_kept]), math.prod(whole[n_kept:])
+    if n_rows * length == 0 or (length > _LONG and n_rows < _FEW):
+        return None
+    period = math.prod(whole[first:n_kept])
+    return Rows(n_rows, length, period, math.prod(whole[n_kept:last]), math.prod(whole[last:]))
+
+
+def row_normalization(
+    call: Call, rows: Rows, function: str, places: Sequence[int | None], n_arrays: int
+) -> Program:
+    """One launch over rows; None stands for an array that is not given."""
+    lanes = lanes_of(rows.length)
+    keep = -(-rows.length // lanes)
+    kept = call.outputs[1].dtype if len(call.outputs) > 1 else call.dtype
+    defines = {"BY_ROWS": 1, "KEEP": keep if keep <= _KEPT else 0, "OWN": int(kept != real_dtype(call.dtype))}
+    code = row_code("normalization.cu", function, call.dtype, {"S": C_TYPES[kept]}, **defines)
+    sizes = (rows.n_rows, rows.length, rows.period, rows.stride, rows.run)
+    pointers = [np.uint64(0) if place is None else place for place in places]
+    arguments = (*map(np.int64, sizes), real(call.dtype, call.args["eps"]), *pointers)
+    shared_bytes = THREADS * ITEM_BYTES[real_dtype(call.dtype)]
+    rows_of_block = THREADS // lanes
+    grid = (-(-rows.n_rows // rows_of_block),)
+    return Program([Launch(code, grid, (lanes, rows_of_block), arguments, shared_bytes)], n_arrays)
+
+
+#: Elements of a row that a thread holds in registers at most.
+_KEPT: Final = 8
+#: Rows so long, if they are so few, are divided between blocks instead.
+_LONG: Final = 16384
+_FEW: Final = 132
 
 
 def _count(frame: Frame) -> int:
