@@ -96,13 +96,13 @@ class Normalization:
             value += f" {operator} {name}" * composition.has(name)
         value = f"larger({value}, R(0))" if self._relu else value
         composition.compute(f"{api}_forward", {call.spec.outputs[0].name: value})
-        if len(call.outputs) > 1:
-            composition.compute(f"{api}_keep", dict(zip(self._kept(call), (mean, variance), strict=True)))
+        kept = dict(zip(self._kept(call), (mean, variance), strict=True))
         if "decay_rate" in call.args and call.args["batch_stat"] and _count(frame):
             for name, source in (("mean", mean), ("variance", f"unbiased * {variance}")):
                 if composition.has(name):
-                    moved = f"decay_rate * {name} + (1 - decay_rate) * {source}"
-                    composition.compute(f"{api}_{name}", {name: moved})
+                    kept[name] = f"decay_rate * {name} + (1 - decay_rate) * {source}"
+        if kept:
+            composition.compute(f"{api}_keep", kept)
         return composition.program()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -245,8 +245,11 @@ def _count(frame: Frame) -> int:
     return math.prod(length for length, kept in zip(frame.whole, frame.statistics, strict=True) if length != kept)
 
 
+_BATCH: Final = Normalization(lambda call: _frame_of(call, _ints(call, "axes")))
+
 NORMALIZATION: Final[Mapping[str, Kernel]] = {
-    "BatchNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "axes"))),
+    "BatchNormalization": _BATCH,
+    "SyncBatchNormalization": _BATCH,
     "FusedBatchNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "axes")), relu=True),
     "TensorNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "axes"))),
     "LayerNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "batch_axis"))),

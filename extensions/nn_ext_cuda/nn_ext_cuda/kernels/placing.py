@@ -138,7 +138,24 @@ def _whole(call: Call) -> tuple[Sequence[int], Mapping[str, int | float]]:
 _FIRST: Final = "i0 * 2 * inner + i1"
 _SECOND: Final = "i0 * 2 * inner + inner + i1"
 
+#: How many classes score at least as high as the label; beyond the classes there is none.
+_TOP_N: Final = """\
+const int64 label = target[i];
+    int64 rank = 0;
+    if (label >= 0 && label < classes) {
+      const R own = R(load(x[(i0 * classes + label) * inner + i1]));
+      for (int64 c = 0; c < classes; ++c) rank += R(load(x[(i0 * classes + c) * inner + i1])) >= own;
+    }
+    store(output[i], label >= classes ? infinity() - infinity() : R(label >= 0 && rank > limit));"""
+
+
+def _ranked(call: Call) -> tuple[Sequence[int], Mapping[str, int | float]]:
+    lengths, numbers = _labels(call)
+    return lengths, {**numbers, "limit": int(call.args["n"])}  # type: ignore[arg-type]  # an int
+
+
 PLACING: Final[Mapping[str, Kernel]] = {
+    "TopNError": Placed(_ranked, _TOP_N),
     "Trilu": Placed(
         _matrices,
         lambda call: f"store(y[i], {_keeps(call)} ? R(load(x[i])) : R(0));",
