@@ -77,5 +77,8 @@ ACTIVATION: Final[dict[str, Kernel]] = {
     "LogSigmoid": Pointwise("y = log_sigmoid x", {"x": "dx = log_sigmoid_grad dy x"}),
     "SoftPlus": Pointwise("y = softplus x ; beta", {"x": "dx = softplus_grad dy x ; beta"}),
     "SoftSign": Pointwise("y = softsign x", {"x": "dx = softsign_grad dy x"}),
+    "Sinc": Pointwise(
+        "zero = equal_scalar x ; 0\ndivisor = add x zero\ns = sin x\nquotient = div s divisor\ny = add quotient zero"
+    ),
     "TanhShrink": Pointwise("y = tanh_shrink x", {"x": "dx = tanh_shrink_grad dy x"}),
 }

@@ -6,6 +6,7 @@ from typing import Final
 from nn_core.ext import Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
+from nn_ext_cpu.pointwise import Pointwise
 
 
 class Embed:
@@ -29,4 +30,7 @@ class Embed:
         return runner
 
 
-INDEXING: Final[Mapping[str, Kernel]] = {"Embed": Embed()}
+INDEXING: Final[Mapping[str, Kernel]] = {
+    "Embed": Embed(),
+    "BoolFill": Pointwise("filling = fill ; value\ny = select mask filling data", {"data": "ddata = mask_zero dy mask"}),
+}

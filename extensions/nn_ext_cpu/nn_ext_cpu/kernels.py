@@ -18,6 +18,7 @@ from nn_ext_cpu.normalization import NORMALIZATION
 from nn_ext_cpu.order import ORDER
 from nn_ext_cpu.places import PLACES
 from nn_ext_cpu.pooling import POOLING
+from nn_ext_cpu.quantization import QUANTIZATION
 from nn_ext_cpu.random import RANDOM
 from nn_ext_cpu.recurrent import RECURRENT
 from nn_ext_cpu.reduction import REDUCTION
@@ -41,6 +42,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ORDER,
     PLACES,
     POOLING,
+    QUANTIZATION,
     RANDOM,
     RECURRENT,
     REDUCTION,

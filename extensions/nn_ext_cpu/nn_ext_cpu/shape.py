@@ -174,6 +174,15 @@ def _tiled(call: Call) -> dict[str, Shape]:
     }
 
 
+def _aligned(call: Call) -> dict[str, Shape]:
+    """y with axes of length 1 behind, so that its axes lie under those of x that it is given for."""
+    x, y = call.inputs
+    assert x is not None and y is not None
+    axis = int(call.args["axis"])  # type: ignore[arg-type]  # an int by the specification
+    first = len(x.shape) - len(y.shape) if axis < 0 else axis
+    return {"y": (*y.shape, *(1,) * (len(x.shape) - first - len(y.shape)))}
+
+
 def _refuse_many_axes(call: Call) -> Refusal | None:
     ndim = len(call.outputs[0].shape)
     return Refusal(f"takes at most 8 axes, got {ndim}") if ndim > 8 else None
@@ -190,6 +199,7 @@ SHAPE: Final[Mapping[str, Kernel]] = {
     "Flip": Arranged(_one(_flipped), _one(_flipped)),
     "Pad": FirstOf(Arranged(_one(_unpadded, of_target=True, fill=True), _one(_unpadded), value="constant_value"), PADDING),
     "Broadcast": _repeated(None),
+    "BroadcastTo": Pointwise("z = copy y", {"y": "dy = copy dz"}, views=_aligned, refuse=_refuse_many_axes),
     "Tile": _repeated(_tiled),
     "Concatenate": Arranged(_joined(new_axis=False), _cut(new_axis=False)),
     "Stack": Arranged(_joined(new_axis=True), _cut(new_axis=True)),
