@@ -12,7 +12,7 @@ from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.array_functions import bound_arguments
 from nn_core.graph.compile import is_view, new_key, prepared_of
-from nn_core.graph.execute import Prepared, run, same_dtypes_of
+from nn_core.graph.execute import Prepared, is_contiguous, run, same_dtypes_of, settled
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.graph.infer import require_shapes
@@ -22,6 +22,8 @@ from nn_core.graph.recipe import Recipe, recipe_of
 from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.spec.model import FunctionSpec
 from nn_core.state import Ambient
+from nn_core.synced import HOST, ready
+from nn_core.typing import Array
 from nn_core.variable import Variable
 
 _AUTO_FORWARD: Final[Ambient[bool]] = Ambient("auto_forward", False)
@@ -104,6 +106,8 @@ def apply(
     recipe = recipe_of(spec, args, shapes)
     if imperative or (not inputs and outputs is not None and isinstance(outputs[0], NdArray)):
         return _apply_at_once(recipe, inputs, outputs)
+    if recipe.plain and outputs is None:
+        return _apply_plainly(recipe, inputs)
     return _apply_in_graph(recipe, inputs, outputs)
 
 
@@ -114,6 +118,29 @@ def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> Argume
     if isinstance(value, np.ndarray):
         hint = "\n  hint: wrap it with nn_core.Variable.from_numpy_array or nn_core.NdArray.from_numpy_array"
     return ArgumentError(f"{spec.api}: input {name} must be a Variable or an NdArray, got {type(value).__name__}{hint}")
+
+
+def _apply_plainly(recipe: Recipe, inputs: tuple[Any, ...]) -> Variable:
+    """`_apply_in_graph` for most functions, in half the time."""
+    blocked = not recipe.spec.differentiable or _NO_GRAD.get()
+    need_grad = False
+    if not blocked:
+        for vertex in inputs:
+            if vertex is not None and vertex.need_grad:
+                need_grad = True
+                break
+    cell = Cell(NdArray.of_shape(recipe.output_shapes[0]))
+    node = Node(recipe.spec, recipe.args, inputs, (cell,), get_current_context(), need_grad)
+    variable = Variable.of_cell(cell, False if blocked else None)
+    if _RECOMPUTE.get():
+        variable._recompute = True
+    node.connect(0, variable)
+    if _AUTO_FORWARD.get():
+        if PRE_HOOKS or POST_HOOKS:
+            run_node(node, recipe)
+        else:
+            _run_plain_kernel(node, recipe, cell.data)
+    return variable
 
 
 def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:
@@ -207,6 +234,36 @@ def _run_kernel(node: Node, recipe: Recipe | None) -> None:
     if node.spec.updates:
         _protect_intermediates(node, prepared, inputs)
     run(prepared, inputs, [cell.data for cell in node.cells], node.key)
+
+
+def _run_plain_kernel(node: Node, recipe: Recipe, output: NdArray) -> None:
+    """`_run_kernel` for functions that rewrite nothing and have one fresh result in C order."""
+    prepared = node.prepared = recipe.prepared(node.context, ())
+    if prepared.seeded or prepared.images:
+        _run_kernel(node, recipe)
+        return
+    arrays: list[Array | None] = []
+    for vertex, key in zip(node.inputs, prepared.input_keys, strict=True):
+        if vertex is None or key is None:
+            arrays.append(None)
+            continue
+        array = vertex.cell.data
+        synced = array._synced
+        if synced.tenure is None and synced.lazy is None and array._window is None and key in synced.valid:
+            raw = synced.copies[key]
+            arrays.append(raw if raw.shape == array._shape else raw.reshape(array._shape))
+        else:
+            raw = array.read(*key)
+            arrays.append(raw if is_contiguous(raw) else settled(array, *key))
+    key = prepared.output_keys[0]
+    synced = output._synced
+    raw = synced.copies[key] = prepared.empty(output._shape, key[1])
+    synced.head = key
+    synced.valid = {key}
+    arrays.append(raw)
+    if prepared.space is not HOST:
+        ready(prepared.space)
+    prepared.forward(*arrays)
 
 
 def _protect_intermediates(node: Node, prepared: Prepared, inputs: list[NdArray | None]) -> None:

@@ -24,6 +24,7 @@ class Recipe:
         "args",
         "n_visible",
         "output_shapes",
+        "plain",
         "shapes",
         "single",
         "spec",
@@ -41,6 +42,9 @@ class Recipe:
         self.single = self.n_visible == 1 and not spec.outputs[0].variadic
         self.view = spec.has("view") and bool(args.get("inplace", True))
         self.takes_same = any(entry.dtype == "same" for entry in spec.inputs)
+        #: one result in memory of its own, whose shape is known; nothing is rewritten
+        self.plain = self.single and len(made) == 1 and not (self.view or self.takes_same or spec.updates)
+        self.plain = self.plain and not spec.has("dynamic_shape")
         self._latest: tuple[Context, Prepared] | None = None  # one value, because other threads replace it
 
     def prepared(self, context: Context, same_dtypes: tuple[str | None, ...]) -> Prepared:
