@@ -6,7 +6,7 @@ from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, reshaped
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtype, refuse_dtypes, reshaped
 from nn_ext_cpu.pointwise import Pointwise
 
 
@@ -14,8 +14,8 @@ class Sort:
     """Elements in order along an axis, their places, or both; the gradient goes back to those places."""
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32."""
-        return refuse_dtypes(call)
+        """Refuse dtypes other than float32 and bfloat16; an index may be the only output."""
+        return refuse_dtype(call) if call.args["only_index"] else refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
         """Prepare the sorting."""

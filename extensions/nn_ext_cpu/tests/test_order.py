@@ -35,6 +35,10 @@ def test_sort(assert_alike: Compare, shape: tuple[int, ...], axis: int, reverse:
     assert_alike(lambda x: F.sort(x, axis=axis, reverse=reverse, with_index=True), with_ties(*shape))
 
 
+def test_places_alone(assert_alike: Compare) -> None:
+    assert_alike(lambda x: F.sort(x, axis=0, only_index=True), with_ties(40, 30))
+
+
 @pytest.mark.parametrize("n", [9, 96, 97, 5000, 20000])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_order_of_special_numbers(n: int, reverse: bool) -> None:
