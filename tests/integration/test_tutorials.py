@@ -13,10 +13,10 @@ from nn_core.ext_utils import list_extensions
 TUTORIALS = Path(nn_core.__file__).parent.parent / "examples" / "tutorials"
 #: Modules that the tutorials share.
 SHARED = {"tiny_digits", "tutorial"}
-#: Name of the variable that says on which backend the tutorials are run; usually the CPU.
+#: Name of the variable that says on which backend alone the tutorials are run.
 CONTEXT = "NN_CORE_TUTORIAL_CONTEXT"
 #: Tutorials that take less than two seconds.
-FAST = {"higher_order_gradients", "python_api_tour"}
+FAST = {("higher_order_gradients", "cpu"), ("higher_order_gradients", "reference"), ("python_api_tour", "cpu")}
 PICTURES = {
     "logistic_regression": ["batch.png", "digits.png"],
     "multi_layer_perceptron": ["mlp.png"],
@@ -32,10 +32,18 @@ def every_tutorial():
     return [path for path in sorted(TUTORIALS.glob("*.py")) if path.stem not in SHARED]
 
 
+def contexts():
+    """The backends that tutorials are run on: one that was asked for, else the CPU and the reference."""
+    chosen = os.environ.get(CONTEXT)
+    return [chosen] if chosen else [name for name in ("cpu", "reference") if name in list_extensions()]
+
+
 def scripts():
-    """The tutorials, each marked slow unless it is known to be fast."""
-    for path in every_tutorial():
-        yield pytest.param(path, id=path.stem, marks=() if path.stem in FAST else pytest.mark.slow)
+    """The tutorials on each backend, marked slow unless they are known to be fast."""
+    for context in contexts():
+        for path in every_tutorial():
+            marks = () if (path.stem, context) in FAST else pytest.mark.slow
+            yield pytest.param(path, context, id=f"{path.stem}-{context}", marks=marks)
 
 
 def run(path, folder, *words):
@@ -45,11 +53,10 @@ def run(path, folder, *words):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("path", list(scripts()))
-def test_the_tutorial_reaches_its_result(path, tmp_path):
+@pytest.mark.parametrize(("path", "context"), list(scripts()))
+def test_the_tutorial_reaches_its_result(path, context, tmp_path):
     pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")
-    context = os.environ.get(CONTEXT) or ("cpu" if "cpu" in list_extensions() else "reference")
     words = ["-c", context]
     if path.stem in PICTURES:
         words += ["--pictures", "pictures"]
@@ -57,11 +64,6 @@ def test_the_tutorial_reaches_its_result(path, tmp_path):
     assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
     drawn = sorted(picture.name for picture in tmp_path.glob("pictures/*"))
     assert drawn == PICTURES.get(path.stem, [])
-
-
-def test_a_tutorial_runs_on_another_backend_by_its_option_alone(tmp_path):
-    result = run(TUTORIALS / "higher_order_gradients.py", tmp_path, "--context", "reference")
-    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
 
 
 @pytest.mark.slow

@@ -91,6 +91,8 @@ def compiled(code: Code) -> Any:
     from nn_ext_cuda.runtime import cupy  # sources can be made without CuPy
 
     try:
-        return cupy.RawModule(code=code.source, options=OPTIONS).get_function(code.name)
+        function = cupy.RawModule(code=code.source, options=OPTIONS).get_function(code.name)
+        function.compile()  # now, and not at the first launch, which may be part of a recording
     except Exception as error:  # missing libraries, compilers and devices each have exceptions of their own
         raise not_compiled(code.name, error) from error
+    return function

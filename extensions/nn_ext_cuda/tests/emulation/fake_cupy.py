@@ -192,6 +192,7 @@ class RawModule:
         def launch(grid, block, arguments, *, shared_mem=0):
             Graph.note(lambda: function(grid, block, arguments, shared_mem=shared_mem))
 
+        launch.compile = lambda: None
         return launch
 
 
