@@ -32,7 +32,7 @@ class CudaBackend:
 
     def from_numpy(self, array: Array) -> Array:
         """A copy of a NumPy array on the current device."""
-        result = allocated(array.shape, array.dtype)
+        result = allocated(array.shape, array.dtype.name)
         UPLOADS.start(result, array)
         return result
 
