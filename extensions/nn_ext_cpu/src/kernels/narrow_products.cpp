@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "support/check.hpp"
+#include "support/column_sums.hpp"
 #include "support/engine.hpp"
 #include "support/gemm.hpp"
 
@@ -31,7 +32,7 @@ struct Matrices {
   double cost() const { return gemm_cost(x.shape[0], y.shape[1], x.shape[1]); }
 };
 
-/// A bias or its gradient as a vector.
+/// A bias as a vector.
 memory::desc vector_desc(const Signature& s, size_t position) {
   if (!s.has(position)) return {};
   const ArrayDesc& bias = s.contiguous(position);
@@ -72,16 +73,18 @@ class AffineBackward : public Op {
  public:
   explicit AffineBackward(const Signature& s) {
     const Matrices matrices(s.contiguous_floating(s.has(0) ? 0 : 5), s.contiguous_floating(s.has(1) ? 1 : 6), s.contiguous_floating(4));
-    const memory::desc bias = vector_desc(s, 7);
-    const auto forward = forward_desc(matrices, bias);
-    if (s.has(5)) prepare_data(matrices, forward);
-    if (s.has(6) || s.has(7)) prepare_weights(matrices, forward, bias, s.has(6));
+    m_ = matrices.x.shape[0], d_ = matrices.x.shape[1], k_ = matrices.y.shape[1];
+    if (s.has(5)) prepare_data(matrices, forward_desc(matrices, {}));
+    if (s.has(6)) prepare_weight(matrices);
+    s.array(4, DType::kBFloat16);  // the sum below reads it
+    if (s.has(7)) NN_CHECK(s.contiguous(7).size() == k_, "dbias must have " << k_ << " elements, got " << s.array(7).size());
     cost_ = 2 * matrices.cost();
   }
 
   void run(void* const* arrays) const override {
     if (data_) data_->run(arrays);
-    if (weights_) weights_->run(arrays);
+    if (weight_) weight_->run(arrays);
+    if (arrays[7] != nullptr) column_sums(static_cast<const Bf16*>(arrays[4]), m_, k_, static_cast<float*>(arrays[7]));
   }
   double cost() const override { return cost_; }
 
@@ -96,18 +99,18 @@ class AffineBackward : public Op {
     data_->output(DNNL_ARG_DIFF_SRC, 5, memory_desc(matrices.x), desc.diff_src_desc());
   }
 
-  void prepare_weights(const Matrices& matrices, const Forward::primitive_desc& forward, const memory::desc& bias, bool with_weight) {
-    NN_CHECK(with_weight, "affine_backward must compute dweight where it computes dbias, got dbias alone");
-    const dnnl::inner_product_backward_weights::primitive_desc desc(cpu_engine(), memory_desc(matrices.x), any_layout(matrices.weight), bias,
-                                                                    memory_desc(matrices.y), forward, user_scratchpad());
-    weights_.emplace(dnnl::inner_product_backward_weights(desc), desc.scratchpad_desc());
-    weights_->input(DNNL_ARG_SRC, 0, memory_desc(matrices.x), desc.src_desc());
-    weights_->input(DNNL_ARG_DIFF_DST, 4, memory_desc(matrices.y), desc.diff_dst_desc());
-    weights_->output(DNNL_ARG_DIFF_WEIGHTS, 6, memory_desc(matrices.weight), desc.diff_weights_desc());
-    if (!bias.is_zero()) weights_->output(DNNL_ARG_DIFF_BIAS, 7, bias, desc.diff_bias_desc());
+  /// x^T dy, which lies as the user's weights do; the primitive for gradients of weights would need them unpacked.
+  void prepare_weight(const Matrices& matrices) {
+    const ArrayDesc x{matrices.x.dtype, {d_, m_}, {1, d_}}, weight{DType::kFloat32, {d_, k_}, {k_, 1}};
+    const dnnl::matmul::primitive_desc desc(cpu_engine(), memory_desc(x), memory_desc(matrices.y), memory_desc(weight), user_scratchpad());
+    weight_.emplace(dnnl::matmul(desc), desc.scratchpad_desc());
+    weight_->input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
+    weight_->input(DNNL_ARG_WEIGHTS, 4, memory_desc(matrices.y), desc.weights_desc());
+    weight_->output(DNNL_ARG_DST, 6, memory_desc(weight), desc.dst_desc());
   }
 
-  std::optional<Primitive> data_, weights_;
+  int64_t m_, d_, k_;
+  std::optional<Primitive> data_, weight_;
   double cost_;
 };
 
@@ -153,8 +156,7 @@ bool can_multiply(const Signature& s) {
 std::unique_ptr<Op> make_narrow_affine(const Signature& s) { return can_multiply(s) ? make<Affine>(s) : nullptr; }
 
 std::unique_ptr<Op> make_narrow_affine_backward(const Signature& s) {
-  const bool bias_alone = s.has(7) && !s.has(6);
-  return can_multiply(s) && !bias_alone ? make<AffineBackward>(s) : nullptr;
+  return can_multiply(s) ? make<AffineBackward>(s) : nullptr;
 }
 
 std::unique_ptr<Op> make_narrow_batch_matmul(const Signature& s) { return can_multiply(s) ? make<BatchMatmul>(s) : nullptr; }

@@ -1,23 +1,41 @@
 #include "support/column_sums.hpp"
 
+#include <algorithm>
+
 #include "support/parallel.hpp"
 #include "support/scratch.hpp"
-#include "support/vector.hpp"
 
 namespace nn_cpu {
+namespace {
 
-void column_sums(const float* x, int64_t rows, int64_t columns, float* out, bool accumulate) {
+const float* widened(const float* x, int64_t, float*) { return x; }
+
+const float* widened(const Bf16* x, int64_t n, float* memory) {
+  vectors().widen(x, n, memory);
+  return memory;
+}
+
+template <class T>
+void add_rows(const T* x, int64_t rows, int64_t columns, float* out, bool accumulate) {
   const VectorTable& table = vectors();
   parallel_for(
       columns, std::max<int64_t>(64, 65536 / std::max<int64_t>(rows, 1)),
       [&](int64_t begin, int64_t end, int) {
-        Scratch scratch(Scratch::bytes<double>(end - begin));
-        auto* sums = scratch.take<double>(end - begin);
-        std::fill_n(sums, end - begin, 0.0);
-        for (int64_t row = 0; row < rows; ++row) table.add_to_double(x + row * columns + begin, sums, end - begin);
+        const int64_t n = end - begin;
+        Scratch scratch(Scratch::bytes<double>(n) + Scratch::bytes<float>(n));
+        auto* sums = scratch.take<double>(n);
+        auto* memory = scratch.take<float>(n);
+        std::fill_n(sums, n, 0.0);
+        for (int64_t row = 0; row < rows; ++row) table.add_to_double(widened(x + row * columns + begin, n, memory), sums, n);
         for (int64_t j = begin; j < end; ++j) out[j] = (accumulate ? out[j] : 0.0f) + static_cast<float>(sums[j - begin]);
       },
       16);
 }
+
+}  // namespace
+
+void column_sums(const float* x, int64_t rows, int64_t columns, float* out, bool accumulate) { add_rows(x, rows, columns, out, accumulate); }
+
+void column_sums(const Bf16* x, int64_t rows, int64_t columns, float* out, bool accumulate) { add_rows(x, rows, columns, out, accumulate); }
 
 }  // namespace nn_cpu

@@ -3,9 +3,12 @@
 
 #include <cstdint>
 
+#include "support/vector.hpp"
+
 namespace nn_cpu {
 
 /// out[j] = sum over rows of x (rows, columns), in double; plus out[j] if `accumulate`.
 void column_sums(const float* x, int64_t rows, int64_t columns, float* out, bool accumulate = false);
+void column_sums(const Bf16* x, int64_t rows, int64_t columns, float* out, bool accumulate = false);
 
 }  // namespace nn_cpu
