@@ -45,7 +45,9 @@ def load() -> Backend:
 
 def devices() -> Sequence[str]:
     """One line for the host."""
-    return [f"0: {os.cpu_count()} logical cores"]
+    from nn_ext_cpu import _native  # loads the native library, which importing a plugin must not
+
+    return [f"0: {os.cpu_count()} logical cores, {_native.isa()}, bfloat16 by {_native.bfloat16_products()}"]
 
 
 @hookimpl

@@ -107,6 +107,7 @@ def test_machines_without_products_of_bfloat16_compute_in_float32(isa):
         pytest.skip(f"this machine does not run {isa}")
     try:
         assert not _native.multiplies_bfloat16()
+        assert _native.bfloat16_products() == "float32 copies"
         x, t = nn.Variable.from_numpy_array(images[:, :, :7]), nn.Variable.from_numpy_array(labels)
         loss = convolutional_loss(x, t)
         loss.forward()

@@ -22,6 +22,7 @@ void bind_settings(py::module_& module) {
   module.def("isa", [] { return vectors().isa; }, "The instruction set in use: baseline, avx2 or avx512.");
   module.def("select_isa", select_isa, py::arg("isa"), "Use another instruction set that this machine has.");
   module.def("multiplies_bfloat16", multiplies_bfloat16, "Whether products of bfloat16 matrices run as such, and not on float32 copies.");
+  module.def("bfloat16_products", bfloat16_products, "What runs products of bfloat16 matrices on this machine.");
   module.def("has_onednn", has_onednn, "Whether the library was built with oneDNN.");
   module.def("updates", update_names, "The solvers that the operation `update` knows.");
   module.def("pointwise_functions", [] {

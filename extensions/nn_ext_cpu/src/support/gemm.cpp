@@ -90,9 +90,18 @@ void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, 
   if (status != dnnl_success) throw std::runtime_error("dnnl_sgemm must succeed, got status " + std::to_string(status));
 }
 
+const char* bfloat16_products() {
+  if (!multiplies_bfloat16()) return "float32 copies";
+  const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+  if ((isa & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx) return "AMX";
+  return (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16 ? "AVX512_BF16" : "AVX-512, emulated";
+}
+
 #else
 
 bool has_onednn() { return false; }
+
+const char* bfloat16_products() { return "float32 copies"; }
 
 bool multiplies_bfloat16() { return false; }
 

@@ -23,6 +23,9 @@ bool has_onednn();
 /// Whether oneDNN has primitives for bfloat16 on this machine, and a narrower instruction set was not selected.
 bool multiplies_bfloat16();
 
+/// What runs products of bfloat16, for people: "AMX", "AVX512_BF16", "AVX-512, emulated" or "float32 copies".
+const char* bfloat16_products();
+
 /// Rough nanoseconds of a product.
 inline double gemm_cost(int64_t m, int64_t n, int64_t k) {
   return 200.0 + static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / 100.0;
