@@ -11,8 +11,10 @@
 #include "kernels/convolution.hpp"
 #include "kernels/register.hpp"
 #include "support/check.hpp"
+#include "support/gemm.hpp"
 #include "support/scratch.hpp"
 #include "support/weight_cache.hpp"
+#include "support/widen.hpp"
 
 namespace nn_cpu {
 namespace {
@@ -130,9 +132,13 @@ class JoinedConvolution : public Op {
   double cost_ = 0;
 };
 
+std::unique_ptr<Op> make_joined(const Signature& s) {
+  return multiplies_bfloat16() ? make<JoinedConvolution>(s) : with_wide_arrays(s, make<JoinedConvolution>, kY);
+}
+
 }  // namespace
 
-void register_joined_convolution(Registry& registry) { registry.add("joined_convolution", make<JoinedConvolution>); }
+void register_joined_convolution(Registry& registry) { registry.add("joined_convolution", make_joined); }
 
 }  // namespace nn_cpu
 
