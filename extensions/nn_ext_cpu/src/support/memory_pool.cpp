@@ -3,29 +3,17 @@
 #include <cstdlib>
 #include <new>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
+#include "support/pages.hpp"
 
 namespace nn_cpu {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
-
-/// Sizes are rounded up by at most an eighth, so that arrays of about one size share blocks.
+/// Sizes are rounded up by at most an eighth, so that arrays of about one size share blocks; large ones to whole large pages.
 size_t rounded(size_t bytes) {
   size_t step = 4096;
   while (step * 16 <= bytes) step *= 2;
+  if (bytes >= 4 * kHugePage && step < kHugePage) step = kHugePage;
   return (bytes + step - 1) / step * step;
-}
-
-void* allocate(size_t bytes) {
-  const size_t alignment = bytes % kHugePage == 0 ? kHugePage : 64;
-  void* block = std::aligned_alloc(alignment, bytes);
-#ifdef __linux__
-  if (block != nullptr && alignment == kHugePage) madvise(block, bytes, MADV_HUGEPAGE);
-#endif
-  return block;
 }
 
 }  // namespace
@@ -47,10 +35,10 @@ void* MemoryPool::take(size_t bytes) {
   }
   if (used_ + size > peak_) peak_ = used_ + size;
   shrink_to(peak_ - used_ - size);
-  void* block = allocate(size);
+  void* block = allocate_pages(size);
   if (block == nullptr) {
     shrink_to(0);
-    block = allocate(size);
+    block = allocate_pages(size);
     if (block == nullptr) throw std::bad_alloc();
   }
   used_ += size;

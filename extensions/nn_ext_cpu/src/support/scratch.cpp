@@ -5,6 +5,8 @@
 #include <new>
 #include <vector>
 
+#include "support/pages.hpp"
+
 namespace nn_cpu {
 namespace {
 
@@ -21,7 +23,7 @@ struct Arena {
   void reserve(size_t bytes) {
     if (bytes <= capacity) return;
     const size_t rounded = (bytes + bytes / 4 + 4095) / 4096 * 4096;
-    auto* fresh = static_cast<char*>(std::aligned_alloc(64, rounded));
+    auto* fresh = static_cast<char*>(allocate_pages(rounded));
     if (fresh == nullptr) throw std::bad_alloc();
     if (used > 0) outgrown.push_back(std::move(memory));
     memory.reset(fresh);

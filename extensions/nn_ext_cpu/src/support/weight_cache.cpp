@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "support/pages.hpp"
 #include "support/parallel.hpp"
 #include "support/vector.hpp"
 
@@ -35,7 +36,7 @@ std::shared_ptr<float> allocate(int64_t elements) {
     cached_bytes() -= bytes;
     return nullptr;
   }
-  auto* memory = static_cast<float*>(std::aligned_alloc(64, static_cast<size_t>(bytes)));
+  auto* memory = static_cast<float*>(allocate_pages(static_cast<size_t>(bytes)));
   if (memory == nullptr) throw std::bad_alloc();
   return {memory, [bytes](float* p) {
             std::free(p);
