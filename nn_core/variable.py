@@ -152,7 +152,8 @@ class Variable(Vertex):
     @property
     def function_references(self) -> list[Node]:
         """The functions that take this variable as an input and are still in use."""
-        return [node for node in (reference() for reference in self.consumers) if node is not None]
+        found = dict.fromkeys(reference() for reference in self.consumers)
+        return [node for node in found if node is not None]
 
     @property
     def get_number_of_references(self) -> int:

@@ -257,7 +257,7 @@ def _run_plain_kernel(node: Node, recipe: Recipe, output: NdArray) -> None:
             arrays.append(raw if is_contiguous(raw) else settled(array, *key))
     key = prepared.output_keys[0]
     synced = output._synced
-    raw = synced.copies[key] = prepared.empty(output._shape, key[1])
+    raw = synced.copies[key] = prepared.makers[0]()
     synced.head = key
     synced.valid = {key}
     arrays.append(raw)

@@ -1,7 +1,8 @@
 """Run one function: dispatch, kernel, arrays."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nn_core.array import NdArray
@@ -41,6 +42,7 @@ class Prepared:
         "input_keys",
         "kernel",
         "layout",
+        "makers",
         "output_dtypes",
         "output_keys",
         "output_shapes",
@@ -77,6 +79,14 @@ class Prepared:
         entries = input_entries(self.spec, len(call.inputs))
         self.updated = tuple(entry.name in self.spec.updates for entry in entries)
         self.empty = backend.empty if self.space is HOST else self.space.empty
+        maker = getattr(backend, "maker", None) if self.space is HOST else None
+        #: makes memory for each output
+        self.makers: tuple[Callable[[], Array], ...] = tuple(
+            [
+                functools.partial(self.empty, desc.shape, desc.dtype) if maker is None else maker(desc.shape, desc.dtype)
+                for desc in call.outputs
+            ]
+        )
         self.seeded = self.spec.has("seeded")
         self.dynamic = self.spec.has("dynamic_shape")
         chooser = getattr(kernel, "layout", None)

@@ -44,6 +44,10 @@ class FunctionInfo(NamedTuple):
     args: dict[str, ArgValue]
 
 
+#: So many consumers are kept without looking whether they are still there.
+MIN_CONSUMER_LIMIT = 8
+
+
 class Vertex:
     """A value in a graph: a cell, the node that computes it (None for a leaf), and flags for the engine."""
 
@@ -53,6 +57,7 @@ class Vertex:
         "_persistent",
         "_recompute",
         "cell",
+        "consumer_limit",
         "consumers",
         "index",
         "name",
@@ -65,7 +70,9 @@ class Vertex:
         self.producer: Node | None = None
         self.index = 0
         self.name = ""
-        self.consumers: dict[weakref.ref[Node], None] = {}  # a set that keeps its order
+        #: the functions that read it, perhaps some that are gone already; cleared of those when it has grown to the limit
+        self.consumers: list[weakref.ref[Node]] = []
+        self.consumer_limit = MIN_CONSUMER_LIMIT
         self.plans: dict[Any, Any] | None = None
         self._need_grad = need_grad
         self._persistent = False
@@ -164,10 +171,12 @@ class Node:
         self.python: Any = None
         self._need_grad = need_grad
         self._need_grad_epoch = _NEED_GRAD_EPOCH[0]
+        reference = weakref.ref(self)
         for vertex in self.inputs:
             if vertex is not None:
-                consumers = vertex.consumers
-                consumers[weakref.ref(self, consumers.pop)] = None
+                vertex.consumers.append(reference)
+                if len(vertex.consumers) > vertex.consumer_limit:
+                    forget_dead_consumers(vertex)
 
     @classmethod
     def standing_for(
@@ -244,6 +253,12 @@ class Node:
         vertex.producer = self
         vertex.index = index
         self._outputs[index] = weakref.ref(vertex)
+
+
+def forget_dead_consumers(vertex: Vertex) -> None:
+    """Drop the functions that are gone; in the long run this costs a constant time for each that was added."""
+    vertex.consumers = [reference for reference in vertex.consumers if reference() is not None]
+    vertex.consumer_limit = max(2 * len(vertex.consumers), MIN_CONSUMER_LIMIT)
 
 
 _NEED_GRAD_EPOCH = [0]

@@ -1,5 +1,7 @@
 """The backend: NumPy arrays, the native kernels, and the merging of native steps."""
 
+import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -43,6 +45,12 @@ class CpuBackend:
         """A new uninitialised array, of memory that earlier ones have given back where it fits."""
         array: Array = _native.empty(shape, numpy_dtype(dtype))
         return array
+
+    def maker(self, shape: Shape, dtype: str) -> Callable[[], Array]:
+        """`empty` with its arguments worked out: NumPy is quicker where the pool does not matter."""
+        kind = numpy_dtype(dtype)
+        make = np.empty if math.prod(shape) * kind.itemsize <= _native.SMALL_BYTES else _native.empty
+        return functools.partial(make, shape, kind)
 
     def from_numpy(self, array: Array) -> Array:
         """A copy of `array`."""
