@@ -76,12 +76,21 @@ struct Settings {
       : batch_stat(args.flag("batch_stat")), relu(args.flag("relu")), decay_rate(args.real("decay_rate")), eps(args.real("eps")) {}
 };
 
+/// Whether elements lie in the same order; strides of axes of length 1 mean nothing.
+bool alike(const ArrayDesc& a, const ArrayDesc& b) {
+  if (a.shape != b.shape) return false;
+  for (size_t axis = 0; axis < a.shape.size(); ++axis) {
+    if (a.shape[axis] != 1 && a.strides[axis] != b.strides[axis]) return false;
+  }
+  return true;
+}
+
 void check_alike(const Signature& s, std::initializer_list<size_t> positions) {
   for (size_t position : positions) {
     const ArrayDesc& x = s.floating(0);
     if (!s.has(position)) continue;
     const ArrayDesc& other = s.array(position, x.dtype);
-    NN_CHECK(other.shape == x.shape && other.strides == x.strides, "array " << position << " must have the shape and strides of x, got others");
+    NN_CHECK(alike(other, x), "array " << position << " must have the shape and strides of x, got others");
   }
 }
 
