@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
@@ -83,12 +83,14 @@ class Explanation:
         context: The context that was asked about.
         answers: One for each candidate.
         winner: Entry of the candidate that runs the function; None when nobody does.
+        notes: What backends have seen of the function since the process began, such as why no graph holds it.
     """
 
     function: str
     context: Context
     answers: tuple[Answer, ...]
     winner: str | None
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         width = max((len(answer.entry) for answer in self.answers), default=0)
@@ -96,7 +98,7 @@ class Explanation:
         for answer in self.answers:
             mark = "->" if answer.entry == self.winner else "  "
             lines.append(f"{mark} {answer.entry:<{width}}  {answer.reason or 'can run it'}")
-        return "\n".join([*lines, *([] if self.winner else ["no backend runs it"])])
+        return "\n".join([*lines, *([] if self.winner else ["no backend runs it"]), *self.notes])
 
 
 def explain(variable_or_name: HasParent | str, ctx: Context | None = None) -> Explanation:
@@ -126,17 +128,22 @@ def explain(variable_or_name: HasParent | str, ctx: Context | None = None) -> Ex
 
 def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph | None) -> Explanation:
     answers: list[Answer] = []
+    notes: dict[str, None] = {}
     if spec.has("composite") or spec.has("view") or getattr(function, "python", None) is not None:
         return Explanation(spec.name, context, (Answer(ENGINE, ""),), ENGINE)
     try:
-        answers.extend(
-            Answer(candidate.entry, _reason(candidate, context, function))
-            for candidate in candidates(spec.name, context, PLUGINS)
-        )
+        for candidate in candidates(spec.name, context, PLUGINS):
+            answers.append(Answer(candidate.entry, _reason(candidate, context, function)))
+            notes |= dict.fromkeys(_notes(candidate, spec))
     except NNCoreError as error:  # no backend of the list can be used, and the answers say why
         answers.append(Answer(REFERENCE, str(error).partition("\n")[0]))
     winner = next((answer.entry for answer in answers if not answer.reason), None)
-    return Explanation(spec.name, context, tuple(answers), winner)
+    return Explanation(spec.name, context, tuple(answers), winner, tuple(notes))
+
+
+def _notes(candidate: Candidate, spec: FunctionSpec) -> Sequence[str]:
+    give = getattr(candidate.backend, "notes", None)
+    return [] if give is None else cast("Sequence[str]", give(spec.api))
 
 
 def _reason(candidate: Candidate, context: Context, function: FunctionInGraph | None) -> str:

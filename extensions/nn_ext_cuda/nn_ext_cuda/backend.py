@@ -10,6 +10,7 @@ from nn_ext_cuda.capture import Section
 from nn_ext_cuda.errors import failed
 from nn_ext_cuda.kernels import KERNELS
 from nn_ext_cuda.memory import UPLOADS, allocated
+from nn_ext_cuda.report import graph_report
 from nn_ext_cuda.runtime import cupy
 from nn_ext_cuda.updates import UPDATES, ClipGradByNorm, MultiTensorUpdate
 
@@ -62,3 +63,7 @@ class CudaBackend:
     def fuse(self, steps: Sequence[Step]) -> list[Step]:
         """Make one section of neighbouring steps, which is recorded as CUDA graphs; see `nn_ext_cuda.capture`."""
         return [Section(steps)]
+
+    def notes(self, api: str) -> list[str]:
+        """Why plans of this process run the function apart from CUDA graphs, for `nn_core.explain`."""
+        return [f"runs apart from CUDA graphs: {row.reason}" for row in graph_report().apart if row.function == api]

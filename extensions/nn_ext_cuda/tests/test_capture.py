@@ -244,6 +244,8 @@ def test_the_report_says_what_runs_apart_and_why(cuda):
     assert found.n_graphs >= 2  # before and behind it
     assert found.apart[report.Apart("rand_beta", "it reads an array of the host")] == 1
     assert "1 rand_beta  it reads an array of the host" in str(found)
+    assert "runs apart from CUDA graphs: it reads an array of the host" in nn.explain("rand_beta").notes
+    assert nn.explain("tanh").notes == ()
 
 
 def test_array_code_is_recorded_where_that_is_possible(cuda, launches):

@@ -46,6 +46,19 @@ def test_a_variable_tells_what_forward_would_do(install):
     assert answer.winner == "reference:float"
 
 
+def test_backends_add_what_they_have_seen(install):
+    noting = (
+        "def load():\n"
+        "    backend = Host()\n"
+        "    backend.notes = lambda api: [f'{api} was seen']\n"
+        "    return backend\n"
+    )
+    install.backend("fast", body=noting, more="{'load': load}")
+    answer = explain("Tanh", Context(["fast:half"]))
+    assert answer.notes == ("tanh was seen",)
+    assert str(answer).endswith("\ntanh was seen")
+
+
 def test_every_reason_is_told_when_nothing_can_be_used():
     answer = explain("Tanh", Context(["absent_here"]))
     assert answer.winner is None
