@@ -11,7 +11,7 @@ from nn_core.dispatch.registry import spec_of
 from nn_core.dispatch.report import is_strict
 from nn_core.dispatch.resolve import resolve, wide_dtype
 from nn_core.graph.infer import CACHE_LIMIT, forget_shapes, infer, input_entries, made_outputs
-from nn_core.graph.memory import channels_last_strides
+from nn_core.graph.memory import as_channels_last, channels_last_strides
 from nn_core.settings import is_enabled
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.synced import EPOCH, HOST, STRIDED, Space, ready, space_of
@@ -319,15 +319,13 @@ def _channels_last(prepared: Prepared, inputs: Sequence[NdArray | None]) -> tupl
 def _made_channels_last(prepared: Prepared, outputs: Sequence[NdArray]) -> tuple[bool, ...]:
     """Give outputs that are images, and have no memory yet, memory that lies channels-last; which ones have it now."""
     flags = []
-    for position, (array, key) in enumerate(zip(outputs, prepared.output_keys, strict=True)):
+    for position, (array, key, make) in enumerate(zip(outputs, prepared.output_keys, prepared.makers, strict=True)):
         synced, shape = array._synced, array._shape
         is_image = 3 <= len(shape) <= 5 and (position == 0 or prepared.layout == "any")
         fresh = synced.head is None and synced.tenure is None and shape == synced.shape
         flag = is_image and fresh and 1 < shape[1] < array.size // max(shape[0], 1)
         if flag:
-            axes = len(shape)
-            memory = prepared.empty((shape[0], *shape[2:], shape[1]), key[1])
-            synced.copies[key] = memory.transpose((0, axes - 1, *range(1, axes - 1)))
+            synced.copies[key] = as_channels_last(make(), shape)
             synced.head, synced.valid, synced.lazy, synced.tenure = key, {key}, None, STRIDED
         flags.append(flag)
     return tuple(flags)

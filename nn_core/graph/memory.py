@@ -54,11 +54,14 @@ class Buffer:
 
     def _shaped(self, raw: Array) -> Array:
         flat = raw[: _n_bytes(self)].view(dtype_of(self.dtype))
-        if not self.channels_last:
-            return flat.reshape(self.shape)
-        batch, channels, *spatial = self.shape
-        n_axes = len(self.shape)
-        return flat.reshape((batch, *spatial, channels)).transpose((0, n_axes - 1, *range(1, n_axes - 1)))
+        return as_channels_last(flat, self.shape) if self.channels_last else flat.reshape(self.shape)
+
+
+def as_channels_last(memory: Array, shape: Shape) -> Array:
+    """C-contiguous `memory` as an array of `shape` whose second axis is innermost."""
+    batch, channels, *spatial = shape
+    n_axes = len(shape)
+    return memory.reshape((batch, *spatial, channels)).transpose((0, n_axes - 1, *range(1, n_axes - 1)))
 
 
 def channels_last_strides(shape: Shape, dtype: str) -> tuple[int, ...]:

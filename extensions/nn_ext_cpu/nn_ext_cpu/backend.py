@@ -81,7 +81,6 @@ class CpuBackend:
             merged.append(step)
         return merged + _one(native)
 
-
     def program(self, steps: Sequence[Step], slots: Sequence[Array]) -> Callable[..., object] | None:
         """Native steps as one function that takes the arrays to use in place of `slots`; None if some are not native."""
         if not all(isinstance(step, _native.Step) for step in steps):
