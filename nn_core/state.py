@@ -1,11 +1,15 @@
 """Ambient values: settings that a block of code has for itself, seen by everything called inside it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from functools import wraps
+from typing import Generic, ParamSpec, TypeVar
+
+from nn_core.errors import ArgumentError
 
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Ambient(Generic[T]):
@@ -17,13 +21,20 @@ class Ambient(Generic[T]):
     Args:
         name: What the value is; shown by debuggers.
         default: The value outside every scope.
+
+    Attributes:
+        replace: ``token = replace(value)`` opens a scope and ``restore(token)`` closes it: for code that runs too often
+            for the ``with`` block of `scope`. Close it in the same thread or task, and in ``finally``.
+        restore: See `replace`.
     """
 
-    __slots__ = ("_default", "_var")
+    __slots__ = ("_default", "_var", "replace", "restore")
 
     def __init__(self, name: str, default: T) -> None:
         self._var: ContextVar[T] = ContextVar(name)
         self._default = default
+        self.replace: Callable[[T], Token[T]] = self._var.set
+        self.restore: Callable[[Token[T]], None] = self._var.reset
 
     def get(self) -> T:
         """The value of the innermost open scope, or the default."""
@@ -33,17 +44,48 @@ class Ambient(Generic[T]):
         """Change the value that holds outside every scope, for the whole process."""
         self._default = value
 
-    @contextmanager
-    def scope(self, value: T) -> Iterator[T]:
+    def scope(self, value: T) -> "AmbientScope[T]":
         """Replace the value inside a ``with`` block; the former one returns even when the block raises."""
-        token = self._var.set(value)
-        try:
-            yield value
-        finally:
-            self._var.reset(token)
+        return AmbientScope(self, lambda: value)
+
+    def scope_of(self, make: Callable[[], T]) -> "AmbientScope[T]":
+        """Like `scope`, with what `make` returns when the block is entered."""
+        return AmbientScope(self, make)
 
     @property
     def is_scoped(self) -> bool:
         """Whether a scope is open here."""
         unset = object()
         return self._var.get(unset) is not unset
+
+
+class AmbientScope(Generic[T]):
+    """A scope of an ambient value: for one ``with`` block, or the decorator of a function that runs in such a scope.
+
+    A class, because a generator with ``contextlib.contextmanager`` takes twice as long.
+    """
+
+    __slots__ = ("_ambient", "_make", "_token")
+
+    def __init__(self, ambient: Ambient[T], make: Callable[[], T]) -> None:
+        self._ambient = ambient
+        self._make = make
+        self._token: Token[T] | None = None
+
+    def __enter__(self) -> T:
+        if self._token is not None:
+            raise ArgumentError("scope: each with block must open a scope of its own, got one that was entered before")
+        value = self._make()
+        self._token = self._ambient.replace(value)
+        return value
+
+    def __exit__(self, *exception: object) -> None:
+        self._ambient.restore(self._token)  # type: ignore[arg-type]  # it was entered
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+            with AmbientScope(self._ambient, self._make):
+                return function(*args, **kwargs)
+
+        return inside

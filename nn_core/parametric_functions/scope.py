@@ -3,8 +3,7 @@
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.apply import get_no_grad
 from nn_core.initializer import BaseInitializer
-from nn_core.state import Ambient
+from nn_core.state import Ambient, AmbientScope
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
@@ -29,8 +28,7 @@ _CURRENT: Final[Ambient[Scope]] = Ambient("parameter_scope", _ROOT)
 _CREATION: Final = threading.Lock()
 
 
-@contextmanager
-def parameter_scope(name: str, scope: Scope | None = None) -> Iterator[Scope]:
+def parameter_scope(name: str, scope: Scope | None = None) -> AmbientScope[Scope]:
     """Put the parameters that are made or looked up inside a ``with`` block under a name.
 
     Args:
@@ -52,9 +50,7 @@ def parameter_scope(name: str, scope: Scope | None = None) -> Iterator[Scope]:
         ...     list(get_parameters())
         ['layer1/w']
     """
-    base = _CURRENT.get() if scope is None else scope
-    with _CURRENT.scope(_opened(base, name)) as inner:
-        yield inner
+    return _CURRENT.scope_of(lambda: _opened(_CURRENT.get() if scope is None else scope, name))
 
 
 def get_current_parameter_scope() -> Scope:
@@ -186,13 +182,15 @@ def parametric_function_api(
         parameters.insert(n_positional, _NAME)
 
         @functools.wraps(function)
-        def parametric(*args: Any, **kwargs: Any) -> R:
-            name = kwargs.pop("name", None)
+        def parametric(*args: Any, name: str | None = None, **kwargs: Any) -> R:
             if len(args) == n_positional + 1:
                 *args, name = args  # type: ignore[assignment]  # a list serves
             path = scope if name is None else f"{name}/{scope}"
-            with _CURRENT.scope(_opened(_CURRENT.get(), path)):
+            outer = _CURRENT.replace(_opened(_CURRENT.get(), path))
+            try:
                 return function(*args, **kwargs)
+            finally:
+                _CURRENT.restore(outer)
 
         parametric.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         parametric.__doc__ = _documented(function, parameters, scope, param_desc or ())

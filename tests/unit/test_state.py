@@ -6,6 +6,7 @@ import timeit
 
 import pytest
 
+from nn_core.errors import ArgumentError
 from nn_core.state import Ambient
 
 
@@ -42,6 +43,42 @@ def test_a_scope_may_decorate_a_function(value):
         return value.get()
 
     assert [read(), read(), value.get()] == ["inside", "inside", "default"]
+
+
+def test_a_decorated_function_may_call_itself(value):
+    @value.scope("inside")
+    def read(depth):
+        return [value.get()] + (read(depth - 1) if depth else [])
+
+    assert read(2) == ["inside"] * 3
+    assert value.get() == "default"
+
+
+def test_a_scope_is_entered_once(value):
+    scope = value.scope("mine")
+    with scope, pytest.raises(ArgumentError, match="each with block must open a scope of its own, got one that was"):
+        scope.__enter__()
+    assert value.get() == "default"
+
+
+def test_a_scope_may_take_a_value_made_when_it_is_entered(value):
+    scope = value.scope_of(lambda: f"in {value.get()}")
+    with value.scope("outer"), scope as inner:
+        assert inner == value.get() == "in outer"
+
+
+def test_a_value_that_cannot_be_made_opens_no_scope(value):
+    with pytest.raises(KeyError), value.scope_of({}.popitem):
+        raise AssertionError
+    assert not value.is_scoped
+
+
+def test_a_scope_may_be_opened_and_closed_by_hand(value):
+    with value.scope("outer"):
+        token = value.replace("inner")
+        assert value.get() == "inner"
+        value.restore(token)
+        assert value.get() == "outer"
 
 
 def test_the_default_reaches_threads_and_a_scope_does_not(value):
