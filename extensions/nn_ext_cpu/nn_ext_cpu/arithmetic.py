@@ -6,16 +6,34 @@ from typing import Final
 from nn_core.ext import Call, Kernel, Refusal
 from nn_ext_cpu.pointwise import Pointwise
 
-#: Powers that are cheaper by another function.
-_POWERS: Final[Mapping[float, str]] = {1: "copy x", 2: "square x", 0.5: "sqrt x", -1: "reciprocal x"}
+#: Powers that are cheaper by other functions: the lines before the last, and the last one without its target.
+_POWERS: Final[Mapping[float, tuple[list[str], str]]] = {
+    0: ([], "fill ; 1"),
+    1: ([], "copy x"),
+    2: ([], "square x"),
+    3: (["s = square x"], "mul s x"),
+    0.5: ([], "sqrt x"),
+    -0.5: ([], "reciprocal_sqrt x"),
+    -1: ([], "reciprocal x"),
+}
 
 
 def _power(call: Call) -> str:
-    return f"y = {_POWERS.get(call.args['val'], 'pow_scalar x ; val')}"  # type: ignore[arg-type]  # a number by the specification
+    before, last = _POWERS.get(_exponent(call), ([], "pow_scalar x ; val"))
+    return "\n".join([*before, f"y = {last}"])
 
 
 def _power_gradient(call: Call) -> Mapping[str, str]:
-    return {"x": "dx = square_grad dy x" if call.args["val"] == 2 else "dx = pow_scalar_grad dy x ; val"}
+    if _exponent(call) == 2:
+        return {"x": "dx = square_grad dy x"}
+    if _exponent(call) == 0 or _exponent(call) - 1 not in _POWERS:
+        return {"x": "dx = pow_scalar_grad dy x ; val"}
+    before, last = _POWERS[_exponent(call) - 1]
+    return {"x": "\n".join([*before, f"slope = {last}", "scaled = mul_scalar slope ; val", "dx = mul dy scaled"])}
+
+
+def _exponent(call: Call) -> float:
+    return float(call.args["val"])  # type: ignore[arg-type]  # a number by the specification
 
 
 def _chain(function: str, names: list[str], target: str) -> str:

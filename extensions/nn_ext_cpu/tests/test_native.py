@@ -75,6 +75,16 @@ UNARY = [
     ("sin", np.sin, (-6000, 6000), 8.0),
     ("cos", np.cos, (-6000, 6000), 8.0),
     ("sin", np.sin, (-1e6, 1e6), 2.0),
+    ("tan", np.tan, (-300, 300), 6.0),
+    ("tan", np.tan, (-1e6, 1e6), 2.0),
+    ("asin", np.arcsin, (-1, 1), 3.0),
+    ("acos", np.arccos, (-1, 1), 3.0),
+    ("atan", np.arctan, (-50, 50), 3.0),
+    ("asinh", np.arcsinh, (-1e30, 1e30), 4.0),
+    ("asinh", np.arcsinh, (-20, 20), 4.0),
+    ("acosh", np.arccosh, (1, 20), 4.0),
+    ("acosh", np.arccosh, (1, 1e30), 4.0),
+    ("atanh", np.arctanh, (-0.999, 0.999), 4.0),
     ("sinh", np.sinh, (-88, 88), 6.0),
     ("cosh", np.cosh, (-88, 88), 6.0),
     ("sqrt", np.sqrt, (0, 1e30), 1.0),
@@ -87,7 +97,9 @@ def test_unary_functions_are_within_some_ulp(
     isa: str, rng: np.random.Generator, name: str, truth: Any, interval: tuple[float, float], limit: float
 ) -> None:
     x = rng.uniform(*interval, 20001).astype(np.float32)
-    x = np.concatenate([x, rng.uniform(max(interval[0], -1), 1, 20001).astype(np.float32)])
+    x = np.concatenate(
+        [x, rng.uniform(max(interval[0], -1), min(interval[1], max(1, interval[0] + 1)), 20001).astype(np.float32)]
+    )
     expected = truth(x.astype(np.float64))
     error = np.abs(pointwise(name, x) - expected) / np.spacing(np.abs(expected).astype(np.float32))
     assert error.max() <= limit
@@ -104,6 +116,46 @@ def test_infinities_and_zeros_give_what_numpy_gives(isa: str) -> None:
     for name, truth in (("exp", np.exp), ("tanh", np.tanh), ("log", np.log), ("log1p", np.log1p), ("sinh", np.sinh)):
         with np.errstate(all="ignore"):
             np.testing.assert_allclose(pointwise(name, x), truth(x), rtol=1e-6, atol=2e-45)
+
+
+INVERSES = [
+    ("asin", np.arcsin),
+    ("acos", np.arccos),
+    ("atan", np.arctan),
+    ("asinh", np.arcsinh),
+    ("acosh", np.arccosh),
+    ("atanh", np.arctanh),
+]
+
+
+@pytest.mark.parametrize(("name", "truth"), INVERSES, ids=[name for name, _ in INVERSES])
+def test_inverse_functions_of_special_values(isa: str, name: str, truth: Any) -> None:
+    x = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-45, 1.0, -1.0, 1.5, -1.5, 3.4e38], np.float32)
+    y = pointwise(name, x)
+    with np.errstate(all="ignore"):
+        expected = truth(x)
+    np.testing.assert_allclose(y, expected, rtol=1e-6)
+    zeros = expected == 0
+    np.testing.assert_array_equal(np.signbit(y[zeros]), np.signbit(expected[zeros]))
+
+
+def test_powers_of_any_numbers(isa: str, rng: np.random.Generator) -> None:
+    bases = np.concatenate([rng.uniform(0, 3, 4000), np.exp2(rng.uniform(-140, 127, 4000))]).astype(np.float32)
+    exponents = rng.uniform(-4, 4, bases.size).astype(np.float32)
+    with np.errstate(all="ignore"):
+        expected = np.power(bases.astype(np.float64), exponents).astype(np.float32)
+    np.testing.assert_allclose(pointwise("pow", bases, exponents), expected, rtol=3e-7, atol=2e-45)
+
+
+def test_powers_of_special_numbers(isa: str) -> None:
+    numbers = [0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, 1e30]
+    bases, exponents = (np.ascontiguousarray(grid) for grid in np.meshgrid(*[np.array(numbers, np.float32)] * 2))
+    with np.errstate(all="ignore"):
+        expected = np.power(bases.astype(np.float64), exponents.astype(np.float64)).astype(np.float32)
+    y = pointwise("pow", bases, exponents)
+    np.testing.assert_allclose(y, expected, rtol=3e-7)
+    zeros = expected == 0
+    np.testing.assert_array_equal(np.signbit(y[zeros]), np.signbit(expected[zeros]))
 
 
 def test_subnormal_exponentials_do_not_vanish(isa: str) -> None:

@@ -1,7 +1,9 @@
 // Element-wise functions on blocks of contiguous float32, by name: the instruction set of kernels/pointwise.cpp.
 // Each row: name, number of inputs, number of parameters p, nanoseconds per element (rough), the function of one element.
 #include "support/vector.hpp"
+#include "vector/angles.hpp"
 #include "vector/math.hpp"
+#include "vector/power.hpp"
 
 namespace nn_cpu::NN_ISA {
 namespace {
@@ -44,19 +46,28 @@ BlockFunction ternary(const char* name, int n_parameters, float cost, F function
           }};
 }
 
-/// Sine or cosine of a block; angles beyond the reduction go through the C library.
-template <int Quadrant>
-void trigonometric(int64_t n, const float* const* in, float* out, const float*) {
-  const float* x = in[0];
+/// A function of angles; blocks with an angle beyond `limit` go through the C library.
+template <class Near, class Far>
+void of_angles(int64_t n, const float* x, float* out, float limit, Near near, Far far) {
   int beyond = 0;
 #pragma omp simd reduction(| : beyond)
-  for (int64_t i = 0; i < n; ++i) beyond |= !(absolute(x[i]) <= kMaxAngle);
+  for (int64_t i = 0; i < n; ++i) beyond |= !(absolute(x[i]) <= limit);
   if (beyond) {
-    for (int64_t i = 0; i < n; ++i) out[i] = Quadrant ? __builtin_cosf(x[i]) : __builtin_sinf(x[i]);
+    for (int64_t i = 0; i < n; ++i) out[i] = far(x[i]);
     return;
   }
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) out[i] = sine(x[i], Quadrant);
+  for (int64_t i = 0; i < n; ++i) out[i] = near(x[i]);
+}
+
+void sines(int64_t n, const float* const* in, float* out, const float*) {
+  of_angles(n, in[0], out, kMaxAngle, [](float x) { return sine(x, 0); }, [](float x) { return __builtin_sinf(x); });
+}
+void cosines(int64_t n, const float* const* in, float* out, const float*) {
+  of_angles(n, in[0], out, kMaxAngle, [](float x) { return sine(x, 1); }, [](float x) { return __builtin_cosf(x); });
+}
+void tangents(int64_t n, const float* const* in, float* out, const float*) {
+  of_angles(n, in[0], out, kMaxTangentAngle, [](float x) { return tangent(x); }, [](float x) { return __builtin_tanf(x); });
 }
 
 /// The smallest argument of a logarithm, and what gradients divide by in the place of 0 (nn_core/rules/loss.py).
@@ -64,7 +75,7 @@ constexpr float kSmallest = 1.17549435e-38f, kSmallestDivisor = 5.9604645e-8f;
 inline float not_zero(float x) { return x == 0.0f ? kSmallestDivisor : x; }
 
 using P = const float*;
-constexpr float kCheap = 0.06f, kDivide = 0.15f, kExponential = 0.35f, kLibrary = 8.0f;
+constexpr float kCheap = 0.06f, kDivide = 0.15f, kExponential = 0.35f, kPower = 1.0f;
 
 const BlockFunction kArithmetic[] = {
     nullary("fill", kCheap, [](P p) { return p[0]; }),
@@ -75,8 +86,8 @@ const BlockFunction kArithmetic[] = {
     unary("div_scalar", 1, kDivide, [](float x, P p) { return x / p[0]; }),
     unary("rsub_scalar", 1, kCheap, [](float x, P p) { return p[0] - x; }),
     unary("rdiv_scalar", 1, kDivide, [](float x, P p) { return p[0] / x; }),
-    unary("pow_scalar", 1, kLibrary, [](float x, P p) { return __builtin_powf(x, p[0]); }),
-    unary("rpow_scalar", 1, kLibrary, [](float x, P p) { return __builtin_powf(p[0], x); }),
+    unary("pow_scalar", 1, kPower, [](float x, P p) { return power(x, p[0]); }),
+    unary("rpow_scalar", 1, kPower, [](float x, P p) { return power(p[0], x); }),
     unary("maximum_scalar", 1, kCheap, [](float x, P p) { return larger(x, p[0]); }),
     unary("minimum_scalar", 1, kCheap, [](float x, P p) { return smaller(x, p[0]); }),
     unary("equal_scalar", 1, kCheap, [](float x, P p) { return x == p[0] ? 1.0f : 0.0f; }),
@@ -90,7 +101,7 @@ const BlockFunction kArithmetic[] = {
     binary("sub", 0, kCheap, [](float a, float b, P) { return a - b; }),
     binary("mul", 0, kCheap, [](float a, float b, P) { return a * b; }),
     binary("div", 0, kDivide, [](float a, float b, P) { return a / b; }),
-    binary("pow", 0, kLibrary, [](float a, float b, P) { return __builtin_powf(a, b); }),
+    binary("pow", 0, kPower, [](float a, float b, P) { return power(a, b); }),
     binary("maximum", 0, kCheap, [](float a, float b, P) { return larger(a, b); }),
     binary("minimum", 0, kCheap, [](float a, float b, P) { return smaller(a, b); }),
     binary("equal", 0, kCheap, [](float a, float b, P) { return a == b ? 1.0f : 0.0f; }),
@@ -108,12 +119,13 @@ const BlockFunction kArithmetic[] = {
     binary("neg_mul", 0, kCheap, [](float a, float b, P) { return -a * b; }),
     ternary("div_grad", 0, kDivide, [](float dy, float y, float b, P) { return -dy * y / b; }),
     binary("rdiv_scalar_grad", 1, kDivide, [](float dy, float x, P p) { return -dy * p[0] / (x * x); }),
-    binary("pow_scalar_grad", 1, kLibrary,
-           [](float dy, float x, P p) { return p[0] == 0.0f ? dy * 0.0f : dy * p[0] * __builtin_powf(x, p[0] - 1.0f); }),
+    binary("pow_scalar_grad", 1, kPower,
+           [](float dy, float x, P p) { return p[0] == 0.0f ? dy * 0.0f : dy * p[0] * power(x, p[0] - 1.0f); }),
     binary("rpow_scalar_grad", 1, kExponential,
            [](float dy, float y, P p) { return p[0] == 0.0f ? dy * 0.0f : dy * y * log(p[0]); }),
-    ternary("pow_grad", 0, kLibrary, [](float dy, float a, float b, P) {
-      return dy * b * __builtin_powf((a == 0.0f) & (b == 0.0f) ? 1.0f : a, b - 1.0f);
+    ternary("pow_grad", 0, kPower, [](float dy, float a, float b, P) {
+      const float slope = b * power(a, b - 1.0f);
+      return dy * ((a == 0.0f) & (b == 0.0f) ? 0.0f : slope);
     }),
     unary("log_or_zero", 0, kExponential, [](float x, P) { return x == 0.0f ? 0.0f : log(x); }),
     binary("mask_nonzero", 0, kCheap, [](float dy, float c, P) { return c != 0.0f ? dy : 0.0f; }),
@@ -154,6 +166,7 @@ const BlockFunction kUnary[] = {
     binary("asinh_grad", 0, kDivide, [](float dy, float x, P) { return dy / __builtin_sqrtf(x * x + 1.0f); }),
     binary("atanh_grad", 0, kDivide, [](float dy, float x, P) { return dy / ((1.0f - x) * (1.0f + x)); }),
     binary("erf_grad", 0, kExponential, [](float dy, float x, P) { return dy * exp(-x * x) * 1.128379167f; }),
+    unary("reciprocal_sqrt", 0, kDivide, [](float x, P) { return 1.0f / __builtin_sqrtf(x + 0.0f); }),  // -0 gives inf, too
     binary("sqrt_grad", 0, kDivide, [](float dy, float y, P) { return 0.5f * dy / y; }),
     unary("reciprocal", 0, kDivide, [](float x, P) { return 1.0f / x; }),
     unary("exp", 0, kExponential, [](float x, P) { return exp(x); }),
@@ -161,12 +174,12 @@ const BlockFunction kUnary[] = {
     unary("log", 0, kExponential, [](float x, P) { return log(x); }),
     unary("log1p", 0, kExponential, [](float x, P) { return log1p(x); }),
     unary("erf", 0, kExponential, [](float x, P) { return erf(x); }),
-    {"sin", 1, 0, kExponential, &trigonometric<0>},
-    {"cos", 1, 0, kExponential, &trigonometric<1>},
-    unary("tan", 0, kLibrary, [](float x, P) { return __builtin_tanf(x); }),
-    unary("asin", 0, kLibrary, [](float x, P) { return __builtin_asinf(x); }),
-    unary("acos", 0, kLibrary, [](float x, P) { return __builtin_acosf(x); }),
-    unary("atan", 0, kLibrary, [](float x, P) { return __builtin_atanf(x); }),
+    {"sin", 1, 0, kExponential, &sines},
+    {"cos", 1, 0, kExponential, &cosines},
+    {"tan", 1, 0, kExponential, &tangents},
+    unary("asin", 0, kExponential, [](float x, P) { return arcsine(x); }),
+    unary("acos", 0, kExponential, [](float x, P) { return arccosine(x); }),
+    unary("atan", 0, kExponential, [](float x, P) { return arctangent(x); }),
     unary("sinh", 0, kExponential, [](float x, P) {
       const float e = expm1(absolute(x) * 0.5f);  // sinh x = 2 s c with s, c of the half angle: no overflow before the result
       const float s = 0.5f * (e + (e < 1e30f ? e / (e + 1.0f) : 1.0f)), c = 0.5f * (e + 1.0f) + 0.5f / (e + 1.0f);
@@ -177,9 +190,9 @@ const BlockFunction kUnary[] = {
       const float s = 0.5f * e - 0.5f / e;
       return 1.0f + 2.0f * s * s;
     }),
-    unary("asinh", 0, kLibrary, [](float x, P) { return __builtin_asinhf(x); }),
-    unary("acosh", 0, kLibrary, [](float x, P) { return __builtin_acoshf(x); }),
-    unary("atanh", 0, kLibrary, [](float x, P) { return __builtin_atanhf(x); }),
+    unary("asinh", 0, 2 * kExponential, [](float x, P) { return area_sine(x); }),
+    unary("acosh", 0, 2 * kExponential, [](float x, P) { return area_cosine(x); }),
+    unary("atanh", 0, 2 * kExponential, [](float x, P) { return area_tangent(x); }),
     unary("isnan", 0, kCheap, [](float x, P) { return x != x ? 1.0f : 0.0f; }),
     unary("isinf", 0, kCheap, [](float x, P) { return absolute(x) == kInfinity ? 1.0f : 0.0f; }),
     unary("reset_nan", 1, kCheap, [](float x, P p) { return x != x ? p[0] : x; }),

@@ -1,0 +1,69 @@
+// Powers of float32 numbers, computed in double without branches so that loops become vector code.
+#pragma once
+
+#include "vector/math.hpp"
+
+namespace nn_cpu::NN_ISA {
+
+inline double as_double(int64_t bits) {
+  double value;
+  __builtin_memcpy(&value, &bits, 8);
+  return value;
+}
+
+inline int64_t as_bits(double value) {
+  int64_t bits;
+  __builtin_memcpy(&bits, &value, 8);
+  return bits;
+}
+
+/// log2(a) of a >= 0, relative error 1e-11; log2(0) = -inf, inf and NaN stay.
+inline double log2_of(float a) {
+  const bool tiny = a < 1.17549435e-38f;
+  const float scaled = tiny ? a * 8388608.0f : a;
+  const int32_t bits = as_bits(scaled);
+  const int32_t n = (bits - 0x3f3504f3) >> 23;  // mantissa in [sqrt(1/2), sqrt(2))
+  const double m = as_float(bits - (n << 23));
+  const double s = (m - 1.0) / (m + 1.0), z = s * s;
+  double p = 3.407370817e-1;
+  p = p * z + 4.116723595e-1;
+  p = p * z + 5.770835906e-1;
+  p = p * z + 9.617966733e-1;
+  p = p * z + 2.8853900818;
+  const double y = p * s + static_cast<double>(n - (tiny ? 23 : 0));
+  const double special = a == 0.0f ? -static_cast<double>(kInfinity) : static_cast<double>(a);
+  return (a > 0.0f) & (a < kInfinity) ? y : special;
+}
+
+/// 2^t rounded to float32, relative error before rounding 2e-9; NaN stays.
+inline float exp2_of(double t) {
+  constexpr double kRoundDouble = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer, kept in the low bits
+  const double low = t < -160.0 ? -160.0 : t;  // NaN passes both
+  const double clamped = low > 160.0 ? 160.0 : low;
+  const double shifted = clamped + kRoundDouble;
+  const double r = clamped - (shifted - kRoundDouble);
+  double p = 1.534581157e-4;
+  p = p * r + 1.339993122e-3;
+  p = p * r + 9.618488959e-3;
+  p = p * r + 5.550328777e-2;
+  p = p * r + 2.402264689e-1;
+  p = p * r + 6.931472057e-1;
+  p = p * r + 1.000000001;
+  return static_cast<float>(p * as_double((as_bits(shifted) + 1023) << 52));
+}
+
+/// x^y, 1 ulp, with the special values of the C library.
+inline float power(float x, float y) {
+  const float magnitude = absolute(x);
+  const float result = exp2_of(static_cast<double>(y) * log2_of(magnitude));
+  const float half = 0.5f * y;
+  const bool whole = __builtin_floorf(y) == y, odd = whole & (__builtin_floorf(half) != half);
+  const bool negative = as_bits(x) < 0;
+  const float with_sign = as_float(as_bits(result) ^ (negative & odd ? static_cast<int32_t>(0x80000000) : 0));
+  const bool undefined = (x < 0.0f) & !whole & (magnitude < kInfinity);
+  const float defined = undefined ? kInfinity - kInfinity : with_sign;
+  const bool one = (y == 0.0f) | (x == 1.0f) | ((x == -1.0f) & (absolute(y) == kInfinity));
+  return one ? 1.0f : defined;
+}
+
+}  // namespace nn_cpu::NN_ISA
