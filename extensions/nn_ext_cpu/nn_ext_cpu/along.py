@@ -73,10 +73,11 @@ class Running(_Along):
         return _prepared(call, "running", forward_arrays(call), [0, 1], product=self._product, **settings)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """Prepare the running sum of dy from the other end; None for products."""
+        """Prepare the running sum of dy from the other end, or the sums of products that each element is part of."""
+        settings = {"exclusive": bool(call.args["exclusive"]), "reverse": bool(call.args["reverse"])}
         if self._product:
-            return None
-        settings = {"exclusive": bool(call.args["exclusive"]), "reverse": not call.args["reverse"]}
+            return _prepared(call, "running_product_backward", backward_arrays(call, wanted), [0, 2, 3], **settings)
+        settings["reverse"] = not settings["reverse"]
         (x,) = call.inputs
         arrays = [None, None, x, x]
         return _prepared(call, "running", arrays, [2, 3], product=False, **settings)

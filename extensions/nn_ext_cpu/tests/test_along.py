@@ -37,6 +37,18 @@ def test_running_sums(assert_alike: Compare, shape: tuple[int, ...], axis: int, 
     assert_alike(lambda v: F.cumsum(v, axis, exclusive, reverse), normal(*shape))
 
 
+@pytest.mark.parametrize("zeros", [0, 1, 3])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), [((9, 6), 0), ((2, 7, 300), 1), ((5, 17), 1), ((70, 6), 1)])
+def test_running_products(
+    assert_alike: Compare, shape: tuple[int, ...], axis: int, exclusive: bool, reverse: bool, zeros: int
+) -> None:
+    x = normal(*shape)
+    x.reshape(-1)[np.random.default_rng(zeros).choice(x.size, zeros, replace=False)] = 0
+    assert_alike(lambda v: F.cumprod(v, axis, exclusive, reverse), x, tolerance=1e-4)
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_extremes_of_equal_elements_and_their_places(axis: int) -> None:
     values = np.random.default_rng(0).integers(0, 3, (4, 5, 6)).astype(np.float32)

@@ -5,6 +5,7 @@
 //   product             x -> y
 //   product_backward    x, dy -> dx
 //   running             x -> y; settings product, exclusive, reverse
+//   running_product_backward  x, dy -> dx; settings exclusive, reverse
 // NaN is taken for the most extreme number. Products and running results accumulate in double. O(A C B); B falls into groups of lanes
 // that threads share.
 #include <algorithm>
@@ -143,6 +144,11 @@ class ProductBackward : public Op {
   }
 
   void run(void* const* arrays) const override {
+    if (axis_.b == 1 && planes_pay(axis_.a, 2 * axis_.c)) {
+      const Planes rows[] = {{const_cast<float*>(input(arrays, 0)), axis_.c}, {const_cast<float*>(input(arrays, 1)), 1}, {output(arrays, 2), axis_.c}};
+      with_planes_as_lanes(rows, 2, axis_.a, [&](float* const* at, int64_t lanes) { vectors().product_gradient(at[0], at[1], axis_.c, lanes, lanes, at[2]); });
+      return;
+    }
     axis_.visit([&](int64_t from, int64_t to, int64_t lanes) {
       vectors().product_gradient(input(arrays, 0) + from, input(arrays, 1) + to, axis_.c, axis_.b, lanes, output(arrays, 2) + from);
     });
@@ -180,6 +186,32 @@ class Running : public Op {
   bool product_, exclusive_, reverse_;
 };
 
+class RunningProductBackward : public Op {
+ public:
+  explicit RunningProductBackward(const Signature& s) : axis_(s), exclusive_(s.args.flag("exclusive")), reverse_(s.args.flag("reverse")) {
+    axis_.expect_whole(s, 1);
+    axis_.expect_whole(s, 2);
+  }
+
+  void run(void* const* arrays) const override {
+    const float *x = input(arrays, 0), *dy = input(arrays, 1);
+    float* dx = output(arrays, 2);
+    const auto loop = vectors().running_product_gradient;
+    if (axis_.b == 1 && planes_pay(axis_.a, 3 * axis_.c)) {
+      const Planes rows[] = {{const_cast<float*>(x), axis_.c}, {const_cast<float*>(dy), axis_.c}, {dx, axis_.c}};
+      with_planes_as_lanes(rows, 2, axis_.a, [&](float* const* at, int64_t lanes) { loop(exclusive_, reverse_, at[0], at[1], axis_.c, lanes, lanes, at[2]); });
+      return;
+    }
+    axis_.visit([&](int64_t from, int64_t, int64_t lanes) { loop(exclusive_, reverse_, x + from, dy + from, axis_.c, axis_.b, lanes, dx + from); });
+  }
+
+  double cost() const override { return 50 + 2.0 * static_cast<double>(axis_.size()); }
+
+ private:
+  Axis axis_;
+  bool exclusive_, reverse_;
+};
+
 }  // namespace
 
 void register_along(Registry& registry) {
@@ -188,6 +220,7 @@ void register_along(Registry& registry) {
   registry.add("product", make<Product>, 1);
   registry.add("product_backward", make<ProductBackward>, 2);
   registry.add("running", make<Running>, 1);
+  registry.add("running_product_backward", make<RunningProductBackward>, 2);
 }
 
 }  // namespace nn_cpu

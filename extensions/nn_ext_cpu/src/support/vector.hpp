@@ -130,6 +130,8 @@ struct VectorTable {
   void (*extremum_gradient)(const float* x, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);
   void (*running_sum)(bool exclusive, bool reverse, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
   void (*running_product)(bool exclusive, bool reverse, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
+  void (*running_product_gradient)(bool exclusive, bool reverse, const float* x, const float* dy, int64_t count, int64_t stride, int64_t lanes,
+                                   float* dx);
   void (*product_of)(const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
   void (*product_gradient)(const float* x, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);
   int32_t (*count_reaching)(const float* x, int64_t n, float limit);

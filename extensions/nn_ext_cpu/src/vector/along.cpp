@@ -86,8 +86,60 @@ void running_product(bool exclusive, bool reverse, const float* x, int64_t count
   running(exclusive, reverse, 1.0, x, count, stride, lanes, y, [](double total, float value) { return total * value; });
 }
 
+/// dx of a running product y from x and dy, without a division: dx[k] is the product of what comes before k, times the sum of
+/// dy[j] and what lies between k and j, by Horner's rule from the other end.
+void running_product_gradient(bool exclusive, bool reverse, const float* x, const float* dy, int64_t count, int64_t stride, int64_t lanes,
+                              float* dx) {
+  running_product(true, reverse, x, count, stride, lanes, dx);
+  double behind[kMaxLanes];
+  for (int64_t i = 0; i < lanes; ++i) behind[i] = 0.0;
+  for (int64_t step = count - 1; step >= 0; --step) {
+    const int64_t k = reverse ? count - 1 - step : step;
+    const float *row = x + k * stride, *from = dy + k * stride;
+    float* out = dx + k * stride;
+    if (exclusive) {
+#pragma omp simd
+      for (int64_t i = 0; i < lanes; ++i) {
+        out[i] = static_cast<float>(out[i] * behind[i]);
+        behind[i] = from[i] + row[i] * behind[i];
+      }
+    } else {
+#pragma omp simd
+      for (int64_t i = 0; i < lanes; ++i) {
+        const double sum = from[i] + behind[i];
+        out[i] = static_cast<float>(out[i] * sum);
+        behind[i] = row[i] * sum;
+      }
+    }
+  }
+}
+
+namespace {
+
+/// The product of neighbouring elements, as many at a time as hide the latency of a multiplication.
+double product_of_row(const float* x, int64_t count) {
+  constexpr int64_t kTogether = 32;
+  double total[kTogether];
+  for (double& part : total) part = 1.0;
+  int64_t k = 0;
+  for (; k + kTogether <= count; k += kTogether) {
+#pragma omp simd
+    for (int64_t i = 0; i < kTogether; ++i) total[i] *= x[k + i];
+  }
+  double product = 1.0;
+  for (; k < count; ++k) product *= x[k];
+  for (const double part : total) product *= part;
+  return product;
+}
+
+}  // namespace
+
 /// y = the product of all elements.
 void product_of(const float* x, int64_t count, int64_t stride, int64_t lanes, float* y) {
+  if (lanes == 1 && stride == 1) {
+    *y = static_cast<float>(product_of_row(x, count));
+    return;
+  }
   double total[kMaxLanes];
   for (int64_t i = 0; i < lanes; ++i) total[i] = 1.0;
   for (int64_t k = 0; k < count; ++k) {

@@ -38,6 +38,7 @@ void extremum(bool, const float*, int64_t, int64_t, int64_t, float*, int32_t*);
 void extremum_gradient(const float*, const float*, const float*, int64_t, int64_t, int64_t, float*);
 void running_sum(bool, bool, const float*, int64_t, int64_t, int64_t, float*);
 void running_product(bool, bool, const float*, int64_t, int64_t, int64_t, float*);
+void running_product_gradient(bool, bool, const float*, const float*, int64_t, int64_t, int64_t, float*);
 void product_of(const float*, int64_t, int64_t, int64_t, float*);
 void product_gradient(const float*, const float*, int64_t, int64_t, int64_t, float*);
 int32_t count_reaching(const float*, int64_t, float);
@@ -100,6 +101,7 @@ VectorTable table(const char* isa) {
   table.extremum_gradient = extremum_gradient;
   table.running_sum = running_sum;
   table.running_product = running_product;
+  table.running_product_gradient = running_product_gradient;
   table.product_of = product_of;
   table.product_gradient = product_gradient;
   table.count_reaching = count_reaching;
