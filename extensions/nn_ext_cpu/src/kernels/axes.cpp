@@ -8,6 +8,7 @@
 //   add_axes     dy (S, L_1 .. L_k), source -> dx (S, D_1 .. D_k): the elements added up where they were picked
 // Sums run in the order of the elements, a thread has lines or samples of its own, so results repeat. O(elements).
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -44,9 +45,15 @@ struct Along {
   int64_t size() const { return a * c * b; }
 
   void check(const int64_t* indices) const {
-    if (size() == 0) return;
+    std::atomic<bool> outside = false;
+    const auto most = static_cast<uint64_t>(2 * length);
+    parallel_for(size(), 4 * kGrain, [&](int64_t begin, int64_t end, int) {
+      bool any = false;
+      for (int64_t i = begin; i < end; ++i) any |= static_cast<uint64_t>(indices[i] + length) >= most;
+      if (any) outside = true;
+    });
+    if (!outside) return;
     const auto [low, high] = std::minmax_element(indices, indices + size());
-    if (*low >= -length && *high < length) return;
     throw ArgumentError(label + " must be in [" + std::to_string(-length) + ", " + std::to_string(length) + "), got values from " +
                         std::to_string(*low) + " to " + std::to_string(*high));
   }
