@@ -1,10 +1,14 @@
 """Activations with trained parameters."""
 
+from typing import Final
+
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import ConstantInitializer
 from nn_core.parametric_functions.initial import trained
 from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+
+_QUARTERS: Final = ConstantInitializer(0.25)
 
 
 @parametric_function_api("prelu", [("slope", "Slope for negative inputs.", "() if shared, else (C)", True)])
@@ -30,5 +34,5 @@ def prelu(
         He et al. (2015), Delving deep into rectifiers.
     """
     shape = () if shared else (inp.shape[base_axis],)
-    slope_init = ConstantInitializer(0.25) if slope_init is None else slope_init
+    slope_init = _QUARTERS if slope_init is None else slope_init
     return F.prelu(inp, trained("slope", shape, slope_init, fix_parameters), base_axis)

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from math import prod
+from typing import Final
 
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng, UniformInitializer
 from nn_core.parametric_functions.initial import Applied, affine_sizes, bias, glorot, trained
 from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+
+_UNIT_VARIANCE: Final = UniformInitializer((-(3**0.5), 3**0.5))
 
 
 @parametric_function_api("affine", [("W", "Weight.", "(D, K)", True), ("b", "Bias.", "(K)", True)])
@@ -58,6 +61,5 @@ def embed(
     Returns:
         Shape (N_1, ..., N_k, n_features).
     """
-    limit = 3**0.5
-    initializer = UniformInitializer((-limit, limit)) if initializer is None else initializer
+    initializer = _UNIT_VARIANCE if initializer is None else initializer
     return F.embed(inp, trained("W", (n_inputs, n_features), initializer, fix_parameters, apply_w))

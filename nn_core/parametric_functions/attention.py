@@ -7,9 +7,9 @@ from typing import Any
 import nn_core.functions as F
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
-from nn_core.initializer import ConstantInitializer, Rng
+from nn_core.initializer import Rng
 from nn_core.parametric_functions.affine import affine
-from nn_core.parametric_functions.initial import glorot, trained
+from nn_core.parametric_functions.initial import ZEROS, glorot, trained
 from nn_core.parametric_functions.normalization import layer_normalization
 from nn_core.parametric_functions.scope import Initializer, parametric_function_api
 
@@ -92,7 +92,7 @@ def multi_head_attention(
         parameters[name] = trained(name, shape, given.get(name, glorot(*shape, rng=rng)), fix_parameters)
     if with_bias:
         for name, length in biases.items():
-            parameters[name] = trained(name, (length,), given.get(name, ConstantInitializer(0)), fix_parameters)
+            parameters[name] = trained(name, (length,), given.get(name, ZEROS), fix_parameters)
     if add_attn_bias:
         for name, length in further.items():
             initializer = given.get(name, glorot(1, length, rng=rng))

@@ -5,9 +5,9 @@ from math import prod
 
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
-from nn_core.initializer import ConstantInitializer, Rng
+from nn_core.initializer import Rng
 from nn_core.parametric_functions.convolution import channels_of, kernel_shape
-from nn_core.parametric_functions.initial import affine_sizes, bias, glorot
+from nn_core.parametric_functions.initial import ZEROS, affine_sizes, bias, glorot
 from nn_core.parametric_functions.quantizer import weight_and_copy
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, parametric_function_api
 
@@ -121,7 +121,7 @@ def binary_weight_affine(
     n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
     default = glorot(n_features, prod(out_shape), rng=rng)
     w, wb = weight_and_copy((n_features, *out_shape), w_init, wb_init, default, fix_parameters, "Wb")
-    alpha = get_parameter_or_create("alpha", out_shape, ConstantInitializer(0), False)
+    alpha = get_parameter_or_create("alpha", out_shape, ZEROS, False)
     b = bias(out_shape, b_init, fix_parameters, with_bias)
     return F.binary_weight_affine(inp, w, wb, alpha, b, base_axis, quantize_zero_to)
 
@@ -162,6 +162,6 @@ def binary_weight_convolution(
     shape = kernel_shape(outmaps, channels // group, kernel)
     default = glorot(channels, outmaps, kernel, rng)
     w, wb = weight_and_copy(shape, w_init, wb_init, default, fix_parameters, "Wb")
-    alpha = get_parameter_or_create("alpha", (outmaps,), ConstantInitializer(0), False)
+    alpha = get_parameter_or_create("alpha", (outmaps,), ZEROS, False)
     b = bias((outmaps,), b_init, fix_parameters, with_bias)
     return F.binary_weight_convolution(inp, w, wb, alpha, b, base_axis, pad, stride, dilation, group, quantize_zero_to)

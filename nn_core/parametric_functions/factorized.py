@@ -8,7 +8,7 @@ import numpy as np
 import nn_core.functions as F
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
-from nn_core.initializer import Rng, UniformInitializer
+from nn_core.initializer import Rng
 from nn_core.parametric_functions.convolution import channels_of
 from nn_core.parametric_functions.decomposition import ALS
 from nn_core.parametric_functions.initial import affine_sizes, bias, glorot, trained
@@ -175,7 +175,7 @@ def cpd3_convolution(
     return F.convolution(y, w["O"], bias((outmaps,), b_init, fix_parameters, with_bias), base_axis)
 
 
-def _full_weight(function: str, shape: Shape, init: Initializer | None, default: UniformInitializer) -> Array:
+def _full_weight(function: str, shape: Shape, init: Initializer | None, default: Initializer) -> Array:
     if init is None:
         init = default
     values = init if isinstance(init, np.ndarray) else np.asarray(init(shape))

@@ -5,9 +5,9 @@ from math import prod
 
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
-from nn_core.initializer import ConstantInitializer, Rng
+from nn_core.initializer import Rng
 from nn_core.parametric_functions.convolution import channels_of, kernel_shape
-from nn_core.parametric_functions.initial import affine_sizes, bias, glorot, trained
+from nn_core.parametric_functions.initial import ZEROS, affine_sizes, bias, glorot, trained
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, parametric_function_api
 
 _INCREMENTAL = [
@@ -53,7 +53,7 @@ def inq_affine(
     shape = (n_features, *out_shape)
     w_init = glorot(n_features, prod(out_shape), rng=rng) if w_init is None else w_init
     w = trained("W", shape, w_init, fix_parameters)
-    fixed = get_parameter_or_create("I", shape, ConstantInitializer(0) if i_init is None else i_init, False)
+    fixed = get_parameter_or_create("I", shape, ZEROS if i_init is None else i_init, False)
     b = bias(out_shape, b_init, fix_parameters, with_bias)
     return F.inq_affine(inp, w, fixed, b, base_axis, num_bits, inq_iterations, selection_algorithm, seed)
 
@@ -100,7 +100,7 @@ def inq_convolution(
     shape = kernel_shape(outmaps, channels // group, kernel)
     w_init = glorot(channels, outmaps, kernel, rng) if w_init is None else w_init
     w = trained("W", shape, w_init, fix_parameters)
-    fixed = get_parameter_or_create("I", shape, ConstantInitializer(0) if i_init is None else i_init, False)
+    fixed = get_parameter_or_create("I", shape, ZEROS if i_init is None else i_init, False)
     b = bias((outmaps,), b_init, fix_parameters, with_bias)
     return F.inq_convolution(
         inp, w, fixed, b, base_axis, pad, stride, dilation, group, num_bits, inq_iterations, selection_algorithm, seed

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from nn_core.array import NdArray
-from nn_core.initializer import ConstantInitializer, Rng, UniformInitializer, calc_uniform_lim_glorot
+from nn_core.initializer import ConstantInitializer, FloatArray, Rng, UniformInitializer, calc_uniform_lim_glorot
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -13,10 +13,19 @@ from nn_core.variable import Variable
 #: ``apply_w`` and ``apply_b``: what is done to a parameter before it is used.
 Applied: TypeAlias = Callable[[Variable], Variable]
 
+ZEROS: Final = ConstantInitializer(0)
+ONES: Final = ConstantInitializer(1)
 
-def glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1), rng: Rng | None = None) -> UniformInitializer:
-    """The usual initializer of weights."""
-    return UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng)
+
+def glorot(
+    inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1), rng: Rng | None = None
+) -> Callable[[Shape], FloatArray]:
+    """The usual initializer of weights; works out its limits when it is called, as most weights are there already."""
+
+    def initial(shape: Shape) -> FloatArray:
+        return UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng)(shape)
+
+    return initial
 
 
 def trained(
@@ -41,11 +50,13 @@ def bias(
     """The bias of a layer, zero at first; None when there is none."""
     if not with_bias:
         return None
-    return trained("b", shape, ConstantInitializer(0) if b_init is None else b_init, fix_parameters, apply)
+    return trained("b", shape, ZEROS if b_init is None else b_init, fix_parameters, apply)
 
 
 def listed_outmaps(n_outmaps: int | Sequence[int]) -> Shape:
     """The shape of the output features of an affine layer."""
+    if type(n_outmaps) is int:  # before isinstance, which takes ten times as long for an abstract class
+        return (n_outmaps,)
     return tuple(n_outmaps) if isinstance(n_outmaps, Sequence) else (int(n_outmaps),)
 
 

@@ -7,8 +7,7 @@ import nn_core.functions as F
 from nn_core.array import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
-from nn_core.initializer import ConstantInitializer
-from nn_core.parametric_functions.initial import trained
+from nn_core.parametric_functions.initial import ONES, ZEROS, trained
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, parametric_function_api
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -158,8 +157,8 @@ def mean_subtraction(
     Returns:
         The shape of `inp`.
     """
-    mean = get_parameter_or_create("mean", inp.shape[base_axis:], ConstantInitializer(0), False)
-    t = get_parameter_or_create("t", (1,), ConstantInitializer(0), False)
+    mean = get_parameter_or_create("mean", inp.shape[base_axis:], ZEROS, False)
+    t = get_parameter_or_create("t", (1,), ZEROS, False)
     return F.mean_subtraction(inp, mean, t, base_axis, update_running_mean)
 
 
@@ -186,9 +185,10 @@ def layer_normalization(
     References:
         Ba, Kiros and Hinton (2016), Layer normalization.
     """
-    batch_axes = checked_axes("layer_normalization", "batch_axis", inp, batch_axis)
-    shape = tuple(1 if axis in batch_axes else length for axis, length in enumerate(inp.shape))
-    beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias)
+    shape = list(inp.shape)
+    for axis in checked_axes("layer_normalization", "batch_axis", inp, batch_axis):
+        shape[axis] = 1
+    beta, gamma = _shift_and_scale(tuple(shape), fix_parameters, param_init, no_scale, no_bias)
     return _results(F.layer_normalization(inp, beta, gamma, batch_axis, eps, output_stat))
 
 
@@ -273,8 +273,8 @@ def _shift_and_scale(
     for name in given:
         if name not in known:
             raise ArgumentError(f"param_init: the names must be among {', '.join(known)}, got {name!r}")
-    beta_init = given.get("beta", ConstantInitializer(0))
-    gamma_init = given.get("gamma", ConstantInitializer(1))
+    beta_init = given.get("beta", ZEROS)
+    gamma_init = given.get("gamma", ONES)
     beta = None if no_bias else trained("beta", shape, beta_init, fix_parameters)
     gamma = None if no_scale else trained("gamma", shape, gamma_init, fix_parameters)
     return beta, gamma
@@ -282,20 +282,25 @@ def _shift_and_scale(
 
 def _moving(shape: Shape, param_init: Mapping[str, Initializer] | None) -> tuple[Variable, Variable]:
     given = param_init or {}
-    mean = get_parameter_or_create("mean", shape, given.get("mean", ConstantInitializer(0)), False)
-    var = get_parameter_or_create("var", shape, given.get("var", ConstantInitializer(1)), False)
+    mean = get_parameter_or_create("mean", shape, given.get("mean", ZEROS), False)
+    var = get_parameter_or_create("var", shape, given.get("var", ONES), False)
     return mean, var
 
 
 def _kept_axes(function: str, inp: Operand, axes: int | Sequence[int]) -> Shape:
     """The shape of `inp` with 1 for all axes but `axes`."""
-    kept = checked_axes(function, "axes", inp, axes)
-    return tuple(length if axis in kept else 1 for axis, length in enumerate(inp.shape))
+    shape = [1] * inp.ndim
+    for axis in checked_axes(function, "axes", inp, axes):
+        shape[axis] = inp.shape[axis]
+    return tuple(shape)
 
 
 def checked_axes(function: str, name: str, inp: Operand, axes: int | Sequence[int]) -> tuple[int, ...]:
     """`axes` as non-negative numbers; refuses what is not an axis of `inp`."""
-    listed = (axes,) if isinstance(axes, int) else tuple(axes)
-    if not all(-inp.ndim <= axis < inp.ndim for axis in listed):
-        raise ArgumentError(f"{function}: {name} must be axes of an array of shape {inp.shape}, got {axes}")
-    return tuple(axis % inp.ndim for axis in listed)
+    ndim = inp.ndim
+    checked = []
+    for axis in (axes,) if isinstance(axes, int) else axes:
+        if not -ndim <= axis < ndim:
+            raise ArgumentError(f"{function}: {name} must be axes of an array of shape {inp.shape}, got {axes}")
+        checked.append(axis % ndim)
+    return tuple(checked)

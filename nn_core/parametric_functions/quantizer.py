@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
-from nn_core.initializer import ConstantInitializer, Rng
+from nn_core.initializer import Rng
 from nn_core.parametric_functions.convolution import channels_of, kernel_shape
-from nn_core.parametric_functions.initial import affine_sizes, bias, glorot, trained
+from nn_core.parametric_functions.initial import ZEROS, affine_sizes, bias, glorot, trained
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -64,7 +64,7 @@ def _quantized_bias(
     b = bias(shape, b_init, fix_parameters, with_bias)
     if b is None or quantize is None:
         return b
-    b_q = get_parameter_or_create("b_q", shape, ConstantInitializer(0) if b_init is None else b_init, False)
+    b_q = get_parameter_or_create("b_q", shape, ZEROS if b_init is None else b_init, False)
     return quantize(b, [_receiver(b_q)])
 
 

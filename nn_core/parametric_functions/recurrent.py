@@ -7,9 +7,9 @@ import numpy as np
 import nn_core.functions as F
 from nn_core.errors import ShapeError
 from nn_core.functions.operand import Operand
-from nn_core.initializer import ConstantInitializer, Rng
+from nn_core.initializer import Rng
 from nn_core.parametric_functions.affine import affine
-from nn_core.parametric_functions.initial import glorot, trained
+from nn_core.parametric_functions.initial import ZEROS, glorot, trained
 from nn_core.parametric_functions.scope import Initializer, parameter_scope, parametric_function_api
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -269,7 +269,7 @@ def _weights(
     w0_init, w_init, b_init = initializers
     w0_init = _two_parts(n_inputs, n_hidden, rng) if w0_init is None else w0_init
     w_init = _two_parts(n_directions * n_hidden, n_hidden, rng) if w_init is None else w_init
-    b_init = ConstantInitializer(0) if b_init is None else b_init
+    b_init = ZEROS if b_init is None else b_init
     w0 = trained("weight_l0", (n_directions, *gates, n_hidden, n_inputs + n_hidden), w0_init, fix_parameters)
     w = b = None
     if num_layers > 1:

@@ -133,9 +133,7 @@ def get_parameter_or_create(
     path, _, last = name.rpartition("/")
     if not last:
         raise ArgumentError(f"get_parameter_or_create: a parameter must have a name, got {name!r}")
-    scope = _CURRENT.get()
-    if path:
-        scope = _opened(scope, path)
+    scope = _opened(_CURRENT.get(), path) if path else _CURRENT.get()
     parameter = scope.get(last)
     if parameter is None:
         parameter = _created(name, shape, initializer, need_grad)
