@@ -154,8 +154,7 @@ class Solver:
 
     def zero_grad(self) -> None:
         """Set all gradients to zero, lazily: the next backward pass writes them instead of adding."""
-        for slot in self._slots.values():
-            slot.member.grad.zero()
+        self._gradients.zero(self._slots.values())
 
     def update(self, update_pre_hook: Hook | None = None, update_post_hook: Hook | None = None) -> None:
         """Change all parameters by one step.

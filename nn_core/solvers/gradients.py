@@ -5,11 +5,12 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from nn_core.array import NdArray
 from nn_core.solvers.groups import active
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.states import Slot
 from nn_core.solvers.update import BoundUpdate, Place, Rule
-from nn_core.synced import ready
+from nn_core.synced import EPOCH, ready
 from nn_core.typing import Array, Namespace
 
 #: ``check(xp, grad)`` is something that is true or false.
@@ -58,6 +59,17 @@ class Gradients:
     def __init__(self, places: Sequence[Place]) -> None:
         self._places = places
         self._known: dict[str, _Known] = {}
+        self._fills: list[Callable[[float], None]] = []
+        self._fills_epoch: int | None = None
+
+    def zero(self, slots: Collection[Slot]) -> None:
+        """Set all gradients to zero, lazily."""
+        # Whoever gives a parameter another gradient, or a gradient other memory, counts the epoch up.
+        if self._fills_epoch != EPOCH.value:
+            self._fills_epoch = EPOCH.value
+            self._fills = [_fill_of(slot.member.grad) for slot in slots]
+        for fill in self._fills:
+            fill(0.0)
 
     def change(
         self, rule: Rule, number: float, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None
@@ -98,3 +110,9 @@ class Gradients:
     def forget(self) -> None:
         """Bind anew: the parameters have changed."""
         self._known.clear()
+        self._fills_epoch = None
+
+
+def _fill_of(array: NdArray) -> Callable[[float], None]:
+    """The shortest way to `array.fill`: a view has to fill its part, any other array all of its memory."""
+    return array._synced.fill if array._window is None else array.fill

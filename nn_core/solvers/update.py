@@ -116,7 +116,7 @@ class BoundUpdate:
         places: Where to compute; the first one that has a kernel for the rule is taken, else the first one.
     """
 
-    __slots__ = ("_cells", "_disabled", "_epoch", "_guards", "_key", "_refreshed", "_step", "_use", "_written")
+    __slots__ = ("_cells", "_disabled", "_epoch", "_guards", "_key", "_refreshed", "_step", "_synced", "_use", "_written")
 
     def __init__(self, rule: Rule, members: Sequence[Member], hyper: Array, places: Sequence[Place]) -> None:
         place, runner = _prepared(rule, members, places)
@@ -149,12 +149,13 @@ class BoundUpdate:
             synced = array._synced
             synced.bound = True
             self._guards.append((synced, synced.head, synced.copies[self._key]))
+        self._synced = [synced for synced, _, _ in self._guards]
         self._disabled = disabled_optimizations()
         self._epoch = EPOCH.value
 
     def is_current(self) -> bool:
         """Whether the arrays still lie where they lay when they were bound."""
-        for synced, _, _ in self._guards:
+        for synced in self._synced:
             if synced.lazy is not None:
                 return False
         if self._epoch == EPOCH.value:

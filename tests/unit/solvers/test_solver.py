@@ -167,6 +167,37 @@ def test_zero_grad_and_parameters_without_gradient(pair):
     np.testing.assert_allclose(pair["b"].d, 2.9, rtol=1e-5)  # its first step, though the other took its second
 
 
+def test_zero_grad_sees_gradients_that_were_replaced(pair):
+    solver = S.Sgd()
+    solver.set_parameters(pair)
+    solver.zero_grad()
+    pair["a"].grad = nn.NdArray.from_numpy_array(np.ones(2, np.float32))
+    pair["b"].reset_shape((1,))
+    pair["b"].g = 1
+    solver.zero_grad()
+    assert pair["a"].g.tolist() == [0, 0]
+    assert pair["b"].g.tolist() == [0]
+    other = parameter([1.0])
+    solver.set_parameters({"c": other}, reset=False)
+    solver.zero_grad()
+    assert other.g.tolist() == [0]
+    solver.remove_parameters(["c"])
+    other.g = 1
+    solver.zero_grad()
+    assert other.g.tolist() == [1]
+
+
+def test_zero_grad_of_a_part_of_an_array_leaves_the_rest(pair):
+    whole = nn.NdArray.from_numpy_array(np.ones(4, np.float32))
+    pair["a"].grad = whole.narrow(0, 1, 2)
+    solver = S.Sgd()
+    solver.set_parameters(pair)
+    for _ in range(2):
+        solver.zero_grad()
+        assert whole.data.tolist() == [1, 0, 0, 1]
+        pair["a"].g = 3
+
+
 def test_weight_decay_changes_the_gradient(pair):
     solver = S.Sgd(1.0)
     solver.set_parameters(pair)
