@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from nn_core.array import NdArray
-from nn_core.solvers.groups import active
+from nn_core.solvers.groups import active, all_zero, divided
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.states import Slot
 from nn_core.solvers.update import BoundUpdate, Place, Rule
@@ -37,16 +37,20 @@ CLIP_GRAD_BY_NORM: Final = Rule("ClipGradByNorm", _clip, changes_grads=True)
 
 
 class _Known:
-    """A rule bound to the gradients of some parameters."""
+    """A rule bound to the gradients of some parameters; those of `skipped` are known to be zero."""
 
-    __slots__ = ("hyper", "slots", "update")
+    __slots__ = ("hyper", "skipped", "update")
 
-    def __init__(self, rule: Rule, slots: list[Slot], places: Sequence[Place]) -> None:
-        self.slots = slots
+    def __init__(self, rule: Rule, slots: Sequence[Slot], skipped: Sequence[Slot], places: Sequence[Place]) -> None:
+        self.skipped = skipped
         self.hyper = np.zeros(1, np.float64)
         # A change of gradients sees no states.
         members = [Slot(slot.variable, ()).member for slot in slots]
         self.update = BoundUpdate(rule, members, self.hyper, places)
+
+    def is_current(self) -> bool:
+        """Whether the same gradients as before may differ from zero, and lie where they lay."""
+        return self.update.is_current() and all_zero(self.skipped)
 
     def run(self, number: float) -> None:
         self.hyper[0] = number
@@ -75,20 +79,22 @@ class Gradients:
         self, rule: Rule, number: float, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None
     ) -> None:
         """Apply `rule` with its one number."""
-        chosen = active(slots)
         hooks = active_hooks(pre, post)
         if hooks is not None:
-            for slot in chosen:
+            for slot in active(slots):
                 for hook in hooks[0]:
                     hook()
-                _Known(rule, [slot], self._places).run(number)
+                _Known(rule, [slot], [], self._places).run(number)
                 for hook in hooks[1]:
                     hook()
-        elif chosen:
-            known = self._known.get(rule.name)
-            if known is None or known.slots != chosen or not known.update.is_current():
-                known = self._known[rule.name] = _Known(rule, chosen, self._places)
-            known.run(number)
+            return
+        known = self._known.get(rule.name)
+        if known is None or not known.is_current():
+            chosen, skipped = divided(slots)
+            if not chosen:
+                return
+            known = self._known[rule.name] = _Known(rule, chosen, skipped, self._places)
+        known.run(number)
 
     def any(self, check: Check, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None) -> bool:
         """Whether `check` is true of any gradient."""

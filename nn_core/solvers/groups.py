@@ -45,9 +45,9 @@ class Groups:
         """Update the parameters."""
         if not self._is_bound():
             by_t: dict[int, list[Slot]] = {}
-            for slot in active(slots):
+            chosen, self._skipped = divided(slots)
+            for slot in chosen:
                 by_t.setdefault(slot.t, []).append(slot)
-            self._skipped = [slot for slot in slots if slot.member.grad.zeroing]
             self._groups = [self._bound(group) for group in by_t.values()]
         for group in self._groups:
             _run(group)
@@ -79,7 +79,7 @@ class Groups:
         for group in self._groups:
             if not group.update.is_current():
                 return False
-        return all(slot.member.grad.zeroing for slot in self._skipped)
+        return all_zero(self._skipped)
 
     def _bound(self, slots: list[Slot]) -> _Group:
         hyper = np.array([*self._numbers, 0.0], np.float64)
@@ -88,7 +88,21 @@ class Groups:
 
 def active(slots: Collection[Slot]) -> list[Slot]:
     """The parameters whose gradient may differ from zero."""
-    return [slot for slot in slots if not slot.member.grad.zeroing]
+    return divided(slots)[0]
+
+
+def divided(slots: Collection[Slot]) -> tuple[list[Slot], list[Slot]]:
+    """The parameters whose gradient may differ from zero, and those whose gradient is known to be zero."""
+    chosen: list[Slot] = []
+    skipped: list[Slot] = []
+    for slot in slots:
+        (skipped if slot.member.grad.zeroing else chosen).append(slot)
+    return chosen, skipped
+
+
+def all_zero(slots: Collection[Slot]) -> bool:
+    """Whether all gradients are known to be zero still."""
+    return all(slot.member.grad.zeroing for slot in slots)
 
 
 def _run(group: _Group) -> None:

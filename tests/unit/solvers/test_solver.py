@@ -206,6 +206,20 @@ def test_weight_decay_changes_the_gradient(pair):
     assert not solver.weight_decay_is_fused()
 
 
+def test_changes_of_gradients_follow_which_of_them_are_zero(pair):
+    solver = S.Sgd(1.0)
+    solver.set_parameters(pair)
+    a, b = pair.values()
+    for written in ([a], [a, b], [b], [], [a, b]):
+        solver.zero_grad()
+        for variable in written:
+            variable.g = 1
+        solver.scale_grad(3)
+        solver.scale_grad(2)
+        assert [v.grad.zeroing for v in (a, b)] == [v not in written for v in (a, b)]
+        assert all((v.g == 6).all() for v in written)
+
+
 @pytest.mark.parametrize("name", ["AdamW", "SgdW", "Lamb", "Lars", "Lion"])
 def test_fused_weight_decay_lasts_for_one_update(name, pair):
     solver = getattr(S, name)()
