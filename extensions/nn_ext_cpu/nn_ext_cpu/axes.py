@@ -70,12 +70,18 @@ class Axes:
 def _by_axes(call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> Runner:
     base_axis = call.args["base_axis"]
     assert isinstance(base_axis, int)
+    return by_axes(operation, arrays, places, base_axis)
+
+
+def by_axes(
+    operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int], base_axis: int, value: float = 0.0
+) -> _native.Op:
+    """An operation on arrays seen as samples of the axes from `base_axis` on; `value` is what lies outside of them."""
     views = []
     for desc in (arrays[place] for place in places):
         assert desc is not None
         views.append(reshaped(desc, (math.prod(desc.shape[:base_axis]), *desc.shape[base_axis:])))
-    runner: Runner = _native.prepare(operation, arrays, views=views, places=list(places))
-    return runner
+    return _native.prepare(operation, arrays, views=views, places=list(places), value=value)
 
 
 AXES: Final[Mapping[str, Kernel]] = {

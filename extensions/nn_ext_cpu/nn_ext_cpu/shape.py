@@ -1,14 +1,16 @@
 """Functions that arrange elements: each is some copies between views of its arrays."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
+from nn_ext_cpu import _native
 from nn_ext_cpu.choice import FirstOf
 from nn_ext_cpu.copies import Copies
-from nn_ext_cpu.describe import backward_arrays, forward_arrays
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, reshaped
 from nn_ext_cpu.pointwise import Pointwise
 from nn_ext_cpu.resampling import PADDING
 
@@ -193,6 +195,47 @@ def _repeated(views: Callable[[Call], dict[str, Shape]] | None) -> Pointwise:
     return Pointwise("y = copy x", {"x": "dx = copy dy"}, views=views, refuse=_refuse_many_axes)
 
 
+def _diagonal(x: Any, args: Mapping[str, Any]) -> Any:
+    return np.diagonal(x, axis1=-2, axis2=-1)
+
+
+def _gridded(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
+    """Each input lies along one axis of its grid: its own, but that the first two change places unless `ij_indexing`."""
+    n = len(sources)
+    axes = list(range(n)) if call.args["ij_indexing"] or n < 2 else [1, 0, *range(2, n)]
+    for source, target, axis in zip(sources, targets, axes, strict=True):
+        assert target is not None
+        read = copies.view(source).reshape(-1, *(1,) * (n - axis - 1))
+        copies.copy(source, read, target, copies.view(target))
+
+
+class Triangle:
+    """The upper or lower triangle of matrices; the gradient is that of dy."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes whose items are not of a known size."""
+        (x,) = call.inputs
+        if x is not None and x.dtype not in _DTYPES:
+            return Refusal(f"takes arrays of one of the dtypes {', '.join(_DTYPES)}, got {x.dtype}")
+        return None
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the copy of the triangle."""
+        return self._prepared(call, forward_arrays(call), [0, 1])
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Prepare the copy of the triangle of dy."""
+        return self._prepared(call, backward_arrays(call, wanted), [2, 3])
+
+    def _prepared(self, call: Call, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> Runner:
+        shape = call.outputs[0].shape
+        matrices = (math.prod(shape[:-2]), *shape[-2:])
+        views = [reshaped(arrays[place], matrices) for place in places]
+        settings: dict[str, Any] = {"k": call.args["k"], "upper": call.args["upper"]}
+        runner: Runner = _native.prepare("triangle", arrays, views=views, places=list(places), **settings)
+        return runner
+
+
 SHAPE: Final[Mapping[str, Kernel]] = {
     "Transpose": Arranged(_one(_transposed), _one(_transposed, of_target=True)),
     "Slice": Arranged(_one(_sliced), _one(_sliced, of_target=True, fill=True)),
@@ -202,6 +245,10 @@ SHAPE: Final[Mapping[str, Kernel]] = {
     "BroadcastTo": Pointwise("z = copy y", {"y": "dy = copy dz"}, views=_aligned, refuse=_refuse_many_axes),
     "Tile": _repeated(_tiled),
     "Concatenate": Arranged(_joined(new_axis=False), _cut(new_axis=False)),
+    "MatrixDiag": Arranged(_one(_diagonal, of_target=True, fill=True), _one(_diagonal)),
+    "MatrixDiagPart": Arranged(_one(_diagonal), _one(_diagonal, of_target=True, fill=True)),
+    "Trilu": Triangle(),
+    "Meshgrid": Arranged(_gridded, None),
     "Stack": Arranged(_joined(new_axis=True), _cut(new_axis=True)),
     "Split": Arranged(_cut(new_axis=True), _joined(new_axis=True)),
 }

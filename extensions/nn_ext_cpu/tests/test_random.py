@@ -82,3 +82,29 @@ def test_long_tables_of_a_binomial_distribution_are_refused() -> None:
     with nn.context_scope(nn.Context(["cpu:float"])):
         text = str(nn.explain(F.rand_binomial(100000, 0.5, shape=(4,))))
     assert "takes distributions of at most 65536 steps, got 100000" in text
+
+
+#: ``assert_alike(function, *arrays, tolerance=...)`` of conftest.py.
+Compare: TypeAlias = Callable[..., None]
+
+MOVES: dict[str, Callable[[nn.Variable], nn.Variable]] = {
+    "crop": lambda x: F.random_crop(x, (3, 11, 13)),
+    "flip rows": lambda x: F.random_flip(x, axes=(2,)),
+    "flip both": lambda x: F.random_flip(x, axes=(2, 3)),
+    "shift": lambda x: F.random_shift(x, (5, 9)),
+    "shift, mirrored": lambda x: F.random_shift(x, (20, 40), border_mode="reflect"),
+    "shift, constant": lambda x: F.random_shift(x, (5, 9), border_mode="constant", constant_value=0.25),
+    "erase": lambda x: F.random_erase(x, prob=0.7, n=2),
+    "erase channels": lambda x: F.random_erase(x, prob=0.7, share=False, replacements=(-1.0, 2.0), ste_fine_grained=False),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_samples_are_altered_as_by_the_reference(assert_alike: Compare, name: str) -> None:
+    assert_alike(MOVES[name], np.random.default_rng(0).standard_normal((21, 3, 17, 19)).astype(np.float32))
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_images_with_channels_last_are_erased(assert_alike: Compare, share: bool) -> None:
+    x = np.random.default_rng(0).standard_normal((9, 17, 19, 5)).astype(np.float32)
+    assert_alike(lambda v: F.random_erase(v, prob=0.8, n=2, share=share, channel_last=True), x)

@@ -4,7 +4,7 @@
 //                out may be absent: 0. Only the part of data that indices cover is added. Negative indices count from the end, others
 //                outside throw. Setting label: what errors call the indices.
 //   pick_axes    x (S, D_1 .. D_k), source int64 (S, L_1 + .. + L_k) -> y (S, L_1 .. L_k): y[s, i, j] = x[s, source_1[i], source_2[j]];
-//                where a source is negative: 0
+//                where a source is negative: setting value
 //   add_axes     dy (S, L_1 .. L_k), source -> dx (S, D_1 .. D_k): the elements added up where they were picked
 // Sums run in the order of the elements, a thread has lines or samples of its own, so results repeat. O(elements).
 #include <algorithm>
@@ -183,7 +183,7 @@ struct Maps {
 
 class PickAxes : public Op {
  public:
-  explicit PickAxes(const Signature& s) : maps_(s.contiguous(0), s.contiguous(2), s.contiguous(1, DType::kInt64)) {}
+  explicit PickAxes(const Signature& s) : maps_(s.contiguous(0), s.contiguous(2), s.contiguous(1, DType::kInt64)), value_(s.args.real("value")) {}
 
   void run(void* const* arrays) const override {
     const auto* x = static_cast<const float*>(arrays[0]);
@@ -193,9 +193,19 @@ class PickAxes : public Op {
     parallel_for(maps_.samples, kGrain / (maps_.outer_size + 1) + 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t sample = begin; sample < end; ++sample) {
         const float* from = x + sample * maps_.inner_size;
-        maps_.lines(source + sample * maps_.n_sources, [&](int64_t offset, const int64_t* last, int64_t first, bool outside) {
+        const int64_t* own = source + sample * maps_.n_sources;
+        const int64_t step = n > 0 ? common_step(own + maps_.n_sources - n, n) : 0;
+        maps_.lines(own, [&](int64_t offset, const int64_t* last, int64_t first, bool outside) {
           float* to = y + sample * maps_.outer_size + first;
-          for (int64_t i = 0; i < n; ++i) to[i] = outside || last[i] < 0 ? 0.0f : from[offset + last[i]];
+          if (outside) {
+            std::fill_n(to, n, value_);
+          } else if (step == 1) {
+            std::copy_n(from + offset + last[0], n, to);
+          } else if (step == -1) {
+            std::reverse_copy(from + offset + last[n - 1], from + offset + last[0] + 1, to);
+          } else {
+            for (int64_t i = 0; i < n; ++i) to[i] = last[i] < 0 ? value_ : from[offset + last[i]];
+          }
         });
       }
     });
@@ -204,7 +214,18 @@ class PickAxes : public Op {
   double cost() const override { return 50 + maps_.size(); }
 
  private:
+  /// 1 or -1 where n places follow each other up or down, all inside; else 0.
+  static int64_t common_step(const int64_t* places, int64_t n) {
+    if (places[0] < 0) return 0;
+    const int64_t step = n > 1 && places[1] < places[0] ? -1 : 1;
+    for (int64_t i = 1; i < n; ++i) {
+      if (places[i] != places[i - 1] + step || places[i] < 0) return 0;
+    }
+    return step;
+  }
+
   Maps maps_;
+  float value_;
 };
 
 class AddAxes : public Op {

@@ -27,6 +27,8 @@ void register_order(Registry& registry);
 void register_axes(Registry& registry);
 void register_softmax_lanes(Registry& registry);
 void register_sums(Registry& registry);
+void register_moves(Registry& registry);
+void register_triangle(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.
 std::vector<std::string> update_names();
