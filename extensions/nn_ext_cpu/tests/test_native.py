@@ -251,7 +251,11 @@ def test_affine_and_its_gradients(isa: str, rng: np.random.Generator, m: int, d:
         np.testing.assert_allclose(result, truth, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("shape", [(2, 17, 33, 9, 7, 1), (3, 64, 48, 8, 8, 1), (1, 20, 35, 13, 6, 0), (2, 16, 16, 5, 9, 2)])
+#: n, c, k, h, w, pad; in the fourth one threads take tiles of their own
+WINOGRAD = [(2, 17, 33, 9, 7, 1), (3, 64, 48, 8, 8, 1), (1, 20, 35, 13, 6, 0), (1, 20, 35, 30, 27, 1), (2, 16, 16, 5, 9, 2)]
+
+
+@pytest.mark.parametrize("shape", WINOGRAD)
 def test_winograd_agrees_with_the_direct_method(isa: str, two_threads: None, rng: np.random.Generator, shape: Any) -> None:
     n, c, k, h, w, pad = shape
     settings = {"pad": [pad] * 2, "pad_end": [pad] * 2, "stride": [1, 1], "dilation": [1, 1], "group": 1}
@@ -268,6 +272,31 @@ def test_winograd_agrees_with_the_direct_method(isa: str, two_threads: None, rng
     _native.enable_winograd(True)
     for fast, direct in zip(*results, strict=True):
         np.testing.assert_allclose(fast, direct, rtol=2e-5, atol=2e-5 * np.abs(direct).max())
+
+
+@pytest.mark.parametrize("shape", [*WINOGRAD, (1, 64, 48, 7, 7, 1), (1, 300, 33, 6, 7, 1)])  # the last ones in tiles of 2 x 2
+def test_winograd_agrees_with_the_direct_method_in_joined_convolutions(
+    isa: str, two_threads: None, rng: np.random.Generator, shape: Any
+) -> None:
+    n, c, k, h, w, pad = shape
+    settings = {"pad": [pad] * 2, "pad_end": [pad] * 2, "stride": [1, 1], "dilation": [1, 1], "group": 1}
+    x = channels_last(rng.normal(size=(n, c, h, w)).astype(np.float32))
+    z = channels_last(rng.normal(size=(n, k, h + 2 * pad - 2, w + 2 * pad - 2)).astype(np.float32))
+    weight = rng.normal(size=(k, c, 3, 3)).astype(np.float32)
+    beta, gamma, mean, variance = rng.uniform(0.5, 2.0, size=(4, k)).astype(np.float32)
+    results = []
+    for enabled in (True, False):
+        _native.enable_winograd(enabled)
+        y, *statistics = (np.full_like(array, np.nan) for array in (z, mean, variance))
+        given = x, weight, None, beta, gamma, mean, variance, z, y, *statistics
+        runner = _native.prepare("joined_convolution", [desc(array) for array in given], eps=1e-5, relu=True, **settings)
+        for _ in range(3):  # transformed filters are kept from the second run on
+            y.fill(np.nan)
+            runner(*given)
+            results.append(y.copy())
+    _native.enable_winograd(True)
+    for result in results[:3]:
+        np.testing.assert_allclose(result, results[3], rtol=2e-5, atol=2e-5 * np.abs(results[3]).max())
 
 
 @pytest.mark.parametrize("axes", [(1, 0), (2, 1, 0), (0, 2, 1), (0, 3, 1, 2), (3, 2, 0, 1)])

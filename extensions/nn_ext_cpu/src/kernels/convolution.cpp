@@ -56,7 +56,7 @@ class Convolution : public Op {
     const Geometry geometry(s.args);
     const ArrayDesc &x = s.floating(0), &y = s.floating(3), weight = grouped(s.array(1), geometry.group, Kind::kTransposed);
     cost_ = flops_cost(weight, y);
-    winograd_ = Kind::kTransposed ? std::nullopt : winograd_shape(geometry, x, weight, y, true);
+    winograd_ = Kind::kTransposed ? std::nullopt : winograd_shape(geometry, x, weight, y, Weights::kMayChange);
     if (winograd_) {
       const auto shape = *winograd_;
       filters_.emplace(weight.size(), shape.filter_elements(),
@@ -102,10 +102,10 @@ class ConvolutionBackward : public Op {
     const ArrayDesc weight = grouped(s.array(s.has(1) ? 1 : 6), geometry.group, Kind::kTransposed);
     const std::optional<ArrayDesc> bias = s.has(7) ? s.arrays[7] : std::nullopt;
     cost_ = flops_cost(weight, dy) * 2;
-    winograd_ = Kind::kTransposed ? std::nullopt : winograd_shape(geometry, x, weight, dy, false);
+    winograd_ = Kind::kTransposed ? std::nullopt : winograd_shape(geometry, x, weight, dy, Weights::kChange);
     with_weight_ = s.has(6);
     if (s.has(7)) NN_CHECK(with_weight_, "convolution_backward must compute dweight where it computes dbias, got dbias alone");
-    if (winograd_ && (!s.has(5) || winograd_->transposed().pays())) return;
+    if (winograd_ && (!s.has(5) || fastest_winograd(winograd_->transposed(), Weights::kChange))) return;
     winograd_.reset();
     const auto forward = forward_desc<Kind>(geometry, x, weight, bias, dy);
     if (s.has(5)) prepare_data(geometry, forward, x, weight, dy);

@@ -52,7 +52,7 @@ inline double flops_cost(const ArrayDesc& weight, const ArrayDesc& y) {
 
 /// The shape for Winograd's method, where a convolution has one and it pays.
 inline std::optional<WinogradShape> winograd_shape(const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& y,
-                                            bool keeps_filters) {
+                                            Weights weights) {
   const dnnl::memory::dims ones(2, 1), gaps(2, 0);
   if (!winograd_enabled() || x.ndim() != 4 || geometry.group != 1 || geometry.stride != ones ||
       geometry.dilation != gaps || weight.shape[2] != 3 || weight.shape[3] != 3 || !weight.contiguous() || !x.channels_last() ||
@@ -60,7 +60,7 @@ inline std::optional<WinogradShape> winograd_shape(const Geometry& geometry, con
     return std::nullopt;
   }
   const WinogradShape shape{x.shape[0], x.shape[2], x.shape[3], x.shape[1], y.shape[2], y.shape[3], y.shape[1], geometry.pad[0], geometry.pad[1]};
-  return shape.pays(keeps_filters) ? std::make_optional(shape) : std::nullopt;
+  return fastest_winograd(shape, weights);
 }
 
 }  // namespace nn_cpu

@@ -44,7 +44,7 @@ class JoinedConvolution : public Op {
     normalizes_ = s.has(kMean);
     shifts_ = normalizes_ || s.has(kBias);
     cost_ = flops_cost(weight, y);
-    if (!s.has(kZ) || (s.floating(kZ).channels_last() && y.channels_last())) winograd_ = winograd_shape(geometry, x, weight, y, true);
+    if (!s.has(kZ) || (s.floating(kZ).channels_last() && y.channels_last())) winograd_ = winograd_shape(geometry, x, weight, y, Weights::kStay);
     if (winograd_) {
       const auto shape = *winograd_;
       filters_.emplace(weight.size(), shape.filter_elements(), [shape](const float* from, float* to) { winograd_filters(shape, from, to); });

@@ -10,9 +10,11 @@
 namespace nn_cpu {
 namespace {
 
-constexpr int64_t kPanel = kWinogradPanel;
-constexpr int64_t kPositions = 36;
+constexpr int64_t kPanel = kPanelColumns;
+constexpr int64_t kMaxPositions = 36, kMaxOutputs = 16;
 constexpr int64_t kBlockElements = 600'000;  // of transformed inputs and outputs together: 2.4 MB
+constexpr int64_t kOwnElements = 220'000;    // the same in the cache of one thread
+constexpr int64_t kOwnTiles = 16;            // tiles a block for which it is worth while that each thread reads all filters
 
 std::atomic<bool>& enabled() {
   static std::atomic<bool> flag{true};
@@ -23,41 +25,42 @@ int64_t padded(int64_t channels) { return (channels + kPanel - 1) / kPanel * kPa
 
 /// Tiles that are transformed and multiplied together; a multiple of 8 rows, which is a matrix tile.
 int64_t block_tiles(const WinogradShape& s) {
-  const int64_t fitting = kBlockElements / (kPositions * (s.c + s.k)) / 8 * 8;
+  const int64_t fitting = kBlockElements / (s.positions() * (s.c + s.k)) / 8 * 8;
   return std::min(s.tiles(), std::max<int64_t>(fitting, 16));
 }
+
+const WinogradLoops& loops(const WinogradShape& s) { return s.tile == 4 ? vectors().winograd4 : vectors().winograd2; }
 
 /// Where a tile lies.
 struct Tile {
   int64_t image, row, column;  // of the first output pixel
 
   Tile(const WinogradShape& s, int64_t number)
-      : image(number / (s.tile_rows() * s.tile_columns())), row(number / s.tile_columns() % s.tile_rows() * 4),
-        column(number % s.tile_columns() * 4) {}
+      : image(number / (s.tile_rows() * s.tile_columns())), row(number / s.tile_columns() % s.tile_rows() * s.tile),
+        column(number % s.tile_columns() * s.tile) {}
 };
 
-/// Pointers to the 6 x 6 input pixels of a tile; `zeros` stands for those outside.
+/// Pointers to the input pixels of a tile; `zeros` stands for those outside.
 void input_pixels(const WinogradShape& s, const float* x, const float* zeros, int64_t number, const float** pixels) {
   const Tile tile(s, number);
-  for (int64_t i = 0; i < 6; ++i) {
+  for (int64_t i = 0; i < s.side(); ++i) {
     const int64_t row = tile.row + i - s.pad_h;
-    for (int64_t j = 0; j < 6; ++j) {
+    for (int64_t j = 0; j < s.side(); ++j) {
       const int64_t column = tile.column + j - s.pad_w;
       const bool inside = row >= 0 && row < s.h && column >= 0 && column < s.w;
-      pixels[6 * i + j] = inside ? x + ((tile.image * s.h + row) * s.w + column) * s.c : zeros;
+      *pixels++ = inside ? x + ((tile.image * s.h + row) * s.w + column) * s.c : zeros;
     }
   }
 }
 
-/// Pointers to the 4 x 4 output pixels of a tile; `outside` stands for those that do not exist.
+/// Pointers to the output pixels of a tile; `outside` stands for those that do not exist.
 template <class T>
 void output_pixels(const WinogradShape& s, T* y, T* outside, int64_t number, T** pixels) {
   const Tile tile(s, number);
-  for (int64_t i = 0; i < 4; ++i) {
-    for (int64_t j = 0; j < 4; ++j) {
-      const int64_t row = tile.row + i, column = tile.column + j;
+  for (int64_t row = tile.row; row < tile.row + s.tile; ++row) {
+    for (int64_t column = tile.column; column < tile.column + s.tile; ++column) {
       const bool inside = row < s.oh && column < s.ow;
-      pixels[4 * i + j] = inside ? y + ((tile.image * s.oh + row) * s.ow + column) * s.k : outside;
+      *pixels++ = inside ? y + ((tile.image * s.oh + row) * s.ow + column) * s.k : outside;
     }
   }
 }
@@ -79,24 +82,95 @@ void transform_filters(const WinogradShape& s, Team& team, const float* weight, 
       float* line = lines + 9 * c * s.k;
       if (s.turned) table.transpose(weight + 9 * c * s.k, s.k, 9, 9, line, s.k);
       for (int64_t i = 0; i < 9; ++i) g[i] = line + (s.turned ? 8 - i : i) * s.k;
-      table.winograd_filter(g, s.k, u + c * kPanel, stride, panel_stride);
+      loops(s).filter(g, s.k, u + c * kPanel, stride, panel_stride);
     }
   });
 }
+
+/// How many blocks threads shall take through all stages on their own; 0 where they had better share one.
+int64_t blocks_of_threads(const WinogradShape& s) {
+  const int64_t threads = num_threads(), fitting = std::max<int64_t>(1, kOwnElements / (s.positions() * (s.c + s.k)));
+  const int64_t rounds = (s.tiles() + threads * fitting - 1) / (threads * fitting), blocks = rounds * threads;
+  return s.tiles() / blocks >= kOwnTiles ? blocks : 0;
+}
+
+/// Some tiles and what is computed of them: transformed inputs v[position][tile][c] and products m[position][tile][k]. Positions are a
+/// line of cache further apart than they need, lest all of them meet in the same few places of the cache.
+struct Block {
+  static constexpr int64_t kGap = 16;
+  int64_t first, count, v_stride, m_stride;
+  float *v, *m;
+
+  Block(const WinogradShape& s, int64_t first_tile, int64_t n, float* room)
+      : first(first_tile), count(n), v_stride(n * s.c + kGap), m_stride(n * s.k + kGap), v(room), m(room + s.positions() * v_stride) {}
+
+  /// The room that n tiles take.
+  static int64_t elements(const WinogradShape& s, int64_t n) { return s.positions() * (n * (s.c + s.k) + 2 * kGap); }
+};
+
+/// The three stages of a convolution, each for a part of a block.
+struct Forward {
+  const WinogradShape& s;
+  const float *x, *zeros, *filters;
+  const Epilogue& epilogue;
+  float* y;
+
+  int64_t panels() const { return padded(s.k) / kPanel; }
+  int64_t n_products() const { return s.positions() * panels(); }
+
+  void inputs(const Block& block, int64_t begin, int64_t end) const {
+    const float* pixels[kMaxPositions];
+    for (int64_t tile = begin; tile < end; ++tile) {
+      input_pixels(s, x, zeros, block.first + tile, pixels);
+      loops(s).input(pixels, s.c, block.v + tile * s.c, block.v_stride);
+    }
+  }
+
+  /// Of each position and each panel of filters.
+  void products(const Block& block, int64_t begin, int64_t end) const {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t position = item / panels(), channel = item % panels() * kPanel;
+      vectors().panel_product(block.count, std::min(kPanel, s.k - channel), s.c, block.v + position * block.v_stride, s.c,
+                              filters + item * s.c * kPanel, false, block.m + position * block.m_stride + channel, s.k);
+    }
+  }
+
+  void outputs(const Block& block, int64_t begin, int64_t end) const {
+    float* pixels[kMaxOutputs];
+    const float* addends[kMaxOutputs];
+    for (int64_t tile = begin; tile < end; ++tile) {
+      output_pixels<float>(s, y, nullptr, block.first + tile, pixels);
+      if (epilogue.addend != nullptr) output_pixels<const float>(s, epilogue.addend, nullptr, block.first + tile, addends);
+      loops(s).output(block.m + tile * s.k, block.m_stride, s.k, epilogue.scale, epilogue.shift,
+                      epilogue.addend != nullptr ? addends : nullptr, epilogue.relu, pixels);
+    }
+  }
+};
 
 }  // namespace
 
 bool winograd_enabled() { return enabled().load(std::memory_order_relaxed); }
 void enable_winograd(bool flag) { enabled() = flag; }
 
-bool WinogradShape::pays(bool keeps_filters) const {
-  // All in products a channel pair: the direct method, the 36 matrix products, transforms of pixels, and of filters.
-  const double direct = 9.0 * static_cast<double>(n * oh * ow);
-  const double per_tile = 40.0 + 220.0 / static_cast<double>(c) + 220.0 / static_cast<double>(k);
-  return c >= 16 && k >= 16 && pad_h <= 2 && pad_w <= 2 && static_cast<double>(tiles()) * per_tile + 1200.0 < (keeps_filters ? 1.0 : 0.85) * direct;
+std::optional<WinogradShape> fastest_winograd(const WinogradShape& shape, Weights weights) {
+  if (shape.c < 16 || shape.k < 16 || shape.pad_h > 2 || shape.pad_w > 2) return std::nullopt;
+  // All in products a channel pair: those of tiles with the transforms of their pixels, and what a filter costs at each position; it
+  // is transformed, or read from memory where it is kept.
+  const double per_filter = weights == Weights::kStay ? 10.0 : 33.0;
+  const auto cost = [&](const WinogradShape& s) {
+    const double per_tile = 1.11 + 6.1 / static_cast<double>(s.c) + 6.1 / static_cast<double>(s.k);
+    return static_cast<double>(s.positions()) * (static_cast<double>(s.tiles()) * per_tile + per_filter);
+  };
+  const double products = 9.0 * static_cast<double>(shape.n * shape.oh * shape.ow);
+  const double direct = weights == Weights::kStay ? products + 9.0 * per_filter : (weights == Weights::kChange ? 0.85 : 1.0) * products;
+  WinogradShape large = shape, small = shape;
+  large.tile = 4;
+  small.tile = 2;
+  const WinogradShape& best = weights == Weights::kStay && cost(small) < cost(large) ? small : large;
+  return cost(best) < direct ? std::make_optional(best) : std::nullopt;
 }
 
-int64_t WinogradShape::filter_elements() const { return kPositions * c * padded(k); }
+int64_t WinogradShape::filter_elements() const { return positions() * c * padded(k); }
 
 void winograd_filters(const WinogradShape& s, const float* weight, float* filters) {
   Scratch scratch(Scratch::bytes<float>(9 * s.c * s.k));
@@ -106,48 +180,39 @@ void winograd_filters(const WinogradShape& s, const float* weight, float* filter
 
 void winograd_forward(const WinogradShape& s, const float* x, const float* weight, const float* filters, const Epilogue& epilogue,
                       float* y) {
-  const VectorTable& table = vectors();
-  const int64_t block = block_tiles(s), wide_k = padded(s.k), panels = wide_k / kPanel;
   const int64_t n_lines = filters == nullptr ? 9 * s.c * s.k : 0, n_filters = filters == nullptr ? s.filter_elements() : 0;
-  Scratch scratch(Scratch::bytes<float>(n_lines) + Scratch::bytes<float>(n_filters) + Scratch::bytes<float>(kPositions * block * s.c) +
-                  Scratch::bytes<float>(kPositions * block * s.k) + Scratch::bytes<float>(s.c));
+  const int64_t own_blocks = blocks_of_threads(s), block = own_blocks > 0 ? (s.tiles() + own_blocks - 1) / own_blocks : block_tiles(s);
+  const int64_t n_blocks = own_blocks > 0 ? own_blocks : (s.tiles() + block - 1) / block;
+  const int64_t n_shared = own_blocks > 0 ? 0 : Block::elements(s, block);
+  Scratch scratch(Scratch::bytes<float>(n_lines) + Scratch::bytes<float>(n_filters) + Scratch::bytes<float>(n_shared) + Scratch::bytes<float>(s.c));
   auto* lines = scratch.take<float>(n_lines);
   auto* made = scratch.take<float>(n_filters);
-  const float* u = filters == nullptr ? made : filters;
-  auto* v = scratch.take<float>(kPositions * block * s.c);
-  auto* m = scratch.take<float>(kPositions * block * s.k);
+  auto* shared = scratch.take<float>(n_shared);
   auto* zeros = scratch.take<float>(s.c);
   std::fill_n(zeros, s.c, 0.0f);
-  const int64_t n_blocks = (s.tiles() + block - 1) / block;
-  as_team(num_threads(), kFilterStages + 3 * n_blocks, [&](Team& team) {
+  const Forward forward{s, x, zeros, filters == nullptr ? made : filters, epilogue, y};
+  as_team(num_threads(), kFilterStages + (own_blocks > 0 ? 1 : 3 * n_blocks), [&](Team& team) {
     int64_t stage = kFilterStages;
     if (filters == nullptr) transform_filters(s, team, weight, lines, made);
+    if (own_blocks > 0) {
+      team.share(stage, n_blocks, [&](int64_t begin, int64_t end) {
+        Scratch own(Scratch::bytes<float>(Block::elements(s, block)));
+        auto* room = own.take<float>(Block::elements(s, block));
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t first = s.tiles() * i / n_blocks;
+          const Block part(s, first, s.tiles() * (i + 1) / n_blocks - first, room);
+          forward.inputs(part, 0, part.count);
+          forward.products(part, 0, forward.n_products());
+          forward.outputs(part, 0, part.count);
+        }
+      });
+      return;
+    }
     for (int64_t first = 0; first < s.tiles(); first += block) {
-      const int64_t count = std::min(block, s.tiles() - first);
-      team.share(stage++, count, [&](int64_t begin, int64_t end) {
-        const float* pixels[36];
-        for (int64_t tile = begin; tile < end; ++tile) {
-          input_pixels(s, x, zeros, first + tile, pixels);
-          table.winograd_input(pixels, s.c, v + tile * s.c, block * s.c);
-        }
-      });
-      team.share(stage++, kPositions * panels, [&](int64_t begin, int64_t end) {
-        for (int64_t item = begin; item < end; ++item) {
-          const int64_t position = item / panels, panel = item % panels;
-          table.product(count, std::min(kPanel, s.k - panel * kPanel), s.c, v + position * block * s.c, s.c, 1,
-                        u + position * s.c * wide_k + panel * s.c * kPanel, kPanel, false, nullptr, m + position * block * s.k + panel * kPanel, s.k);
-        }
-      });
-      team.share(stage++, count, [&](int64_t begin, int64_t end) {
-        float* pixels[16];
-        const float* addends[16];
-        for (int64_t tile = begin; tile < end; ++tile) {
-          output_pixels<float>(s, y, nullptr, first + tile, pixels);
-          if (epilogue.addend != nullptr) output_pixels<const float>(s, epilogue.addend, nullptr, first + tile, addends);
-          table.winograd_output(m + tile * s.k, block * s.k, s.k, epilogue.scale, epilogue.shift,
-                                epilogue.addend != nullptr ? addends : nullptr, epilogue.relu, pixels);
-        }
-      });
+      const Block part(s, first, std::min(block, s.tiles() - first), shared);
+      team.share(stage++, part.count, [&](int64_t begin, int64_t end) { forward.inputs(part, begin, end); });
+      team.share(stage++, forward.n_products(), [&](int64_t begin, int64_t end) { forward.products(part, begin, end); });
+      team.share(stage++, part.count, [&](int64_t begin, int64_t end) { forward.outputs(part, begin, end); });
     }
   });
 }
@@ -155,13 +220,13 @@ void winograd_forward(const WinogradShape& s, const float* x, const float* weigh
 void winograd_weights(const WinogradShape& s, const float* x, const float* dy, float* dweight) {
   const VectorTable& table = vectors();
   const int64_t block = block_tiles(s), wide_k = padded(s.k), panels = wide_k / kPanel;
-  Scratch scratch(Scratch::bytes<float>(9 * s.c * s.k) + Scratch::bytes<float>(kPositions * s.c * wide_k) +
-                  Scratch::bytes<float>(kPositions * block * s.c) + Scratch::bytes<float>(kPositions * block * wide_k) +
+  Scratch scratch(Scratch::bytes<float>(9 * s.c * s.k) + Scratch::bytes<float>(s.positions() * s.c * wide_k) +
+                  Scratch::bytes<float>(s.positions() * block * s.c) + Scratch::bytes<float>(s.positions() * block * wide_k) +
                   Scratch::bytes<float>(std::max(s.c, s.k)));
   auto* lines = scratch.take<float>(9 * s.c * s.k);
-  auto* du = scratch.take<float>(kPositions * s.c * wide_k);
-  auto* v = scratch.take<float>(kPositions * block * s.c);
-  auto* dm = scratch.take<float>(kPositions * block * wide_k);
+  auto* du = scratch.take<float>(s.positions() * s.c * wide_k);
+  auto* v = scratch.take<float>(s.positions() * block * s.c);
+  auto* dm = scratch.take<float>(s.positions() * block * wide_k);
   auto* zeros = scratch.take<float>(std::max(s.c, s.k));
   std::fill_n(zeros, std::max(s.c, s.k), 0.0f);
   const int64_t n_blocks = (s.tiles() + block - 1) / block;
@@ -170,15 +235,15 @@ void winograd_weights(const WinogradShape& s, const float* x, const float* dy, f
     for (int64_t first = 0; first < s.tiles(); first += block) {
       const int64_t count = std::min(block, s.tiles() - first);
       team.share(stage++, count, [&](int64_t begin, int64_t end) {
-        const float *in[36], *out[16];
+        const float *in[kMaxPositions], *out[kMaxOutputs];
         for (int64_t tile = begin; tile < end; ++tile) {
           input_pixels(s, x, zeros, first + tile, in);
-          table.winograd_input(in, s.c, v + tile * s.c, block * s.c);
+          loops(s).input(in, s.c, v + tile * s.c, block * s.c);
           output_pixels<const float>(s, dy, zeros, first + tile, out);
-          table.winograd_gradient(out, s.k, dm + tile * kPanel, block * wide_k, block * kPanel);
+          loops(s).gradient(out, s.k, dm + tile * kPanel, block * wide_k, block * kPanel);
         }
       });
-      team.share(stage++, kPositions * panels, [&](int64_t begin, int64_t end) {
+      team.share(stage++, s.positions() * panels, [&](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
           const int64_t position = item / panels, panel = item % panels;
           table.product(s.c, kPanel, count, v + position * block * s.c, 1, s.c, dm + position * block * wide_k + panel * block * kPanel,
@@ -190,7 +255,7 @@ void winograd_weights(const WinogradShape& s, const float* x, const float* dy, f
       for (int64_t c = begin; c < end; ++c) {
         float* dg[9];
         for (int64_t i = 0; i < 9; ++i) dg[i] = lines + (9 * c + i) * s.k;
-        table.winograd_weight(du + c * kPanel, s.c * wide_k, s.c * kPanel, s.k, dg);
+        loops(s).weight(du + c * kPanel, s.c * wide_k, s.c * kPanel, s.k, dg);
       }
     });
     team.share(stage++, s.k, [&](int64_t begin, int64_t end) {

@@ -1,14 +1,21 @@
-// Winograd's F(4x4, 3x3) for 3 x 3 convolutions of channels-last images with stride 1: a quarter of the products of the direct method.
+// Winograd's F(4x4, 3x3) and F(2x2, 3x3) for 3 x 3 convolutions of channels-last images with stride 1: a quarter or four ninths of
+// the products of the direct method.
 //   forward   x (N, H, W, C), weight (K, C, 3, 3) -> y (N, OH, OW, K)
 //   data      dy, weight -> dx: the forward method with turned filters
-//   weights   x, dy -> dweight
-// Three stages a block of tiles: transform, 36 matrix products, transform back; see vector/winograd.cpp. A block's transforms fit
-// the second-level caches. Sums in float32; errors are about ten times those of the direct method, near 1e-6 relative.
+//   weights   x, dy -> dweight; with tiles of 4 x 4 only
+// Three stages a block of tiles: transform, a matrix product for each of 36 or 16 positions, transform back; see vector/winograd.cpp.
+// Where there are many tiles each thread takes blocks of its own through all stages; a block's transforms fit its second-level cache.
+// Else all threads work on one block. Sums in float32; errors are about ten times those of the direct method, near 1e-6 relative.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace nn_cpu {
+
+/// What is known of the weights of a convolution from run to run. Transformed filters of weights that stay are kept; they are up to four
+/// times as many as the weights, and have to come from memory.
+enum class Weights { kChange, kMayChange, kStay };
 
 /// A 3 x 3 convolution. `turned`: filters are rotated by half a turn and the roles of their channels change places.
 struct WinogradShape {
@@ -16,21 +23,23 @@ struct WinogradShape {
   int64_t oh, ow, k;         // output
   int64_t pad_h, pad_w;
   bool turned = false;
+  int64_t tile = 4;          // outputs a side of a tile: 4 or 2
 
-  int64_t tile_rows() const { return (oh + 3) / 4; }
-  int64_t tile_columns() const { return (ow + 3) / 4; }
+  int64_t side() const { return tile + 2; }  // of the inputs of a tile
+  int64_t positions() const { return side() * side(); }
+  int64_t tile_rows() const { return (oh + tile - 1) / tile; }
+  int64_t tile_columns() const { return (ow + tile - 1) / tile; }
   int64_t tiles() const { return n * tile_rows() * tile_columns(); }
 
   /// The convolution of dy that gives dx.
   WinogradShape transposed() const { return {n, oh, ow, k, h, w, c, 2 - pad_h, 2 - pad_w, true}; }
 
-  /// Whether this method is expected to be faster than the direct one. `keeps_filters`: transformed filters are kept where weights
-  /// do not change; they are four times as many as the weights, and have to come from memory.
-  bool pays(bool keeps_filters = false) const;
-
   /// Elements of the transformed filters.
   int64_t filter_elements() const;
 };
+
+/// The shape with the tiles that are expected to be fastest; nothing where the direct method is.
+std::optional<WinogradShape> fastest_winograd(const WinogradShape& shape, Weights weights);
 
 /// Transforms filters for winograd_forward.
 void winograd_filters(const WinogradShape& shape, const float* weight, float* filters);

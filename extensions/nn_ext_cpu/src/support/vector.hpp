@@ -49,8 +49,8 @@ struct PoolShape {
   bool mean, counts_pad;
 };
 
-/// Channels that lie side by side in transformed filters and gradients; see vector/winograd.cpp.
-constexpr int64_t kWinogradPanel = 32;
+/// Columns of a panel: a matrix is cut into panels so that each of them lies in one piece of memory; see vector/gemm.cpp.
+constexpr int64_t kPanelColumns = 32;
 
 /// One step of a recurrent network for one sample: what its row of the trace holds, and its two loops; see vector/recurrent.cpp.
 struct CellFunction {
@@ -84,6 +84,17 @@ struct RowLoops {
   void (*row_gradient)(const T* dy, const T* y, const T* x, int64_t n, float p, float q, float r, T* dx);
 };
 
+/// Transforms of Winograd's convolution; pixels and filters are given by pointers. Those for gradients may be missing; see
+/// vector/winograd.cpp.
+struct WinogradLoops {
+  void (*input)(const float* const* d, int64_t n, float* v, int64_t stride);
+  void (*filter)(const float* const* g, int64_t n, float* u, int64_t stride, int64_t panel_stride);
+  void (*output)(const float* m, int64_t stride, int64_t n, const float* scale, const float* shift, const float* const* addends, bool relu,
+                 float* const* y);
+  void (*gradient)(const float* const* dy, int64_t n, float* m, int64_t stride, int64_t panel_stride);
+  void (*weight)(const float* u, int64_t stride, int64_t panel_stride, int64_t n, float* const* dg);
+};
+
 /// Loops of one instruction set; each is described where it is defined (src/vector).
 struct VectorTable {
   const char* isa;
@@ -115,16 +126,11 @@ struct VectorTable {
   void (*sum_pool_backward)(const PoolShape& shape, const float* dy, float* dx, int64_t lanes);
   void (*product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
                   bool accumulate, const float* bias, float* c, int64_t ldc);
+  void (*panel_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate, float* c, int64_t ldc);
   void (*dot_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate,
                       float* c, int64_t ldc);
   void (*transpose)(const float* x, int64_t rows, int64_t columns, int64_t ldx, float* y, int64_t ldy);
-  // transforms of Winograd's convolution; pixels and filters are given by pointers
-  void (*winograd_input)(const float* const* d, int64_t n, float* v, int64_t stride);
-  void (*winograd_filter)(const float* const* g, int64_t n, float* u, int64_t stride, int64_t panel_stride);
-  void (*winograd_output)(const float* m, int64_t stride, int64_t n, const float* scale, const float* shift, const float* const* addends,
-                          bool relu, float* const* y);
-  void (*winograd_gradient)(const float* const* dy, int64_t n, float* m, int64_t stride, int64_t panel_stride);
-  void (*winograd_weight)(const float* u, int64_t stride, int64_t panel_stride, int64_t n, float* const* dg);
+  WinogradLoops winograd4, winograd2;  // for tiles of 4 x 4 and of 2 x 2 outputs
   // one axis for neighbouring lanes, see vector/along.cpp
   void (*extremum)(bool largest, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y, int32_t* index);
   void (*extremum_gradient)(const float* x, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);

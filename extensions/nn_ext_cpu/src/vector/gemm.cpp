@@ -11,6 +11,7 @@ void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);
 namespace {
 
 constexpr int kRows = kWidth == 16 ? 8 : (kWidth == 8 ? 6 : 4);
+constexpr int64_t kPanel = kPanelColumns;
 
 /// What a tile is computed from: element (i, p) of a lies at a[i * a_row + p * a_col], row p of b at b + p * ldb.
 struct Operands {
@@ -22,6 +23,7 @@ struct Operands {
   const float* bias;  // a row that is added to every row of c, or nullptr
   float* c;
   int64_t ldc;
+  const float* ahead = nullptr;  // what to fetch for later, while tiles are computed
 
   Operands at(int64_t i, int64_t j) const {
     Operands moved = *this;
@@ -33,8 +35,10 @@ struct Operands {
   }
 };
 
-/// c (Rows, Vectors lanes) = a b (+ c). All loops over the tile are unrolled: only then do compilers keep it in registers. Unit: a_row is 1. Part: the only vector has `part` lanes.
-template <int Rows, int Vectors, bool Unit, bool Part>
+constexpr int kLine = 16;  // numbers in a line of cache
+
+/// c (Rows, Vectors lanes) = a b (+ c). All loops over the tile are unrolled: only then do compilers keep it in registers. Unit: a_row is 1. Part: the only vector has `part` lanes. Fetch: lines to fetch for later, for each row of b.
+template <int Rows, int Vectors, bool Unit, bool Part, int Fetch = 0>
 void tile(const Operands& o, int64_t k, int part) {
   Lanes sum[Rows][Vectors];
 #pragma GCC unroll 16
@@ -42,9 +46,11 @@ void tile(const Operands& o, int64_t k, int part) {
 #pragma GCC unroll 16
     for (int v = 0; v < Vectors; ++v) sum[i][v] = Lanes{};
   }
-  const float *a = o.a, *b = o.b;
-  for (int64_t p = 0; p < k; ++p, a += o.a_col, b += o.ldb) {
+  const float *a = o.a, *b = o.b, *ahead = o.ahead;
+  for (int64_t p = 0; p < k; ++p, a += o.a_col, b += o.ldb, ahead += Fetch * kLine) {
     Lanes row[Vectors];
+#pragma GCC unroll 2
+    for (int line = 0; line < Fetch; ++line) __builtin_prefetch(ahead + line * kLine, 0, 2);
 #pragma GCC unroll 16
     for (int v = 0; v < Vectors; ++v) row[v] = Part ? load_part(b, part) : load(b + v * kWidth);
 #pragma GCC unroll 16
@@ -72,12 +78,12 @@ void tile(const Operands& o, int64_t k, int part) {
 }
 
 /// tile<Rows, ...> for what is left of kRows.
-template <int Vectors, bool Unit, bool Part, int Rows = kRows>
+template <int Vectors, bool Unit, bool Part, int Fetch = 0, int Rows = kRows>
 void some_rows(int64_t rows, const Operands& o, int64_t k, int part) {
   if (rows == Rows) {
-    tile<Rows, Vectors, Unit, Part>(o, k, part);
+    tile<Rows, Vectors, Unit, Part, Fetch>(o, k, part);
   } else if constexpr (Rows > 1) {
-    some_rows<Vectors, Unit, Part, Rows - 1>(rows, o, k, part);
+    some_rows<Vectors, Unit, Part, Fetch, Rows - 1>(rows, o, k, part);
   }
 }
 
@@ -149,6 +155,35 @@ void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int
     many_rows<true>(m, n, o, k);
   } else {
     many_rows<false>(m, n, o, k);
+  }
+}
+
+/// c (m, n) = a (m, k) b, plus c if `accumulate`, for a panel b of kPanel columns that lies in one piece, of which the first n count. What
+/// lies behind the panel, which is likely to be the next one, is fetched into the second-level cache meanwhile.
+void panel_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate, float* c, int64_t ldc) {
+  constexpr int64_t kDepth = 256, kStep = 2 * kWidth;
+  const int64_t tiles = (m + kRows - 1) / kRows;
+  for (int64_t p = 0; p < k; p += kDepth) {  // a piece of the panel stays in the first-level cache
+    const int64_t depth = k - p < kDepth ? k - p : kDepth, lines = depth * kPanel / kLine;
+    const float *piece = b + p * kPanel, *ahead = piece + depth * kPanel;
+    int64_t fetched = 0;
+    for (int64_t j = 0; j < n; j += kStep) {
+      for (int64_t tile = 0; tile < tiles; ++tile) {  // of about as many rows each
+        const int64_t i = m * tile / tiles, rows = m * (tile + 1) / tiles - i;
+        const Operands o{a + i * lda + p, lda, 1, piece + j, kPanel, accumulate || p > 0, nullptr, c + i * ldc + j, ldc, ahead + fetched * kLine};
+        if (n - j < kStep) {
+          many_rows<false>(rows, n - j, o, depth);
+        } else if (fetched == lines) {
+          some_rows<2, false, false>(rows, o, depth, 0);
+        } else if (tiles == 1) {
+          some_rows<2, false, false, 2>(rows, o, depth, 0);
+          fetched += 2 * depth;
+        } else {
+          some_rows<2, false, false, 1>(rows, o, depth, 0);
+          fetched += depth;
+        }
+      }
+    }
   }
 }
 
