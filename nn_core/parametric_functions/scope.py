@@ -183,12 +183,16 @@ def parametric_function_api(
         def parametric(*args: Any, name: str | None = None, **kwargs: Any) -> R:
             if len(args) == n_positional + 1:
                 *args, name = args  # type: ignore[assignment]  # a list serves
-            path = scope if name is None else f"{name}/{scope}"
-            outer = _CURRENT.replace(_opened(_CURRENT.get(), path))
+            base = _CURRENT.get()
+            around = base if name is None else base.get(f"{name}")
+            inner = around.get(scope) if type(around) is dict else None
+            if type(inner) is not dict:  # not there yet, or one of the names is a path
+                inner = _opened(base, scope if name is None else f"{name}/{scope}")
+            token = _CURRENT.replace(inner)
             try:
                 return function(*args, **kwargs)
             finally:
-                _CURRENT.restore(outer)
+                _CURRENT.restore(token)
 
         parametric.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         parametric.__doc__ = _documented(function, parameters, scope, param_desc or ())

@@ -254,6 +254,23 @@ def test_name_is_also_positional():
     assert list(get_parameters()) == ["fc/affine/W", "fc/affine/b"]
 
 
+@pytest.mark.parametrize(
+    ("name", "path"), [(None, ""), ("", ""), ("a", "a/"), ("/a//b/", "a/b/"), (1, "1/"), (True, "True/")]
+)
+def test_a_name_may_be_a_path(name, path):
+    for _ in range(2):
+        scale(nn.Variable((2,)), name=name)
+        assert list(get_parameters()) == [f"{path}scaled/a"]
+
+
+@pytest.mark.parametrize(("taken", "name"), [("a", "a"), ("a/scaled", "a"), ("scaled", None), ("a/b", "a/b")])
+def test_a_function_needs_a_scope_where_no_parameter_is(taken, name):
+    set_parameter(taken, nn.Variable((2,)))
+    with pytest.raises(ArgumentError, match="parameter_scope: a scope must not have the name of a parameter, got "):
+        scale(nn.Variable((2,)), name=name)
+    assert list(get_parameters(grad_only=False)) == [taken]
+
+
 def test_scope_name_defaults_to_the_function():
     @PF.parametric_function_api()
     def twice(x):
