@@ -1,6 +1,7 @@
 // Pooling of one image. An image is (D, H, W, lanes), lanes innermost: the channels of a channels-last image, or a single lane for
 // one channel of an ordinary one. Windows are cut at the borders of the image; O(outputs * kernel * lanes).
 #include "support/vector.hpp"
+#include "vector/lanes.hpp"
 #include "vector/math.hpp"
 
 namespace nn_cpu::NN_ISA {
@@ -53,28 +54,32 @@ void for_each_chunk(int64_t count, F chunk) {
   for (int64_t lane = 0; lane < count; lane += kLanes) chunk(lane, count - lane < kLanes ? count - lane : kLanes);
 }
 
-/// The first largest element of a window (NaN wins), one for each lane: its value and its number.
-inline void find_largest(const PoolShape& s, const float* x, int64_t n, const Span& depth, const Span& row, const Span& column,
-                         float* best, int32_t* which) {
-  for (int64_t i = 0; i < n; ++i) {
-    best[i] = -kInfinity;
-    which[i] = -1;
-  }
+using WholeLanes = int32_t __attribute__((vector_size(kWidth * 4)));
+
+/// Number of the first largest element of a window (NaN wins), one for each lane; -1 where all are -inf.
+template <class Load>
+inline WholeLanes find_largest(const PoolShape& s, const Span& depth, const Span& row, const Span& column, Load load_at) {
+  Lanes best = splat(-kInfinity);
+  WholeLanes which = WholeLanes{} - 1;
   for_each_element(s, depth, row, column, [&](int64_t offset, int32_t number) {
-    const float* from = x + offset;
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) {
-      const float v = from[i], b = best[i];
-      const bool wins = (v > b) | ((v != v) & (b == b));
-      best[i] = wins ? v : b;
-      which[i] = wins ? number : which[i];
-    }
+    const Lanes v = load_at(offset);
+    const WholeLanes wins = (v > best) | ((v != v) & (best == best));
+    best = wins ? v : best;
+    which = wins ? WholeLanes{} + number : which;
   });
+  return which;
 }
 
-void clear(const PoolShape& s, float* dx, int64_t lanes) {
-  const int64_t places = s.in[0] * s.in[1] * s.in[2];
-  for (int64_t place = 0; place < places; ++place) {
+/// Whether every place of the image lies in one window.
+bool is_tiled(const PoolShape& s) {
+  bool tiled = true;
+  for (int axis = 0; axis < 3; ++axis) tiled &= s.stride[axis] == s.kernel[axis] && s.out[axis] * s.stride[axis] - s.pad[axis] >= s.in[axis];
+  return tiled;
+}
+
+/// Lines [begin, end) of an image become 0.
+void clear_lines(const PoolShape& s, float* dx, int64_t lanes, int64_t begin, int64_t end) {
+  for (int64_t place = begin * s.in[2]; place < end * s.in[2]; ++place) {
     for (int64_t i = 0; i < lanes; ++i) dx[place * s.lanes + i] = 0.0f;
   }
 }
@@ -97,20 +102,36 @@ void max_pool(const PoolShape& s, const float* x, float* y, int64_t lanes) {
 }
 
 void max_pool_backward(const PoolShape& s, const float* x, const float* dy, float* dx, int64_t lanes) {
-  clear(s, dx, lanes);
+  const bool tiled = is_tiled(s);
+  int64_t cleared = 0;  // lines of dx that are written already, if only by 0: shortly before windows reach them, while in cache
+  const auto clear_up_to = [&](int64_t line) {
+    if (!tiled && line > cleared) clear_lines(s, dx, lanes, cleared, line);
+    cleared = line > cleared ? line : cleared;
+  };
   for_each_window(s, [&](int64_t place, const Span& depth, const Span& row, const Span& column) {
-    for_each_chunk(lanes, [&](int64_t lane, int64_t n) {
-      float best[kLanes];
-      int32_t which[kLanes];
-      find_largest(s, x + lane, n, depth, row, column, best, which);
-      const float* from = dy + place + lane;
+    clear_up_to(depth.end - depth.begin > 1 ? depth.end * s.in[1] : (depth.end - 1) * s.in[1] + row.end);
+    for (int64_t lane = 0; lane < lanes; lane += kWidth) {
+      if (lane + kWidth <= lanes) {
+        const WholeLanes which = find_largest(s, depth, row, column, [&](int64_t offset) { return load(x + offset + lane); });
+        const Lanes gradient = load(dy + place + lane);
+        for_each_element(s, depth, row, column, [&](int64_t offset, int32_t number) {
+          float* to = dx + offset + lane;
+          const Lanes part = which == number ? gradient : Lanes{};
+          store(to, tiled ? part : load(to) + part);
+        });
+        continue;
+      }
+      const int n = static_cast<int>(lanes - lane);
+      const WholeLanes which = find_largest(s, depth, row, column, [&](int64_t offset) { return load_part(x + offset + lane, n); });
+      const Lanes gradient = load_part(dy + place + lane, n);
       for_each_element(s, depth, row, column, [&](int64_t offset, int32_t number) {
         float* to = dx + offset + lane;
-#pragma omp simd
-        for (int64_t i = 0; i < n; ++i) to[i] += which[i] == number ? from[i] : 0.0f;
+        const Lanes part = which == number ? gradient : Lanes{};
+        store_part(to, tiled ? part : load_part(to, n) + part, n);
       });
-    });
+    }
   });
+  clear_up_to(s.in[0] * s.in[1]);
 }
 
 void sum_pool(const PoolShape& s, const float* x, float* y, int64_t lanes) {
@@ -130,7 +151,7 @@ void sum_pool(const PoolShape& s, const float* x, float* y, int64_t lanes) {
 }
 
 void sum_pool_backward(const PoolShape& s, const float* dy, float* dx, int64_t lanes) {
-  clear(s, dx, lanes);
+  clear_lines(s, dx, lanes, 0, s.in[0] * s.in[1]);
   for_each_window(s, [&](int64_t place, const Span& depth, const Span& row, const Span& column) {
     const float scale = s.mean ? 1.0f / static_cast<float>(depth.counted * row.counted * column.counted) : 1.0f;
     for_each_element(s, depth, row, column, [&](int64_t offset, int32_t) {
