@@ -91,6 +91,24 @@ Pointwise::Pointwise(const Signature& signature) : arrays_(signature.arrays), wa
     }
   }
   block_ = buffered_.empty() && code_.size() == 1 ? walk_->size : kBlock;
+  cut_at_lines();
+}
+
+/// Blocks do not cross the lines of the last axis if these are long and a broadcast array follows them: it is read where it lies then.
+void Pointwise::cut_at_lines() {
+  constexpr int64_t kShortest = 256;
+  const int64_t line = walk_->shape.empty() ? 0 : walk_->shape.back();
+  if (line < kShortest) return;
+  for (size_t k = 0; k < arrays_.size(); ++k) {
+    Register& reg = registers_[k];
+    if (reg.access != Access::kStrided || reg.written || is_narrow(k)) continue;
+    const int64_t step = walk_->strides[walk_index_[k]].back();
+    if (step != 0 && step != 1) continue;
+    reg.access = Access::kFollowed;
+    line_ = line;
+  }
+  const int64_t pieces = (line_ + kBlock - 1) / kBlock;
+  if (line_ > 0) block_ = (line_ + pieces - 1) / pieces;
 }
 
 bool Pointwise::is_flat() const {
@@ -174,12 +192,25 @@ void Pointwise::run_range(void* const* arrays, int64_t begin, int64_t end, float
   for (int k = 0; k < n_arrays; ++k) {
     if (registers_[k].access == Access::kConstant) std::fill_n(at[k], kBlock, element(arrays[k], is_narrow(k)));
   }
-  for (int64_t start = begin; start < end; start += block_) {
-    const int64_t n = std::min(block_, end - start);
+  const float* filled[kMaxRegisters] = {};
+  for (int64_t start = begin, n = 0; start < end; start += n) {
+    n = std::min(block_, end - start);
+    if (line_ > 0) {
+      const int64_t place = start % line_;
+      n = std::min({n, line_ - place, block_ - place % block_});
+    }
     for (int k = 0; k < n_arrays; ++k) {
       const Register& reg = registers_[k];
       if (reg.access == Access::kDense && !is_narrow(k)) {
         at[k] = static_cast<float*>(arrays[k]) + start;
+      } else if (reg.access == Access::kFollowed) {
+        const float* first = static_cast<const float*>(arrays[k]) + offset_of(k, start);
+        if (walk_->strides[walk_index_[k]].back() == 1) {
+          at[k] = const_cast<float*>(first);  // nobody writes it
+        } else if (filled[k] != first) {
+          std::fill_n(at[k], block_, *first);
+          filled[k] = first;
+        }
       } else if (reg.read && (reg.access == Access::kDense || reg.access == Access::kStrided)) {
         load(k, arrays[k], start, n, at[k]);
       }
@@ -199,6 +230,14 @@ void Pointwise::run_range(void* const* arrays, int64_t begin, int64_t end, float
       }
     }
   }
+}
+
+/// Where the element of the iteration space at `position` lies in array k.
+int64_t Pointwise::offset_of(size_t k, int64_t position) const {
+  const Dims& strides = walk_->strides[walk_index_[k]];
+  int64_t offset = 0;
+  for (size_t axis = walk_->shape.size(); axis-- > 0; position /= walk_->shape[axis]) offset += position % walk_->shape[axis] * strides[axis];
+  return offset;
 }
 
 void Pointwise::load(size_t k, const void* array, int64_t start, int64_t n, float* block) const {
