@@ -29,6 +29,7 @@ void register_softmax_lanes(Registry& registry);
 void register_sums(Registry& registry);
 void register_moves(Registry& registry);
 void register_triangle(Registry& registry);
+void register_warp(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.
 std::vector<std::string> update_names();

@@ -151,6 +151,8 @@ struct VectorTable {
   void (*softmax_row_gradient)(bool log_too, const float* y, const float* dy, float total, int64_t n, float* dx);
   // weighted sums of elements of a row, and of two rows, see vector/resample.cpp
   void (*resample_row)(const float* x, int64_t n, const int32_t* indices, const float* weights, int64_t taps, float* y);
+  void (*sample_row)(const float* x, int64_t n, const int32_t* indices, const float* weights, int64_t taps, float* y);
+  void (*add_sampled_products)(const float* x, const int32_t* indices, const float* y, int64_t n, float* total);
   void (*mix_rows)(const float* x0, float a, const float* x1, float b, int64_t n, float* y);
   // rows that are standardized, see vector/standardize.cpp
   void (*standardize)(const float* x, int64_t n, float mean, float scale, float shift, float* y);

@@ -47,6 +47,8 @@ void softmax_lanes(bool, const float*, int64_t, int64_t, int64_t, float*);
 void softmax_lanes_gradient(bool, const float*, const float*, int64_t, int64_t, int64_t, float*);
 void softmax_row_gradient(bool, const float*, const float*, float, int64_t, float*);
 void resample_row(const float*, int64_t, const int32_t*, const float*, int64_t, float*);
+void sample_row(const float*, int64_t, const int32_t*, const float*, int64_t, float*);
+void add_sampled_products(const float*, const int32_t*, const float*, int64_t, float*);
 void mix_rows(const float*, float, const float*, float, int64_t, float*);
 void standardize(const float*, int64_t, float, float, float, float*);
 void standardize_each(const float*, int64_t, float, float, const float*, const float*, float*);
@@ -108,6 +110,8 @@ VectorTable table(const char* isa) {
   table.softmax_lanes_gradient = softmax_lanes_gradient;
   table.softmax_row_gradient = softmax_row_gradient;
   table.resample_row = resample_row;
+  table.sample_row = sample_row;
+  table.add_sampled_products = add_sampled_products;
   table.mix_rows = mix_rows;
   table.standardize = standardize;
   table.standardize_each = standardize_each;
