@@ -16,7 +16,7 @@ const float* widened(const Bf16* x, int64_t n, float* memory) {
 }
 
 template <class T>
-void add_rows(const T* x, int64_t rows, int64_t columns, float* out, bool accumulate) {
+void add_rows(const T* x, int64_t rows, int64_t columns, int64_t ld, float* out, bool accumulate) {
   const VectorTable& table = vectors();
   parallel_for(
       columns, std::max<int64_t>(64, 65536 / std::max<int64_t>(rows, 1)),
@@ -26,7 +26,7 @@ void add_rows(const T* x, int64_t rows, int64_t columns, float* out, bool accumu
         auto* sums = scratch.take<double>(n);
         auto* memory = scratch.take<float>(n);
         std::fill_n(sums, n, 0.0);
-        for (int64_t row = 0; row < rows; ++row) table.add_to_double(widened(x + row * columns + begin, n, memory), sums, n);
+        for (int64_t row = 0; row < rows; ++row) table.add_to_double(widened(x + row * ld + begin, n, memory), sums, n);
         for (int64_t j = begin; j < end; ++j) out[j] = (accumulate ? out[j] : 0.0f) + static_cast<float>(sums[j - begin]);
       },
       16);
@@ -34,8 +34,14 @@ void add_rows(const T* x, int64_t rows, int64_t columns, float* out, bool accumu
 
 }  // namespace
 
-void column_sums(const float* x, int64_t rows, int64_t columns, float* out, bool accumulate) { add_rows(x, rows, columns, out, accumulate); }
+void column_sums(const float* x, int64_t rows, int64_t columns, float* out, bool accumulate) {
+  add_rows(x, rows, columns, columns, out, accumulate);
+}
 
-void column_sums(const Bf16* x, int64_t rows, int64_t columns, float* out, bool accumulate) { add_rows(x, rows, columns, out, accumulate); }
+void column_sums(const Bf16* x, int64_t rows, int64_t columns, float* out, bool accumulate) {
+  add_rows(x, rows, columns, columns, out, accumulate);
+}
+
+void column_sums(const float* x, int64_t rows, int64_t columns, int64_t ld, float* out) { add_rows(x, rows, columns, ld, out, false); }
 
 }  // namespace nn_cpu
