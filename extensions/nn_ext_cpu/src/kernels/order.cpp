@@ -4,9 +4,10 @@
 //   top_k           x (R, N) -> y, index int64 (R, k) (either may be absent); settings k, largest, absolute (rank magnitudes),
 //                   compact; without it y is (R, N), with 0 for what is not among the k
 //   top_k_backward  x, dy (as y) -> dx (R, N), 0 for what is not among the k; the same settings
-// O(n) a row by radix sort, and by a scan that keeps the best so far.
+// O(n) a row by radix sort. The k first come before the k-th of the best of some groups, or are found by a scan that keeps the best so far.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "kernels/register.hpp"
@@ -14,6 +15,7 @@
 #include "support/order.hpp"
 #include "support/parallel.hpp"
 #include "support/scratch.hpp"
+#include "support/vector.hpp"
 
 namespace nn_cpu {
 namespace {
@@ -120,18 +122,36 @@ struct Chosen {
   /// Calls body(row, the k first items in order) for each row.
   template <class Body>
   void visit(const float* x, const Body& body) const {
-    const int64_t room = 2 * k + 32;
+    const int64_t room = 2 * k + 64, groups = (std::max<int64_t>(64, 5 * k / 2) + 15) / 16 * 16;
+    const bool grouped = columns >= 2 * groups && columns < (int64_t{1} << 31);
     parallel_for(rows, kGrain / columns + 1, [&](int64_t begin, int64_t end, int) {
-      Scratch scratch(Scratch::bytes<Ranked>(room));
+      Scratch scratch(Scratch::bytes<Ranked>(room) + Scratch::bytes<float>(groups) + Scratch::bytes<int32_t>(room));
       auto* best = scratch.take<Ranked>(room);
+      auto* ranks = scratch.take<float>(groups);
+      auto* places = scratch.take<int32_t>(room);
       for (int64_t row = begin; row < end; ++row) {
-        choose(x + row * columns, best, room);
+        const float* from = x + row * columns;
+        if (!grouped || !choose_by_groups(from, groups, ranks, places, room, best)) choose(from, best, room);
         body(row, best);
       }
     });
   }
 
  private:
+  /// Ranks all that is not below the k-th of the groups' best, which k elements reach at least; false where too many do, or NaN is needed.
+  bool choose_by_groups(const float* x, int64_t groups, float* ranks, int32_t* places, int64_t room, Ranked* best) const {
+    vectors().highest_ranks(absolute, !largest, x, columns, groups, ranks);
+    std::nth_element(ranks, ranks + k - 1, ranks + groups, std::greater<>());
+    const int64_t count = vectors().places_reaching(absolute, !largest, x, columns, ranks[k - 1], room, places);
+    if (count < k || count > room) return false;
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = x[places[i]];
+      best[i] = ranked(absolute ? std::fabs(value) : value, largest, static_cast<uint32_t>(places[i]));
+    }
+    select_ranked(best, count, k);
+    return true;
+  }
+
   /// Collects what comes before the k-th best so far; a full buffer is cut down to the k best. `beyond(value, limit)` says that a
   /// number certainly comes later, so that most elements cost a comparison; NaN leaves it open.
   template <class Beyond>

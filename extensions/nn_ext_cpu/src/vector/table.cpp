@@ -46,6 +46,8 @@ void lane_sums(const float*, int64_t, int64_t, int64_t, float, float*);
 void softmax_lanes(bool, const float*, int64_t, int64_t, int64_t, float*);
 void softmax_lanes_gradient(bool, const float*, const float*, int64_t, int64_t, int64_t, float*);
 void softmax_row_gradient(bool, const float*, const float*, float, int64_t, float*);
+void highest_ranks(bool, bool, const float*, int64_t, int64_t, float*);
+int64_t places_reaching(bool, bool, const float*, int64_t, float, int64_t, int32_t*);
 void resample_row(const float*, int64_t, const int32_t*, const float*, int64_t, float*);
 void sample_row(const float*, int64_t, const int32_t*, const float*, int64_t, float*);
 void add_sampled_products(const float*, const int32_t*, const float*, int64_t, float*);
@@ -109,6 +111,8 @@ VectorTable table(const char* isa) {
   table.softmax_lanes = softmax_lanes;
   table.softmax_lanes_gradient = softmax_lanes_gradient;
   table.softmax_row_gradient = softmax_row_gradient;
+  table.highest_ranks = highest_ranks;
+  table.places_reaching = places_reaching;
   table.resample_row = resample_row;
   table.sample_row = sample_row;
   table.add_sampled_products = add_sampled_products;
