@@ -13,6 +13,8 @@ from nn_ext_cpu.describe import blocks_around, refuse_dtypes, reshaped
 #: Arrays of fewer elements gain more from joining a program, and outputs of fewer do not keep threads busy.
 _LARGE: Final = 1 << 15
 _SHARED: Final = 1 << 10
+#: So many neighbouring lanes do, however few elements the output has.
+_LANES: Final = 128
 
 
 class SumKernel:
@@ -45,7 +47,7 @@ class SumKernel:
         kept = self._kept(call)
         axes = [axis for axis, (length, rest) in enumerate(zip(x.shape, kept, strict=True)) if length != rest]
         blocks = blocks_around(x.shape, axes) if x.strides is None and x.size >= _LARGE else None
-        if blocks is not None and y.size >= _SHARED:
+        if blocks is not None and (y.size >= _SHARED or blocks[2] >= _LANES):
             views = [reshaped(x, blocks), y]
             runner: Runner = _native.prepare("sum_along", [x, y], views=views, scale=self._scale(call))
             return runner

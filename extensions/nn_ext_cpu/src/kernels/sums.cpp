@@ -12,6 +12,7 @@ namespace nn_cpu {
 namespace {
 
 constexpr int64_t kGrain = 32768;  // elements a thread
+constexpr int64_t kNarrowest = 64;  // neighbouring lanes
 
 class SumAlong : public Op {
  public:
@@ -29,11 +30,12 @@ class SumAlong : public Op {
       parallel_for(a_, kGrain / c_ + 1, [&](int64_t begin, int64_t end, int) { vectors().row_sums(x + begin * c_, end - begin, c_, scale_, y + begin); });
       return;
     }
-    const int64_t groups = (b_ + kMaxLanes - 1) / kMaxLanes;
-    parallel_for(a_ * groups, kGrain / (c_ * std::min<int64_t>(b_, kMaxLanes)) + 1, [&](int64_t begin, int64_t end, int) {
+    const int64_t share = a_ * b_ / num_threads() / kNarrowest * kNarrowest;  // so that few lanes keep all threads busy, too
+    const int64_t width = std::clamp<int64_t>(share, kNarrowest, kMaxLanes), groups = (b_ + width - 1) / width;
+    parallel_for(a_ * groups, kGrain / (c_ * std::min<int64_t>(b_, width)) + 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t item = begin; item < end; ++item) {
-        const int64_t block = item / groups, lane = item % groups * kMaxLanes;
-        vectors().lane_sums(x + block * c_ * b_ + lane, c_, b_, std::min<int64_t>(kMaxLanes, b_ - lane), scale_, y + block * b_ + lane);
+        const int64_t block = item / groups, lane = item % groups * width;
+        vectors().lane_sums(x + block * c_ * b_ + lane, c_, b_, std::min<int64_t>(width, b_ - lane), scale_, y + block * b_ + lane);
       }
     });
   }
