@@ -60,18 +60,22 @@ void tile(const Operands& o, int64_t k, int part) {
       for (int v = 0; v < Vectors; ++v) sum[i][v] += x * row[v];
     }
   }
+  const bool accumulate = o.accumulate;  // copies, because the compiler takes it that stores may change what o has
+  const float* bias = o.bias;
+  float* c = o.c;
+  const int64_t ldc = o.ldc;
 #pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
+  for (int i = 0; i < Rows; ++i, c += ldc) {
 #pragma GCC unroll 16
     for (int v = 0; v < Vectors; ++v) {
-      float* c = o.c + i * o.ldc + v * kWidth;
+      float* to = c + v * kWidth;
       Lanes total = sum[i][v];
-      if (o.accumulate) total += Part ? load_part(c, part) : load(c);
-      if (o.bias != nullptr) total += Part ? load_part(o.bias, part) : load(o.bias + v * kWidth);
+      if (accumulate) total += Part ? load_part(to, part) : load(to);
+      if (bias != nullptr) total += Part ? load_part(bias, part) : load(bias + v * kWidth);
       if (Part) {
-        store_part(c, total, part);
+        store_part(to, total, part);
       } else {
-        store(c, total);
+        store(to, total);
       }
     }
   }
@@ -87,9 +91,9 @@ void some_rows(int64_t rows, const Operands& o, int64_t k, int part) {
   }
 }
 
-/// Rows [0, m) of a column of tiles.
+/// Rows [0, m) of a column of tiles. Inlined: short tiles would wait for operands that are copied from call to call.
 template <int Rows, int Vectors, bool Unit, bool Part>
-void column(int64_t m, const Operands& o, int64_t k, int part) {
+[[gnu::always_inline]] inline void column(int64_t m, const Operands& o, int64_t k, int part) {
   int64_t i = 0;
   for (; i + Rows <= m; i += Rows) tile<Rows, Vectors, Unit, Part>(o.at(i, 0), k, part);
   for (; i < m; i += kRows) some_rows<Vectors, Unit, Part>(m - i < kRows ? m - i : kRows, o.at(i, 0), k, part);
@@ -106,10 +110,10 @@ void rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
 
 /// Between kRows and 2 kRows rows: one tile is as high as the matrix, so that b is read once.
 void few_rows(int64_t m, int64_t n, Operands o, int64_t k) {
-  constexpr int64_t kDepth = 2 * kRows;
-  float turned[2 * kRows * kDepth];
-  for (int64_t p = 0; p < k; p += kDepth) {
-    const int64_t depth = k - p < kDepth ? k - p : kDepth;
+  constexpr int64_t kSpan = 2 * kRows;
+  float turned[2 * kRows * kSpan];
+  for (int64_t p = 0; p < k; p += kSpan) {
+    const int64_t depth = k - p < kSpan ? k - p : kSpan;
     Operands part = o;
     part.b += p * o.ldb;
     part.a += p * o.a_col;
@@ -125,20 +129,45 @@ void few_rows(int64_t m, int64_t n, Operands o, int64_t k) {
   }
 }
 
+constexpr int64_t kDepth = 256;  // rows of a piece of b that stays in the first-level cache
+
+/// rows<kRows, 2, Unit> on copies of pieces of b, whose rows would meet in the same few places of the cache. k is at most kDepth.
+template <bool Unit>
+void copied_columns(int64_t m, int64_t n, const Operands& o, int64_t k) {
+  constexpr int64_t kStep = 2 * kWidth;
+  alignas(64) float piece[kDepth * kStep];
+  int64_t j = 0;
+  for (; j + kStep <= n; j += kStep) {
+    for (int64_t p = 0; p < k; ++p) {
+#pragma GCC unroll 2
+      for (int64_t v = 0; v < kStep; v += kWidth) store(piece + p * kStep + v, load(o.b + p * o.ldb + j + v));
+    }
+    Operands part = o.at(0, j);
+    part.b = piece;
+    part.ldb = kStep;
+    column<kRows, 2, Unit, false>(m, part, k, 0);
+  }
+  if (j < n) rows<kRows, 2, Unit>(m, n - j, o.at(0, j), k);
+}
+
 template <bool Unit>
 void many_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
   if (k <= 64) {  // b stays in cache, and c goes to memory once, row by row
     for (int64_t i = 0; i < m; i += kRows) rows<kRows, 2, Unit>(m - i < kRows ? m - i : kRows, n, o.at(i, 0), k);
     return;
   }
-  constexpr int64_t kDepth = 256;
-  for (int64_t p = 0; p < k; p += kDepth) {  // a column of tiles reads a piece of b that stays in the first-level cache
+  for (int64_t p = 0; p < k; p += kDepth) {  // a column of tiles reads a piece of b
     Operands part = o;
     part.b += p * o.ldb;
     part.a += p * o.a_col;
     part.accumulate = o.accumulate || p > 0;
     if (p > 0) part.bias = nullptr;
-    rows<kRows, 2, Unit>(m, n, part, k - p < kDepth ? k - p : kDepth);
+    const int64_t depth = k - p < kDepth ? k - p : kDepth;
+    if (m > 2 * kRows && o.ldb % 512 == 0) {
+      copied_columns<Unit>(m, n, part, depth);
+    } else {
+      rows<kRows, 2, Unit>(m, n, part, depth);
+    }
   }
 }
 
@@ -161,9 +190,9 @@ void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int
 /// c (m, n) = a (m, k) b, plus c if `accumulate`, for a panel b of kPanel columns that lies in one piece, of which the first n count. What
 /// lies behind the panel, which is likely to be the next one, is fetched into the second-level cache meanwhile.
 void panel_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate, float* c, int64_t ldc) {
-  constexpr int64_t kDepth = 256, kStep = 2 * kWidth;
+  constexpr int64_t kStep = 2 * kWidth;
   const int64_t tiles = (m + kRows - 1) / kRows;
-  for (int64_t p = 0; p < k; p += kDepth) {  // a piece of the panel stays in the first-level cache
+  for (int64_t p = 0; p < k; p += kDepth) {
     const int64_t depth = k - p < kDepth ? k - p : kDepth, lines = depth * kPanel / kLine;
     const float *piece = b + p * kPanel, *ahead = piece + depth * kPanel;
     int64_t fetched = 0;

@@ -51,12 +51,13 @@ inline void store_part(float* p, Lanes v, int n) {
 
 /// The sum of all lanes, halves first.
 inline float sum_of_lanes(Lanes v) {
-  float part[kWidth];
-  store(part, v);
-  for (int half = kWidth / 2; half > 0; half /= 2) {
+  using Four = float __attribute__((vector_size(16)));
+  Four part[kWidth / 4];
+  __builtin_memcpy(part, &v, sizeof(v));
+  for (int half = kWidth / 8; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) part[i] += part[i + half];
   }
-  return part[0];
+  return (part[0][0] + part[0][2]) + (part[0][1] + part[0][3]);
 }
 
 }  // namespace nn_cpu::NN_ISA
