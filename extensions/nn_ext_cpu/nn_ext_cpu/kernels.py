@@ -11,6 +11,7 @@ from nn_ext_cpu.axes import AXES
 from nn_ext_cpu.classes import CLASSES
 from nn_ext_cpu.contraction import CONTRACTION
 from nn_ext_cpu.convolution import CONVOLUTION
+from nn_ext_cpu.fourier import FOURIER
 from nn_ext_cpu.image import IMAGE
 from nn_ext_cpu.indexing import INDEXING
 from nn_ext_cpu.linear import LINEAR
@@ -36,6 +37,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     CLASSES,
     CONTRACTION,
     CONVOLUTION,
+    FOURIER,
     IMAGE,
     INDEXING,
     LINEAR,

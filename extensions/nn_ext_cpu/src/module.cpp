@@ -29,6 +29,7 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_moves(registry);
   nn_cpu::register_triangle(registry);
   nn_cpu::register_warp(registry);
+  nn_cpu::register_fourier(registry);
   nn_cpu::register_normalization(registry);
   nn_cpu::register_convolution(registry);
   nn_cpu::register_joined_convolution(registry);

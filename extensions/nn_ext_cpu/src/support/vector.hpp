@@ -149,6 +149,10 @@ struct VectorTable {
   void (*softmax_lanes)(bool log_too, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
   void (*softmax_lanes_gradient)(bool log_too, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);
   void (*softmax_row_gradient)(bool log_too, const float* y, const float* dy, float total, int64_t n, float* dx);
+  // a stage of Fourier transforms, see vector/fourier.cpp
+  void (*fourier_stage)(int64_t radix, int64_t parts, int64_t n, const float* twiddles, const float* roots, const float* re, const float* im,
+                        float* y_re, float* y_im);
+
   // the first elements of a row, see vector/order.cpp
   void (*highest_ranks)(bool absolute, bool negative, const float* x, int64_t n, int64_t groups, float* ranks);
   int64_t (*places_reaching)(bool absolute, bool negative, const float* x, int64_t n, float limit, int64_t room, int32_t* places);

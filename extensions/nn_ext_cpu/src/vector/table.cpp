@@ -48,6 +48,7 @@ void softmax_lanes_gradient(bool, const float*, const float*, int64_t, int64_t, 
 void softmax_row_gradient(bool, const float*, const float*, float, int64_t, float*);
 void highest_ranks(bool, bool, const float*, int64_t, int64_t, float*);
 int64_t places_reaching(bool, bool, const float*, int64_t, float, int64_t, int32_t*);
+void fourier_stage(int64_t, int64_t, int64_t, const float*, const float*, const float*, const float*, float*, float*);
 void resample_row(const float*, int64_t, const int32_t*, const float*, int64_t, float*);
 void sample_row(const float*, int64_t, const int32_t*, const float*, int64_t, float*);
 void add_sampled_products(const float*, const int32_t*, const float*, int64_t, float*);
@@ -113,6 +114,7 @@ VectorTable table(const char* isa) {
   table.softmax_row_gradient = softmax_row_gradient;
   table.highest_ranks = highest_ranks;
   table.places_reaching = places_reaching;
+  table.fourier_stage = fourier_stage;
   table.resample_row = resample_row;
   table.sample_row = sample_row;
   table.add_sampled_products = add_sampled_products;
