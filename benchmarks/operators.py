@@ -80,6 +80,21 @@ ROWS = {
     "prelu": Row(F.prelu, (IMAGE, (64,))),
     "where": Row(F.where, (IMAGE, IMAGE, IMAGE)),
     "cumsum": Row(lambda x: F.cumsum(x, axis=1), ((4096, 1000),)),
+    "cumprod": Row(lambda x: F.cumprod(x, axis=1), ((4096, 1000),)),
+    "tan": Row(F.tan, (IMAGE,)),
+    "atan": Row(F.atan, (IMAGE,)),
+    "pow_scalar": Row(lambda x: F.pow_scalar(x, 1.7), (IMAGE,)),
+    "max_pooling 3x3": Row(lambda x: F.max_pooling(x, (3, 3), (2, 2), pad=(1, 1)), (IMAGE,)),
+    "sort": Row(lambda x: F.sort(x, axis=1), ((4096, 1000),)),
+    "top_k": Row(lambda x: F.top_k_data(x, 10), ((4096, 1000),)),
+    "scatter_add": Row(
+        lambda x, i, s: F.scatter_add(x, i, s, axis=1), ((4096, 1000), (4096, 500), (4096, 500)), {1: 1000}
+    ),
+    "warp_by_grid": Row(F.warp_by_grid, ((4, 16, 64, 64), (4, 64, 64, 2))),
+    "fft": Row(lambda x: F.fft(x, 1), ((512, 1024, 2),)),
+    "stft": Row(lambda x: F.stft(x, 1024, 256, 1024)[0], ((8, 65536),)),
+    "trilu": Row(F.trilu, ((64, 256, 256),)),
+    "random_flip": Row(lambda x: F.random_flip(x, axes=(3,)), (IMAGE,)),
 }
 
 
