@@ -178,6 +178,18 @@ struct Maps {
     }
   }
 
+  /// 1 or -1 where the sources of a sample along the last axis follow each other up or down, all inside; else 0.
+  int64_t common_step(const int64_t* source) const {
+    const int64_t n = outer.back();
+    const int64_t* places = source + n_sources - n;
+    if (places[0] < 0) return 0;
+    const int64_t step = n > 1 && places[1] < places[0] ? -1 : 1;
+    for (int64_t i = 1; i < n; ++i) {
+      if (places[i] != places[i - 1] + step || places[i] < 0) return 0;
+    }
+    return step;
+  }
+
   double size() const { return static_cast<double>(samples * (inner_size + outer_size)); }
 };
 
@@ -194,7 +206,7 @@ class PickAxes : public Op {
       for (int64_t sample = begin; sample < end; ++sample) {
         const float* from = x + sample * maps_.inner_size;
         const int64_t* own = source + sample * maps_.n_sources;
-        const int64_t step = n > 0 ? common_step(own + maps_.n_sources - n, n) : 0;
+        const int64_t step = n > 0 ? maps_.common_step(own) : 0;
         maps_.lines(own, [&](int64_t offset, const int64_t* last, int64_t first, bool outside) {
           float* to = y + sample * maps_.outer_size + first;
           if (outside) {
@@ -214,16 +226,6 @@ class PickAxes : public Op {
   double cost() const override { return 50 + maps_.size(); }
 
  private:
-  /// 1 or -1 where n places follow each other up or down, all inside; else 0.
-  static int64_t common_step(const int64_t* places, int64_t n) {
-    if (places[0] < 0) return 0;
-    const int64_t step = n > 1 && places[1] < places[0] ? -1 : 1;
-    for (int64_t i = 1; i < n; ++i) {
-      if (places[i] != places[i - 1] + step || places[i] < 0) return 0;
-    }
-    return step;
-  }
-
   Maps maps_;
   float value_;
 };
@@ -241,10 +243,21 @@ class AddAxes : public Op {
       for (int64_t sample = begin; sample < end; ++sample) {
         float* to = dx + sample * maps_.inner_size;
         std::fill_n(to, maps_.inner_size, 0.0f);
-        maps_.lines(source + sample * maps_.n_sources, [&](int64_t offset, const int64_t* last, int64_t first, bool outside) {
+        const int64_t* own = source + sample * maps_.n_sources;
+        const int64_t step = n > 0 ? maps_.common_step(own) : 0;
+        maps_.lines(own, [&](int64_t offset, const int64_t* last, int64_t first, bool outside) {
           const float* from = dy + sample * maps_.outer_size + first;
-          for (int64_t i = 0; i < n && !outside; ++i) {
-            if (last[i] >= 0) to[offset + last[i]] += from[i];
+          if (outside) return;
+          if (step == 1) {
+            float* line = to + offset + last[0];
+            for (int64_t i = 0; i < n; ++i) line[i] += from[i];
+          } else if (step == -1) {
+            float* line = to + offset + last[n - 1];
+            for (int64_t i = 0; i < n; ++i) line[i] += from[n - 1 - i];
+          } else {
+            for (int64_t i = 0; i < n; ++i) {
+              if (last[i] >= 0) to[offset + last[i]] += from[i];
+            }
           }
         });
       }

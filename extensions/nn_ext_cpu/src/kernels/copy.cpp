@@ -60,6 +60,8 @@ void copy_runs(const Walk& walk, const T* source, T* target) {
         std::memcpy(y, x, length * sizeof(T));
       } else if (to_step == 1 && from_step == 0) {
         std::fill_n(y, length, *x);
+      } else if (to_step == 1 && from_step == -1) {
+        std::reverse_copy(x - length + 1, x + 1, y);
       } else {
         for (int64_t i = 0; i < length; ++i) y[i * to_step] = x[i * from_step];
       }
