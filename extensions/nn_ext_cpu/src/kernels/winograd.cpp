@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kPanel = kPanelColumns;
 constexpr int64_t kMaxPositions = 36, kMaxOutputs = 16;
 constexpr int64_t kBlockElements = 600'000;  // of transformed inputs and outputs together: 2.4 MB
-constexpr int64_t kOwnElements = 220'000;    // the same in the cache of one thread
+constexpr int64_t kOwnElements = 240'000;    // the same in the cache of one thread
 constexpr int64_t kOwnTiles = 16;            // tiles a block for which it is worth while that each thread reads all filters
 
 std::atomic<bool>& enabled() {
