@@ -94,10 +94,11 @@ int64_t blocks_of_threads(const WinogradShape& s) {
   return s.tiles() / blocks >= kOwnTiles ? blocks : 0;
 }
 
-/// Some tiles and what is computed of them: transformed inputs v[position][tile][c] and products m[position][tile][k]. Positions are a
-/// line of cache further apart than they need, lest all of them meet in the same few places of the cache.
+/// Positions are a line of cache further apart than they need, lest all of them meet in the same few places of the cache.
+constexpr int64_t kGap = 16;
+
+/// Some tiles and what is computed of them: transformed inputs v[position][tile][c] and products m[position][tile][k].
 struct Block {
-  static constexpr int64_t kGap = 16;
   int64_t first, count, v_stride, m_stride;
   float *v, *m;
 
@@ -220,13 +221,14 @@ void winograd_forward(const WinogradShape& s, const float* x, const float* weigh
 void winograd_weights(const WinogradShape& s, const float* x, const float* dy, float* dweight) {
   const VectorTable& table = vectors();
   const int64_t block = block_tiles(s), wide_k = padded(s.k), panels = wide_k / kPanel;
+  const int64_t v_stride = block * s.c + kGap, dm_stride = block * wide_k + kGap;
   Scratch scratch(Scratch::bytes<float>(9 * s.c * s.k) + Scratch::bytes<float>(s.positions() * s.c * wide_k) +
-                  Scratch::bytes<float>(s.positions() * block * s.c) + Scratch::bytes<float>(s.positions() * block * wide_k) +
+                  Scratch::bytes<float>(s.positions() * v_stride) + Scratch::bytes<float>(s.positions() * dm_stride) +
                   Scratch::bytes<float>(std::max(s.c, s.k)));
   auto* lines = scratch.take<float>(9 * s.c * s.k);
   auto* du = scratch.take<float>(s.positions() * s.c * wide_k);
-  auto* v = scratch.take<float>(s.positions() * block * s.c);
-  auto* dm = scratch.take<float>(s.positions() * block * wide_k);
+  auto* v = scratch.take<float>(s.positions() * v_stride);
+  auto* dm = scratch.take<float>(s.positions() * dm_stride);
   auto* zeros = scratch.take<float>(std::max(s.c, s.k));
   std::fill_n(zeros, std::max(s.c, s.k), 0.0f);
   const int64_t n_blocks = (s.tiles() + block - 1) / block;
@@ -238,15 +240,15 @@ void winograd_weights(const WinogradShape& s, const float* x, const float* dy, f
         const float *in[kMaxPositions], *out[kMaxOutputs];
         for (int64_t tile = begin; tile < end; ++tile) {
           input_pixels(s, x, zeros, first + tile, in);
-          loops(s).input(in, s.c, v + tile * s.c, block * s.c);
+          loops(s).input(in, s.c, v + tile * s.c, v_stride);
           output_pixels<const float>(s, dy, zeros, first + tile, out);
-          loops(s).gradient(out, s.k, dm + tile * kPanel, block * wide_k, block * kPanel);
+          loops(s).gradient(out, s.k, dm + tile * kPanel, dm_stride, block * kPanel);
         }
       });
       team.share(stage++, s.positions() * panels, [&](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
           const int64_t position = item / panels, panel = item % panels;
-          table.product(s.c, kPanel, count, v + position * block * s.c, 1, s.c, dm + position * block * wide_k + panel * block * kPanel,
+          table.product(s.c, kPanel, count, v + position * v_stride, 1, s.c, dm + position * dm_stride + panel * block * kPanel,
                         kPanel, first > 0, nullptr, du + position * s.c * wide_k + panel * s.c * kPanel, kPanel);
         }
       });
