@@ -147,6 +147,14 @@ def test_powers_of_any_numbers(isa: str, rng: np.random.Generator) -> None:
     np.testing.assert_allclose(pointwise("pow", bases, exponents), expected, rtol=3e-7, atol=2e-45)
 
 
+@pytest.mark.parametrize("base", [0.0, -0.0, 1.0, -1.0, 2.5, 0.3, -2.0, np.inf, np.nan, 1e-40])
+def test_powers_of_one_base(isa: str, rng: np.random.Generator, base: float) -> None:
+    x = np.concatenate([rng.uniform(-20, 20, 100), [0, -0.0, 1, -1, 3, np.inf, -np.inf, np.nan]]).astype(np.float32)
+    with np.errstate(all="ignore"):
+        expected = np.power(np.float64(np.float32(base)), x.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(pointwise("rpow_scalar", x, parameters=(base,)), expected, rtol=3e-7, atol=2e-45)
+
+
 def test_powers_of_special_numbers(isa: str) -> None:
     numbers = [0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, 1e30]
     bases, exponents = (np.ascontiguousarray(grid) for grid in np.meshgrid(*[np.array(numbers, np.float32)] * 2))

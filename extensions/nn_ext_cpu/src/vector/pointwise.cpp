@@ -1,5 +1,6 @@
 // Element-wise functions on blocks of contiguous float32, by name: the instruction set of kernels/pointwise.cpp.
 // Each row: name, number of inputs, number of parameters p, nanoseconds per element (rough), the function of one element.
+// Functions get a copy of both parameters: a load that only some elements need would keep a loop from becoming vector code.
 #include "support/vector.hpp"
 #include "vector/angles.hpp"
 #include "vector/math.hpp"
@@ -21,8 +22,9 @@ BlockFunction unary(const char* name, int n_parameters, float cost, F function) 
   static const F f = function;
   return {name, 1, n_parameters, cost, [](int64_t n, const float* const* in, float* out, const float* p) {
             const float* a = in[0];
+            const float own[] = {p[0], p[1]};
 #pragma omp simd
-            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], p);
+            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], own);
           }};
 }
 
@@ -31,8 +33,9 @@ BlockFunction binary(const char* name, int n_parameters, float cost, F function)
   static const F f = function;
   return {name, 2, n_parameters, cost, [](int64_t n, const float* const* in, float* out, const float* p) {
             const float *a = in[0], *b = in[1];
+            const float own[] = {p[0], p[1]};
 #pragma omp simd
-            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i], p);
+            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i], own);
           }};
 }
 
@@ -41,8 +44,9 @@ BlockFunction ternary(const char* name, int n_parameters, float cost, F function
   static const F f = function;
   return {name, 3, n_parameters, cost, [](int64_t n, const float* const* in, float* out, const float* p) {
             const float *a = in[0], *b = in[1], *c = in[2];
+            const float own[] = {p[0], p[1]};
 #pragma omp simd
-            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i], c[i], p);
+            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i], c[i], own);
           }};
 }
 
@@ -70,6 +74,27 @@ void tangents(int64_t n, const float* const* in, float* out, const float*) {
   of_angles(n, in[0], out, kMaxTangentAngle, [](float x) { return tangent(x); }, [](float x) { return __builtin_tanf(x); });
 }
 
+/// Powers of one base, whose logarithm is taken once.
+void powers_of_one(int64_t n, const float* const* in, float* out, const float* p) {
+  const float* x = in[0];
+  const float base = p[0];
+  if (!(base > 0.0f && base < kInfinity) || base == 1.0f) {
+    for (int64_t i = 0; i < n; ++i) out[i] = power(base, x[i]);
+    return;
+  }
+  const double logarithm = log2_of(base);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) out[i] = exp2_of(static_cast<double>(x[i]) * logarithm);
+}
+
+void gradients_of_powers_of_one(int64_t n, const float* const* in, float* out, const float* p) {
+  const float *dy = in[0], *y = in[1];
+  const bool zero = p[0] == 0.0f;
+  const float logarithm = log(p[0]);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) out[i] = dy[i] * (zero ? 0.0f : y[i] * logarithm);
+}
+
 /// The smallest argument of a logarithm, and what gradients divide by in the place of 0 (nn_core/rules/loss.py).
 constexpr float kSmallest = 1.17549435e-38f, kSmallestDivisor = 5.9604645e-8f;
 inline float not_zero(float x) { return x == 0.0f ? kSmallestDivisor : x; }
@@ -87,7 +112,7 @@ const BlockFunction kArithmetic[] = {
     unary("rsub_scalar", 1, kCheap, [](float x, P p) { return p[0] - x; }),
     unary("rdiv_scalar", 1, kDivide, [](float x, P p) { return p[0] / x; }),
     unary("pow_scalar", 1, kPower, [](float x, P p) { return power(x, p[0]); }),
-    unary("rpow_scalar", 1, kPower, [](float x, P p) { return power(p[0], x); }),
+    {"rpow_scalar", 1, 1, kPower, &powers_of_one},
     unary("maximum_scalar", 1, kCheap, [](float x, P p) { return larger(x, p[0]); }),
     unary("minimum_scalar", 1, kCheap, [](float x, P p) { return smaller(x, p[0]); }),
     unary("equal_scalar", 1, kCheap, [](float x, P p) { return x == p[0] ? 1.0f : 0.0f; }),
@@ -121,8 +146,7 @@ const BlockFunction kArithmetic[] = {
     binary("rdiv_scalar_grad", 1, kDivide, [](float dy, float x, P p) { return -dy * p[0] / (x * x); }),
     binary("pow_scalar_grad", 1, kPower,
            [](float dy, float x, P p) { return p[0] == 0.0f ? dy * 0.0f : dy * p[0] * power(x, p[0] - 1.0f); }),
-    binary("rpow_scalar_grad", 1, kExponential,
-           [](float dy, float y, P p) { return p[0] == 0.0f ? dy * 0.0f : dy * y * log(p[0]); }),
+    {"rpow_scalar_grad", 2, 1, kCheap, &gradients_of_powers_of_one},
     ternary("pow_grad", 0, kPower, [](float dy, float a, float b, P) {
       const float slope = b * power(a, b - 1.0f);
       return dy * ((a == 0.0f) & (b == 0.0f) ? 0.0f : slope);
