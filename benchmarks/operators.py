@@ -36,6 +36,7 @@ class Row:
     call: Callable[..., Any]
     shapes: tuple[tuple[int, ...], ...]
     labels: dict[int, int] | None = None  # position of an input -> number of classes
+    fixed: tuple[int, ...] = ()  # positions of inputs that are not trained, such as running statistics
     flops: float = 0.0
 
 
@@ -65,10 +66,8 @@ ROWS = {
     "layer_normalization": Row(
         lambda x, b, g: F.layer_normalization(x, b, g, batch_axis=(0,)), ((4096, 1024), (1, 1024), (1, 1024))
     ),
-    "group_normalization": Row(
-        lambda x, b, g: F.group_normalization(x, b, g, 8), (IMAGE, (1, 64, 1, 1), (1, 64, 1, 1))
-    ),
-    "batch_normalization": Row(F.batch_normalization, (IMAGE, *((1, 64, 1, 1),) * 4)),
+    "group_normalization": Row(lambda x, b, g: F.group_normalization(x, b, g, 8), (IMAGE, (1, 64, 1, 1), (1, 64, 1, 1))),
+    "batch_normalization": Row(F.batch_normalization, (IMAGE, *((1, 64, 1, 1),) * 4), fixed=(3, 4)),
     "max_pooling": Row(lambda x: F.max_pooling(x, (2, 2)), (IMAGE,)),
     "average_pooling": Row(lambda x: F.average_pooling(x, (2, 2)), (IMAGE,)),
     "sum": Row(lambda x: F.sum(x, axis=(0, 2, 3)), (IMAGE,)),
@@ -87,9 +86,7 @@ ROWS = {
     "max_pooling 3x3": Row(lambda x: F.max_pooling(x, (3, 3), (2, 2), pad=(1, 1)), (IMAGE,)),
     "sort": Row(lambda x: F.sort(x, axis=1), ((4096, 1000),)),
     "top_k": Row(lambda x: F.top_k_data(x, 10), ((4096, 1000),)),
-    "scatter_add": Row(
-        lambda x, i, s: F.scatter_add(x, i, s, axis=1), ((4096, 1000), (4096, 500), (4096, 500)), {1: 1000}
-    ),
+    "scatter_add": Row(lambda x, i, s: F.scatter_add(x, i, s, axis=1), ((4096, 1000), (4096, 500), (4096, 500)), {1: 1000}),
     "warp_by_grid": Row(F.warp_by_grid, ((4, 16, 64, 64), (4, 64, 64, 2))),
     "fft": Row(lambda x: F.fft(x, 1), ((512, 1024, 2),)),
     "stft": Row(lambda x: F.stft(x, 1024, 256, 1024)[0], ((8, 65536),)),
@@ -132,11 +129,11 @@ def peak_gbytes() -> float:
 
 
 def variables(row: Row) -> list[nn.Variable]:
-    """The inputs of a row; those that are no labels need a gradient."""
+    """The inputs of a row; those that are neither labels nor fixed need a gradient."""
     rng, labels = np.random.RandomState(0), row.labels or {}
     inputs = []
     for position, shape in enumerate(row.shapes):
-        x = nn.Variable(shape, need_grad=position not in labels)
+        x = nn.Variable(shape, need_grad=position not in labels and position not in row.fixed)
         x.d = rng.randint(0, labels[position], shape) if position in labels else rng.rand(*shape).astype(np.float32)
         inputs.append(x)
     return inputs
