@@ -1,6 +1,6 @@
 // Matrix products on one thread, for shapes that a general library packs in vain: few rows, short sums, small matrices.
-// `product` keeps a tile of c in registers, reads b as it lies and broadcasts elements of a. `dot_product` takes b by rows along the
-// sum. Sums are float32 in the order of k, in lanes for dot_product. O(m n k).
+// `product` keeps a tile of c in registers, reads b as it lies and broadcasts elements of a. `panel_product` does so with a b that was cut
+// into panels before, and fetches the next one ahead. `dot_product` takes b by rows along the sum. Sums are float32 in the order of k, in lanes for dot_product. O(m n k).
 #include "support/vector.hpp"
 #include "vector/lanes.hpp"
 
@@ -37,7 +37,8 @@ struct Operands {
 
 constexpr int kLine = 16;  // numbers in a line of cache
 
-/// c (Rows, Vectors lanes) = a b (+ c). All loops over the tile are unrolled: only then do compilers keep it in registers. Unit: a_row is 1. Part: the only vector has `part` lanes. Fetch: lines to fetch for later, for each row of b.
+/// c (Rows, Vectors lanes) = a b (+ c). All loops over the tile are unrolled: only then do compilers keep it in registers. Unit: a_row is 1.
+/// Part: the only vector has `part` lanes. Fetch: lines to fetch for later, for each row of b.
 template <int Rows, int Vectors, bool Unit, bool Part, int Fetch = 0>
 void tile(const Operands& o, int64_t k, int part) {
   Lanes sum[Rows][Vectors];
