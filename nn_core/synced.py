@@ -232,6 +232,12 @@ class SyncedArray:
             self.tenure.displace()  # a plan that runs again has to know that this copy will be old
         return array
 
+    def hold(self, key: Key, array: Array) -> None:
+        """Let `array` be the values, before anything was written."""
+        self.copies[key] = array
+        self.head = key
+        self.valid = {key}
+
     def write(self, key: Key) -> Array:
         """The memory for `key`, about to be overwritten as a whole; all other copies become invalid."""
         if self.tenure is not None:

@@ -39,14 +39,12 @@ class Variable(Vertex):
     def __init__(self, shape: Iterable[int] | int = (), need_grad: bool | None = None, name: str = "") -> None:
         super().__init__(Cell(NdArray(checked_shape(shape))), need_grad)
         self.name = name
-        self._info: Any = None
 
     @classmethod
     def of_cell(cls, cell: Cell, need_grad: bool | None = None) -> "Variable":
         """A variable over arrays that exist already."""
         variable = cls.__new__(cls)
         Vertex.__init__(variable, cell, need_grad)
-        variable._info = None
         return variable
 
     @staticmethod
@@ -143,7 +141,7 @@ class Variable(Vertex):
     @property
     def info(self) -> Any:
         """Free for use by the program."""
-        return self._info
+        return getattr(self, "_info", None)
 
     @info.setter
     def info(self, info: Any) -> None:
@@ -152,8 +150,9 @@ class Variable(Vertex):
     @property
     def function_references(self) -> list[Node]:
         """The functions that take this variable as an input and are still in use."""
-        found = dict.fromkeys(reference() for reference in self.consumers)
-        return [node for node in found if node is not None]
+        found = [reference() for reference in self.consumers]
+        nodes = [consumer.producer if isinstance(consumer, Vertex) else consumer for consumer in found]
+        return [node for node in dict.fromkeys(nodes) if node is not None and any(v is self for v in node.inputs)]
 
     @property
     def get_number_of_references(self) -> int:

@@ -32,7 +32,7 @@ def run_backward(
     finish: Callable[[Node], object] | None = None,
 ) -> None:
     """Propagate the gradient `grad` of `root` to all variables that need one."""
-    if root.producer is None or not root.need_grad:
+    if root.is_leaf or not root.need_grad:
         return
     hooks = active_hooks(pre_hook, post_hook)
     observed = hooks is not None or finish is not None
@@ -56,8 +56,7 @@ def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
     Returns:
         None when that is done, else a plan that is still to be run.
     """
-    order = forward_order((root,))
-    structure = replay.structure_of(root, order)
+    structure = replay.structure_of(root)
     if structure is None:
         return backward_plan(root, False, True)
     template: replay.Template | None = None
@@ -67,7 +66,7 @@ def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
             break
         template = None
     if template is None:
-        plan, overwrite = _compiled(root, order, False, True)
+        plan, overwrite = _compiled(root, forward_order((root,)), False, True)
         template = replay.remember(structure, overwrite, plan)
         if template is None:
             remember(plans_of(root), ("backward", False, True, overwrite), plan)

@@ -49,6 +49,7 @@ class Prepared:
         "private",
         "refusals",
         "seeded",
+        "simple",
         "space",
         "spec",
         "updated",
@@ -94,6 +95,8 @@ class Prepared:
         self.layout = "contiguous" if chooser is None or not is_enabled("channels_last") else str(chooser(call))
         #: whether arrays may lie channels-last where the kernel runs at once
         self.images = self.layout != "contiguous" and self.space is HOST and any(3 <= len(s) <= 5 for s in self.output_shapes)
+        #: whether it only reads C-contiguous arrays and writes fresh ones when it runs at once
+        self.simple = not (self.seeded or self.images)
         self.private = tuple([(position, call.outputs[position].shape) for position in private])
         self._forward: Runner | None = None
         self._laid_out: dict[tuple[bool, ...], Runner] = {}
@@ -279,9 +282,8 @@ def run(
         if synced.tenure is STRIDED and synced.head == array_key:
             arrays.append(synced.copies[array_key])
         elif synced.head is None and synced.tenure is None:
-            raw = synced.copies[array_key] = prepared.empty(array._shape, array_key[1])
-            synced.head = array_key
-            synced.valid = {array_key}
+            raw = prepared.empty(array._shape, array_key[1])
+            synced.hold(array_key, raw)
             synced.lazy = None
             arrays.append(raw)
         else:

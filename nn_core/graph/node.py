@@ -3,16 +3,21 @@
 A vertex knows the node that computes it; a node knows its inputs. A node refers to its outputs weakly, so that a graph
 that nobody holds any more is freed at once, without the garbage collector; the arrays of the outputs are held in cells,
 which have no reference back.
+
+Most results of a dynamic graph are read by the next function and by nobody else. So a function with one result that is
+nothing special leaves a *bare* vertex: it holds what the call was and the raw array that it gave. Its node and its cell
+are made when somebody asks for them; until then building a graph costs one object a function.
 """
 
+import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from nn_core.array import NdArray
 from nn_core.context import Context
 from nn_core.spec.model import TAGS, ArgValue, FunctionSpec
-from nn_core.synced import EPOCH
+from nn_core.synced import EPOCH, RELEASED
 from nn_core.typing import Shape
 
 
@@ -44,49 +49,151 @@ class FunctionInfo(NamedTuple):
     args: dict[str, ArgValue]
 
 
+class Call(Protocol):
+    """What a function was called with; see `nn_core.graph.recipe.Recipe`."""
+
+    spec: FunctionSpec
+    args: Mapping[str, ArgValue]
+    output_shapes: tuple[Shape, ...]
+
+
 #: So many consumers are kept without looking whether they are still there.
 MIN_CONSUMER_LIMIT = 8
+#: Threads may share a graph; each node of it is made once.
+_COMPLETING: Final = threading.Lock()
 
 
 class Vertex:
-    """A value in a graph: a cell, the node that computes it (None for a leaf), and flags for the engine."""
+    """A value in a graph: a cell, the node that computes it (None for a leaf), and flags for the engine.
+
+    A bare vertex (`call` is not None) has neither yet; `call`, `inputs`, `context`, `prepared`, `value` and `through` have
+    a meaning only then.
+    """
 
     __slots__ = (
         "__weakref__",
+        "_cell",
+        "_epoch",
         "_need_grad",
         "_persistent",
+        "_producer",
         "_recompute",
-        "cell",
+        "call",
         "consumer_limit",
         "consumers",
+        "context",
         "index",
+        "inputs",
         "name",
         "plans",
-        "producer",
+        "prepared",
+        "through",
+        "value",
     )
 
-    def __init__(self, cell: Cell, need_grad: bool | None = None) -> None:
-        self.cell = cell
-        self.producer: Node | None = None
+    def __init__(self, cell: Cell | None, need_grad: bool | None = None) -> None:
+        self._cell = cell
+        self._producer: Node | None = None
         self.index = 0
         self.name = ""
-        #: the functions that read it, perhaps some that are gone already; cleared of those when it has grown to the limit
-        self.consumers: list[weakref.ref[Node]] = []
+        #: the functions that read it, or what is bare of them; perhaps some that are gone already, which are dropped when
+        #: the list has grown to the limit
+        self.consumers: list[weakref.ref[Vertex] | weakref.ref[Node]] = []
         self.consumer_limit = MIN_CONSUMER_LIMIT
         self.plans: dict[Any, Any] | None = None
         self._need_grad = need_grad
         self._persistent = False
         self._recompute = False
+        self.call: Call | None = None
 
     @classmethod
     def of_cell(cls, cell: Cell, need_grad: bool | None = None) -> "Vertex":
         """A vertex over arrays that exist already."""
         return cls(cell, need_grad)
 
+    def become_bare(
+        self, call: Call, inputs: "tuple[Vertex | None, ...]", context: Context, prepared: Any, value: Any, through: bool
+    ) -> None:
+        """Hold the only result of a function.
+
+        Args:
+            call: the function, its settings and the shape of its result.
+            inputs: what it was applied to.
+            context: where it runs.
+            prepared: the kernel that has computed it; None if none has.
+            value: the result as a raw array, or None.
+            through: whether an input needs a gradient.
+        """
+        self.call = call
+        self.inputs = inputs
+        self.context = context
+        self.prepared = prepared
+        #: RELEASED when it was given up
+        self.value = value
+        self.through = through
+        self._epoch = _NEED_GRAD_EPOCH[0]
+        reference = weakref.ref(self)
+        for vertex in inputs:
+            if vertex is not None:
+                vertex.consumers.append(reference)
+                if len(vertex.consumers) > vertex.consumer_limit:
+                    forget_dead_consumers(vertex)
+
+    def _complete(self) -> None:
+        """Make the node and the cell of a bare vertex."""
+        with _COMPLETING:
+            call = self.call
+            if call is None:
+                return
+            data = NdArray.of_shape(call.output_shapes[0])
+            if self.value is RELEASED:
+                data._synced.tenure = RELEASED
+            elif self.value is not None:
+                data._synced.hold(self.prepared.output_keys[0], self.value)
+            node = Node(call.spec, call.args, self.inputs, (Cell(data),), self.context, self.through)
+            node.prepared = self.prepared
+            node._need_grad_epoch = self._epoch
+            node._outputs[0] = weakref.ref(self)
+            self._producer = node
+            self._cell = node.cells[0]
+            self.call = None
+            self.inputs, self.prepared, self.value = (), None, None
+
+    @property
+    def cell(self) -> Cell:
+        """Data and gradient."""
+        if self._cell is None:
+            self._complete()
+        assert self._cell is not None
+        return self._cell
+
+    @cell.setter
+    def cell(self, cell: Cell) -> None:
+        self._cell = cell
+
+    @property
+    def producer(self) -> "Node | None":
+        """The function that computes it; None for a leaf."""
+        if self.call is not None:
+            self._complete()
+        return self._producer
+
+    @producer.setter
+    def producer(self, producer: "Node | None") -> None:
+        if self.call is not None:
+            self._complete()
+        self._producer = producer
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no function computes it."""
+        return self._producer is None and self.call is None
+
     @property
     def shape(self) -> Shape:
         """Lengths of the axes of the data."""
-        return self.cell.data._shape
+        call = self.call
+        return self.cell.data._shape if call is None else call.output_shapes[0]
 
     @property
     def need_grad(self) -> bool:
@@ -96,6 +203,8 @@ class Vertex:
         """
         if self._need_grad is not None:
             return self._need_grad
+        if self.call is not None and self._epoch == _NEED_GRAD_EPOCH[0]:
+            return self.through
         return self.producer is not None and self.producer.need_grad
 
     @need_grad.setter

@@ -10,7 +10,7 @@ A template serves passes with ``clear_buffer=True``, in which no gradient of an 
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.compile import Refresh
@@ -26,11 +26,14 @@ MAX_TEMPLATES, MAX_BYTES, MIN_TEMPLATES = 64, 2**29, 4
 _TEMPLATES: dict[Any, "Template"] = {}
 _CHANGING = threading.Lock()
 
+#: A function of a graph: its node, or what it has left while nobody has asked for that.
+_Part: TypeAlias = Node | Vertex
+
 
 class _Origin(NamedTuple):
-    """Which array of a graph an entry works on: output `number` of a node, or input `number` of the graph (node -1)."""
+    """Which array of a graph an entry works on: output `number` of a part, or input `number` of the graph (part -1)."""
 
-    node: int
+    part: int
     number: int
     key: Key
     shape: tuple[int, ...]
@@ -44,35 +47,52 @@ class _Piece(NamedTuple):
 
 
 class Structure:
-    """What two graphs must have in common to share a template, and the arrays in which they may differ."""
+    """What two graphs must have in common to share a template, and the arrays in which they may differ.
 
-    def __init__(self, root: Vertex, order: Sequence[Node]) -> None:
+    Its parts are nodes, and bare vertices where nobody has asked for the node.
+    """
+
+    def __init__(self, root: Vertex, order: Sequence[_Part]) -> None:
         self.order = order
         self.inputs: list[SyncedArray] = []
-        positions = {node: index for index, node in enumerate(order)}
+        positions: dict[int, int] = {}  # by identity: the hash of a variable is that of its cell
         numbers: dict[SyncedArray, int] = {}
-        parts: list[Any] = [root.index, disabled_optimizations()]
-        for node in order:
-            parts.append(node.prepared)
-            parts += [cell.data._synced.tenure for cell in node.cells]
-            for vertex in node.inputs:
+        signature: list[Any] = [root.index, disabled_optimizations()]
+        for part in order:
+            positions[id(part)] = len(positions)
+            signature.append(part.prepared)
+            if isinstance(part, Node):
+                signature += [cell.data._synced.tenure for cell in part.cells if cell.data._synced.tenure is not None]
+            for vertex in part.inputs:
                 if vertex is None:
-                    parts.append(None)
+                    signature.append(None)
                     continue
                 need_grad = vertex.need_grad
-                parts.append(need_grad)
-                if vertex.producer is not None:
-                    parts += (positions[vertex.producer], vertex.index)
+                if vertex.call is not None:
+                    signature += (need_grad, positions[id(vertex)], 0)
+                elif vertex._producer is not None:
+                    signature += (need_grad, positions[id(vertex._producer)], vertex.index)
                 elif need_grad:
-                    parts.append(vertex.cell)
+                    signature.append(vertex.cell)
                 else:
                     synced = vertex.cell.data._synced
                     number = numbers.get(synced)
                     if number is None:
                         number = numbers[synced] = len(self.inputs)
                         self.inputs.append(synced)
-                    parts += (number, synced.tenure)
-        self.key = tuple(parts)
+                    signature += (number, synced.tenure)
+        self.key = tuple(signature)
+
+    def array(self, part: int, number: int, key: Key) -> Array:
+        """What lies under `key` of output `number` of a part, or of input `number` of the graph (part -1)."""
+        if part < 0:
+            return self.inputs[number].read(key)
+        producer = self.order[part]
+        if isinstance(producer, Node):
+            return producer.cells[number].data._synced.read(key)
+        if producer.call is not None and producer.prepared.output_keys[0] == key:
+            return producer.value
+        return producer.cell.data._synced.read(key)
 
 
 class Template:
@@ -100,45 +120,82 @@ class Template:
         self.plan.read_leaves()
         for space in self._spaces:
             ready(space)
-        order, inputs = structure.order, structure.inputs
         for call, origins in self._pieces:
             arrays = []
-            for node, number, key, shape in origins:
-                synced = inputs[number] if node < 0 else order[node].cells[number].data._synced
-                raw = synced.read(key)
+            for part, number, key, shape in origins:
+                raw = structure.array(part, number, key)
                 arrays.append(raw if raw.shape == shape else raw.reshape(shape))
             call(*arrays)
-        release(order, root)
+        release(structure.order, root)
 
 
-def release(order: Sequence[Node], root: Vertex) -> None:
+def release(order: Sequence[_Part], root: Vertex) -> None:
     """Give up the data of all functions of a graph but its result."""
-    result = root.cell.data._synced
-    for node in order:
-        for cell in node.cells:
-            synced = cell.data._synced
-            if synced is not result:
-                synced.copies.clear()
-                synced.valid = set()
-                synced.head = None
-                synced.tenure = RELEASED
+    result = None if root.call is not None else root.cell.data._synced
+    for part in order:
+        if isinstance(part, Vertex) and part.call is not None:
+            if part is not root:
+                part.value = RELEASED
+            continue
+        for cell in part.cells if isinstance(part, Node) else (part.cell,):
+            if cell.data._synced is not result:
+                _release(cell.data._synced)
 
 
-def structure_of(root: Vertex, order: Sequence[Node]) -> Structure | None:
+def _release(synced: SyncedArray) -> None:
+    synced.copies.clear()
+    synced.valid = set()
+    synced.head = None
+    synced.tenure = RELEASED
+
+
+def structure_of(root: Vertex) -> Structure | None:
     """The structure of a graph whose functions were computed as they were called; None if it cannot be shared."""
-    for node in order:
-        if node.python is not None or node.prepared is None:
-            return None
-        for index, cell in enumerate(node.cells):
-            synced = cell.data._synced
-            vertex = node.output(index)
-            if synced.tenure not in (None, STRIDED) or synced.head is None or synced.bound:
+    order: list[_Part] = []
+    start = _part_of(root)
+    assert start is not None
+    done = {id(start)}
+    stack = [(start, iter(start.inputs))]
+    while stack:
+        part, inputs = stack[-1]
+        for vertex in inputs:
+            below = None if vertex is None else _part_of(vertex)
+            if below is not None and id(below) not in done:
+                done.add(id(below))
+                stack.append((below, iter(below.inputs)))
+                break
+        else:
+            if not (_is_kept_node(part) if isinstance(part, Node) else _is_kept(part)):
                 return None
-            if vertex is not None and (vertex._persistent or vertex._recompute):
-                return None
-            if cell._grad is not None:
-                return None
+            order.append(part)
+            stack.pop()
     return Structure(root, order)
+
+
+def _part_of(vertex: Vertex) -> _Part | None:
+    return vertex._producer if vertex.call is None else vertex
+
+
+def _is_kept(vertex: Vertex) -> bool:
+    """Whether a bare vertex holds a value, and may lose it."""
+    value = vertex.value
+    return value is not None and value is not RELEASED and not vertex._persistent and not vertex._recompute
+
+
+def _is_kept_node(node: Node) -> bool:
+    """Whether all results of a node hold values, and may lose them."""
+    if node.python is not None or node.prepared is None:
+        return False
+    for index, cell in enumerate(node.cells):
+        synced = cell.data._synced
+        vertex = node.output(index)
+        if synced.tenure not in (None, STRIDED) or synced.head is None or synced.bound:
+            return False
+        if vertex is not None and (vertex._persistent or vertex._recompute):
+            return False
+        if cell._grad is not None:
+            return False
+    return True
 
 
 def find(structure: Structure, overwrite: bool) -> Template | None:
@@ -229,17 +286,18 @@ def _origins(structure: Structure) -> dict[tuple[int, str], _Origin]:
     origins: dict[tuple[int, str], _Origin] = {}
     for number, synced in enumerate(structure.inputs):
         _note(origins, synced, -1, number)
-    for position, node in enumerate(structure.order):
-        for index, cell in enumerate(node.cells):
+    for position, part in enumerate(structure.order):
+        cells = part.cells if isinstance(part, Node) else (part.cell,)
+        for index, cell in enumerate(cells):
             _note(origins, cell.data._synced, position, index)
     return origins
 
 
-def _note(origins: dict[tuple[int, str], _Origin], synced: SyncedArray, node: int, index: int) -> None:
+def _note(origins: dict[tuple[int, str], _Origin], synced: SyncedArray, part: int, index: int) -> None:
     for key, array in synced.copies.items():
         place = _place(array)
         if place is not None:
-            origins.setdefault(place, _Origin(node, index, key, array.shape))
+            origins.setdefault(place, _Origin(part, index, key, array.shape))
 
 
 def _place(array: Array) -> tuple[int, str] | None:
@@ -252,8 +310,10 @@ def _place(array: Array) -> tuple[int, str] | None:
 
 
 def _n_bytes(structure: Structure, origin: _Origin) -> int:
-    if origin.node < 0:
+    if origin.part < 0:
         synced = structure.inputs[origin.number]
     else:
-        synced = structure.order[origin.node].cells[origin.number].data._synced
+        part = structure.order[origin.part]
+        cell = part.cells[origin.number] if isinstance(part, Node) else part.cell
+        synced = cell.data._synced
     return int(synced.copies[origin.key].nbytes)
