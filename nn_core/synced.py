@@ -181,7 +181,19 @@ class Lent:
 class SyncedArray:
     """The values behind one or more NdArrays: copies by (space, dtype), of which the valid ones agree."""
 
-    __slots__ = ("bound", "clear_called", "copies", "head", "lazy", "lent", "modifications", "shape", "tenure", "valid")
+    __slots__ = (
+        "__weakref__",
+        "bound",
+        "clear_called",
+        "copies",
+        "head",
+        "lazy",
+        "lent",
+        "modifications",
+        "shape",
+        "tenure",
+        "valid",
+    )
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape

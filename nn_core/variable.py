@@ -10,7 +10,7 @@ from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.backward import run_backward
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import Hook
-from nn_core.graph.node import Cell, Node, Vertex, mutated
+from nn_core.graph.node import Cell, Node, Vertex, complete_readers, mutated
 from nn_core.graph.order import forward_order
 from nn_core.synced import HOST
 from nn_core.typing import Shape
@@ -150,9 +150,9 @@ class Variable(Vertex):
     @property
     def function_references(self) -> list[Node]:
         """The functions that take this variable as an input and are still in use."""
-        found = [reference() for reference in self.consumers]
-        nodes = [consumer.producer if isinstance(consumer, Vertex) else consumer for consumer in found]
-        return [node for node in dict.fromkeys(nodes) if node is not None and any(v is self for v in node.inputs)]
+        complete_readers(self)
+        found = dict.fromkeys(reference() for reference in self.consumers)
+        return [node for node in found if node is not None]
 
     @property
     def get_number_of_references(self) -> int:

@@ -1,5 +1,6 @@
 """The one door through which functions enter a graph: check, shape rule, node, and in dynamic mode the computation."""
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
@@ -9,6 +10,7 @@ import numpy as np
 from nn_core.array import NdArray
 from nn_core.context import get_current_context
 from nn_core.dispatch.registry import spec_of_api
+from nn_core.dispatch.report import is_strict
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.array_functions import bound_arguments
 from nn_core.graph.compile import is_view, new_key, prepared_of
@@ -20,6 +22,7 @@ from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
 from nn_core.graph.recipe import Recipe, recipe_of
 from nn_core.graph.seeds import FUNCTION_SEED
+from nn_core.graph.trail import Step, Trail, current_trail
 from nn_core.spec.model import FunctionSpec
 from nn_core.state import Ambient
 from nn_core.synced import HOST, RELEASED, ready
@@ -89,12 +92,23 @@ def apply(
         ArgumentError: when an input is missing or of the wrong kind, or a setting does not exist or is out of range.
         ShapeError: when the shapes do not fit.
     """
+    trail, key = None, None
+    if outputs is None and _AUTO_FORWARD.get() and not (PRE_HOOKS or POST_HOOKS):
+        trail = current_trail(get_current_context())
+        if trail is not None:
+            key = trail.key_of(spec, inputs, args, _NO_GRAD.get())
+            try:
+                step = trail.step.following.get(key)
+            except TypeError:  # a setting that is a list or an array
+                key = None
+            else:
+                if step is not None:
+                    return _follow(trail, step, inputs)
     imperative = False
     shapes: list[tuple[int, ...] | None] = []
     for value in inputs:
         if type(value) is Variable:
-            call = value.call
-            shapes.append(value.cell.data._shape if call is None else call.output_shapes[0])
+            shapes.append(value.shape)
         elif isinstance(value, NdArray):
             imperative = True
             shapes.append(value._shape)
@@ -107,8 +121,10 @@ def apply(
     recipe = recipe_of(spec, args, shapes)
     if imperative or (not inputs and outputs is not None and isinstance(outputs[0], NdArray)):
         return _apply_at_once(recipe, inputs, outputs)
-    if recipe.plain and outputs is None and not (PRE_HOOKS or POST_HOOKS):
-        return _apply_plainly(recipe, inputs)
+    if trail is not None and key is not None and recipe.plain:
+        prepared = recipe.prepared(trail.context, ())
+        if prepared.simple:
+            return _follow(trail, trail.branch(key, recipe, prepared, inputs, _NO_GRAD.get()), inputs)
     return _apply_in_graph(recipe, inputs, outputs)
 
 
@@ -121,27 +137,18 @@ def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> Argume
     return ArgumentError(f"{spec.api}: input {name} must be a Variable or an NdArray, got {type(value).__name__}{hint}")
 
 
-def _apply_plainly(recipe: Recipe, inputs: tuple[Any, ...]) -> Variable:
-    """`_apply_in_graph` for most functions, in a third of the time."""
-    context = get_current_context()
-    prepared, value = None, None
-    if _AUTO_FORWARD.get():
-        prepared = recipe.prepared(context, ())
-        if not prepared.simple:
-            return _apply_in_graph(recipe, inputs, None)  # type: ignore[no-any-return]  # it has one result
-        value = _computed(prepared, inputs)
-    blocked = not recipe.differentiable or _NO_GRAD.get()
-    through = False
-    if not blocked:
-        for vertex in inputs:
-            if vertex is not None and vertex.need_grad:
-                through = True
-                break
+def _follow(trail: Trail, step: Step, inputs: tuple[Any, ...]) -> Variable:
+    """`_apply_in_graph` for most functions of a dynamic graph, in a third of the time."""
+    prepared = step.prepared
+    if prepared.refusals and is_strict():
+        step.recipe.prepared(trail.context, ())  # which raises, or finds that all is well by now
+    value = _computed(prepared, inputs)
     variable = Variable.__new__(Variable)
-    Vertex.__init__(variable, None, False if blocked else None)
-    variable.become_bare(recipe, inputs, context, prepared, value, through)
+    Vertex.__init__(variable, None, step.need_grad, step, trail, inputs, value)
     if _RECOMPUTE.get():
-        variable._recompute = True
+        variable._recompute = trail.broken = True
+    trail.step = step
+    trail.results.append(weakref.ref(variable))
     return variable
 
 
@@ -152,9 +159,10 @@ def _computed(prepared: Prepared, inputs: tuple[Any, ...]) -> Array:
         if vertex is None or key is None:
             arrays.append(None)
             continue
-        if vertex.call is not None:
+        step = vertex.step
+        if step is not None:
             raw = vertex.value
-            if raw is not None and raw is not RELEASED and vertex.prepared.output_keys[0] == key:
+            if raw is not None and raw is not RELEASED and step.prepared.output_keys[0] == key:
                 arrays.append(raw)
                 continue
         array = vertex.cell.data

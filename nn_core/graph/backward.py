@@ -34,6 +34,8 @@ def run_backward(
     """Propagate the gradient `grad` of `root` to all variables that need one."""
     if root.is_leaf or not root.need_grad:
         return
+    if root.trail is not None:
+        root.trail.end()
     hooks = active_hooks(pre_hook, post_hook)
     observed = hooks is not None or finish is not None
     plan: BackwardPlan | None = None

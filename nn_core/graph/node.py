@@ -4,15 +4,15 @@ A vertex knows the node that computes it; a node knows its inputs. A node refers
 that nobody holds any more is freed at once, without the garbage collector; the arrays of the outputs are held in cells,
 which have no reference back.
 
-Most results of a dynamic graph are read by the next function and by nobody else. So a function with one result that is
-nothing special leaves a *bare* vertex: it holds what the call was and the raw array that it gave. Its node and its cell
-are made when somebody asks for them; until then building a graph costs one object a function.
+Most results of a dynamic graph are read by the next function and by nobody else. So most functions leave a *bare* vertex
+there: it holds what the call was, and the raw array that it gave. Its node and its cell are made when somebody asks for
+them; until then a function costs one object.
 """
 
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple
 
 from nn_core.array import NdArray
 from nn_core.context import Context
@@ -49,16 +49,10 @@ class FunctionInfo(NamedTuple):
     args: dict[str, ArgValue]
 
 
-class Call(Protocol):
-    """What a function was called with; see `nn_core.graph.recipe.Recipe`."""
-
-    spec: FunctionSpec
-    args: Mapping[str, ArgValue]
-    output_shapes: tuple[Shape, ...]
-
-
 #: So many consumers are kept without looking whether they are still there.
 MIN_CONSUMER_LIMIT = 8
+#: The walks through dynamic graphs (`nn_core.graph.trail.Trail`) that are still of use, by identity.
+TRAILS: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
 #: Threads may share a graph; each node of it is made once.
 _COMPLETING: Final = threading.Lock()
 
@@ -66,98 +60,84 @@ _COMPLETING: Final = threading.Lock()
 class Vertex:
     """A value in a graph: a cell, the node that computes it (None for a leaf), and flags for the engine.
 
-    A bare vertex (`call` is not None) has neither yet; `call`, `inputs`, `context`, `prepared`, `value` and `through` have
-    a meaning only then.
+    A bare vertex has neither a cell nor a node, but these:
+
+    Attributes:
+        step: The call, a `nn_core.graph.trail.Step`; None for a vertex that is not bare.
+        trail: The calls that it belongs to.
+        inputs: What the function was applied to.
+        value: The raw array that it gave; RELEASED when that was given up.
     """
 
     __slots__ = (
         "__weakref__",
         "_cell",
-        "_epoch",
         "_need_grad",
         "_persistent",
         "_producer",
         "_recompute",
-        "call",
         "consumer_limit",
         "consumers",
-        "context",
         "index",
         "inputs",
         "name",
         "plans",
-        "prepared",
-        "through",
+        "step",
+        "trail",
         "value",
     )
 
-    def __init__(self, cell: Cell | None, need_grad: bool | None = None) -> None:
+    def __init__(
+        self,
+        cell: Cell | None,
+        need_grad: bool | None = None,
+        step: Any = None,
+        trail: Any = None,
+        inputs: "tuple[Vertex | None, ...]" = (),
+        value: Any = None,
+    ) -> None:
         self._cell = cell
         self._producer: Node | None = None
+        self.step = step
+        self.trail = trail
+        self.inputs = inputs
+        self.value = value
         self.index = 0
         self.name = ""
-        #: the functions that read it, or what is bare of them; perhaps some that are gone already, which are dropped when
-        #: the list has grown to the limit
-        self.consumers: list[weakref.ref[Vertex] | weakref.ref[Node]] = []
+        #: the nodes that read it, perhaps some that are gone already; cleared of those when it has grown to the limit
+        self.consumers: list[weakref.ref[Node]] = []
         self.consumer_limit = MIN_CONSUMER_LIMIT
         self.plans: dict[Any, Any] | None = None
         self._need_grad = need_grad
         self._persistent = False
         self._recompute = False
-        self.call: Call | None = None
 
     @classmethod
     def of_cell(cls, cell: Cell, need_grad: bool | None = None) -> "Vertex":
         """A vertex over arrays that exist already."""
         return cls(cell, need_grad)
 
-    def become_bare(
-        self, call: Call, inputs: "tuple[Vertex | None, ...]", context: Context, prepared: Any, value: Any, through: bool
-    ) -> None:
-        """Hold the only result of a function.
-
-        Args:
-            call: the function, its settings and the shape of its result.
-            inputs: what it was applied to.
-            context: where it runs.
-            prepared: the kernel that has computed it; None if none has.
-            value: the result as a raw array, or None.
-            through: whether an input needs a gradient.
-        """
-        self.call = call
-        self.inputs = inputs
-        self.context = context
-        self.prepared = prepared
-        #: RELEASED when it was given up
-        self.value = value
-        self.through = through
-        self._epoch = _NEED_GRAD_EPOCH[0]
-        reference = weakref.ref(self)
-        for vertex in inputs:
-            if vertex is not None:
-                vertex.consumers.append(reference)
-                if len(vertex.consumers) > vertex.consumer_limit:
-                    forget_dead_consumers(vertex)
-
     def _complete(self) -> None:
         """Make the node and the cell of a bare vertex."""
         with _COMPLETING:
-            call = self.call
-            if call is None:
+            step, trail = self.step, self.trail
+            if step is None:
                 return
-            data = NdArray.of_shape(call.output_shapes[0])
+            trail.broken = True
+            recipe, prepared = step.recipe, step.prepared
+            data = NdArray.of_shape(recipe.output_shapes[0])
             if self.value is RELEASED:
                 data._synced.tenure = RELEASED
-            elif self.value is not None:
-                data._synced.hold(self.prepared.output_keys[0], self.value)
-            node = Node(call.spec, call.args, self.inputs, (Cell(data),), self.context, self.through)
-            node.prepared = self.prepared
-            node._need_grad_epoch = self._epoch
+            else:
+                data._synced.hold(prepared.output_keys[0], self.value)
+            node = Node(recipe.spec, recipe.args, self.inputs, (Cell(data),), trail.context, step.through)
+            node.prepared = prepared
+            node._need_grad_epoch = trail.epoch
             node._outputs[0] = weakref.ref(self)
             self._producer = node
             self._cell = node.cells[0]
-            self.call = None
-            self.inputs, self.prepared, self.value = (), None, None
+            self.step = self.trail = self.value = None
+            self.inputs = ()
 
     @property
     def cell(self) -> Cell:
@@ -174,26 +154,29 @@ class Vertex:
     @property
     def producer(self) -> "Node | None":
         """The function that computes it; None for a leaf."""
-        if self.call is not None:
+        if self.step is not None:
             self._complete()
         return self._producer
 
     @producer.setter
     def producer(self, producer: "Node | None") -> None:
-        if self.call is not None:
+        if self.step is not None:
             self._complete()
         self._producer = producer
 
     @property
     def is_leaf(self) -> bool:
         """Whether no function computes it."""
-        return self._producer is None and self.call is None
+        return self._producer is None and self.step is None
 
     @property
     def shape(self) -> Shape:
         """Lengths of the axes of the data."""
-        call = self.call
-        return self.cell.data._shape if call is None else call.output_shapes[0]
+        step = self.step
+        if step is None:
+            return self.cell.data._shape
+        shape: Shape = step.recipe.output_shapes[0]
+        return shape
 
     @property
     def need_grad(self) -> bool:
@@ -203,8 +186,8 @@ class Vertex:
         """
         if self._need_grad is not None:
             return self._need_grad
-        if self.call is not None and self._epoch == _NEED_GRAD_EPOCH[0]:
-            return self.through
+        if self.step is not None and self.trail.epoch == NEED_GRAD_EPOCH[0]:
+            return bool(self.step.through)
         return self.producer is not None and self.producer.need_grad
 
     @need_grad.setter
@@ -279,7 +262,7 @@ class Node:
         self.prepared: Any = None
         self.python: Any = None
         self._need_grad = need_grad
-        self._need_grad_epoch = _NEED_GRAD_EPOCH[0]
+        self._need_grad_epoch = NEED_GRAD_EPOCH[0]
         reference = weakref.ref(self)
         for vertex in self.inputs:
             if vertex is not None:
@@ -305,7 +288,7 @@ class Node:
     @property
     def need_grad(self) -> bool:
         """Whether any input needs a gradient."""
-        if self._need_grad_epoch != _NEED_GRAD_EPOCH[0]:
+        if self._need_grad_epoch != NEED_GRAD_EPOCH[0]:
             refresh_need_grad(self)
         return self._need_grad
 
@@ -364,24 +347,35 @@ class Node:
         self._outputs[index] = weakref.ref(vertex)
 
 
+def complete_readers(vertex: Vertex) -> None:
+    """Make the nodes of the bare vertices that `vertex` is an input of, so that its consumers are all there are."""
+    for trail in TRAILS.valuerefs():
+        walk = trail()
+        for reference in () if walk is None else walk.results:
+            reader = reference()
+            if reader is not None and any(read is vertex for read in reader.inputs):
+                reader._complete()
+
+
 def forget_dead_consumers(vertex: Vertex) -> None:
     """Drop the functions that are gone; in the long run this costs a constant time for each that was added."""
     vertex.consumers = [reference for reference in vertex.consumers if reference() is not None]
     vertex.consumer_limit = max(2 * len(vertex.consumers), MIN_CONSUMER_LIMIT)
 
 
-_NEED_GRAD_EPOCH = [0]
+#: How often a flag or a link of a graph was changed.
+NEED_GRAD_EPOCH: Final = [0]
 
 
 def mutated() -> None:
     """Note that a flag or a link of an existing graph was changed: plans look at their graph again."""
     EPOCH.value += 1
-    _NEED_GRAD_EPOCH[0] += 1
+    NEED_GRAD_EPOCH[0] += 1
 
 
 def refresh_need_grad(node: Node) -> None:
     """Bring the gradient flags of `node` and everything before it up to date, without recursion."""
-    epoch = _NEED_GRAD_EPOCH[0]
+    epoch = NEED_GRAD_EPOCH[0]
     stack = [node]
     while stack:
         current = stack[-1]

@@ -1,7 +1,7 @@
 """What follows from the settings and the input shapes of a call alone, worked out once and looked up afterwards."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from nn_core.context import Context
 from nn_core.dispatch.plugins import PLUGINS
@@ -14,6 +14,8 @@ from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.typing import Shape
 
 _RECIPES: dict[Any, "Recipe"] = {}
+#: Called when recipes are forgotten; who keeps some drops them.
+WHEN_FORGOTTEN: Final[list[Callable[[], object]]] = []
 
 
 class Recipe:
@@ -80,6 +82,8 @@ def recipe_of(spec: FunctionSpec, given: Mapping[str, Any], shapes: Sequence[Sha
 def forget_recipes() -> None:
     """Drop what was worked out: rules or kernels may have changed."""
     _RECIPES.clear()
+    for callback in WHEN_FORGOTTEN:
+        callback()
     forget_prepared()
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.compile import Refresh
-from nn_core.graph.node import Node, Vertex
+from nn_core.graph.node import NEED_GRAD_EPOCH, Node, Vertex
 from nn_core.graph.plan import Entry, bind, heads_of
 from nn_core.settings import disabled_optimizations, is_enabled
 from nn_core.synced import EPOCH, RELEASED, STRIDED, Key, Space, SyncedArray, ready
@@ -49,39 +49,53 @@ class _Piece(NamedTuple):
 class Structure:
     """What two graphs must have in common to share a template, and the arrays in which they may differ.
 
-    Its parts are nodes, and bare vertices where nobody has asked for the node.
+    Attributes:
+        key: Equal for graphs of one structure.
+        order: The functions, each after those that give its inputs: nodes, and bare vertices where nobody has asked for
+            the node.
+        inputs: The arrays of the leaves that need no gradient.
     """
 
-    def __init__(self, root: Vertex, order: Sequence[_Part]) -> None:
+    __slots__ = ("inputs", "key", "order")
+
+    def __init__(self, order: Sequence[_Part], inputs: list[SyncedArray], key: tuple[Any, ...]) -> None:
         self.order = order
-        self.inputs: list[SyncedArray] = []
+        self.inputs = inputs
+        self.key = key
+
+    @staticmethod
+    def described(root: Vertex, order: Sequence[_Part]) -> "Structure":
+        """The structure of the graph of `root`, whose functions are `order`."""
+        inputs: list[SyncedArray] = []
         positions: dict[int, int] = {}  # by identity: the hash of a variable is that of its cell
         numbers: dict[SyncedArray, int] = {}
-        signature: list[Any] = [root.index, disabled_optimizations()]
+        key: list[Any] = [root.index, disabled_optimizations()]
         for part in order:
             positions[id(part)] = len(positions)
-            signature.append(part.prepared)
             if isinstance(part, Node):
-                signature += [cell.data._synced.tenure for cell in part.cells if cell.data._synced.tenure is not None]
+                key.append(part.prepared)
+                key += [cell.data._synced.tenure for cell in part.cells if cell.data._synced.tenure is not None]
+            else:
+                key.append(part.step.prepared)
             for vertex in part.inputs:
                 if vertex is None:
-                    signature.append(None)
+                    key.append(None)
                     continue
                 need_grad = vertex.need_grad
-                if vertex.call is not None:
-                    signature += (need_grad, positions[id(vertex)], 0)
+                if vertex.step is not None:
+                    key += (need_grad, positions[id(vertex)], 0)
                 elif vertex._producer is not None:
-                    signature += (need_grad, positions[id(vertex._producer)], vertex.index)
+                    key += (need_grad, positions[id(vertex._producer)], vertex.index)
                 elif need_grad:
-                    signature.append(vertex.cell)
+                    key.append(vertex.cell)
                 else:
                     synced = vertex.cell.data._synced
                     number = numbers.get(synced)
                     if number is None:
-                        number = numbers[synced] = len(self.inputs)
-                        self.inputs.append(synced)
-                    signature += (number, synced.tenure)
-        self.key = tuple(signature)
+                        number = numbers[synced] = len(inputs)
+                        inputs.append(synced)
+                    key += (number, synced.tenure)
+        return Structure(order, inputs, tuple(key))
 
     def array(self, part: int, number: int, key: Key) -> Array:
         """What lies under `key` of output `number` of a part, or of input `number` of the graph (part -1)."""
@@ -90,7 +104,7 @@ class Structure:
         producer = self.order[part]
         if isinstance(producer, Node):
             return producer.cells[number].data._synced.read(key)
-        if producer.call is not None and producer.prepared.output_keys[0] == key:
+        if producer.step is not None and producer.step.prepared.output_keys[0] == key:
             return producer.value
         return producer.cell.data._synced.read(key)
 
@@ -131,9 +145,9 @@ class Template:
 
 def release(order: Sequence[_Part], root: Vertex) -> None:
     """Give up the data of all functions of a graph but its result."""
-    result = None if root.call is not None else root.cell.data._synced
+    result = None if root.step is not None else root.cell.data._synced
     for part in order:
-        if isinstance(part, Vertex) and part.call is not None:
+        if isinstance(part, Vertex) and part.step is not None:
             if part is not root:
                 part.value = RELEASED
             continue
@@ -149,8 +163,38 @@ def _release(synced: SyncedArray) -> None:
     synced.tenure = RELEASED
 
 
+class _Memory:
+    """Where the parts and the inputs of a structure lie on every trail that ends at one step.
+
+    Cells are held weakly, and compared by whoever reads the key: a step does not keep the parameters of a model alive.
+    """
+
+    __slots__ = ("_inputs", "_key", "_positions")
+
+    def __init__(self, structure: Structure, trail: Any) -> None:
+        self._positions = [-1 - part.step.mark // 2 for part in structure.order]
+        self._inputs = [trail.number_of(synced) for synced in structure.inputs]
+        self._key = structure.key
+
+    def recalled(self, trail: Any) -> Structure:
+        order = [trail.results[position]() for position in self._positions]
+        return Structure(order, [trail.array(number) for number in self._inputs], self._key)
+
+
 def structure_of(root: Vertex) -> Structure | None:
     """The structure of a graph whose functions were computed as they were called; None if it cannot be shared."""
+    step, trail = root.step, root.trail
+    if step is None or not step.whole or trail.broken or trail.epoch != NEED_GRAD_EPOCH[0]:
+        return _walked(root)
+    if step.structure is not None:
+        return step.structure.recalled(trail)
+    structure = _walked(root)
+    if structure is not None:
+        step.structure = _Memory(structure, trail)
+    return structure
+
+
+def _walked(root: Vertex) -> Structure | None:
     order: list[_Part] = []
     start = _part_of(root)
     assert start is not None
@@ -169,11 +213,11 @@ def structure_of(root: Vertex) -> Structure | None:
                 return None
             order.append(part)
             stack.pop()
-    return Structure(root, order)
+    return Structure.described(root, order)
 
 
 def _part_of(vertex: Vertex) -> _Part | None:
-    return vertex._producer if vertex.call is None else vertex
+    return vertex._producer if vertex.step is None else vertex
 
 
 def _is_kept(vertex: Vertex) -> bool:
