@@ -28,11 +28,11 @@ from nn_core.dispatch.report import fallback_report as fallback_report
 from nn_core.dispatch.report import strict_dispatch as strict_dispatch
 from nn_core.dispatch.together import launch_together as launch_together
 from nn_core.grad import grad as grad
-from nn_core.graph.apply import no_grad as no_grad
 from nn_core.graph.hooks import set_function_post_hook as set_function_post_hook
 from nn_core.graph.hooks import set_function_pre_hook as set_function_pre_hook
 from nn_core.graph.hooks import unset_function_post_hook as unset_function_post_hook
 from nn_core.graph.hooks import unset_function_pre_hook as unset_function_pre_hook
+from nn_core.graph.modes import no_grad as no_grad
 from nn_core.graph.python_function import PythonFunction as PythonFunction
 from nn_core.random import seed as seed
 from nn_core.recompute import recompute as recompute

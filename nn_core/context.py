@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from nn_core.errors import ArgumentError
 from nn_core.installed import default_backends
-from nn_core.state import Ambient
+from nn_core.state import Mode
 
 #: dtype name of each number type that may follow the colon of a backend.
 TYPE_CONFIGS: Final = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64"}
@@ -126,7 +126,7 @@ def set_default_context(ctx: Context) -> None:
     _current.set_default(ctx)
 
 
-_current: Ambient[Context | None] = Ambient("context", None)
+_current: Mode[Context | None] = Mode("context", None)
 
 
 def _entry(text: str) -> tuple[str, str]:

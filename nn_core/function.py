@@ -11,8 +11,9 @@ from typing import Any
 
 from nn_core.context import Context, context_scope
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.graph.apply import apply, get_auto_forward
-from nn_core.graph.apply import auto_forward as auto_forward_scope
+from nn_core.graph.apply import apply
+from nn_core.graph.modes import auto_forward as auto_forward_scope
+from nn_core.graph.modes import get_auto_forward
 from nn_core.graph.node import Node
 from nn_core.graph.python_function import PythonFunction as PythonFunction
 from nn_core.spec.builtin import BY_NAME

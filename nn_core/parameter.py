@@ -1,6 +1,6 @@
 """The door ``nn_core.parameter``: parameters by name, their scopes, and their files."""
 
-from nn_core.graph.apply import no_grad as no_grad
+from nn_core.graph.modes import no_grad as no_grad
 from nn_core.io.parameters import load_parameters as load_parameters
 from nn_core.io.parameters import save_parameters as save_parameters
 from nn_core.parametric_functions.scope import clear_parameters as clear_parameters

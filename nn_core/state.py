@@ -1,9 +1,9 @@
 """Ambient values: settings that a block of code has for itself, seen by everything called inside it."""
 
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from functools import wraps
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from nn_core.errors import ArgumentError
 
@@ -33,8 +33,8 @@ class Ambient(Generic[T]):
     def __init__(self, name: str, default: T) -> None:
         self._var: ContextVar[T] = ContextVar(name)
         self._default = default
-        self.replace: Callable[[T], Token[T]] = self._var.set
-        self.restore: Callable[[Token[T]], None] = self._var.reset
+        self.replace: Callable[[T], Any] = self._var.set
+        self.restore: Callable[[Any], None] = self._var.reset
 
     def get(self) -> T:
         """The value of the innermost open scope, or the default."""
@@ -59,6 +59,37 @@ class Ambient(Generic[T]):
         return self._var.get(unset) is not unset
 
 
+#: What its owner has worked out for the values that all modes have now; None at the beginning of each scope of a mode.
+MEMO: Final[ContextVar[Any]] = ContextVar("memo", default=None)
+#: Called after the default of a mode was changed.
+WHEN_DEFAULT_CHANGES: Final[list[Callable[[], object]]] = []
+
+
+class Mode(Ambient[T]):
+    """An ambient value that decides what calls of functions do."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, default: T) -> None:
+        super().__init__(name, default)
+        self.replace = self._open
+        self.restore = self._close
+
+    def set_default(self, value: T) -> None:
+        """Change the value that holds outside every scope, for the whole process."""
+        super().set_default(value)
+        for callback in WHEN_DEFAULT_CHANGES:
+            callback()
+
+    def _open(self, value: T) -> Any:
+        return self._var.set(value), MEMO.set(None)
+
+    def _close(self, tokens: Any) -> None:
+        of_value, of_memo = tokens
+        self._var.reset(of_value)
+        MEMO.reset(of_memo)
+
+
 class AmbientScope(Generic[T]):
     """A scope of an ambient value: for one ``with`` block, or the decorator of a function that runs in such a scope.
 
@@ -70,7 +101,7 @@ class AmbientScope(Generic[T]):
     def __init__(self, ambient: Ambient[T], make: Callable[[], T]) -> None:
         self._ambient = ambient
         self._make = make
-        self._token: Token[T] | None = None
+        self._token: Any = None
 
     def __enter__(self) -> T:
         if self._token is not None:
@@ -80,7 +111,7 @@ class AmbientScope(Generic[T]):
         return value
 
     def __exit__(self, *exception: object) -> None:
-        self._ambient.restore(self._token)  # type: ignore[arg-type]  # it was entered
+        self._ambient.restore(self._token)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)

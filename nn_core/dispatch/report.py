@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nn_core.errors import FallbackError
 from nn_core.logger import logger
 from nn_core.settings import settings
-from nn_core.state import Ambient
+from nn_core.state import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,6 @@ def record(function: str, wanted: str, ran_on: str, reason: str, *, left_family:
         logger.log(level, "%s runs on %s instead of %s: %s", function, ran_on, wanted, reason)
 
 
-_strict: Ambient[bool | None] = Ambient("strict_dispatch", None)
+_strict: Mode[bool | None] = Mode("strict_dispatch", None)
 _fallbacks: dict[tuple[str, str, str], Fallback] = {}
 _lock = threading.Lock()

@@ -1,77 +1,28 @@
 """The one door through which functions enter a graph: check, shape rule, node, and in dynamic mode the computation."""
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from nn_core.array import NdArray
 from nn_core.context import get_current_context
 from nn_core.dispatch.registry import spec_of_api
-from nn_core.dispatch.report import is_strict
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.array_functions import bound_arguments
 from nn_core.graph.compile import is_view, new_key, prepared_of
-from nn_core.graph.execute import Prepared, is_contiguous, run, same_dtypes_of, settled
+from nn_core.graph.execute import Prepared, run, same_dtypes_of
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.graph.infer import require_shapes
-from nn_core.graph.node import Cell, Node, Vertex
+from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
+from nn_core.graph.node import Cell, Node
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
 from nn_core.graph.recipe import Recipe, recipe_of
 from nn_core.graph.seeds import FUNCTION_SEED
-from nn_core.graph.trail import Step, Trail, current_trail
+from nn_core.graph.trail import current_trail
 from nn_core.spec.model import FunctionSpec
-from nn_core.state import Ambient
-from nn_core.synced import HOST, RELEASED, ready
-from nn_core.typing import Array
 from nn_core.variable import Variable
-
-_AUTO_FORWARD: Final[Ambient[bool]] = Ambient("auto_forward", False)
-_NO_GRAD: Final[Ambient[bool]] = Ambient("no_grad", False)
-_RECOMPUTE: Final[Ambient[bool]] = Ambient("recompute", False)
-
-
-def auto_forward(auto: bool = True) -> AbstractContextManager[bool]:
-    """Compute functions at the moment they are called, inside a ``with`` block (dynamic graphs)."""
-    return _AUTO_FORWARD.scope(bool(auto))
-
-
-def set_auto_forward(auto: bool) -> None:
-    """Compute functions at the moment they are called, from now on."""
-    _AUTO_FORWARD.set_default(bool(auto))
-
-
-def get_auto_forward() -> bool:
-    """Whether functions are computed at the moment they are called."""
-    return _AUTO_FORWARD.get()
-
-
-def no_grad(no_grad_: bool = True) -> AbstractContextManager[bool]:
-    """Build functions whose outputs need no gradient, inside a ``with`` block."""
-    return _NO_GRAD.scope(bool(no_grad_))
-
-
-def get_no_grad() -> bool:
-    """Whether functions are built without gradients now."""
-    return _NO_GRAD.get()
-
-
-def recompute(recompute_: bool = True) -> AbstractContextManager[bool]:
-    """Mark the outputs of functions built inside a ``with`` block to be dropped and computed again in backward()."""
-    return _RECOMPUTE.scope(bool(recompute_))
-
-
-def set_global_recompute(recompute: bool) -> None:
-    """Mark the outputs of all functions built from now on to be dropped and computed again in backward()."""
-    _RECOMPUTE.set_default(bool(recompute))
-
-
-def get_global_recompute() -> bool:
-    """Whether outputs of functions are marked to be computed again."""
-    return _RECOMPUTE.get()
 
 
 def apply(
@@ -92,18 +43,13 @@ def apply(
         ArgumentError: when an input is missing or of the wrong kind, or a setting does not exist or is out of range.
         ShapeError: when the shapes do not fit.
     """
-    trail, key = None, None
-    if outputs is None and _AUTO_FORWARD.get() and not (PRE_HOOKS or POST_HOOKS):
-        trail = current_trail(get_current_context())
+    trail = None
+    if outputs is None and not (PRE_HOOKS or POST_HOOKS):
+        trail = current_trail()
         if trail is not None:
-            key = trail.key_of(spec, inputs, args, _NO_GRAD.get())
-            try:
-                step = trail.step.following.get(key)
-            except TypeError:  # a setting that is a list or an array
-                key = None
-            else:
-                if step is not None:
-                    return _follow(trail, step, inputs)
+            variable = trail.follow(spec, inputs, args)
+            if variable is not None:
+                return variable
     imperative = False
     shapes: list[tuple[int, ...] | None] = []
     for value in inputs:
@@ -121,10 +67,10 @@ def apply(
     recipe = recipe_of(spec, args, shapes)
     if imperative or (not inputs and outputs is not None and isinstance(outputs[0], NdArray)):
         return _apply_at_once(recipe, inputs, outputs)
-    if trail is not None and key is not None and recipe.plain:
-        prepared = recipe.prepared(trail.context, ())
-        if prepared.simple:
-            return _follow(trail, trail.branch(key, recipe, prepared, inputs, _NO_GRAD.get()), inputs)
+    if trail is not None and recipe.plain:
+        variable = trail.branch(spec, inputs, args, recipe, NO_GRAD.get())
+        if variable is not None:
+            return variable
     return _apply_in_graph(recipe, inputs, outputs)
 
 
@@ -137,55 +83,11 @@ def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> Argume
     return ArgumentError(f"{spec.api}: input {name} must be a Variable or an NdArray, got {type(value).__name__}{hint}")
 
 
-def _follow(trail: Trail, step: Step, inputs: tuple[Any, ...]) -> Variable:
-    """`_apply_in_graph` for most functions of a dynamic graph, in a third of the time."""
-    prepared = step.prepared
-    if prepared.refusals and is_strict():
-        step.recipe.prepared(trail.context, ())  # which raises, or finds that all is well by now
-    value = _computed(prepared, inputs)
-    variable = Variable.__new__(Variable)
-    Vertex.__init__(variable, None, step.need_grad, step, trail, inputs, value)
-    if _RECOMPUTE.get():
-        variable._recompute = trail.broken = True
-    trail.step = step
-    trail.results.append(weakref.ref(variable))
-    return variable
-
-
-def _computed(prepared: Prepared, inputs: tuple[Any, ...]) -> Array:
-    """The only result of a function that rewrites nothing."""
-    arrays: list[Array | None] = []
-    for vertex, key in zip(inputs, prepared.input_keys, strict=True):
-        if vertex is None or key is None:
-            arrays.append(None)
-            continue
-        step = vertex.step
-        if step is not None:
-            raw = vertex.value
-            if raw is not None and raw is not RELEASED and step.prepared.output_keys[0] == key:
-                arrays.append(raw)
-                continue
-        array = vertex.cell.data
-        synced = array._synced
-        if synced.tenure is None and synced.lazy is None and array._window is None and key in synced.valid:
-            raw = synced.copies[key]
-            arrays.append(raw if raw.shape == array._shape else raw.reshape(array._shape))
-        else:
-            raw = array.read(*key)
-            arrays.append(raw if is_contiguous(raw) else settled(array, *key))
-    value = prepared.makers[0]()
-    arrays.append(value)
-    if prepared.space is not HOST:
-        ready(prepared.space)
-    prepared.forward(*arrays)
-    return value
-
-
 def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:
     spec = recipe.spec
     if spec.has("dynamic_shape"):
         _compute_inputs(inputs)
-    blocked = not spec.differentiable or _NO_GRAD.get()
+    blocked = not spec.differentiable or NO_GRAD.get()
     need_grad = False
     if not blocked:
         for vertex in inputs:
@@ -199,7 +101,7 @@ def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[A
     else:
         cells = [Cell(NdArray.of_shape(shape)) for shape in recipe.output_shapes]
     node = Node(spec, recipe.args, inputs, cells, get_current_context(), need_grad)
-    recompute_now = _RECOMPUTE.get()
+    recompute_now = RECOMPUTE.get()
     results: list[Variable] = []
     for index in range(recipe.n_visible):
         given = None if outputs is None or index >= len(outputs) else outputs[index]
@@ -209,7 +111,7 @@ def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[A
         variable._recompute = recompute_now
         node.connect(index, variable)
         results.append(variable)
-    if _AUTO_FORWARD.get() or spec.has("dynamic_shape"):
+    if AUTO_FORWARD.get() or spec.has("dynamic_shape"):
         run_node(node, recipe)
     return results[0] if recipe.single else results
 
@@ -326,14 +228,14 @@ def call_python(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: in
             raise ArgumentError(f"{function.name}: inputs must be Variables, got {type(value).__name__}")
     made = list(outputs) if outputs is not None else [Variable(()) for _ in range(n_outputs)]
     function.setup_impl(list(inputs), made)
-    need_grad = not _NO_GRAD.get() and any(v is not None and v.need_grad for v in inputs)
+    need_grad = not NO_GRAD.get() and any(v is not None and v.need_grad for v in inputs)
     spec = spec_of_python(function, len(inputs), len(made))
     node = Node(spec, {}, inputs, [variable.cell for variable in made], function.ctx, need_grad)
     node.python = function
     for index, variable in enumerate(made):
         variable._need_grad = None
         node.connect(index, variable)
-    if _AUTO_FORWARD.get():
+    if AUTO_FORWARD.get():
         run_node(node)
     return made[0] if len(made) == 1 else made
 

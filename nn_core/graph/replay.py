@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.compile import Refresh
-from nn_core.graph.node import NEED_GRAD_EPOCH, Node, Vertex
+from nn_core.graph.node import NEED_GRAD_EPOCH, Cell, Node, Vertex
 from nn_core.graph.plan import Entry, bind, heads_of
 from nn_core.settings import disabled_optimizations, is_enabled
 from nn_core.synced import EPOCH, RELEASED, STRIDED, Key, Space, SyncedArray, ready
@@ -50,7 +50,8 @@ class Structure:
     """What two graphs must have in common to share a template, and the arrays in which they may differ.
 
     Attributes:
-        key: Equal for graphs of one structure.
+        key: Equal for graphs of one structure. It has the addresses of the parameters' cells, so that it does not keep
+            them alive; a template does, whose key is in use.
         order: The functions, each after those that give its inputs: nodes, and bare vertices where nobody has asked for
             the node.
         inputs: The arrays of the leaves that need no gradient.
@@ -87,7 +88,7 @@ class Structure:
                 elif vertex._producer is not None:
                     key += (need_grad, positions[id(vertex._producer)], vertex.index)
                 elif need_grad:
-                    key.append(vertex.cell)
+                    key.append(id(vertex.cell))
                 else:
                     synced = vertex.cell.data._synced
                     number = numbers.get(synced)
@@ -112,8 +113,11 @@ class Structure:
 class Template:
     """A compiled backward pass, free of the graph that it was compiled for."""
 
-    def __init__(self, plan: BackwardPlan, pieces: list[_Piece], spaces: Sequence[Space]) -> None:
+    def __init__(
+        self, plan: BackwardPlan, pieces: list[_Piece], spaces: Sequence[Space], parameters: Sequence[Cell]
+    ) -> None:
         self.plan = plan
+        self.parameters = parameters
         self._spaces = spaces
         self._pieces = pieces
         self._heads = heads_of(plan.leaves)
@@ -140,6 +144,8 @@ class Template:
                 raw = structure.array(part, number, key)
                 arrays.append(raw if raw.shape == shape else raw.reshape(shape))
             call(*arrays)
+        if root.trail is not None:
+            root.trail.broken = True
         release(structure.order, root)
 
 
@@ -164,19 +170,17 @@ def _release(synced: SyncedArray) -> None:
 
 
 class _Memory:
-    """Where the parts and the inputs of a structure lie on every trail that ends at one step.
-
-    Cells are held weakly, and compared by whoever reads the key: a step does not keep the parameters of a model alive.
-    """
+    """Where the functions and the inputs of a structure lie on every trail that ends at one step."""
 
     __slots__ = ("_inputs", "_key", "_positions")
 
     def __init__(self, structure: Structure, trail: Any) -> None:
-        self._positions = [-1 - part.step.mark // 2 for part in structure.order]
+        self._positions = [part.step.position for part in structure.order if isinstance(part, Vertex)]
         self._inputs = [trail.number_of(synced) for synced in structure.inputs]
         self._key = structure.key
 
     def recalled(self, trail: Any) -> Structure:
+        """The structure of the graph that ends where `trail` is now."""
         order = [trail.results[position]() for position in self._positions]
         return Structure(order, [trail.array(number) for number in self._inputs], self._key)
 
@@ -284,7 +288,8 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     plan.leaves = [(synced, key) for synced, key in plan.leaves if id(synced) not in own]
     plan.found = [(synced, key) for synced, key in plan.found if id(synced) not in own]
     plan.entries, plan.attachments, plan.freed = [], [], []
-    template = Template(plan, pieces, list(spaces))
+    leaves = [v for part in structure.order for v in part.inputs if v is not None and v.is_leaf and v.need_grad]
+    template = Template(plan, pieces, list(spaces), [leaf.cell for leaf in leaves])
     with _CHANGING:
         _TEMPLATES[overwrite, structure.key] = template
         _drop_oldest()

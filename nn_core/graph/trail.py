@@ -5,21 +5,26 @@ are `Step`, and what a call is made of (the function, its settings, where each i
 taken. Who makes a call that was made at this place before finds there what had to be worked out for it the first time;
 and as the place stands for all that was called before, it also knows the structure of the graph.
 
-A `Trail` is one walk. It ends with a backward pass, or when it has become long; the next one starts at the root again.
+A `Trail` is one walk. It ends with a backward pass, with the block that has switched auto_forward on, when nobody holds
+its first result any more, or when it has become long; the next one starts at the root again.
 """
 
 import threading
 import weakref
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from nn_core.context import Context
-from nn_core.graph.execute import Prepared
+from nn_core.context import Context, get_current_context
+from nn_core.dispatch.report import is_strict
+from nn_core.graph.execute import Prepared, is_contiguous, settled
+from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
 from nn_core.graph.node import NEED_GRAD_EPOCH, TRAILS, Vertex
 from nn_core.graph.recipe import WHEN_FORGOTTEN, Recipe
 from nn_core.settings import is_enabled
 from nn_core.spec.model import FunctionSpec
-from nn_core.synced import SyncedArray
+from nn_core.state import MEMO, WHEN_DEFAULT_CHANGES
+from nn_core.synced import HOST, SyncedArray, ready
+from nn_core.typing import Array, Shape
 from nn_core.variable import Variable
 
 #: A walk of so many calls ends; with so many steps a tree is dropped.
@@ -27,30 +32,58 @@ MAX_LENGTH: Final = 2048
 MAX_STEPS: Final = 2**15
 
 
+#: An input that no function of the walk has given: a mark, whether a gradient goes there, its shape. The mark of a parameter
+#: is the address of its cell, that of the n-th array of the walk without a gradient -1 - n, and that of what a function
+#: outside the walk has given 0. The address of a cell that is gone may come back for another cell: so a step knows only
+#: what holds for both, and who needs more compares the cells.
+_Leaf: TypeAlias = tuple[int, bool, Shape]
+#: Where an input comes from: a step of the walk, a leaf, or nowhere because it was not given.
+_Source: TypeAlias = "Step | tuple[int, bool, Shape] | None"
+
+
 class Step:
     """One call at one place of the tree.
 
     Attributes:
+        position: How many calls lie before it.
         recipe, prepared: The function and its kernel.
         need_grad: What the variable of the result gets: False, or None where it follows from `through`.
         through: Whether an input needs a gradient.
         whole: Whether all inputs come from this walk or are leaves, here and in every step before.
-        mark: Stands for the result in the keys of later calls: an even negative number.
-        following: The next steps by the key of the call.
+        following: The next steps, by function, settings and inputs.
+        latest: The one of them that was taken last.
         structure: Where the parts of the graph that ends here lie on the trail; see `nn_core.graph.replay`.
     """
 
-    __slots__ = ("following", "mark", "need_grad", "prepared", "recipe", "structure", "through", "whole")
+    __slots__ = (
+        "following",
+        "given",
+        "latest",
+        "need_grad",
+        "position",
+        "prepared",
+        "recipe",
+        "sources",
+        "spec",
+        "structure",
+        "through",
+        "whole",
+    )
 
     recipe: Recipe
     prepared: Prepared
+    spec: FunctionSpec | None
+    given: Mapping[str, Any]
+    sources: Sequence[_Source]
 
     def __init__(self, position: int) -> None:
-        self.mark = -2 * (position + 1)
+        self.position = position
+        self.spec = None
         self.need_grad: bool | None = None
         self.through = False
         self.whole = True
         self.following: dict[Any, Step] = {}
+        self.latest: Step | None = None
         self.structure: Any = None
 
 
@@ -58,17 +91,19 @@ class Trail:
     """One walk, of one thread in one context.
 
     Attributes:
-        results: What each step has given, held weakly; the position of a step is its index here.
+        epoch: The walk is over when this is not the present one: a flag or a link of some graph was changed, or kernels.
+        thread: The thread that walks; 0 when the walk has ended.
+        results: What each step has given, held weakly.
         broken: Whether somebody has asked for a node or a cell of the walk, and may have changed what it holds.
     """
 
-    __slots__ = ("__weakref__", "_arrays", "_numbers", "_tree", "broken", "context", "epoch", "results", "step")
+    __slots__ = ("__weakref__", "_arrays", "_numbers", "_tree", "broken", "context", "epoch", "results", "step", "thread")
 
-    def __init__(self, tree: "_Tree", context: Context) -> None:
+    def __init__(self, tree: "_Tree", context: Context, no_grad: bool) -> None:
         self.context = context
-        #: need_grad and other flags of vertices are what they were when the walk began, as long as this is the epoch
         self.epoch = NEED_GRAD_EPOCH[0]
-        self.step = tree.root(context)
+        self.thread = threading.get_ident()
+        self.step = tree.root(context, no_grad)
         self.results: list[weakref.ref[Variable]] = []
         self.broken = False
         self._tree = tree
@@ -76,67 +111,126 @@ class Trail:
         self._numbers: dict[int, int] = {}
         TRAILS[id(self)] = self
 
-    def key_of(
-        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], no_grad: bool
-    ) -> tuple[Any, ...] | None:
-        """What distinguishes a call from others at this place; None for one that is not followed.
+    def follow(self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any]) -> Variable | None:
+        """Compute a call that was made at this place before; None when it was not."""
+        latest = self.step.latest
+        if latest is not None and latest.spec is spec and _are_equal(latest.given, args):
+            arrays = self._gathered(latest, inputs)
+            if arrays is not None:
+                return self._compute(latest, inputs, arrays)
+        sources = self._sources_of(inputs)
+        step = None if sources is None else self._found(spec, args, sources)
+        if step is None:
+            return None
+        self.step.latest = step
+        arrays = self._gathered(step, inputs)
+        return None if arrays is None else self._compute(step, inputs, arrays)
 
-        Parameters are told apart by the address of their cell. That of a cell which is gone may come back for another
-        one: so a step only knows what holds for both, and who needs more compares the cells.
-        """
-        key: list[Any] = [spec, no_grad]
-        if args:
-            key.append(tuple(args.items()))
-        for vertex in inputs:
-            if type(vertex) is Variable:
-                step = vertex.step
-                if step is not None:
-                    key.append(step.mark if vertex.trail is self else (vertex.need_grad, step.recipe.output_shapes[0]))
-                    continue
-                cell = vertex._cell
-                assert cell is not None
-                if vertex._producer is not None:
-                    key.append((vertex.need_grad, cell.data._shape))
-                elif vertex._need_grad:
-                    key += (id(cell), cell.data._shape)
-                else:
-                    data = cell.data
-                    key += (self._mark_of(data._synced) if data._synced.tenure is None else 0, data._shape)
-            elif vertex is None:
-                key.append(None)
+    def _compute(self, step: Step, inputs: tuple[Any, ...], arrays: list[Array | None]) -> Variable:
+        prepared = step.prepared
+        value = prepared.makers[0]()
+        arrays.append(value)
+        if prepared.space is not HOST:
+            ready(prepared.space)
+        prepared.forward(*arrays)
+        variable = _new(Variable)
+        Vertex.__init__(variable, None, step.need_grad, step, self, inputs, value)
+        self.step = step
+        self.results.append(weakref.ref(variable))
+        return variable
+
+    def _gathered(self, step: Step, inputs: tuple[Any, ...]) -> list[Array | None] | None:
+        """The raw arrays of the inputs of a step; None if these are not its inputs."""
+        sources = step.sources
+        if len(inputs) != len(sources):
+            return None
+        arrays: list[Array | None] = []
+        for vertex, source, key in zip(inputs, sources, step.prepared.input_keys):  # noqa: B905  # time matters here
+            if type(vertex) is not Variable or key is None:
+                if vertex is not None or source is not None:
+                    return None
+                arrays.append(None)
+            elif vertex.step is not None and vertex.trail is self:
+                if vertex.step is not source:
+                    return None
+                value = vertex.value
+                arrays.append(value if source.prepared.output_keys[0] == key else vertex.cell.data._synced.read(key))
             else:
-                return None
-        return tuple(key)
+                if self._leaf(vertex) != source:
+                    return None
+                array = vertex.cell.data
+                synced = array._synced
+                if synced.tenure is None and synced.lazy is None and array._window is None and key in synced.valid:
+                    raw = synced.copies[key]
+                    arrays.append(raw if raw.shape == array._shape else raw.reshape(array._shape))
+                else:
+                    raw = array.read(*key)
+                    arrays.append(raw if is_contiguous(raw) else settled(array, *key))
+        return arrays
+
+    def _leaf(self, vertex: Variable) -> _Leaf:
+        cell = vertex._cell
+        if cell is None or vertex._producer is not None:
+            return 0, vertex.need_grad, vertex.shape
+        if vertex._need_grad:
+            return id(cell), True, cell.data._shape
+        synced = cell.data._synced
+        return self._mark_of(synced) if synced.tenure is None else 0, False, cell.data._shape
 
     def _mark_of(self, synced: SyncedArray) -> int:
-        """An odd negative number that stands for an array without a gradient."""
         number = self._numbers.get(id(synced))
         if number is None or self._arrays[number]() is not synced:
             number = self._numbers[id(synced)] = len(self._arrays)
             self._arrays.append(weakref.ref(synced))
-        return -2 * number - 1
+        return -1 - number
 
-    def branch(self, key: tuple[Any, ...], recipe: Recipe, prepared: Prepared, inputs: tuple[Any, ...], no_grad: bool) -> Step:
-        """The step for a call that is made at this place for the first time."""
-        before = self.step
+    def _sources_of(self, inputs: tuple[Any, ...]) -> tuple[_Source, ...] | None:
+        sources: list[_Source] = []
+        for vertex in inputs:
+            if vertex is None:
+                sources.append(None)
+            elif type(vertex) is not Variable:
+                return None
+            else:
+                sources.append(vertex.step if vertex.trail is self and vertex.step is not None else self._leaf(vertex))
+        return tuple(sources)
+
+    def _found(self, spec: FunctionSpec, args: Mapping[str, Any], sources: tuple[_Source, ...]) -> Step | None:
+        try:
+            return self.step.following.get((spec, tuple(args.items()), sources))
+        except TypeError:  # a setting that is a list or an array
+            return None
+
+    def branch(
+        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], recipe: Recipe, no_grad: bool
+    ) -> Variable | None:
+        """Compute a call that is made at this place for the first time; None if it is not one to be followed."""
+        prepared = recipe.prepared(self.context, ())
+        sources = self._sources_of(inputs)
+        if not prepared.simple or sources is None:
+            return None
         step = Step(len(self.results))
+        step.spec, step.given, step.sources = spec, args, sources
         step.recipe, step.prepared = recipe, prepared
         if no_grad or not recipe.differentiable:
             step.need_grad = False
         else:
             step.through = any(vertex is not None and vertex.need_grad for vertex in inputs)
-        step.whole = before.whole and all(vertex is None or self._belongs(vertex) for vertex in inputs)
-        before.following[key] = step
+        step.whole = self.step.whole and not any(type(source) is tuple and source[0] == 0 for source in sources)
+        arrays = self._gathered(step, inputs)
+        if arrays is None:
+            return None
+        try:
+            self.step.following[spec, tuple(args.items()), sources] = step
+        except TypeError:
+            return None
+        self.step.latest = step
         self._tree.n_steps += 1
-        return step
-
-    def _belongs(self, vertex: Vertex) -> bool:
-        return vertex.trail is self or (vertex.is_leaf and (bool(vertex._need_grad) or vertex.cell.data._synced.tenure is None))
+        return self._compute(step, inputs, arrays)
 
     def end(self) -> None:
         """Let the next call of the thread start at the root."""
-        if self._tree.trail is self:
-            self._tree.trail = None
+        self.thread = 0
 
     def number_of(self, synced: SyncedArray) -> int:
         """The number of an array that a call of this walk has read; see `array`."""
@@ -147,47 +241,56 @@ class Trail:
         return self._arrays[number]()
 
 
+_new = object.__new__
+
+
+def _are_equal(given: Mapping[str, Any], args: Mapping[str, Any]) -> bool:
+    try:
+        return given == args
+    except ValueError:  # a setting that is an array
+        return False
+
+
 class _Tree(threading.local):
-    """The steps of one thread, by context, and the walk that it is on."""
+    """The steps of one thread, by the modes in which its walks begin."""
 
     def __init__(self) -> None:
-        self.trail: Trail | None = None
         self.n_steps = 0
-        self._roots: dict[Context, Step] = {}
-        self.enabled = is_enabled("replay")
+        self._roots: dict[Any, Step] = {}
 
-    def root(self, context: Context) -> Step:
+    def root(self, context: Context, no_grad: bool) -> Step:
         if self.n_steps > MAX_STEPS:
             self._roots.clear()
             self.n_steps = 0
-        root = self._roots.get(context)
+        key = (context, no_grad, is_strict())
+        root = self._roots.get(key)
         if root is None:
-            root = self._roots[context] = Step(-1)
+            root = self._roots[key] = Step(-1)
         return root
 
 
 _TREES = [_Tree()]
 
 
-def current_trail(context: Context) -> Trail | None:
-    """The walk that this thread is on in `context`; None where walks are switched off."""
-    tree = _TREES[0]
-    trail = tree.trail
-    if (
-        trail is None
-        or trail.context is not context
-        or trail.epoch != NEED_GRAD_EPOCH[0]
-        or len(trail.results) >= MAX_LENGTH
-    ):
-        if not tree.enabled:
-            return None
-        trail = tree.trail = Trail(tree, context)
+def current_trail() -> Trail | None:
+    """The walk that this thread is on; None where functions are not computed when they are called, or not followed."""
+    trail: Trail | None = MEMO.get()
+    if trail is not None and trail.epoch == NEED_GRAD_EPOCH[0] and trail.thread == threading.get_ident():
+        results = trail.results
+        if not results or (results[0]() is not None and len(results) < MAX_LENGTH):
+            return trail
+    if not AUTO_FORWARD.get() or RECOMPUTE.get() or not is_enabled("replay"):
+        return None
+    trail = Trail(_TREES[0], get_current_context(), NO_GRAD.get())
+    MEMO.set(trail)
     return trail
 
 
 def _forget() -> None:
-    """Drop the steps of all threads: kernels may have changed."""
+    """Drop the steps of all threads, and end all walks: kernels or defaults may have changed."""
     _TREES[0] = _Tree()
+    NEED_GRAD_EPOCH[0] += 1
 
 
 WHEN_FORGOTTEN.append(_forget)
+WHEN_DEFAULT_CHANGES.append(_forget)

@@ -9,7 +9,7 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.graph.apply import get_no_grad
+from nn_core.graph.modes import get_no_grad
 from nn_core.initializer import BaseInitializer
 from nn_core.state import Ambient, AmbientScope
 from nn_core.typing import Shape
