@@ -46,7 +46,9 @@ class Step:
 
     Attributes:
         position: How many calls lie before it.
-        recipe, prepared: The function and its kernel.
+        spec, given, sources: The function, its settings as they were given, and where its inputs come from.
+        recipe, prepared: The function with everything about it, and its kernel.
+        input_keys, output_key, space, make, forward: What running it takes, out of `prepared`.
         need_grad: What the variable of the result gets: False, or None where it follows from `through`.
         through: Whether an input needs a gradient.
         whole: Whether all inputs come from this walk or are leaves, here and in every step before.
@@ -57,34 +59,61 @@ class Step:
 
     __slots__ = (
         "following",
+        "forward",
         "given",
+        "input_keys",
         "latest",
+        "make",
         "need_grad",
+        "output_key",
         "position",
         "prepared",
         "recipe",
         "sources",
+        "space",
         "spec",
         "structure",
         "through",
         "whole",
     )
 
-    recipe: Recipe
-    prepared: Prepared
-    spec: FunctionSpec | None
-    given: Mapping[str, Any]
-    sources: Sequence[_Source]
-
-    def __init__(self, position: int) -> None:
+    def __init__(
+        self,
+        position: int,
+        spec: FunctionSpec,
+        given: Mapping[str, Any],
+        sources: Sequence[_Source],
+        recipe: Recipe,
+        prepared: Prepared,
+    ) -> None:
         self.position = position
-        self.spec = None
+        self.spec = spec
+        self.given = given
+        self.sources = sources
+        self.recipe = recipe
+        self.prepared = prepared
+        self.input_keys = prepared.input_keys
+        self.output_key = prepared.output_keys[0]
+        self.space = prepared.space
+        self.make = prepared.makers[0]
+        self.forward = prepared.forward
         self.need_grad: bool | None = None
         self.through = False
         self.whole = True
         self.following: dict[Any, Step] = {}
         self.latest: Step | None = None
         self.structure: Any = None
+
+
+class Root:
+    """Where the walks of a tree begin."""
+
+    __slots__ = ("following", "latest", "whole")
+
+    def __init__(self) -> None:
+        self.following: dict[Any, Step] = {}
+        self.latest: Step | None = None
+        self.whole = True
 
 
 class Trail:
@@ -103,7 +132,7 @@ class Trail:
         self.context = context
         self.epoch = NEED_GRAD_EPOCH[0]
         self.thread = threading.get_ident()
-        self.step = tree.root(context, no_grad)
+        self.step: Step | Root = tree.root(context, no_grad)
         self.results: list[weakref.ref[Variable]] = []
         self.broken = False
         self._tree = tree
@@ -115,58 +144,54 @@ class Trail:
         """Compute a call that was made at this place before; None when it was not."""
         latest = self.step.latest
         if latest is not None and latest.spec is spec and _are_equal(latest.given, args):
-            arrays = self._gathered(latest, inputs)
-            if arrays is not None:
-                return self._compute(latest, inputs, arrays)
+            variable = self._take(latest, inputs)
+            if variable is not None:
+                return variable
         sources = self._sources_of(inputs)
         step = None if sources is None else self._found(spec, args, sources)
         if step is None:
             return None
         self.step.latest = step
-        arrays = self._gathered(step, inputs)
-        return None if arrays is None else self._compute(step, inputs, arrays)
+        return self._take(step, inputs)
 
-    def _compute(self, step: Step, inputs: tuple[Any, ...], arrays: list[Array | None]) -> Variable:
-        prepared = step.prepared
-        value = prepared.makers[0]()
+    def _take(self, step: Step, inputs: tuple[Any, ...]) -> Variable | None:
+        """Run the kernel of a step on its inputs; None if these are not its inputs."""
+        sources = step.sources
+        if len(inputs) != len(sources):
+            return None
+        arrays: list[Array | None] = []
+        for vertex, source, key in zip(inputs, sources, step.input_keys):  # noqa: B905  # `strict` takes its time
+            if type(vertex) is not Variable or key is None:
+                if vertex is not None or source is not None:
+                    return None
+                arrays.append(None)
+                continue
+            if vertex.step is not None and vertex.trail is self:
+                if vertex.step is not source:
+                    return None
+                if source.output_key == key:
+                    arrays.append(vertex.value)
+                    continue
+            elif self._leaf(vertex) != source:
+                return None
+            array = vertex.cell.data
+            synced = array._synced
+            if synced.tenure is None and synced.lazy is None and array._window is None and key in synced.valid:
+                raw = synced.copies[key]
+                arrays.append(raw if raw.shape == array._shape else raw.reshape(array._shape))
+            else:
+                raw = array.read(*key)
+                arrays.append(raw if is_contiguous(raw) else settled(array, *key))
+        value = step.make()
         arrays.append(value)
-        if prepared.space is not HOST:
-            ready(prepared.space)
-        prepared.forward(*arrays)
+        if step.space is not HOST:
+            ready(step.space)
+        step.forward(*arrays)
         variable = _new(Variable)
         Vertex.__init__(variable, None, step.need_grad, step, self, inputs, value)
         self.step = step
         self.results.append(weakref.ref(variable))
         return variable
-
-    def _gathered(self, step: Step, inputs: tuple[Any, ...]) -> list[Array | None] | None:
-        """The raw arrays of the inputs of a step; None if these are not its inputs."""
-        sources = step.sources
-        if len(inputs) != len(sources):
-            return None
-        arrays: list[Array | None] = []
-        for vertex, source, key in zip(inputs, sources, step.prepared.input_keys):  # noqa: B905  # time matters here
-            if type(vertex) is not Variable or key is None:
-                if vertex is not None or source is not None:
-                    return None
-                arrays.append(None)
-            elif vertex.step is not None and vertex.trail is self:
-                if vertex.step is not source:
-                    return None
-                value = vertex.value
-                arrays.append(value if source.prepared.output_keys[0] == key else vertex.cell.data._synced.read(key))
-            else:
-                if self._leaf(vertex) != source:
-                    return None
-                array = vertex.cell.data
-                synced = array._synced
-                if synced.tenure is None and synced.lazy is None and array._window is None and key in synced.valid:
-                    raw = synced.copies[key]
-                    arrays.append(raw if raw.shape == array._shape else raw.reshape(array._shape))
-                else:
-                    raw = array.read(*key)
-                    arrays.append(raw if is_contiguous(raw) else settled(array, *key))
-        return arrays
 
     def _leaf(self, vertex: Variable) -> _Leaf:
         cell = vertex._cell
@@ -205,28 +230,26 @@ class Trail:
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], recipe: Recipe, no_grad: bool
     ) -> Variable | None:
         """Compute a call that is made at this place for the first time; None if it is not one to be followed."""
+        if len(self.results) >= MAX_LENGTH:
+            self.end()
+            return None
         prepared = recipe.prepared(self.context, ())
         sources = self._sources_of(inputs)
         if not prepared.simple or sources is None:
             return None
-        step = Step(len(self.results))
-        step.spec, step.given, step.sources = spec, args, sources
-        step.recipe, step.prepared = recipe, prepared
+        step = Step(len(self.results), spec, args, sources, recipe, prepared)
         if no_grad or not recipe.differentiable:
             step.need_grad = False
         else:
             step.through = any(vertex is not None and vertex.need_grad for vertex in inputs)
         step.whole = self.step.whole and not any(type(source) is tuple and source[0] == 0 for source in sources)
-        arrays = self._gathered(step, inputs)
-        if arrays is None:
-            return None
         try:
             self.step.following[spec, tuple(args.items()), sources] = step
         except TypeError:
             return None
         self.step.latest = step
         self._tree.n_steps += 1
-        return self._compute(step, inputs, arrays)
+        return self._take(step, inputs)
 
     def end(self) -> None:
         """Let the next call of the thread start at the root."""
@@ -256,16 +279,16 @@ class _Tree(threading.local):
 
     def __init__(self) -> None:
         self.n_steps = 0
-        self._roots: dict[Any, Step] = {}
+        self._roots: dict[Any, Root] = {}
 
-    def root(self, context: Context, no_grad: bool) -> Step:
+    def root(self, context: Context, no_grad: bool) -> Root:
         if self.n_steps > MAX_STEPS:
             self._roots.clear()
             self.n_steps = 0
         key = (context, no_grad, is_strict())
         root = self._roots.get(key)
         if root is None:
-            root = self._roots[key] = Step(-1)
+            root = self._roots[key] = Root()
         return root
 
 
@@ -277,7 +300,7 @@ def current_trail() -> Trail | None:
     trail: Trail | None = MEMO.get()
     if trail is not None and trail.epoch == NEED_GRAD_EPOCH[0] and trail.thread == threading.get_ident():
         results = trail.results
-        if not results or (results[0]() is not None and len(results) < MAX_LENGTH):
+        if not results or results[0]() is not None:
             return trail
     if not AUTO_FORWARD.get() or RECOMPUTE.get() or not is_enabled("replay"):
         return None
