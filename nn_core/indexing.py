@@ -203,13 +203,13 @@ def _detached(x: Variable) -> Variable:
 
 def _replace_input(node: Node, vertex: Variable, other: Variable) -> None:
     node.inputs = tuple(other if candidate is vertex else candidate for candidate in node.inputs)
-    other.consumers, other.consumer_limit = vertex.consumers, vertex.consumer_limit
+    other.consumers = vertex.consumers
 
 
 def _take_over(x: Variable, result: Variable) -> None:
     node = result.producer
     assert node is not None
-    x.consumers = []
+    x.consumers = None
     x.cell = result.cell
     x._need_grad = None
     x.plans = None

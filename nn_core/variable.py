@@ -151,8 +151,7 @@ class Variable(Vertex):
     def function_references(self) -> list[Node]:
         """The functions that take this variable as an input and are still in use."""
         complete_readers(self)
-        found = dict.fromkeys(reference() for reference in self.consumers)
-        return [node for node in found if node is not None]
+        return [] if self.consumers is None else self.consumers.living()
 
     @property
     def get_number_of_references(self) -> int:
@@ -249,7 +248,8 @@ class Variable(Vertex):
         Args:
             need_grad: flag of the new variable; None: the flag of this one.
         """
-        variable = Variable.of_cell(self.cell, self.need_grad if need_grad is None else need_grad)
+        variable = Variable.__new__(Variable)
+        Vertex.__init__(variable, self.cell, self.need_grad if need_grad is None else need_grad)
         variable.name = self.name
         variable._persistent = self._persistent
         return variable

@@ -49,12 +49,35 @@ class FunctionInfo(NamedTuple):
     args: dict[str, ArgValue]
 
 
-#: So many consumers are kept without looking whether they are still there.
-MIN_CONSUMER_LIMIT = 8
 #: The walks through dynamic graphs (`nn_core.graph.trail.Trail`) that are still of use, by identity.
 TRAILS: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
 #: Threads may share a graph; each node of it is made once.
 _COMPLETING: Final = threading.Lock()
+
+
+class Consumers:
+    """The nodes that read a vertex, held weakly."""
+
+    __slots__ = ("_limit", "_references")
+
+    #: so many are kept without looking whether they are still there
+    MIN_LIMIT = 8
+
+    def __init__(self) -> None:
+        self._references: list[weakref.ref[Node]] = []
+        self._limit = self.MIN_LIMIT
+
+    def add(self, reference: "weakref.ref[Node]") -> None:
+        """Note one more; in the long run, dropping those that are gone costs a constant time for each."""
+        self._references.append(reference)
+        if len(self._references) > self._limit:
+            self._references = [reference for reference in self._references if reference() is not None]
+            self._limit = max(2 * len(self._references), self.MIN_LIMIT)
+
+    def living(self) -> "list[Node]":
+        """Those that are still there, each once."""
+        found = dict.fromkeys(reference() for reference in self._references)
+        return [node for node in found if node is not None]
 
 
 class Vertex:
@@ -76,7 +99,6 @@ class Vertex:
         "_persistent",
         "_producer",
         "_recompute",
-        "consumer_limit",
         "consumers",
         "index",
         "inputs",
@@ -104,9 +126,8 @@ class Vertex:
         self.value = value
         self.index = 0
         self.name = ""
-        #: the nodes that read it, perhaps some that are gone already; cleared of those when it has grown to the limit
-        self.consumers: list[weakref.ref[Node]] = []
-        self.consumer_limit = MIN_CONSUMER_LIMIT
+        #: the nodes that read it; None when none ever did
+        self.consumers: Consumers | None = None
         self.plans: dict[Any, Any] | None = None
         self._need_grad = need_grad
         self._persistent = False
@@ -266,9 +287,9 @@ class Node:
         reference = weakref.ref(self)
         for vertex in self.inputs:
             if vertex is not None:
-                vertex.consumers.append(reference)
-                if len(vertex.consumers) > vertex.consumer_limit:
-                    forget_dead_consumers(vertex)
+                if vertex.consumers is None:
+                    vertex.consumers = Consumers()
+                vertex.consumers.add(reference)
 
     @classmethod
     def standing_for(
@@ -355,12 +376,6 @@ def complete_readers(vertex: Vertex) -> None:
             reader = reference()
             if reader is not None and any(read is vertex for read in reader.inputs):
                 reader._complete()
-
-
-def forget_dead_consumers(vertex: Vertex) -> None:
-    """Drop the functions that are gone; in the long run this costs a constant time for each that was added."""
-    vertex.consumers = [reference for reference in vertex.consumers if reference() is not None]
-    vertex.consumer_limit = max(2 * len(vertex.consumers), MIN_CONSUMER_LIMIT)
 
 
 #: How often a flag or a link of a graph was changed.

@@ -9,7 +9,7 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.graph.modes import get_no_grad
+from nn_core.graph.modes import NO_GRAD
 from nn_core.initializer import BaseInitializer
 from nn_core.state import Ambient, AmbientScope
 from nn_core.typing import Shape
@@ -130,6 +130,23 @@ def get_parameter_or_create(
         ShapeError: when there is one of another shape, or the initial values have another shape.
         ArgumentError: when neither shape nor values are given, or `initializer` is neither callable nor an array.
     """
+    parameter = _CURRENT.get().get(name)
+    if type(parameter) is not Variable:
+        parameter = _found_or_created(name, shape, initializer, need_grad)
+    if shape is not None and parameter.shape != (shape if type(shape) is tuple else tuple(shape)):
+        raise ShapeError(
+            f"get_parameter_or_create: parameter {name!r} must keep its shape {parameter.shape}, got {tuple(shape)}\n"
+            "  hint: give the function a name of its own, or call nn_core.clear_parameters()"
+        )
+    if parameter.need_grad != need_grad:
+        parameter.need_grad = need_grad
+    wanted = need_grad if as_need_grad is None else as_need_grad
+    return parameter.get_unlinked_variable(wanted and not NO_GRAD.get())
+
+
+def _found_or_created(
+    name: str, shape: Sequence[int] | None, initializer: Initializer | None, need_grad: bool
+) -> Variable:
     path, _, last = name.rpartition("/")
     if not last:
         raise ArgumentError(f"get_parameter_or_create: a parameter must have a name, got {name!r}")
@@ -141,15 +158,7 @@ def get_parameter_or_create(
             parameter = scope.setdefault(last, parameter)
     if not isinstance(parameter, Variable):
         raise ArgumentError(f"get_parameter_or_create: name must not be that of a scope, got {name!r}")
-    if shape is not None and parameter.shape != (shape if type(shape) is tuple else tuple(shape)):
-        raise ShapeError(
-            f"get_parameter_or_create: parameter {name!r} must keep its shape {parameter.shape}, got {tuple(shape)}\n"
-            "  hint: give the function a name of its own, or call nn_core.clear_parameters()"
-        )
-    if parameter.need_grad != need_grad:
-        parameter.need_grad = need_grad
-    wanted = need_grad if as_need_grad is None else as_need_grad
-    return parameter.get_unlinked_variable(need_grad=wanted and not get_no_grad())
+    return parameter
 
 
 def parametric_function_api(
