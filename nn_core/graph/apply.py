@@ -44,7 +44,7 @@ def apply(
         ShapeError: when the shapes do not fit.
     """
     trail = None
-    if outputs is None and not (PRE_HOOKS or POST_HOOKS):
+    if outputs is None:
         trail = current_trail()
         if trail is not None:
             variable = trail.follow(spec, inputs, args)

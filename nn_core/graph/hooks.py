@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from nn_core.graph.node import Node
+from nn_core.graph.node import Node, mutated
 
 Hook: TypeAlias = Callable[[Node], object]
 
@@ -14,21 +14,25 @@ POST_HOOKS: dict[str, Hook] = {}
 def set_function_pre_hook(key: str, function_pre_hook: Hook) -> None:
     """Call `function_pre_hook(function)` before every function that runs, until it is unset under `key`."""
     PRE_HOOKS[key] = function_pre_hook
+    mutated()
 
 
 def unset_function_pre_hook(key: str) -> None:
     """Remove the hook that was set under `key`."""
     PRE_HOOKS.pop(key, None)
+    mutated()
 
 
 def set_function_post_hook(key: str, function_post_hook: Hook) -> None:
     """Call `function_post_hook(function)` after every function that has run, until it is unset under `key`."""
     POST_HOOKS[key] = function_post_hook
+    mutated()
 
 
 def unset_function_post_hook(key: str) -> None:
     """Remove the hook that was set under `key`."""
     POST_HOOKS.pop(key, None)
+    mutated()
 
 
 def active_hooks(pre: Hook | None, post: Hook | None) -> tuple[list[Hook], list[Hook]] | None:

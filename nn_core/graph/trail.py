@@ -12,11 +12,13 @@ its first result any more, or when it has become long; the next one starts at th
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from threading import get_ident
 from typing import Any, Final, TypeAlias
 
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.report import is_strict
 from nn_core.graph.execute import Prepared, is_contiguous, settled
+from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
 from nn_core.graph.node import NEED_GRAD_EPOCH, TRAILS, Vertex
 from nn_core.graph.recipe import WHEN_FORGOTTEN, Recipe
@@ -131,7 +133,7 @@ class Trail:
     def __init__(self, tree: "_Tree", context: Context, no_grad: bool) -> None:
         self.context = context
         self.epoch = NEED_GRAD_EPOCH[0]
-        self.thread = threading.get_ident()
+        self.thread = get_ident()
         self.step: Step | Root = tree.root(context, no_grad)
         self.results: list[weakref.ref[Variable]] = []
         self.broken = False
@@ -142,38 +144,29 @@ class Trail:
 
     def follow(self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any]) -> Variable | None:
         """Compute a call that was made at this place before; None when it was not."""
-        latest = self.step.latest
-        if latest is not None and latest.spec is spec and _are_equal(latest.given, args):
-            variable = self._take(latest, inputs)
-            if variable is not None:
-                return variable
-        sources = self._sources_of(inputs)
-        step = None if sources is None else self._found(spec, args, sources)
-        if step is None:
-            return None
-        self.step.latest = step
-        return self._take(step, inputs)
-
-    def _take(self, step: Step, inputs: tuple[Any, ...]) -> Variable | None:
-        """Run the kernel of a step on its inputs; None if these are not its inputs."""
-        sources = step.sources
-        if len(inputs) != len(sources):
+        step = self.step.latest
+        if step is None or step.spec is not spec or len(inputs) != len(step.sources):
+            return self._search(spec, inputs, args, step)
+        try:
+            if step.given != args:
+                return self._search(spec, inputs, args, step)
+        except ValueError:  # a setting that is an array
             return None
         arrays: list[Array | None] = []
-        for vertex, source, key in zip(inputs, sources, step.input_keys):  # noqa: B905  # `strict` takes its time
+        for vertex, source, key in zip(inputs, step.sources, step.input_keys):  # noqa: B905  # `strict` takes its time
             if type(vertex) is not Variable or key is None:
                 if vertex is not None or source is not None:
-                    return None
+                    return self._search(spec, inputs, args, step)
                 arrays.append(None)
                 continue
             if vertex.step is not None and vertex.trail is self:
                 if vertex.step is not source:
-                    return None
+                    return self._search(spec, inputs, args, step)
                 if source.output_key == key:
                     arrays.append(vertex.value)
                     continue
             elif self._leaf(vertex) != source:
-                return None
+                return self._search(spec, inputs, args, step)
             array = vertex.cell.data
             synced = array._synced
             if synced.tenure is None and synced.lazy is None and array._window is None and key in synced.valid:
@@ -192,6 +185,22 @@ class Trail:
         self.step = step
         self.results.append(weakref.ref(variable))
         return variable
+
+    def _search(
+        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], wrong: Step | None
+    ) -> Variable | None:
+        """`follow`, by another step than the one that was taken last."""
+        sources = self._sources_of(inputs)
+        if sources is None:
+            return None
+        try:
+            step = self.step.following.get((spec, tuple(args.items()), sources))
+        except TypeError:  # a setting that is a list or an array
+            return None
+        if step is None or step is wrong:
+            return None
+        self.step.latest = step
+        return self.follow(spec, inputs, args)
 
     def _leaf(self, vertex: Variable) -> _Leaf:
         cell = vertex._cell
@@ -220,12 +229,6 @@ class Trail:
                 sources.append(vertex.step if vertex.trail is self and vertex.step is not None else self._leaf(vertex))
         return tuple(sources)
 
-    def _found(self, spec: FunctionSpec, args: Mapping[str, Any], sources: tuple[_Source, ...]) -> Step | None:
-        try:
-            return self.step.following.get((spec, tuple(args.items()), sources))
-        except TypeError:  # a setting that is a list or an array
-            return None
-
     def branch(
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], recipe: Recipe, no_grad: bool
     ) -> Variable | None:
@@ -249,7 +252,7 @@ class Trail:
             return None
         self.step.latest = step
         self._tree.n_steps += 1
-        return self._take(step, inputs)
+        return self.follow(spec, inputs, args)
 
     def end(self) -> None:
         """Let the next call of the thread start at the root."""
@@ -265,13 +268,6 @@ class Trail:
 
 
 _new = object.__new__
-
-
-def _are_equal(given: Mapping[str, Any], args: Mapping[str, Any]) -> bool:
-    try:
-        return given == args
-    except ValueError:  # a setting that is an array
-        return False
 
 
 class _Tree(threading.local):
@@ -298,11 +294,14 @@ _TREES = [_Tree()]
 def current_trail() -> Trail | None:
     """The walk that this thread is on; None where functions are not computed when they are called, or not followed."""
     trail: Trail | None = MEMO.get()
-    if trail is not None and trail.epoch == NEED_GRAD_EPOCH[0] and trail.thread == threading.get_ident():
-        results = trail.results
-        if not results or results[0]() is not None:
-            return trail
-    if not AUTO_FORWARD.get() or RECOMPUTE.get() or not is_enabled("replay"):
+    if (
+        trail is not None
+        and trail.epoch == NEED_GRAD_EPOCH[0]
+        and trail.thread == get_ident()
+        and (not trail.results or trail.results[0]() is not None)
+    ):
+        return trail
+    if not AUTO_FORWARD.get() or RECOMPUTE.get() or PRE_HOOKS or POST_HOOKS or not is_enabled("replay"):
         return None
     trail = Trail(_TREES[0], get_current_context(), NO_GRAD.get())
     MEMO.set(trail)
