@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
-from nn_core.synced import HOST, Space, SyncedArray, dtype_of
+from nn_core.synced import HOST, Space, SyncedArray, dtype_name, dtype_of
 from nn_core.typing import Array, Shape
 
 
@@ -142,7 +142,7 @@ class NdArray:
     def data(self, value: Any) -> None:
         if isinstance(value, NdArray):
             value = value.get_data("r")
-        if isinstance(value, (int, float)) or (np.ndim(value) == 0 and not isinstance(value, np.ndarray)):
+        if not isinstance(value, np.ndarray) and np.ndim(value) == 0:
             self.fill(float(value))
             return
         values = np.asarray(value)
@@ -154,7 +154,7 @@ class NdArray:
             raise ShapeError(
                 f"NdArray: assigned values must have the array's shape, got {values.shape} for {self._shape}"
             ) from error
-        np.copyto(self.write(HOST, values.dtype.name), broadcast)
+        np.copyto(self.write(HOST, dtype_name(values.dtype)), broadcast)
 
     def get_data(self, mode: str = "rw", dtype: Any = None) -> np.ndarray[Any, Any]:
         """The values as a NumPy array.

@@ -4,6 +4,7 @@ A ``SyncedArray`` keeps copies by memory space and dtype and knows which one is 
 last. Plans lend their memory to arrays; a ``Tenure`` says for how long.
 """
 
+import functools
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,6 +67,12 @@ def dtype_of(name: str) -> np.dtype[Any]:
             raise DTypeError("dtype bfloat16 needs the package ml_dtypes; run: pip install ml_dtypes") from error
         return np.dtype(ml_dtypes.bfloat16)
     return np.dtype(name)
+
+
+@functools.lru_cache(maxsize=64)
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """The name of a NumPy dtype, which NumPy puts together anew each time."""
+    return dtype.name
 
 
 def host_empty(shape: Shape, dtype: str) -> Array:

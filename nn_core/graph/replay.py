@@ -14,11 +14,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.compile import Refresh
-from nn_core.graph.node import NEED_GRAD_EPOCH, Cell, Node, Vertex
+from nn_core.graph.execute import Prepared
+from nn_core.graph.node import NEED_GRAD_EPOCH, Node, Vertex
 from nn_core.graph.plan import Entry, bind, heads_of
 from nn_core.settings import disabled_optimizations, is_enabled
 from nn_core.synced import EPOCH, RELEASED, STRIDED, Key, Space, SyncedArray, ready
-from nn_core.typing import Array, Backend
+from nn_core.typing import Array, Backend, Shape
 
 #: More structures than this, or more memory for their gradients, and the oldest are dropped; a few are always kept.
 MAX_TEMPLATES, MAX_BYTES, MIN_TEMPLATES = 64, 2**29, 4
@@ -31,12 +32,15 @@ _Part: TypeAlias = Node | Vertex
 
 
 class _Origin(NamedTuple):
-    """Which array of a graph an entry works on: output `number` of a part, or input `number` of the graph (part -1)."""
+    """Which array of a graph an entry works on: output `number` of a part, or input `number` of the graph (part -1).
+
+    It is wanted in `shape`; None: as the part gives it.
+    """
 
     part: int
     number: int
     key: Key
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] | None
 
 
 class _Piece(NamedTuple):
@@ -55,14 +59,18 @@ class Structure:
         order: The functions, each after those that give its inputs: nodes, and bare vertices where nobody has asked for
             the node.
         inputs: The arrays of the leaves that need no gradient.
+        all_bare: Whether `order` had bare vertices only when it was made; compiling a pass makes their nodes.
     """
 
-    __slots__ = ("inputs", "key", "order")
+    __slots__ = ("all_bare", "inputs", "key", "order")
 
-    def __init__(self, order: Sequence[_Part], inputs: list[SyncedArray], key: tuple[Any, ...]) -> None:
+    def __init__(
+        self, order: Sequence[_Part], inputs: list[SyncedArray], key: tuple[Any, ...], all_bare: bool = False
+    ) -> None:
         self.order = order
         self.inputs = inputs
         self.key = key
+        self.all_bare = all_bare
 
     @staticmethod
     def described(root: Vertex, order: Sequence[_Part]) -> "Structure":
@@ -114,12 +122,17 @@ class Template:
     """A compiled backward pass, free of the graph that it was compiled for."""
 
     def __init__(
-        self, plan: BackwardPlan, pieces: list[_Piece], spaces: Sequence[Space], parameters: Sequence[Cell]
+        self, plan: BackwardPlan, pieces: list[_Piece], spaces: Sequence[Space], structure: Structure
     ) -> None:
         self.plan = plan
-        self.parameters = parameters
+        leaves = [v for part in structure.order for v in part.inputs if v is not None and v.is_leaf and v.need_grad]
+        self._parameters = [leaf.cell for leaf in leaves]  # alive, because the key has their addresses
         self._spaces = spaces
-        self._pieces = pieces
+        kernels = [_node_of(part).prepared for part in structure.order]
+        own = [origin for piece in pieces for origin in piece.origins if origin.part >= 0]
+        #: whether functions have given all arrays as they are wanted
+        self._direct = all(origin.key == kernels[origin.part].output_keys[origin.number] for origin in own)
+        self._pieces = [(call, [_as_given(origin, kernels) for origin in origins]) for call, origins in pieces]
         self._heads = heads_of(plan.leaves)
 
     def fits(self) -> bool:
@@ -138,21 +151,24 @@ class Template:
         self.plan.read_leaves()
         for space in self._spaces:
             ready(space)
+        values: list[Array] | None = None
+        if structure.all_bare and self._direct and root.step is not None:
+            values = [part.value for part in structure.order if isinstance(part, Vertex)]
         for call, origins in self._pieces:
             arrays = []
             for part, number, key, shape in origins:
-                raw = structure.array(part, number, key)
-                arrays.append(raw if raw.shape == shape else raw.reshape(shape))
+                raw = structure.array(part, number, key) if values is None or part < 0 else values[part]
+                arrays.append(raw if shape is None or raw.shape == shape else raw.reshape(shape))
             call(*arrays)
-        if root.trail is not None:
-            root.trail.broken = True
-        release(structure.order, root)
+        release(structure, root)
 
 
-def release(order: Sequence[_Part], root: Vertex) -> None:
+def release(structure: Structure, root: Vertex) -> None:
     """Give up the data of all functions of a graph but its result."""
+    if root.trail is not None:
+        root.trail.broken = True
     result = None if root.step is not None else root.cell.data._synced
-    for part in order:
+    for part in structure.order:
         if isinstance(part, Vertex) and part.step is not None:
             if part is not root:
                 part.value = RELEASED
@@ -182,7 +198,7 @@ class _Memory:
     def recalled(self, trail: Any) -> Structure:
         """The structure of the graph that ends where `trail` is now."""
         order = [trail.results[position]() for position in self._positions]
-        return Structure(order, [trail.array(number) for number in self._inputs], self._key)
+        return Structure(order, [trail.array(number) for number in self._inputs], self._key, all_bare=True)
 
 
 def structure_of(root: Vertex) -> Structure | None:
@@ -218,6 +234,18 @@ def _walked(root: Vertex) -> Structure | None:
             order.append(part)
             stack.pop()
     return Structure.described(root, order)
+
+
+def _node_of(part: _Part) -> Node:
+    node = part if isinstance(part, Node) else part.producer
+    assert node is not None
+    return node
+
+
+def _as_given(origin: _Origin, kernels: Sequence[Prepared]) -> tuple[int, int, Key, Shape | None]:
+    """`origin` without its shape where that is the shape in which the part gives the array."""
+    part, number, key, shape = origin
+    return part, number, key, None if part >= 0 and kernels[part].output_shapes[number] == shape else shape
 
 
 def _part_of(vertex: Vertex) -> _Part | None:
@@ -288,8 +316,7 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     plan.leaves = [(synced, key) for synced, key in plan.leaves if id(synced) not in own]
     plan.found = [(synced, key) for synced, key in plan.found if id(synced) not in own]
     plan.entries, plan.attachments, plan.freed = [], [], []
-    leaves = [v for part in structure.order for v in part.inputs if v is not None and v.is_leaf and v.need_grad]
-    template = Template(plan, pieces, list(spaces), [leaf.cell for leaf in leaves])
+    template = Template(plan, pieces, list(spaces), structure)
     with _CHANGING:
         _TEMPLATES[overwrite, structure.key] = template
         _drop_oldest()

@@ -165,9 +165,17 @@ class Trail:
                 if source.output_key == key:
                     arrays.append(vertex.value)
                     continue
-            elif self._leaf(vertex) != source:
-                return self._search(spec, inputs, args, step)
-            array = vertex.cell.data
+                array = vertex.cell.data
+            else:
+                cell = vertex._cell
+                if cell is None or vertex._producer is not None or not vertex._need_grad:
+                    leaf = self._leaf(vertex)
+                    cell = vertex.cell
+                else:  # a parameter
+                    leaf = (id(cell), True, cell.data._shape)
+                if leaf != source:
+                    return self._search(spec, inputs, args, step)
+                array = cell.data
             synced = array._synced
             if synced.tenure is None and synced.lazy is None and array._window is None and key in synced.valid:
                 raw = synced.copies[key]
