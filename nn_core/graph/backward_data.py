@@ -32,9 +32,8 @@ class BackwardPlan(Plan):
             for synced, key in self.leaf_grads.items():
                 synced.readwrite(key)
             return True
-        for synced in self.leaf_grads:
-            if synced.lazy != 0.0:
-                return False
+        if any([synced.lazy != 0.0 for synced in self.leaf_grads]):
+            return False
         for synced, key in self.leaf_grads.items():
             synced.lazy = None
             synced.modifications += 1

@@ -167,6 +167,12 @@ def release(structure: Structure, root: Vertex) -> None:
     """Give up the data of all functions of a graph but its result."""
     if root.trail is not None:
         root.trail.broken = True
+    if structure.all_bare and root.step is not None:
+        kept = root.value
+        for part in structure.order:
+            part.value = RELEASED  # type: ignore[union-attr]  # they are vertices
+        root.value = kept
+        return
     result = None if root.step is not None else root.cell.data._synced
     for part in structure.order:
         if isinstance(part, Vertex) and part.step is not None:

@@ -159,7 +159,7 @@ class Trail:
                     return self._search(spec, inputs, args, step)
                 arrays.append(None)
                 continue
-            if vertex.step is not None and vertex.trail is self:
+            if vertex.trail is self:
                 if vertex.step is not source:
                     return self._search(spec, inputs, args, step)
                 if source.output_key == key:
@@ -179,7 +179,7 @@ class Trail:
             synced = array._synced
             if synced.tenure is None and synced.lazy is None and array._window is None and key in synced.valid:
                 raw = synced.copies[key]
-                arrays.append(raw if raw.shape == array._shape else raw.reshape(array._shape))
+                arrays.append(raw if array._shape is synced.shape else raw.reshape(array._shape))
             else:
                 raw = array.read(*key)
                 arrays.append(raw if is_contiguous(raw) else settled(array, *key))

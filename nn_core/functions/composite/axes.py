@@ -12,4 +12,6 @@ def listed(axes: Axes) -> Sequence[int]: ...
 def listed(axes: Axes | None) -> Sequence[int] | None: ...
 def listed(axes: Axes | None) -> Sequence[int] | None:
     """The axes as a sequence; None stays None."""
+    if axes is None or type(axes) is tuple:  # asking for a protocol takes microseconds
+        return axes
     return (axes.__index__(),) if isinstance(axes, SupportsIndex) else axes
