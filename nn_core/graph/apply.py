@@ -20,8 +20,9 @@ from nn_core.graph.node import Cell, Node
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
 from nn_core.graph.recipe import Recipe, recipe_of
 from nn_core.graph.seeds import FUNCTION_SEED
-from nn_core.graph.trail import current_trail
+from nn_core.graph.trail import Trail, current_trail
 from nn_core.spec.model import FunctionSpec
+from nn_core.state import MEMO
 from nn_core.variable import Variable
 
 
@@ -43,13 +44,16 @@ def apply(
         ArgumentError: when an input is missing or of the wrong kind, or a setting does not exist or is out of range.
         ShapeError: when the shapes do not fit.
     """
-    trail = None
+    trail: Trail | None = None
     if outputs is None:
-        trail = current_trail()
-        if trail is not None:
-            variable = trail.follow(spec, inputs, args)
-            if variable is not None:
-                return variable
+        trail = MEMO.get()
+        variable = None if trail is None else trail.follow(spec, inputs, args)
+        if variable is None:
+            trail, before = current_trail(), trail
+            if trail is not None and trail is not before:
+                variable = trail.follow(spec, inputs, args)
+        if variable is not None:
+            return variable
     imperative = False
     shapes: list[tuple[int, ...] | None] = []
     for value in inputs:

@@ -32,8 +32,9 @@ class BackwardPlan(Plan):
             for synced, key in self.leaf_grads.items():
                 synced.readwrite(key)
             return True
-        if any([synced.lazy != 0.0 for synced in self.leaf_grads]):
-            return False
+        for synced in self.leaf_grads:
+            if synced.lazy != 0.0:
+                return False
         for synced, key in self.leaf_grads.items():
             synced.lazy = None
             synced.modifications += 1

@@ -10,10 +10,10 @@ its first result any more, or when it has become long; the next one starts at th
 """
 
 import threading
-import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import get_ident
 from typing import Any, Final, TypeAlias
+from weakref import ref
 
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.report import is_strict
@@ -66,6 +66,7 @@ class Step:
         "input_keys",
         "latest",
         "make",
+        "n_inputs",
         "need_grad",
         "output_key",
         "position",
@@ -92,6 +93,7 @@ class Step:
         self.spec = spec
         self.given = given
         self.sources = sources
+        self.n_inputs = len(sources)
         self.recipe = recipe
         self.prepared = prepared
         self.input_keys = prepared.input_keys
@@ -118,6 +120,10 @@ class Root:
         self.whole = True
 
 
+def _nothing_yet() -> object:
+    return True
+
+
 class Trail:
     """One walk, of one thread in one context.
 
@@ -125,27 +131,43 @@ class Trail:
         epoch: The walk is over when this is not the present one: a flag or a link of some graph was changed, or kernels.
         thread: The thread that walks; 0 when the walk has ended.
         results: What each step has given, held weakly.
+        first: The first of them. The walk is over when that is gone: then probably all of the graph is.
         broken: Whether somebody has asked for a node or a cell of the walk, and may have changed what it holds.
     """
 
-    __slots__ = ("__weakref__", "_arrays", "_numbers", "_tree", "broken", "context", "epoch", "results", "step", "thread")
+    __slots__ = (
+        "__weakref__",
+        "_arrays",
+        "_numbers",
+        "_tree",
+        "broken",
+        "context",
+        "epoch",
+        "first",
+        "results",
+        "step",
+        "thread",
+    )
 
     def __init__(self, tree: "_Tree", context: Context, no_grad: bool) -> None:
         self.context = context
         self.epoch = NEED_GRAD_EPOCH[0]
         self.thread = get_ident()
         self.step: Step | Root = tree.root(context, no_grad)
-        self.results: list[weakref.ref[Variable]] = []
+        self.results: list[ref[Variable]] = []
+        self.first: Callable[[], object] = _nothing_yet
         self.broken = False
         self._tree = tree
-        self._arrays: list[weakref.ref[SyncedArray]] = []
+        self._arrays: list[ref[SyncedArray]] = []
         self._numbers: dict[int, int] = {}
         TRAILS[id(self)] = self
 
     def follow(self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any]) -> Variable | None:
-        """Compute a call that was made at this place before; None when it was not."""
+        """Compute a call that was made at this place before; None when it was not, or when the walk is over."""
+        if self.epoch != NEED_GRAD_EPOCH[0] or self.thread != get_ident() or self.first() is None:
+            return None
         step = self.step.latest
-        if step is None or step.spec is not spec or len(inputs) != len(step.sources):
+        if step is None or step.spec is not spec or len(inputs) != step.n_inputs:
             return self._search(spec, inputs, args, step)
         try:
             if step.given != args:
@@ -190,8 +212,11 @@ class Trail:
         step.forward(*arrays)
         variable = _new(Variable)
         Vertex.__init__(variable, None, step.need_grad, step, self, inputs, value)
+        reference = ref(variable)
+        if not step.position:
+            self.first = reference
         self.step = step
-        self.results.append(weakref.ref(variable))
+        self.results.append(reference)
         return variable
 
     def _search(
@@ -223,7 +248,7 @@ class Trail:
         number = self._numbers.get(id(synced))
         if number is None or self._arrays[number]() is not synced:
             number = self._numbers[id(synced)] = len(self._arrays)
-            self._arrays.append(weakref.ref(synced))
+            self._arrays.append(ref(synced))
         return -1 - number
 
     def _sources_of(self, inputs: tuple[Any, ...]) -> tuple[_Source, ...] | None:
@@ -306,7 +331,7 @@ def current_trail() -> Trail | None:
         trail is not None
         and trail.epoch == NEED_GRAD_EPOCH[0]
         and trail.thread == get_ident()
-        and (not trail.results or trail.results[0]() is not None)
+        and trail.first() is not None
     ):
         return trail
     if not AUTO_FORWARD.get() or RECOMPUTE.get() or PRE_HOOKS or POST_HOOKS or not is_enabled("replay"):

@@ -133,7 +133,7 @@ def get_parameter_or_create(
     parameter = _CURRENT.get().get(name)
     if type(parameter) is not Variable:
         parameter = _found_or_created(name, shape, initializer, need_grad)
-    if shape is not None and parameter.shape != (shape if type(shape) is tuple else tuple(shape)):
+    if shape is not None and parameter.cell.data._shape != (shape if type(shape) is tuple else tuple(shape)):
         raise ShapeError(
             f"get_parameter_or_create: parameter {name!r} must keep its shape {parameter.shape}, got {tuple(shape)}\n"
             "  hint: give the function a name of its own, or call nn_core.clear_parameters()"
