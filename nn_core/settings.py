@@ -23,7 +23,7 @@ OPTIMIZATIONS: Final[Mapping[str, str]] = {
     "join": "inference runs convolution, normalization, addition and activation one after another",
     "multi_tensor": "solvers change one parameter after another",
     "pack": "weights are brought into the layout of a kernel in each run",
-    "replay": "the backward pass of a dynamic graph is compiled in each step",
+    "replay": "each call of a dynamic graph is worked out anew, and its backward pass is compiled in each step",
     "share_memory": "every intermediate array of a plan has memory of its own",
     "winograd": "3 x 3 convolutions use the direct method",
 }

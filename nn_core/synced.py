@@ -305,7 +305,8 @@ class SyncedArray:
 
     def fill(self, value: float) -> None:
         """Note that every element is `value`; carried out by the first reader."""
-        self._end_tenure()
+        if self.tenure is not None:
+            self._end_tenure()
         self.lazy = value
         self.clear_called = False
         self.modifications += 1

@@ -96,7 +96,7 @@ class Step:
         self.n_inputs = len(sources)
         self.recipe = recipe
         self.prepared = prepared
-        self.input_keys = prepared.input_keys
+        self.input_keys: Sequence[Any] = prepared.input_keys
         self.output_key = prepared.output_keys[0]
         self.space = prepared.space
         self.make = prepared.makers[0]
@@ -176,7 +176,7 @@ class Trail:
             return None
         arrays: list[Array | None] = []
         for vertex, source, key in zip(inputs, step.sources, step.input_keys):  # noqa: B905  # `strict` takes its time
-            if type(vertex) is not Variable or key is None:
+            if type(vertex) is not Variable:
                 if vertex is not None or source is not None:
                     return self._search(spec, inputs, args, step)
                 arrays.append(None)
