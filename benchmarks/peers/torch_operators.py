@@ -11,6 +11,21 @@ def _lstm(x, h, c, w):
     return th.lstm(x, (h[0], c[0]), weights, False, 1, 0.0, True, False, False)[0]
 
 
+def _top_k(x):
+    """The largest values at their places, zeros elsewhere, as top_k_data has them."""
+    values, places = x.topk(10, 1)
+    return th.zeros_like(x).scatter(1, places, values)
+
+
+def _stft(x):
+    return th.stft(x, 1024, 256, 1024, th.hann_window(1024), return_complex=True).real
+
+
+def _random_flip(x):
+    flips = th.rand(x.shape[0], 1, 1, 1) < 0.5
+    return th.where(flips, x.flip(3), x)
+
+
 FUNCTIONS = {
     "affine": lambda x, w, b: th.addmm(b, x, w),
     "batch_matmul": th.bmm,
@@ -39,6 +54,19 @@ FUNCTIONS = {
     "prelu": F.prelu,
     "where": lambda c, x, y: th.where(c > 0.5, x, y),
     "cumsum": lambda x: x.cumsum(1),
+    "cumprod": lambda x: x.cumprod(1),
+    "tan": th.tan,
+    "atan": th.atan,
+    "pow_scalar": lambda x: x**1.7,
+    "max_pooling 3x3": lambda x: F.max_pool2d(x, 3, 2, 1),
+    "sort": lambda x: x.sort(1)[0],
+    "top_k": _top_k,
+    "scatter_add": lambda x, i, s: x.scatter_add(1, i, s),
+    "warp_by_grid": lambda x, g: F.grid_sample(x, g, align_corners=True),
+    "fft": lambda x: th.view_as_real(th.fft.fft(th.view_as_complex(x))),
+    "stft": _stft,
+    "trilu": th.triu,
+    "random_flip": _random_flip,
 }
 
 
