@@ -16,7 +16,7 @@ from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.graph.infer import require_shapes
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
-from nn_core.graph.node import Cell, Node
+from nn_core.graph.node import Cell, Node, mutated
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
 from nn_core.graph.recipe import Recipe, recipe_of
 from nn_core.graph.seeds import FUNCTION_SEED
@@ -114,6 +114,8 @@ def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[A
             variable._need_grad = False
         variable._recompute = recompute_now
         node.connect(index, variable)
+        if variable is given:
+            mutated()
         results.append(variable)
     if AUTO_FORWARD.get() or spec.has("dynamic_shape"):
         run_node(node, recipe)
@@ -239,6 +241,8 @@ def call_python(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: in
     for index, variable in enumerate(made):
         variable._need_grad = None
         node.connect(index, variable)
+    if outputs is not None:
+        mutated()
     if AUTO_FORWARD.get():
         run_node(node)
     return made[0] if len(made) == 1 else made
