@@ -20,6 +20,7 @@ from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
 from nn_core.graph.plan import is_current
 from nn_core.settings import is_enabled
+from nn_core.state import MEMO
 from nn_core.synced import HOST, ready
 
 
@@ -34,8 +35,9 @@ def run_backward(
     """Propagate the gradient `grad` of `root` to all variables that need one."""
     if root.is_leaf or not root.need_grad:
         return
-    if root.trail is not None:
-        root.trail.end()
+    for trail in (root.trail, MEMO.get()):
+        if trail is not None:
+            trail.end()
     hooks = active_hooks(pre_hook, post_hook)
     observed = hooks is not None or finish is not None
     plan: BackwardPlan | None = None

@@ -51,8 +51,8 @@ class FunctionInfo(NamedTuple):
 
 #: The walks through dynamic graphs (`nn_core.graph.trail.Trail`) that are still of use, by identity.
 TRAILS: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
-#: Threads may share a graph; each node of it is made once.
-_COMPLETING: Final = threading.Lock()
+#: Threads may share a graph; each node of it is made once. A signal handler or a finalizer may ask for one meanwhile.
+_COMPLETING: Final = threading.RLock()
 
 
 class Consumers:
@@ -141,23 +141,23 @@ class Vertex:
     def _complete(self) -> None:
         """Make the node and the cell of a bare vertex."""
         with _COMPLETING:
-            step, trail = self.step, self.trail
+            step, trail, inputs, value = self.step, self.trail, self.inputs, self.value
             if step is None:
                 return
             trail.broken = True
             recipe, prepared = step.recipe, step.prepared
             data = NdArray.of_shape(recipe.output_shapes[0])
-            if self.value is RELEASED:
+            if value is RELEASED:
                 data._synced.tenure = RELEASED
             else:
-                data._synced.hold(prepared.output_keys[0], self.value)
-            node = Node(recipe.spec, recipe.args, self.inputs, (Cell(data),), trail.context, step.through)
+                data._synced.hold(prepared.output_keys[0], value)
+            node = Node(recipe.spec, recipe.args, inputs, (Cell(data),), trail.context, step.through)
             node.prepared = prepared
             node._need_grad_epoch = trail.epoch
             node._outputs[0] = weakref.ref(self)
             self._producer = node
             self._cell = node.cells[0]
-            self.step = self.trail = self.value = None
+            self.step = self.trail = self.value = None  # in this order: who sees a step first finds the rest
             self.inputs = ()
 
     @property
@@ -188,7 +188,7 @@ class Vertex:
     @property
     def is_leaf(self) -> bool:
         """Whether no function computes it."""
-        return self._producer is None and self.step is None
+        return self.step is None and self._producer is None  # in this order: another thread may make the node
 
     @property
     def shape(self) -> Shape:
@@ -207,8 +207,9 @@ class Vertex:
         """
         if self._need_grad is not None:
             return self._need_grad
-        if self.step is not None and self.trail.epoch == NEED_GRAD_EPOCH[0]:
-            return bool(self.step.through)
+        trail, step = self.trail, self.step
+        if step is not None and trail.epoch == NEED_GRAD_EPOCH[0]:
+            return bool(step.through)
         return self.producer is not None and self.producer.need_grad
 
     @need_grad.setter

@@ -73,28 +73,36 @@ class Structure:
         self.all_bare = all_bare
 
     @staticmethod
-    def described(root: Vertex, order: Sequence[_Part]) -> "Structure":
-        """The structure of the graph of `root`, whose functions are `order`."""
+    def described(root: Vertex, order: Sequence[_Part]) -> "Structure | None":
+        """The structure of the graph of `root`, whose functions are `order`.
+
+        None when nodes of bare vertices have been made meanwhile, which other threads may cause.
+        """
         inputs: list[SyncedArray] = []
         positions: dict[int, int] = {}  # by identity: the hash of a variable is that of its cell
         numbers: dict[SyncedArray, int] = {}
         key: list[Any] = [root.index, disabled_optimizations()]
         for part in order:
             positions[id(part)] = len(positions)
+            inputs_of_part = part.inputs
             if isinstance(part, Node):
                 key.append(part.prepared)
                 key += [cell.data._synced.tenure for cell in part.cells if cell.data._synced.tenure is not None]
             else:
-                key.append(part.step.prepared)
-            for vertex in part.inputs:
+                step = part.step
+                if step is None:
+                    return None
+                key.append(step.prepared)
+            for vertex in inputs_of_part:
                 if vertex is None:
                     key.append(None)
                     continue
                 need_grad = vertex.need_grad
-                if vertex.step is not None:
-                    key += (need_grad, positions[id(vertex)], 0)
-                elif vertex._producer is not None:
-                    key += (need_grad, positions[id(vertex._producer)], vertex.index)
+                below = _part_of(vertex)
+                if below is not None:
+                    if id(below) not in positions:
+                        return None
+                    key += (need_grad, positions[id(below)], vertex.index)
                 elif need_grad:
                     key.append(id(vertex.cell))
                 else:
@@ -125,8 +133,7 @@ class Template:
         self, plan: BackwardPlan, pieces: list[_Piece], spaces: Sequence[Space], structure: Structure
     ) -> None:
         self.plan = plan
-        leaves = [v for part in structure.order for v in part.inputs if v is not None and v.is_leaf and v.need_grad]
-        self._parameters = [leaf.cell for leaf in leaves]  # alive, because the key has their addresses
+        self._parameters = [leaf.cell for leaf in _parameters_of(structure)]  # alive, because the key has their addresses
         self._spaces = spaces
         kernels = [_node_of(part).prepared for part in structure.order]
         own = [origin for piece in pieces for origin in piece.origins if origin.part >= 0]
@@ -173,11 +180,15 @@ def release(structure: Structure, root: Vertex) -> None:
             part.value = RELEASED  # type: ignore[union-attr]  # they are vertices
         root.value = kept
         return
+    elsewhere = not structure.all_bare  # some may lie on walks that go on
     result = None if root.step is not None else root.cell.data._synced
     for part in structure.order:
         if isinstance(part, Vertex) and part.step is not None:
             if part is not root:
                 part.value = RELEASED
+            if elsewhere:
+                part.trail.broken = True
+                part.trail.end()
             continue
         for cell in part.cells if isinstance(part, Node) else (part.cell,):
             if cell.data._synced is not result:
@@ -212,6 +223,8 @@ def structure_of(root: Vertex) -> Structure | None:
     step, trail = root.step, root.trail
     if step is None or not step.whole or trail.broken or trail.epoch != NEED_GRAD_EPOCH[0]:
         return _walked(root)
+    if len(trail.results) <= step.position or trail.results[step.position]() is not root:  # a call was interrupted
+        return _walked(root)
     if step.structure is not None:
         return step.structure.recalled(trail)
     structure = _walked(root)
@@ -242,6 +255,11 @@ def _walked(root: Vertex) -> Structure | None:
     return Structure.described(root, order)
 
 
+def _parameters_of(structure: Structure) -> list[Vertex]:
+    parts = [_node_of(part) for part in structure.order]
+    return [v for part in parts for v in part.inputs if v is not None and v.is_leaf and v.need_grad]
+
+
 def _node_of(part: _Part) -> Node:
     node = part if isinstance(part, Node) else part.producer
     assert node is not None
@@ -255,7 +273,11 @@ def _as_given(origin: _Origin, kernels: Sequence[Prepared]) -> tuple[int, int, K
 
 
 def _part_of(vertex: Vertex) -> _Part | None:
-    return vertex._producer if vertex.step is None else vertex
+    trail, step = vertex.trail, vertex.step
+    if step is not None and trail.epoch != NEED_GRAD_EPOCH[0]:
+        vertex._complete()  # whether it needs a gradient has to be found out anew, and that takes nodes
+        step = None
+    return vertex._producer if step is None else vertex
 
 
 def _is_kept(vertex: Vertex) -> bool:
@@ -292,6 +314,8 @@ def find(structure: Structure, overwrite: bool) -> Template | None:
 
 def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Template | None:
     """Make a template of a freshly compiled plan; None when an entry cannot be told relative to the graph."""
+    if any(leaf.cell.data._synced in structure.inputs for leaf in _parameters_of(structure)):
+        return None  # one address has two roles, which the arrays of a later graph may not share
     origins = _origins(structure)
     own = {id(synced) for synced in structure.inputs}
     found: list[tuple[Entry, list[tuple[int, _Origin]]]] = []
@@ -321,7 +345,7 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     ]
     plan.leaves = [(synced, key) for synced, key in plan.leaves if id(synced) not in own]
     plan.found = [(synced, key) for synced, key in plan.found if id(synced) not in own]
-    plan.entries, plan.attachments, plan.freed = [], [], []
+    plan.entries, plan.attachments, plan.freed, plan.signature = [], [], [], ()
     template = Template(plan, pieces, list(spaces), structure)
     with _CHANGING:
         _TEMPLATES[overwrite, structure.key] = template
@@ -353,12 +377,13 @@ def _pieces(backend: Backend | None, group: Sequence[tuple[Entry, list[tuple[int
 def _alone(entry: Entry, places: Sequence[tuple[int, _Origin]]) -> _Piece:
     positions = [position for position, _ in places]
     fixed = [None if i in positions else array for i, array in enumerate(entry.arrays)]
+    runner = entry.runner  # not the entry, which has the graph and its arrays
 
     def call(*given: Array) -> None:
         arrays = fixed.copy()
         for position, array in zip(positions, given, strict=True):
             arrays[position] = array
-        entry.runner(*arrays)
+        runner(*arrays)
 
     return _Piece(call, [origin for _, origin in places])
 

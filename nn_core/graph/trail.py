@@ -182,10 +182,11 @@ class Trail:
                 arrays.append(None)
                 continue
             if vertex.trail is self:
+                value = vertex.value  # before the step, which says whether that is still the value
                 if vertex.step is not source:
                     return self._search(spec, inputs, args, step)
                 if source.output_key == key:
-                    arrays.append(vertex.value)
+                    arrays.append(value)
                     continue
                 array = vertex.cell.data
             else:
