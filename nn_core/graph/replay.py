@@ -208,7 +208,7 @@ class _Memory:
     __slots__ = ("_inputs", "_key", "_positions")
 
     def __init__(self, structure: Structure, trail: Any) -> None:
-        self._positions = [part.step.position for part in structure.order if isinstance(part, Vertex)]
+        self._positions = [part.step.position for part in structure.order if isinstance(part, Vertex)]  # all are
         self._inputs = [trail.number_of(synced) for synced in structure.inputs]
         self._key = structure.key
 
@@ -228,7 +228,7 @@ def structure_of(root: Vertex) -> Structure | None:
     if step.structure is not None:
         return step.structure.recalled(trail)
     structure = _walked(root)
-    if structure is not None:
+    if structure is not None and all(isinstance(part, Vertex) for part in structure.order):  # no thread changed a flag
         step.structure = _Memory(structure, trail)
     return structure
 

@@ -528,7 +528,8 @@ def train(seed, n_steps=30):
     return [w.d.copy(), v.d.copy()]
 
 
-def test_threads_train_models_of_their_own():
+@pytest.mark.parametrize("repeat", range(4))
+def test_threads_train_models_of_their_own(repeat):
     with without("replay"), nn.auto_forward():
         expected = [train(seed) for seed in range(4)]
     found = {}
