@@ -16,9 +16,9 @@ import nn_core as nn
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.report import strict_dispatch
 from nn_core.errors import GraphError, ShapeError
-from nn_core.graph import trail
+from nn_core.graph import replay, trail
 from nn_core.graph.apply import apply, operator
-from nn_core.graph.node import Vertex
+from nn_core.graph.node import Vertex, mutated
 from nn_core.settings import without
 
 UNARY = [operator(name) for name in ("sin", "cos", "tanh", "sigmoid", "relu", "abs")]
@@ -550,6 +550,26 @@ def test_threads_train_models_of_their_own(repeat):
         sys.setswitchinterval(interval)
     for seed in range(4):
         np.testing.assert_allclose(found[seed], expected[seed], rtol=1e-5)
+
+
+def test_another_thread_changes_a_flag_while_a_graph_is_looked_at(monkeypatch):
+    walked = replay._walked
+
+    def disturbed(root):
+        mutated()
+        return walked(root)
+
+    def program():
+        w, results = parameter(1, 2), []
+        for step in range(4):
+            loss = total(mul2(sin(w), variable(step, 1)))
+            with monkeypatch.context() as patches:
+                if step == 0:
+                    patches.setattr(replay, "_walked", disturbed)
+                results.append(gradients(loss, w))
+        return results
+
+    require_same(program)
 
 
 def test_a_graph_of_one_thread_is_used_in_others():
