@@ -249,7 +249,7 @@ class Variable(Vertex):
             need_grad: flag of the new variable; None: the flag of this one.
         """
         variable = Variable.__new__(Variable)
-        Vertex.__init__(variable, self.cell, self.need_grad if need_grad is None else need_grad)
+        Vertex.__init__(variable, self._cell or self.cell, self.need_grad if need_grad is None else need_grad)
         variable.name = self.name
         variable._persistent = self._persistent
         return variable

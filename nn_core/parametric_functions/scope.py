@@ -133,12 +133,13 @@ def get_parameter_or_create(
     parameter = _CURRENT.get().get(name)
     if type(parameter) is not Variable:
         parameter = _found_or_created(name, shape, initializer, need_grad)
-    if shape is not None and parameter.cell.data._shape != (shape if type(shape) is tuple else tuple(shape)):
+    cell = parameter._cell or parameter.cell
+    if shape is not None and cell.data._shape != (shape if type(shape) is tuple else tuple(shape)):
         raise ShapeError(
             f"get_parameter_or_create: parameter {name!r} must keep its shape {parameter.shape}, got {tuple(shape)}\n"
             "  hint: give the function a name of its own, or call nn_core.clear_parameters()"
         )
-    if parameter.need_grad != need_grad:
+    if parameter._need_grad is not need_grad and parameter.need_grad != need_grad:
         parameter.need_grad = need_grad
     wanted = need_grad if as_need_grad is None else as_need_grad
     return parameter.get_unlinked_variable(wanted and not NO_GRAD.get())
