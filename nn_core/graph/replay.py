@@ -202,7 +202,7 @@ def _release(synced: SyncedArray) -> None:
     synced.tenure = RELEASED
 
 
-class _Memory:
+class _Places:
     """Where the functions and the inputs of a structure lie on every trail that ends at one step."""
 
     __slots__ = ("_inputs", "_key", "_positions")
@@ -229,7 +229,7 @@ def structure_of(root: Vertex) -> Structure | None:
         return step.structure.recalled(trail)
     structure = _walked(root)
     if structure is not None and all(isinstance(part, Vertex) for part in structure.order):  # no thread changed a flag
-        step.structure = _Memory(structure, trail)
+        step.structure = _Places(structure, trail)
     return structure
 
 
