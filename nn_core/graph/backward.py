@@ -110,6 +110,8 @@ def set_start(plan: BackwardPlan, root: Vertex, grad: Any) -> None:
         return
     array = buffer.array
     assert array is not None
+    if type(grad) is int and grad == plan.start_value:
+        return
     if isinstance(grad, NdArray):
         ready(buffer.space)
         array[...] = grad.read(buffer.space, buffer.dtype)

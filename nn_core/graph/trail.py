@@ -200,9 +200,8 @@ class Trail:
                     return self._search(spec, inputs, args, step)
                 array = cell.data
             synced = array._synced
-            if synced.tenure is None and synced.lazy is None and array._window is None and key in synced.valid:
-                raw = synced.copies[key]
-                arrays.append(raw if array._shape is synced.shape else raw.reshape(array._shape))
+            if array._shape is synced.shape and synced.tenure is None and synced.lazy is None and key in synced.valid:
+                arrays.append(synced.copies[key])
             else:
                 raw = array.read(*key)
                 arrays.append(raw if is_contiguous(raw) else settled(array, *key))

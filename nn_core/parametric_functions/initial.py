@@ -1,6 +1,7 @@
 """Weights and biases of layers with their usual initial values."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Final, TypeAlias
 
@@ -21,11 +22,11 @@ def glorot(
     inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1), rng: Rng | None = None
 ) -> Callable[[Shape], FloatArray]:
     """The usual initializer of weights; works out its limits when it is called, as most weights are there already."""
+    return partial(_glorot, inmaps, outmaps, kernel, rng)
 
-    def initial(shape: Shape) -> FloatArray:
-        return UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng)(shape)
 
-    return initial
+def _glorot(inmaps: int, outmaps: int, kernel: Sequence[int], rng: Rng | None, shape: Shape) -> FloatArray:
+    return UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng)(shape)
 
 
 def trained(
