@@ -1,12 +1,13 @@
 """What tests share: functions on the CPU in float32 beside the reference kernels in float64, forward and backward."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import nn_core as nn
+from nn_ext_cpu import _native, set_num_threads
 
 
 def run(backend: str, function: Callable[..., Any], arrays: list[Any], seed: int = 0) -> list[np.ndarray[Any, Any]]:
@@ -47,3 +48,30 @@ def assert_alike(function: Callable[..., Any], *arrays: Any, tolerance: float = 
 def assert_alike_fixture() -> Callable[..., None]:
     """`assert_alike`, for tests."""
     return assert_alike
+
+
+@pytest.fixture(params=["baseline", "avx2", "avx512"])
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each instruction set that this machine runs, selected for one test."""
+    before = _native.isa()
+    try:
+        _native.select_isa(request.param)
+    except ValueError:
+        pytest.skip(f"this machine does not run {request.param}")
+    yield request.param
+    _native.select_isa(before)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers, the same in each test."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    """Two native threads for one test."""
+    before = _native.num_threads()
+    set_num_threads(2)
+    yield
+    set_num_threads(before)

@@ -99,30 +99,22 @@ def test_rounding_is_to_nearest_even():
     assert np.array_equal(y.d.view(np.uint16), np.abs(values).astype(ml_dtypes.bfloat16).view(np.uint16))
 
 
-@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+@pytest.mark.parametrize("isa", ["baseline", "avx2"], indirect=True)
 def test_machines_without_products_of_bfloat16_compute_in_float32(isa):
-    own = _native.isa()
     images, labels = batch()
-    try:
-        _native.select_isa(isa)
-    except ValueError:
-        pytest.skip(f"this machine does not run {isa}")
-    try:
-        assert not _native.multiplies_bfloat16()
-        assert _native.bfloat16_products() == "float32 copies"
-        x, t = nn.Variable.from_numpy_array(images[:, :, :7]), nn.Variable.from_numpy_array(labels)
-        loss = convolutional_loss(x, t)
-        loss.forward()
-        loss.backward()
-        narrow = float(loss.d)
-        with nn.context_scope(get_extension_context("cpu")):
-            wide = convolutional_loss(x, t)
-            wide.forward()
-        assert abs(narrow - float(wide.d)) < 0.02
-        loss.forward(clear_buffer=True)  # inference joins the convolution with what follows
-        assert abs(float(loss.d) - float(wide.d)) < 0.02
-    finally:
-        _native.select_isa(own)
+    assert not _native.multiplies_bfloat16()
+    assert _native.bfloat16_products() == "float32 copies"
+    x, t = nn.Variable.from_numpy_array(images[:, :, :7]), nn.Variable.from_numpy_array(labels)
+    loss = convolutional_loss(x, t)
+    loss.forward()
+    loss.backward()
+    narrow = float(loss.d)
+    with nn.context_scope(get_extension_context("cpu")):
+        wide = convolutional_loss(x, t)
+        wide.forward()
+    assert abs(narrow - float(wide.d)) < 0.02
+    loss.forward(clear_buffer=True)  # inference joins the convolution with what follows
+    assert abs(float(loss.d) - float(wide.d)) < 0.02
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])

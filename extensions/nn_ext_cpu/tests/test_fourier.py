@@ -8,7 +8,6 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_ext_cpu import _native
 
 #: ``assert_alike(function, *arrays, tolerance=...)`` of conftest.py.
 Compare: TypeAlias = Callable[..., None]
@@ -26,19 +25,10 @@ def test_lengths(assert_alike: Compare, n: int, function: Callable[..., nn.Varia
     assert_alike(lambda x: function(x, 1, normalized), normal(19, n, 2))
 
 
-@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
 @pytest.mark.parametrize("n_axes", [1, 2, 3])
 def test_axes(assert_alike: Compare, n_axes: int, isa: str) -> None:
-    widest = _native.isa()
-    try:
-        _native.select_isa(isa)
-    except ValueError:
-        pytest.skip(f"this machine does not run {isa}")
-    try:
-        assert_alike(lambda x: F.fft(x, n_axes), normal(3, 8, 15, 14, 2))
-        assert_alike(lambda x: F.ifft(x, n_axes), normal(3, 8, 15, 14, 2))
-    finally:
-        _native.select_isa(widest)
+    assert_alike(lambda x: F.fft(x, n_axes), normal(3, 8, 15, 14, 2))
+    assert_alike(lambda x: F.ifft(x, n_axes), normal(3, 8, 15, 14, 2))
 
 
 FRAMES: list[dict[str, Any]] = [

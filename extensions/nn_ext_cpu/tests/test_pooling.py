@@ -1,13 +1,12 @@
 """Gradients of max-pooling beside the reference: windows that tile, overlap and leave gaps, and lanes that fill no vector."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 
 import nn_core.functions as F
-from nn_ext_cpu import _native
 
 #: ``assert_alike(function, *arrays, tolerance=...)`` of conftest.py.
 Compare: TypeAlias = Callable[..., None]
@@ -23,18 +22,6 @@ WINDOWS: list[tuple[Any, Any, Any, Any]] = [
     ((1, 4, 5, 6, 7), (3, 2, 3), (1, 2, 2), (1, 0, 1)),
     ((1, 4, 6, 6, 7), (1, 2, 3), (2, 2, 2), (0, 1, 1)),
 ]
-
-
-@pytest.fixture(params=["baseline", "avx2", "avx512"])
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each instruction set that this machine runs."""
-    widest = _native.isa()
-    try:
-        _native.select_isa(request.param)
-    except ValueError:
-        pytest.skip(f"this machine does not run {request.param}")
-    yield request.param
-    _native.select_isa(widest)
 
 
 @pytest.mark.parametrize("channel_last", [False, True])
