@@ -7,7 +7,7 @@ from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, reshaped
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, refuse_empty, reshaped
 
 
 class ScatterAdd:
@@ -52,11 +52,7 @@ class Axes:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes other than float32, and samples without axes or elements."""
-        if call.args["base_axis"] == len(call.outputs[0].shape):
-            return Refusal("takes samples with an axis, got single elements")
-        if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
-            return Refusal("takes arrays with at least one element")
-        return refuse_dtypes(call)
+        return refuse_samples(call)
 
     def forward(self, call: Call) -> Runner:
         """Prepare the picking or the sums."""
@@ -68,9 +64,21 @@ class Axes:
 
 
 def _by_axes(call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> Runner:
+    return by_axes(operation, arrays, places, base_axis_of(call))
+
+
+def refuse_samples(call: Call) -> Refusal | None:
+    """Refuse a call whose samples, the axes from ``base_axis`` on, have no axes or no elements, and other dtypes."""
+    if base_axis_of(call) == len(call.outputs[0].shape):
+        return Refusal("takes samples with an axis, got single elements")
+    return refuse_empty(call) or refuse_dtypes(call)
+
+
+def base_axis_of(call: Call) -> int:
+    """The first axis of a sample."""
     base_axis = call.args["base_axis"]
     assert isinstance(base_axis, int)
-    return by_axes(operation, arrays, places, base_axis)
+    return base_axis
 
 
 def by_axes(

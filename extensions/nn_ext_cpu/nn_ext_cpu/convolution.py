@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, strides_of
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, refuse_empty, strides_of
 
 #: Places of the arrays in a backward call: x, weight, bias, y, dy, dx, dweight, dbias.
 _IMAGES: Final = (0, 3, 4, 5)
@@ -33,9 +33,7 @@ class ConvolutionKernel:
         n_spatial = len(x.shape) - _base_axis(call) - 1
         if not 1 <= n_spatial <= 3:
             return Refusal(f"takes one to three spatial dimensions, got {n_spatial}")
-        if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
-            return Refusal("takes arrays with at least one element")
-        return refuse_dtypes(call)
+        return refuse_empty(call) or refuse_dtypes(call)
 
     def layout(self, call: Call) -> str:
         """Channels-last where the channel axis is the second."""

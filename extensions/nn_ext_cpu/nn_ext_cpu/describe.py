@@ -96,6 +96,13 @@ def refuse_dtype(call: Call) -> Refusal | None:
     return None
 
 
+def refuse_empty(call: Call) -> Refusal | None:
+    """Refuse a call one of whose arrays has no elements."""
+    if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
+        return Refusal("takes arrays with at least one element")
+    return None
+
+
 def refuse_dtypes(call: Call) -> Refusal | None:
     """Refuse a call unless its arrays hold float32 or bfloat16, its wide ones float32, and its indices int64."""
     refusal = refuse_dtype(call)

@@ -8,7 +8,7 @@ import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, refuse_empty
 
 #: The largest prime factor of lengths that the native operations transform.
 _LARGEST_FACTOR: Final = 61
@@ -16,8 +16,9 @@ _LARGEST_FACTOR: Final = 61
 
 def _refuse(call: Call, lengths: Sequence[int]) -> Refusal | None:
     """Refuse dtypes other than float32 and bfloat16, arrays without elements, and lengths with large prime factors."""
-    if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
-        return Refusal("takes arrays with at least one element")
+    empty = refuse_empty(call)
+    if empty is not None:
+        return empty
     for length in lengths:
         rest = length
         for factor in range(2, _LARGEST_FACTOR + 1):

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, refuse_empty
 
 
 class Warp:
@@ -20,9 +20,7 @@ class Warp:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes other than float32 and bfloat16, and arrays without elements."""
-        if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
-            return Refusal("takes arrays with at least one element")
-        return refuse_dtypes(call)
+        return refuse_empty(call) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
         """Prepare the sampling."""

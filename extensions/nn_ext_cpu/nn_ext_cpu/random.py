@@ -8,8 +8,8 @@ import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.axes import by_axes
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, reshaped
+from nn_ext_cpu.axes import base_axis_of, by_axes, refuse_samples
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, refuse_empty, reshaped
 from nn_ext_cpu.pointwise import Pointwise
 
 #: The key of a run: seed and counter.
@@ -99,15 +99,11 @@ class Moved:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes other than float32 and bfloat16, and samples without axes or elements."""
-        if call.args["base_axis"] == len(call.outputs[0].shape):
-            return Refusal("takes samples with an axis, got single elements")
-        if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
-            return Refusal("takes arrays with at least one element")
-        return refuse_dtypes(call)
+        return refuse_samples(call)
 
     def forward(self, call: Call) -> Runner:
         """Prepare the drawing of places and the reading."""
-        base_axis = _base_axis(call)
+        base_axis = base_axis_of(call)
         motion, ranges = self._motion(call)
         arrays = [*forward_arrays(call), _KEY]
         settings: dict[str, Any] = {"lengths": list(call.outputs[0].shape[base_axis:]), "ranges": ranges, "motion": motion}
@@ -117,31 +113,25 @@ class Moved:
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Prepare the sums."""
-        return by_axes("add_axes", backward_arrays(call, wanted), [3, 2, 4], _base_axis(call))
-
-
-def _base_axis(call: Call) -> int:
-    base_axis = call.args["base_axis"]
-    assert isinstance(base_axis, int)
-    return base_axis
+        return by_axes("add_axes", backward_arrays(call, wanted), [3, 2, 4], base_axis_of(call))
 
 
 def _lengths(call: Call) -> Sequence[int]:
     """Those of the axes of a sample of x."""
     x = call.inputs[0]
     assert x is not None
-    return x.shape[_base_axis(call) :]
+    return x.shape[base_axis_of(call) :]
 
 
 def _cropped(call: Call) -> Motion:
-    places = call.outputs[0].shape[_base_axis(call) :]
+    places = call.outputs[0].shape[base_axis_of(call) :]
     return "crop", [length - place + 1 for length, place in zip(_lengths(call), places, strict=True)]
 
 
 def _flipped(call: Call) -> Motion:
     axes = call.args["axes"]
     assert isinstance(axes, tuple)
-    return "flip", [1 + (_base_axis(call) + axis in axes) for axis in range(len(_lengths(call)))]
+    return "flip", [1 + (base_axis_of(call) + axis in axes) for axis in range(len(_lengths(call)))]
 
 
 def _shifted(call: Call) -> Motion:
@@ -157,9 +147,7 @@ class Erase:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes other than float32 and bfloat16, and arrays without elements."""
-        if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
-            return Refusal("takes arrays with at least one element")
-        return refuse_dtypes(call)
+        return refuse_empty(call) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
         """Prepare the drawing and the replacement."""

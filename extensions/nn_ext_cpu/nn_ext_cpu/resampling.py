@@ -11,7 +11,7 @@ import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, refuse_empty
 
 Numbers: TypeAlias = np.ndarray[Any, Any]
 
@@ -54,9 +54,7 @@ class Resampling:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes other than float32, and arrays without elements."""
-        if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
-            return Refusal("takes arrays with at least one element")
-        return refuse_dtypes(call)
+        return refuse_empty(call) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
         """Prepare the sums."""
