@@ -72,7 +72,7 @@ def apply(
     if imperative or (not inputs and outputs is not None and isinstance(outputs[0], NdArray)):
         return _apply_at_once(recipe, inputs, outputs)
     if trail is not None and recipe.plain:
-        variable = trail.branch(spec, inputs, args, recipe, NO_GRAD.get())
+        variable = trail.branch(spec, inputs, args, recipe)
         if variable is not None:
             return variable
     return _apply_in_graph(recipe, inputs, outputs)

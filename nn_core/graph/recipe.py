@@ -24,7 +24,6 @@ class Recipe:
     __slots__ = (
         "_latest",
         "args",
-        "differentiable",
         "n_visible",
         "output_shapes",
         "plain",
@@ -39,7 +38,6 @@ class Recipe:
         made = made_outputs(spec, infer(spec, args, shapes))
         self.spec = spec
         self.args = args
-        self.differentiable = spec.differentiable
         self.shapes = shapes
         self.output_shapes = tuple([shape for _, shape in made])
         self.n_visible = sum(not entry.aux for entry, _ in made)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.compile import Refresh
 from nn_core.graph.execute import Prepared
-from nn_core.graph.node import NEED_GRAD_EPOCH, Node, Vertex
+from nn_core.graph.node import NEED_GRAD_EPOCH, Cell, Node, Vertex
 from nn_core.graph.plan import Entry, bind, heads_of
 from nn_core.settings import disabled_optimizations, is_enabled
 from nn_core.synced import EPOCH, RELEASED, STRIDED, Key, Space, SyncedArray, ready
@@ -119,11 +119,9 @@ class Structure:
         if part < 0:
             return self.inputs[number].read(key)
         producer = self.order[part]
-        if isinstance(producer, Node):
-            return producer.cells[number].data._synced.read(key)
-        if producer.step is not None and producer.step.prepared.output_keys[0] == key:
+        if isinstance(producer, Vertex) and producer.step is not None and producer.step.output_key == key:
             return producer.value
-        return producer.cell.data._synced.read(key)
+        return _cells_of(producer)[number].data._synced.read(key)
 
 
 class Template:
@@ -190,7 +188,7 @@ def release(structure: Structure, root: Vertex) -> None:
                 part.trail.broken = True
                 part.trail.end()
             continue
-        for cell in part.cells if isinstance(part, Node) else (part.cell,):
+        for cell in _cells_of(part):
             if cell.data._synced is not result:
                 _release(cell.data._synced)
 
@@ -264,6 +262,10 @@ def _node_of(part: _Part) -> Node:
     node = part if isinstance(part, Node) else part.producer
     assert node is not None
     return node
+
+
+def _cells_of(part: _Part) -> tuple[Cell, ...]:
+    return part.cells if isinstance(part, Node) else (part.cell,)
 
 
 def _as_given(origin: _Origin, kernels: Sequence[Prepared]) -> tuple[int, int, Key, Shape | None]:
@@ -394,8 +396,7 @@ def _origins(structure: Structure) -> dict[tuple[int, str], _Origin]:
     for number, synced in enumerate(structure.inputs):
         _note(origins, synced, -1, number)
     for position, part in enumerate(structure.order):
-        cells = part.cells if isinstance(part, Node) else (part.cell,)
-        for index, cell in enumerate(cells):
+        for index, cell in enumerate(_cells_of(part)):
             _note(origins, cell.data._synced, position, index)
     return origins
 
@@ -420,7 +421,5 @@ def _n_bytes(structure: Structure, origin: _Origin) -> int:
     if origin.part < 0:
         synced = structure.inputs[origin.number]
     else:
-        part = structure.order[origin.part]
-        cell = part.cells[origin.number] if isinstance(part, Node) else part.cell
-        synced = cell.data._synced
+        synced = _cells_of(structure.order[origin.part])[origin.number].data._synced
     return int(synced.copies[origin.key].nbytes)

@@ -138,6 +138,7 @@ class Trail:
     __slots__ = (
         "__weakref__",
         "_arrays",
+        "_no_grad",
         "_numbers",
         "_tree",
         "broken",
@@ -157,6 +158,7 @@ class Trail:
         self.results: list[ref[Variable]] = []
         self.first: Callable[[], object] = _nothing_yet
         self.broken = False
+        self._no_grad = no_grad
         self._tree = tree
         self._arrays: list[ref[SyncedArray]] = []
         self._numbers: dict[int, int] = {}
@@ -263,7 +265,7 @@ class Trail:
         return tuple(sources)
 
     def branch(
-        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], recipe: Recipe, no_grad: bool
+        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], recipe: Recipe
     ) -> Variable | None:
         """Compute a call that is made at this place for the first time; None if it is not one to be followed."""
         if len(self.results) >= MAX_LENGTH:
@@ -274,7 +276,7 @@ class Trail:
         if not prepared.simple or sources is None:
             return None
         step = Step(len(self.results), spec, args, sources, recipe, prepared)
-        if no_grad or not recipe.differentiable:
+        if self._no_grad or not spec.differentiable:
             step.need_grad = False
         else:
             step.through = any(vertex is not None and vertex.need_grad for vertex in inputs)
