@@ -51,16 +51,13 @@ def bias(
     """The bias of a layer, zero at first; None when there is none."""
     if not with_bias:
         return None
-    b = get_parameter_or_create("b", shape, ZEROS if b_init is None else b_init, True, not fix_parameters)
-    return b if apply is None else apply(b)
-
-
-def listed_outmaps(n_outmaps: int | Sequence[int]) -> Shape:
-    """The shape of the output features of an affine layer."""
-    return tuple(n_outmaps) if isinstance(n_outmaps, Sequence) else (int(n_outmaps),)
+    return trained("b", shape, ZEROS if b_init is None else b_init, fix_parameters, apply)
 
 
 def affine_sizes(inp: Variable | NdArray, n_outmaps: int | Sequence[int], base_axis: int) -> tuple[int, Shape]:
     """Number of input features and shape of the output features of an affine layer."""
-    out_shape = (n_outmaps,) if type(n_outmaps) is int else listed_outmaps(n_outmaps)
+    if type(n_outmaps) is int:  # before isinstance, which takes ten times as long for an abstract class
+        out_shape: Shape = (n_outmaps,)
+    else:
+        out_shape = tuple(n_outmaps) if isinstance(n_outmaps, Sequence) else (int(n_outmaps),)
     return prod(inp.shape[base_axis:]), out_shape
