@@ -10,7 +10,8 @@ Example:
     18.0
 """
 
-from importlib import import_module
+import sys
+from importlib import import_module, util
 from typing import TYPE_CHECKING
 
 from nn_core import indexing as _indexing
@@ -19,14 +20,18 @@ from nn_core.array import NdArray as NdArray
 from nn_core.auto_forward import auto_forward as auto_forward
 from nn_core.auto_forward import get_auto_forward as get_auto_forward
 from nn_core.auto_forward import set_auto_forward as set_auto_forward
+from nn_core.caches import clear_caches as clear_caches
 from nn_core.context import Context as Context
 from nn_core.context import context_scope as context_scope
 from nn_core.context import get_current_context as get_current_context
 from nn_core.context import set_default_context as set_default_context
+from nn_core.dispatch.claims import suggestion as _suggestion
 from nn_core.dispatch.explain import explain as explain
 from nn_core.dispatch.report import fallback_report as fallback_report
 from nn_core.dispatch.report import strict_dispatch as strict_dispatch
 from nn_core.dispatch.together import launch_together as launch_together
+from nn_core.errors import UnknownAttributeError as _UnknownAttributeError
+from nn_core.function import Function as _Function  # noqa: F401  # gives variable.parent its class
 from nn_core.grad import grad as grad
 from nn_core.graph.hooks import set_function_post_hook as set_function_post_hook
 from nn_core.graph.hooks import set_function_pre_hook as set_function_pre_hook
@@ -38,12 +43,42 @@ from nn_core.random import seed as seed
 from nn_core.recompute import recompute as recompute
 from nn_core.recompute import recompute_fn as recompute_fn
 from nn_core.recompute import set_global_recompute as set_global_recompute
+from nn_core.settings import num_threads as num_threads
+from nn_core.settings import set_num_threads as set_num_threads
+from nn_core.variable import COPIERS as _COPIERS
 from nn_core.variable import Variable as Variable
 from nn_core.variable import forward_all as forward_all
 
 if TYPE_CHECKING:
+    from nn_core import backward_functions as backward_functions
+    from nn_core import callback as callback
+    from nn_core import communicator as communicator
+    from nn_core import communicators as communicators
+    from nn_core import data as data
+    from nn_core import ext_utils as ext_utils
+    from nn_core import function_bases as function_bases
+    from nn_core import functions as functions
+    from nn_core import initializer as initializer
+    from nn_core import io as io
+    from nn_core import logger as logger
+    from nn_core import monitor as monitor
+    from nn_core import normalization_functions as normalization_functions
+    from nn_core import numpy_compat_functions as numpy_compat_functions
+    from nn_core import parameter as parameter
+    from nn_core import parametric_functions as parametric_functions
+    from nn_core import solver as solver
+    from nn_core import solvers as solvers
+    from nn_core import utils as utils
+    from nn_core.core.containers import ModuleDict as ModuleDict
+    from nn_core.core.containers import ModuleList as ModuleList
     from nn_core.core.module import Module as Module
     from nn_core.core.sequential import Sequential as Sequential
+    from nn_core.host import add_available_context as add_available_context
+    from nn_core.host import array_classes as array_classes
+    from nn_core.host import available_contexts as available_contexts
+    from nn_core.host import prefer_cached_array as prefer_cached_array
+    from nn_core.host import reset_array_preference as reset_array_preference
+    from nn_core.network_summary import summary as summary
     from nn_core.parameter import clear_parameters as clear_parameters
     from nn_core.parameter import get_current_parameter_scope as get_current_parameter_scope
     from nn_core.parameter import get_parameters as get_parameters
@@ -60,7 +95,20 @@ __version__ = "0.1.0"
 #: Names whose modules are imported when they are first used, so that ``import nn_core`` stays quick.
 _LAZY = {
     "Module": "nn_core.core.module",
+    "ModuleDict": "nn_core.core.containers",
+    "ModuleList": "nn_core.core.containers",
     "Sequential": "nn_core.core.sequential",
+    "summary": "nn_core.network_summary",
+    **dict.fromkeys(
+        (
+            "add_available_context",
+            "array_classes",
+            "available_contexts",
+            "prefer_cached_array",
+            "reset_array_preference",
+        ),
+        "nn_core.host",
+    ),
     **dict.fromkeys(
         (
             "clear_parameters",
@@ -80,16 +128,31 @@ _LAZY = {
 
 _operators.bind()
 _indexing.bind()
+_COPIERS["no_grad"] = lambda variable: import_module("nn_core.parameter").with_constant_parameters(variable)
 
 
-def __getattr__(name: str) -> object:
-    module = _LAZY.get(name)
-    if module is None:
-        raise AttributeError(f"module 'nn_core' has no attribute {name!r}")
-    value: object = getattr(import_module(module), name)
-    globals()[name] = value
-    return value
+#: Submodules that programs use; the others are the engine's.
+_MODULES = (
+    *("backward_functions", "callback", "context", "data", "errors", "ext", "ext_utils", "files", "function_bases"),
+    *("functions", "initializer", "io", "logger", "monitor", "normalization_functions", "numpy_compat_functions"),
+    *("parameter", "parametric_functions", "random", "settings", "solver", "solvers", "testing", "typing", "utils"),
+)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    own = {name for name, value in globals().items() if getattr(value, "__module__", "").startswith("nn_core.")}
+    return sorted({name for name in own if not name.startswith("_")}.union(_LAZY, _MODULES, ("__version__",)))
+
+
+if not TYPE_CHECKING:  # so that checkers report names that do not exist
+
+    def __getattr__(name: str) -> object:
+        module = _LAZY.get(name)
+        if module is not None:
+            value: object = getattr(import_module(module), name)
+            globals()[name] = value
+            return value
+        if not name.startswith("_") and util.find_spec(f"nn_core.{name}") is not None:
+            return import_module(f"nn_core.{name}")
+        hint = _suggestion(name, __dir__())
+        raise _UnknownAttributeError(f"module 'nn_core' has no attribute {name!r}{hint}", name=name, obj=sys.modules[__name__])

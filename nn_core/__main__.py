@@ -5,26 +5,97 @@ import sys
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import asdict
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from nn_core import installed
+from nn_core.caches import caches
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.admission import core_version
 from nn_core.dispatch.doctor import Finding, examine
-from nn_core.dispatch.explain import explain
-from nn_core.dispatch.plugins import State, packages
+from nn_core.dispatch.plugin import State, packages
+from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import NNCoreError
-from nn_core.settings import settings
+from nn_core.settings import cache_mb, settings
+from nn_core.spec.builtin import SPECS
+
+if TYPE_CHECKING:
+    from nn_core.dispatch.offers import Offer
 
 _COLUMNS = ("plugin", "package", "state", "remarks", "devices", "what to do")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class PluginCommand(click.Command):
+    """A subcommand of a plugin: described by its plugin, and imported when it is run or asked for help."""
+
+    def __init__(self, offer: "Offer") -> None:
+        super().__init__(offer.info.name, help=getattr(offer.info, "help", ""))
+        self._offer = offer
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """The context of the command itself, which is imported here."""
+        try:
+            command = PLUGINS.offers.load(self._offer)
+        except NNCoreError as error:
+            raise click.ClickException(str(error)) from error
+        if not isinstance(command, click.Command):
+            raise click.ClickException(f"{self._offer.label}: must be a click command, got {command!r}")
+        return command.make_context(info_name, args, parent, **extra)
+
+
+class Commands(click.Group):
+    """The commands of the core, then those of plugins."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands; plugins that bring some are imported, and what the commands do is not."""
+        own = super().list_commands(ctx)
+        return [*own, *sorted({offer.info.name for offer in PLUGINS.offered("commands")} - set(own))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command called `cmd_name`."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        try:
+            offer = PLUGINS.offer("commands", cmd_name)
+        except NNCoreError as error:
+            raise click.ClickException(str(error)) from error
+        return None if offer is None else PluginCommand(offer)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(core_version(), "--version", prog_name="nn-core")
 def main() -> None:
-    """Look at an installation of nn_core."""
+    """Look at an installation of nn_core, and run programs written for NNabla."""
+
+
+@main.command()
+@click.argument("pattern", default="*")
+def ops(pattern: str) -> None:
+    """List the functions whose name fits PATTERN, such as '*pooling', with their topic and the backends that have a kernel."""
+    backends = [name for name in PLUGINS.names() if _is_usable(name)]
+    rows = [
+        (spec.api, spec.topic, " ".join(name for name in backends if spec.name in PLUGINS.backend(name).kernels) or "engine")
+        for spec in sorted((*SPECS, *(spec for _, spec in PLUGINS.registry)), key=lambda spec: spec.api)
+        if fnmatch(spec.api, pattern)
+    ]
+    if not rows:
+        raise click.ClickException(f"ops: PATTERN must fit a function, got {pattern!r}")
+    click.echo(_plain_table(rows, ("function", "topic", "backends")))
+
+
+def _is_usable(name: str) -> bool:
+    try:
+        PLUGINS.backend(name)
+    except NNCoreError:
+        return False
+    return True
 
 
 @main.command()
@@ -48,6 +119,9 @@ def info() -> None:
     click.echo(f"nn-core {core_version()}, Python {platform.python_version()}, numpy {np.__version__}")
     for name, value in asdict(settings()).items():
         click.echo(f"NN_CORE_{name.upper()}: {value}")
+    for cache in caches():
+        entries = "" if cache.count is None else f"{cache.count} entries, "
+        click.echo(f"cache of {cache.name}: {entries}{cache.n_bytes / 2**20:.1f} MB of {cache_mb()} MB for all")
     for name, entry_points in installed.entry_points().items():
         click.echo(f"plugin {name}: {' and '.join(packages(entry_points))}")
     click.echo(f"default context: {get_current_context()}")
@@ -57,9 +131,14 @@ def info() -> None:
 @click.argument("function")
 @click.option("--backend", "-b", multiple=True, help="An entry of the priority list, such as cpu:float; best first.")
 def explain_function(function: str, backend: Sequence[str]) -> None:
-    """Tell which backends have a kernel for FUNCTION (Affine or affine), in the order in which they are asked."""
+    """Tell which backends run FUNCTION (Affine or affine) in the types of the list, in the order in which they are asked.
+
+    Their kernels are offered sample calls of the function.
+    """
+    from nn_core.testing.support import explain_samples  # the other commands do without the samples
+
     try:
-        click.echo(explain(function, Context(backend)))
+        click.echo(explain_samples(function, Context(backend)))
     except NNCoreError as error:
         raise click.ClickException(str(error)) from error
 
@@ -78,9 +157,22 @@ def stubs(folder: Path) -> None:
     click.echo(write_stubs(folder))
 
 
+@main.command(context_settings={"allow_interspersed_args": False})
+@click.option("-m", "is_module", is_flag=True, help="PROGRAM is the name of a module, as for python -m.")
+@click.argument("program")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run(program: str, arguments: Sequence[str], is_module: bool) -> None:
+    """Run PROGRAM, a script written for NNabla, with ARGUMENTS; its imports of nnabla give nn_core."""
+    from nn_core.compat.program import run_program  # the other commands do without the import hook
+
+    if not is_module and not Path(program).exists():
+        raise click.UsageError(f"run: PROGRAM must be a file, got {program!r}")
+    sys.exit(run_program(program, arguments, is_module=is_module))
+
+
 def _table(findings: Sequence[Finding]) -> str:
     rows = [
-        (row.name, row.package, row.state.value, row.reason.partition("\n")[0], row.devices, row.advice)
+        (row.name, row.package, row.state.value, _remarks(row), row.devices, row.advice)
         for row in findings
     ]
     try:
@@ -92,19 +184,27 @@ def _table(findings: Sequence[Finding]) -> str:
     table = Table(*(Column(title, overflow="fold") for title in _COLUMNS))
     for row in rows:
         table.add_row(*map(Text, row))
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    # where another program reads the lines, no cell is broken into several
+    console = Console(width=None if sys.stdout.isatty() else 1000)
     with console.capture() as capture:
         console.print(table)
     return capture.get().rstrip()
 
 
-def _plain_table(rows: Sequence[Sequence[str]]) -> str:
-    lines = [[part.replace("\n", ", ") for part in row] for row in (_COLUMNS, *rows)]
-    widths = [max(len(row[column]) for row in lines) for column in range(len(_COLUMNS))]
+def _remarks(row: Finding) -> str:
+    first = row.reason.partition("\n")[0]
+    return "; ".join(part for part in (first, ", ".join(row.remarks)) if part)
+
+
+def _plain_table(rows: Sequence[Sequence[str]], columns: Sequence[str] = _COLUMNS) -> str:
+    lines = [[part.replace("\n", ", ") for part in row] for row in (columns, *rows)]
+    widths = [max(len(row[column]) for row in lines) for column in range(len(columns))]
     return "\n".join(
         "  ".join(part.ljust(width) for part, width in zip(row, widths, strict=True)).rstrip() for row in lines
     )
 
+
+PLUGINS.offers.reserve("commands", main.commands)
 
 if __name__ == "__main__":
     main()

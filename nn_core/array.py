@@ -4,25 +4,34 @@ Reading in another dtype or space converts lazily and keeps the copy until the v
 ``zero()`` and ``fill()`` only make a note; the first reader carries it out where it needs the values.
 """
 
+import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nn_core.array_display import display_line, html_table, values_on_host
+from nn_core.attributes import Misnamed, no_attribute
+from nn_core.bound_operators import NdArrayOperators
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
+from nn_core.refusal import described, door
+from nn_core.settings import are_shapes_strict
 from nn_core.synced import HOST, Space, SyncedArray, dtype_name, dtype_of
 from nn_core.typing import Array, Shape
 
+#: No memory holds more elements, and sizes in bytes must fit into 64 bits.
+_MAX_SIZE: Final = 2**48
 
-class NdArray:
+
+class NdArray(NdArrayOperators):
     """A multi-dimensional array, free of device and dtype.
 
     Args:
-        shape: lengths of the axes; () gives an array with one element and no axis.
+        shape: lengths of the axes, as a tuple or one after the other; () gives an array with one element and no axis.
 
     The values are zero until something is written; the dtype is float32 until values of another dtype are assigned.
-    Arithmetic (``+ - * / **``) computes at once in the current context and gives a new NdArray; ``+= -= *= /=`` change
-    the values in place.
+    Arithmetic (``+ - * / // % ** @``) and comparisons (``< <= > >=``) compute at once in the current context and give a
+    new NdArray; ``+= -= *= /=`` change the values in place.
 
     Example:
         >>> a = NdArray((2, 3))
@@ -33,9 +42,22 @@ class NdArray:
 
     __slots__ = ("__weakref__", "_base", "_shape", "_synced", "_window")
     __array_priority__ = 1000
+    _takes_numpy = True
 
-    def __init__(self, shape: Iterable[int] | int = ()) -> None:
-        self._shape = checked_shape(shape)
+    if not TYPE_CHECKING:  # a checker would take these as leave for any attribute
+        d = Misnamed("data is a NumPy array that shares the memory")
+        value = Misnamed("data is a NumPy array that shares the memory")
+        values = Misnamed("data is a NumPy array that shares the memory")
+        need_grad = Misnamed("gradients belong to a Variable, nn_core.Variable(shape)")
+        requires_grad = Misnamed("gradients belong to a Variable, nn_core.Variable(shape)")
+        grad = Misnamed("gradients belong to a Variable, nn_core.Variable(shape)")
+        g = Misnamed("gradients belong to a Variable, nn_core.Variable(shape)")
+
+        def __getattr__(self, name: str) -> Any:
+            no_attribute(self, name)
+
+    def __init__(self, shape: Iterable[int] | int = (), *lengths: int) -> None:
+        self._shape = checked_shape((shape, *lengths) if lengths else shape)  # type: ignore[arg-type]  # checked there
         self._synced = SyncedArray(self._shape)
         self._window: tuple[slice, ...] | None = None
         self._base = self._shape
@@ -50,6 +72,7 @@ class NdArray:
         return array
 
     @staticmethod
+    @door
     def from_numpy_array(nparr: Any) -> "NdArray":
         """A new NdArray with a copy of the values; the dtype is kept."""
         values = np.asarray(nparr)
@@ -58,6 +81,7 @@ class NdArray:
         return array
 
     @staticmethod
+    @door
     def from_dlpack(source: Any) -> "NdArray":
         """A new NdArray over the memory of `source` (any object with ``__dlpack__``), without a copy on the host."""
         values = np.from_dlpack(source)
@@ -66,8 +90,8 @@ class NdArray:
             array.data = values
             return array
         array._synced.copies[(HOST, values.dtype.name)] = values
-        array._synced._move_head((HOST, values.dtype.name))
-        array._synced.lend_for_good((HOST, values.dtype.name))
+        array._synced._move_latest((HOST, values.dtype.name))
+        array._synced.export_for_good((HOST, values.dtype.name))
         return array
 
     # -- what it is ------------------------------------------------------------------------------------------------
@@ -104,7 +128,13 @@ class NdArray:
     @property
     def zeroing(self) -> bool:
         """True when the array is known to be zero and nothing has read it since ``zero()``."""
-        return self._synced.lazy == 0.0
+        return self._synced.pending_fill == 0.0
+
+    @property
+    def is_unwritten(self) -> bool:
+        """True when there are no values: the array is ``zeroing``, or nothing was ever written or was cleared."""
+        synced = self._synced
+        return synced.pending_fill == 0.0 or (synced.pending_fill is None and synced.latest is None)
 
     @property
     def clear_called(self) -> bool:
@@ -116,17 +146,35 @@ class NdArray:
         """How often the values were replaced or opened for writing."""
         return self._synced.modifications
 
+    @door
     def size_from_axis(self, axis: int = -1) -> int:
         """Number of elements of the axes from `axis` on; all elements for a negative axis."""
         return _product(self._shape[max(axis, 0) :])
 
-    def __len__(self) -> int:
-        if not self._shape:
-            raise ShapeError("len() needs an array with at least one axis, got shape ()")
-        return self._shape[0]
+    def __bool__(self) -> bool:
+        if self._synced.dtype == "bool":
+            return bool(self._only_truth())
+        return True
+
+    def _only_truth(self) -> Any:
+        if self.size != 1:
+            raise ArgumentError(
+                f"bool: a comparison of arrays must not be used as one truth value, got a result of shape {self._shape}\n"
+                "  hint: use y.numpy().all() or y.numpy().any(), or F.where to choose element by element"
+            )
+        return self.item()
 
     def __repr__(self) -> str:
-        return f"<NdArray({self._shape}) at {id(self):#x}>"
+        return display_line(type(self).__name__, self._facts(), values_on_host(self))
+
+    def _repr_html_(self) -> str:
+        return html_table(type(self).__name__, self._facts(), values_on_host(self))
+
+    def _facts(self) -> list[str]:
+        return [str(self._shape), self._synced.dtype]
+
+    def _values(self) -> "NdArray":
+        return self
 
     # -- values ----------------------------------------------------------------------------------------------------
 
@@ -134,7 +182,8 @@ class NdArray:
     def data(self) -> np.ndarray[Any, Any]:
         """The values as a NumPy array that shares memory: writing to it changes this NdArray.
 
-        Assigning an array copies its values and takes its dtype; assigning a number fills with it.
+        Assigning an array copies its values, which are broadcast to the shape as in NumPy, and takes its dtype; assigning
+        a number fills with it. Where `nn_core.settings.strict_shapes` holds, an array must have the shape itself.
         """
         return self.get_data("rw")
 
@@ -142,19 +191,17 @@ class NdArray:
     def data(self, value: Any) -> None:
         if isinstance(value, NdArray):
             value = value.get_data("r")
+        if not isinstance(value, np.ndarray):
+            value = _as_array(value) if isinstance(value, (list, tuple)) else value
         if not isinstance(value, np.ndarray) and np.ndim(value) == 0:
-            self.fill(float(value))
+            self.fill(value)
             return
-        values = np.asarray(value)
+        values = _as_array(value)
         if values.dtype.kind not in "fiubV" or values.dtype.hasobject:
             raise DTypeError(f"NdArray: values must be real numbers or booleans, got dtype {values.dtype}")
-        try:
-            broadcast = values if values.shape == self._shape else np.broadcast_to(values, self._shape)
-        except ValueError as error:
-            raise ShapeError(
-                f"NdArray: assigned values must have the array's shape, got {values.shape} for {self._shape}"
-            ) from error
-        np.copyto(self.write(HOST, dtype_name(values.dtype)), broadcast)
+        if values.shape != self._shape:
+            values = _broadcast(values, self._shape)
+        np.copyto(self.write(HOST, dtype_name(values.dtype)), values)
 
     def get_data(self, mode: str = "rw", dtype: Any = None) -> np.ndarray[Any, Any]:
         """The values as a NumPy array.
@@ -174,7 +221,7 @@ class NdArray:
             self.readwrite(HOST, name)
         else:
             raise ArgumentError(f"get_data: mode must be 'r', 'w' or 'rw', got {mode!r}")
-        return self._present(self._synced.lend((HOST, name)))
+        return self._present(self._synced.export((HOST, name)))
 
     def read(self, space: Space, dtype: str) -> Array:
         """The raw array to read in `space` as `dtype`."""
@@ -189,12 +236,13 @@ class NdArray:
     def readwrite(self, space: Space, dtype: str) -> Array:
         """The raw array in `space` as `dtype`, C-contiguous, to be changed in place."""
         synced = self._synced
-        synced.settle((space, dtype))
+        synced.make_contiguous((space, dtype))
         return self._present(synced.readwrite((space, dtype)))
 
     def _present(self, raw: Array) -> Array:
         if self._window is not None:
-            return raw.reshape(self._base)[self._window]
+            part = raw.reshape(self._base)[self._window]
+            return part if part.shape == self._shape else part.reshape(self._shape)
         return raw if raw.shape == self._shape else raw.reshape(self._shape)
 
     def zero(self) -> None:
@@ -204,36 +252,40 @@ class NdArray:
     def fill(self, value: float) -> None:
         """Set all values to `value`, lazily."""
         if self._window is not None:
-            self.data[...] = value
+            self.data[...] = _number(value)
         else:
-            self._synced.fill(float(value))
+            self._synced.fill(_number(value))
 
     def clear(self) -> None:
         """Give the memory back."""
         self._synced.clear()
 
+    @door
     def cast(self, dtype: Any, ctx: Any = None) -> np.ndarray[Any, Any]:
         """Convert the values to `dtype` and return them as a NumPy array that shares memory."""
         return self.get_data("rw", dtype)
 
+    @door
     def data_ptr(self, dtype: Any, ctx: Any = None, write_only: bool = False) -> int:
         """Address of the first element of the values as `dtype` on the host."""
         array = self.get_data("w" if write_only else "rw", dtype)
-        self._synced.lend_for_good((HOST, array.dtype.name))
+        self._synced.export_for_good((HOST, array.dtype.name))
         return int(array.ctypes.data)
 
+    @door
     def copy_from(self, arr: "NdArray", use_current_context: bool = True) -> None:
         """Copy the values of `arr`, which must have the same shape."""
         if arr.shape != self._shape:
             raise ShapeError(f"copy_from: the arrays must have one shape, got {arr.shape} for {self._shape}")
         source = arr._synced
-        if source.lazy is not None:
-            self.fill(source.lazy)
+        if source.pending_fill is not None:
+            self.fill(source.pending_fill)
             return
-        space, dtype = source.head if source.head is not None else (HOST, "float32")
+        space, dtype = source.latest if source.latest is not None else (HOST, "float32")
         values = arr.read(space, dtype)
         self.write(space, dtype)[...] = values
 
+    @door
     def bool_fill(self, mask: "NdArray", value: float) -> None:
         """Set the elements where `mask` is not zero to `value`."""
         np.putmask(self.data, np.broadcast_to(mask.get_data("r") != 0, self._shape), value)
@@ -242,20 +294,39 @@ class NdArray:
 
     # -- views -----------------------------------------------------------------------------------------------------
 
+    @door
     def view(self, shape: Iterable[int]) -> "NdArray":
         """The same memory under another shape with the same number of elements (one length may be -1)."""
         target = inferred_shape(shape, self.size)
-        if self._window is not None:
-            raise ShapeError(f"view: a narrowed array keeps its shape, got view({target}) of {self._shape}")
         other = NdArray.__new__(NdArray)
         other._shape, other._synced, other._window, other._base = target, self._synced, None, target
+        if self._window is not None:
+            other._window, other._base = self._window_in_a_row(target), (_product(self._base),)
         return other
 
+    def _window_in_a_row(self, target: Shape) -> tuple[slice, ...]:
+        """The elements of a narrowed array as one piece of its memory."""
+        strides, start, step = [], 0, 1
+        for length, part in zip(reversed(self._base), reversed(self._window or ()), strict=True):
+            start += part.start * step
+            if part.stop - part.start > 1:
+                strides.append((part.stop - part.start, step))
+            step *= length
+        step = 1
+        for length, stride in strides:
+            if stride != step:
+                raise ShapeError(f"view: a narrowed array must lie in one piece, got view({target}) of {self._shape}")
+            step *= length
+        return (slice(start, start + self.size),)
+
+    @door
     def narrow(self, dim: int, start: int, length: int) -> "NdArray":
         """The same memory limited to `length` elements from `start` along axis `dim`."""
         if not -self.ndim <= dim < self.ndim:
             raise ArgumentError(f"narrow: dim must be an axis of {self._shape}, got {dim}")
         dim %= self.ndim
+        if self._window is not None and len(self._window) != self.ndim:
+            raise ShapeError(f"narrow: a narrowed array under another shape must not be narrowed, got {self._shape}")
         if start < 0 or length < 0 or start + length > self._shape[dim]:
             raise ArgumentError(
                 f"narrow: start and length must lie within axis {dim} of {self._shape}, got {start} and {length}"
@@ -268,13 +339,17 @@ class NdArray:
         other._synced, other._window, other._base = self._synced, tuple(window), self._base
         return other
 
-    # -- exchange --------------------------------------------------------------------------------------------------
+    # -- copies ----------------------------------------------------------------------------------------------------
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        values = self.get_data("rw")
-        if copy or (dtype is not None and values.dtype != np.dtype(dtype)):
-            return np.array(values, dtype=dtype)
-        return values
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and deepcopy by value, ``copy.copy`` as another NdArray of the same memory; views stay views."""
+        return _restored, (type(self), self._shape, self._synced, self._window, self._base), self.__getstate__()
+
+    def __getstate__(self) -> Any:
+        """What a subclass of a program adds to its instances."""
+        return added_state(self, NdArray)
+
+    # -- exchange --------------------------------------------------------------------------------------------------
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.get_data("rw").__dlpack__(**options)
@@ -284,23 +359,65 @@ class NdArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        head = self._synced.head
-        raw = self._synced.copies[head] if head is not None and self._synced.lazy is None else None
+        latest = self._synced.latest
+        raw = self._synced.copies[latest] if latest is not None and self._synced.pending_fill is None else None
         if raw is None or not hasattr(raw, "__cuda_array_interface__"):
             raise AttributeError("__cuda_array_interface__: the values do not lie on a CUDA device")
         interface: dict[str, Any] = self._present(raw).__cuda_array_interface__
         return interface
 
 
+def _broadcast(values: np.ndarray[Any, Any], shape: Shape) -> np.ndarray[Any, Any]:
+    if values.ndim and are_shapes_strict():
+        raise ShapeError(
+            f"NdArray: assigned values must have the shape {shape} or be a number, got {values.shape}\n"
+            "  hint: strict_shapes() or NN_CORE_STRICT_SHAPES forbids broadcasting"
+        )
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError as error:
+        raise ShapeError(f"NdArray: assigned values must have the array's shape, got {values.shape} for {shape}") from error
+
+
+def added_state(value: Any, base: type) -> Any:
+    """The attributes of `value` that classes below `base` have made room for, as ``object.__getstate__`` gives them."""
+    slots: dict[str, Any] = {}
+    for cls in type(value).__mro__[: type(value).__mro__.index(base)]:
+        names = vars(cls).get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                slots[name] = getattr(value, name)
+    attributes = getattr(value, "__dict__", None) or None
+    return (attributes, slots) if slots else attributes
+
+
+def _restored(
+    cls: type[NdArray], shape: Shape, synced: SyncedArray, window: tuple[slice, ...] | None, base: Shape
+) -> NdArray:
+    array = cls.__new__(cls)
+    array._shape, array._synced, array._window, array._base = shape, synced, window, base
+    return array
+
+
 def checked_shape(shape: Iterable[int] | int) -> Shape:
     """`shape` as a tuple of non-negative ints."""
-    lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if isinstance(shape, np.ndarray) and (shape.ndim != 1 or shape.dtype.kind not in "iu"):
+        raise ShapeError(
+            f"shape: must be an int or a sequence of ints, got an array of shape {shape.shape}\n"
+            "  hint: from_numpy_array(values) makes a Variable or an NdArray with these values"
+        )
+    try:
+        lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    except TypeError as error:
+        raise ShapeError(f"shape: must be an int or a sequence of ints, got {shape!r}") from error
     try:
         result = tuple([length.__index__() for length in lengths])
     except AttributeError as error:
         raise ShapeError(f"shape: every length must be an int, got {lengths}") from error
     if any(length < 0 for length in result):
         raise ShapeError(f"shape: every length must be at least 0, got {result}")
+    if math.prod(result) > _MAX_SIZE:
+        raise ShapeError(f"shape: an array must have at most 2**48 elements, got {result}")
     return result
 
 
@@ -321,3 +438,19 @@ def _product(lengths: Iterable[int]) -> int:
     for length in lengths:
         product *= length
     return product
+
+
+def _as_array(value: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ArgumentError(f"NdArray: values must form an array, got {described(value)} ({error})") from error
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ArgumentError(f"fill: a number must fit into 64 bits, got {described(value)}") from error
+    except ValueError as error:
+        raise ArgumentError(f"fill: value must be a number, got {described(value)}") from error

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from nn_core.errors import ArgumentError
 from nn_core.installed import default_backends
+from nn_core.refusal import door
 from nn_core.state import Mode
 
 #: dtype name of each number type that may follow the colon of a backend.
@@ -40,7 +41,7 @@ class Context:
     _hash: int
 
     def __init__(self, backend: Sequence[str] = (), array_class: str = "", device_id: str | int = "0") -> None:
-        if isinstance(backend, str):
+        if not isinstance(backend, (list, tuple)):
             raise ArgumentError(f"Context: backend must be a list of strings, got {backend!r}\n  hint: [{backend!r}]")
         entries = tuple(_entry(text) for text in backend or default_backends())
         put = super().__setattr__
@@ -70,6 +71,7 @@ class Context:
             self.device_id if device_id is None else device_id,
         )
 
+    @door
     def in_dtype(self, dtype: str) -> "Context":
         """The same backends with all of their numbers in `dtype`, a name such as ``"float32"``."""
         if all(own == dtype for _, own in self.entries):

@@ -21,6 +21,14 @@ class ArgumentError(NNCoreError, ValueError):
     """An argument has a value outside its range, or a name that does not exist."""
 
 
+class SignatureError(NNCoreError, TypeError):
+    """The arguments of a call do not fit the signature: one is missing, or has a name that does not exist."""
+
+
+class UnknownAttributeError(NNCoreError, AttributeError):
+    """An attribute that an object does not have was read or assigned."""
+
+
 class GraphError(NNCoreError, RuntimeError):
     """The computation graph cannot do what was asked: cleared data, no gradient, a cycle."""
 
@@ -51,3 +59,7 @@ class KernelNotFoundError(NNCoreError, LookupError):
 
 class FallbackError(NNCoreError, RuntimeError):
     """Strict mode: a function would run below the first choice of the context."""
+
+
+class CommunicationError(NNCoreError, RuntimeError):
+    """Processes that train together lost each other: one is missing, failed, or makes another call than the rest."""

@@ -3,24 +3,50 @@
 docs/plugins.md walks through a plugin; examples/plugin_minimal and examples/plugin_backend are complete ones.
 """
 
+from types import ModuleType
+from typing import Any
+
+from nn_core.caches import Cache as Cache
+from nn_core.caches import register_cache as register_cache
 from nn_core.context import Context as Context
 from nn_core.dispatch.hookspecs import BackendInfo as BackendInfo
 from nn_core.dispatch.hookspecs import FunctionPackage as FunctionPackage
 from nn_core.dispatch.hookspecs import hookimpl as hookimpl
+from nn_core.dispatch.kinds import KINDS
+from nn_core.dispatch.kinds import CommandInfo as CommandInfo
+from nn_core.dispatch.kinds import CommunicatorInfo as CommunicatorInfo
+from nn_core.dispatch.kinds import DataInfo as DataInfo
+from nn_core.dispatch.kinds import FileFormatInfo as FileFormatInfo
+from nn_core.dispatch.kinds import InitializerInfo as InitializerInfo
+from nn_core.dispatch.kinds import ParametricFunctionInfo as ParametricFunctionInfo
+from nn_core.dispatch.kinds import PassInfo as PassInfo
+from nn_core.dispatch.kinds import SchedulerInfo as SchedulerInfo
+from nn_core.dispatch.kinds import SolverInfo as SolverInfo
+from nn_core.dispatch.kinds import TrainingInfo as TrainingInfo
+from nn_core.dispatch.kinds import ViewerInfo as ViewerInfo
+from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.plugins import forget_prepared as forget_prepared
 from nn_core.errors import ArgumentError as ArgumentError
 from nn_core.errors import BackendNotFoundError as BackendNotFoundError
 from nn_core.errors import BackendUnavailableError as BackendUnavailableError
 from nn_core.errors import DTypeError as DTypeError
+from nn_core.errors import FileFormatError as FileFormatError
 from nn_core.errors import NNCoreError as NNCoreError
 from nn_core.errors import PluginError as PluginError
 from nn_core.errors import ShapeError as ShapeError
+from nn_core.files import Entry as Entry
+from nn_core.files import atomic_writer as atomic_writer
+from nn_core.files import read_entries as read_entries
+from nn_core.files import write_entries as write_entries
 from nn_core.reference.registry import kernel as kernel
 from nn_core.rules.registry import GradientCall as GradientCall
 from nn_core.rules.registry import gradient as gradient
 from nn_core.rules.registry import shape_rule as shape_rule
 from nn_core.settings import WHEN_SWITCHED as WHEN_SWITCHED
+from nn_core.settings import is_deterministic as is_deterministic
 from nn_core.settings import is_enabled as is_enabled
+from nn_core.settings import num_threads as num_threads
+from nn_core.settings import set_num_threads as set_num_threads
 from nn_core.settings import settings as settings
 from nn_core.spec.model import FunctionSpec as FunctionSpec
 from nn_core.synced import dtype_of as dtype_of
@@ -44,26 +70,110 @@ __all__ = [
     "BackendInfo",
     "BackendNotFoundError",
     "BackendUnavailableError",
+    "Cache",
     "Call",
+    "CommandInfo",
+    "CommunicatorInfo",
     "Context",
     "DTypeError",
+    "DataInfo",
+    "Entry",
+    "FileFormatError",
+    "FileFormatInfo",
     "FunctionPackage",
     "FunctionSpec",
     "GradientCall",
+    "InitializerInfo",
     "Kernel",
     "NNCoreError",
     "Namespace",
+    "ParametricFunctionInfo",
+    "PassInfo",
     "PluginError",
     "Refusal",
     "Runner",
+    "SchedulerInfo",
     "Shape",
     "ShapeError",
+    "SolverInfo",
     "Step",
+    "TrainingInfo",
+    "ViewerInfo",
+    "atomic_writer",
     "dtype_of",
+    "find_extension",
+    "function_spec",
     "gradient",
     "hookimpl",
+    "is_deterministic",
     "is_enabled",
     "kernel",
+    "list_offers",
+    "num_threads",
+    "read_entries",
+    "register",
+    "register_cache",
+    "set_num_threads",
     "settings",
     "shape_rule",
+    "unregister",
+    "write_entries",
 ]
+
+
+def register(module: ModuleType, name: str | None = None) -> None:
+    """Take over a module as a plugin of this process, in notebooks, tests and frozen programs.
+
+    Args:
+        module: What the entry point of a package would name: hooks, and the rules and kernels of its operators.
+        name: Name of the plugin; None: that of the module, without "nn_ext_".
+
+    Raises:
+        PluginError: when the name is taken, or the module breaks a rule; nothing of it is left then.
+    """
+    PLUGINS.register(module, name or module.__name__.rpartition(".")[2].removeprefix("nn_ext_"))
+
+
+def unregister(name: str) -> None:
+    """Forget a plugin that was registered by `register`.
+
+    Raises:
+        BackendNotFoundError: when there is none of that name.
+    """
+    PLUGINS.unregister(name)
+
+
+def list_offers(kind: str) -> dict[str, str]:
+    """What plugins offer of a kind ("communicators"), by ``plugin.name``, with descriptions; no target is imported."""
+    return {f"{offer.plugin}.{offer.info.name}": offer.info.description for offer in PLUGINS.offered(_known(kind))}
+
+
+def find_extension(kind: str, name: str, part: str = "target") -> Any:
+    """The object that a plugin offers as `name`, or ``plugin.name``, imported now.
+
+    Args:
+        kind: "communicators", "data", "training", ...: the hook without ``nn_core_``.
+        name: The name; of file formats, the extension.
+        part: Which part of the description: "read_network" of a file format.
+
+    Raises:
+        ArgumentError: when no plugin offers it.
+        PluginError: when several do, or the import fails; the cause is the original exception.
+    """
+    offer = PLUGINS.offer(_known(kind), name)
+    if offer is None:
+        noun = KINDS[kind].noun
+        known = PLUGINS.names_of(kind)
+        raise ArgumentError(f"{noun}: must be offered by a plugin ({', '.join(known) or 'none is'}), got {name!r}")
+    return PLUGINS.offers.load(offer, part)
+
+
+def function_spec(name: str) -> FunctionSpec | None:
+    """What is known about the operator that files call `name` ("Convolution"), of the core or of a plugin."""
+    return PLUGINS.function_named(name)
+
+
+def _known(kind: str) -> str:
+    if kind not in KINDS:
+        raise ArgumentError(f"kind: must be one of {', '.join(KINDS)}, got {kind!r}")
+    return kind

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nn_core.context import TYPE_CONFIGS, Context
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, PluginError
 
 if TYPE_CHECKING:
     from nn_core.dispatch.hookspecs import BackendInfo
@@ -42,7 +42,12 @@ def get_extension_context(ext_name: str, **kw: object) -> Context:
     for keyword in kw:
         if keyword not in accepted:
             raise ArgumentError(f"get_extension_context: {name!r} takes {', '.join(accepted)}, got {keyword!r}")
-    return make(**kw)
+    from nn_core.dispatch.guard import guarded  # `import nn_core` does without it
+
+    context = guarded(f"backend {name!r}: context()", None, lambda: make(**kw))
+    if not isinstance(context, Context):
+        raise PluginError(f"backend {name!r}: context() must return a Context, got {context!r}")
+    return context
 
 
 def import_extension_module(ext_name: str) -> ModuleType:

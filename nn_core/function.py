@@ -1,4 +1,4 @@
-"""Functions as objects: an operator together with a context and settings, called on Variables or NdArrays.
+"""Functions as objects: what ``variable.parent`` gives, and what operators with a context and settings are.
 
 Each operator, also of a plugin, is found here by the name it has in files: ``function.Affine(ctx, base_axis)(x, w)``.
 ``nn_core.functions`` is the usual way to call them.
@@ -7,39 +7,74 @@ Each operator, also of a plugin, is found here by the name it has in files: ``fu
 from collections.abc import Callable, Sequence
 from functools import cache
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
+from nn_core.array import NdArray
 from nn_core.context import Context, context_scope
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.graph.apply import apply
+from nn_core.dispatch.registry import gradient_of
+from nn_core.errors import ArgumentError, GraphError
+from nn_core.graph.apply import GraphFunctions, apply
+from nn_core.graph.backward import run_backward
+from nn_core.graph.compile import is_view, needed_data, new_key
+from nn_core.graph.execute import run, same_dtypes_of
 from nn_core.graph.modes import auto_forward as auto_forward_scope
 from nn_core.graph.modes import get_auto_forward
-from nn_core.graph.node import Node
+from nn_core.graph.node import Cell, Node, Vertex, invalidate
+from nn_core.graph.order import forward_order
 from nn_core.graph.python_function import PythonFunction as PythonFunction
+from nn_core.graph.python_function import settings_of
+from nn_core.graph.recipe import Recipe, recipe_of
+from nn_core.graph.seeds import FUNCTION_SEED
+from nn_core.rules.registry import GradientCall
 from nn_core.spec.builtin import BY_NAME
-from nn_core.spec.model import FunctionSpec
+from nn_core.spec.model import TAGS, FunctionSpec
 from nn_core.variable import Variable
+
+#: Functions that compute on a part of their inputs if `Function.set_active_input_mask` says so.
+MASKABLE = ("AddN", "MulN")
+
+#: All inputs of a function of which some are masked, and the mask; its node has the active ones only.
+_MASKED: WeakKeyDictionary[Node, tuple[tuple[Any, ...], list[bool]]] = WeakKeyDictionary()
+#: What `Function.forward` drew last for a seeded function, and what the graph had drawn by then.
+_DRAWN: WeakKeyDictionary[Node, tuple[tuple[int, ...], Any]] = WeakKeyDictionary()
+
+_F = GraphFunctions()
+
+
+class Info(NamedTuple):
+    """Name of a function in files, its settings, and its tags."""
+
+    type_name: str
+    args: dict[str, Any]
+    tags: dict[str, str]
 
 
 class Function:
-    """An operator with a context and settings.
+    """An operator with a context and settings, and its place in a graph if it has one.
 
-    Args:
-        spec: Which operator.
-        ctx: Where it runs.
-        args: Settings by name; what is missing has its default.
+    ``variable.parent`` gives the function that computes a variable; hooks, ``visit`` and ``function_references`` give
+    functions too. Two objects that stand for the same place of a graph are equal and have the same hash.
+
+    The methods ``setup``, ``forward``, ``backward`` and ``recompute`` take lists of any Variables: `inputs` are as many
+    as ``inputs`` has (optional ones that were not given are left out), `outputs` as many as ``outputs`` has. They
+    compute at once and leave the graph as it is.
 
     Example:
-        >>> y = Affine(ctx, base_axis=1)(x, weight)
-        >>> y.parent.name
-        'Affine'
+        >>> x = Variable.from_numpy_array([[1.0, 2.0]], need_grad=True)
+        >>> y = Affine(Context(), base_axis=1)(x, Variable.from_numpy_array([[1.0], [3.0]]))
+        >>> y.parent.name, y.parent.arguments
+        ('Affine', {'base_axis': 1})
+        >>> y.parent.forward(y.parent.inputs, [y])
+        >>> y.d.tolist()
+        [[7.0]]
     """
 
-    def __init__(self, spec: FunctionSpec, ctx: Context, args: dict[str, Any]) -> None:
-        self.spec = spec
-        self.context = ctx
-        self._args = args
-        self._node: Node | None = None
+    __slots__ = ("__weakref__", "_node")
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
 
     def __call__(
         self,
@@ -48,70 +83,364 @@ class Function:
         auto_forward: bool | None = None,
         outputs: Sequence[Any] | None = None,
     ) -> Any:
-        """Apply the function; `n_outputs` follows from the settings and is ignored."""
-        given = (*inputs, *[None] * (len(self.spec.inputs) - len(inputs)))
+        """Apply the operator to Variables or NdArrays; this object then stands for its new place in the graph.
+
+        Args:
+            inputs: Variables and NdArrays.
+            n_outputs: follows from the settings; ignored.
+            auto_forward: whether to compute at once; None: as ``nn_core.auto_forward`` says.
+            outputs: Variables or NdArrays that receive the results instead of new ones.
+
+        Returns:
+            One result, or a list of them when the operator has several.
+        """
+        node = self._node
         forward_now = get_auto_forward() if auto_forward is None else auto_forward
-        with context_scope(self.context), auto_forward_scope(forward_now):
-            results = apply(self.spec, given, self._args, outputs)
+        with context_scope(node.context), auto_forward_scope(forward_now):
+            if node.python is not None:
+                results = node.python(*inputs, outputs=outputs)
+            else:
+                results = apply(node.spec, self._placed("__call__", inputs), node.args, outputs)
         first = _listed(results)[0]
-        self._node = first.parent if isinstance(first, Variable) else None
+        if isinstance(first, Variable) and first.producer is not None:
+            self._node = first.producer
         return results
+
+    def applied_to(self, *inputs: Any, **changes: Any) -> Any:
+        """Apply the same operator, in its context, to other inputs; this object stays what it is.
+
+        Settings that the caller left open or gave relative to a shape (-1, None) follow the shapes of the new inputs.
+
+        Args:
+            inputs: as many Variables or NdArrays as ``inputs`` has.
+            changes: settings that are to be different; a PythonFunction takes none.
+
+        Returns:
+            One result, or a tuple of them when the operator has several.
+
+        Example:
+            >>> y = Affine(Context(), base_axis=1)(Variable((2, 3)), Variable((3, 5)))
+            >>> y.parent.applied_to(Variable((7, 3)), y.parent.inputs[1]).shape
+            (7, 5)
+        """
+        node = self._node
+        if node.python is not None:
+            if changes:
+                raise ArgumentError(f"applied_to: changes must be empty for the PythonFunction {self.name}, got {changes}")
+            with context_scope(node.context):
+                return node.python(*inputs)
+        settings = node.setup.given if isinstance(node.setup, Recipe) else node.args
+        with context_scope(node.context):
+            return apply(node.spec, self._placed("applied_to", inputs), {**settings, **changes})
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def node(self) -> Node:
+        """The vertex of the graph that the engine works with."""
+        return self._node
 
     @property
     def name(self) -> str:
-        """Name of the operator in files."""
-        return self.spec.name
+        """Name of the operator in files, such as "Affine"; of a PythonFunction its ``name``."""
+        return self._node.spec.name
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The settings by name; those with several values are lists.
+
+        Defaults that depend on the inputs are known once the function has been applied.
+        """
+        node = self._node
+        settings = node.args if node.python is None else settings_of(node.python)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The settings; defaults that depend on the inputs are known once the function has been applied."""
-        return dict(self._args) if self._node is None else dict(self._node.args)
+        """Another name of ``args``."""
+        return self.args
 
     @property
-    def tags(self) -> tuple[str, ...]:
-        """Tags of the specification."""
-        return self.spec.tags
+    def info(self) -> Info:
+        """Name, settings and tags."""
+        return Info(self.name, self.args, self.tags)
 
     @property
-    def node(self) -> Node | None:
-        """The place in a graph that the last call made."""
-        return self._node
+    def tags(self) -> dict[str, str]:
+        """The tags of the specification, each with its meaning."""
+        return {tag: TAGS[tag] for tag in self._node.spec.tags}
+
+    @property
+    def context(self) -> Context:
+        """Where it runs."""
+        return self._node.context
+
+    @property
+    def inputs(self) -> list[Variable]:
+        """The variables that it reads, without the optional ones that were not given."""
+        return [vertex for vertex in _all_inputs(self._node) if vertex is not None]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The variables that it computes."""
+        return [self._node.vertex(index) for index in range(self._node.n_visible)]
+
+    @property
+    def need_grad(self) -> bool:
+        """Whether any input needs a gradient."""
+        return any(variable.need_grad for variable in self.inputs)
+
+    @property
+    def rank(self) -> int:
+        """Number of functions on the longest path from a leaf to this one; 0 if it reads leaves only."""
+        return max((variable.rank for variable in self.inputs), default=0)
 
     def min_outputs(self) -> int:
-        """Number of outputs that are always there."""
-        return sum(not (entry.aux or entry.optional) for entry in self.spec.outputs)
+        """Number of outputs; before the function is applied, of those that are always there."""
+        node = self._node
+        if node.cells:
+            return node.n_visible
+        return sum(not (entry.aux or entry.optional) for entry in node.spec.outputs)
+
+    # -- what it depends on ----------------------------------------------------------------------------------------
+
+    def grad_depends_input_data(self, i: int, j: int) -> bool:
+        """Whether the gradient of input `i` reads the data of input `j`.
+
+        Raises:
+            ArgumentError: when there is no such input.
+        """
+        self._check_index("grad_depends_input_data", "i", i, len(self.inputs))
+        self._check_index("grad_depends_input_data", "j", j, len(self.inputs))
+        if self._node.python is not None:
+            return bool(self._node.python.grad_depends_input_data(i, j))
+        return _gradient_reads(self._node, self._positions()[i], input_position=self._positions()[j])
+
+    def grad_depends_output_data(self, i: int, o: int) -> bool:
+        """Whether the gradient of input `i` reads the data of output `o`.
+
+        Raises:
+            ArgumentError: when there is no such input or output.
+        """
+        self._check_index("grad_depends_output_data", "i", i, len(self.inputs))
+        self._check_index("grad_depends_output_data", "o", o, self._node.n_visible)
+        if self._node.python is not None:
+            return bool(self._node.python.grad_depends_output_data(i, o))
+        return _gradient_reads(self._node, self._positions()[i], output_position=o)
+
+    def auto_grad_depends_input_data(self, i: int, j: int) -> bool:
+        """The same for ``nn_core.grad``, which follows the rules that ``backward()`` follows."""
+        return self.grad_depends_input_data(i, j)
+
+    def auto_grad_depends_output_data(self, i: int, o: int) -> bool:
+        """The same for ``nn_core.grad``, which follows the rules that ``backward()`` follows."""
+        return self.grad_depends_output_data(i, o)
+
+    def inplace_data(self, i: int) -> int:
+        """1 when an output is the memory of input `i` in another shape, 0 when it is not.
+
+        Raises:
+            ArgumentError: when there is no such input.
+        """
+        self._check_index("inplace_data", "i", i, len(self.inputs))
+        return int(i == 0 and bool(self._node.cells) and is_view(self._node))
+
+    def inplace_data_with(self, i: int) -> int:
+        """Which output is the memory of input `i`.
+
+        Raises:
+            ArgumentError: when there is no such input.
+            GraphError: when no output is.
+        """
+        if not self.inplace_data(i):
+            raise GraphError(
+                f"inplace_data_with: {self.name} must have an output in the memory of input {i}, got none\n"
+                "  hint: ask inplace_data(i) first"
+            )
+        return 0
+
+    def need_setup_recompute(self, o: int) -> bool:
+        """Whether computing output `o` again takes what the forward pass has drawn: true for random functions.
+
+        Raises:
+            ArgumentError: when there is no such output.
+        """
+        self._check_index("need_setup_recompute", "o", o, max(self._node.n_visible, self.min_outputs()))
+        return self._node.python is None and self._node.spec.has("seeded")
+
+    def set_active_input_mask(self, mask: Sequence[bool]) -> None:
+        """Compute on some of the inputs only, from the next forward pass on; the others get no gradient.
+
+        Args:
+            mask: whether each input takes part. All false means all true.
+
+        Raises:
+            ArgumentError: when there is not one value for each input.
+            GraphError: when the function is not ``add_n`` or ``mul_n``.
+        """
+        node = self._node
+        if node.spec.name not in MASKABLE:
+            raise GraphError(f"set_active_input_mask: the function must be one of {MASKABLE}, got {self.name}")
+        inputs = _all_inputs(node)
+        active = _flags("set_active_input_mask: mask", mask, len(inputs))
+        _MASKED[node] = (inputs, active if any(active) else [True] * len(inputs))
+        node.inputs = tuple(_active(node, inputs))
+        node.setup = _recipe(node, node.inputs)
+        invalidate()
+
+    # -- passes on given variables ---------------------------------------------------------------------------------
 
     def setup(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
-        """Check the inputs and give the outputs their shapes."""
-        results = self(*[variable.get_unlinked_variable() for variable in inputs], auto_forward=False)
-        for variable, result in zip(outputs, _listed(results), strict=False):
-            variable.reset_shape(result.shape, True)
+        """Check the shapes of `inputs`, and give `outputs` the shapes of the results.
+
+        Raises:
+            ArgumentError: when they are not Variables, or not as many as the function has.
+            ShapeError: when the shapes do not fit the function.
+        """
+        self._set_up("setup", inputs, outputs)
 
     def forward(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
-        """Compute the data of `outputs` from that of `inputs` at once."""
-        self(*[variable.data for variable in inputs], outputs=[variable.data for variable in outputs])
+        """Compute the data of `outputs` from that of `inputs`; outputs of another shape get that of the results.
+
+        Raises:
+            ArgumentError: when they are not Variables, or not as many as the function has.
+            ShapeError: when the shapes do not fit the function.
+        """
+        node = self._node
+        placed, recipe = self._set_up("forward", inputs, outputs)
+        if recipe is None:
+            node.python.forward_impl(list(inputs), list(outputs))
+            return
+        key = _draw(node) if node.spec.has("seeded") else None
+        _compute(recipe, node.context, _arrays(placed), [variable.data for variable in outputs], key)
+
+    def setup_recompute(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
+        """Do what ``recompute`` needs before the forward pass: nothing, since random functions note what they drew."""
+        self._given("setup_recompute", inputs, outputs)
+
+    def recompute(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
+        """Compute the data of `outputs` as the last forward pass did: random functions give the same numbers again.
+
+        Running statistics stay as they are.
+
+        Raises:
+            ArgumentError: when they are not Variables, or not as many as the function has.
+            GraphError: when a random function has not been computed before.
+        """
+        node = self._node
+        placed, recipe = self._set_up("recompute", inputs, outputs)
+        if recipe is None:
+            node.python.forward_impl(list(inputs), list(outputs))
+            return
+        arrays = _without_updates(node.spec, _arrays(placed))
+        _compute(recipe, node.context, arrays, [variable.data for variable in outputs], _last_key(node, "recompute"))
 
     def backward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], accum: Sequence[bool] | None = None
     ) -> None:
-        """Compute the gradients of those `inputs` that need one from the gradients of `outputs`.
+        """Compute the gradients of those `inputs` that need one, from the gradients of `outputs`.
 
-        Where `accum` is true they are added to what is there.
+        Args:
+            inputs: what ``forward`` has read.
+            outputs: what ``forward`` has computed, with gradients.
+            accum: for each input, whether to add to the gradient that is there; where false, it is overwritten,
+                whatever it holds. None: add to all.
+
+        Raises:
+            ArgumentError: when they are not Variables, or not as many as the function has.
+            GraphError: when the function is random and has not been computed before.
         """
-        leaves = [variable.get_unlinked_variable(need_grad=variable.need_grad) for variable in inputs]
-        for leaf, adds in zip(leaves, accum or [False] * len(leaves), strict=True):
-            if leaf.need_grad and not adds:
-                leaf.grad.zero()
-        results = _listed(self(*leaves, auto_forward=True))
-        for result, output in zip(results, outputs, strict=False):
-            result.backward(output.grad)
+        node = self._node
+        placed, recipe = self._given("backward", inputs, outputs)
+        adds = _flags("backward: accum", [True] * len(inputs) if accum is None else accum, len(inputs))
+        if recipe is None:
+            wanted = [variable.need_grad for variable in inputs]
+            node.python.backward_impl(list(inputs), list(outputs), wanted, adds)
+            return
+        for variable, add in zip(inputs, adds, strict=True):
+            if variable.need_grad and not add:
+                variable.grad.zero()
+        if node.spec.differentiable:
+            _propagate(node, recipe, placed, outputs, _active(node, self._placed("backward", adds)))
+
+    # -- checks ----------------------------------------------------------------------------------------------------
+
+    def _set_up(
+        self, method: str, inputs: Sequence[Variable], outputs: Sequence[Variable]
+    ) -> tuple[list[Any], Recipe | None]:
+        """As `_given`, and give `outputs` the shapes of the results."""
+        placed, recipe = self._given(method, inputs, outputs)
+        if recipe is not None:
+            for variable, shape in zip(outputs, recipe.output_shapes, strict=False):
+                variable.reset_shape(shape, True)
+            return placed, recipe
+        known = [variable.shape for variable in (*self.inputs, *self.outputs)]
+        if method == "setup" or known != [variable.shape for variable in (*inputs, *outputs)]:
+            self._node.python.setup_impl(list(inputs), list(outputs))
+        return placed, None
+
+    def _given(
+        self, method: str, inputs: Sequence[Variable], outputs: Sequence[Variable]
+    ) -> tuple[list[Any], Recipe | None]:
+        """The inputs that take part, in the order of the specification, and what follows from their shapes.
+
+        There is no recipe for a PythonFunction.
+        """
+        for what, values in (("inputs", inputs), ("outputs", outputs)):
+            for value in values:
+                if not isinstance(value, Variable):
+                    raise ArgumentError(f"{method}: {what} must be Variables, got {type(value).__name__}")
+        node = self._node
+        placed = _active(node, self._placed(method, inputs))
+        recipe = None if node.python is not None else _recipe(node, placed)
+        expected = len(node.cells) if recipe is None else recipe.n_visible
+        if len(outputs) != expected:
+            raise ArgumentError(f"{method}: outputs of {self.name} must be {expected} Variables, got {len(outputs)}")
+        return placed, recipe
+
+    def _placed(self, method: str, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """`inputs` in the order of the specification, None where an optional one is not given."""
+        node = self._node
+        positions = self._positions()
+        if positions and len(inputs) == len(positions):
+            given = dict(zip(positions, inputs, strict=True))
+            return tuple(given.get(position) for position in range(len(_all_inputs(node))))
+        n_inputs = len(node.spec.inputs)
+        if node.spec.variadic:
+            return tuple(inputs)
+        if node.python is not None or len(inputs) > n_inputs:
+            raise ArgumentError(f"{method}: inputs of {self.name} must be {n_inputs} values, got {len(inputs)}")
+        return (*inputs, *[None] * (n_inputs - len(inputs)))
+
+    def _positions(self) -> list[int]:
+        """The places of ``inputs`` in the order of the specification."""
+        return [position for position, vertex in enumerate(_all_inputs(self._node)) if vertex is not None]
+
+    def _check_index(self, method: str, name: str, index: int, count: int) -> None:
+        if not isinstance(index, int) or not 0 <= index < count:
+            allowed = f"must be from 0 to {count - 1}" if count else "must not be asked for before there is one"
+            raise ArgumentError(f"{method}: {name} {allowed} in {self.name}, got {index!r}")
+
+    # -- Python ----------------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Function) and self._node is other._node
+
+    def __hash__(self) -> int:
+        return hash(self._node)
+
+    def __str__(self) -> str:
+        return self.name
 
     def __repr__(self) -> str:
-        return f"<{self.name}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})>"
+        return f"<{self.name}({', '.join(f'{name}={value!r}' for name, value in self.args.items())})>"
+
+
+Node.function_class = Function
 
 
 def __getattr__(name: str) -> Callable[..., Function]:
-    """What makes the Function of the operator `name` (PEP 562)."""
+    """The factory of the Function of the operator `name` (PEP 562)."""
     spec = None if name.startswith("_") else PLUGINS.function_named(name)
     if spec is None:
         raise AttributeError(f"module 'nn_core.function' has no function {name!r}, of its own or of a plugin")
@@ -131,7 +460,10 @@ def _maker(spec: FunctionSpec) -> Callable[..., Function]:
 
     def make(*positional: Any, **keywords: Any) -> Function:
         settings = signature.bind(*positional, **keywords).arguments
-        return Function(spec, settings.pop("ctx"), settings)
+        context = settings.pop("ctx")
+        if not isinstance(context, Context):
+            raise ArgumentError(f"{spec.name}: ctx must be a Context, got {type(context).__name__}")
+        return Function(Node(spec, settings, (), (), context, False))
 
     make.__name__ = make.__qualname__ = spec.name
     make.__doc__ = f"{spec.doc}\n\nReturns a `Function`; see `nn_core.functions.{spec.api}` for the settings."
@@ -140,4 +472,158 @@ def _maker(spec: FunctionSpec) -> Callable[..., Function]:
 
 
 def _listed(results: Any) -> list[Any]:
-    return results if isinstance(results, list) else [results]
+    return list(results) if isinstance(results, tuple) else [results]
+
+
+def _flags(what: str, values: Any, count: int) -> list[bool]:
+    """`values` as booleans, if they are `count`."""
+    if not isinstance(values, (list, tuple)) or len(values) != count:
+        raise ArgumentError(f"{what} must be a list of {count} booleans, got {values!r}")
+    return [bool(value) for value in values]
+
+
+def _all_inputs(node: Node) -> tuple[Any, ...]:
+    masked = _MASKED.get(node)
+    return node.inputs if masked is None else masked[0]
+
+
+def _arrays(placed: Sequence[Variable | None]) -> list[NdArray | None]:
+    return [None if variable is None else variable.data for variable in placed]
+
+
+def _recipe(node: Node, placed: Sequence[Vertex | None]) -> Recipe:
+    for entry, variable in zip(node.spec.inputs, placed, strict=False):
+        if variable is None and not entry.optional:
+            raise ArgumentError(f"{node.spec.api}: input {entry.name} must be given, got none")
+    settings = node.setup.given if isinstance(node.setup, Recipe) else node.args
+    return recipe_of(node.spec, settings, [None if variable is None else variable.shape for variable in placed])
+
+
+def _active(node: Node, placed: Sequence[Any]) -> list[Any]:
+    """Those of `placed` that a mask leaves active."""
+    masked = _MASKED.get(node)
+    if masked is None:
+        return list(placed)
+    return [value for value, active in zip(placed, masked[1], strict=True) if active]
+
+
+def _compute(
+    recipe: Recipe, context: Context, arrays: list[NdArray | None], results: Sequence[NdArray], key: Any
+) -> list[NdArray]:
+    """Run the kernel on `arrays`; what it computes beyond `results` goes to new arrays, which are returned too."""
+    same = same_dtypes_of(recipe.spec, arrays) if recipe.takes_same else ()
+    read = {id(array._synced) for array in arrays if array is not None}
+    wanted = [*results, *[NdArray(shape) for shape in recipe.output_shapes[len(results) :]]]
+    # what is read must not be written to before it was read
+    written = [NdArray(array.shape) if id(array._synced) in read else array for array in wanted]
+    run(recipe.prepared(context, same), arrays, written, key)
+    for array, target in zip(written, wanted, strict=True):
+        if array is not target:
+            target.copy_from(array)
+    return wanted
+
+
+def _without_updates(spec: FunctionSpec, arrays: list[NdArray | None]) -> list[NdArray | None]:
+    """`arrays` with copies of those that the function rewrites."""
+    for position, entry in enumerate(spec.inputs):
+        array = arrays[position] if entry.name in spec.updates else None
+        if array is not None:
+            copy = NdArray(array.shape)
+            copy.copy_from(array)
+            arrays[position] = copy
+    return arrays
+
+
+def _draw(node: Node) -> Any:
+    """The numbers for the next run of a seeded function, noted for ``recompute`` and ``backward``."""
+    shadow = Node(node.spec, node.args, (), (), node.context, False)
+    shadow.key = _known_key(node)
+    new_key(shadow, FUNCTION_SEED.draw)
+    _DRAWN[node] = (_numbers(node.key), shadow.key)
+    return shadow.key.copy()
+
+
+def _last_key(node: Node, method: str) -> Any:
+    """The numbers of the last run of a seeded function; None for another one."""
+    if not node.spec.has("seeded"):
+        return None
+    key = _known_key(node)
+    if key is None:
+        raise GraphError(f"{method}: {node.spec.name} must have been computed by forward() before, got none")
+    return key
+
+
+def _known_key(node: Node) -> Any:
+    seen, key = _DRAWN.get(node, ((), None))
+    if key is None or seen != _numbers(node.key):  # the graph has drawn since
+        key = node.key
+    return None if key is None else key.copy()
+
+
+def _numbers(key: Any) -> tuple[int, ...]:
+    return () if key is None else tuple(int(number) for number in key)
+
+
+def _propagate(
+    node: Node, recipe: Recipe, placed: Sequence[Variable | None], outputs: Sequence[Variable], adds: Sequence[bool]
+) -> None:
+    """Add to the gradients of `placed`, one after the other, what follows from the gradients of `outputs`."""
+    cells = [Cell(variable.data, variable.grad) for variable in outputs[: recipe.n_visible]]
+    cells += [Cell(array) for array in _aux_outputs(node, recipe, _arrays(placed))]
+    leaves = [None if variable is None else Vertex(Cell(variable.data), variable.need_grad) for variable in placed]
+    if not any(leaf is not None and leaf.need_grad for leaf in leaves):
+        return
+    repeated: list[tuple[Variable, NdArray, bool]] = []
+    for place, (leaf, variable) in enumerate(zip(leaves, placed, strict=True)):
+        if leaf is None or variable is None or not leaf.need_grad:
+            continue
+        if list(placed).count(variable) == 1:
+            leaf.cell.grad = variable.grad
+        else:  # a gradient of its own, since a later one may be told to overwrite it
+            repeated.append((variable, leaf.cell.grad, adds[place]))
+    scratch = Node(node.spec, recipe.args, leaves, cells, node.context, True)
+    scratch.setup = recipe
+    roots = [Vertex(cell) for cell in cells[: recipe.n_visible]]
+    for index, root in enumerate(roots):
+        scratch.connect(index, root)
+    for root in roots:
+        run_backward(root, None)
+    for variable, part, add in repeated:
+        variable.grad.copy_from(_F.add2(variable.grad, part) if add else part)
+
+
+def _aux_outputs(node: Node, recipe: Recipe, arrays: list[NdArray | None]) -> list[NdArray]:
+    """The auxiliary results that the gradient reads, computed again."""
+    n_visible, entries = recipe.n_visible, node.spec.outputs
+    if len(recipe.output_shapes) == n_visible:
+        return []
+    if not any(entry.aux and entry.name in node.spec.backward.needs for entry in entries):
+        return [NdArray(shape) for shape in recipe.output_shapes[n_visible:]]
+    arrays = _without_updates(node.spec, list(arrays))
+    return _compute(recipe, node.context, arrays, (), _last_key(node, "backward"))[n_visible:]
+
+
+def _gradient_reads(
+    node: Node, position: int, input_position: int | None = None, output_position: int | None = None
+) -> bool:
+    """Whether the gradient of one input depends on the data of an input or output, as the gradient rule has it."""
+    if not node.spec.differentiable:
+        return False
+    rule = gradient_of(node.spec.name)
+    if rule is None:
+        reads_inputs, reads_outputs = needed_data(node)
+        return reads_outputs[output_position or 0] if input_position is None else reads_inputs[input_position]
+    inputs = [None if vertex is None else Variable(vertex.shape) for vertex in node.inputs]
+    outputs = [Variable(cell.data.shape) for cell in node.cells]
+    grads = [Variable(cell.data.shape) for cell in node.cells[: node.n_visible]]
+    wanted = [index == position for index in range(len(inputs))]
+    with context_scope(node.context), auto_forward_scope(False):
+        results = rule(_F, GradientCall(node.spec, inputs, outputs, grads, node.args, wanted))
+    result = results[position] if isinstance(results, (tuple, list)) else results
+    if not isinstance(result, Variable):
+        return False
+    target = outputs[output_position or 0] if input_position is None else inputs[input_position]
+    return result is target or any(vertex is target for part in forward_order((result,)) for vertex in part.inputs)
+
+
+__all__ = ["Function", "Info", "PythonFunction"]

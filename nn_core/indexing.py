@@ -1,8 +1,8 @@
 """Indexing of Variable and NdArray, as NumPy does it: ``x[key]`` and ``x[key] = value``.
 
 Slices, integers, None and Ellipsis become a slice and a reshape. Lists and arrays of integers or booleans are turned
-into places in the flattened array, so NumPy itself decides what a key means. Indices and masks that are Variables or
-NdArrays are data of the graph: they pick along the leading axes.
+into places in the flattened array, so NumPy itself decides what a key means. Indices and masks that are Variables are
+data of the graph: they pick along the leading axes. Those that are NdArrays pick at once, and give an NdArray.
 
 Assigning to a Variable adds a function to the graph: the variable is its result afterwards, and functions that used
 the variable before keep the old values. Assigning to an NdArray changes it at once.
@@ -15,12 +15,18 @@ import numpy as np
 from nn_core.array import NdArray
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.apply import operator
-from nn_core.graph.node import Node, mutated
+from nn_core.graph.derive import Derivation, follows_shapes
+from nn_core.graph.imperative import array_of, as_one_kind
+from nn_core.graph.modes import AUTO_FORWARD
+from nn_core.graph.node import Node, invalidate
+from nn_core.refusal import described, door
+from nn_core.rules.shape import bounds_of
 from nn_core.variable import Variable
 
 
+@follows_shapes
 def getitem(self: Any, key: Any) -> Any:
-    """The elements that `key` picks; a Variable of the graph, or for an NdArray a new NdArray."""
+    """The elements that `key` picks: a Variable of the graph, or, of an NdArray or by one, a new NdArray."""
     parts = key if isinstance(key, tuple) else (key,)
     if any(isinstance(part, (Variable, NdArray)) for part in parts):
         return _pick_by_data(self, parts)
@@ -33,22 +39,45 @@ def getitem(self: Any, key: Any) -> Any:
     return operator("gather")(flat, _index(self, places), axis=0)
 
 
+@door
 def setitem(self: Any, key: Any, value: Any) -> None:
     """Replace the elements that `key` picks by `value`, which is broadcast to their shape."""
     if isinstance(self, NdArray):
         _assign_at_once(self, key, value)
         return
     old = _detached(self)
-    if isinstance(key, (Variable, NdArray)) and not isinstance(value, (int, float)):
-        new = operator("bool_scatter")(_operand(value, None), _operand(key, None), old)
-    elif isinstance(key, (Variable, NdArray)):
-        new = operator("bool_fill")(old, _operand(key, None), value=float(value))
+    # the variable is the result from now on: where it is the index or the values itself, that means what it was
+    key = tuple([old if part is self else part for part in key]) if isinstance(key, tuple) else old if key is self else key
+    value = old if value is self else value
+    _take_over(self, _assigned(old, key, value))
+    if not AUTO_FORWARD.get():
+        parts = key if isinstance(key, tuple) else (key,)
+        sources = [operand for operand in (old, *parts, value) if isinstance(operand, Variable)]
+        Derivation(lambda: [_assigned(old, key, value)], sources, [self])
+
+
+def _assigned(old: Variable, key: Any, value: Any) -> Variable:
+    """The values of `old` with those of `value` where `key` picks them."""
+    new: Variable
+    parts = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(part, (Variable, NdArray)) for part in parts):
+        if len(parts) > 1 or not _is_mask(old, parts[0]):
+            indices = _rows(old, [_operand(part, None) if isinstance(part, NdArray) else part for part in parts])
+            shape = (*indices.shape[1:], *old.shape[len(parts) :])
+            new = operator("scatter_nd")(_operand(value, shape), indices, old)
+        elif isinstance(value, (int, float)):
+            mask = _operand(parts[0], None)
+            if mask.ndim < old.ndim:  # it belongs to the leading axes
+                mask = operator("reshape")(mask, shape=(*mask.shape, *(1,) * (old.ndim - mask.ndim)))
+            new = operator("bool_fill")(old, mask, value=float(value))
+        else:
+            new = operator("bool_scatter")(_operand(value, None), _operand(parts[0], None), old)
     else:
         places = _places(old, key)
         values = _flattened(_operand(value, places.shape))
         indices = Variable.from_numpy_array(places.reshape(1, -1), need_grad=False)
         new = operator("reshape")(operator("scatter_nd")(values, indices, _flattened(old)), shape=old.shape)
-    _take_over(self, new)
+    return new
 
 
 def bind() -> None:
@@ -75,34 +104,44 @@ def _cut(x: Any, parts: tuple[Any, ...]) -> Any:
             continue
         size = x.shape[axis]
         if isinstance(part, slice):
-            start, stop, step = part.indices(size)
-            length = len(range(start, stop, step))
-            shape.append(length)
-            if step < 0 and stop < 0:
-                stop = -size - 1
+            if part.step == 0:
+                raise ArgumentError(f"an index: the step of a slice must not be zero, got {part}")
+            shape.append(len(range(*part.indices(size))))
+            cut = part
+        elif -size <= part < size:
+            cut = slice(int(part), None if part == -1 else int(part) + 1)
         else:
-            if not -size <= part < size:
-                raise IndexError(f"index {part} is out of bounds for axis {axis} with size {size}")
-            start = int(part) % size
-            stop, step = start + 1, 1
+            raise IndexError(f"index {part} is out of bounds for axis {axis} with size {size}")
+        start, stop, step = bounds_of(cut)
         starts.append(start)
         stops.append(stop)
         steps.append(step)
         axis += 1
-    if (starts, stops, steps) != ([0] * x.ndim, list(x.shape), [1] * x.ndim):
+    if any(part != slice(None) for part in parts if part is not None):
         x = operator("slice")(x, start=tuple(starts), stop=tuple(stops), step=tuple(steps))
         return x if x.shape == tuple(shape) else operator("reshape")(x, shape=tuple(shape))
     return operator("reshape")(x, shape=tuple(shape)) if x.shape != tuple(shape) else operator("identity")(x)
 
 
-def _pick_by_data(x: Any, parts: tuple[Any, ...]) -> Any:
+def _pick_by_data(x: Any, parts: Any) -> Any:
     """Indices or a mask that are data of the graph, along the leading axes."""
+    x, *parts = as_one_kind("getitem", x, *parts)
     head = parts[0]
     if len(parts) == 1 and _is_mask(x, head):
         return operator("bool_gather")(x, head)
-    shape = np.broadcast_shapes(
-        *[np.shape(part) if not isinstance(part, (Variable, NdArray)) else part.shape for part in parts]
-    )
+    return operator("gather_nd")(x, _rows(x, parts))
+
+
+def _rows(x: Any, parts: Any) -> Any:
+    """The indices of the leading axes, broadcast against each other, one row for each axis."""
+    try:
+        shapes = [np.shape(part) if not isinstance(part, (Variable, NdArray)) else part.shape for part in parts]
+    except ValueError as error:
+        raise ArgumentError(f"getitem: an index must be an array or a number, got {parts!r}") from error
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        raise ShapeError(f"getitem: indices must be broadcast to one shape, got {shapes}") from error
     rows = []
     for part in parts:
         if isinstance(part, slice) or part is None or part is Ellipsis:
@@ -115,7 +154,7 @@ def _pick_by_data(x: Any, parts: tuple[Any, ...]) -> Any:
         padded = (1,) * (len(shape) - row.ndim) + row.shape
         row = operator("reshape")(row, shape=padded) if padded != row.shape else row
         rows.append(operator("broadcast")(row, shape=shape) if row.shape != shape else row)
-    return operator("gather_nd")(x, operator("stack")(*rows, axis=0))
+    return operator("stack")(*rows, axis=0)
 
 
 def _is_mask(x: Any, index: Any) -> bool:
@@ -138,6 +177,8 @@ def _places(x: Any, key: Any) -> np.ndarray[Any, Any]:
         return np.asarray(np.arange(x.size, dtype=np.int64).reshape(x.shape)[key])
     except IndexError as error:
         raise IndexError(f"{error}, in an array of shape {x.shape}") from None
+    except (ValueError, OverflowError) as error:
+        raise ArgumentError(f"getitem: an index must be as in NumPy, got {described(key)} ({error})") from error
 
 
 def _flattened(x: Any) -> Any:
@@ -181,13 +222,25 @@ def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 def _assign_at_once(x: NdArray, key: Any, value: Any) -> None:
     synced = x._synced
-    space, dtype = synced.head if synced.head is not None and synced.lazy is None else (None, None)
+    space, dtype = synced.latest if synced.latest is not None and synced.pending_fill is None else (None, None)
     raw = x.data if space is None or dtype is None else x.readwrite(space, dtype)
-    value = value.cell.data if isinstance(value, Variable) else value
-    if isinstance(key, NdArray):
-        key = key.get_data("r")
-        key = key != 0 if key.dtype.kind == "f" else key
-    raw[key] = value.get_data("r") if isinstance(value, NdArray) else value
+    value = array_of(value, "setitem")
+    parts = tuple([_plain_key(part) for part in (key if isinstance(key, tuple) else (key,))])
+    raw[parts if isinstance(key, tuple) else parts[0]] = value.get_data("r") if isinstance(value, NdArray) else value
+
+
+def _plain_key(part: Any) -> Any:
+    """An index or a mask in NumPy's terms; what is not boolean is an index, as it is where elements are read."""
+    part = array_of(part, "setitem")
+    if not isinstance(part, NdArray):
+        return part
+    values = part.get_data("r")
+    if values.dtype.kind != "f":
+        return values
+    whole = values.astype(np.int64)
+    if not np.array_equal(whole, values):
+        raise ArgumentError(f"setitem: an index must hold whole numbers, got an array with {values[whole != values].flat[0]}")
+    return whole
 
 
 def _detached(x: Variable) -> Variable:
@@ -195,23 +248,23 @@ def _detached(x: Variable) -> Variable:
     old = Variable.of_cell(x.cell, x._need_grad)
     old.name, old._persistent, old._recompute = x.name, x._persistent, x._recompute
     if x.producer is not None:
-        x.producer.connect(x.index, old)
-    for node in x.function_references:
-        _replace_input(node, x, old)
+        x.producer.connect(x._index, old)
+    for function in x.function_references:
+        _replace_input(function.node, x, old)
     return old
 
 
 def _replace_input(node: Node, vertex: Variable, other: Variable) -> None:
     node.inputs = tuple(other if candidate is vertex else candidate for candidate in node.inputs)
-    other.consumers = vertex.consumers
+    other._consumers = vertex._consumers
 
 
 def _take_over(x: Variable, result: Variable) -> None:
     node = result.producer
     assert node is not None
-    x.consumers = None
+    x._consumers = None
     x.cell = result.cell
     x._need_grad = None
-    x.plans = None
-    node.connect(result.index, x)
-    mutated()
+    x._plans = None
+    node.connect(result._index, x)
+    invalidate()

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from math import prod, sqrt
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from nn_core import random
 from nn_core.array import NdArray
+from nn_core.dispatch.attributes import module_attributes
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.refusal import door
+from nn_core.synced import UNCOMPUTED
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
@@ -19,6 +22,7 @@ Rng: TypeAlias = np.random.RandomState | np.random.Generator
 class BaseInitializer:
     """What every initializer is: called with a shape, it returns the values."""
 
+    @door
     def __call__(self, shape: Shape) -> FloatArray:
         """Values of the given shape."""
         raise NotImplementedError(f"{type(self).__name__}: an initializer must define __call__(shape)")
@@ -37,9 +41,12 @@ class NormalInitializer(BaseInitializer):
     """
 
     def __init__(self, sigma: float = 1.0, rng: Rng | None = None) -> None:
+        if not isinstance(sigma, (int, float, np.number)) or not sigma >= 0:
+            raise ArgumentError(f"{type(self).__name__}: sigma must be a number of at least 0, got {sigma!r}")
         self.sigma = sigma
         self.rng = _generator(rng)
 
+    @door
     def __call__(self, shape: Shape) -> FloatArray:
         return (self.rng.standard_normal(shape) * self.sigma).astype(np.float32)
 
@@ -64,6 +71,7 @@ class UniformInitializer(BaseInitializer):
         self.lim = _interval("UniformInitializer", lim)
         self.rng = _generator(rng)
 
+    @door
     def __call__(self, shape: Shape) -> FloatArray:
         low, high = self.lim
         return self.rng.uniform(low, high, size=shape).astype(np.float32)
@@ -84,6 +92,7 @@ class UniformIntInitializer(BaseInitializer):
         self.lim = _interval("UniformIntInitializer", lim)
         self.rng = _generator(rng)
 
+    @door
     def __call__(self, shape: Shape) -> FloatArray:
         low, high = self.lim
         draw = self.rng.integers if isinstance(self.rng, np.random.Generator) else self.rng.randint
@@ -107,6 +116,7 @@ class ConstantInitializer(BaseInitializer):
     def __init__(self, value: float = 0) -> None:
         self.value = value
 
+    @door
     def __call__(self, shape: Shape) -> FloatArray:
         return np.full(shape, self.value, np.float32)
 
@@ -130,6 +140,7 @@ class RangeInitializer(BaseInitializer):
         self.start = start
         self.step = step
 
+    @door
     def __call__(self, shape: Shape) -> FloatArray:
         if not shape:
             return np.asarray(self.start)
@@ -159,6 +170,7 @@ class OrthogonalInitializer(BaseInitializer):
         self.gain = gain
         self.rng = _generator(rng)
 
+    @door
     def __call__(self, shape: Shape) -> FloatArray:
         if not shape:
             raise ShapeError("OrthogonalInitializer: shape must have at least one axis, got ()")
@@ -185,7 +197,10 @@ class WeightNormalizationScaleInitializer(BaseInitializer):
         self.dim = dim
         self.eps = eps
 
+    @door
     def __call__(self, shape: Shape) -> FloatArray:
+        if isinstance(self.w, Variable) and self.w.data._synced.lease is UNCOMPUTED:
+            self.w.forward()  # a weight that is computed from parameters, as by another `apply_w`
         w = (self.w if isinstance(self.w, NdArray) else self.w.data).get_data("r")
         if not -w.ndim <= self.dim < w.ndim:
             name = type(self).__name__
@@ -197,6 +212,7 @@ class WeightNormalizationScaleInitializer(BaseInitializer):
         return f"WeightNormalizationScaleInitializer(dim={self.dim}, eps={self.eps})"
 
 
+@door
 def calc_normal_std_he_forward(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1)) -> float:
     """Standard deviation sqrt(2 / fan-in), with which ReLU layers keep the variance of their outputs.
 
@@ -211,6 +227,7 @@ def calc_normal_std_he_forward(inmaps: int, outmaps: int, kernel: Sequence[int] 
     return sqrt(2.0 / (prod(kernel) * inmaps))
 
 
+@door
 def calc_normal_std_he_backward(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1)) -> float:
     """Standard deviation sqrt(2 / fan-out), with which ReLU layers keep the variance of their gradients.
 
@@ -225,6 +242,7 @@ def calc_normal_std_he_backward(inmaps: int, outmaps: int, kernel: Sequence[int]
     return sqrt(2.0 / (prod(kernel) * outmaps))
 
 
+@door
 def calc_normal_std_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1)) -> float:
     """Standard deviation sqrt(2 / (fan-in + fan-out)), a compromise between outputs and gradients.
 
@@ -239,6 +257,7 @@ def calc_normal_std_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1
     return sqrt(2.0 / (prod(kernel) * (inmaps + outmaps)))
 
 
+@door
 def calc_uniform_lim_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1)) -> tuple[float, float]:
     """Ends of the interval, -+sqrt(6 / (fan-in + fan-out)), whose uniform distribution has Glorot's variance.
 
@@ -259,6 +278,11 @@ def _generator(rng: Rng | None) -> Rng:
 
 
 def _interval(name: str, lim: Any) -> Any:
-    if len(lim) != 2:
+    is_pair = isinstance(lim, (tuple, list, np.ndarray)) and len(lim) == 2
+    if not is_pair or not all(isinstance(end, (int, float, np.number)) for end in lim) or not lim[0] <= lim[1]:
         raise ArgumentError(f"{name}: lim must hold two numbers, lower and upper end, got {lim!r}")
     return tuple(lim)
+
+
+if not TYPE_CHECKING:  # so that checkers report names that do not exist
+    __getattr__, __dir__ = module_attributes(__name__, "initializers")

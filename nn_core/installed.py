@@ -10,22 +10,57 @@ if TYPE_CHECKING:
 
 #: The entry-point group of plugins.
 GROUP: Final = "nn_core.extensions"
+#: The entry-point group in which packages list what their plugins bring, so that finding one thing imports one plugin.
+INDEX: Final = "nn_core.index"
+#: The plugin of the core itself, which cannot be blocked.
+CORE_PLUGIN: Final = "reference"
 #: The backend of programs that name none, where it is installed.
 PREFERRED_BACKEND: Final = "cpu"
+
+
+@cache
+def _scanned() -> "tuple[EntryPoint, ...]":
+    import importlib_metadata  # a tenth of the time of `import nn_core`, and only needed here
+
+    found = importlib_metadata.entry_points()
+    return (*found.select(group=GROUP), *found.select(group=INDEX))
+
+
+@cache
+def installed_plugins() -> "dict[str, tuple[EntryPoint, ...]]":
+    """Entry points of all plugins by name, also of those that NN_CORE_PLUGINS blocks."""
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in _scanned():
+        if entry.group == GROUP:
+            found.setdefault(entry.name, []).append(entry)
+    return {name: tuple(sorted(found[name], key=lambda entry: entry.value)) for name in sorted(found)}
 
 
 @cache
 def entry_points() -> "dict[str, tuple[EntryPoint, ...]]":
     """Entry points of plugins by name, names sorted; more than one under a name means that packages clash.
 
-    The packages are scanned once; ``entry_points.cache_clear()`` forgets the result.
+    The packages are scanned once; ``forget()`` makes the next call scan them again.
     """
-    import importlib_metadata  # a tenth of the time of `import nn_core`, and only needed here
+    allows = settings().allows_plugin
+    return {name: entries for name, entries in installed_plugins().items() if name == CORE_PLUGIN or allows(name)}
 
-    found: dict[str, list[EntryPoint]] = {}
-    for entry in importlib_metadata.entry_points(group=GROUP):
-        found.setdefault(entry.name, []).append(entry)
-    return {name: tuple(sorted(found[name], key=lambda entry: entry.value)) for name in sorted(found)}
+
+@cache
+def index() -> dict[tuple[str, str], tuple[str, ...]]:
+    """Which plugins say in their metadata that they bring something, by kind and name: ``("solvers", "Ranger")``."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for entry in _scanned():
+        if entry.group == INDEX and entry.value in entry_points():
+            kind, _, name = entry.name.partition(".")
+            found.setdefault((kind, name), []).append(entry.value)
+    return {place: tuple(sorted(set(plugins))) for place, plugins in found.items()}
+
+
+def forget() -> None:
+    """Scan the packages again when they are next asked for."""
+    for cached in (_scanned, installed_plugins, entry_points, index):
+        cached.cache_clear()
 
 
 def default_backends() -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nn_core.array import NdArray
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.logger import logger
 from nn_core.variable import Variable
 
@@ -41,6 +41,8 @@ class Monitor:
 class MonitorSeries:
     """Write means of a number over intervals, one line "<index> <mean>" each.
 
+    A new series starts a new file when its first line is written, unless `set_state` lets it continue the old one.
+
     Args:
         name: Name of the series; the file is called <name>.series.txt, with - for blanks.
         monitor: Where to write; None: only to the log.
@@ -56,7 +58,7 @@ class MonitorSeries:
         self.name = name
         self.interval = _checked_interval(interval)
         self.verbose = verbose
-        self._path = _new_file(monitor, name, "series")
+        self._file = _SeriesFile(monitor, name, "series")
         self._values: list[float] = []
 
     def add(self, index: int, value: Any) -> None:
@@ -74,9 +76,22 @@ class MonitorSeries:
             return
         mean = sum(self._values) / len(self._values)
         self._values.clear()
-        _append(self._path, f"{index} {mean:g}\n")
+        self._file.append(f"{index} {mean:g}\n")
         if self.verbose:
             logger.info("iter=%d {%s}=%s", index, self.name, mean)
+
+    def get_state(self) -> dict[str, Any]:
+        """The length of the file and the values that are not written yet, as plain values."""
+        return {"length": self._file.length, "values": list(self._values)}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue the file where `get_state` was called; lines that were written later are cut off.
+
+        Raises:
+            FileFormatError: when the file is shorter than it was.
+        """
+        self._file.cut(state["length"])
+        self._values = [float(value) for value in state["values"]]
 
 
 class MonitorTimeElapsed:
@@ -93,7 +108,7 @@ class MonitorTimeElapsed:
         self.name = name
         self.interval = _checked_interval(interval)
         self.verbose = verbose
-        self._path = _new_file(monitor, name, "timer")
+        self._file = _SeriesFile(monitor, name, "timer")
         self._start = self._lap_start = time.monotonic()
 
     def add(self, index: int) -> None:
@@ -103,9 +118,24 @@ class MonitorTimeElapsed:
         now = time.monotonic()
         lap, total = now - self._lap_start, now - self._start
         self._lap_start = now
-        _append(self._path, f"{index} {lap} {self.interval} {total}\n")
+        self._file.append(f"{index} {lap} {self.interval} {total}\n")
         if self.verbose:
             logger.info("iter=%d {%s}=%s[sec/%diter] %s[sec]", index, self.name, lap, self.interval, total)
+
+    def get_state(self) -> dict[str, Any]:
+        """The length of the file and the seconds so far, as plain values."""
+        now = time.monotonic()
+        return {"length": self._file.length, "lap": now - self._lap_start, "total": now - self._start}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue the file and the times where `get_state` was called; lines that were written later are cut off.
+
+        Raises:
+            FileFormatError: when the file is shorter than it was.
+        """
+        self._file.cut(state["length"])
+        now = time.monotonic()
+        self._lap_start, self._start = now - state["lap"], now - state["total"]
 
 
 class MonitorImage:
@@ -247,18 +277,29 @@ def _checked_interval(interval: int) -> int:
     return interval
 
 
-def _new_file(monitor: Monitor | None, name: str, kind: str) -> Path | None:
-    if monitor is None:
-        return None
-    path = Path(monitor.save_path) / f"{name.replace(' ', '-')}.{kind}.txt"
-    path.write_text("")
-    return path
+class _SeriesFile:
+    """A file of lines. It is made anew when the first line is written, so that it can be continued instead."""
 
+    def __init__(self, monitor: Monitor | None, name: str, kind: str) -> None:
+        self._path = None if monitor is None else Path(monitor.save_path) / f"{name.replace(' ', '-')}.{kind}.txt"
+        self.length = 0
+        if self._path is not None:
+            self._path.touch()
 
-def _append(path: Path | None, line: str) -> None:
-    if path is not None:
-        with path.open("a") as file:
-            file.write(line)
+    def append(self, line: str) -> None:
+        """Write one line."""
+        if self._path is not None:
+            with self._path.open("ab" if self.length else "wb") as file:
+                self.length += file.write(line.encode())
+
+    def cut(self, length: int) -> None:
+        """Keep the first `length` bytes."""
+        if self._path is not None:
+            size = self._path.stat().st_size
+            if size < length:
+                raise FileFormatError(f"{self._path}: there must be {length} bytes to continue after, got {size}")
+            os.truncate(self._path, length)
+        self.length = length
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Arithmetic operators of Variable and NdArray, bound once when nn_core is imported.
+"""Operators and methods of Variable and NdArray that compute, bound once when nn_core is imported.
+
+``bound_operators.pyi`` declares them for type checkers.
 
 Operands are numbers, NdArrays and Variables. With an NdArray on either side the result is an NdArray, computed at once.
 ``+= -= *= /= **=`` change an NdArray in place and give a new Variable for a Variable.
@@ -11,11 +13,23 @@ import numpy as np
 
 from nn_core.array import NdArray
 from nn_core.dispatch.registry import spec_of_api
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.apply import apply
+from nn_core.graph.derive import follows_shapes
+from nn_core.graph.imperative import as_one_kind
+from nn_core.refusal import described, door
+from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.variable import Variable
 
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
+
+
+def _number(name: str, number: Any) -> float:
+    """An operand that is a number; an integer may be larger than every float."""
+    try:
+        return float(number)
+    except OverflowError as error:
+        raise ArgumentError(f"{name}: a number must fit into 64 bits, got {described(number)}") from error
 
 
 def _reciprocal(value: float) -> float:
@@ -52,19 +66,22 @@ def _bind(
 ) -> None:
     def forward(self: Any, other: Any) -> Any:
         if isinstance(other, _NUMBERS):
-            return _call(right, (self,), {"val": from_right(float(other))})
+            number = from_right(_number(name, other))
+            return _call(right, (self,), {"val": number})
         if isinstance(other, (Variable, NdArray)):
             return _call(both, (self, other), {})
         return _refuse(name, other)
 
     def reflected(self: Any, other: Any) -> Any:
         if isinstance(other, _NUMBERS):
-            return _call(left, (self,), {"val": from_left(float(other))})
+            number = from_left(_number(name, other))
+            return _call(left, (self,), {"val": number})
         return _refuse(name, other)
 
     def in_place(self: Any, other: Any) -> Any:
         if isinstance(other, _NUMBERS):
-            return _call(right, (self,), {"val": from_right(float(other))}, [self])
+            number = from_right(_number(name, other))
+            return _call(right, (self,), {"val": number}, [self])
         if isinstance(other, (Variable, NdArray)):
             return _call(both, (self, other), {}, [self])
         return _refuse(name, other)
@@ -94,11 +111,12 @@ def _positive(self: Any) -> Any:
     return self
 
 
+@follows_shapes
 def _matmul(self: Any, other: Any) -> Any:
     """Matrix product of the last two axes; leading axes are broadcast."""
     if not isinstance(other, (Variable, NdArray)):
         return _refuse("matmul", other)
-    a, b = self, other
+    a, b = as_one_kind("matmul", self, other)
     squeeze: list[int] = []
     if a.ndim == 1:
         a = _call("reshape", (a,), {"shape": (1, *a.shape)})
@@ -107,7 +125,10 @@ def _matmul(self: Any, other: Any) -> Any:
         b = _call("reshape", (b,), {"shape": (*b.shape, 1)})
         squeeze.append(-1)
     rank = max(a.ndim, b.ndim)
-    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    try:
+        lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ShapeError as error:
+        raise ShapeError(f"matmul: leading axes must fit by broadcasting, got {self.shape} and {other.shape}") from error
     a, b = (_broadcast_lead(operand, lead, rank) for operand in (a, b))
     y = _call("batch_matmul", (a, b), {})
     if squeeze:
@@ -124,36 +145,208 @@ def _broadcast_lead(operand: Any, lead: tuple[int, ...], rank: int) -> Any:
     return operand if target == padded else _call("broadcast", (operand,), {"shape": target})
 
 
-def _reshape(self: Any, shape: Any, unlink: bool = False) -> Any:
+def _right_matmul(self: Any, other: Any) -> Any:
+    """Refuse an array of NumPy on the left of ``@``, with the remedy."""
+    return _refuse("matmul", other)
+
+
+# -- remainders --------------------------------------------------------------------------------------------------------
+
+
+def _constant(value: float, like: Any) -> Any:
+    """A number as an operand of the kind of `like`."""
+    return type_of(like).from_numpy_array(np.full((1,) * like.ndim, value, np.float32))
+
+
+def type_of(operand: Any) -> type[Variable] | type[NdArray]:
+    """The class whose arrays go with `operand`."""
+    return NdArray if isinstance(operand, NdArray) else Variable
+
+
+def _operands(name: str, self: Any, other: Any) -> Any:
+    if isinstance(other, _NUMBERS):
+        return self, _constant(_number(name, other), self)
+    if isinstance(other, (Variable, NdArray)):
+        return as_one_kind(name, self, other)
+    return _refuse(name, other)
+
+
+@follows_shapes
+def _mod(self: Any, other: Any) -> Any:
+    """The remainder with the sign of the divisor, as in Python."""
+    operands = _operands("mod", self, other)
+    return operands if operands is NotImplemented else _remainder(*operands)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    rest = _call("mod2", (x, y), {})  # of floating-point numbers it has the sign of the dividend
+    signs = _call("mul2", (_call("sign", (rest,), {"alpha": 0.0}), _call("sign", (y,), {"alpha": 0.0})), {})
+    return rest + y * _call("less_scalar", (signs,), {"val": 0.0})
+
+
+@follows_shapes
+def _floordiv(self: Any, other: Any) -> Any:
+    """The quotient rounded down, which goes with the remainder: x == (x // y) * y + x % y."""
+    operands = _operands("floordiv", self, other)
+    return operands if operands is NotImplemented else _quotient(*operands)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    return _call("round", ((x - _remainder(x, y)) / y,), {})
+
+
+@follows_shapes
+def _divmod(self: Any, other: Any) -> Any:
+    """The quotient rounded down and the remainder."""
+    operands = _operands("divmod", self, other)
+    return operands if operands is NotImplemented else (_quotient(*operands), _remainder(*operands))
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def reflected(self: Any, other: Any) -> Any:
+        return function(_constant(_number(name, other), self), self) if isinstance(other, _NUMBERS) else _refuse(name, other)
+
+    name = function.__name__.removeprefix("_")
+    return reflected
+
+
+# -- comparisons -------------------------------------------------------------------------------------------------------
+
+_COMPARISONS: dict[str, str] = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+
+
+def _comparison(name: str, api: str) -> Callable[[Any, Any], Any]:
+    def compare(self: Any, other: Any) -> Any:
+        if isinstance(other, _NUMBERS):
+            result = _call(f"{api}_scalar", (self,), {"val": _number(name, other)})
+        elif isinstance(other, (Variable, NdArray)):
+            result = _call(api, (self, other), {})
+        else:
+            return _refuse(name, other)
+        return _as_truths(result) if isinstance(result, NdArray) else result
+
+    return compare
+
+
+def _as_truths(array: NdArray) -> NdArray:
+    """The same array in dtype bool, where it is: so that it is a mask, and no truth value by mistake."""
+    latest = array._synced.latest
+    if latest is not None and array._synced.pending_fill is None:
+        array.readwrite(latest[0], "bool")
+    return array
+
+
+# -- methods -----------------------------------------------------------------------------------------------------------
+
+
+def _absolute(self: Any) -> Any:
+    """The magnitudes of the values."""
+    return _call("abs", (self,), {})
+
+
+def _axes_of(self: Any, axis: Any) -> list[Any]:
+    if axis is None:
+        return list(range(self.ndim))
+    return list(axis) if isinstance(axis, (list, tuple)) else [axis]
+
+
+def _reduction(api: str, summary: str) -> Callable[..., Any]:
+    def reduce(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return _call(api, (self,), {"axes": _axes_of(self, axis), "keep_dims": keepdims})
+
+    reduce.__name__ = api
+    reduce.__doc__ = f"""{summary}
+
+    Args:
+        axis: Axis or axes to reduce; None: all.
+        keepdims: Keep the reduced axes with length 1.
+    """
+    return reduce
+
+
+@door
+def _transpose(self: Any, *axes: Any) -> Any:
+    """The axes in another order.
+
+    Args:
+        axes: The old place of each axis, as one sequence or one after the other; none: the reverse order.
+    """
+    order = axes[0] if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else axes
+    return _call("transpose", (self,), {"axes": tuple(order) or tuple(reversed(range(self.ndim)))})
+
+
+@door
+def _array_reshape(self: Any, *shape: Any) -> Any:
+    """The values in another shape (one length may be -1); shares memory.
+
+    Args:
+        shape: the new shape, as one sequence or one length after the other.
+    """
+    return _call("reshape", (self,), {"shape": _as_shape(shape)})
+
+
+def _as_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
+
+
+@door
+def _reshape(self: Any, *shape: Any, unlink: bool = False) -> Any:
     """A new variable with the values in another shape (one length may be -1).
 
     Args:
-        shape: the new shape.
+        shape: the new shape, as one sequence or one length after the other.
         unlink: share the data and the gradient instead of adding a function to the graph.
     """
-    if isinstance(shape, (int, np.integer)):
-        shape = (shape,)
+    if isinstance(shape[-1], bool):  # as reshape(shape, unlink)
+        *shape, unlink = shape  # type: ignore[assignment]  # a list serves
+    target = _as_shape(shape)
     if unlink:
         other = self.get_unlinked_variable()
-        cell = type(self.cell)(self.data.view(shape), self.grad.view(shape))
+        cell = type(self.cell)(self.data.view(target), self.grad.view(target))
         return type(self).of_cell(cell, other.need_grad)
-    return _call("reshape", (self,), {"shape": tuple(shape)})
+    return _call("reshape", (self,), {"shape": target})
 
 
+@door
 def _bool_fill(self: Any, mask: Any, value: float) -> Any:
-    """A new variable in which the elements where `mask` is not zero are `value`; no gradient flows through them."""
-    if isinstance(mask, NdArray):
-        mask = Variable.of_cell(type(self.cell)(mask), False)
-    return _call("bool_fill", (self, mask), {"value": float(value)})
+    """The elements, with `value` where `mask` is not zero, as a new variable; an NdArray as the mask gives an NdArray.
+
+    No gradient flows through the elements that are replaced.
+    """
+    return _call("bool_fill", (self, mask), {"value": _number("bool_fill", value)})
+
+
+#: What Variable and NdArray have in common, by name.
+_SHARED: dict[str, Any] = {
+    "__neg__": _negative,
+    "__pos__": _positive,
+    "__abs__": _absolute,
+    "__matmul__": _matmul,
+    "__rmatmul__": _right_matmul,
+    "__mod__": _mod,
+    "__rmod__": _reflected(_mod),
+    "__floordiv__": _floordiv,
+    "__rfloordiv__": _reflected(_floordiv),
+    "__divmod__": _divmod,
+    "__rdivmod__": _reflected(_divmod),
+    **{f"__{name}__": _comparison(name, api) for name, api in _COMPARISONS.items()},
+    "sum": _reduction("sum", "The sum over axes."),
+    "mean": _reduction("mean", "The mean over axes."),
+    "max": _reduction("max", "The largest elements along axes."),
+    "min": _reduction("min", "The smallest elements along axes."),
+    "transpose": _transpose,
+    "T": property(_transpose, doc="The array with its axes in reverse order."),
+}
+_OF_ARRAYS: dict[str, Any] = {"reshape": _array_reshape}
+_OF_VARIABLES: dict[str, Any] = {"reshape": _reshape, "bool_fill_": _bool_fill, "masked_fill_": _bool_fill}
 
 
 def bind() -> None:
-    """Give Variable and NdArray their operators."""
+    """Give Variable and NdArray their operators and methods."""
     _bind_arithmetic()
     for cls in (Variable, NdArray):
-        setattr(cls, "__neg__", _negative)  # noqa: B010  # operators are bound, not declared: variable needs no functions
-        setattr(cls, "__pos__", _positive)  # noqa: B010
-        setattr(cls, "__matmul__", _matmul)  # noqa: B010
-    Variable.reshape = _reshape  # type: ignore[attr-defined]
-    Variable.bool_fill_ = _bool_fill  # type: ignore[attr-defined]
-    Variable.masked_fill_ = _bool_fill  # type: ignore[attr-defined]
+        for name, function in _SHARED.items():  # bound, not declared: variable needs no functions
+            setattr(cls, name, function)
+    for cls, methods in ((NdArray, _OF_ARRAYS), (Variable, _OF_VARIABLES)):
+        for name, function in methods.items():
+            setattr(cls, name, function)

@@ -1,11 +1,19 @@
-"""The two sources of random numbers: one draws the initial values of parameters, the other serves random functions."""
+"""The two sources of random numbers: one draws the initial values of parameters, the other serves random functions.
 
-from typing import Final
+``pseed`` is the seed from which ``prng`` was last restarted.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from nn_core.errors import ArgumentError
 from nn_core.graph import seeds
+from nn_core.graph.node import Vertex
+
+#: Generators of NumPy, of both kinds.
+Rng: TypeAlias = np.random.RandomState | np.random.Generator
 
 #: The seed of initial values until ``seed()`` is called; random functions start from the system's randomness.
 DEFAULT_SEED: Final = 313
@@ -13,6 +21,8 @@ DEFAULT_SEED: Final = 313
 #: Draws the initial values of parameters wherever no ``rng`` is given. Seeding changes its state in place, so
 #: ``from nn_core.random import prng`` stays the generator in use.
 prng: Final = np.random.RandomState(DEFAULT_SEED)
+
+_latest_seed: Final = [DEFAULT_SEED]
 
 
 def seed(seed_value: int, set_function_seed: bool = True, set_parameter_seed: bool = True) -> None:
@@ -37,17 +47,100 @@ def seed(seed_value: int, set_function_seed: bool = True, set_parameter_seed: bo
     if set_function_seed:
         seeds.set_function_seed(int(seed_value))
     if set_parameter_seed:
-        prng.seed(seed_value)
+        _restart(int(seed_value))
 
 
 def set_parameter_seed(seed_value: int) -> None:
     """Restart the numbers from which initial values of parameters are drawn."""
-    prng.seed(checked_seed(seed_value))
+    _restart(checked_seed(seed_value))
 
 
 def set_function_seed(seed_value: int) -> None:
     """Restart the numbers of the random functions that have no seed of their own."""
     seeds.set_function_seed(checked_seed(seed_value))
+
+
+def get_state(*variables: Vertex) -> dict[str, Any]:
+    """Everything that random numbers depend on, as plain values: both sources, and the random functions of graphs.
+
+    Args:
+        variables: Results of static graphs. The counters of the random functions that they depend on are included, which
+            matters for functions with a seed of their own: ``F.dropout(x, seed=3)`` counts its runs.
+
+    Returns:
+        A dictionary for `set_state`, of integers, strings, arrays and further containers of these.
+
+    Example:
+        >>> state = get_state()
+        >>> first = prng.rand()
+        >>> set_state(state)
+        >>> first == prng.rand()
+        True
+    """
+    function_seed, counter = seeds.FUNCTION_SEED.get()
+    return {
+        "function_seed": function_seed,
+        "function_counter": counter,
+        "parameter_seed": _latest_seed[0],
+        "prng": get_generator_state(prng),
+        "functions": [list(key) for key in seeds.keys_of(variables)],
+    }
+
+
+def set_state(state: Mapping[str, Any], *variables: Vertex) -> None:
+    """Continue where `get_state` was called.
+
+    Args:
+        state: What it returned, in this process or another.
+        variables: Results of the same graphs, in the same order.
+
+    Raises:
+        ArgumentError: when `state` is not one of `get_state`, or the graphs have another number of random functions.
+            Nothing is changed then.
+    """
+    wanted = {"function_seed", "function_counter", "parameter_seed", "prng", "functions"}
+    if set(state) != wanted:
+        raise ArgumentError(f"set_state: state must have {', '.join(sorted(wanted))}, got {', '.join(sorted(state))}")
+    seeds.require_keys(variables, state["functions"])
+    set_generator_state(prng, state["prng"])
+    seeds.FUNCTION_SEED.restore(state["function_seed"], state["function_counter"])
+    _latest_seed[0] = int(state["parameter_seed"])
+    seeds.set_keys(variables, state["functions"])
+
+
+def get_generator_state(rng: Rng) -> dict[str, Any]:
+    """The state of a generator of NumPy, as a dictionary of numbers, strings and arrays."""
+    if isinstance(rng, np.random.Generator):
+        return dict(rng.bit_generator.state)
+    return dict(rng.get_state(legacy=False))
+
+
+def set_generator_state(rng: Rng, state: Mapping[str, Any]) -> None:
+    """Continue a generator of NumPy from a state that `get_generator_state` returned.
+
+    Raises:
+        ArgumentError: when the state is that of another kind of generator.
+    """
+    kind = get_generator_state(rng)["bit_generator"]
+    given = state.get("bit_generator")
+    if given != kind:
+        raise ArgumentError(f"set_generator_state: state must be that of a {kind} generator, got {given}")
+    if isinstance(rng, np.random.Generator):
+        # A state of another kind's Generator has no cached normal number, and NumPy ignores one here.
+        rng.bit_generator.state = dict(state)
+    else:
+        rng.set_state({"has_gauss": 0, "gauss": 0.0, **state})
+
+
+def _restart(seed_value: int) -> None:
+    prng.seed(seed_value)
+    _latest_seed[0] = seed_value
+
+
+def __getattr__(name: str) -> int:
+    if name == "pseed":
+        return _latest_seed[0]
+    raise AttributeError(f"module 'nn_core.random' has no attribute {name!r}")
 
 
 def checked_seed(seed_value: int) -> int:

@@ -6,12 +6,13 @@ by NN_CORE_DISABLE for a process, by ``with without("fuse"):`` for a while.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from nn_core.errors import ArgumentError
+from nn_core.state import Ambient
 
 _BOOLS: Final = {"0": False, "false": False, "off": False, "1": True, "true": True, "on": True}
 _LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -20,7 +21,7 @@ _LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 OPTIMIZATIONS: Final[Mapping[str, str]] = {
     "channels_last": "images lie in C order between functions",
     "fuse": "every step of a plan is called by itself",
-    "join": "inference runs convolution, normalization, addition and activation one after another",
+    "inference_fusion": "inference runs convolution, normalization, addition and activation one after another",
     "multi_tensor": "solvers change one parameter after another",
     "pack": "weights are brought into the layout of a kernel in each run",
     "replay": "each call of a dynamic graph is worked out anew, and its backward pass is compiled in each step",
@@ -39,7 +40,15 @@ class Settings:
         log_level: NN_CORE_LOG_LEVEL. From which level on messages are printed; None leaves it to the program.
         num_threads: NN_CORE_NUM_THREADS. Threads of native kernels; None leaves it to the backend.
         skip_plugin_check: NN_CORE_SKIP_PLUGIN_CHECK. True: plugins are loaded whatever versions they ask for.
+        plugins: NN_CORE_PLUGINS. "+acme" allows the plugin acme and those with a + only, "-other" blocks one.
+        plugin_timeout: NN_CORE_PLUGIN_TIMEOUT. Seconds that importing, describing and probing a plugin may take.
+        check_kernels: NN_CORE_CHECK_KERNELS. True: each call of a kernel is checked, at the cost of speed.
         disable: NN_CORE_DISABLE. Names of `OPTIMIZATIONS` to do without, with commas between them.
+        cache_mb: NN_CORE_CACHE_MB. Megabytes that the caches of the process may take together; see `nn_core.caches`.
+        deterministic: NN_CORE_DETERMINISTIC. True: results do not depend on the number of threads; see `set_deterministic`.
+        strict_shapes: NN_CORE_STRICT_SHAPES. True: values that are assigned to an array are not broadcast.
+        communicator: NN_CORE_COMMUNICATOR. Name of the engine of communicators; None: the one that fits the launcher.
+        comm_timeout: NN_CORE_COMM_TIMEOUT. Seconds that a collective of a communicator may take; 0: any time.
     """
 
     plugin_autoload: bool = True
@@ -48,6 +57,19 @@ class Settings:
     num_threads: int | None = None
     skip_plugin_check: bool = False
     disable: frozenset[str] = field(default_factory=frozenset)
+    strict_shapes: bool = False
+    plugins: tuple[str, ...] = ()
+    plugin_timeout: float = 30.0
+    check_kernels: bool = False
+    cache_mb: int = 1024
+    deterministic: bool = False
+    communicator: str | None = None
+    comm_timeout: float = 300.0
+
+    def allows_plugin(self, name: str) -> bool:
+        """Whether NN_CORE_PLUGINS lets the plugin called `name` be used."""
+        allowed = [choice[1:] for choice in self.plugins if choice[0] == "+"]
+        return f"-{name}" not in self.plugins and (not allowed or name in allowed)
 
     @staticmethod
     def read(environment: Mapping[str, str]) -> "Settings":
@@ -63,7 +85,15 @@ class Settings:
             log_level=_log_level(environment, "NN_CORE_LOG_LEVEL"),
             num_threads=_count(environment, "NN_CORE_NUM_THREADS"),
             skip_plugin_check=_bool(environment, "NN_CORE_SKIP_PLUGIN_CHECK", default.skip_plugin_check),
+            plugins=_choices(environment, "NN_CORE_PLUGINS"),
+            plugin_timeout=_seconds(environment, "NN_CORE_PLUGIN_TIMEOUT", default.plugin_timeout),
+            check_kernels=_bool(environment, "NN_CORE_CHECK_KERNELS", default.check_kernels),
             disable=_optimizations(environment, "NN_CORE_DISABLE"),
+            strict_shapes=_bool(environment, "NN_CORE_STRICT_SHAPES", default.strict_shapes),
+            cache_mb=_count(environment, "NN_CORE_CACHE_MB") or default.cache_mb,
+            deterministic=_bool(environment, "NN_CORE_DETERMINISTIC", default.deterministic),
+            communicator=environment.get("NN_CORE_COMMUNICATOR") or None,
+            comm_timeout=_seconds(environment, "NN_CORE_COMM_TIMEOUT", default.comm_timeout, or_none=True),
         )
 
 
@@ -75,7 +105,12 @@ def settings() -> Settings:
 
 #: What `without` has set; empty: what the environment says.
 _DISABLED: Final[list[frozenset[str]]] = []
-#: Called after an optimization was switched on or off; who prepares work by one forgets it.
+#: The number of threads that `set_num_threads` has set; empty: what the environment says.
+_NUM_THREADS: Final[list[int]] = []
+#: What `set_cache_mb` and `set_deterministic` have set; empty: what the environment says.
+_CACHE_MB: Final[list[int]] = []
+_DETERMINISTIC: Final[list[bool]] = []
+#: Called after one of these changed or an optimization was switched: work that was prepared is forgotten.
 WHEN_SWITCHED: Final[list[Callable[[], object]]] = []
 
 
@@ -96,19 +131,109 @@ def without(*optimizations: str) -> Iterator[None]:
     Raises:
         ArgumentError: when one of them does not exist.
     """
-    before = disabled_optimizations()
-    _switch(before | _known(optimizations, "without"))
+    before, names = list(_DISABLED), disabled_optimizations() | _known(optimizations, "without")
+    is_change = names != disabled_optimizations()
     try:
+        _switch(names)
         yield
     finally:
-        _switch(before)
+        _DISABLED[:] = before  # ahead of everything that Ctrl-C may interrupt
+        if is_change:
+            _tell()
+
+
+def num_threads() -> int | None:
+    """The number of threads that a native kernel may use; None: each backend decides."""
+    return _NUM_THREADS[0] if _NUM_THREADS else settings().num_threads
+
+
+def set_num_threads(threads: int) -> None:
+    """Change how many threads a native kernel may use, in all threads of the process and on every backend.
+
+    Raises:
+        ArgumentError: when `threads` is not an integer of at least 1.
+    """
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise ArgumentError(f"set_num_threads: threads must be an integer of at least 1, got {threads!r}")
+    _set(_NUM_THREADS, threads, num_threads())
+
+
+def cache_mb() -> int:
+    """How many megabytes the caches of this process may take together."""
+    return _CACHE_MB[0] if _CACHE_MB else settings().cache_mb
+
+
+def set_cache_mb(megabytes: int) -> None:
+    """Change how many megabytes the caches of this process may take together; what is too much is dropped.
+
+    Raises:
+        ArgumentError: when `megabytes` is not an integer of at least 1.
+    """
+    if isinstance(megabytes, bool) or not isinstance(megabytes, int) or megabytes < 1:
+        raise ArgumentError(f"set_cache_mb: megabytes must be an integer of at least 1, got {megabytes!r}")
+    _set(_CACHE_MB, megabytes, cache_mb())
+
+
+def is_deterministic() -> bool:
+    """Whether results must not depend on the number of threads."""
+    return _DETERMINISTIC[0] if _DETERMINISTIC else settings().deterministic
+
+
+def set_deterministic(deterministic: bool) -> None:
+    """Let results of CPU kernels be the same to the last bit on any number of threads, or not, in all threads of the process.
+
+    Kernels that cut sums by the number of threads (convolutions, products of matrices, normalizations) then run on one
+    thread. Runs on one and the same number of threads are equal without this.
+
+    Raises:
+        ArgumentError: when `deterministic` is not a boolean.
+    """
+    if not isinstance(deterministic, bool):
+        raise ArgumentError(f"set_deterministic: deterministic must be True or False, got {deterministic!r}")
+    _set(_DETERMINISTIC, deterministic, is_deterministic())
+
+
+def _set(place: list[Any], value: object, before: object) -> None:
+    if value != before:
+        place[:] = [value]
+        _tell()
+
+
+_STRICT_SHAPES: Final[Ambient[bool | None]] = Ambient("strict_shapes", None)
+
+
+def strict_shapes(strict: bool = True) -> AbstractContextManager[bool | None]:
+    """Inside the ``with`` block, refuse to broadcast values that are assigned to an array (``x.d = values``).
+
+    Then the values must have the shape of the array, or be a number. Outside of every block NN_CORE_STRICT_SHAPES
+    decides; without it values are broadcast as in NumPy.
+
+    Example:
+        >>> import nn_core as nn
+        >>> x = nn.Variable((2, 3))
+        >>> with strict_shapes():
+        ...     x.d = [1, 2, 3]
+        Traceback (most recent call last):
+        nn_core.errors.ShapeError: NdArray: assigned values must have the shape (2, 3) or be a number, got (3,)
+    """
+    return _STRICT_SHAPES.scope(strict)
+
+
+def are_shapes_strict() -> bool:
+    """Whether values that are assigned to an array must have its shape; see `strict_shapes`."""
+    strict = _STRICT_SHAPES.get()
+    return settings().strict_shapes if strict is None else strict
 
 
 def _switch(names: frozenset[str]) -> None:
     if names != disabled_optimizations():
         _DISABLED[:] = [names]
-        for callback in WHEN_SWITCHED:
-            callback()
+        _tell()
+
+
+def _tell() -> None:
+    for callback in WHEN_SWITCHED:
+        callback()
 
 
 def _known(names: Iterable[str], what: str) -> frozenset[str]:
@@ -147,3 +272,26 @@ def _count(environment: Mapping[str, str], name: str) -> int | None:
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentError(f"{name}: must be an integer of at least 1, got {text!r}")
     return int(text)
+
+
+def _choices(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
+    parts = tuple(part.strip() for part in environment.get(name, "").split(",") if part.strip())
+    for part in parts:
+        if part[0] not in "+-" or not part[1:]:
+            raise ArgumentError(f"{name}: must be names with + or - in front, such as +acme,-other, got {part!r}")
+    return parts
+
+
+def _seconds(environment: Mapping[str, str], name: str, default: float, *, or_none: bool = False) -> float:
+    text = environment.get(name, "")
+    if not text:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if or_none and seconds == 0:
+        return seconds
+    if not 0 < seconds < float("inf"):
+        raise ArgumentError(f"{name}: must be a positive number of seconds, got {text!r}")
+    return seconds

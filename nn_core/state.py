@@ -1,6 +1,8 @@
 """Ambient values: settings that a block of code has for itself, seen by everything called inside it."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Final, Generic, ParamSpec, TypeVar
@@ -10,6 +12,15 @@ from nn_core.errors import ArgumentError
 T = TypeVar("T")
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class _Opening:
+    """That a scope was entered, and inside which one of its value; apart from the scope, which goes with its block."""
+
+    __slots__ = ("around",)
+
+    def __init__(self, around: "_Opening | None") -> None:
+        self.around = around
 
 
 class Ambient(Generic[T]):
@@ -23,16 +34,20 @@ class Ambient(Generic[T]):
         default: The value outside every scope.
 
     Attributes:
+        variables: What a scope changes: which scope is open, the value, and what depends on it.
         replace: ``token = replace(value)`` opens a scope and ``restore(token)`` closes it: for code that runs too often
-            for the ``with`` block of `scope`. Close it in the same thread or task, and in ``finally``.
+            for the ``with`` block of `scope`. Close it in the same thread or task, and in ``finally``; write
+            ``(token,) = map(replace, (value,))`` in front of the ``try``, which Ctrl-C does not interrupt half way.
         restore: See `replace`.
     """
 
-    __slots__ = ("_default", "_var", "replace", "restore")
+    __slots__ = ("_default", "_var", "replace", "restore", "variables")
 
     def __init__(self, name: str, default: T) -> None:
         self._var: ContextVar[T] = ContextVar(name)
         self._default = default
+        opening: ContextVar[_Opening | None] = ContextVar(f"{name} opening", default=None)
+        self.variables: tuple[ContextVar[Any], ...] = (opening, self._var)
         self.replace: Callable[[T], Any] = self._var.set
         self.restore: Callable[[Any], None] = self._var.reset
 
@@ -72,8 +87,7 @@ class Mode(Ambient[T]):
 
     def __init__(self, name: str, default: T) -> None:
         super().__init__(name, default)
-        self.replace = self._open
-        self.restore = self._close
+        self.variables = (*self.variables, MEMO)
 
     def set_default(self, value: T) -> None:
         """Change the value that holds outside every scope, for the whole process."""
@@ -81,37 +95,51 @@ class Mode(Ambient[T]):
         for callback in WHEN_DEFAULT_CHANGES:
             callback()
 
-    def _open(self, value: T) -> Any:
-        return self._var.set(value), MEMO.set(None)
-
-    def _close(self, tokens: Any) -> None:
-        of_value, of_memo = tokens
-        self._var.reset(of_value)
-        MEMO.reset(of_memo)
-
 
 class AmbientScope(Generic[T]):
     """A scope of an ambient value: for one ``with`` block, or the decorator of a function that runs in such a scope.
 
+    Ctrl-C may raise its exception between any two instructions, but not between calls that `map` makes inside one: so a scope
+    is entered or left as a whole. One that is interrupted at the first instruction of ``__exit__`` is left when nothing
+    refers to it any more, unless a scope of the same value around it was left before.
+
     A class, because a generator with ``contextlib.contextmanager`` takes twice as long.
     """
 
-    __slots__ = ("_ambient", "_make", "_token")
+    __slots__ = ("_ambient", "_make", "_opening", "_tokens", "_value")
 
     def __init__(self, ambient: Ambient[T], make: Callable[[], T]) -> None:
         self._ambient = ambient
         self._make = make
-        self._token: Any = None
+        self._tokens: Sequence[Any] | None = None
+        self._opening: _Opening | None = None
 
     def __enter__(self) -> T:
-        if self._token is not None:
+        if self._tokens is not None:
             raise ArgumentError("scope: each with block must open a scope of its own, got one that was entered before")
-        value = self._make()
-        self._token = self._ambient.replace(value)
+        self._value = value = self._make()
+        self._opening = opening = _Opening(self._ambient.variables[0].get())
+        self._tokens = ()
+        # one instruction takes the values of the iterator and makes the changes
+        [*self._tokens] = map(ContextVar.set, self._ambient.variables, (opening, value, None))
         return value
 
     def __exit__(self, *exception: object) -> None:
-        self._ambient.restore(self._token)
+        self._leave()
+
+    def __del__(self) -> None:
+        if self._opening is not None and self._tokens and self._ambient.variables[1].get(None) is self._value:
+            with suppress(ValueError):  # collected in another thread or task, which has a state of its own
+                self._leave()
+                MEMO.set(None)  # scopes of other modes around this one were left before it
+
+    def _leave(self) -> None:
+        opening, innermost = self._opening, self._ambient.variables[0].get()
+        while innermost is not opening and innermost is not None:
+            innermost = innermost.around
+        if innermost is not None and self._tokens:
+            deque(map(ContextVar.reset, self._ambient.variables, self._tokens), maxlen=0)  # one call, as above
+        self._opening = None
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)

@@ -1,25 +1,25 @@
 """The memory behind arrays: spaces, and arrays that keep copies of their values in several of them.
 
-A ``SyncedArray`` keeps copies by memory space and dtype and knows which one is the head, the copy that was written
-last. Plans lend their memory to arrays; a ``Tenure`` says for how long.
+A ``SyncedArray`` keeps copies by memory space and dtype and knows which one is the latest, the one that was written
+last. Plans lend their memory to arrays; a ``BufferLease`` says for how long.
 """
 
 import functools
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
-from nn_core.errors import DTypeError, GraphError
+from nn_core.errors import ArgumentError, DTypeError, GraphError
 from nn_core.typing import Array, Backend, Shape
 
 ALIGNMENT_BYTES = 64
 
 
-class Epoch:
-    """A counter of events that can make a compiled plan wrong: buffers replaced, heads moved, graphs rewired."""
+class Version:
+    """Counts events that can make a compiled plan wrong: buffers replaced, another copy written, graphs rewired."""
 
     __slots__ = ("value",)
 
@@ -27,7 +27,7 @@ class Epoch:
         self.value = 0
 
 
-EPOCH = Epoch()
+GRAPH_VERSION = Version()
 
 
 def _nothing() -> None:
@@ -41,7 +41,7 @@ class Space:
     Attributes:
         upload: ``upload(target, values)`` writes a NumPy array over one of this space; `values` may change afterwards.
         use: Makes the device the current one of this thread; called before kernels are run.
-        settle: Starts what the backend has held back; called before arrays are touched other than by its steps.
+        flush: Starts what the backend has held back; called before arrays are touched other than by its steps.
         backend: Whose array code works on this memory; None for the host.
     """
 
@@ -51,7 +51,7 @@ class Space:
     to_numpy: Callable[[Array], Array]
     upload: Callable[[Array, Array], object] | None = None
     use: Callable[[], object] = _nothing
-    settle: Callable[[], object] = _nothing
+    flush: Callable[[], object] = _nothing
     backend: Backend | None = None
 
     def __repr__(self) -> str:
@@ -87,6 +87,8 @@ def host_empty(shape: Shape, dtype: str) -> Array:
 
 
 HOST = Space("host", host_empty, np.array, np.asarray)
+#: Numbers of which every floating dtype holds one close by.
+_SMALL: Final = 6e4
 _SPACES: dict[tuple[str, str], Space] = {}
 
 
@@ -101,9 +103,9 @@ def space_of(backend: Backend, device_id: str) -> Space:
 
 
 def _device_space(backend: Backend, device_id: str) -> Space:
-    """The memory of one device; `use_device`, `settle` and `upload` are optional methods of a backend."""
+    """The memory of one device; `use_device`, `flush` and `upload` are optional methods of a backend."""
     choose: Callable[[str], object] | None = getattr(backend, "use_device", None)
-    settle: Callable[[], object] = getattr(backend, "settle", _nothing)
+    flush: Callable[[], object] = getattr(backend, "flush", getattr(backend, "settle", _nothing))  # settle: its former name
     upload: Callable[[Array, Array], object] | None = getattr(backend, "upload", None)
     if choose is None:
         use = _nothing
@@ -118,16 +120,16 @@ def _device_space(backend: Backend, device_id: str) -> Space:
 
     def from_numpy(array: Array) -> Array:
         use()
-        settle()
+        flush()
         return backend.from_numpy(array)
 
     def to_numpy(array: Array) -> Array:
         use()
-        settle()
+        flush()
         return backend.to_numpy(array)
 
     name = f"{backend.array_class}:{device_id}"
-    return Space(name, empty, from_numpy, to_numpy, upload, use, settle, backend)
+    return Space(name, empty, from_numpy, to_numpy, upload, use, flush, backend)
 
 
 class Owner(Protocol):
@@ -136,7 +138,7 @@ class Owner(Protocol):
     displaced: bool
 
 
-class Tenure:
+class BufferLease:
     """The right of an array to values that lie in a plan's memory; it ends when the plan reuses the memory."""
 
     __slots__ = ("_owner", "alive")
@@ -158,21 +160,23 @@ class Tenure:
 
 
 class _Nobody:
-    """Owner of tenures that belong to no plan."""
+    """Owner of leases that belong to no plan."""
 
     displaced = False
 
 
 _NOBODY = _Nobody()
 #: The values were given up for good.
-RELEASED = Tenure(_NOBODY, False)
+RELEASED = BufferLease(_NOBODY, False)
 #: The values are the array's own, and may lie channels-last: who needs C order has to look.
-STRIDED = Tenure(_NOBODY, True)
+STRIDED = BufferLease(_NOBODY, True)
+#: Nothing was written yet: the array is the output of a function that has not run.
+UNCOMPUTED = BufferLease(_NOBODY, True)
 
 Key: TypeAlias = tuple[Space, str]
 
 
-class Lent:
+class ExportedView:
     """Stands between an array of the host and the user's views of it, all of which keep it alive as long as they live.
 
     NumPy lets a view of a view refer to the memory itself, but not past an object that is no array.
@@ -193,12 +197,12 @@ class SyncedArray:
         "bound",
         "clear_called",
         "copies",
-        "head",
-        "lazy",
-        "lent",
+        "exported",
+        "latest",
+        "lease",
         "modifications",
+        "pending_fill",
         "shape",
-        "tenure",
         "valid",
     )
 
@@ -206,23 +210,23 @@ class SyncedArray:
         self.shape = shape
         self.copies: dict[Key, Array] = {}
         self.valid: set[Key] = set()
-        self.head: Key | None = None
-        self.lazy: float | None = None
-        self.tenure: Tenure | None = None
+        self.latest: Key | None = None
+        self.pending_fill: float | None = None
+        self.lease: BufferLease | None = None
         self.clear_called = False
         self.bound = False
         self.modifications = 0
-        self.lent: dict[Key, Callable[[], Lent | None]] | None = None
+        self.exported: dict[Key, Callable[[], ExportedView | None]] | None = None
 
     @property
     def dtype(self) -> str:
-        """dtype of the head; float32 before anything was written."""
-        return self.head[1] if self.head is not None else "float32"
+        """dtype of the latest copy; float32 before anything was written."""
+        return self.latest[1] if self.latest is not None else "float32"
 
     @property
     def cleared(self) -> bool:
         """True when a plan has reused the memory that held the values."""
-        return self.tenure is not None and not self.tenure.alive
+        return self.lease is not None and not self.lease.alive
 
     def buffer(self, key: Key) -> Array:
         """The memory for `key`, allocated if it is not there; its content is whatever it was."""
@@ -234,136 +238,189 @@ class SyncedArray:
 
     def read(self, key: Key) -> Array:
         """The values in the space and dtype of `key`; the caller must not write."""
-        if key in self.valid and self.lazy is None:
+        if key in self.valid and self.pending_fill is None and (self.lease is None or self.lease.alive):
             return self.copies[key]
         self._require_alive()
-        if self.lazy is not None or self.head is None:
+        if self.pending_fill is not None or self.latest is None:
             array = self.buffer(key)
             ready(key[0])
-            array[...] = self.lazy or 0.0
-            self._move_head(key)
-            self.lazy = None
+            value = self.pending_fill or 0.0
+            if -_SMALL < value < _SMALL:
+                array[...] = value
+            else:
+                with np.errstate(over="ignore"):
+                    array[...] = value  # infinite where the dtype does not go as far
+            self._move_latest(key)
+            self.pending_fill = None
             return array
         array = self.buffer(key)
-        convert(self.head, self.copies[self.head], key, array)
+        convert(self.latest, self.copies[self.latest], key, array)
         self.valid.add(key)
-        if self.tenure is not None:
-            self.tenure.displace()  # a plan that runs again has to know that this copy will be old
+        if self.lease is not None:
+            self.lease.displace()  # a plan that runs again has to know that this copy will be old
         return array
+
+    def rewritten(self) -> None:
+        """Note that a plan has changed the latest copy in place."""
+        self.modifications += 1
+        if len(self.valid) != 1 and self.latest is not None:
+            self.valid = {self.latest}
 
     def hold(self, key: Key, array: Array) -> None:
         """Let `array` be the values, before anything was written."""
         self.copies[key] = array
-        self.head = key
+        self.latest = key
         self.valid = {key}
 
     def write(self, key: Key) -> Array:
         """The memory for `key`, about to be overwritten as a whole; all other copies become invalid."""
-        if self.tenure is not None:
-            self._end_tenure()
-            if key[0] is HOST and key in self.copies and not self.copies[key].flags.c_contiguous:
-                del self.copies[key]
+        if self.lease is not None:
+            self._end_lease()
         array = self.buffer(key)
-        self.lazy = None
+        self.pending_fill = None
         self.clear_called = False
         self.modifications += 1
-        self._move_head(key)
+        self._move_latest(key)
         return array
+
+    def overwrite(self, key: Key) -> None:
+        """`write` for a plan, which has the memory under `key` already."""
+        self.pending_fill = None
+        self.clear_called = False
+        self.modifications += 1
+        self._move_latest(key)
 
     def readwrite(self, key: Key) -> Array:
         """The values in `key`'s space and dtype, about to be changed in place."""
         array = self.read(key)
-        if self.head != key:
-            self._end_tenure()
+        if self.latest != key:
+            self._end_lease()
         self.clear_called = False
         self.modifications += 1
-        self._move_head(key)
+        self._move_latest(key)
         return array
 
-    def lend(self, key: Key) -> Array:
+    def export(self, key: Key) -> Array:
         """The copy on the host under `key`, for a user who may write to it at any time."""
         array = self.copies[key]
-        lent = self._lent(key)
-        if lent is None:
-            lent = Lent(array)
-            self.lent = {**(self.lent or {}), key: weakref.ref(lent)}
-        view = np.asarray(lent)
+        exported = self._exported(key)
+        if exported is None:
+            exported = ExportedView(array)
+            self.exported = {**(self.exported or {}), key: weakref.ref(exported)}
+        view = np.asarray(exported)
         return view if view.dtype == array.dtype else view.view(array.dtype)
 
-    def lend_for_good(self, key: Key) -> None:
+    def export_for_good(self, key: Key) -> None:
         """Note that others have the address of the copy on the host under `key`, for as long as it lives."""
-        lent = Lent(self.copies[key])
-        self.lent = {**(self.lent or {}), key: lambda: lent}
+        exported = ExportedView(self.copies[key])
+        self.exported = {**(self.exported or {}), key: lambda: exported}
 
-    def is_lent(self, key: Key) -> bool:
+    def is_exported(self, key: Key) -> bool:
         """Whether somebody holds a view of the copy on the host under `key`, and may write to it unseen."""
-        return self._lent(key) is not None
+        return self._exported(key) is not None
 
-    def _lent(self, key: Key) -> Lent | None:
-        lent = self.lent[key]() if self.lent is not None and key in self.lent else None
-        return lent if lent is not None and lent.array is self.copies.get(key) else None
+    def _exported(self, key: Key) -> ExportedView | None:
+        exported = self.exported[key]() if self.exported is not None and key in self.exported else None
+        return exported if exported is not None and exported.array is self.copies.get(key) else None
 
     def fill(self, value: float) -> None:
         """Note that every element is `value`; carried out by the first reader."""
-        if self.tenure is not None:
-            self._end_tenure()
-        self.lazy = value
+        if self.lease is not None:
+            self._end_lease()
+        if value % 1 and self.latest is not None and dtype_of(self.latest[1]).kind in "iub":
+            self._forget_latest()  # whole numbers do not hold it
+        self.pending_fill = value
         self.clear_called = False
         self.modifications += 1
 
     def clear(self) -> None:
         """Give the memory back; the next reader gets zeros."""
-        self._end_tenure()
+        self._end_lease()
         self.clear_called = True
-        self.lazy = None
+        self.pending_fill = None
         self.copies.clear()
         self.valid.clear()
-        self.head = None
+        self.latest = None
         if self.bound:
-            EPOCH.value += 1
+            GRAPH_VERSION.value += 1
 
-    def attach(self, key: Key, array: Array, tenure: Tenure) -> None:
-        """Let a plan's `array` be the values, for as long as `tenure` lasts."""
-        old = self.tenure
-        if old is not None and old is not tenure and old.owner is not tenure.owner:
+    def attach(self, key: Key, array: Array, lease: BufferLease) -> None:
+        """Let a plan's `array` be the values, for as long as `lease` lasts."""
+        old = self.lease
+        if old is not None and old is not lease and old.owner is not lease.owner:
             old.displace()
-        self.tenure = tenure
-        self.lazy = None
-        self.clear_called = not tenure.alive
-        if not tenure.alive:
+            if self.latest is not None and self.latest != key:
+                self.copies.pop(self.latest, None)  # it is the other plan's memory
+        self.lease = lease
+        self.pending_fill = None
+        self.clear_called = not lease.alive
+        if not lease.alive:
+            if self.bound and self.latest is not None:
+                GRAPH_VERSION.value += 1
             self.copies.clear()
             self.valid.clear()
-            self.head = None
+            self.latest = None
             return
+        if self.bound and self.copies.get(key) is not array:
+            GRAPH_VERSION.value += 1
         self.copies[key] = array
-        self._move_head(key)
+        self._move_latest(key)
 
-    def settle(self, key: Key) -> Array:
+    def make_contiguous(self, key: Key) -> Array:
         """The values in C order in `key`, replacing a plan's strided buffer by a copy of its own."""
         array = self.read(key)
         if key[0] is HOST and not array.flags.c_contiguous:
             contiguous = host_empty(self.shape, key[1])
             contiguous[...] = array
+            self._end_lease()
             self.copies[key] = array = contiguous
-            self._end_tenure()
+            self.valid.add(key)
             if self.bound:
-                EPOCH.value += 1
+                GRAPH_VERSION.value += 1
         return array
 
-    def _move_head(self, key: Key) -> None:
-        if self.head is not key and self.head != key and self.bound:
-            EPOCH.value += 1
-        self.head = key
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and deepcopy by value: the copy written last, on the host, whatever device it is on here."""
+        if self.pending_fill is not None or (self.latest is None and not self.cleared):
+            return _restored, (self.shape, self.dtype, self.pending_fill, None)
+        return _restored, (self.shape, self.dtype, None, np.ascontiguousarray(self.read((HOST, self.dtype))))
+
+    def _move_latest(self, key: Key) -> None:
+        if self.latest is not key and self.latest != key and self.bound:
+            GRAPH_VERSION.value += 1
+        self.latest = key
         if len(self.valid) != 1 or key not in self.valid:
             self.valid = {key}
 
-    def _end_tenure(self) -> None:
-        if self.tenure is not None:
-            self.tenure.displace()
-            self.tenure = None
+    def _forget_latest(self) -> None:
+        self.latest = None
+        self.valid.clear()
+        if self.bound:
+            GRAPH_VERSION.value += 1
+
+    def _end_lease(self) -> None:
+        """Leave the memory of a plan to it: the values are the array's own from now on."""
+        if self.lease is not None:
+            self.lease.displace()
+            self.lease = None
+            if self.latest is not None:
+                self.copies.pop(self.latest, None)
+                self.valid.discard(self.latest)
+            if self.bound:
+                GRAPH_VERSION.value += 1
+
+    def expect(self) -> None:
+        """Note that a function will write the values, unless some were written: until then nobody may read them."""
+        if self.latest is None and self.pending_fill is None and self.lease is None:
+            self.lease = UNCOMPUTED
 
     def _require_alive(self) -> None:
-        if self.tenure is not None and not self.tenure.alive and self.lazy is None:
+        if self.lease is UNCOMPUTED and self.pending_fill is None:
+            raise GraphError(
+                f"an array of shape {self.shape} must be computed before it is read, got the output of a function that "
+                "has not run\n  hint: call forward() first, or build the graph inside nn_core.auto_forward()"
+            )
+        if self.lease is not None and not self.lease.alive and self.pending_fill is None:
             raise GraphError(
                 f"an array of shape {self.shape} must not be read after its memory was reused, got a read after "
                 "forward or backward with clear_buffer=True or clear_no_need_grad=True\n"
@@ -371,19 +428,30 @@ class SyncedArray:
             )
 
 
+def _restored(shape: Shape, dtype: str, pending_fill: float | None, values: Array | None) -> SyncedArray:
+    """An array as it was pickled, with memory of its own."""
+    synced = SyncedArray(shape)
+    if values is not None or dtype != synced.dtype:
+        buffer = host_empty(shape, dtype)
+        buffer[...] = 0 if values is None else values.reshape(shape)
+        synced.hold((HOST, dtype), buffer)
+    synced.pending_fill = pending_fill
+    return synced
+
+
 def convert(source_key: Key, source: Array, target_key: Key, target: Array) -> None:
     """Write `source`, which lies under one key, over `target`, which lies under another."""
     source_space, target_space = source_key[0], target_key[0]
     if source_space is target_space:
         if target_space is HOST:
-            np.copyto(target, source, casting="unsafe")
+            cast(source, target)
         else:
             ready(target_space)
             target[...] = source
         return
     host = np.asarray(source_space.to_numpy(source))
     if target_space is HOST:
-        np.copyto(target, host, casting="unsafe")
+        cast(host, target)
         return
     ready(target_space)
     if target_space.upload is not None:
@@ -392,7 +460,26 @@ def convert(source_key: Key, source: Array, target_key: Key, target: Array) -> N
         target[...] = target_space.from_numpy(np.ascontiguousarray(host, dtype_of(target_key[1])))
 
 
+def cast(source: Array, target: Array) -> None:
+    """Write `source` over `target` in the dtype of `target`, both arrays of the host.
+
+    Raises:
+        ArgumentError: when numbers that are not finite, or too large, would have to become whole numbers.
+    """
+    if target.dtype.kind not in "iu" or source.dtype.kind != "f":
+        np.copyto(target, source, casting="unsafe")
+        return
+    try:
+        with np.errstate(invalid="raise"):
+            np.copyto(target, source, casting="unsafe")
+    except FloatingPointError as error:
+        raise ArgumentError(
+            f"numbers read as {target.dtype.name}, as indices and labels are, must be finite and within its range, got "
+            f"values from {source.min()} to {source.max()}"
+        ) from error
+
+
 def ready(space: Space) -> None:
     """Let array code run in `space` next."""
     space.use()
-    space.settle()
+    space.flush()

@@ -60,7 +60,7 @@ class Runner(Protocol):
     """A prepared kernel.
 
     Called with all arrays in order it computes at once. ``bind`` (optional; ``functools.partial`` serves where it is
-    missing) returns a function without arguments that computes on these arrays each time it is called. ``adding``
+    missing) returns a function without arguments that computes on these arrays each time it is called. ``accumulating``
     (optional, of a backward runner) takes places of gradients of inputs and returns the runner that adds to these
     arrays instead of overwriting them, or None.
     """

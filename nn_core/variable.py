@@ -1,22 +1,40 @@
 """Variable: a value in a computation graph, with its gradient."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nn_core.array import NdArray, checked_shape
+from nn_core.array import NdArray, added_state, checked_shape
+from nn_core.array_display import display_line, html_table, values_on_host
+from nn_core.attributes import Misnamed, no_attribute
+from nn_core.bound_operators import VariableOperators
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.backward import run_backward
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import Hook
-from nn_core.graph.node import Cell, Node, Vertex, complete_readers, mutated
-from nn_core.graph.order import forward_order
-from nn_core.synced import HOST
-from nn_core.typing import Shape
+from nn_core.graph.modes import RECOMPUTE
+from nn_core.graph.node import Cell, Node, Vertex, invalidate, materialize_readers
+from nn_core.graph.order import forward_order, require_no_circle
+from nn_core.graph.reshape import RESHAPED, change_leaf_shape
+from nn_core.refusal import FOREIGN, checked_flag, described, door, refusal
+from nn_core.spec.model import FunctionSpec
+from nn_core.synced import UNCOMPUTED
+
+if TYPE_CHECKING:
+    from nn_core.function import Function
+
+#: Set by ``nn_core``: makes the result of ``Variable.no_grad`` from what is registered, which variables do not know.
+COPIERS: Final[dict[str, Any]] = {}
+#: Functions whose results look like a condition; ``if y:`` would be true whatever they hold.
+COMPARISONS: Final = frozenset(
+    f"{name}{suffix}"
+    for name in ("Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "LogicalXor")
+    for suffix in ("", "Scalar")
+) | {"LogicalNot", "IsInf", "IsNaN"}
 
 
-class Variable(Vertex):
+class Variable(Vertex, VariableOperators):
     """A value in a computation graph: data, gradient, and the function that computes it.
 
     Args:
@@ -30,15 +48,30 @@ class Variable(Vertex):
         >>> x = Variable((2, 3), need_grad=True)
         >>> x.d = 1.0
         >>> x
-        <Variable((2, 3), need_grad=True) at ...>
+        <Variable((2, 3), float32, need_grad=True): 1 1 1 1 1 1>
     """
 
     __slots__ = ("_info",)
     __array_priority__ = 1001
 
+    if not TYPE_CHECKING:  # a checker would take these as leave for any attribute
+        requires_grad = Misnamed("need_grad says whether backward() propagates to the variable")
+        gradient = Misnamed("grad is the gradient as an NdArray, g as a NumPy array")
+        value = Misnamed("d is the data as a NumPy array, data as an NdArray")
+        values = Misnamed("d is the data as a NumPy array, data as an NdArray")
+        inputs = Misnamed("the inputs are those of the function, x.parent.inputs")
+
+        def __getattr__(self, name: str) -> Any:
+            no_attribute(self, name)
+
     def __init__(self, shape: Iterable[int] | int = (), need_grad: bool | None = None, name: str = "") -> None:
+        if need_grad is not None and type(need_grad) is not bool:
+            need_grad = _checked_need_grad(shape, need_grad)
+        if type(name) is not str and not isinstance(name, str):
+            raise ArgumentError(f"Variable: name must be a string, got {described(name)}")
         super().__init__(Cell(NdArray(checked_shape(shape))), need_grad)
         self.name = name
+        self._recompute = RECOMPUTE.get()
 
     @classmethod
     def of_cell(cls, cell: Cell, need_grad: bool | None = None) -> "Variable":
@@ -50,7 +83,10 @@ class Variable(Vertex):
     @staticmethod
     def from_numpy_array(data: Any, grad: Any = None, need_grad: bool | None = None) -> "Variable":
         """A new variable with a copy of `data`, and of `grad` if it is given."""
-        values = np.asarray(data)
+        try:
+            values = np.asarray(data)
+        except ValueError as error:
+            raise ArgumentError("from_numpy_array: data must have rows of equal lengths, got a ragged sequence") from error
         variable = Variable(values.shape, need_grad)
         variable.cell.data.data = values
         if grad is not None:
@@ -68,7 +104,7 @@ class Variable(Vertex):
     def data(self, array: NdArray) -> None:
         self._require_same_shape("data", array)
         self.cell.data = array
-        mutated()
+        invalidate()
 
     @property
     def grad(self) -> NdArray:
@@ -79,7 +115,7 @@ class Variable(Vertex):
     def grad(self, array: NdArray) -> None:
         self._require_same_shape("grad", array)
         self.cell.grad = array
-        mutated()
+        invalidate()
 
     @property
     def d(self) -> np.ndarray[Any, Any]:
@@ -93,7 +129,13 @@ class Variable(Vertex):
     @property
     def g(self) -> np.ndarray[Any, Any]:
         """The gradient as a NumPy array that shares memory; assigning copies values or fills with a number."""
-        return self.cell.grad.data
+        grad, data = self.cell.grad, self.cell.data._synced
+        if data.lease is UNCOMPUTED and grad._synced.latest is None and grad._synced.pending_fill is None:
+            raise GraphError(
+                f"Variable.g: the variable must be computed before its gradient is read, got the output of {self.parent!r}, "
+                "which has not run\n  hint: call forward() and backward() first"
+            )
+        return grad.data
 
     @g.setter
     def g(self, value: Any) -> None:
@@ -112,21 +154,31 @@ class Variable(Vertex):
         return self.cell.data.size
 
     @property
-    def parent(self) -> Node | None:
+    def dtype(self) -> np.dtype[Any]:
+        """dtype of the values that were written last; float32 before that."""
+        return self.cell.data.dtype
+
+    @property
+    def parent(self) -> "Function | None":
         """The function that computes this variable; None for a leaf. Assigning None makes it one."""
-        return self.producer
+        node = self.producer
+        return None if node is None else node.as_function()
 
     @parent.setter
-    def parent(self, func: Node | None) -> None:
+    def parent(self, func: "Function | None") -> None:
         if func is None:
             self.producer = None
         else:
-            candidates = [i for i, cell in enumerate(func.cells) if cell.data.shape == self.shape]
+            if not isinstance(func, Node.function_class):
+                raise ArgumentError(f"parent: must be a Function or None, got {type(func).__name__}")
+            node = func.node
+            candidates = [i for i, cell in enumerate(node.cells) if cell.data.shape == self.shape]
             if not candidates:
                 raise ShapeError(f"parent: the function must have an output of shape {self.shape}, got {func!r}")
-            func.connect(candidates[0], self)
-            self.cell = func.cells[candidates[0]]
-        mutated()
+            require_no_circle("parent", node.inputs, [self.cell])
+            node.connect(candidates[0], self)
+            self.cell = node.cells[candidates[0]]
+        invalidate()
 
     @property
     def rank(self) -> int:
@@ -148,16 +200,17 @@ class Variable(Vertex):
         self._info = info
 
     @property
-    def function_references(self) -> list[Node]:
+    def function_references(self) -> "list[Function]":
         """The functions that take this variable as an input and are still in use."""
-        complete_readers(self)
-        return [] if self.consumers is None else self.consumers.living()
+        materialize_readers(self)
+        return [] if self._consumers is None else [node.as_function() for node in self._consumers.living()]
 
     @property
     def get_number_of_references(self) -> int:
         """How many functions take this variable as an input."""
         return len(self.function_references)
 
+    @door
     def size_from_axis(self, axis: int = -1) -> int:
         """Number of elements of the axes from `axis` on; all elements for a negative axis."""
         return self.cell.data.size_from_axis(axis)
@@ -195,7 +248,10 @@ class Variable(Vertex):
         Raises:
             GraphError: when a leaf was cleared, or a function changes the shape of its output.
         """
-        run_forward((self,), clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
+        try:
+            run_forward((self,), clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
+        except FOREIGN as error:
+            raise refusal(Variable.forward, (self, clear_buffer, clear_no_need_grad), {}, error) from error
 
     def backward(
         self,
@@ -214,31 +270,37 @@ class Variable(Vertex):
                 It does not change ``self.grad``.
             clear_buffer: free values and gradients of intermediate variables as soon as they are not needed.
             communicator_callbacks: one or more objects with ``on_finish_function_backward(function)`` and
-                ``on_finish_backward()``.
+                ``on_finish_backward()``; the first is not called where ``observes_functions`` is False.
             function_pre_hook: called with each function before its gradient is computed.
             function_post_hook: called with each function after its gradient was computed.
 
         Raises:
             GraphError: when data that a gradient needs was cleared by the forward pass.
         """
-        callbacks = _as_list(communicator_callbacks)
+        callbacks = [] if communicator_callbacks is None else _as_list(communicator_callbacks)
+        observers = [callback for callback in callbacks if getattr(callback, "observes_functions", True)]
 
         def finish(node: Node) -> None:
-            for callback in callbacks:
-                callback.on_finish_function_backward(node)
+            for callback in observers:
+                callback.on_finish_function_backward(node.as_function())
 
-        run_backward(self, grad, clear_buffer, function_pre_hook, function_post_hook, finish if callbacks else None)
+        try:
+            run_backward(self, grad, clear_buffer, function_pre_hook, function_post_hook, finish if observers else None)
+        except FOREIGN as error:
+            raise refusal(Variable.backward, (self, grad, clear_buffer), {}, error) from error
         for callback in callbacks:
             callback.on_finish_backward()
 
-    def visit(self, f: Callable[[Node], object]) -> None:
+    @door
+    def visit(self, f: "Callable[[Function], object]") -> None:
         """Call `f` with every function that this variable depends on, in the order in which they run."""
         for node in forward_order((self,)):
-            f(node)
+            f(node.as_function())
 
-    def visit_check(self, f: Callable[[Node], object]) -> bool:
+    @door
+    def visit_check(self, f: "Callable[[Function], object]") -> bool:
         """Like ``visit``, but stop and return True as soon as `f` returns something true."""
-        return any(f(node) for node in forward_order((self,)))
+        return any(f(node.as_function()) for node in forward_order((self,)))
 
     # -- links -----------------------------------------------------------------------------------------------------
 
@@ -248,8 +310,9 @@ class Variable(Vertex):
         Args:
             need_grad: flag of the new variable; None: the flag of this one.
         """
+        wanted = self.need_grad if need_grad is None else checked_flag("need_grad", need_grad)
         variable = Variable.__new__(Variable)
-        Vertex.__init__(variable, self._cell or self.cell, self.need_grad if need_grad is None else need_grad)
+        Vertex.__init__(variable, self._cell or self.cell, wanted)
         variable.name = self.name
         variable._persistent = self._persistent
         return variable
@@ -258,6 +321,7 @@ class Variable(Vertex):
         """Another name of ``get_unlinked_variable``."""
         return self.get_unlinked_variable(need_grad)
 
+    @door
     def rewire_on(self, var: "Variable") -> None:
         """Let this variable be computed as `var` is; the functions after this one then follow those before `var`.
 
@@ -272,14 +336,14 @@ class Variable(Vertex):
             raise ShapeError(f"rewire_on: var must have the shape {self.shape}, got {var.shape}")
         if any(self.cell is v.cell for node in forward_order((var,)) for v in node.inputs if v is not None):
             raise GraphError("rewire_on: var must not depend on the variable, got a graph that would be a circle")
-        producer, index = var.producer, var.index
+        producer, index = var.producer, var._index
         self.cell = var.cell
         self._need_grad = None if producer is not None else var._need_grad
         self.producer = None
         if producer is not None:
             producer.connect(index, self)
             var.producer = None
-        mutated()
+        invalidate()
 
     def clear_all_graph_links(self) -> None:
         """Forget all functions before this variable: for truncated backpropagation in dynamic graphs."""
@@ -288,20 +352,20 @@ class Variable(Vertex):
                 if vertex is not None:
                     vertex.producer = None
         self.producer = None
-        mutated()
+        invalidate()
 
     def no_grad(self) -> "Variable":
-        """Turn off the gradients of every variable that this one depends on, and return it."""
-        for node in forward_order((self,)):
-            for vertex in node.inputs:
-                if vertex is not None:
-                    vertex._need_grad = False
-        self._need_grad = False
-        mutated()
-        return self
+        """The same computation with registered parameters as constants: a copy of the graph, which stays as it is."""
+        copy: Variable = COPIERS["no_grad"](self)
+        return copy
 
+    @door
     def reset_shape(self, shape: Iterable[int], force: bool = False) -> None:
-        """Change the shape in place.
+        """Change the shape in place, for example to another batch size.
+
+        The shapes of the variables that depend on this one follow with the next ``forward()``; what was given relative
+        to a shape (-1, None, negative axes) is found again. Memory and compiled passes of the last few shapes are kept,
+        so that a graph may alternate between batch sizes.
 
         Args:
             shape: the new shape.
@@ -316,14 +380,14 @@ class Variable(Vertex):
         size = int(np.prod(target, dtype=np.int64))
         if size != self.size and not force:
             raise ShapeError(
-                f"reset_shape: the new shape must have {self.size} elements, got {target}\n"
-                "  hint: force=True drops the values"
+                f"reset_shape: the new shape must have {self.size} elements, got {target}\n  hint: force=True drops the values"
             )
         cell = self.cell
         for array in (cell.data, cell._grad):
             if array is not None:
-                _reset_shape(array, target, size)
-        mutated()
+                change_leaf_shape(array, target, size)
+        RESHAPED.value += 1
+        invalidate()
 
     def _require_same_shape(self, what: str, array: NdArray) -> None:
         if not isinstance(array, NdArray):
@@ -332,6 +396,24 @@ class Variable(Vertex):
             raise ShapeError(f"Variable.{what}: must have the shape {self.shape}, got {array.shape}")
 
     # -- Python ----------------------------------------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and deepcopy by value, data, gradient and flags; variables that share them do so in the copies too.
+
+        Raises:
+            GraphError: when a function computes the variable: a copy would lose it.
+        """
+        if not self.is_leaf:
+            raise GraphError(
+                f"pickle: a Variable must be a leaf to be pickled or copied, got the output of {self.parent!r}\n"
+                "  hint: copy variable.get_unlinked_variable(), which holds its values, and build the graph anew"
+            )
+        flags = (self._need_grad, self._persistent, self._recompute)
+        return _restored, (type(self), self.cell, self.name, self.info, flags), self.__getstate__()
+
+    def __getstate__(self) -> Any:
+        """What a subclass of a program adds to its instances."""
+        return added_state(self, Variable)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Variable) and self.cell is other.cell
@@ -342,19 +424,56 @@ class Variable(Vertex):
     def __hash__(self) -> int:
         return hash(self.cell)
 
-    def __len__(self) -> int:
-        return len(self.cell.data)
-
     def __bool__(self) -> bool:
+        spec = self._spec()
+        if spec is not None and spec.name in COMPARISONS:
+            raise ArgumentError(
+                f"bool: a comparison of arrays must not be used as one truth value, got the result of {spec.api} of shape "
+                f"{self.shape}\n  hint: use y.d.all() or y.d.any() of a computed y, or F.where to choose element by element"
+            )
         return True
 
     def __repr__(self) -> str:
-        return f"<Variable({self.shape}, need_grad={self.need_grad}) at {id(self):#x}>"
+        return display_line(type(self).__name__, self._facts(), self._values_on_host())
+
+    def _repr_html_(self) -> str:
+        return html_table(type(self).__name__, self._facts(), self._values_on_host())
+
+    def _facts(self) -> list[str]:
+        spec = self._spec()
+        dtype = self._cell.data._synced.dtype if self._cell is not None else str(getattr(self._value, "dtype", "float32"))
+        facts = [str(self.shape), dtype, f"need_grad={self.need_grad}"]
+        if isinstance(self.name, str) and self.name:  # a program may have assigned anything
+            facts.append(f"name={self.name!r}")
+        return facts if spec is None else [*facts, f"from {spec.api}"]
+
+    def _values_on_host(self) -> np.ndarray[Any, Any] | None:
+        if self._cell is not None:
+            return values_on_host(self._cell.data)
+        return self._value if isinstance(self._value, np.ndarray) else None
+
+    def _spec(self) -> FunctionSpec | None:
+        """The function that computes it; asking does not make the node of a lazy vertex."""
+        known = self._trace_node or self._producer
+        if known is None:
+            return None
+        spec: FunctionSpec = known.spec
+        return spec
+
+    def _values(self) -> NdArray:
+        return self.cell.data
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.cell.data.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.cell.data.__dlpack_device__()
 
 
 Node.vertex_class = Variable
 
 
+@door
 def forward_all(
     variables: Sequence[Variable],
     clear_buffer: bool = False,
@@ -371,24 +490,42 @@ def forward_all(
         function_pre_hook: called with each function before it runs.
         function_post_hook: called with each function after it has run.
     """
-    run_forward(tuple(variables), clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
+    if not isinstance(variables, Iterable):
+        raise ArgumentError(f"forward_all: variables must be a sequence of Variables, got {described(variables)}")
+    roots = tuple(variables)
+    wrong = [root for root in roots if not isinstance(root, Variable)]
+    if wrong:
+        raise ArgumentError(f"forward_all: variables must be a sequence of Variables, got one with {described(wrong[0])}")
+    run_forward(roots, clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
 
 
-def _reset_shape(array: NdArray, shape: Shape, size: int) -> None:
-    if size == array.size:
-        key = (HOST, array._synced.dtype)
-        values = array._synced.settle(key) if array._synced.head is not None else None
-        fresh = NdArray(shape)
-        fresh._synced.lazy = array._synced.lazy
-        if values is not None and fresh._synced.lazy is None:
-            fresh._synced.copies[key] = values.reshape(shape)
-            fresh._synced._move_head(key)
-    else:
-        fresh = NdArray(shape)
-    array._shape, array._synced, array._window, array._base = fresh._shape, fresh._synced, None, fresh._shape
+def _restored(
+    cls: type[Variable], cell: Cell, name: str, info: Any, flags: tuple[bool | None, bool, bool]
+) -> Variable:
+    variable = cls.of_cell(cell, flags[0])
+    variable.name = name
+    variable._persistent, variable._recompute = flags[1], flags[2]
+    if info is not None:
+        variable.info = info
+    return variable
+
+
+def _checked_need_grad(shape: Any, need_grad: Any) -> bool:
+    """`need_grad` as a bool; refuses what looks like the second length of a shape."""
+    if isinstance(shape, (int, np.integer)) or not isinstance(need_grad, (int, np.bool_)) or need_grad not in (0, 1):
+        raise ArgumentError(
+            f"Variable: need_grad must be True, False or None, got {need_grad!r}\n"
+            "  hint: the shape is one argument, as in Variable((2, 3))"
+        )
+    return bool(need_grad)
 
 
 def _as_list(callbacks: Any) -> list[Any]:
-    if callbacks is None:
-        return []
-    return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+    listed = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+    for callback in listed:
+        if not hasattr(callback, "on_finish_function_backward") or not hasattr(callback, "on_finish_backward"):
+            raise ArgumentError(
+                "backward: communicator_callbacks must have on_finish_function_backward and on_finish_backward, "
+                f"got {described(callback)}"
+            )
+    return listed

@@ -1,26 +1,84 @@
 """Module: a part of a network that owns its parameters, and the modules inside it.
 
-Attributes that are modules are its submodules. Their parameters get the name of the attribute with an ``@`` in front,
-so that ``self.block = Block()`` in a network gives ``@block/conv/W``.
+The modules inside a module are its attributes that are modules, and those in attributes that are lists, tuples or
+dictionaries. Their parameters get the name of the attribute with an ``@`` in front, so that ``self.block = Block()`` in
+a network gives ``@block/conv/W``, and ``self.layers = [Block()]`` gives ``@layers/@0/conv/W``.
 """
 
+import functools
+import inspect
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
+from nn_core.core.members import Path, found_in, require_no_set
+from nn_core.core.tree import tree
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.io.parameters import load_parameters, save_parameters
-from nn_core.parametric_functions.scope import Scope, get_parameters, parameter_scope, set_parameter
+from nn_core.files import PathOrFile
+from nn_core.graph.node import Cell
+from nn_core.io.parameters import LoadReport, load_into, read_parameters, save_parameters
+from nn_core.parametric_functions.scope import (
+    Scope,
+    get_current_parameter_scope,
+    get_parameters,
+    parameter_scope,
+    set_parameter,
+)
+from nn_core.refusal import door
 from nn_core.variable import Variable
 
 #: What stands in front of the name of a submodule.
-SUBMODULE_MARK = "@"
+SUBMODULE_MARK: Final = "@"
+#: What a module keeps about itself, beside the attributes of the program.
+_OWN: Final = frozenset({"_called", "_grows", "_name", "_parent", "_scope", "_trained", "_training"})
+
+
+class ParamMemo:
+    """The parameters that were found already, so that shared ones are listed once.
+
+    Args:
+        seen: A set to look in and to add to; None: a new one.
+    """
+
+    def __init__(self, seen: set[Variable] | None = None) -> None:
+        self.seen = set() if seen is None else seen
+        self._open: list[Module] = []
+
+    def filter_and_update(self, params: Mapping[str, Variable]) -> "OrderedDict[str, Variable]":
+        """Those of `params` that were not found before; they count as found from now on."""
+        fresh: OrderedDict[str, Variable] = OrderedDict()
+        for name, parameter in params.items():
+            if parameter not in self.seen:
+                self.seen.add(parameter)
+                fresh[name] = parameter
+        return fresh
+
+    def enter(self, module: "Module") -> bool:
+        """Note that the parameters of `module` are being listed; False when they are already, in a circle."""
+        if any(module is other for other in self._open):
+            return False
+        self._open.append(module)
+        return True
+
+    def leave(self) -> None:
+        """Note that the parameters of the module that was entered last are listed."""
+        self._open.pop()
+
+
+def insert_parent_name(name: str, params: Mapping[str, Variable]) -> "OrderedDict[str, Variable]":
+    """`params` under the names that they have in the parent of the module called `name`."""
+    return OrderedDict((f"{SUBMODULE_MARK}{name}/{key}", parameter) for key, parameter in params.items())
 
 
 class Module:
     """Base class of modules: a subclass makes its submodules in ``__init__`` and computes in ``call``.
 
-    Parametric functions that ``call`` uses keep their parameters in the module, whatever scope it is called in.
+    Parametric functions that methods of a module use keep their parameters in the module, whatever scope the method is
+    called in. Variables that are attributes are parameters as well, if they are leaves and need a gradient when they are
+    assigned or found; they stay parameters when ``need_grad`` is set to False. Modules and such variables may be kept in
+    lists, tuples and dictionaries, also nested, which may be changed later.
+
+    A module can be pickled and copied (``copy.deepcopy``) by value; a submodule is copied without its parent.
 
     Example:
         >>> import nn_core as nn
@@ -33,14 +91,18 @@ class Module:
         ...         return F.relu(PF.convolution(x, self.maps, (3, 3), pad=(1, 1)))
         >>> class Net(Module):
         ...     def __init__(self):
-        ...         self.first, self.second = Block(4), Block(8)
+        ...         self.first, self.rest = Block(4), [Block(8)]
+        ...         self.scale = nn.Variable((1, 1, 1, 1), need_grad=True)
         ...     def call(self, x):
-        ...         return self.second(self.first(x))
+        ...         h = self.first(x)
+        ...         for block in self.rest:
+        ...             h = block(h)
+        ...         return h * self.scale
         >>> net = Net()
         >>> net(nn.Variable((1, 3, 8, 8))).shape
         (1, 8, 8, 8)
         >>> list(net.get_parameters())
-        ['@first/conv/W', '@first/conv/b', '@second/conv/W', '@second/conv/b']
+        ['@first/conv/W', '@first/conv/b', '@rest/@0/conv/W', '@rest/@0/conv/b', 'scale']
     """
 
     # Subclasses need not call __init__ of this class: the attributes are made when they are first used.
@@ -48,14 +110,39 @@ class Module:
     _parent: "Module | None"
     _name: str
     _training: bool
+    #: The cells of variables that were found to be parameters, so that frozen ones stay parameters.
+    _trained: set[Cell]
+    _called: bool
+    #: Whether an attribute is a container to which modules may be added without notice.
+    _grows: bool
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let the methods of a subclass keep parameters in the module, as NNabla does."""
+        super().__init_subclass__(**options)
+        for name, member in list(vars(cls).items()):
+            if inspect.isfunction(member) and (not name.startswith("__") or name == "__init__"):
+                setattr(cls, name, _in_own_scope(member))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Module):
-            object.__setattr__(value, "_parent", self)
-            object.__setattr__(value, "_name", name)
+        require_no_set(name, value, (Module, Variable))
+        old = self.__dict__.get(name)
         object.__setattr__(self, name, value)
+        self._release(old)
+        members = list(found_in(value, (Module, Variable), (name,)))
+        for path, found in members:
+            self._take(path, found)
+        if isinstance(value, (list, tuple, dict)) and (members or not value):
+            self.__dict__["_grows"] = True
+
+    def __delattr__(self, name: str) -> None:
+        old = self.__dict__.get(name)
+        object.__delattr__(self, name)
+        self._release(old)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.__dict__["_called"] = True
+        if "_grows" in self.__dict__:
+            _ = self.submodules  # those that were added answer for this module from now on
         with parameter_scope("", scope=self.parameter_scope):
             return self.call(*args, **kwargs)
 
@@ -63,9 +150,11 @@ class Module:
         """Compute the outputs; a subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__}: call() must be defined")
 
+    # -- the tree of modules ---------------------------------------------------------------------------------------
+
     @property
     def parameter_scope(self) -> Scope:
-        """The parameters of this module without those of its submodules."""
+        """The parameters of this module that its methods have made, without those of its submodules."""
         if "_scope" not in self.__dict__:
             object.__setattr__(self, "_scope", OrderedDict())
         return self._scope
@@ -77,14 +166,24 @@ class Module:
 
     @property
     def name(self) -> str:
-        """Name of the attribute under which the parent has this module; "" for a root."""
+        """Name of the attribute under which the parent has this module, such as "block" or "layers/@0"; "" for a root."""
+        if self.parent is not None:
+            _ = self.parent.submodules  # names its members: a list may have been changed
         return str(self.__dict__.get("_name", ""))
 
     @property
     def submodules(self) -> "OrderedDict[str, Module]":
-        """The modules that are attributes of this one, by name."""
-        children = ((name, value) for name, value in self.__dict__.items() if name != "_parent")
-        return OrderedDict((name, value) for name, value in children if isinstance(value, Module))
+        """The modules in the attributes of this one, by name; those in lists are called "layers/@0" and so on."""
+        children: OrderedDict[str, Module] = OrderedDict()
+        for path, value in self._held():
+            if isinstance(value, Module) and not self._is_within(value):
+                name = _name_of(path)
+                if name in children:
+                    raise ArgumentError(f"Module: submodules must have different names, got {name!r} twice")
+                children[name] = value
+                if value.parent is None or value.parent is self:
+                    self._take(path, value)
+        return children
 
     @property
     def training(self) -> bool:
@@ -104,7 +203,8 @@ class Module:
 
     def get_scope_name(self) -> str:
         """Name of the scope of this module's parameters in its parent."""
-        return SUBMODULE_MARK + self.name if self.name else ""
+        name = self.name
+        return SUBMODULE_MARK + name if name else ""
 
     def get_path_name(self) -> str:
         """Names of the scopes from the root to this module, joined by '/'."""
@@ -113,35 +213,102 @@ class Module:
         return "/".join(part for part in (self.parent.get_path_name(), self.get_scope_name()) if part)
 
     def walk(self, path: str = "") -> "Iterator[tuple[str, Module]]":
-        """This module and all modules inside it, each with the path that stands before its parameters."""
+        """This module and all modules inside it, each with the path that stands before its parameters.
+
+        A module that is there under several names comes once for each.
+        """
+        yield from self._walk(path, ())
+
+    def _walk(self, path: str, above: "tuple[Module, ...]") -> "Iterator[tuple[str, Module]]":
         yield path, self
         for name, module in self.submodules.items():
-            yield from module.walk(f"{path}{SUBMODULE_MARK}{name}/")
+            if not any(module is other for other in above):
+                yield from module._walk(f"{path}{SUBMODULE_MARK}{name}/", (*above, self))
 
+    def _held(self) -> Iterator[tuple[Path, Any]]:
+        """The modules and variables in the attributes, each with its path."""
+        for name, value in list(self.__dict__.items()):
+            if name not in _OWN:
+                yield from found_in(value, (Module, Variable), (name,))
+
+    def _take(self, path: Path, found: Any) -> None:
+        """Note what is under an attribute now."""
+        if isinstance(found, Variable):
+            if found.is_leaf and found.need_grad:
+                self.__dict__.setdefault("_trained", set()).add(found.cell)
+        elif not self._is_within(found):
+            object.__setattr__(found, "_parent", self)
+            object.__setattr__(found, "_name", _name_of(path))
+
+    def _release(self, old: Any) -> None:
+        """Let modules that were under an attribute be roots, unless this module has them elsewhere."""
+        released = [module for _, module in found_in(old, (Module,), ("",)) if module.parent is self]
+        for module in released:
+            object.__setattr__(module, "_parent", None)
+            object.__setattr__(module, "_name", "")
+        if released:
+            _ = self.submodules  # takes back those that are held elsewhere
+
+    def _is_within(self, other: "Module") -> bool:
+        """Whether this module is `other`, or inside it."""
+        module: Module | None = self
+        while module is not None:
+            if module is other:
+                return True
+            module = module.parent
+        return False
+
+    # -- parameters ------------------------------------------------------------------------------------------------
+
+    @door
     def get_parameters(
-        self, recursive: bool = True, grad_only: bool = False, memo: Any = None
+        self, recursive: bool = True, grad_only: bool = False, memo: "ParamMemo | set[Variable] | None" = None
     ) -> "OrderedDict[str, Variable]":
-        """Parameters by name, those of submodules first.
+        """Parameters by name, those of submodules first; one that is there under several names is listed once.
 
         Args:
             recursive: with the submodules.
             grad_only: only parameters that need a gradient.
-            memo: a set of parameters that are left out; those found are added to it.
+            memo: parameters that are left out; those found are added to it.
+
+        Raises:
+            ArgumentError: when an attribute and a parametric function claim the same name.
         """
-        known: set[Variable] = set() if memo is None else memo
+        known = memo if isinstance(memo, ParamMemo) else ParamMemo(memo)
         found: OrderedDict[str, Variable] = OrderedDict()
-        if recursive:
-            for name, module in self.submodules.items():
-                for key, parameter in module.get_parameters(True, grad_only, known).items():
-                    found[f"{SUBMODULE_MARK}{name}/{key}"] = parameter
-        with parameter_scope("", scope=self.parameter_scope):
-            own = get_parameters(grad_only=grad_only)
-        for key, parameter in own.items():
-            if parameter not in known:
-                known.add(parameter)
-                found[key] = parameter
+        if not known.enter(self):
+            return found
+        for name, module in self.submodules.items() if recursive else ():
+            found.update(insert_parent_name(name, module.get_parameters(True, grad_only, known)))
+        found.update(known.filter_and_update(self._own_parameters(grad_only)))
+        known.leave()
         return found
 
+    def _own_parameters(self, grad_only: bool) -> dict[str, Variable]:
+        """The parameters that methods have made, then the variables that are attributes."""
+        with parameter_scope("", scope=self.parameter_scope):
+            own = get_parameters(grad_only=False)
+        scopes = {key[:end] for key in own for end, letter in enumerate(key) if letter == "/"}
+        for name, variable in self._attribute_parameters().items():
+            if name in scopes or own.get(name, variable) != variable:
+                raise ArgumentError(
+                    f"Module: an attribute must not have the name of a parameter that parametric functions have made, "
+                    f"got {name!r} for both in {type(self).__name__}"
+                )
+            own[name] = variable
+        return {name: variable for name, variable in own.items() if variable.need_grad or not grad_only}
+
+    def _attribute_parameters(self) -> dict[str, Variable]:
+        known = self.__dict__.get("_trained", set())
+        found = {
+            "/".join(path): value
+            for path, value in self._held()
+            if isinstance(value, Variable) and value.is_leaf and (value.need_grad or value.cell in known)
+        }
+        self.__dict__["_trained"] = {variable.cell for variable in found.values()}
+        return found
+
+    @door
     def set_parameter(self, key: str, param: Variable, raise_if_missing: bool = False) -> None:
         """Put a parameter under its name; one that is there already keeps its place and takes over the values.
 
@@ -149,31 +316,24 @@ class Module:
             ArgumentError: when there is no such submodule, or with `raise_if_missing` no such parameter.
             ShapeError: when the parameter that is there has another shape.
         """
-        first, _, rest = key.partition("/")
-        if first.startswith(SUBMODULE_MARK):
-            module = self.submodules.get(first[len(SUBMODULE_MARK) :])
-            if module is None:
-                if raise_if_missing:
-                    raise ArgumentError(f"set_parameter: the module must have a submodule for {key!r}, got none")
-                return
-            module.set_parameter(rest, param, raise_if_missing)
-            return
-        present = self.get_parameters(recursive=False).get(key)
-        if present is None:
-            if raise_if_missing:
-                raise ArgumentError(f"set_parameter: the module must have the parameter {key!r}, got none")
-            with parameter_scope("", scope=self.parameter_scope):
-                set_parameter(key, param)
-            return
-        if present.shape != param.shape:
-            raise ShapeError(f"set_parameter: {key} must have the shape {present.shape}, got {param.shape}")
-        present.data.copy_from(param.data)
-        present.need_grad = param.need_grad
+        self.set_parameters({key: param}, raise_if_missing)
 
+    @door
     def set_parameters(self, params: Mapping[str, Variable], raise_if_missing: bool = False) -> None:
         """Put parameters under their names; see ``set_parameter``."""
+        modules = dict(self.walk())
         for key, param in params.items():
-            self.set_parameter(key, param, raise_if_missing)
+            path, name = _split(key)
+            module = modules.get(path)
+            present = None if module is None else module._own_parameters(False).get(name)
+            if present is not None:
+                _take_over(key, present, param)
+            elif raise_if_missing:
+                what = "a submodule for" if module is None else "the parameter"
+                raise ArgumentError(f"set_parameter: the module must have {what} {key!r}, got none")
+            elif module is not None:
+                with parameter_scope("", scope=module.parameter_scope):
+                    set_parameter(name, param)
 
     def update_parameter(self) -> None:
         """Nothing to do: a module and the graphs built by it share their parameters."""
@@ -183,36 +343,128 @@ class Module:
         for parameter in self.get_parameters(grad_only=True).values():
             parameter.grad.zero()
 
-    def save_parameters(self, path: Any, extension: str = ".h5") -> None:
-        """Write all parameters to a file."""
-        save_parameters(path, self.get_parameters(), extension=extension)
+    # -- files -----------------------------------------------------------------------------------------------------
 
-    def load_parameters(self, path: Any, extension: str = ".h5", raise_if_missing: bool = True) -> None:
-        """Read parameters from a file that ``save_parameters`` wrote.
+    @door
+    def save_parameters(self, path: PathOrFile, extension: str | None = None) -> None:
+        """Write all parameters to a file.
 
-        A module that has not been called yet has no parameters; it takes all from the file.
+        Args:
+            path: Path whose extension is that of a format, such as .h5, .npz or .safetensors; or a file open for writing.
+            extension: Format of an open file, or of a path without an extension.
 
         Raises:
-            FileFormatError: when the file cannot be read; nothing is changed then.
-            ArgumentError: when the file has a parameter for a submodule that does not exist.
+            ArgumentError: when the extension is that of no format, or contradicts the path.
         """
-        scope: Scope = OrderedDict()
-        with parameter_scope("", scope=scope):
-            load_parameters(path, extension=extension)
-            read = get_parameters(grad_only=False)
-        for key, parameter in read.items():
-            self.set_parameter(key, parameter, raise_if_missing and not self._has(key))
+        save_parameters(path, self.get_parameters(), extension=extension)
 
-    def _has(self, key: str) -> bool:
-        """Whether the submodules that `key` names exist."""
-        module: Module = self
-        for part in key.split("/"):
-            if part.startswith(SUBMODULE_MARK):
-                child = module.submodules.get(part[len(SUBMODULE_MARK) :])
-                if child is None:
-                    return False
-                module = child
-        return True
+    @door
+    def load_parameters(
+        self,
+        path: PathOrFile,
+        extension: str | None = None,
+        raise_if_missing: bool = True,
+        strict: bool | None = None,
+    ) -> LoadReport:
+        """Read parameters from a file that ``save_parameters`` wrote.
+
+        A module (or submodule) that has not been called yet has no parameters; it takes all from the file. One that has
+        gets no others from it.
+
+        Args:
+            path: Path of the file, or a file open for reading.
+            extension: Format of an open file; a path tells it by itself.
+            raise_if_missing: Refuse a file with parameters that the module does not have; `strict` goes before it.
+            strict: True: the names and shapes in the file and in the module must be the same. False: what fits is
+                taken, and the report says what does not. None: parameters that the file does not have keep their values
+                with a warning in the log, and what does not fit into the module is an error.
+
+        Returns:
+            Which parameters were loaded, created, missing in the file, unexpected in the module, and of other shapes.
+
+        Raises:
+            FileFormatError: when the file cannot be read.
+            ArgumentError: when it does not fit; see `strict`. Nothing is changed in any of these cases.
+            ShapeError: likewise, when only shapes do not fit.
+        """
+        source = read_parameters("load_parameters", path, extension)
+        modules = dict(self.walk())
+        own = {place: module._own_parameters(False) for place, module in modules.items()}
+
+        def find(key: str) -> Variable | None:
+            place, name = _split(key)
+            return own.get(place, {}).get(name)
+
+        def may_create(key: str) -> bool:
+            place, _ = _split(key)
+            return place in modules and not modules[place]._has_been_used()
+
+        def create(key: str, parameter: Variable) -> None:
+            place, name = _split(key)
+            with parameter_scope("", scope=modules[place].parameter_scope):
+                set_parameter(name, parameter)
+
+        return load_into(
+            "load_parameters",
+            source,
+            self.get_parameters(),
+            find,
+            create,
+            may_create,
+            strict,
+            refuse_unexpected=raise_if_missing,
+        )
+
+    def _has_been_used(self) -> bool:
+        """Whether the methods of this module have made their parameters."""
+        return bool(self.parameter_scope) or "_called" in self.__dict__
+
+    # -- Python ----------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes, without the place in a parent."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_parent", "_name")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.pop("_parent", None)  # a submodule that refers to this module may have taken it for one of its own
+        self.__dict__.update(state)
+        _ = self.submodules  # tells them who their parent is
 
     def __repr__(self) -> str:
         return type(self).__name__
+
+    def __str__(self) -> str:
+        """The modules inside this one as a tree, with the numbers of their parameters."""
+        return tree(self)
+
+
+def _in_own_scope(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def inside(self: Module, *args: Any, **kwargs: Any) -> Any:
+        scope = self.parameter_scope
+        if get_current_parameter_scope() is scope:
+            return method(self, *args, **kwargs)
+        with parameter_scope("", scope=scope):
+            return method(self, *args, **kwargs)
+
+    return inside
+
+
+def _name_of(path: Path) -> str:
+    return f"/{SUBMODULE_MARK}".join(path)
+
+
+def _split(key: str) -> tuple[str, str]:
+    """The path of the module that has the parameter `key`, with a '/' at its end, and its name there."""
+    parts = key.split("/")
+    n_modules = 0
+    while n_modules < len(parts) and parts[n_modules].startswith(SUBMODULE_MARK):
+        n_modules += 1
+    return "".join(f"{part}/" for part in parts[:n_modules]), "/".join(parts[n_modules:])
+
+
+def _take_over(key: str, present: Variable, param: Variable) -> None:
+    if present.shape != param.shape:
+        raise ShapeError(f"set_parameter: {key} must have the shape {present.shape}, got {param.shape}")
+    present.data.copy_from(param.data)
+    present.need_grad = param.need_grad

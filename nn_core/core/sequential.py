@@ -4,6 +4,7 @@ from typing import Any
 
 from nn_core.core.module import Module
 from nn_core.errors import ArgumentError
+from nn_core.refusal import described, door
 
 
 class Sequential(Module):
@@ -19,11 +20,14 @@ class Sequential(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         for position, given in enumerate(args):
+            if isinstance(given, tuple) and len(given) != 2:
+                raise ArgumentError(f"Sequential: args[{position}] must be a module or (name, module), got {described(given)}")
             name, module = given if isinstance(given, tuple) else (f"{type(given).__name__.lower()}_{position}", given)
             self._add(name, module)
         for name, module in kwargs.items():
             self._add(name, module)
 
+    @door
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The output of the last module."""
         modules = list(self.submodules.values())

@@ -1,37 +1,28 @@
 """Iterators over batches of samples."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeAlias
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeAlias
 
-import numpy as np
-
+from nn_core.data.course import Mark
 from nn_core.data.file_cache import CacheDataSource, DataSourceWithFileCache
+from nn_core.data.reading import Batch, Prefetcher, Produced, Reader
 from nn_core.data.source import (
     ConcatDataSource,
     DataSource,
     DataSourceWithMemoryCache,
-    Rng,
     SimpleDataSource,
     SlicedDataSource,
 )
 from nn_core.data.table import CsvDataSource
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError
+from nn_core.random import Rng
+from nn_core.refusal import described, door
 
-#: An array for each variable, with an axis of samples in front.
-Batch: TypeAlias = tuple[np.ndarray[Any, Any], ...]
 #: Called with the number of an epoch.
 Callback: TypeAlias = Callable[[int], object]
-
-
-class _Produced(NamedTuple):
-    """A batch, None at the end of the data; what the iterator's position is after it; the epochs that ended in it."""
-
-    batch: Batch | None
-    epoch: int
-    position: int
-    ended: tuple[int, ...]
 
 
 class DataIterator:
@@ -51,6 +42,7 @@ class DataIterator:
             starts another epoch.
 
     Example:
+        >>> import numpy as np
         >>> iterator = data_iterator_simple(lambda i: (np.array([i]), i * i), num_examples=4, batch_size=2)
         >>> x, y = iterator.next()
         >>> x.shape, y.tolist()
@@ -58,6 +50,7 @@ class DataIterator:
         >>> iterator.close()
     """
 
+    @door
     def __init__(
         self,
         data_source: DataSource,
@@ -73,15 +66,18 @@ class DataIterator:
         self._source = data_source
         self._batch_size = batch_size
         self._rng = rng
+        self._use_thread = use_thread
         self._stop_exhausted = stop_exhausted
         self._begin_callbacks = list(epoch_begin_callbacks)
         self._end_callbacks = list(epoch_end_callbacks)
-        self._epoch = self._position = 0
-        self._source_epoch = 0
-        self._executor = ThreadPoolExecutor(1, "nn_core.data") if use_thread else None
-        self._ahead: Future[_Produced] | None = None
         self._closed = False
-        data_source.reset()
+        self._reader = Reader(data_source, batch_size, stop_exhausted)
+        #: the place after the last batch that was given; the reader may be ahead of it
+        self._mark = self._reader.course.mark()
+        self._prefetcher: Prefetcher | None = None
+        self._ahead: tuple[Mark, Future[Produced]] | None = None
+        self._announced: tuple[int, int] | None = None
+        self._calls: deque[tuple[Callback, int]] = deque()
 
     @property
     def size(self) -> int:
@@ -101,12 +97,12 @@ class DataIterator:
     @property
     def epoch(self) -> int:
         """Number of epochs that have ended."""
-        return self._epoch
+        return self._mark.epoch
 
     @property
     def position(self) -> int:
         """How many samples of this epoch were given."""
-        return self._position
+        return self._mark.position
 
     def next(self) -> Batch:
         """The next batch.
@@ -114,26 +110,52 @@ class DataIterator:
         Raises:
             StopIteration: at the end of an epoch, with `stop_exhausted`.
             ArgumentError: when the iterator was closed.
-            ShapeError: when the samples of the batch have different shapes.
+            ShapeError: when the samples of the batch have different shapes; the batch is passed over then.
+            Exception: what the source raised for a sample, with a note that names it. It is raised once: the sample is
+                passed over then, and the next call gives the others.
         """
-        if self._closed:
-            raise ArgumentError("DataIterator: a batch must be taken before close(), got one after it")
-        if self._executor is None:
-            produced = self._produce()
-        else:
-            ahead = self._ahead or self._executor.submit(self._produce)
-            self._ahead = None
-            produced = ahead.result()
-            self._ahead = self._executor.submit(self._produce)
-        for epoch in produced.ended:
-            for callback in self._end_callbacks:
-                callback(epoch)
-            for callback in self._begin_callbacks:
-                callback(epoch + 1)
-        self._epoch, self._position = produced.epoch, produced.position
+        self._require_open("a batch must be taken")
+        produced = self._read_ahead() if self._use_thread else self._reader.read(self._mark)
+        if produced.error is not None:
+            self._mark = produced.mark
+            raise produced.error
+        self._announce(produced)
+        if self._use_thread:
+            self._request(produced.mark)
+        # Last, because an interrupt before it leaves the batch to be given by the next call.
+        self._mark = produced.mark
         if produced.batch is None:
             raise StopIteration
         return produced.batch
+
+    def get_state(self) -> dict[str, Any]:
+        """Where the reader is, as plain values: states of generators at the start of the epoch and now, the position.
+
+        What a thread has read ahead does not count.
+        """
+        return {"size": self.size, **self._mark.as_state()}
+
+    @door
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Go on after the batch after which `get_state` was called; no sample is read again.
+
+        Sources whose order is drawn by ``reset()`` from the generator that they were made with, as all of nn_core are,
+        draw the order of the epoch again.
+
+        Args:
+            state: What `get_state` returned, for an iterator over the same data.
+
+        Raises:
+            ArgumentError: when the data have another size, or generators of another kind. Nothing is changed then.
+        """
+        self._require_open("the state must be set")
+        if not isinstance(state, Mapping) or "size" not in state:
+            raise ArgumentError(f"DataIterator.set_state: state must be what get_state() returned, got {described(state)}")
+        if state["size"] != self.size:
+            raise ArgumentError(f"DataIterator.set_state: the data must have {state['size']} samples, got {self.size}")
+        self._mark = self._reader.course.mark_of(state)
+        self._announced = None
+        self._calls.clear()
 
     def register_epoch_begin_callback(self, callback: Callback) -> None:
         """Call `callback(epoch)` when an epoch begins."""
@@ -143,6 +165,7 @@ class DataIterator:
         """Call `callback(epoch)` when an epoch ends."""
         self._end_callbacks.append(callback)
 
+    @door
     def slice(
         self,
         rng: Rng | None,
@@ -175,7 +198,7 @@ class DataIterator:
         if use_cache:
             source = DataSourceWithFileCache(source, cache_dir, shuffle=self._source.shuffle, rng=generator)
         return DataIterator(
-            source, self._batch_size, generator, self._executor is not None, stop_exhausted=self._stop_exhausted
+            source, self._batch_size, generator, self._use_thread, stop_exhausted=self._stop_exhausted
         )
 
     def close(self) -> None:
@@ -183,8 +206,9 @@ class DataIterator:
         if self._closed:
             return
         self._closed = True
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, cancel_futures=True)
+        self._ahead = None
+        if self._prefetcher is not None:
+            self._prefetcher.close()
         self._source.close()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -199,30 +223,49 @@ class DataIterator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _produce(self) -> _Produced:
-        """Read the samples of a batch."""
-        source = self._source
-        if self._stop_exhausted and source.size - source.position < self._batch_size:
-            ended = self._end_epoch()
-            return _Produced(None, self._source_epoch, 0, (ended,))
-        samples = []
-        ended_epochs = []
-        for _ in range(self._batch_size):
-            samples.append(source.next())
-            if source.position >= source.size and not self._stop_exhausted:
-                ended_epochs.append(self._end_epoch())
-        batch = tuple(
-            _stacked(self.variables, number, column) for number, column in enumerate(zip(*samples, strict=True))
-        )
-        return _Produced(batch, self._source_epoch, source.position, tuple(ended_epochs))
+    def _read_ahead(self) -> Produced:
+        """The batch after the mark, which the thread has read or is reading."""
+        if self._prefetcher is None or self._prefetcher.pid != os.getpid():
+            # A forked child has no such thread; a new one returns to the mark, whatever the parent's was doing.
+            if self._prefetcher is not None:
+                self._reader.forget_place()
+            self._prefetcher = Prefetcher(self._reader)
+            self._ahead = None
+        if self._ahead is None or self._ahead[0] is not self._mark:
+            self._request(self._mark)
+        assert self._ahead is not None
+        future = self._ahead[1]
+        try:
+            return future.result()
+        except BaseException:
+            if future.done():  # the thread failed, as by SystemExit: it reads from the mark again
+                self._ahead = None
+            raise
 
-    def _end_epoch(self) -> int:
-        ended = self._source_epoch
-        self._source_epoch += 1
-        self._source.reset()
-        return ended
+    def _request(self, mark: Mark) -> None:
+        assert self._prefetcher is not None
+        self._ahead = (mark, self._prefetcher.request(mark))
+
+    def _announce(self, produced: Produced) -> None:
+        """Call the callbacks of the epochs that ended, each once even when one raises and the batch is taken again."""
+        if not produced.ended:
+            return
+        place = (produced.mark.epoch, produced.mark.position)
+        if place != self._announced:
+            self._announced = place
+            for epoch in produced.ended:
+                self._calls.extend((callback, epoch) for callback in self._end_callbacks)
+                self._calls.extend((callback, epoch + 1) for callback in self._begin_callbacks)
+        while self._calls:
+            callback, epoch = self._calls.popleft()
+            callback(epoch)
+
+    def _require_open(self, what: str) -> None:
+        if self._closed:
+            raise ArgumentError(f"DataIterator: {what} before close(), got one after it")
 
 
+@door
 def data_iterator(
     data_source: DataSource,
     batch_size: int,
@@ -259,6 +302,7 @@ def data_iterator(
     )
 
 
+@door
 def data_iterator_simple(
     load_func: Callable[[int], Any],
     num_examples: int,
@@ -291,6 +335,7 @@ def data_iterator_simple(
     )
 
 
+@door
 def data_iterator_csv_dataset(
     uri: str | os.PathLike[str],
     batch_size: int,
@@ -351,6 +396,7 @@ def data_iterator_cache(
     )
 
 
+@door
 def data_iterator_concat_datasets(
     data_source_list: Sequence[DataSource],
     batch_size: int,
@@ -380,16 +426,6 @@ def data_iterator_concat_datasets(
         epoch_end_callbacks,
         stop_exhausted,
     )
-
-
-def _stacked(variables: Sequence[str], number: int, values: Sequence[Any]) -> np.ndarray[Any, Any]:
-    arrays = [np.asarray(value) for value in values]
-    if any(array.shape != arrays[0].shape for array in arrays):
-        shapes = ", ".join(str(shape) for shape in sorted({array.shape for array in arrays}))
-        raise ShapeError(
-            f"DataIterator: the values of {variables[number]} must have one shape in a batch, got {shapes}"
-        )
-    return np.stack(arrays)
 
 
 def _slice_ends(

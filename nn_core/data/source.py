@@ -1,21 +1,23 @@
 """Data sources: samples by position, in an order that may be drawn anew for each epoch."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from nn_core.errors import ArgumentError
+from nn_core.random import Rng, get_generator_state, set_generator_state
+from nn_core.refusal import door
 
 #: One sample: a value for each variable.
 Sample: TypeAlias = tuple[Any, ...]
 
-#: Generators of orders.
-Rng: TypeAlias = np.random.RandomState | np.random.Generator
-
 DEFAULT_SEED: Final = 313
+
+#: What stands for the state of a generator from which nothing is drawn.
+_UNSHUFFLED: Final[Mapping[str, Any]] = {}
 
 
 class DataSource:
@@ -25,6 +27,7 @@ class DataSource:
     define ``reset()``, which starts an epoch, and has to call the one of this class there::
 
         class Squares(DataSource):
+            @door
             def __init__(self, n, shuffle=False, rng=None):
                 super().__init__(shuffle, rng)
                 self._size, self._variables = n, ("x", "y")
@@ -43,6 +46,7 @@ class DataSource:
         rng: Generator of the orders; None: one with a fixed seed.
     """
 
+    @door
     def __init__(self, shuffle: bool = False, rng: Rng | None = None) -> None:
         self._shuffle = shuffle
         self._rng = np.random.RandomState(DEFAULT_SEED) if rng is None else rng
@@ -81,6 +85,20 @@ class DataSource:
         """Which samples stand at the positions of this epoch; None when the source does not tell."""
         return self._order
 
+    @property
+    def rng(self) -> Rng:
+        """The generator of the orders."""
+        return self._rng
+
+    @property
+    def inner_sources(self) -> Sequence["DataSource"]:
+        """The sources that this one reads from; an iterator keeps their orders with its own state."""
+        return ()
+
+    def go_to(self, position: int) -> None:
+        """Let the sample at `position` of this epoch be the next one."""
+        self._position = position
+
     def next(self) -> Sample:
         """The next sample of this epoch."""
         sample = self._get_data(self._position)
@@ -106,14 +124,20 @@ class DataSource:
 
 
 class OrderedDataSource(DataSource):
-    """A data source that keeps its order in ``_order``; subclasses define ``_sample(index)``."""
+    """A data source that keeps its order in ``_order``; subclasses define ``_sample(index)``.
 
+    Attributes:
+        before_draw: State of the generator before the present order was drawn; None while there is no order.
+    """
+
+    @door
     def __init__(self, size: int, variables: Sequence[str], shuffle: bool, rng: Rng | None) -> None:
         super().__init__(shuffle, rng)
         if size < 1:
             raise ArgumentError(f"{type(self).__name__}: there must be at least one sample, got {size}")
         self._size = size
         self._variables = variables
+        self.before_draw: Mapping[str, Any] | None = None
 
     def _sample(self, index: int) -> Sample:
         raise NotImplementedError(f"{type(self).__name__}: a data source must define _sample(index)")
@@ -129,7 +153,18 @@ class OrderedDataSource(DataSource):
         self._draw()
         super().reset()
 
+    def draw_from(self, before: Mapping[str, Any] | None) -> None:
+        """Draw the order that was drawn when the generator had the state `before`; None: forget the order."""
+        if before is None:
+            self._order = self.before_draw = None
+            return
+        if before:
+            set_generator_state(self._rng, before)
+        self._draw()
+        self.before_draw = before
+
     def _draw(self) -> None:
+        self.before_draw = get_generator_state(self._rng) if self._shuffle else _UNSHUFFLED
         self._order = self._rng.permutation(self._size).tolist() if self._shuffle else range(self._size)
         if self._original_order is None:
             self._original_order = self._order
@@ -145,6 +180,7 @@ class SimpleDataSource(OrderedDataSource):
         rng: Generator of the orders; None: one with a fixed seed.
     """
 
+    @door
     def __init__(
         self,
         load_func: Callable[[int], Any],
@@ -159,7 +195,9 @@ class SimpleDataSource(OrderedDataSource):
     def variables(self) -> Sequence[str]:
         """Names of the values of a sample: x0, x1, ..."""
         if not self._variables:
+            before = get_generator_state(self._rng)  # asking for names must not change what is drawn afterwards
             self._variables = tuple(f"x{number}" for number in range(len(self._sample(0))))
+            set_generator_state(self._rng, before)
         return self._variables
 
     def _sample(self, index: int) -> Sample:
@@ -176,6 +214,7 @@ class ConcatDataSource(OrderedDataSource):
         rng: Generator of the orders; None: one with a fixed seed.
     """
 
+    @door
     def __init__(
         self,
         data_source_list: Sequence[DataSource],
@@ -194,6 +233,11 @@ class ConcatDataSource(OrderedDataSource):
     def _sample(self, index: int) -> Sample:
         number = bisect_right(self._ends, index)
         return self._sources[number]._get_data(index - (self._ends[number - 1] if number else 0))
+
+    @property
+    def inner_sources(self) -> Sequence[DataSource]:
+        """The sources."""
+        return self._sources
 
     def reset(self) -> None:
         """Start an epoch, of all sources."""
@@ -218,6 +262,7 @@ class SlicedDataSource(OrderedDataSource):
         slice_end: Position after the part. Default: the size of the source.
     """
 
+    @door
     def __init__(
         self,
         data_source: DataSource,
@@ -237,6 +282,11 @@ class SlicedDataSource(OrderedDataSource):
         self._source = data_source
         self._start = start
 
+    @property
+    def inner_sources(self) -> Sequence[DataSource]:
+        """The source."""
+        return (self._source,)
+
     def _sample(self, index: int) -> Sample:
         return self._source._get_data(self._start + index)
 
@@ -250,10 +300,16 @@ class DataSourceWithMemoryCache(OrderedDataSource):
         rng: Generator of the orders; None: one with a fixed seed.
     """
 
+    @door
     def __init__(self, data_source: DataSource, shuffle: bool = False, rng: Rng | None = None) -> None:
         super().__init__(data_source.size, data_source.variables, shuffle, rng)
         self._source = data_source
         self._cache: dict[int, Sample] = {}
+
+    @property
+    def inner_sources(self) -> Sequence[DataSource]:
+        """The source."""
+        return (self._source,)
 
     def _sample(self, index: int) -> Sample:
         sample = self._cache.get(index)
@@ -264,4 +320,58 @@ class DataSourceWithMemoryCache(OrderedDataSource):
     def close(self) -> None:
         """Give up the samples and close the source."""
         self._cache.clear()
+        self._source.close()
+
+
+class TransformedDataSource(OrderedDataSource):
+    """The samples of a source, each changed by a function that may draw random numbers: augmentation.
+
+    The generator that the function gets depends on the epoch and the sample alone. So what it draws stays the same when
+    training is resumed in the middle of an epoch, and whichever thread calls it.
+
+    Args:
+        data_source: The source.
+        transform: ``transform(rng, *sample)`` gives the changed sample, a tuple; `rng` is a ``numpy.random.Generator``.
+        variables: Names of the values of the changed sample; None: those of the source.
+        shuffle: Draw the order anew for each epoch.
+        rng: Generator of the orders and of what the transformation draws; None: one with a fixed seed.
+
+    Example:
+        >>> source = SimpleDataSource(lambda i: (np.arange(3.0), i), 10)
+        >>> flipped = TransformedDataSource(source, lambda rng, x, y: (x[::-1] if rng.random() < 0.5 else x, y))
+        >>> flipped.reset()
+        >>> sorted(flipped.next()[0].tolist())
+        [0.0, 1.0, 2.0]
+    """
+
+    def __init__(
+        self,
+        data_source: DataSource,
+        transform: Callable[..., Sample],
+        variables: Sequence[str] | None = None,
+        shuffle: bool = False,
+        rng: Rng | None = None,
+    ) -> None:
+        super().__init__(data_source.size, data_source.variables if variables is None else variables, shuffle, rng)
+        self._source = data_source
+        self._transform = transform
+        self._key = 0
+
+    @property
+    def inner_sources(self) -> Sequence[DataSource]:
+        """The source."""
+        return (self._source,)
+
+    def reset(self) -> None:
+        """Start an epoch, with other numbers."""
+        self._key = int.from_bytes(self._rng.bytes(8), "little")
+        super().reset()
+
+    def _sample(self, index: int) -> Sample:
+        key = np.array([self._key, index], np.uint64)
+        sample = self._transform(np.random.Generator(np.random.Philox(key=key)), *self._source._get_data(index))
+        return sample if isinstance(sample, tuple) else (sample,)
+
+    def close(self) -> None:
+        """Close the source."""
         self._source.close()

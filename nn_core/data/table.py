@@ -4,14 +4,19 @@ import csv
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from nn_core.data.source import OrderedDataSource, Rng, Sample
+from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.errors import FileFormatError
+from nn_core.files.npy import read_npy
+from nn_core.random import Rng
 
+_FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 _COLUMN: Final = re.compile(r"(?P<variable>[^_:]+(?:_(?!_\d)[^_:]*)*)(?:__(?P<element>\d+))?(?::.*)?$")
 
 
@@ -28,7 +33,8 @@ class CsvDataSource(OrderedDataSource):
         normalize: Divide arrays of 8-bit integers by 255.
 
     Raises:
-        FileFormatError: when the table is empty, or a line has another number of cells than the first.
+        FileFormatError: when the table is empty, a line has another number of cells than the first, or, at a sample, a cell
+            is neither a number nor the path of an array.
     """
 
     def __init__(
@@ -40,15 +46,17 @@ class CsvDataSource(OrderedDataSource):
     ) -> None:
         self._path = Path(filename)
         self._normalize = normalize
-        with self._path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [line for line in csv.reader(file) if line]
+        lines = _read_lines(self._path)
         if not lines:
             raise FileFormatError(f"{filename}: the first line must name the columns, got an empty file")
-        self._columns = self._parse(lines[0])
+        self._titles = lines[0][1]
+        self._columns = self._parse(self._titles)
         self._rows = lines[1:]
-        for number, row in enumerate(self._rows):
-            if len(row) != len(lines[0]):
-                raise FileFormatError(f"{filename}: line {number + 2} must have {len(lines[0])} cells, got {len(row)}")
+        for number, row in self._rows:
+            if len(row) != len(self._titles):
+                raise FileFormatError(f"{filename}: line {number} must have {len(self._titles)} cells, got {len(row)}")
+        if not self._rows:
+            raise FileFormatError(f"{filename}: there must be at least one sample, got 0")
         super().__init__(len(self._rows), tuple(self._columns), shuffle, rng)
 
     def _parse(self, header: list[str]) -> Mapping[str, list[tuple[int, bool]]]:
@@ -65,47 +73,79 @@ class CsvDataSource(OrderedDataSource):
         return columns
 
     def _sample(self, index: int) -> Sample:
-        row = self._rows[index]
+        line, row = self._rows[index]
         sample: list[Any] = []
         for columns in self._columns.values():
             if columns[0][1]:
-                values = [self._number(row[position]) for position, _ in columns]
+                values = [self._number(line, position, row[position]) for position, _ in columns]
                 sample.append(np.array(values, np.float32))
             else:
-                sample.append(self._cell(row[columns[0][0]]))
+                sample.append(self._cell(line, columns[0][0], row[columns[0][0]]))
         return tuple(sample)
 
-    def _number(self, text: str) -> float:
-        try:
-            return float(text)
-        except ValueError as error:
-            raise FileFormatError(f"{self._path}: a cell of an element must hold a number, got {text!r}") from error
+    def _place(self, line: int, position: int) -> str:
+        return f"{self._path}, line {line}, column {self._titles[position].strip()!r}"
 
-    def _cell(self, text: str) -> np.ndarray[Any, Any]:
+    def _number(self, line: int, position: int, text: str) -> float:
         try:
-            return np.array([float(text)], np.float32)
-        except ValueError:
-            pass
+            return _float32(text)
+        except ValueError as error:
+            raise FileFormatError(
+                f"{self._place(line, position)}: a cell of an element must hold a number, got {text!r}"
+            ) from error
+
+    def _cell(self, line: int, position: int, text: str) -> np.ndarray[Any, Any]:
+        with suppress(ValueError):
+            return np.array([_float32(text)], np.float32)
         path = self._path.parent / text.strip()
         reader = _READERS.get(path.suffix.lower())
         if reader is None:
             raise FileFormatError(
-                f"{self._path}: a cell must hold a number or the path of one of {', '.join(_READERS)}, got {text!r}"
+                f"{self._place(line, position)}: a cell must hold a number or the path of one of "
+                f"{', '.join(_READERS)}, got {text!r}"
             )
         try:
             values = reader(path)
-        except (OSError, ValueError) as error:
-            raise FileFormatError(f"{path}: the file must hold an array, got: {error}") from error
+        except (OSError, ValueError, TypeError, OverflowError, EOFError) as error:
+            raise FileFormatError(
+                f"{self._place(line, position)}: {path}: the file must hold an array, got: {error}"
+            ) from error
         return values / np.float32(255) if self._normalize and values.dtype == np.uint8 else values
 
 
+def _float32(text: str) -> float:
+    """The number in `text`; a ValueError for what float32 would make infinite."""
+    number = float(text)
+    if isfinite(number) and abs(number) > _FLOAT32_MAX:
+        raise ValueError(f"a number must be at most {_FLOAT32_MAX}, got {text}")
+    return number
+
+
+def _read_lines(path: Path) -> list[tuple[int, list[str]]]:
+    """The rows that are not empty, with the numbers of their lines."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file)
+        try:
+            return [(reader.line_num, row) for row in reader if row]
+        except (ValueError, csv.Error) as error:
+            raise FileFormatError(
+                f"{path}: line {reader.line_num + 1} must be part of a table in UTF-8, got: {error}"
+            ) from error
+
+
 def _read_npy(path: Path) -> np.ndarray[Any, Any]:
-    values: np.ndarray[Any, Any] = np.load(path, allow_pickle=False)
-    return values
+    with path.open("rb") as file:
+        return read_npy(file, path.name, path.stat().st_size)
 
 
 def _read_csv(path: Path) -> np.ndarray[Any, Any]:
-    return np.loadtxt(path, np.float32, delimiter=",", ndmin=2)
+    lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.partition("#")[0].strip()]
+    if not lines:
+        raise ValueError("an empty file")
+    values = np.loadtxt(lines, np.float64, delimiter=",", ndmin=2)
+    if np.any(np.abs(values) > _FLOAT32_MAX, where=np.isfinite(values)):
+        raise ValueError(f"a number above {_FLOAT32_MAX}")
+    return values.astype(np.float32)
 
 
 _READERS: Final[Mapping[str, Callable[[Path], np.ndarray[Any, Any]]]] = {".npy": _read_npy, ".csv": _read_csv}

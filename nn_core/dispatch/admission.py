@@ -1,11 +1,15 @@
 """What a plugin must state, and a backend must have, to be admitted."""
 
 import inspect
+from collections.abc import Collection, Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from nn_core.dispatch.claims import suggestion
+from nn_core.dispatch.registry import Registry
 from nn_core.errors import PluginError
-from nn_core.typing import Backend
+from nn_core.installed import CORE_PLUGIN
+from nn_core.typing import Backend, Refusal
 
 if TYPE_CHECKING:
     from nn_core.dispatch.hookspecs import BackendInfo
@@ -46,6 +50,18 @@ def check_versions(module: ModuleType, package: str) -> None:
         )
 
 
+def required_plugins(module: ModuleType) -> tuple[str, ...]:
+    """The plugins that `module` states as REQUIRES_PLUGINS, to be loaded before it.
+
+    Raises:
+        PluginError: when it is not a tuple or a list of names.
+    """
+    stated: Any = getattr(module, "REQUIRES_PLUGINS", ())
+    if not isinstance(stated, (tuple, list)) or not all(isinstance(name, str) and name for name in stated):
+        raise PluginError(f"REQUIRES_PLUGINS must be a tuple of names of plugins, got {stated!r}")
+    return tuple(stated)
+
+
 def check_backend_info(plugin: str, info: "BackendInfo") -> None:
     """Refuse a backend that could not be found by its name, or whose context takes any keyword."""
     if info.name.partition(".")[0] != plugin:
@@ -56,7 +72,7 @@ def check_backend_info(plugin: str, info: "BackendInfo") -> None:
             raise PluginError(f"backend {info.name!r}: context must spell out its keywords, got *args or **kwargs")
 
 
-def check_backend(info: "BackendInfo", backend: Backend) -> None:
+def check_backend(info: "BackendInfo", backend: Backend, registry: Registry) -> None:
     """Refuse a backend that lacks a part, or is not the one announced."""
     missing = [part for part in _BACKEND_PARTS if not hasattr(backend, part)]
     if missing:
@@ -65,3 +81,24 @@ def check_backend(info: "BackendInfo", backend: Backend) -> None:
     announced, got = (info.name, info.array_class), (backend.name, backend.array_class)
     if announced != got:
         raise PluginError(f"backend {info.name!r}: name and array_class must be as announced {announced}, got {got}")
+    if not isinstance(backend.kernels, Mapping):
+        kind = type(backend.kernels).__name__
+        raise PluginError(f"backend {info.name!r}: kernels must be a mapping by name of the function, got a {kind}")
+    if info.name != CORE_PLUGIN:  # whose table has the kernels of all plugins, loaded or about to be
+        check_kernel_names(f"backend {info.name!r}", list(backend.kernels), registry)
+
+
+def check_refusal(what: str, refusal: object) -> None:
+    """Refuse an answer that is neither a Refusal nor None."""
+    if not isinstance(refusal, Refusal):
+        raise PluginError(f"{what} must return a Refusal or None, got {refusal!r}")
+
+
+def check_kernel_names(owner: str, names: Collection[str], registry: Registry) -> None:
+    """Refuse a table of kernels with a name that no function has."""
+    unknown = sorted(name for name in names if registry.spec(name) is None)
+    if unknown:
+        close = suggestion(unknown[0], registry.all_names())
+        raise PluginError(f"{owner}: kernels must be for functions that exist, got {', '.join(unknown)}{close}")
+
+

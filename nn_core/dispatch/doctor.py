@@ -1,19 +1,42 @@
-"""What has become of every installed plugin, found out by trying to use it."""
+"""What has become of every installed plugin, found out by trying to use it, each in a process of its own."""
 
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from nn_core.dispatch.plugins import PLUGINS, Plugin, State, package_names, packages
+from nn_core import installed
+from nn_core.dispatch.plugin import Failure, Plugin, State, package_names, packages
+from nn_core.dispatch.plugins import OWN_PACKAGES, PLUGINS, Plugins
 from nn_core.errors import BackendNotFoundError, NNCoreError
+from nn_core.settings import settings
 
 if TYPE_CHECKING:
     from nn_core.dispatch.hookspecs import BackendInfo
+    from nn_core.dispatch.offers import Offer
+
+#: What the process of an examination runs.
+_EXAMINATION: Final = """
+import sys
+import nn_core.ext, nn_core.dispatch.loader, nn_core.spec.load  # what every plugin needs is not counted as its time
+from nn_core.dispatch.doctor import write_findings
+write_findings(*sys.argv[1:])
+"""
+#: Seconds that starting such a process may take.
+_START_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row of the doctor's table; `advice` is a command line, empty where nothing has to be done."""
+    """One row of the doctor's table; `advice` says what to do, and is empty where nothing has to be done."""
 
     name: str
     package: str
@@ -21,45 +44,158 @@ class Finding:
     reason: str = ""
     devices: str = ""
     advice: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 def examine(names: Sequence[str] = ()) -> list[Finding]:
     """Import every plugin, probe and load every backend, and say what came of it.
 
+    Each installed plugin is examined in a process of its own, so that one that hangs or crashes is a row like any other.
+
     Args:
         names: Plugins to look for besides those that are installed.
     """
-    wanted = [*PLUGINS.names(), *(name for name in names if name not in PLUGINS.names())]
-    return [finding for name in wanted for finding in _findings(name)]
+    everything = [*PLUGINS.names(), *(name for name in installed.installed_plugins() if name not in PLUGINS.names())]
+    everything += [name for name in names if name not in everything]
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        return [finding for group in pool.map(_examined, everything) for finding in group]
 
 
-def _findings(name: str) -> Iterator[Finding]:
+def write_findings(name: str, path: str) -> None:
+    """Examine one plugin in this process and write the findings to a JSON file."""
+    rows = [{**asdict(finding), "state": finding.state.value} for finding in findings(name, PLUGINS, watched=True)]
+    Path(path).write_text(json.dumps(rows), encoding="utf-8")
+
+
+def findings(name: str, plugins: Plugins, *, watched: bool) -> Iterator[Finding]:
+    """Examine one plugin in this process; `watched` tells also what importing it did."""
+    remarks: tuple[str, ...] = ()
     try:
-        plugin = PLUGINS.plugin(name)
+        if watched:
+            remarks = _import_watched(name, plugins)
+        plugin = plugins.plugin(name)
     except BackendNotFoundError:
-        yield Finding(name, "", State.ABSENT, "not installed", advice=f"pip install nn-ext-{name}")
+        yield Finding(name, "", State.ABSENT, "not installed", advice=_installation(name))
         return
     package = " and ".join(packages(plugin.entry_points))
     if plugin.failure is not None:
-        yield Finding(name, package, PLUGINS.state(name), plugin.failure.reason, advice=_reinstall(plugin))
+        state = plugins.state(name)
+        yield Finding(name, package, state, plugin.failure.reason, "", _advice(plugin, plugin.failure), remarks)
         return
-    if plugin.functions:
-        yield Finding(name, package, State.LOADED, f"functions: {', '.join(plugin.functions)}")
-    for info in plugin.backends.values():
-        yield _backend_finding(plugin, package, info)
+    rows = [*_summary(plugin, package, plugins)]
+    rows += [_engine_finding(plugin, package, offer, plugins) for offer in plugins.offers.of("communicators", name)]
+    rows += [_backend_finding(plugin, package, info, plugins) for info in plugin.backends.values()]
+    yield from [replace(row, remarks=remarks) for row in rows[:1]]
+    yield from rows[1:]
 
 
-def _backend_finding(plugin: Plugin, package: str, info: "BackendInfo") -> Finding:
+def _examined(name: str) -> list[Finding]:
+    entry_points = installed.installed_plugins().get(name)
+    if entry_points is None:  # absent, or registered by the program
+        return list(findings(name, PLUGINS, watched=False))
+    package = " and ".join(packages(entry_points))
+    if name not in installed.entry_points():
+        return [Finding(name, package, State.BLOCKED, "NN_CORE_PLUGINS blocks it", advice=f"add +{name} to NN_CORE_PLUGINS")]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "findings.json"
+        death = _run_examination(name, report)
+        if not death and report.exists():
+            rows = json.loads(report.read_text(encoding="utf-8"))
+            return [Finding(**{**row, "state": State(row["state"]), "remarks": tuple(row["remarks"])}) for row in rows]
+    failure = Failure(State.BROKEN, death or "the examination ended without a result")
+    return [Finding(name, package, State.BROKEN, failure.reason, advice=_advice(Plugin(name, entry_points), failure))]
+
+
+def _run_examination(name: str, report: Path) -> str:
+    """Examine a plugin in a new process; returns how the process died, if it did."""
+    seconds = 3 * settings().plugin_timeout + _START_S
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-c", _EXAMINATION, name, str(report)]
     try:
-        PLUGINS.backend(info.name)
-        devices = "\n".join(info.devices())
+        result = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"importing, probing and loading must end within {seconds:g} s, got no end"
+    if result.returncode < 0:
+        return f"the interpreter died of {signal.Signals(-result.returncode).name}"
+    if result.returncode:
+        last = result.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return f"the interpreter ended with status {result.returncode}: {last}"
+    return ""
+
+
+def _import_watched(name: str, plugins: Plugins) -> tuple[str, ...]:
+    from nn_core.dispatch.watch import observe
+
+    plugins.plugin(installed.CORE_PLUGIN)
+    return () if name == installed.CORE_PLUGIN else observe(lambda: plugins.plugin(name)).lines
+
+
+def _summary(plugin: Plugin, package: str, plugins: Plugins) -> Iterator[Finding]:
+    """The row of what a plugin brings beside backends."""
+    from nn_core.dispatch.kinds import KINDS
+
+    brought = {"functions": list(plugin.functions)}
+    brought |= {key: [offer.info.name for offer in plugins.offers.of(key, plugin.name)] for key in KINDS}
+    text = "; ".join(f"{key.replace('_', ' ')}: {', '.join(names)}" for key, names in brought.items() if names)
+    if text or not plugin.backends:
+        yield Finding(plugin.name, package, State.LOADED, text)
+
+
+def _engine_finding(plugin: Plugin, package: str, offer: "Offer", plugins: Plugins) -> Finding:
+    """The row of an engine of communicators; its libraries are asked, and no process is started."""
+    from nn_core.dispatch.guard import guarded
+
+    label, seconds = offer.label, settings().plugin_timeout
+    try:
+        refusal = offer.info.probe and guarded(label, seconds, plugins.offers.load(offer, "probe"))  # type: ignore[attr-defined]  # a CommunicatorInfo
+        if refusal:
+            failure = Failure(State.NO_DEVICE, refusal.reason)
+            return Finding(label, package, failure.state, failure.reason, advice=_advice(plugin, failure))
+        described = offer.info.devices and guarded(label, seconds, plugins.offers.load(offer, "devices"))  # type: ignore[attr-defined]  # a CommunicatorInfo
+    except Exception as error:  # whatever a plugin raises
+        failure = Failure(State.BROKEN, f"{type(error).__name__}: {error}")
+        return Finding(label, package, failure.state, failure.reason, advice=_advice(plugin, failure))
+    return Finding(label, package, State.LOADED, offer.info.description, "\n".join(described or ()))
+
+
+def _backend_finding(plugin: Plugin, package: str, info: "BackendInfo", plugins: Plugins) -> Finding:
+    from nn_core.dispatch.guard import guarded
+
+    try:
+        plugins.backend(info.name)
     except NNCoreError:
-        failure = PLUGINS.failure(info.name)
+        failure = plugins.failure(info.name)
         assert failure is not None
-        advice = _reinstall(plugin) if failure.state is State.BROKEN else ""
-        return Finding(info.name, package, failure.state, failure.reason, advice=advice)
-    return Finding(info.name, package, PLUGINS.state(info.name), info.description, devices)
+        return Finding(info.name, package, failure.state, failure.reason, advice=_advice(plugin, failure))
+    try:
+        devices = "\n".join(guarded(f"backend {info.name!r}: devices()", settings().plugin_timeout, info.devices))
+    except Exception as error:  # whatever a plugin raises
+        failure = Failure(State.BROKEN, f"devices(): {type(error).__name__}: {error}")
+        return Finding(info.name, package, failure.state, failure.reason, advice=_advice(plugin, failure))
+    return Finding(info.name, package, plugins.state(info.name), info.description, devices)
 
 
-def _reinstall(plugin: Plugin) -> str:
-    return "pip install --upgrade " + " ".join(package_names(plugin.entry_points))
+def _installation(name: str) -> str:
+    known = OWN_PACKAGES.get(name)
+    return "correct the name or install it" if known is None else f"pip install {known}"
+
+
+def _advice(plugin: Plugin, failure: Failure) -> str:
+    """What to do about a failure: what its message says, or what its cause calls for."""
+    hints = [line.partition("hint: ")[2] for line in failure.reason.splitlines() if "hint: " in line]
+    if hints:
+        return hints[0]
+    remedy = re.search(r"pip install [^\n;,]+", failure.reason)
+    if remedy is not None:
+        return remedy[0]
+    if failure.state is not State.BROKEN:
+        return ""
+    names = " ".join(package_names(plugin.entry_points))
+    if isinstance(failure.cause, ModuleNotFoundError) and failure.cause.name:
+        missing = failure.cause.name.partition(".")[0]
+        if missing == plugin.package:
+            return f"pip install --force-reinstall {names}"
+        return f"pip install --upgrade {names}, or install what provides {missing}"
+    return f"pip install --upgrade {names}, or pip uninstall {names}"

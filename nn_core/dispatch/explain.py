@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from nn_core.context import Context, get_current_context
+from nn_core.dispatch.claims import suggestion
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
 from nn_core.dispatch.resolve import Candidate, candidates, wide_dtype
 from nn_core.errors import ArgumentError, NNCoreError
+from nn_core.refusal import door
+from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import ArgValue, FunctionSpec, InputSpec, OutputSpec
 from nn_core.typing import ArrayDesc, Call, Shape
 
@@ -57,11 +60,11 @@ class FunctionInGraph(Protocol):
         ...
 
 
-class HasParent(Protocol):
+class HasProducer(Protocol):
     """A variable."""
 
     @property
-    def parent(self) -> object:
+    def producer(self) -> object:
         """The function that computes it, or None."""
         ...
 
@@ -83,6 +86,8 @@ class Explanation:
         context: The context that was asked about.
         answers: One for each candidate.
         winner: Entry of the candidate that runs the function; None when nobody does.
+        by_name: Whether no call was given to ask about: then a candidate without a reason has a kernel, which may still
+            refuse a call, and `winner` is the first that has one.
         notes: What backends have seen of the function since the process began, such as why no graph holds it.
     """
 
@@ -91,17 +96,20 @@ class Explanation:
     answers: tuple[Answer, ...]
     winner: str | None
     notes: tuple[str, ...] = ()
+    by_name: bool = False
 
     def __str__(self) -> str:
         width = max((len(answer.entry) for answer in self.answers), default=0)
         lines = [f"{self.function} in {self.context}"]
+        positive = "has a kernel, which may refuse a call" if self.by_name else "can run it"
         for answer in self.answers:
             mark = "->" if answer.entry == self.winner else "  "
-            lines.append(f"{mark} {answer.entry:<{width}}  {answer.reason or 'can run it'}")
+            lines.append(f"{mark} {answer.entry:<{width}}  {answer.reason or positive}")
         return "\n".join([*lines, *([] if self.winner else ["no backend runs it"]), *self.notes])
 
 
-def explain(variable_or_name: HasParent | str, ctx: Context | None = None) -> Explanation:
+@door
+def explain(variable_or_name: HasProducer | str, ctx: Context | None = None) -> Explanation:
     """Tell which backend runs a function in a context, and what each candidate says.
 
     Given a variable, the function that computes it is asked about with its shapes and settings, as ``forward()`` would.
@@ -118,11 +126,18 @@ def explain(variable_or_name: HasParent | str, ctx: Context | None = None) -> Ex
     if isinstance(variable_or_name, str):
         spec = PLUGINS.function_named(variable_or_name) or PLUGINS.function_of_api(variable_or_name)
         if spec is None:
-            raise ArgumentError(f"explain: the name of a function must be given, got {variable_or_name!r}")
+            names = {api for spec in SPECS for api in (spec.api, spec.name)} | set(PLUGINS.names_of("functions"))
+            hint = suggestion(variable_or_name, names)
+            raise ArgumentError(f"explain: the name of a function must be given, got {variable_or_name!r}{hint}")
         return _explanation(spec, ctx, None)
-    function = getattr(variable_or_name, "parent", None)
+    function = getattr(variable_or_name, "producer", None)
     if function is None:
         raise ArgumentError(f"explain: a variable must be computed by a function, got the leaf {variable_or_name!r}")
+    return _explanation(function.spec, ctx, function)
+
+
+def explain_call(function: FunctionInGraph, ctx: Context) -> Explanation:
+    """What each candidate says to one call, in a graph or not."""
     return _explanation(function.spec, ctx, function)
 
 
@@ -138,7 +153,7 @@ def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph
     except NNCoreError as error:  # no backend of the list can be used, and the answers say why
         answers.append(Answer(REFERENCE, str(error).partition("\n")[0]))
     winner = next((answer.entry for answer in answers if not answer.reason), None)
-    return Explanation(spec.name, context, tuple(answers), winner, tuple(notes))
+    return Explanation(spec.name, context, tuple(answers), winner, tuple(notes), function is None)
 
 
 def _notes(candidate: Candidate, spec: FunctionSpec) -> Sequence[str]:

@@ -1,7 +1,7 @@
-"""What a plugin can tell the core: two hooks, and the declarations that they return.
+"""What a plugin can tell the core: the hooks, and the declarations that they return.
 
 A plugin is a module named by an entry point of the group ``nn_core.extensions``. It states ``PLUGIN_API = 1`` and
-``REQUIRES_CORE = ">=0.1,<0.2"``, and implements one hook or both. Importing it must be free of work: no driver, no
+``REQUIRES_CORE = ">=0.1,<0.2"``, and implements one hook or more. Importing it must be free of work: no driver, no
 shared library, no device.
 """
 
@@ -13,6 +13,19 @@ from typing import Final
 import pluggy
 
 from nn_core.context import Context
+from nn_core.dispatch.kinds import (
+    CommandInfo,
+    CommunicatorInfo,
+    DataInfo,
+    FileFormatInfo,
+    InitializerInfo,
+    ParametricFunctionInfo,
+    PassInfo,
+    SchedulerInfo,
+    SolverInfo,
+    TrainingInfo,
+    ViewerInfo,
+)
 from nn_core.typing import Backend, Kernel, Refusal
 
 #: The number that plugins state as PLUGIN_API; it changes when a plugin written before could not work any more.
@@ -69,10 +82,13 @@ class FunctionPackage:
     Attributes:
         spec: The specifications: path of a YAML file, or YAML text.
         kernels: Kernels of these functions for backends of others, ``{backend: {function: kernel}}``.
+        overlays: Kernels of functions of others for backends of others, likewise. They are asked before the backend's
+            own kernel, which runs the calls that they refuse.
     """
 
-    spec: Path | str
+    spec: Path | str = ""
     kernels: Mapping[str, Mapping[str, Kernel]] = field(default_factory=dict)
+    overlays: Mapping[str, Mapping[str, Kernel]] = field(default_factory=dict)
 
 
 @hookspec
@@ -83,3 +99,58 @@ def nn_core_backends() -> Sequence[BackendInfo]:  # type: ignore[empty-body]  # 
 @hookspec
 def nn_core_functions() -> Sequence[FunctionPackage]:  # type: ignore[empty-body]  # a declaration
     """Name the operators of the plugin."""
+
+
+@hookspec
+def nn_core_file_formats() -> Sequence[FileFormatInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the formats of files of the plugin."""
+
+
+@hookspec
+def nn_core_commands() -> Sequence[CommandInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the subcommands of ``nn-core`` of the plugin."""
+
+
+@hookspec
+def nn_core_training() -> Sequence[TrainingInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the parts of the trainer of the plugin."""
+
+
+@hookspec
+def nn_core_communicators() -> Sequence[CommunicatorInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the engines of data-parallel training of the plugin."""
+
+
+@hookspec
+def nn_core_parametric_functions() -> Sequence[ParametricFunctionInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the layers of the plugin."""
+
+
+@hookspec
+def nn_core_solvers() -> Sequence[SolverInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the solvers of the plugin."""
+
+
+@hookspec
+def nn_core_initializers() -> Sequence[InitializerInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the initializers of the plugin."""
+
+
+@hookspec
+def nn_core_schedulers() -> Sequence[SchedulerInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the learning-rate schedulers of the plugin."""
+
+
+@hookspec
+def nn_core_data() -> Sequence[DataInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the sources, caches and readers of cells of the plugin."""
+
+
+@hookspec
+def nn_core_passes() -> Sequence[PassInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the graph passes and fusions of the plugin."""
+
+
+@hookspec
+def nn_core_viewers() -> Sequence[ViewerInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the viewers and monitors of the plugin."""

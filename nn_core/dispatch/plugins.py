@@ -1,82 +1,40 @@
-"""Installed plugins and what has become of each: loaded one by one, when asked for, and quarantined when they fail.
-
-pluggy checks and calls the hooks. Its own loop over entry points is not used: it imports every plugin at once, leaves a
-plugin that fails a check registered, and lets one exception end the loop.
-"""
+"""Installed plugins and what has become of each: loaded one by one, when asked for, and quarantined when they fail."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
-from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from nn_core import installed
-from nn_core.dispatch.admission import check_backend, check_backend_info, check_versions
+from nn_core.dispatch.admission import check_backend, check_refusal
+from nn_core.dispatch.claims import suggestion
+from nn_core.dispatch.plugin import Failure, Plugin, State
 from nn_core.dispatch.registry import REGISTRY, Added, Registry
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, NNCoreError, PluginError
+from nn_core.locks import fork_safe
 from nn_core.logger import logger
 from nn_core.settings import settings
 from nn_core.spec.model import FunctionSpec
-from nn_core.typing import Backend
+from nn_core.typing import Backend, Kernel
 
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
-    from pluggy import PluginManager
 
-    from nn_core.dispatch.hookspecs import BackendInfo, FunctionPackage
+    from nn_core.dispatch.hookspecs import BackendInfo
+    from nn_core.dispatch.loader import Loader
+    from nn_core.dispatch.offers import Offer, Offers
 
 
 T = TypeVar("T")
 
 #: The plugin of the core itself: the reference kernels.
-REFERENCE: Final = "reference"
+REFERENCE: Final = installed.CORE_PLUGIN
 
 
-class State(Enum):
-    """What can have become of a plugin or of a backend."""
-
-    ABSENT = "absent"
-    INSTALLED = "installed"
-    LOADED = "loaded"
-    BROKEN = "broken"
-    NO_DEVICE = "no device"
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why something cannot be used, with the exception that said so."""
-
-    state: State
-    reason: str
-    cause: Exception | None = None
-
-
-@dataclass(slots=True)
-class Plugin:
-    """A plugin whose module was asked for, sound or not."""
-
-    name: str
-    entry_points: "tuple[EntryPoint, ...]"
-    module: ModuleType | None = None
-    backends: "dict[str, BackendInfo]" = field(default_factory=dict)
-    functions: tuple[str, ...] = ()
-    failure: Failure | None = None
-
-    @property
-    def label(self) -> str:
-        """The name with the package and the version that it comes from."""
-        return f"{self.name!r} ({' and '.join(packages(self.entry_points))})"
-
-    @property
-    def hint(self) -> str:
-        """What to do about a plugin that does not load."""
-        names = " ".join(package_names(self.entry_points))
-        return f"hint: nn-core doctor says more; pip install --upgrade {names}, or pip uninstall {names}"
+#: The packages that are known to bring a backend; no other is suggested, since nobody may have made it.
+OWN_PACKAGES: Final = {REFERENCE: "nn-core", "cpu": "nn-ext-cpu", "cuda": "nn-ext-cuda", "cudnn": "nn-ext-cudnn"}
 
 
 class Plugins:
@@ -92,7 +50,12 @@ class Plugins:
     ) -> None:
         self._entry_points = entry_points
         self.registry = registry
-        self._lock = threading.RLock()
+        self._lock = fork_safe(threading.RLock())
+        self._loader: Loader | None = None
+        #: plugins that are being loaded, the one that needs the next one first
+        self._loading: list[str] = []
+        self._registered: dict[str, Plugin] = {}
+        self._found: dict[tuple[str, str], Any] = {}
         self._plugins: dict[str, Plugin] = {}
         self._backends: dict[str, Backend] = {}
         self._failures: dict[str, Failure] = {}
@@ -100,9 +63,16 @@ class Plugins:
         #: Called by `forget_prepared`; whoever caches what came from a plugin drops it here.
         self.when_refreshed: list[Callable[[], None]] = []
 
+    @cached_property
+    def offers(self) -> "Offers":
+        """Everything that plugins bring beside backends and operators."""
+        from nn_core.dispatch.offers import Offers  # `import nn_core` does without it
+
+        return Offers()
+
     def names(self) -> list[str]:
-        """Names of the installed plugins, sorted; nothing is imported."""
-        return list(self._entry_points())
+        """Names of the installed plugins and of registered modules, sorted; nothing is imported."""
+        return sorted({*self._entry_points(), *self._registered})
 
     def backend(self, name: str) -> Backend:
         """The backend called `name`, loaded at the first call; no other plugin is imported for it.
@@ -120,7 +90,7 @@ class Plugins:
             if name not in self._backends and name not in self._failures:
                 self._load_backend(info)
             if name in self._failures:
-                raise self._error(name, self._failures[name])
+                raise self._error(self.plugin(name.partition(".")[0]), name, self._failures[name])
             return self._backends[name]
 
     def loaded(self) -> list[Backend]:
@@ -131,7 +101,7 @@ class Plugins:
         """What the plugin of the backend called `name` says about it; imports the plugin and loads nothing."""
         plugin = self.plugin(name.partition(".")[0])
         if plugin.failure is not None:
-            raise self._error(name, plugin.failure)
+            raise self._error(plugin, name, plugin.failure)
         if name not in plugin.backends:
             raise BackendNotFoundError(f"plugin {plugin.label}: must bring {name!r}, got {list(plugin.backends)}")
         return plugin.backends[name]
@@ -142,17 +112,53 @@ class Plugins:
         Raises:
             BackendNotFoundError: when no installed package has a plugin of that name.
         """
+        plugin = self._plugins.get(name)
+        if plugin is not None:
+            return plugin
         with self._lock:
             if name not in self._plugins:
+                if name in self._loading:
+                    circle = " -> ".join([*self._loading[self._loading.index(name) :], name])
+                    raise PluginError(f"plugin {name!r}: must not be used while it is being loaded, got {circle}")
                 entry_points = self._entry_points().get(name)
                 if entry_points is None:
-                    package = "nn-core" if name == REFERENCE else f"nn-ext-{name}"
-                    raise BackendNotFoundError(
-                        f"a plugin must be among those installed ({', '.join(self.names()) or 'none'}), got {name!r}\n"
-                        f"  hint: extensions are usually named nn-ext-<backend>: pip install {package}"
-                    )
-                self._plugins[name] = self._load_plugin(Plugin(name, entry_points))
+                    raise BackendNotFoundError(self._absent(name))
+                self._load(Plugin(name, entry_points))
             return self._plugins[name]
+
+    def register(self, module: ModuleType, name: str) -> None:
+        """Take over a module as the plugin called `name`, as if a package with that entry point were installed.
+
+        Raises:
+            PluginError: when the name is taken, or the module breaks a rule; nothing of it is left then.
+        """
+        with self._lock:
+            known = self._plugins.get(name) or self._registered.get(name)
+            if known is not None and known.module is not module:
+                raise PluginError(f"plugin {name!r}: must come from one place, got {known.label} and a registered module")
+            if name in self._entry_points():
+                raise PluginError(f"plugin {name!r}: must come from one place, got that of a package and a registered one")
+            if known is not None:
+                return
+            self._load(plugin := Plugin(name, (), module))
+            if plugin.failure is not None:
+                del self._plugins[name]
+                raise self._error(plugin, name, plugin.failure)
+            self._registered[name] = plugin
+        self.forget_prepared()
+
+    def unregister(self, name: str) -> None:
+        """Forget a plugin that was registered by `register`.
+
+        Raises:
+            BackendNotFoundError: when there is none of that name.
+        """
+        with self._lock:
+            if name not in self._registered:
+                known = ", ".join(sorted(self._registered)) or "none"
+                raise BackendNotFoundError(f"unregister: a plugin must have been registered ({known}), got {name!r}")
+            self._unload(self._registered.pop(name))
+        self.forget_prepared()
 
     def module(self, name: str) -> ModuleType:
         """The module of the plugin called `name`.
@@ -163,16 +169,13 @@ class Plugins:
         """
         plugin = self.plugin(name)
         if plugin.failure is not None or plugin.module is None:
-            raise self._error(name, plugin.failure or Failure(State.BROKEN, "no module"))
+            raise self._error(plugin, name, plugin.failure or Failure(State.BROKEN, "no module"))
         return plugin.module
 
     def all(self) -> list[Plugin]:
         """Every installed plugin, imported; broken ones included, each with one warning."""
-        plugins = [self.plugin(name) for name in self.names()]
-        for plugin in plugins:
-            if plugin.failure is not None:
-                self._warn(plugin.name, plugin.failure, plugin.hint)
-        return plugins
+        self._quietly(self.names())
+        return [self._plugins[name] for name in self.names() if name in self._plugins]
 
     def best_backend(self) -> str:
         """Name of the available backend with the highest priority.
@@ -191,16 +194,67 @@ class Plugins:
         raise BackendNotFoundError(f"auto: an installed backend must be available, got {self.names()}")
 
     def function(self, api: str) -> Added | None:
-        """The operator of a plugin that `nn_core.functions` shows as `api`; plugins are imported to find it."""
-        return self._find(lambda: self.registry.added_api(api))
+        """The operator of a plugin that `nn_core.functions` shows as `api`; its plugin is imported to find it.
+
+        Raises:
+            PluginError: when several plugins have one of that name.
+        """
+        return self._find("functions", api, lambda: self.registry.added_api(api))
 
     def function_named(self, name: str) -> FunctionSpec | None:
-        """The operator called `name` in files, of the core or of a plugin; plugins are imported to find it."""
-        return self._find(lambda: self.registry.spec(name))
+        """The operator called `name` in files, of the core or of a plugin; its plugin is imported to find it."""
+        owner = name.partition(".")[0]
+        if self.registry.spec(name) is None and settings().plugin_autoload and owner in self.names():
+            self._quietly([owner])
+        return self.registry.spec(name)
 
     def function_of_api(self, api: str) -> FunctionSpec | None:
-        """The operator that `nn_core.functions` shows as `api`, of the core or of a plugin; see `function_named`."""
-        return self._find(lambda: self.registry.spec_of_api(api))
+        """The operator that `nn_core.functions` shows as `api`, of the core or of a plugin; see `function`."""
+        spec = self.registry.core_spec_of_api(api)
+        if spec is None:
+            added = self.function(api)
+            spec = added.spec if added else None
+        return spec
+
+    def offer(self, kind: str, key: str) -> "Offer | None":
+        """What a plugin offers as `key` (or ``plugin.key``); its plugin is imported to find it, its target is not.
+
+        Args:
+            kind: One of `dispatch.kinds.KINDS`.
+            key: The name.
+
+        Raises:
+            PluginError: when several plugins offer one of that name.
+        """
+        return self._find(kind, key, lambda: self.offers.find(kind, key))
+
+    def offered(self, kind: str) -> "list[Offer]":
+        """All that plugins offer of a kind; those that may offer some are imported, broken ones with a warning."""
+        if settings().plugin_autoload:
+            listed = [name for (found, _), names in installed.index().items() if found == kind for name in names]
+            self._quietly([*listed, *self._unlisted()])
+        return self.offers.of(kind)
+
+    def names_of(self, kind: str) -> list[str]:
+        """Names of a kind ("functions" too), as far as packages list them or they are loaded; nothing is imported."""
+        loaded = [added.spec.api for added in self.registry] if kind == "functions" else self.offers.names(kind)
+        return sorted({*loaded, *(name for found, name in installed.index() if found == kind)})
+
+    def update_kernel(self, backend: str, rule: str) -> Any:
+        """The multi-tensor kernel that a loaded plugin offers for a rule of its solvers on `backend`, or None."""
+        for offer in self.offers.of("solvers"):
+            target = getattr(offer.info, "updates", {}).get(backend)
+            if target is not None and offer.info.name == rule:
+                return self.offers.load_target(offer, backend, target)
+        return None
+
+    def extra_kernels(self, backend: str, name: str) -> tuple[list[Kernel], list[Kernel]]:
+        """Kernels that plugins bring for a backend of another: to be asked before its own, and after."""
+        listed = installed.index().get(("overlays", backend), ())
+        if settings().plugin_autoload and any(plugin not in self._plugins for plugin in listed):
+            self._quietly(listed)
+        overlay, kernel = self.registry.overlay(backend, name), self.registry.kernel(backend, name)
+        return [overlay] if overlay else [], [kernel] if kernel else []
 
     def array_class(self, backend: str) -> str:
         """The device family of a backend, empty where nothing can be learnt about it."""
@@ -227,100 +281,124 @@ class Plugins:
     def refresh(self) -> None:
         """Look again at what is installed; plugins that failed, changed or are gone are forgotten, others are kept."""
         with self._lock:
-            installed.entry_points.cache_clear()
+            installed.forget()
             now = self._entry_points()
             for plugin in list(self._plugins.values()):
                 lost = any(name in self._failures for name in plugin.backends)
-                if plugin.failure is not None or lost or now.get(plugin.name) != plugin.entry_points:
+                gone = plugin.name not in self._registered and now.get(plugin.name) != plugin.entry_points
+                if plugin.failure is not None or lost or gone:
                     self._unload(plugin)
             self._warned.clear()
         self.forget_prepared()
+
+    def close(self) -> None:
+        """Forget every plugin."""
+        with self._lock:
+            for plugin in list(self._plugins.values()):
+                self._unload(plugin)
+            self._registered.clear()
 
     def forget_prepared(self) -> None:
         """Let everybody drop what came from plugins: kernels are asked anew for whatever is set up from now on."""
         for callback in self.when_refreshed:
             callback()
 
-    @cached_property
-    def _manager(self) -> "PluginManager":
-        import pluggy  # `import nn_core` does without it
+    def _find(self, kind: str, key: str, look: Callable[[], T | None]) -> T | None:
+        """Import as few plugins as it takes to be sure who has `key`, then `look`."""
+        place = (kind, key)
+        if place in self._found:
+            found: T | None = self._found[place]
+            return found
+        if settings().plugin_autoload:
+            listed = list(installed.index().get(place, ()))
+            self._quietly([*listed, *self._owners_by_prefix(key)])
+            if not listed and not self._is_settled(key, look):
+                self._quietly(self._unlisted())
+        result = look()
+        if result is not None and not self._loading:
+            self._found[place] = result
+        return result
 
-        from nn_core.dispatch import hookspecs
+    def _is_settled(self, key: str, look: Callable[[], object]) -> bool:
+        """Whether nobody but the owner of its prefix can have `key`."""
+        return bool(self._owners_by_prefix(key)) and look() is not None
 
-        manager = pluggy.PluginManager("nn_core")
-        manager.add_hookspecs(hookspecs)
-        return manager
+    def _owners_by_prefix(self, key: str) -> list[str]:
+        return [name for name in self.names() if key.startswith((f"{name}_", f"{name}."))]
 
-    def _find(self, look: Callable[[], T | None]) -> T | None:
-        found = look()
-        if found is None and settings().plugin_autoload and any(name not in self._plugins for name in self.names()):
-            self.all()
-            found = look()
-        return found
+    def _unlisted(self) -> list[str]:
+        """Plugins whose packages do not list what they bring, so that they have to be imported to know."""
+        listed = {name for names in installed.index().values() for name in names}
+        return [name for name in self.names() if name not in listed]
 
-    def _load_plugin(self, plugin: Plugin) -> Plugin:
+    def _quietly(self, names: Sequence[str]) -> None:
+        """Load plugins that nobody named; one that fails costs a warning."""
+        with self._lock:  # what another thread is loading is waited for; what this thread is loading is passed over
+            for name in dict.fromkeys(names):
+                if name in self._loading or name not in self.names():
+                    continue
+                plugin = self.plugin(name)
+                if plugin.failure is not None:
+                    self._warn(name, plugin.failure, plugin.hint)
+
+    def _load(self, plugin: Plugin) -> None:
+        with self._being_loaded(plugin.name):
+            self._loading_steps().load(plugin)
+        self._plugins[plugin.name] = plugin
+        if plugin.failure is None and self.registry.has_overlays(plugin.name):
+            self.forget_prepared()
+
+    @contextmanager
+    def _being_loaded(self, name: str) -> Iterator[None]:
+        self._loading.append(name)
+        self._found.clear()
         try:
-            self._register(plugin)
-        except Exception as error:  # whatever a plugin raises, the core survives it
-            plugin.failure = Failure(State.BROKEN, _reason(error), error)
-            plugin.backends = {}
-            self._forget(plugin)
+            yield
+        finally:
+            self._loading.remove(name)
+            self._found.clear()
+
+    def _loading_steps(self) -> "Loader":
+        if self._loader is None:
+            from nn_core.dispatch.loader import Loader  # `import nn_core` does without it
+
+            self._loader = Loader(self.registry, self.offers, self._required)
+        return self._loader
+
+    def _required(self, name: str) -> Plugin:
+        plugin = self.plugin(name)
+        if plugin.failure is not None:
+            raise self._error(plugin, name, plugin.failure)
         return plugin
 
-    def _register(self, plugin: Plugin) -> None:
-        if len(plugin.entry_points) > 1:
-            both = " and ".join(packages(plugin.entry_points))
-            uninstall = " or ".join(package_names(plugin.entry_points))
-            raise PluginError(f"a plugin must come from one package, got {both}\n  hint: pip uninstall {uninstall}")
-        plugin.module = module = import_module(plugin.entry_points[0].module)
-        if not settings().skip_plugin_check:
-            check_versions(module, package_names(plugin.entry_points)[0])
-        self._manager.register(module, plugin.name)
-        self._manager.check_pending()
-        backends: list[BackendInfo] = self._call("nn_core_backends", module)
-        functions: list[FunctionPackage] = self._call("nn_core_functions", module)
-        if not self._manager.get_hookcallers(module):
-            raise PluginError("a plugin must have an @hookimpl of nn_core_backends or nn_core_functions, got neither")
-        plugin.backends = {info.name: info for info in backends}
-        for info in backends:
-            check_backend_info(plugin.name, info)
-        if len(plugin.backends) != len(backends):
-            raise PluginError(f"backends must have different names, got {[info.name for info in backends]}")
-        plugin.functions = self._add_functions(plugin.name, functions)
-
-    def _call(self, hook: str, module: ModuleType) -> list[Any]:
-        others = [other for other in self._manager.get_plugins() if other is not module]
-        results = self._manager.subset_hook_caller(hook, others)()
-        return [item for result in results for item in result]
-
-    def _add_functions(self, name: str, functions: "Iterable[FunctionPackage]") -> tuple[str, ...]:
-        specs: list[FunctionSpec] = []
-        kernels: dict[str, dict[str, Any]] = {}
-        for package in functions:
-            from nn_core.spec.load import load, loads  # yaml is needed for plugins' operators only
-
-            source = package.spec
-            specs += load(source) if isinstance(source, Path) else loads(source, f"plugin {name}")
-            for backend, table in package.kernels.items():
-                kernels.setdefault(backend, {}).update(table)
-        self.registry.add(name, specs, kernels)
-        return tuple(spec.name for spec in specs)
-
     def _load_backend(self, info: "BackendInfo") -> None:
+        from nn_core.dispatch.guard import guarded
+        from nn_core.dispatch.loader import reason
+
+        what = f"backend {info.name!r}"
         try:
-            refusal = info.probe()
+            refusal = guarded(f"{what}: probe()", settings().plugin_timeout, info.probe)
             if refusal is not None:
+                check_refusal(f"{what}: probe()", refusal)
                 self._failures[info.name] = Failure(State.NO_DEVICE, refusal.reason)
                 return
-            backend = info.load()
-            check_backend(info, backend)
-        except Exception as error:  # see _load_plugin
-            self._failures[info.name] = Failure(State.BROKEN, _reason(error), error)
+            backend = guarded(f"{what}: load()", None, info.load)
+            check_backend(info, backend, self.registry)
+        except Exception as error:  # whatever a plugin raises, the core survives it
+            self._failures[info.name] = Failure(State.BROKEN, reason(error), error)
             return
         self._backends[info.name] = backend
 
-    def _error(self, name: str, failure: Failure) -> NNCoreError:
-        plugin = self._plugins[name.partition(".")[0]]
+    def _absent(self, name: str) -> str:
+        text = f"a plugin must be among those installed ({', '.join(self.names()) or 'none'}), got {name!r}"
+        if name in installed.installed_plugins() and not settings().allows_plugin(name):
+            return f"{text}\n  hint: NN_CORE_PLUGINS blocks it"
+        if name in OWN_PACKAGES:
+            return f"{text}\n  hint: pip install {OWN_PACKAGES[name]}"
+        return f"{text}{suggestion(name, self.names())}\n  hint: nn-core doctor lists the backends that are installed"
+
+    @staticmethod
+    def _error(plugin: Plugin, name: str, failure: Failure) -> NNCoreError:
         if failure.state is State.NO_DEVICE:
             return BackendUnavailableError(f"backend {name!r}: a device must be usable, got: {failure.reason}")
         error = PluginError(f"plugin {plugin.label}: must load, got: {failure.reason}\n  {plugin.hint}")
@@ -328,16 +406,12 @@ class Plugins:
         return error
 
     def _unload(self, plugin: Plugin) -> None:
-        self._forget(plugin)
+        self._loading_steps().unload(plugin)
+        self._found.clear()
         for name in plugin.backends:
             self._backends.pop(name, None)
             self._failures.pop(name, None)
         del self._plugins[plugin.name]
-
-    def _forget(self, plugin: Plugin) -> None:
-        if self._manager.get_plugin(plugin.name) is not None:
-            self._manager.unregister(name=plugin.name)
-        self.registry.remove(plugin.name)
 
     def _warn(self, name: str, failure: Failure, hint: str) -> None:
         if name not in self._warned:
@@ -359,17 +433,3 @@ def forget_prepared() -> None:
 def get_backend(name: str) -> Backend:
     """The backend called `name`, loaded at the first call; see `Plugins.backend` for the exceptions."""
     return PLUGINS.backend(name)
-
-
-def packages(entry_points: "Sequence[EntryPoint]") -> list[str]:
-    """Name and version of the packages that entry points come from."""
-    return [f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value for entry in entry_points]
-
-
-def package_names(entry_points: "Sequence[EntryPoint]") -> list[str]:
-    """Names of the packages that entry points come from, as pip knows them."""
-    return [entry.dist.name if entry.dist else entry.module for entry in entry_points]
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, NNCoreError) else f"{type(error).__name__}: {error}"

@@ -1,8 +1,10 @@
 """What is known by name: specifications and rules of functions, and kernels that plugins bring for other backends."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
+from nn_core.dispatch.claims import ambiguous
 from nn_core.errors import ArgumentError, PluginError
 from nn_core.rules.registry import GRADIENTS, SHAPE_RULES, GradientRule, ShapeRule
 from nn_core.spec.builtin import BY_API, BY_NAME
@@ -18,41 +20,62 @@ class Added(NamedTuple):
 
 
 class Registry:
-    """The functions of plugins, beside those of the core."""
+    """The functions of plugins, beside those of the core, and the kernels that plugins bring for backends of others."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, Added] = {}
-        self._by_api: dict[str, Added] = {}
+        self._by_api: dict[str, dict[str, Added]] = {}
         self._kernels: dict[tuple[str, str], Kernel] = {}
+        self._overlays: dict[tuple[str, str], tuple[str, Kernel]] = {}
 
-    def add(self, plugin: str, specs: Sequence[FunctionSpec], kernels: Mapping[str, Mapping[str, Kernel]]) -> None:
+    def add(
+        self,
+        plugin: str,
+        specs: Sequence[FunctionSpec],
+        kernels: Mapping[str, Mapping[str, Kernel]],
+        overlays: Mapping[str, Mapping[str, Kernel]] = MappingProxyType({}),
+    ) -> None:
         """Take over what `plugin` brings, all of it or nothing.
 
+        Args:
+            plugin: Its name.
+            specs: Its functions.
+            kernels: Kernels of these functions, by backend and function.
+            overlays: Kernels of functions of others, likewise.
+
         Raises:
-            PluginError: when a name is taken already, or a kernel belongs to a function that is not among `specs`.
+            PluginError: when a name is taken already, a kernel belongs to a function that is not among `specs`, or an
+                overlay to one that is, or that nobody specifies, or that another plugin overlays.
         """
         names = {spec.name for spec in specs}
         for spec in specs:
             self._require_free(plugin, spec)
-        for backend, table in kernels.items():
-            for name in table:
-                if name not in names:
-                    raise PluginError(
-                        f"plugin {plugin!r}: kernels for backend {backend!r} must be for functions that the plugin "
-                        f"brings ({', '.join(sorted(names))}), got {name!r}"
-                    )
+        for backend, name in _places(kernels):
+            if name not in names:
+                raise PluginError(
+                    f"plugin {plugin!r}: kernels for backend {backend!r} must be for functions that the plugin "
+                    f"brings ({', '.join(sorted(names))}), got {name!r}\n  hint: overlays={{...}} takes those of others"
+                )
+        for backend, name in _places(overlays):
+            self._check_overlay(plugin, backend, name, names)
         for spec in specs:
-            self._by_name[spec.name] = self._by_api[spec.api] = Added(plugin, spec)
-        for backend, table in kernels.items():
-            for name, kernel in table.items():
-                self._kernels[backend, name] = kernel
+            self._by_name[spec.name] = added = Added(plugin, spec)
+            self._by_api.setdefault(spec.api, {})[plugin] = added
+        for backend, name in _places(kernels):
+            self._kernels[backend, name] = kernels[backend][name]
+        for backend, name in _places(overlays):
+            self._overlays[backend, name] = plugin, overlays[backend][name]
 
     def remove(self, plugin: str) -> None:
         """Forget everything that `plugin` brought."""
         gone = {name for name, added in self._by_name.items() if added.plugin == plugin}
         self._by_name = {name: added for name, added in self._by_name.items() if name not in gone}
-        self._by_api = {api: added for api, added in self._by_api.items() if added.plugin != plugin}
+        for api, claims in list(self._by_api.items()):
+            claims.pop(plugin, None)
+            if not claims:
+                del self._by_api[api]
         self._kernels = {key: kernel for key, kernel in self._kernels.items() if key[1] not in gone}
+        self._overlays = {key: overlay for key, overlay in self._overlays.items() if overlay[0] != plugin}
 
     def spec(self, name: str) -> FunctionSpec | None:
         """The specification of the function called `name` in files (``Affine``)."""
@@ -61,26 +84,84 @@ class Registry:
 
     def spec_of_api(self, api: str) -> FunctionSpec | None:
         """The specification of the function called `api` in ``nn_core.functions`` (``affine``)."""
-        added = self._by_api.get(api)
+        added = self.added_api(api)
         return added.spec if added else BY_API.get(api)
 
+    def core_spec_of_api(self, api: str) -> FunctionSpec | None:
+        """The specification of the function of the core called `api`."""
+        return BY_API.get(api)
+
+    def added(self, name: str) -> Added | None:
+        """The function called `name` in files if a plugin brought it."""
+        return self._by_name.get(name)
+
     def added_api(self, api: str) -> Added | None:
-        """The function called `api` if a plugin brought it."""
-        return self._by_api.get(api)
+        """The function called `api` if a plugin brought it.
+
+        Raises:
+            PluginError: when several plugins brought one of that name.
+        """
+        claims = self._by_api.get(api)
+        if claims is None:
+            return None
+        if len(claims) > 1:
+            raise ambiguous("function", api, list(claims))
+        return next(iter(claims.values()))
+
+    def of_plugin(self, plugin: str) -> list[FunctionSpec]:
+        """The functions that `plugin` brought, by name."""
+        return [added.spec for added in self if added.plugin == plugin]
+
+    def all_names(self) -> list[str]:
+        """Names of all functions, of the core and of plugins."""
+        return [*BY_NAME, *self._by_name]
 
     def kernel(self, backend: str, name: str) -> Kernel | None:
         """The kernel that a plugin brought for a function of its own and a backend of another."""
         return self._kernels.get((backend, name))
+
+    def overlay(self, backend: str, name: str) -> Kernel | None:
+        """The kernel that a plugin brought for a function and a backend of others; asked before the backend's own."""
+        found = self._overlays.get((backend, name))
+        return found[1] if found else None
+
+    def owner_of_kernel(self, kernel: object) -> str:
+        """The plugin that brought a kernel for a backend of another, empty when none did."""
+        for plugin, overlay in self._overlays.values():
+            if overlay is kernel:
+                return plugin
+        return next((self._by_name[name].plugin for (_, name), own in self._kernels.items() if own is kernel), "")
+
+    def has_overlays(self, plugin: str) -> bool:
+        """Whether `plugin` brought kernels for functions of others."""
+        return any(owner == plugin for owner, _ in self._overlays.values())
 
     def __iter__(self) -> Iterator[Added]:
         """The functions that plugins brought, by name."""
         return iter([self._by_name[name] for name in sorted(self._by_name)])
 
     def _require_free(self, plugin: str, spec: FunctionSpec) -> None:
-        for name, core, added in ((spec.name, BY_NAME, self._by_name), (spec.api, BY_API, self._by_api)):
-            owner = "nn_core" if name in core else added[name].plugin if name in added else None
-            if owner is not None:
-                raise PluginError(f"function {name!r}: must come from one plugin, got {owner!r} and {plugin!r}")
+        added = self._by_name.get(spec.name)
+        owner = "nn_core" if spec.name in BY_NAME else added.plugin if added else None
+        if owner is not None:
+            raise PluginError(f"function {spec.name!r}: must come from one plugin, got {owner!r} and {plugin!r}")
+        if spec.api in BY_API:
+            raise PluginError(f"function {spec.api!r}: must come from one plugin, got 'nn_core' and {plugin!r}")
+
+    def _check_overlay(self, plugin: str, backend: str, name: str, own: Collection[str]) -> None:
+        if name in own or backend.partition(".")[0] == plugin:
+            raise PluginError(
+                f"plugin {plugin!r}: overlays must be for functions and backends of others, got {name!r} on {backend!r}"
+            )
+        if self.spec(name) is None:
+            raise PluginError(f"plugin {plugin!r}: overlays must be for functions that exist, got {name!r} on {backend!r}")
+        if (backend, name) in self._overlays:
+            first = self._overlays[backend, name][0]
+            raise PluginError(f"overlay of {name!r} on {backend!r}: must come from one plugin, got {first!r} and {plugin!r}")
+
+
+def _places(table: Mapping[str, Mapping[str, Kernel]]) -> list[tuple[str, str]]:
+    return [(backend, name) for backend, kernels in table.items() for name in kernels]
 
 
 REGISTRY = Registry()

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from nn_core.errors import FallbackError
+from nn_core.locks import fork_safe
 from nn_core.logger import logger
 from nn_core.settings import settings
 from nn_core.state import Mode
@@ -88,4 +89,4 @@ def record(function: str, wanted: str, ran_on: str, reason: str, *, left_family:
 
 _strict: Mode[bool | None] = Mode("strict_dispatch", None)
 _fallbacks: dict[tuple[str, str, str], Fallback] = {}
-_lock = threading.Lock()
+_lock = fork_safe(threading.Lock())

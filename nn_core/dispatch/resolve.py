@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from nn_core.context import TYPE_CONFIGS, Context
+from nn_core.dispatch.admission import check_refusal
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE, Plugins
 from nn_core.dispatch.report import record
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, KernelNotFoundError, NNCoreError, PluginError
@@ -87,6 +88,7 @@ def resolve(
         call = make_call(candidate.dtype, wide_dtype(candidate.backend, candidate.dtype))
         refusal = candidate.kernel.refuse(call)
         if refusal is not None:
+            check_refusal(f"{spec.api}: refuse() of the kernel of {candidate.entry}", refusal)
             refusals.append((candidate.entry, refusal))
             continue
         if candidate is not first:
@@ -116,8 +118,9 @@ def candidates(name: str, context: Context, plugins: Plugins = PLUGINS) -> Itera
             yield Candidate(entry, dtype, family, reason=str(error).partition("\n")[0], error=error)
             continue
         available.append((entry, dtype, backend))
-        kernels = [backend.kernels.get(name), plugins.registry.kernel(backend_name, name)]
-        found = [kernel for kernel in kernels if kernel is not None]
+        before, after = plugins.extra_kernels(backend_name, name)
+        own = backend.kernels.get(name)
+        found = [*before, *([] if own is None else [own]), *after]
         for kernel in found:
             yield Candidate(entry, dtype, backend.array_class, backend, kernel)
         if not found:

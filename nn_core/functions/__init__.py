@@ -11,6 +11,9 @@ Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 
 # ruff: noqa: A004
 
+from typing import TYPE_CHECKING
+
+from nn_core.dispatch.attributes import hide_submodules
 from nn_core.functions.activation import celu as celu
 from nn_core.functions.activation import crelu as crelu
 from nn_core.functions.activation import elu as elu
@@ -99,11 +102,16 @@ from nn_core.functions.arithmetic import sinh as sinh
 from nn_core.functions.arithmetic import sub2 as sub2
 from nn_core.functions.arithmetic import tan as tan
 from nn_core.functions.arithmetic import where as where
+from nn_core.functions.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from nn_core.functions.compatibility import function_api as function_api
 from nn_core.functions.compatibility import get_auto_forward as get_auto_forward
 from nn_core.functions.compatibility import get_current_context as get_current_context
+from nn_core.functions.composite.arithmetic import clip as clip
 from nn_core.functions.composite.arithmetic import clip_by_norm as clip_by_norm
 from nn_core.functions.composite.arithmetic import clip_by_value as clip_by_value
+from nn_core.functions.composite.arithmetic import rsqrt as rsqrt
+from nn_core.functions.composite.arithmetic import sqrt as sqrt
+from nn_core.functions.composite.arithmetic import square as square
 from nn_core.functions.composite.attention import multi_head_attention as multi_head_attention
 from nn_core.functions.composite.image import interpolate as interpolate
 from nn_core.functions.composite.image import patch_correlation as patch_correlation
@@ -111,6 +119,7 @@ from nn_core.functions.composite.indexing import gather_nd as gather_nd
 from nn_core.functions.composite.indexing import scatter_nd as scatter_nd
 from nn_core.functions.composite.indexing import sort as sort
 from nn_core.functions.composite.linear import dot as dot
+from nn_core.functions.composite.linear import matmul as matmul
 from nn_core.functions.composite.normalization import batch_normalization as batch_normalization
 from nn_core.functions.composite.normalization import fused_batch_normalization as fused_batch_normalization
 from nn_core.functions.composite.normalization import group_normalization as group_normalization
@@ -122,14 +131,22 @@ from nn_core.functions.composite.quantization import fixed_point_quantize as fix
 from nn_core.functions.composite.quantization import min_max_quantize as min_max_quantize
 from nn_core.functions.composite.quantization import pow2_quantize as pow2_quantize
 from nn_core.functions.composite.quantization import quantize_linear as quantize_linear
+from nn_core.functions.composite.reduction import argmax as argmax
+from nn_core.functions.composite.reduction import argmin as argmin
+from nn_core.functions.composite.reduction import logsumexp as logsumexp
 from nn_core.functions.composite.reduction import max as max
 from nn_core.functions.composite.reduction import mean as mean
 from nn_core.functions.composite.reduction import min as min
 from nn_core.functions.composite.reduction import norm as norm
 from nn_core.functions.composite.reduction import prod as prod
 from nn_core.functions.composite.reduction import reduce as reduce
+from nn_core.functions.composite.reduction import std as std
 from nn_core.functions.composite.reduction import sum as sum
+from nn_core.functions.composite.reduction import var as var
+from nn_core.functions.composite.shape import expand_dims as expand_dims
+from nn_core.functions.composite.shape import flatten as flatten
 from nn_core.functions.composite.shape import slice as slice
+from nn_core.functions.composite.shape import squeeze as squeeze
 from nn_core.functions.composite.shape import tile as tile
 from nn_core.functions.composite.synchronized import sync_batch_normalization as sync_batch_normalization
 from nn_core.functions.composite.weights import norm_normalization as norm_normalization
@@ -190,8 +207,6 @@ from nn_core.functions.loss import softmax_cross_entropy as softmax_cross_entrop
 from nn_core.functions.loss import squared_error as squared_error
 from nn_core.functions.loss import top_n_error as top_n_error
 from nn_core.functions.normalization import weight_normalization as weight_normalization
-from nn_core.functions.plugin_functions import __dir__ as __dir__
-from nn_core.functions.plugin_functions import __getattr__ as __getattr__
 from nn_core.functions.pooling import average_pooling as average_pooling
 from nn_core.functions.pooling import global_average_pooling as global_average_pooling
 from nn_core.functions.pooling import max_pooling as max_pooling
@@ -260,6 +275,12 @@ from nn_core.functions.shape import transpose as transpose
 from nn_core.functions.shape import trilu as trilu
 from nn_core.functions.shape import unlink as unlink
 
+if not TYPE_CHECKING:  # so that checkers report names that do not exist; `nn-core stubs` declares those of plugins
+    from nn_core.functions.plugin_functions import __dir__ as __dir__
+    from nn_core.functions.plugin_functions import __getattr__ as __getattr__
+
+    hide_submodules(__name__)
+
 __all__ = [
     "abs",
     "absolute_error",
@@ -272,6 +293,8 @@ __all__ = [
     "affine",
     "affine_grid",
     "arange",
+    "argmax",
+    "argmin",
     "asin",
     "asinh",
     "assign",
@@ -304,6 +327,7 @@ __all__ = [
     "ceil",
     "celu",
     "class_mask",
+    "clip",
     "clip_by_norm",
     "clip_by_value",
     "clip_grad_by_norm",
@@ -333,9 +357,11 @@ __all__ = [
     "equal_scalar",
     "erf",
     "exp",
+    "expand_dims",
     "eye_like",
     "fft",
     "fixed_point_quantize",
+    "flatten",
     "flip",
     "floor",
     "function_api",
@@ -386,7 +412,9 @@ __all__ = [
     "logical_or_scalar",
     "logical_xor",
     "logical_xor_scalar",
+    "logsumexp",
     "lstm",
+    "matmul",
     "matrix_diag",
     "matrix_diag_part",
     "max",
@@ -457,6 +485,8 @@ __all__ = [
     "roi_align",
     "roi_align_backward",
     "round",
+    "rsqrt",
+    "scaled_dot_product_attention",
     "scatter_add",
     "scatter_axes",
     "scatter_nd",
@@ -480,8 +510,12 @@ __all__ = [
     "sort",
     "spectral_norm",
     "split",
+    "sqrt",
+    "square",
     "squared_error",
+    "squeeze",
     "stack",
+    "std",
     "stft",
     "sub2",
     "sum",
@@ -501,6 +535,7 @@ __all__ = [
     "unique",
     "unlink",
     "unpooling",
+    "var",
     "vat_noise",
     "warp_by_flow",
     "warp_by_grid",

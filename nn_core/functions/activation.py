@@ -49,6 +49,9 @@ def sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None =
     Returns:
         y: Activation. Shape of x.
 
+    Example:
+        F.sigmoid(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.622, 0.378]
+
     Spec: function_spec.yaml, entry Sigmoid
     """
     return apply(SIGMOID, (x,), {}, outputs)
@@ -69,6 +72,9 @@ def swish(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
     Notes:
         Also known as SiLU. Minus infinity gives NaN.
 
+    Example:
+        F.swish(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.311, -0.189]
+
     References:
         P. Ramachandran, B. Zoph, Q. V. Le (2017), Searching for activation functions.
 
@@ -88,6 +94,9 @@ def tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Returns:
         y: Activation. Shape of x.
+
+    Example:
+        F.tanh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.462, -0.462]
 
     Spec: function_spec.yaml, entry Tanh
     """
@@ -110,6 +119,9 @@ def relu(x: Operand, inplace: bool = False, n_outputs: int = -1, outputs: Sequen
     Notes:
         The gradient at 0 is 0. NaN stays NaN.
 
+    Example:
+        F.relu(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, 0]
+
     References:
         V. Nair, G. E. Hinton (2010), Rectified linear units improve restricted Boltzmann machines.
 
@@ -131,7 +143,7 @@ def leaky_relu(
 
     Args:
         x: Input. Shape any.
-        alpha: Slope for negative elements, not negative itself.
+        alpha: Slope for negative elements.
         inplace: Let the result be written over the input.
         n_outputs, outputs: see `nn_core.functions`.
 
@@ -140,6 +152,9 @@ def leaky_relu(
 
     Notes:
         The gradient at 0 is alpha.
+
+    Example:
+        F.leaky_relu(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.05]
 
     References:
         A. L. Maas, A. Y. Hannun, A. Y. Ng (2013), Rectifier nonlinearities improve neural network acoustic models.
@@ -170,6 +185,9 @@ def softmax(
     Notes:
         The maximum is subtracted first, so large scores do not overflow. Half precision is computed in float32.
 
+    Example:
+        F.softmax(nn.NdArray.from_numpy_array([0.0, 0.0]), axis=0)  # [0.5, 0.5]
+
     Spec: function_spec.yaml, entry Softmax
     """
     return apply(SOFTMAX, (x,), {"axis": axis}, outputs)
@@ -196,6 +214,9 @@ def log_softmax(
     Notes:
         The maximum is subtracted first, so large scores do not overflow. Half precision is computed in float32.
 
+    Example:
+        F.log_softmax(nn.NdArray.from_numpy_array([0.0, 0.0]), axis=0)  # [-0.693, -0.693]
+
     Spec: function_spec.yaml, entry LogSoftmax
     """
     return apply(LOG_SOFTMAX, (x,), {"axis": axis}, outputs)
@@ -216,6 +237,9 @@ def elu(x: Operand, alpha: float = 1.0, n_outputs: int = -1, outputs: Sequence[N
 
     Notes:
         The gradient at 0 is 1.
+
+    Example:
+        F.elu(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.393]
 
     References:
         D.-A. Clevert, T. Unterthiner, S. Hochreiter (2016), Fast and accurate deep network learning by exponential
@@ -249,6 +273,9 @@ def selu(
     Notes:
         The gradient at 0 is scale alpha.
 
+    Example:
+        F.selu(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.525, -0.692]
+
     References:
         G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter (2017), Self-normalizing neural networks.
 
@@ -272,6 +299,9 @@ def crelu(x: Operand, axis: int = 1, n_outputs: int = -1, outputs: Sequence[NdAr
 
     Notes:
         At 0 the gradient is that of the second half.
+
+    Example:
+        F.crelu(nn.NdArray.from_numpy_array([1.0, -2.0]), axis=0)  # [1, 0, 0, 2]
 
     References:
         W. Shang, K. Sohn, D. Almeida, H. Lee (2016), Understanding and improving convolutional neural networks via
@@ -304,6 +334,9 @@ def celu(
 
     Notes:
         This is the concatenated unit, not the continuously differentiable one that shares the abbreviation.
+
+    Example:
+        F.celu(nn.NdArray.from_numpy_array([1.0, -2.0]), axis=0)  # [1, -0.865, -0.632, 2]
 
     References:
         D.-A. Clevert, T. Unterthiner, S. Hochreiter (2016), Fast and accurate deep network learning by exponential
@@ -360,6 +393,9 @@ def gelu(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
     Notes:
         Minus infinity gives NaN.
 
+    Example:
+        F.gelu(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.346, -0.154]
+
     References:
         D. Hendrycks, K. Gimpel (2016), Gaussian error linear units.
 
@@ -382,6 +418,9 @@ def mish(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Notes:
         Minus infinity gives NaN.
+
+    Example:
+        F.mish(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.375, -0.221]
 
     References:
         D. Misra (2019), Mish: a self regularized non-monotonic activation function.
@@ -406,6 +445,9 @@ def relu6(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
     Notes:
         The gradient at 0 and 6 is 0.
 
+    Example:
+        F.relu6(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, 0]
+
     References:
         A. Krizhevsky (2010), Convolutional deep belief networks on CIFAR-10.
 
@@ -429,6 +471,9 @@ def hard_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | N
     Notes:
         The gradient at -2.5 and 2.5 is 0.2.
 
+    Example:
+        F.hard_sigmoid(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.6, 0.4]
+
     Spec: function_spec.yaml, entry HardSigmoid
     """
     return apply(HARD_SIGMOID, (x,), {}, outputs)
@@ -449,6 +494,9 @@ def hard_tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None
     Notes:
         The gradient at -1 and 1 is 1.
 
+    Example:
+        F.hard_tanh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]
+
     Spec: function_spec.yaml, entry HardTanh
     """
     return apply(HARD_TANH, (x,), {}, outputs)
@@ -468,6 +516,9 @@ def log_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | No
 
     Notes:
         Large negative elements are passed through, never minus infinity.
+
+    Example:
+        F.log_sigmoid(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [-0.474, -0.974]
 
     Spec: function_spec.yaml, entry LogSigmoid
     """
@@ -490,6 +541,9 @@ def softplus(x: Operand, beta: float = 1.0, n_outputs: int = -1, outputs: Sequen
     Notes:
         Computed without overflow for large elements.
 
+    Example:
+        F.softplus(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.974, 0.474]
+
     Spec: function_spec.yaml, entry SoftPlus
     """
     return apply(SOFTPLUS, (x,), {"beta": beta}, outputs)
@@ -510,6 +564,9 @@ def softsign(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None 
     Notes:
         Infinities give NaN.
 
+    Example:
+        F.softsign(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.333, -0.333]
+
     Spec: function_spec.yaml, entry SoftSign
     """
     return apply(SOFTSIGN, (x,), {}, outputs)
@@ -526,6 +583,9 @@ def tanh_shrink(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | No
 
     Returns:
         y: Activation. Shape of x.
+
+    Example:
+        F.tanh_shrink(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.038, -0.038]
 
     Spec: function_spec.yaml, entry TanhShrink
     """
@@ -546,6 +606,9 @@ def sinc(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Notes:
         There is no factor pi as in numpy.sinc. Infinities give NaN.
+
+    Example:
+        F.sinc(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.959, 0.959]
 
     Spec: function_spec.yaml, entry Sinc
     """

@@ -101,6 +101,9 @@ def add2(
     Returns:
         y: Result. Shape common shape of the inputs.
 
+    Example:
+        F.add2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2.5, 3.5]
+
     Spec: function_spec.yaml, entry Add2
     """
     return apply(ADD2, (x0, x1), {"inplace": inplace}, outputs)
@@ -120,6 +123,9 @@ def add_n(*x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = 
 
     Notes:
         Half precision inputs are added in float32.
+
+    Example:
+        F.add_n(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2.5, 3.5]
 
     Spec: function_spec.yaml, entry AddN
     """
@@ -149,6 +155,9 @@ def bc_add2(
     Notes:
         The same as add2, kept for files and programs that name it.
 
+    Example:
+        F.bc_add2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2.5, 3.5]
+
     Spec: function_spec.yaml, entry BcAdd2
     """
     return apply(BC_ADD2, (x0, x1), {"inplace": inplace}, outputs)
@@ -173,6 +182,9 @@ def sub2(
 
     Returns:
         y: Result. Shape common shape of the inputs.
+
+    Example:
+        F.sub2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [-1.5, -4.5]
 
     Spec: function_spec.yaml, entry Sub2
     """
@@ -199,6 +211,9 @@ def mul2(
     Returns:
         y: Result. Shape common shape of the inputs.
 
+    Example:
+        F.mul2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, -2]
+
     Spec: function_spec.yaml, entry Mul2
     """
     return apply(MUL2, (x0, x1), {"inplace": inplace}, outputs)
@@ -219,6 +234,9 @@ def mul_n(*x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = 
     Notes:
         The gradient multiplies the other factors and never divides, so it is exact where factors are 0. Half precision
         inputs are multiplied in float32.
+
+    Example:
+        F.mul_n(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, -2]
 
     Spec: function_spec.yaml, entry MulN
     """
@@ -247,6 +265,9 @@ def div2(
 
     Notes:
         Division by 0 gives an infinity, or NaN for 0 / 0.
+
+    Example:
+        F.div2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0.25, -0.125]
 
     Spec: function_spec.yaml, entry Div2
     """
@@ -277,6 +298,9 @@ def pow2(
         0 ^ 0 is 1. A negative base with a fractional exponent gives NaN. The gradient of the exponent is NaN for a
         negative base and 0 for the base 0; the gradient of the base is 0 where both operands are 0.
 
+    Example:
+        F.pow2(nn.NdArray.from_numpy_array([2.0, 4.0]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [4, 256]
+
     Spec: function_spec.yaml, entry Pow2
     """
     return apply(POW2, (x0, x1), {"inplace": inplace}, outputs)
@@ -302,6 +326,9 @@ def add_scalar(
     Returns:
         y: Result. Shape of x.
 
+    Example:
+        F.add_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=1)  # [1.5, 0.5]
+
     Spec: function_spec.yaml, entry AddScalar
     """
     return apply(ADD_SCALAR, (x,), {"val": val, "inplace": inplace}, outputs)
@@ -326,6 +353,9 @@ def mul_scalar(
 
     Returns:
         y: Result. Shape of x.
+
+    Example:
+        F.mul_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=3)  # [1.5, -1.5]
 
     Spec: function_spec.yaml, entry MulScalar
     """
@@ -356,6 +386,9 @@ def pow_scalar(
         Negative elements with a fractional exponent give NaN. With val = 0 the result is 1 and the gradient 0
         everywhere.
 
+    Example:
+        F.pow_scalar(nn.NdArray.from_numpy_array([2.0, 4.0]), val=2)  # [4, 16]
+
     Spec: function_spec.yaml, entry PowScalar
     """
     return apply(POW_SCALAR, (x,), {"val": val, "inplace": inplace}, outputs)
@@ -379,6 +412,9 @@ def r_sub_scalar(
     Returns:
         y: Result. Shape of x.
 
+    Example:
+        F.r_sub_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=1)  # [0.5, 1.5]
+
     Spec: function_spec.yaml, entry RSubScalar
     """
     return apply(R_SUB_SCALAR, (x,), {"val": val}, outputs)
@@ -401,6 +437,9 @@ def r_div_scalar(
 
     Returns:
         y: Result. Shape of x.
+
+    Example:
+        F.r_div_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=1)  # [2, -2]
 
     Spec: function_spec.yaml, entry RDivScalar
     """
@@ -428,6 +467,9 @@ def r_pow_scalar(
     Notes:
         The gradient is NaN for a negative base and 0 for the base 0.
 
+    Example:
+        F.r_pow_scalar(nn.NdArray.from_numpy_array([2.0, 4.0]), val=2)  # [4, 16]
+
     Spec: function_spec.yaml, entry RPowScalar
     """
     return apply(R_POW_SCALAR, (x,), {"val": val}, outputs)
@@ -448,6 +490,9 @@ def sign(x: Operand, alpha: float = 1.0, n_outputs: int = -1, outputs: Sequence[
 
     Notes:
         The gradient is that of the identity (straight-through estimator). NaN stays NaN.
+
+    Example:
+        F.sign(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, -1]
 
     References:
         Y. Bengio, N. Leonard, A. Courville (2013), Estimating or propagating gradients through stochastic neurons.
@@ -473,6 +518,9 @@ def minimum2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[Nd
     Notes:
         Where both are equal the gradient goes to x1. NaN in either input gives NaN.
 
+    Example:
+        F.minimum2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0.5, -0.5]
+
     Spec: function_spec.yaml, entry Minimum2
     """
     return apply(MINIMUM2, (x0, x1), {}, outputs)
@@ -493,6 +541,9 @@ def maximum2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[Nd
 
     Notes:
         Where both are equal the gradient goes to x1. NaN in either input gives NaN.
+
+    Example:
+        F.maximum2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2, 4]
 
     Spec: function_spec.yaml, entry Maximum2
     """
@@ -520,6 +571,9 @@ def minimum_scalar(
     Notes:
         The gradient is 0 where x = val. NaN stays NaN.
 
+    Example:
+        F.minimum_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]
+
     Spec: function_spec.yaml, entry MinimumScalar
     """
     return apply(MINIMUM_SCALAR, (x,), {"val": val}, outputs)
@@ -546,6 +600,9 @@ def maximum_scalar(
     Notes:
         The gradient is 0 where x = val. NaN stays NaN.
 
+    Example:
+        F.maximum_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 1]
+
     Spec: function_spec.yaml, entry MaximumScalar
     """
     return apply(MAXIMUM_SCALAR, (x,), {"val": val}, outputs)
@@ -566,6 +623,9 @@ def logical_and(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence
 
     Notes:
         Every element but 0 counts as true, NaN too.
+
+    Example:
+        F.logical_and(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]
 
     Spec: function_spec.yaml, entry LogicalAnd
     """
@@ -588,6 +648,9 @@ def logical_or(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[
     Notes:
         Every element but 0 counts as true, NaN too.
 
+    Example:
+        F.logical_or(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]
+
     Spec: function_spec.yaml, entry LogicalOr
     """
     return apply(LOGICAL_OR, (x0, x1), {}, outputs)
@@ -608,6 +671,9 @@ def logical_xor(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence
 
     Notes:
         Every element but 0 counts as true, NaN too.
+
+    Example:
+        F.logical_xor(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0, 0]
 
     Spec: function_spec.yaml, entry LogicalXor
     """
@@ -630,6 +696,9 @@ def equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArr
     Notes:
         A comparison with NaN gives 0.
 
+    Example:
+        F.equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0, 0]
+
     Spec: function_spec.yaml, entry Equal
     """
     return apply(EQUAL, (x0, x1), {}, outputs)
@@ -650,6 +719,9 @@ def not_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[N
 
     Notes:
         A comparison with NaN gives 1.
+
+    Example:
+        F.not_equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]
 
     Spec: function_spec.yaml, entry NotEqual
     """
@@ -672,6 +744,9 @@ def greater_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequen
     Notes:
         A comparison with NaN gives 0.
 
+    Example:
+        F.greater_equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0, 0]
+
     Spec: function_spec.yaml, entry GreaterEqual
     """
     return apply(GREATER_EQUAL, (x0, x1), {}, outputs)
@@ -692,6 +767,9 @@ def greater(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdA
 
     Notes:
         A comparison with NaN gives 0.
+
+    Example:
+        F.greater(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0, 0]
 
     Spec: function_spec.yaml, entry Greater
     """
@@ -714,6 +792,9 @@ def less_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[
     Notes:
         A comparison with NaN gives 0.
 
+    Example:
+        F.less_equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]
+
     Spec: function_spec.yaml, entry LessEqual
     """
     return apply(LESS_EQUAL, (x0, x1), {}, outputs)
@@ -734,6 +815,9 @@ def less(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArra
 
     Notes:
         A comparison with NaN gives 0.
+
+    Example:
+        F.less(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]
 
     Spec: function_spec.yaml, entry Less
     """
@@ -761,6 +845,9 @@ def logical_and_scalar(
     Notes:
         Every element but 0 counts as true, NaN too.
 
+    Example:
+        F.logical_and_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=True)  # [1, 1]
+
     Spec: function_spec.yaml, entry LogicalAndScalar
     """
     return apply(LOGICAL_AND_SCALAR, (x0,), {"val": val}, outputs)
@@ -781,6 +868,9 @@ def logical_or_scalar(x0: Operand, val: bool, n_outputs: int = -1, outputs: Sequ
 
     Notes:
         Every element but 0 counts as true, NaN too.
+
+    Example:
+        F.logical_or_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=False)  # [1, 1]
 
     Spec: function_spec.yaml, entry LogicalOrScalar
     """
@@ -808,6 +898,9 @@ def logical_xor_scalar(
     Notes:
         Every element but 0 counts as true, NaN too.
 
+    Example:
+        F.logical_xor_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=True)  # [0, 0]
+
     Spec: function_spec.yaml, entry LogicalXorScalar
     """
     return apply(LOGICAL_XOR_SCALAR, (x0,), {"val": val}, outputs)
@@ -833,6 +926,9 @@ def equal_scalar(
 
     Notes:
         A comparison with NaN gives 0.
+
+    Example:
+        F.equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, 0]
 
     Spec: function_spec.yaml, entry EqualScalar
     """
@@ -860,6 +956,9 @@ def not_equal_scalar(
     Notes:
         A comparison with NaN gives 1.
 
+    Example:
+        F.not_equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 1]
+
     Spec: function_spec.yaml, entry NotEqualScalar
     """
     return apply(NOT_EQUAL_SCALAR, (x0,), {"val": val}, outputs)
@@ -885,6 +984,9 @@ def greater_equal_scalar(
 
     Notes:
         A comparison with NaN gives 0.
+
+    Example:
+        F.greater_equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, 0]
 
     Spec: function_spec.yaml, entry GreaterEqualScalar
     """
@@ -912,6 +1014,9 @@ def greater_scalar(
     Notes:
         A comparison with NaN gives 0.
 
+    Example:
+        F.greater_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, 0]
+
     Spec: function_spec.yaml, entry GreaterScalar
     """
     return apply(GREATER_SCALAR, (x0,), {"val": val}, outputs)
@@ -937,6 +1042,9 @@ def less_equal_scalar(
 
     Notes:
         A comparison with NaN gives 0.
+
+    Example:
+        F.less_equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 1]
 
     Spec: function_spec.yaml, entry LessEqualScalar
     """
@@ -964,6 +1072,9 @@ def less_scalar(
     Notes:
         A comparison with NaN gives 0.
 
+    Example:
+        F.less_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 1]
+
     Spec: function_spec.yaml, entry LessScalar
     """
     return apply(LESS_SCALAR, (x0,), {"val": val}, outputs)
@@ -984,6 +1095,9 @@ def logical_not(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | N
     Notes:
         NaN counts as true.
 
+    Example:
+        F.logical_not(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, 0]
+
     Spec: function_spec.yaml, entry LogicalNot
     """
     return apply(LOGICAL_NOT, (x0,), {}, outputs)
@@ -1001,6 +1115,9 @@ def isnan(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = 
     Returns:
         y: 0 or 1. Shape of x0.
 
+    Example:
+        F.isnan(nn.NdArray.from_numpy_array([1.0, float('nan')]))  # [0, 1]
+
     Spec: function_spec.yaml, entry IsNaN
     """
     return apply(ISNAN, (x0,), {}, outputs)
@@ -1017,6 +1134,9 @@ def isinf(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = 
 
     Returns:
         y: 0 or 1. Shape of x0.
+
+    Example:
+        F.isinf(nn.NdArray.from_numpy_array([1.0, float('inf')]))  # [0, 1]
 
     Spec: function_spec.yaml, entry IsInf
     """
@@ -1039,6 +1159,9 @@ def reset_nan(x0: Operand, val: float = 0.0, n_outputs: int = -1, outputs: Seque
     Notes:
         No gradient flows to replaced elements.
 
+    Example:
+        F.reset_nan(nn.NdArray.from_numpy_array([1.0, float('nan')]))  # [1, 0]
+
     Spec: function_spec.yaml, entry ResetNaN
     """
     return apply(RESET_NAN, (x0,), {"val": val}, outputs)
@@ -1059,6 +1182,9 @@ def reset_inf(x0: Operand, val: float = 0.0, n_outputs: int = -1, outputs: Seque
 
     Notes:
         No gradient flows to replaced elements. NaN stays.
+
+    Example:
+        F.reset_inf(nn.NdArray.from_numpy_array([1.0, float('inf')]))  # [1, 0]
 
     Spec: function_spec.yaml, entry ResetInf
     """
@@ -1088,6 +1214,9 @@ def where(
     Notes:
         The condition gets no gradient.
 
+    Example:
+        F.where(nn.NdArray.from_numpy_array([1, 0]), nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0.5, 4]
+
     Spec: function_spec.yaml, entry Where
     """
     return apply(WHERE, (condition, x_true, x_false), {}, outputs)
@@ -1108,6 +1237,9 @@ def abs(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
     Notes:
         The gradient at 0 is 1.
 
+    Example:
+        F.abs(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, 0.5]
+
     Spec: function_spec.yaml, entry Abs
     """
     return apply(ABS, (x,), {}, outputs)
@@ -1124,6 +1256,9 @@ def exp(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
 
     Returns:
         y: Result. Shape of x.
+
+    Example:
+        F.exp(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1.65, 0.607]
 
     Spec: function_spec.yaml, entry Exp
     """
@@ -1145,6 +1280,9 @@ def log(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
     Notes:
         0 gives minus infinity, negative elements give NaN.
 
+    Example:
+        F.log(nn.NdArray.from_numpy_array([1.0, 2.0]))  # [0, 0.693]
+
     Spec: function_spec.yaml, entry Log
     """
     return apply(LOG, (x,), {}, outputs)
@@ -1164,6 +1302,9 @@ def round(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
 
     Notes:
         The gradient is that of the identity (straight-through estimator).
+
+    Example:
+        F.round(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, -1]
 
     Spec: function_spec.yaml, entry Round
     """
@@ -1185,6 +1326,9 @@ def ceil(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
     Notes:
         The gradient is that of the identity (straight-through estimator).
 
+    Example:
+        F.ceil(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 0]
+
     Spec: function_spec.yaml, entry Ceil
     """
     return apply(CEIL, (x,), {}, outputs)
@@ -1205,6 +1349,9 @@ def floor(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
     Notes:
         The gradient is that of the identity (straight-through estimator).
 
+    Example:
+        F.floor(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, -1]
+
     Spec: function_spec.yaml, entry Floor
     """
     return apply(FLOOR, (x,), {}, outputs)
@@ -1221,6 +1368,9 @@ def sin(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
 
     Returns:
         y: Result. Shape of x.
+
+    Example:
+        F.sin(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.479, -0.479]
 
     Spec: function_spec.yaml, entry Sin
     """
@@ -1239,6 +1389,9 @@ def cos(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
     Returns:
         y: Result. Shape of x.
 
+    Example:
+        F.cos(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.878, 0.878]
+
     Spec: function_spec.yaml, entry Cos
     """
     return apply(COS, (x,), {}, outputs)
@@ -1255,6 +1408,9 @@ def tan(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
 
     Returns:
         y: Result. Shape of x.
+
+    Example:
+        F.tan(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.546, -0.546]
 
     Spec: function_spec.yaml, entry Tan
     """
@@ -1273,6 +1429,9 @@ def sinh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
     Returns:
         y: Result. Shape of x.
 
+    Example:
+        F.sinh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.521, -0.521]
+
     Spec: function_spec.yaml, entry Sinh
     """
     return apply(SINH, (x,), {}, outputs)
@@ -1289,6 +1448,9 @@ def cosh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Returns:
         y: Result. Shape of x.
+
+    Example:
+        F.cosh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1.13, 1.13]
 
     Spec: function_spec.yaml, entry Cosh
     """
@@ -1310,6 +1472,9 @@ def asin(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
     Notes:
         Elements outside [-1, 1] give NaN; the gradient at -1 and 1 is infinite.
 
+    Example:
+        F.asin(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.524, -0.524]
+
     Spec: function_spec.yaml, entry ASin
     """
     return apply(ASIN, (x,), {}, outputs)
@@ -1330,6 +1495,9 @@ def acos(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
     Notes:
         Elements outside [-1, 1] give NaN; the gradient at -1 and 1 is infinite.
 
+    Example:
+        F.acos(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1.05, 2.09]
+
     Spec: function_spec.yaml, entry ACos
     """
     return apply(ACOS, (x,), {}, outputs)
@@ -1346,6 +1514,9 @@ def atan(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Returns:
         y: Angle in (-pi/2, pi/2). Shape of x.
+
+    Example:
+        F.atan(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.464, -0.464]
 
     Spec: function_spec.yaml, entry ATan
     """
@@ -1368,6 +1539,9 @@ def atan2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArr
     Notes:
         The gradient at the origin is NaN.
 
+    Example:
+        F.atan2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0.245, -0.124]
+
     Spec: function_spec.yaml, entry ATan2
     """
     return apply(ATAN2, (x0, x1), {}, outputs)
@@ -1384,6 +1558,9 @@ def asinh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
 
     Returns:
         y: Result. Shape of x.
+
+    Example:
+        F.asinh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.481, -0.481]
 
     Spec: function_spec.yaml, entry ASinh
     """
@@ -1405,6 +1582,9 @@ def acosh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
     Notes:
         Elements below 1 give NaN; the gradient at 1 is infinite.
 
+    Example:
+        F.acosh(nn.NdArray.from_numpy_array([1.0, 2.0]))  # [0, 1.32]
+
     Spec: function_spec.yaml, entry ACosh
     """
     return apply(ACOSH, (x,), {}, outputs)
@@ -1425,6 +1605,9 @@ def atanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
     Notes:
         -1 and 1 give infinities, elements beyond them NaN.
 
+    Example:
+        F.atanh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.549, -0.549]
+
     Spec: function_spec.yaml, entry ATanh
     """
     return apply(ATANH, (x,), {}, outputs)
@@ -1441,6 +1624,9 @@ def erf(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
 
     Returns:
         y: Result. Shape of x.
+
+    Example:
+        F.erf(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.52, -0.52]
 
     References:
         W. J. Cody (1969), Rational Chebyshev approximations for the error function, Mathematics of Computation 23.
@@ -1474,6 +1660,9 @@ def mod2(
     Notes:
         The gradient holds wherever x0 is not a multiple of x1. A divisor of 0 gives NaN for floating inputs.
 
+    Example:
+        F.mod2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0.5, -0.5]
+
     Spec: function_spec.yaml, entry Mod2
     """
     return apply(MOD2, (x0, x1), {"fmod": fmod}, outputs)
@@ -1503,6 +1692,9 @@ def bit_shift(
     Notes:
         Raises DTypeError for inputs that hold floating numbers.
 
+    Example:
+        F.bit_shift(nn.NdArray.from_numpy_array([1, 2]), nn.NdArray.from_numpy_array([3, 1])).numpy().tolist()  # [8, 4]
+
     Spec: function_spec.yaml, entry BitShift
     """
     return apply(BIT_SHIFT, (x, shift), {"direction": direction}, outputs)
@@ -1531,6 +1723,9 @@ def clip_grad_by_value(
     Notes:
         The limits get no gradient.
 
+    Example:
+        F.clip_grad_by_value(nn.Variable((2, 3)), nn.Variable((2, 3)), nn.Variable((2, 3))).shape  # (2, 3)
+
     Spec: function_spec.yaml, entry ClipGradByValue
     """
     return apply(CLIP_GRAD_BY_VALUE, (x, min, max), {}, outputs)
@@ -1539,7 +1734,7 @@ def clip_grad_by_value(
 def clip_grad_by_norm(
     x: Operand,
     clip_norm: float | None = None,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> Operand:
@@ -1558,6 +1753,9 @@ def clip_grad_by_norm(
 
     Notes:
         A gradient whose norm is smaller is scaled up; a gradient of 0 stays 0.
+
+    Example:
+        F.clip_grad_by_norm(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]
 
     Spec: function_spec.yaml, entry ClipGradByNorm
     """

@@ -27,9 +27,9 @@ def convolution(
     weight: Operand,
     bias: Operand | None = None,
     base_axis: int = 1,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     channel_last: bool = False,
     n_outputs: int = -1,
@@ -60,6 +60,9 @@ def convolution(
         Products are summed in float32 or wider. A batch of size zero gives an empty output and zero gradients of the
         parameters.
 
+    Example:
+        F.convolution(nn.Variable((8, 3, 32, 32)), nn.Variable((16, 3, 3, 3)), pad=1).shape  # (8, 16, 32, 32)
+
     References:
         Dumoulin and Visin (2016), A guide to convolution arithmetic for deep learning; Yu and Koltun (2016) for
         dilation; Krizhevsky et al. (2012) for groups.
@@ -86,9 +89,9 @@ def depthwise_convolution(
     weight: Operand,
     bias: Operand | None = None,
     base_axis: int = 1,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     multiplier: int = 1,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -116,6 +119,9 @@ def depthwise_convolution(
     Notes:
         The same as `convolution` with group = C. NNabla takes one or two spatial axes, this function any number.
 
+    Example:
+        F.depthwise_convolution(nn.Variable((8, 3, 32, 32)), nn.Variable((3, 3, 3)), pad=1).shape  # (8, 3, 32, 32)
+
     References:
         Chollet (2017), Xception, section 2.
 
@@ -134,12 +140,12 @@ def deconvolution(
     weight: Operand,
     bias: Operand | None = None,
     base_axis: int = 1,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     channel_last: bool = False,
-    output_padding: Sequence[int] | None = None,
+    output_padding: int | Sequence[int] | None = None,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> Operand:
@@ -172,6 +178,9 @@ def deconvolution(
         Products are summed in float32 or wider. `output_padding` chooses among the lengths that a convolution with this
         stride maps to the same one.
 
+    Example:
+        F.deconvolution(nn.Variable((8, 16, 8, 8)), nn.Variable((16, 3, 2, 2)), stride=2).shape  # (8, 3, 16, 16)
+
     References:
         Dumoulin and Visin (2016), A guide to convolution arithmetic for deep learning, section 4.
 
@@ -198,9 +207,9 @@ def depthwise_deconvolution(
     weight: Operand,
     bias: Operand | None = None,
     base_axis: int = 1,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     divisor: int = 1,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -228,6 +237,9 @@ def depthwise_deconvolution(
     Notes:
         The same as `deconvolution` with group = C / divisor, and the transpose of `depthwise_convolution`.
 
+    Example:
+        F.depthwise_deconvolution(nn.Variable((8, 3, 8, 8)), nn.Variable((3, 2, 2)), stride=2).shape  # (8, 3, 16, 16)
+
     References:
         Dumoulin and Visin (2016), A guide to convolution arithmetic for deep learning, section 4.
 
@@ -251,9 +263,9 @@ def fused_convolution(
     variance: Operand | None = None,
     z: Operand | None = None,
     base_axis: int = 1,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     channel_last: bool = False,
     decay_rate: float = 0.9,
@@ -303,6 +315,9 @@ def fused_convolution(
         Batch normalization takes place if one of beta, gamma, mean and variance is given. NNabla refuses a bias beside
         it, this function does not.
 
+    Example:
+        F.fused_convolution(nn.Variable((8, 3, 32, 32)), nn.Variable((16, 3, 3, 3)), pad=1).shape  # (8, 16, 32, 32)
+
     References:
         Ioffe and Szegedy (2015), Batch normalization, section 3.2.
 
@@ -337,9 +352,9 @@ def deformable_convolution(
     mask: Operand | None = None,
     bias: Operand | None = None,
     base_axis: int = 1,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     deformable_group: int = 1,
     channel_last: bool = False,
@@ -376,6 +391,9 @@ def deformable_convolution(
     Notes:
         Offsets and masks have the resolution of x and are read at stride * o. Where a displaced position meets a pixel
         exactly, the gradient is that towards the next pixel.
+
+    Example:
+        F.deformable_convolution(nn.Variable((8, 3, 8, 8)), nn.Variable((4, 3, 3, 3)), nn.Variable((8, 18, 8, 8)), pad=1).shape  # (8, 4, 8, 8)
 
     References:
         Dai et al. (2017), Deformable convolutional networks, section 2.1; Zhu et al. (2019), Deformable ConvNets v2,
@@ -420,6 +438,9 @@ def adaptive_separable_convolution(
 
     Returns:
         y: Filtered images. Shape (N, C, H - U + 1, W - V + 1).
+
+    Example:
+        F.adaptive_separable_convolution(nn.Variable((1, 3, 10, 10)), nn.Variable((1, 3, 8, 8)), nn.Variable((1, 3, 8, 8))).shape  # (1, 3, 8, 8)
 
     References:
         Niklaus, Mai and Liu (2017), Video frame interpolation via adaptive separable convolution, section 3.

@@ -172,6 +172,9 @@ def onnx_resize(
         A region of interest is applied on every axis, also where the length does not change. Any number of axes may be
         resized.
 
+    Example:
+        F.onnx_resize(nn.Variable((1, 1, 4, 4)), scales=(1, 1, 2, 2)).shape  # (1, 1, 8, 8)
+
     References:
         ONNX Operators, Resize (opset 13). R. G. Keys, "Cubic convolution interpolation for digital image processing",
         IEEE Transactions on Acoustics, Speech, and Signal Processing 29 (1981).
@@ -278,6 +281,9 @@ def fft(
     Notes:
         The gradient treats real and imaginary parts as independent real numbers.
 
+    Example:
+        F.fft(nn.Variable((8, 16, 2)), 1).shape  # (8, 16, 2)
+
     References:
         J. W. Cooley, J. W. Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965.
 
@@ -310,6 +316,9 @@ def ifft(
     Notes:
         ifft(fft(x)) is x when both have the same settings.
 
+    Example:
+        F.ifft(nn.Variable((8, 16, 2)), 1).shape  # (8, 16, 2)
+
     Spec: function_spec.yaml, entry IFFT
     """
     return apply(IFFT, (x,), {"signal_ndim": signal_ndim, "normalized": normalized}, outputs)
@@ -326,7 +335,7 @@ def stft(
     as_istft_backward: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> list[Operand]:
+) -> tuple[Operand, ...]:
     """Take the short-time Fourier transform of real signals.
 
     (y_r + j y_i)_{k, m} = sum_n w_n x_{m s + n} exp(-2 pi j k n / F)
@@ -454,6 +463,9 @@ def affine_grid(
     Notes:
         The only place of an axis of length 1 has the coordinate 0.
 
+    Example:
+        F.affine_grid(nn.Variable((8, 2, 3)), (16, 16)).shape  # (8, 16, 16, 2)
+
     References:
         M. Jaderberg, K. Simonyan, A. Zisserman, K. Kavukcuoglu, "Spatial transformer networks", 2015.
 
@@ -496,6 +508,9 @@ def warp_by_grid(
         The grid has no gradient in mode nearest. Where repeat or reflect hold a point at the border its gradient is 0.
         A NaN coordinate yields NaN in mode linear and 0 in mode nearest with zero padding.
 
+    Example:
+        F.warp_by_grid(nn.Variable((8, 3, 16, 16)), nn.Variable((8, 12, 12, 2))).shape  # (8, 3, 12, 12)
+
     References:
         M. Jaderberg, K. Simonyan, A. Zisserman, K. Kavukcuoglu, "Spatial transformer networks", 2015.
 
@@ -529,6 +544,9 @@ def warp_by_flow(
 
     Notes:
         Where a place is held at the border, the flow gets no gradient.
+
+    Example:
+        F.warp_by_flow(nn.Variable((8, 3, 16, 16)), nn.Variable((8, 2, 16, 16))).shape  # (8, 3, 16, 16)
 
     Spec: function_spec.yaml, entry WarpByFlow
     """
@@ -567,6 +585,9 @@ def patch_correlation(
     Notes:
         What a shift takes from outside of the padded image is zero.
 
+    Example:
+        F.patch_correlation(nn.Variable((8, 3, 16, 16)), nn.Variable((8, 3, 16, 16))).shape  # (8, 1, 1, 16, 16)
+
     References:
         P. Fischer et al., FlowNet: Learning optical flow with convolutional networks, 2015, section 3.
 
@@ -591,7 +612,7 @@ def patch_correlation_backward(
     padding: Sequence[int] = (0, 0, 0, 0),
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> list[Operand]:
+) -> tuple[Operand, ...]:
     """Compute both gradients of patch_correlation.
 
     dx1 and dx2 are the gradients of sum(dy * patch_correlation(x1, x2))

@@ -7,6 +7,7 @@ Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 # What apply() returns depends on the specification.
 
 from collections.abc import Sequence
+from typing import Literal, overload
 
 from nn_core.array import NdArray
 from nn_core.functions.operand import Operand
@@ -34,7 +35,12 @@ from nn_core.spec.builtin.indexing import (
 )
 
 
-def one_hot(x: Operand, shape: Sequence[int], n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def one_hot(
+    x: Operand,
+    shape: int | Sequence[int],
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
     """Turn positions into arrays that are one at the position and zero elsewhere.
 
     output[..., i_1, ..., i_M] = 1 if x[..., :] == (i_1, ..., i_M) else 0
@@ -127,6 +133,9 @@ def gather_nd(x: Operand, indices: Operand, n_outputs: int = -1, outputs: Sequen
     Returns:
         y: Picked elements (M = N) or blocks. Shape (I_1, ..., I_k, D_(M+1), ..., D_N).
 
+    Example:
+        F.gather_nd(nn.Variable((4, 5)), nn.Variable((2, 3))).shape  # (3,)
+
     Spec: function_spec.yaml, entry GatherNd
     """
     return apply(GATHER_ND, (x, indices), {}, outputs)
@@ -162,6 +171,9 @@ def scatter_nd(
         Without `add`, a position that repeats has one of its values, which one is not defined, and each of them gets
         the gradient. The gradient of `out` is that of y, zero where y was overwritten; NNabla gives it none.
 
+    Example:
+        F.scatter_nd(nn.Variable((3,)), nn.Variable((2, 3)), shape=(4, 5)).shape  # (4, 5)
+
     Spec: function_spec.yaml, entry ScatterNd
     """
     return apply(SCATTER_ND, (data, indices, out), {"shape": shape, "add": add}, outputs)
@@ -193,6 +205,9 @@ def scatter_add(
     Notes:
         Places that repeat add up, in float32 or wider.
 
+    Example:
+        F.scatter_add(nn.Variable((4, 5)), nn.Variable((4, 5)), nn.Variable((4, 5))).shape  # (4, 5)
+
     Spec: function_spec.yaml, entry ScatterAdd
     """
     return apply(SCATTER_ADD, (x0, indices, x1), {"axis": axis}, outputs)
@@ -216,6 +231,9 @@ def bool_gather(
 
     Notes:
         nnz is the number of non-zeros of mask. Until the function has run, the first axis of the output has length 0.
+
+    Example:
+        F.bool_gather(nn.NdArray.from_numpy_array([5.0, 6.0, 7.0]), nn.NdArray.from_numpy_array([1, 0, 1]))  # [5, 7]
 
     Spec: function_spec.yaml, entry BoolGather
     """
@@ -271,7 +289,8 @@ def bool_fill(
         y: Array with the replaced elements. Shape (D_1, ..., D_n).
 
     Example:
-        F.bool_fill(x, F.isnan(x), 0)  # x without NaN
+        x = nn.NdArray.from_numpy_array([1.0, float('nan')])
+        F.bool_fill(x, F.isnan(x), 0)  # [1, 0]
 
     Spec: function_spec.yaml, entry BoolFill
     """
@@ -291,11 +310,25 @@ def nonzero(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None =
     Notes:
         The result fits `gather_nd`. Until the function has run, its last axis has length 0.
 
+    Example:
+        F.nonzero(nn.NdArray.from_numpy_array([0.0, 5.0, 7.0])).numpy().tolist()  # [[1, 2]]
+
     Spec: function_spec.yaml, entry NonZero
     """
     return apply(NONZERO, (x,), {}, outputs)
 
 
+@overload
+def sort(
+    x: Operand,
+    axis: int = -1,
+    reverse: bool = False,
+    with_index: Literal[False] = False,
+    only_index: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+@overload
 def sort(
     x: Operand,
     axis: int = -1,
@@ -304,7 +337,16 @@ def sort(
     only_index: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, ...]: ...
+def sort(
+    x: Operand,
+    axis: int = -1,
+    reverse: bool = False,
+    with_index: bool = False,
+    only_index: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand | tuple[Operand, ...]:
     """Put the elements along an axis in order.
 
     Args:
@@ -336,6 +378,19 @@ def sort(
     )
 
 
+@overload
+def unique(
+    x: Operand,
+    flatten: bool = True,
+    axis: int | None = None,
+    sorted: bool = True,
+    with_index: Literal[False] = False,
+    with_inverse: Literal[False] = False,
+    with_counts: Literal[False] = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+@overload
 def unique(
     x: Operand,
     flatten: bool = True,
@@ -346,7 +401,18 @@ def unique(
     with_counts: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, ...]: ...
+def unique(
+    x: Operand,
+    flatten: bool = True,
+    axis: int | None = None,
+    sorted: bool = True,
+    with_index: bool = False,
+    with_inverse: bool = False,
+    with_counts: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand | tuple[Operand, ...]:
     """Find the distinct elements of an array, or its distinct entries along an axis.
 
     Args:
@@ -368,6 +434,9 @@ def unique(
 
     Notes:
         Until the function has run, U is 0. Results that are not asked for are left out.
+
+    Example:
+        F.unique(nn.NdArray.from_numpy_array([2.0, 1.0, 2.0]))  # [1, 2]
 
     Spec: function_spec.yaml, entry Unique
     """
@@ -406,11 +475,27 @@ def searchsorted(
     Returns:
         y: Numbers in [0, N] of the places to insert at. Shape (B_1, ..., B_k, M).
 
+    Example:
+        F.searchsorted(nn.NdArray.from_numpy_array([1.0, 3.0, 5.0]), nn.NdArray.from_numpy_array([2.0, 5.0])).numpy().tolist()  # [1, 2]
+
     Spec: function_spec.yaml, entry SearchSorted
     """
     return apply(SEARCHSORTED, (sorted_sequence, values), {"right": right}, outputs)
 
 
+@overload
+def top_k_data(
+    x: Operand,
+    k: int,
+    abs: bool = False,
+    reduce: bool = True,
+    base_axis: int = 1,
+    largest: bool = True,
+    with_index: Literal[False] = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+@overload
 def top_k_data(
     x: Operand,
     k: int,
@@ -421,7 +506,18 @@ def top_k_data(
     with_index: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, ...]: ...
+def top_k_data(
+    x: Operand,
+    k: int,
+    abs: bool = False,
+    reduce: bool = True,
+    base_axis: int = 1,
+    largest: bool = True,
+    with_index: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand | tuple[Operand, ...]:
     """Keep the k largest elements of each sample.
 
     Args:
@@ -478,6 +574,9 @@ def top_k_grad(
     Notes:
         The gradient is chosen, not derived; the others are set to zero.
 
+    Example:
+        F.top_k_grad(nn.Variable((8, 10)), 3).shape  # (8, 10)
+
     Spec: function_spec.yaml, entry TopKGrad
     """
     return apply(TOP_K_GRAD, (x,), {"k": k, "abs": abs, "base_axis": base_axis}, outputs)
@@ -507,6 +606,9 @@ def nms_detection2d(
     Notes:
         Boxes are visited best first (the first of equal ones), and each removes the remaining ones that overlap with
         it. Without `nms_per_class` the objectness of a suppressed box becomes zero as well.
+
+    Example:
+        F.nms_detection2d(nn.Variable((1, 10, 25))).shape  # (1, 10, 25)
 
     References:
         Redmon and Farhadi (2017), YOLO9000, better, faster, stronger.
@@ -569,7 +671,7 @@ def gather_axes(
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
     *,
-    shape: Sequence[int],
+    shape: int | Sequence[int],
 ) -> Operand:
     """Read each sample at positions that are given for each axis by itself, as crops, shifts and flips do.
 
@@ -598,7 +700,7 @@ def scatter_axes(
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
     *,
-    shape: Sequence[int],
+    shape: int | Sequence[int],
 ) -> Operand:
     """Add the elements of each sample at positions that are given for each axis by itself; the transpose of
     `gather_axes`.

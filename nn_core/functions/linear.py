@@ -41,6 +41,9 @@ def affine(
         Products are summed in float32 or wider. A batch of size zero gives an empty output and zero gradients of the
         parameters.
 
+    Example:
+        F.affine(nn.Variable((8, 4)), nn.Variable((4, 3))).shape  # (8, 3)
+
     Spec: function_spec.yaml, entry Affine
     """
     return apply(AFFINE, (x, weight, bias), {"base_axis": base_axis}, outputs)
@@ -72,6 +75,9 @@ def batch_matmul(
         Leading axes are broadcast against each other, counted from the last. Plain matrices (two axes) are taken too,
         which NNabla refuses. Products are summed in float32 or wider.
 
+    Example:
+        F.batch_matmul(nn.Variable((8, 2, 3)), nn.Variable((8, 3, 4))).shape  # (8, 2, 4)
+
     Spec: function_spec.yaml, entry BatchMatmul
     """
     return apply(BATCH_MATMUL, (a, b), {"transpose_a": transpose_a, "transpose_b": transpose_b}, outputs)
@@ -91,6 +97,9 @@ def batch_det(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None
 
     Notes:
         The gradient is det(x) x^-T, computed with the inverse, so it exists for invertible matrices only.
+
+    Example:
+        F.batch_det(nn.Variable((8, 3, 3))).shape  # (8,)
 
     References:
         Giles (2008), Collected matrix derivative results for forward and reverse mode algorithmic differentiation,
@@ -116,6 +125,9 @@ def batch_inv(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None
     Notes:
         On the host an exactly singular matrix is refused with an ArgumentError; devices may give inf and NaN instead.
 
+    Example:
+        F.batch_inv(nn.Variable((8, 3, 3))).shape  # (8, 3, 3)
+
     References:
         Giles (2008), Collected matrix derivative results for forward and reverse mode algorithmic differentiation,
         section 2.2.3.
@@ -139,6 +151,9 @@ def batch_logdet(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | N
 
     Notes:
         Neither a tiny nor a huge determinant is ever formed, so that nothing under- or overflows.
+
+    Example:
+        F.batch_logdet(nn.Variable((8, 3, 3))).shape  # (8,)
 
     Spec: function_spec.yaml, entry BatchLogdet
     """
@@ -168,6 +183,9 @@ def batch_cholesky(
         triangle. On the host a matrix that is not positive definite is refused with an ArgumentError; devices may give
         NaN instead.
 
+    Example:
+        F.batch_cholesky(nn.Variable((8, 3, 3))).shape  # (8, 3, 3)
+
     References:
         Murray (2016), Differentiation of the Cholesky decomposition, section 3.
 
@@ -194,6 +212,9 @@ def einsum(*x: Operand, equation: str, n_outputs: int = -1, outputs: Sequence[Nd
 
     Notes:
         Axes of one letter have equal lengths (a length of 1 is not stretched). Products are summed in float32 or wider.
+
+    Example:
+        F.einsum(nn.Variable((2, 3)), nn.Variable((3, 4)), equation='ij,jk->ik').shape  # (2, 4)
 
     Spec: function_spec.yaml, entry Einsum
     """

@@ -50,6 +50,9 @@ def sigmoid_cross_entropy(
         The inputs broadcast against each other. Computed from the scores without forming the sigmoid, so large scores
         neither overflow nor lose digits.
 
+    Example:
+        F.sigmoid_cross_entropy(nn.Variable((8, 10)), nn.Variable((8, 10))).shape  # (8, 10)
+
     Spec: function_spec.yaml, entry SigmoidCrossEntropy
     """
     return apply(SIGMOID_CROSS_ENTROPY, (x, target), {}, outputs)
@@ -77,6 +80,9 @@ def binary_cross_entropy(
         The inputs broadcast against each other. Logarithms are taken of 2^-126 at least, which bounds the loss of a
         certain and wrong prediction by 87.4; the gradient divides by 2^-24 where it would divide by 0. Prefer
         sigmoid_cross_entropy, which has neither limit.
+
+    Example:
+        F.binary_cross_entropy(nn.Variable((8, 10)), nn.Variable((8, 10))).shape  # (8, 10)
 
     Spec: function_spec.yaml, entry BinaryCrossEntropy
     """
@@ -106,6 +112,9 @@ def softmax_cross_entropy(
     Notes:
         A negative label is ignored: its loss and its gradient are 0. A label of C or more raises ArgumentError. Half
         precision is computed in float32.
+
+    Example:
+        F.softmax_cross_entropy(nn.Variable((8, 10)), nn.Variable((8, 1))).shape  # (8, 1)
 
     Spec: function_spec.yaml, entry SoftmaxCrossEntropy
     """
@@ -137,6 +146,9 @@ def categorical_cross_entropy(
         logarithm is taken of 2^-126 at least; the gradient divides by 2^-24 where it would divide by 0. Prefer
         softmax_cross_entropy, which has neither limit.
 
+    Example:
+        F.categorical_cross_entropy(nn.Variable((8, 10)), nn.Variable((8, 1))).shape  # (8, 1)
+
     Spec: function_spec.yaml, entry CategoricalCrossEntropy
     """
     return apply(CATEGORICAL_CROSS_ENTROPY, (x, target), {"axis": axis}, outputs)
@@ -166,6 +178,9 @@ def class_mask(
         What the gradients of the class losses are made of; like one_hot, with the classes on any axis and negative
         labels allowed.
 
+    Example:
+        F.class_mask(nn.Variable((8, 1)), 10, 1).shape  # (8, 10)
+
     Spec: function_spec.yaml, entry ClassMask
     """
     return apply(CLASS_MASK, (target,), {"n_classes": n_classes, "axis": axis}, outputs)
@@ -183,6 +198,9 @@ def squared_error(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequen
 
     Returns:
         y: Loss of every element; take its mean to train. Shape common shape of the inputs.
+
+    Example:
+        F.squared_error(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2.25, 20.2]
 
     Spec: function_spec.yaml, entry SquaredError
     """
@@ -204,6 +222,9 @@ def absolute_error(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Seque
 
     Notes:
         Where both are equal the gradient of x0 is -1 and that of x1 is 1.
+
+    Example:
+        F.absolute_error(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1.5, 4.5]
 
     Spec: function_spec.yaml, entry AbsoluteError
     """
@@ -232,6 +253,9 @@ def huber_loss(
 
     Notes:
         The inputs broadcast against each other. Twice the loss of the paper, so that it equals squared_error near 0.
+
+    Example:
+        F.huber_loss(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2, 8]
 
     References:
         P. J. Huber (1964), Robust estimation of a location parameter.
@@ -264,6 +288,9 @@ def epsilon_insensitive_loss(
     Notes:
         The inputs broadcast against each other. The gradient is 0 at the margin itself.
 
+    Example:
+        F.epsilon_insensitive_loss(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]), epsilon=1)  # [0.5, 3.5]
+
     References:
         V. Vapnik (1995), The nature of statistical learning theory.
 
@@ -295,6 +322,9 @@ def kl_multinomial(
     Notes:
         Logarithms are taken of 2^-126 at least, so that 0 log 0 is 0; the gradient uses 2^-24 in the place of a 0. Half
         precision is computed in float32.
+
+    Example:
+        F.kl_multinomial(nn.Variable((8, 10)), nn.Variable((8, 10))).shape  # (8, 1)
 
     References:
         S. Kullback, R. A. Leibler (1951), On information and sufficiency.
@@ -330,6 +360,9 @@ def top_n_error(
         Classes with the score of the label count against it. A negative label is ignored: its error is 0. A label of C
         or more raises ArgumentError.
 
+    Example:
+        F.top_n_error(nn.Variable((8, 10)), nn.Variable((8, 1))).shape  # (8, 1)
+
     Spec: function_spec.yaml, entry TopNError
     """
     return apply(TOP_N_ERROR, (x, target), {"axis": axis, "n": n}, outputs)
@@ -350,6 +383,9 @@ def binary_error(x: Operand, target: Operand, n_outputs: int = -1, outputs: Sequ
 
     Notes:
         The inputs broadcast against each other.
+
+    Example:
+        F.binary_error(nn.Variable((8, 1)), nn.Variable((8, 1))).shape  # (8, 1)
 
     Spec: function_spec.yaml, entry BinaryError
     """
@@ -379,6 +415,9 @@ def confusion_matrix(
     Notes:
         Of equal scores the first class counts. A negative label is not counted. A label of C or more raises
         ArgumentError.
+
+    Example:
+        F.confusion_matrix(nn.Variable((8, 10)), nn.Variable((8, 1))).shape  # (10, 10)
 
     Spec: function_spec.yaml, entry ConfusionMatrix
     """

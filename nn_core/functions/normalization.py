@@ -33,7 +33,7 @@ def batch_normalization(
     gamma: Operand | None = None,
     mean: Operand | None = None,
     variance: Operand | None = None,
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,
@@ -68,6 +68,9 @@ def batch_normalization(
         that x is divided by; with a single element it takes in 0 (NNabla: NaN). An empty batch leaves the running
         statistics alone. Without `batch_stat` gradients flow to mean and variance (NNabla: zero).
 
+    Example:
+        F.batch_normalization(nn.Variable((8, 3, 4, 4)), *[nn.Variable((1, 3, 1, 1)) for _ in range(4)]).shape  # (8, 3, 4, 4)
+
     References:
         Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.
 
@@ -95,7 +98,7 @@ def fused_batch_normalization(
     mean: Operand,
     variance: Operand,
     z: Operand | None = None,
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,
@@ -128,6 +131,9 @@ def fused_batch_normalization(
     Notes:
         The statistics behave as those of `batch_normalization`. Where the sum is exactly 0 the gradient is 0.
 
+    Example:
+        F.fused_batch_normalization(nn.Variable((8, 3, 4, 4)), *[nn.Variable((1, 3, 1, 1)) for _ in range(4)]).shape  # (8, 3, 4, 4)
+
     References:
         Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.
 
@@ -148,7 +154,7 @@ def sync_batch_normalization(
     mean: Operand,
     variance: Operand,
     group: str = "world",
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,
@@ -196,7 +202,7 @@ def layer_normalization(
     x: Operand,
     beta: Operand | None = None,
     gamma: Operand | None = None,
-    batch_axis: Sequence[int] = (0,),
+    batch_axis: int | Sequence[int] = (0,),
     eps: float = 1e-05,
     no_scale: bool = False,
     no_bias: bool = False,
@@ -238,7 +244,7 @@ def instance_normalization(
     beta: Operand | None = None,
     gamma: Operand | None = None,
     channel_axis: int = 1,
-    batch_axis: Sequence[int] = (0,),
+    batch_axis: int | Sequence[int] = (0,),
     eps: float = 1e-05,
     no_scale: bool = False,
     no_bias: bool = False,
@@ -286,7 +292,7 @@ def group_normalization(
     gamma: Operand | None = None,
     num_groups: int = 1,
     channel_axis: int = 1,
-    batch_axis: Sequence[int] = (0,),
+    batch_axis: int | Sequence[int] = (0,),
     eps: float = 1e-05,
     no_scale: bool = False,
     no_bias: bool = False,
@@ -337,7 +343,7 @@ def tensor_normalization(
     x: Operand,
     beta: Operand | None = None,
     gamma: Operand | None = None,
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     eps: float = 1e-05,
     no_scale: bool = False,
     no_bias: bool = False,
@@ -360,6 +366,9 @@ def tensor_normalization(
 
     Returns:
         y: Output. Shape (N_1, ..., C_i, ..., N_n).
+
+    Example:
+        F.tensor_normalization(nn.Variable((8, 3, 4, 4)), axes=(1,)).shape  # (8, 3, 4, 4)
 
     Spec: function_spec.yaml, entry TensorNormalization
     """
@@ -391,6 +400,9 @@ def weight_standardization(
     Returns:
         y: Standardized weight. Shape (C, D_1, ..., D_n).
 
+    Example:
+        F.weight_standardization(nn.Variable((16, 3, 3, 3))).shape  # (16, 3, 3, 3)
+
     References:
         Qiao et al. (2019), Micro-batch training with batch-channel normalization and weight standardization, section 3.
 
@@ -402,7 +414,7 @@ def weight_standardization(
 def norm_normalization(
     x: Operand,
     p: float | None = None,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     eps: float = 1e-12,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -423,6 +435,9 @@ def norm_normalization(
 
     Notes:
         The subgradient of |x| at 0 is 0. NNabla takes `eps` and does not use it.
+
+    Example:
+        F.norm_normalization(nn.NdArray.from_numpy_array([3.0, 4.0]))  # [0.6, 0.8]
 
     Spec: function_spec.yaml, entry NormNormalization
     """
@@ -450,6 +465,9 @@ def weight_normalization(
 
     Returns:
         w_wn: Scaled weight. Shape (D_1, ..., C, ..., D_n).
+
+    Example:
+        F.weight_normalization(nn.Variable((16, 3, 3, 3)), nn.Variable((16,))).shape  # (16, 3, 3, 3)
 
     References:
         Salimans and Kingma (2016), Weight normalization, eq. 2 and 3.
@@ -481,7 +499,8 @@ def spectral_norm(
         itr: Number of iterations in each run.
         eps: Added to squared lengths of vectors before they are divided by.
         test: Leave u as it is.
-        output_u: Kept in files for the function that users call, which then returns u too; the operator ignores it.
+        output_u: Kept in files for the function that users call, which then returns `before` too; the operator ignores
+            it.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -490,6 +509,9 @@ def spectral_norm(
     Notes:
         The gradient treats the singular vectors as constants, which is exact once the iteration has converged; a second
         derivative leaves out how they turn.
+
+    Example:
+        F.spectral_norm(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0.707, -0.707]
 
     References:
         Miyato et al. (2018), Spectral normalization for generative adversarial networks, section 2 and algorithm 1.
@@ -531,6 +553,9 @@ def mean_subtraction(
     Notes:
         An empty batch changes nothing. The gradient is exact: dy minus its mean over the batch times rate, and rmean
         gets its share; NNabla multiplies dy by 1 - rate / N instead and gives rmean none.
+
+    Example:
+        F.mean_subtraction(nn.Variable((8, 3)), nn.Variable((3,)), nn.Variable((1,))).shape  # (8, 3)
 
     Spec: function_spec.yaml, entry MeanSubtraction
     """

@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
+from nn_core.dispatch.claims import suggestion
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.errors import UnknownAttributeError
 from nn_core.graph.apply import apply
 from nn_core.spec.model import FunctionSpec
 from nn_core.spec.signature import docstring, signature
@@ -38,19 +39,50 @@ def build_function(spec: FunctionSpec) -> Callable[..., Any]:
     return function
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
-    """The function of a plugin (PEP 562); installed plugins are imported to find it."""
+class PluginNamespace:
+    """The functions of one plugin, as ``F.<plugin>.<name>``; a name may go without the prefix of the plugin."""
+
+    def __init__(self, plugin: str) -> None:
+        self._plugin = plugin
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(f"functions of plugin {self._plugin!r}: there is no attribute {name!r}")
+        specs = {spec.api: spec for spec in self._specs()}
+        spec = specs.get(name) or specs.get(f"{self._plugin}_{name}")
+        if spec is None:
+            hint = suggestion(name, specs)
+            raise AttributeError(f"plugin {self._plugin!r} has no function {name!r}{hint}")
+        return build_function(spec)
+
+    def __dir__(self) -> list[str]:
+        return sorted(spec.api for spec in self._specs())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._plugin,)
+
+    def __repr__(self) -> str:
+        return f"<functions of plugin {self._plugin!r}>"
+
+    def _specs(self) -> list[FunctionSpec]:
+        PLUGINS.module(self._plugin)
+        return PLUGINS.registry.of_plugin(self._plugin)
+
+
+def __getattr__(name: str) -> Any:
+    """The function of a plugin, or the namespace of one (PEP 562); installed plugins are imported to find it."""
     if name.startswith("_"):
         raise AttributeError(f"module 'nn_core.functions' has no attribute {name!r}")
+    if name in PLUGINS.names():
+        return PluginNamespace(name)
     added = PLUGINS.function(name)
     if added is not None:
         return build_function(added.spec)
     own = vars(sys.modules["nn_core.functions"]).get("__all__", ())
-    close = get_close_matches(name, [*own, *(added.spec.api for added in PLUGINS.registry)], 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise AttributeError(f"module 'nn_core.functions' has no function {name!r}, of its own or of a plugin{hint}")
+    hint = suggestion(name, [*own, *PLUGINS.names_of("functions")])
+    raise UnknownAttributeError(f"module 'nn_core.functions' has no function {name!r}, of its own or of a plugin{hint}")
 
 
 def __dir__() -> list[str]:
-    names = vars(sys.modules["nn_core.functions"])
-    return sorted({*names, *(added.spec.api for added in PLUGINS.registry)})
+    own = vars(sys.modules["nn_core.functions"]).get("__all__", ())
+    return sorted({*own, *PLUGINS.names_of("functions")})

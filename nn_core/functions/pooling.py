@@ -26,10 +26,10 @@ from nn_core.spec.builtin.pooling import (
 
 def max_pooling(
     x: Operand,
-    kernel: Sequence[int],
-    stride: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
     ignore_border: bool = True,
-    pad: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
     channel_last: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -56,6 +56,9 @@ def max_pooling(
         Padding never wins. The gradient goes to the first maximum of a window, in C order. A NaN under a window makes
         its output NaN. NNabla pools two or three spatial axes, this function any number.
 
+    Example:
+        F.max_pooling(nn.Variable((8, 3, 32, 32)), 2).shape  # (8, 3, 16, 16)
+
     Spec: function_spec.yaml, entry MaxPooling
     """
     return apply(
@@ -69,10 +72,10 @@ def max_pooling(
 def max_pooling_backward(
     dy: Operand,
     x: Operand,
-    kernel: Sequence[int],
-    stride: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
     ignore_border: bool = True,
-    pad: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
     channel_last: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -98,6 +101,9 @@ def max_pooling_backward(
     Notes:
         This is the gradient of `max_pooling`. x gets no gradient.
 
+    Example:
+        F.max_pooling_backward(nn.Variable((8, 3, 16, 16)), nn.Variable((8, 3, 32, 32)), 2).shape  # (8, 3, 32, 32)
+
     Spec: function_spec.yaml, entry MaxPoolingBackward
     """
     return apply(
@@ -111,10 +117,10 @@ def max_pooling_backward(
 def max_pooling_gather(
     values: Operand,
     x: Operand,
-    kernel: Sequence[int],
-    stride: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
     ignore_border: bool = True,
-    pad: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
     channel_last: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -140,6 +146,9 @@ def max_pooling_gather(
     Notes:
         This is the gradient of `max_pooling_backward`, which NNabla does not have. x gets no gradient.
 
+    Example:
+        F.max_pooling_gather(nn.Variable((8, 3, 32, 32)), nn.Variable((8, 3, 32, 32)), 2).shape  # (8, 3, 16, 16)
+
     Spec: function_spec.yaml, entry MaxPoolingGather
     """
     return apply(
@@ -152,10 +161,10 @@ def max_pooling_gather(
 
 def sum_pooling(
     x: Operand,
-    kernel: Sequence[int],
-    stride: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
     ignore_border: bool = True,
-    pad: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
     channel_last: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -181,6 +190,9 @@ def sum_pooling(
     Notes:
         Sums are taken in float32 or wider. NNabla pools two or three spatial axes, this function any number.
 
+    Example:
+        F.sum_pooling(nn.Variable((8, 3, 32, 32)), 2).shape  # (8, 3, 16, 16)
+
     Spec: function_spec.yaml, entry SumPooling
     """
     return apply(
@@ -193,10 +205,10 @@ def sum_pooling(
 
 def average_pooling(
     x: Operand,
-    kernel: Sequence[int],
-    stride: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
     ignore_border: bool = True,
-    pad: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
     channel_last: bool = False,
     including_pad: bool = True,
     n_outputs: int = -1,
@@ -224,6 +236,9 @@ def average_pooling(
     Notes:
         What a window has beyond the padded input is not counted in either case. NNabla pools two or three spatial axes,
         this function any number.
+
+    Example:
+        F.average_pooling(nn.Variable((8, 3, 32, 32)), 2).shape  # (8, 3, 16, 16)
 
     Spec: function_spec.yaml, entry AveragePooling
     """
@@ -257,6 +272,9 @@ def global_average_pooling(x: Operand, n_outputs: int = -1, outputs: Sequence[Nd
     Notes:
         NNabla gives four axes whatever x has.
 
+    Example:
+        F.global_average_pooling(nn.Variable((8, 3, 32, 32))).shape  # (8, 3, 1, 1)
+
     References:
         Lin, Chen and Yan (2014), Network in network, section 3.2.
 
@@ -267,7 +285,7 @@ def global_average_pooling(x: Operand, n_outputs: int = -1, outputs: Sequence[Nd
 
 def unpooling(
     x: Operand,
-    kernel: Sequence[int],
+    kernel: int | Sequence[int],
     channel_last: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -287,6 +305,9 @@ def unpooling(
 
     Notes:
         The gradient is the sum pooling of dy.
+
+    Example:
+        F.unpooling(nn.Variable((8, 3, 16, 16)), 2).shape  # (8, 3, 32, 32)
 
     Spec: function_spec.yaml, entry Unpooling
     """
@@ -346,7 +367,7 @@ def roi_align(
 def roi_align_backward(
     dy: Operand,
     boxes: Operand,
-    input_shape: Sequence[int],
+    input_shape: int | Sequence[int],
     output_size: Sequence[int],
     spatial_scale: Sequence[float] = (1.0, 1.0),
     sampling_ratio: int = -1,

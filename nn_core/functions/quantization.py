@@ -44,6 +44,9 @@ def binary_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] |
     Notes:
         The gradient is that of the hard sigmoid, 1/2 within (-1, 1) and 0 elsewhere.
 
+    Example:
+        F.binary_sigmoid(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 0]
+
     References:
         M. Courbariaux, I. Hubara, D. Soudry, R. El-Yaniv, Y. Bengio, Binarized neural networks, 2016.
 
@@ -66,6 +69,9 @@ def binary_tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | No
 
     Notes:
         The gradient is that of the hard tanh, 1 within (-1, 1) and 0 elsewhere.
+
+    Example:
+        F.binary_tanh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, -1]
 
     References:
         M. Courbariaux, I. Hubara, D. Soudry, R. El-Yaniv, Y. Bengio, Binarized neural networks, 2016.
@@ -105,6 +111,9 @@ def binary_connect_affine(
         The gradient of the signs is passed on to the weight as it is. To share weights between layers, share `weight`;
         `binary_weight` fits to it only after a forward pass.
 
+    Example:
+        F.binary_connect_affine(nn.Variable((8, 4)), nn.Variable((4, 3)), nn.Variable((4, 3))).shape  # (8, 3)
+
     References:
         M. Courbariaux, Y. Bengio, J.-P. David, BinaryConnect: Training deep neural networks with binary weights during
         propagations, 2015.
@@ -125,9 +134,9 @@ def binary_connect_convolution(
     binary_weight: Operand,
     bias: Operand | None = None,
     base_axis: int = 1,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     quantize_zero_to: float = 1.0,
     n_outputs: int = -1,
@@ -157,6 +166,9 @@ def binary_connect_convolution(
     Notes:
         The gradient of the signs is passed on to the weight as it is. To share weights between layers, share `weight`;
         `binary_weight` fits to it only after a forward pass.
+
+    Example:
+        F.binary_connect_convolution(nn.Variable((8, 3, 8, 8)), nn.Variable((4, 3, 3, 3)), nn.Variable((4, 3, 3, 3))).shape  # (8, 4, 6, 6)
 
     References:
         M. Courbariaux, Y. Bengio, J.-P. David, BinaryConnect: Training deep neural networks with binary weights during
@@ -211,6 +223,9 @@ def binary_weight_affine(
         The gradient of the scaled signs is passed on to the weight as it is. `binary_weight` and `alpha` fit to the
         weight only after a forward pass.
 
+    Example:
+        F.binary_weight_affine(nn.Variable((8, 4)), nn.Variable((4, 3)), nn.Variable((4, 3)), nn.Variable((3,))).shape  # (8, 3)
+
     References:
         M. Rastegari, V. Ordonez, J. Redmon, A. Farhadi, XNOR-Net: ImageNet classification using binary convolutional
         neural networks, 2016.
@@ -232,9 +247,9 @@ def binary_weight_convolution(
     alpha: Operand,
     bias: Operand | None = None,
     base_axis: int = 1,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     quantize_zero_to: float = 1.0,
     n_outputs: int = -1,
@@ -265,6 +280,9 @@ def binary_weight_convolution(
     Notes:
         The gradient of the scaled signs is passed on to the weight as it is. `binary_weight` and `alpha` fit to the
         weight only after a forward pass.
+
+    Example:
+        F.binary_weight_convolution(nn.Variable((8, 3, 8, 8)), nn.Variable((4, 3, 3, 3)), nn.Variable((4, 3, 3, 3)), nn.Variable((4,))).shape  # (8, 4, 6, 6)
 
     References:
         M. Rastegari, V. Ordonez, J. Redmon, A. Farhadi, XNOR-Net: ImageNet classification using binary convolutional
@@ -327,6 +345,9 @@ def inq_affine(
         in every pass, so that a solver cannot move them by small steps. The number of passes is part of the indicator,
         so that training goes on where it stopped after parameters are saved and loaded.
 
+    Example:
+        F.inq_affine(nn.Variable((8, 4)), nn.Variable((4, 3)), nn.Variable((4, 3))).shape  # (8, 3)
+
     References:
         A. Zhou, A. Yao, Y. Guo, L. Xu, Y. Chen, Incremental network quantization: Towards lossless CNNs with
         low-precision weights, 2017.
@@ -353,9 +374,9 @@ def inq_convolution(
     indicator_fixedweights: Operand,
     bias: Operand | None = None,
     base_axis: int = 1,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     num_bits: int = 4,
     inq_iterations: Sequence[int] = (),
@@ -391,6 +412,9 @@ def inq_convolution(
 
     Notes:
         Weights are fixed and rounded as in inq_affine.
+
+    Example:
+        F.inq_convolution(nn.Variable((8, 3, 8, 8)), nn.Variable((4, 3, 3, 3)), nn.Variable((4, 3, 3, 3))).shape  # (8, 4, 6, 6)
 
     References:
         A. Zhou, A. Yao, Y. Guo, L. Xu, Y. Chen, Incremental network quantization: Towards lossless CNNs with
@@ -444,6 +468,9 @@ def fixed_point_quantize(
     Notes:
         The gradient is that of clip(x, min, max), or of the identity without ste_fine_grained.
 
+    Example:
+        F.fixed_point_quantize(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]
+
     References:
         Y. Bengio, N. Leonard, A. Courville, Estimating or propagating gradients through stochastic neurons for
         conditional computation, 2013 (straight-through estimator).
@@ -488,6 +515,9 @@ def pow2_quantize(
 
     Notes:
         Rounding the logarithm puts the threshold between two levels at their geometric mean.
+
+    Example:
+        F.pow2_quantize(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]
 
     References:
         D. Miyashita, E. H. Lee, B. Murmann, Convolutional neural networks using logarithmic data representation, 2016.
@@ -542,6 +572,9 @@ def min_max_quantize(
         With neither x_min_max nor ema the range is trained: qr_min gets the gradients of what is below m, qr_max of
         what is above M.
 
+    Example:
+        F.min_max_quantize(nn.Variable((8, 4)), nn.Variable((1, 1)), nn.Variable((1, 1)), nn.Variable((1, 1)), nn.Variable((1, 1))).shape  # (8, 4)
+
     References:
         B. Jacob et al., Quantization and training of neural networks for efficient integer-arithmetic-only inference,
         2018, section 3.
@@ -571,6 +604,9 @@ def prune(x: Operand, rate: float = 0.9, n_outputs: int = -1, outputs: Sequence[
 
     Notes:
         The gradient passes straight through, also to what was pruned.
+
+    Example:
+        F.prune(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]
 
     References:
         S. Han, J. Pool, J. Tran, W. Dally, Learning both weights and connections for efficient neural networks, 2015.

@@ -33,7 +33,7 @@ from nn_core.variable import Variable
 def rand(
     low: float = 0.0,
     high: float = 1.0,
-    shape: Sequence[int] = (),
+    shape: int | Sequence[int] = (),
     seed: int = -1,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -50,6 +50,9 @@ def rand(
     Returns:
         y: Independent samples with a resolution of (high - low) * 2**-24. Shape shape.
 
+    Example:
+        F.rand(shape=(2, 3)).shape  # (2, 3)
+
     References:
         Salmon, Moraes, Dror and Shaw (2011), Parallel random numbers: as easy as 1, 2, 3 (the generator of all random
         functions).
@@ -62,7 +65,7 @@ def rand(
 def randint(
     low: int = 0,
     high: int = 1,
-    shape: Sequence[int] = (),
+    shape: int | Sequence[int] = (),
     seed: int = -1,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -82,6 +85,9 @@ def randint(
     Notes:
         The result is int64, where NNabla has int32.
 
+    Example:
+        F.randint(0, 10, shape=(2, 3)).shape  # (2, 3)
+
     Spec: function_spec.yaml, entry Randint
     """
     return apply(RANDINT, (), {"low": low, "high": high, "shape": shape, "seed": seed}, outputs)
@@ -90,7 +96,7 @@ def randint(
 def randn(
     mu: float = 0.0,
     sigma: float = 1.0,
-    shape: Sequence[int] = (),
+    shape: int | Sequence[int] = (),
     seed: int = -1,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -107,6 +113,9 @@ def randn(
     Returns:
         y: Independent samples, at most 5.77 sigma from mu. Shape shape.
 
+    Example:
+        F.randn(shape=(2, 3)).shape  # (2, 3)
+
     References:
         Box and Muller (1958), A note on the generation of random normal deviates.
 
@@ -118,7 +127,7 @@ def randn(
 def rand_binomial(
     n: int = 1,
     p: float = 0.5,
-    shape: Sequence[int] = (),
+    shape: int | Sequence[int] = (),
     seed: int = -1,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -138,6 +147,9 @@ def rand_binomial(
     Notes:
         Time and memory grow with n, by one table for all samples.
 
+    Example:
+        F.rand_binomial(n=3, shape=(2, 3)).shape  # (2, 3)
+
     Spec: function_spec.yaml, entry RandBinomial
     """
     return apply(RAND_BINOMIAL, (), {"n": n, "p": p, "shape": shape, "seed": seed}, outputs)
@@ -146,7 +158,7 @@ def rand_binomial(
 def rand_beta(
     alpha: float = 0.5,
     beta: float = 0.5,
-    shape: Sequence[int] = (),
+    shape: int | Sequence[int] = (),
     seed: int = -1,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -165,6 +177,9 @@ def rand_beta(
     Returns:
         y: Independent samples in [0, 1]. Shape shape.
 
+    Example:
+        F.rand_beta(shape=(2, 3)).shape  # (2, 3)
+
     Spec: function_spec.yaml, entry RandBeta
     """
     return apply(RAND_BETA, (), {"alpha": alpha, "beta": beta, "shape": shape, "seed": seed}, outputs)
@@ -173,7 +188,7 @@ def rand_beta(
 def rand_gamma(
     k: float = 0.5,
     theta: float = 1.0,
-    shape: Sequence[int] = (),
+    shape: int | Sequence[int] = (),
     seed: int = -1,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -191,6 +206,9 @@ def rand_gamma(
 
     Returns:
         y: Independent samples, with mean k * theta. Shape shape.
+
+    Example:
+        F.rand_gamma(shape=(2, 3)).shape  # (2, 3)
 
     References:
         Marsaglia and Tsang (2000), A simple method for generating gamma variables.
@@ -224,7 +242,7 @@ def dropout(
         For training only; leave it out of the graph that predicts.
 
     Example:
-        h = F.dropout(h, 0.5) if train else h
+        F.dropout(nn.Variable((8, 10)), 0.5).shape  # (8, 10)
 
     References:
         Srivastava et al. (2014), Dropout: a simple way to prevent neural networks from overfitting.
@@ -237,7 +255,7 @@ def dropout(
 def random_choice(
     x: Operand,
     w: Operand,
-    shape: Sequence[int] = (),
+    shape: int | Sequence[int] = (),
     replace: bool = True,
     seed: int = -1,
     n_outputs: int = -1,
@@ -262,7 +280,8 @@ def random_choice(
         second one is chosen, not derived). Weights are checked when the function runs.
 
     Example:
-        F.random_choice(F.arange(0, 5), w, shape=(100,))  # numbers of the weights in w
+        w = nn.Variable.from_numpy_array([0.1, 0.2, 0.3, 0.2, 0.2])
+        F.random_choice(F.arange(0, 5), w, shape=(100,)).shape  # (100,)
 
     References:
         Efraimidis and Spirakis (2006), Weighted random sampling with a reservoir (without replacement).
@@ -290,10 +309,11 @@ def random_crop(
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
-        y: The parts. Shape (N_1, ..., N_b, L_1, ..., L_k).
+        y: The parts. Shape (M_1, ..., M_b, L_1, ..., L_k).
 
     Notes:
-        `shape` cannot cut the axes before `base_axis`. The gradient is put back to where it was read.
+        Where `shape` cuts axes before `base_axis` too, each sample of the result is a part of one that is drawn for it.
+        The gradient is put back to where it was read.
 
     Example:
         F.random_crop(nn.Variable((8, 3, 64, 64)), (3, 48, 48)).shape  # (8, 3, 48, 48)
@@ -305,7 +325,7 @@ def random_crop(
 
 def random_flip(
     x: Operand,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     base_axis: int = 1,
     seed: int = -1,
     n_outputs: int = -1,
@@ -315,7 +335,8 @@ def random_flip(
 
     Args:
         x: Samples. Shape (N_1, ..., N_b, D_1, ..., D_k).
-        axes: Axes of x that may be reversed, not before `base_axis`; the last one by default.
+        axes: Axes of x that may be reversed; for those before `base_axis` each sample may be one from the other end.
+            Default: last axis list.
         base_axis: First axis of a sample.
         seed: Seed of the random numbers; -1 draws from the global generator.
         n_outputs, outputs: see `nn_core.functions`.
@@ -345,8 +366,8 @@ def random_shift(
 
     Args:
         x: Samples. Shape (N_1, ..., N_b, D_1, ..., D_k).
-        shifts: Farthest move along each axis in either direction; zero before `base_axis`. With fewer entries than axes
-            they belong to the last axes. Default: zeros per axis.
+        shifts: Farthest move along each axis in either direction. With fewer entries than axes they belong to the last
+            axes. Along axes before `base_axis` each sample is one of its neighbours. Default: zeros per axis.
         border_mode: Fill the gap with the edge element, with the mirror image at the edge (the edge element is
             repeated), or with `constant_value`. One of 'nearest', 'reflect', 'constant'.
         constant_value: Fills the gap in the mode constant.
@@ -417,6 +438,9 @@ def random_erase(
 
     Notes:
         A pixel is erased if its centre lies in a rectangle.
+
+    Example:
+        F.random_erase(nn.Variable((8, 3, 32, 32))).shape  # (8, 3, 32, 32)
 
     References:
         Zhong, Zheng, Kang, Li and Yang (2017), Random erasing data augmentation.
@@ -552,6 +576,9 @@ def vat_noise(
     Notes:
         The gradient of w is eps times that of y, and x gets none: it is chosen, not derived. NNabla writes it over the
         values of w instead of into its gradient.
+
+    Example:
+        F.vat_noise(nn.Variable((8, 4)), nn.Variable((8, 4))).shape  # (8, 4)
 
     References:
         Miyato et al. (2015), Distributional smoothing with virtual adversarial training.

@@ -27,7 +27,7 @@ def rnn(
     training: bool = True,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> list[Operand]:
+) -> tuple[Operand, ...]:
     """Run an Elman network over sequences, in any number of layers and in one or both directions of time.
 
     h_t = f(W x_t + U h_(t-1) + b), y_t = h_t
@@ -85,7 +85,7 @@ def lstm(
     training: bool = True,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> list[Operand]:
+) -> tuple[Operand, ...]:
     """Run a long short-term memory over sequences, in any number of layers and in one or both directions of time.
 
     i, f, g, o = sigmoid, sigmoid, tanh, sigmoid of W x_t + U h_(t-1) + b; c_t = f c_(t-1) + i g; h_t = o tanh(c_t),
@@ -141,7 +141,7 @@ def gru(
     training: bool = True,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> list[Operand]:
+) -> tuple[Operand, ...]:
     """Run a gated recurrent unit over sequences, in any number of layers and in one or both directions of time.
 
     r, z = sigmoid of W x_t + U h_(t-1) + b; n = tanh(W_n x_t + b_n + r (U_n h_(t-1) + b'_n)); h_t = (1 - z) n + z
@@ -188,7 +188,7 @@ def pack_padded_sequence(
     batch_first: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> list[Operand]:
+) -> tuple[Operand, ...]:
     """Leave the padding out of sequences of different lengths, and put them behind each other step by step.
 
     Args:
@@ -219,7 +219,7 @@ def pad_packed_sequence(
     total_length: int | None = None,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> list[Operand]:
+) -> tuple[Operand, ...]:
     """Put packed sequences next to each other and fill them up to one length; undoes `pack_padded_sequence`.
 
     Args:

@@ -7,6 +7,7 @@ Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 # What apply() returns depends on the specification.
 
 from collections.abc import Sequence
+from typing import Literal, overload
 
 from nn_core.array import NdArray
 from nn_core.functions.operand import Operand
@@ -16,7 +17,7 @@ from nn_core.spec.builtin.reduction import CUMPROD, CUMSUM, MAX, MEAN, MIN, NORM
 
 def sum(
     x: Operand,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     keep_dims: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -37,6 +38,9 @@ def sum(
     Notes:
         Half precision accumulates in float32. The sum of nothing is 0.
 
+    Example:
+        F.sum(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0]
+
     Spec: function_spec.yaml, entry Sum
     """
     return apply(SUM, (x,), {"axes": axes, "keep_dims": keep_dims}, outputs)
@@ -44,7 +48,7 @@ def sum(
 
 def mean(
     x: Operand,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     keep_dims: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -65,20 +69,43 @@ def mean(
     Notes:
         Half precision accumulates in float32. The mean of nothing is NaN.
 
+    Example:
+        F.mean(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0]
+
     Spec: function_spec.yaml, entry Mean
     """
     return apply(MEAN, (x,), {"axes": axes, "keep_dims": keep_dims}, outputs)
 
 
+@overload
 def max(
     x: Operand,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
+    keep_dims: bool = False,
+    with_index: Literal[False] = False,
+    only_index: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+@overload
+def max(
+    x: Operand,
+    axes: int | Sequence[int] | None = None,
     keep_dims: bool = False,
     with_index: bool = False,
     only_index: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, ...]: ...
+def max(
+    x: Operand,
+    axes: int | Sequence[int] | None = None,
+    keep_dims: bool = False,
+    with_index: bool = False,
+    only_index: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand | tuple[Operand, ...]:
     """Take the largest element along axes, its place, or both.
 
     y = max of x over the axes
@@ -100,6 +127,9 @@ def max(
         Of equal elements the first counts: it gives the index and gets the whole gradient. NaN is taken as the largest
         and gets no gradient. The reduced axes must hold an element.
 
+    Example:
+        F.max(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5]
+
     Spec: function_spec.yaml, entry Max
     """
     return apply(
@@ -110,15 +140,35 @@ def max(
     )
 
 
+@overload
 def min(
     x: Operand,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
+    keep_dims: bool = False,
+    with_index: Literal[False] = False,
+    only_index: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+@overload
+def min(
+    x: Operand,
+    axes: int | Sequence[int] | None = None,
     keep_dims: bool = False,
     with_index: bool = False,
     only_index: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, ...]: ...
+def min(
+    x: Operand,
+    axes: int | Sequence[int] | None = None,
+    keep_dims: bool = False,
+    with_index: bool = False,
+    only_index: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand | tuple[Operand, ...]:
     """Take the smallest element along axes, its place, or both.
 
     y = min of x over the axes
@@ -140,6 +190,9 @@ def min(
         Of equal elements the first counts: it gives the index and gets the whole gradient. NaN is taken as the smallest
         and gets no gradient. The reduced axes must hold an element.
 
+    Example:
+        F.min(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [-0.5]
+
     Spec: function_spec.yaml, entry Min
     """
     return apply(
@@ -153,7 +206,7 @@ def min(
 def norm(
     x: Operand,
     p: float | None = None,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     keep_dims: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -176,6 +229,9 @@ def norm(
         Half precision accumulates in float32. Where the norm is 0 the gradient is 0 (for p = 1, where the gradient of
         |x| at 0 is 1, it is 1).
 
+    Example:
+        F.norm(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.707]
+
     Spec: function_spec.yaml, entry Norm
     """
     return apply(NORM, (x,), {"p": p, "axes": axes, "keep_dims": keep_dims}, outputs)
@@ -183,7 +239,7 @@ def norm(
 
 def prod(
     x: Operand,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     keep_dims: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -204,6 +260,9 @@ def prod(
     Notes:
         Half precision accumulates in float32. The product of nothing is 1. The gradient multiplies the other elements
         and never divides, so it is exact where elements are 0.
+
+    Example:
+        F.prod(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [-0.25]
 
     Spec: function_spec.yaml, entry Prod
     """
@@ -234,6 +293,9 @@ def cumsum(
 
     Notes:
         Half precision accumulates in float32.
+
+    Example:
+        F.cumsum(nn.NdArray.from_numpy_array([1.0, 2.0, 3.0]), axis=0)  # [1, 3, 6]
 
     Spec: function_spec.yaml, entry CumSum
     """
@@ -266,6 +328,9 @@ def cumprod(
         Half precision accumulates in float32. The gradient is exact where elements are 0; second derivatives are so
         with at most one 0 along the axis.
 
+    Example:
+        F.cumprod(nn.NdArray.from_numpy_array([1.0, 2.0, 3.0]), axis=0)  # [1, 2, 6]
+
     Spec: function_spec.yaml, entry CumProd
     """
     return apply(CUMPROD, (x,), {"axis": axis, "exclusive": exclusive, "reverse": reverse}, outputs)
@@ -286,6 +351,9 @@ def reduce_sum(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | Non
     Notes:
         The same as sum over all axes, kept for files and programs that name it.
 
+    Example:
+        F.reduce_sum(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0]
+
     Spec: function_spec.yaml, entry ReduceSum
     """
     return apply(REDUCE_SUM, (x,), {}, outputs)
@@ -305,6 +373,9 @@ def reduce_mean(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | No
 
     Notes:
         The same as mean over all axes, kept for files and programs that name it.
+
+    Example:
+        F.reduce_mean(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0]
 
     Spec: function_spec.yaml, entry ReduceMean
     """

@@ -71,7 +71,12 @@ def concatenate(
     return apply(CONCATENATE, x, {"axis": axis}, outputs)
 
 
-def split(x: Operand, axis: int = 0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> list[Operand]:
+def split(
+    x: Operand,
+    axis: int = 0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> tuple[Operand, ...]:
     """Cut an array into its entries along an axis, which goes away.
 
     y_i = x[..., i, ...]
@@ -199,6 +204,9 @@ def pad_backward(
     Returns:
         dx: Gradient of the array that was padded. Shape (D_1, ..., D_n).
 
+    Example:
+        F.pad_backward(nn.Variable((5, 6)), (1, 1, 2, 0)).shape  # (3, 4)
+
     Spec: function_spec.yaml, entry PadBackward
     """
     return apply(PAD_BACKWARD, (dy,), {"pad_width": pad_width, "mode": mode}, outputs)
@@ -206,7 +214,7 @@ def pad_backward(
 
 def transpose(
     x: Operand,
-    axes: Sequence[int],
+    axes: int | Sequence[int],
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> Operand:
@@ -232,7 +240,7 @@ def transpose(
 
 def broadcast(
     x: Operand,
-    shape: Sequence[int],
+    shape: int | Sequence[int],
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> Operand:
@@ -313,7 +321,7 @@ def tile(x: Operand, reps: Sequence[int], n_outputs: int = -1, outputs: Sequence
 
 def flip(
     x: Operand,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> Operand:
@@ -326,6 +334,9 @@ def flip(
 
     Returns:
         y: Reversed array, a copy. Shape (D_1, ..., D_n).
+
+    Example:
+        F.flip(nn.NdArray.from_numpy_array([1.0, 2.0]), axes=(0,))  # [2, 1]
 
     Spec: function_spec.yaml, entry Flip
     """
@@ -384,6 +395,9 @@ def shift_backward(
     Returns:
         dx: Gradient of the array that was moved. Shape (D_1, ..., D_n).
 
+    Example:
+        F.shift_backward(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]
+
     Spec: function_spec.yaml, entry ShiftBackward
     """
     return apply(SHIFT_BACKWARD, (dy,), {"shifts": shifts, "border_mode": border_mode}, outputs)
@@ -391,7 +405,7 @@ def shift_backward(
 
 def reshape(
     x: Operand,
-    shape: Sequence[int],
+    shape: int | Sequence[int],
     inplace: bool = True,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
@@ -436,6 +450,9 @@ def shape(
     Notes:
         The result is int64, where NNabla has float32. A range without axes gives an empty array.
 
+    Example:
+        F.shape(nn.NdArray((2, 3))).numpy().tolist()  # [2, 3]
+
     Spec: function_spec.yaml, entry Shape
     """
     return apply(SHAPE, (x,), {"start": start, "end": end}, outputs)
@@ -453,6 +470,9 @@ def matrix_diag(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | No
     Returns:
         y: Diagonal matrices. Shape (D_1, ..., D_n, N, N).
 
+    Example:
+        F.matrix_diag(nn.Variable((4, 3))).shape  # (4, 3, 3)
+
     Spec: function_spec.yaml, entry MatrixDiag
     """
     return apply(MATRIX_DIAG, (x,), {}, outputs)
@@ -469,6 +489,9 @@ def matrix_diag_part(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray]
 
     Returns:
         y: Diagonals. Shape (D_1, ..., D_n, N).
+
+    Example:
+        F.matrix_diag_part(nn.Variable((4, 3, 3))).shape  # (4, 3)
 
     Spec: function_spec.yaml, entry MatrixDiagPart
     """
@@ -495,6 +518,9 @@ def trilu(
     Returns:
         y: Triangular matrices. Shape (D_1, ..., D_n, N, M).
 
+    Example:
+        F.trilu(nn.NdArray.from_numpy_array([[2, 1], [1, 3]]))  # [[2, 1], [0, 3]]
+
     Spec: function_spec.yaml, entry Trilu
     """
     return apply(TRILU, (x,), {"k": k, "upper": upper}, outputs)
@@ -505,7 +531,7 @@ def meshgrid(
     ij_indexing: bool = False,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
-) -> list[Operand]:
+) -> tuple[Operand, ...]:
     """Spread vectors over a grid, each along an axis of its own.
 
     Args:
@@ -534,6 +560,9 @@ def identity(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None 
     Returns:
         y: Copy of x. Shape that of x.
 
+    Example:
+        F.identity(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]
+
     Spec: function_spec.yaml, entry Identity
     """
     return apply(IDENTITY, (x,), {}, outputs)
@@ -541,7 +570,7 @@ def identity(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None 
 
 def constant(
     val: float = 0.0,
-    shape: Sequence[int] = (),
+    shape: int | Sequence[int] = (),
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> Variable:
@@ -554,6 +583,9 @@ def constant(
 
     Returns:
         y: Array full of `val`. Shape shape.
+
+    Example:
+        F.constant(3, (2, 4)).shape  # (2, 4)
 
     Spec: function_spec.yaml, entry Constant
     """
@@ -580,6 +612,9 @@ def arange(
     Returns:
         y: Values, computed in double precision and then rounded. Shape (max(0, ceil((stop - start) / step))).
 
+    Example:
+        F.arange(0, 5).shape  # (5,)
+
     Spec: function_spec.yaml, entry Arange
     """
     return apply(ARANGE, (), {"start": start, "stop": stop, "step": step}, outputs)
@@ -605,6 +640,9 @@ def linspace(
     Returns:
         y: Values, computed in double precision and then rounded. Shape (num).
 
+    Example:
+        F.linspace(0, 1, 5).shape  # (5,)
+
     Spec: function_spec.yaml, entry Linspace
     """
     return apply(LINSPACE, (), {"start": start, "stop": stop, "num": num}, outputs)
@@ -622,6 +660,9 @@ def eye_like(x: Operand, k: int = 0, n_outputs: int = -1, outputs: Sequence[NdAr
 
     Returns:
         y: Matrix of ones and zeros. Shape (N, M).
+
+    Example:
+        F.eye_like(nn.NdArray((2, 2)))  # [[1, 0], [0, 1]]
 
     Spec: function_spec.yaml, entry EyeLike
     """
@@ -645,6 +686,7 @@ def assign(dst: Operand, src: Operand, n_outputs: int = -1, outputs: Sequence[Nd
         The gradient of y is the gradient of dst; src gets none, as in NNabla.
 
     Example:
+        x, average = nn.Variable((3,)), nn.Variable((3,))
         momentum = F.assign(average, 0.9 * average + 0.1 * x)
         momentum.forward()  # average has the new values
 
@@ -664,6 +706,9 @@ def unlink(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = 
 
     Returns:
         y: Copy of x. Shape that of x.
+
+    Example:
+        F.unlink(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]
 
     Spec: function_spec.yaml, entry Unlink
     """

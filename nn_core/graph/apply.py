@@ -8,19 +8,22 @@ import numpy as np
 from nn_core.array import NdArray
 from nn_core.context import get_current_context
 from nn_core.dispatch.registry import spec_of_api
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.array_functions import bound_arguments
 from nn_core.graph.compile import is_view, new_key, prepared_of
 from nn_core.graph.execute import Prepared, run, same_dtypes_of
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
+from nn_core.graph.imperative import array_of, call_at_once, has_ndarray
 from nn_core.graph.infer import require_shapes
-from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
-from nn_core.graph.node import Cell, Node, mutated
+from nn_core.graph.modes import AUTO_FORWARD, RECOMPUTE, stops_gradients
+from nn_core.graph.node import Cell, Node, Setup, invalidate
+from nn_core.graph.order import require_no_circle
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
 from nn_core.graph.recipe import Recipe, recipe_of
 from nn_core.graph.seeds import FUNCTION_SEED
-from nn_core.graph.trail import Trail, current_trail
+from nn_core.graph.trace import Trace, current_trace
+from nn_core.refusal import described
 from nn_core.spec.model import FunctionSpec
 from nn_core.state import MEMO
 from nn_core.variable import Variable
@@ -38,20 +41,20 @@ def apply(
         outputs: Variables or NdArrays that receive the results instead of new ones.
 
     Returns:
-        One result, or a list of them when the function has several.
+        One result, or a tuple of them when the function has several.
 
     Raises:
         ArgumentError: when an input is missing or of the wrong kind, or a setting does not exist or is out of range.
         ShapeError: when the shapes do not fit.
     """
-    trail: Trail | None = None
+    trace: Trace | None = None
     if outputs is None:
-        trail = MEMO.get()
-        variable = None if trail is None else trail.follow(spec, inputs, args)
+        trace = MEMO.get()
+        variable = None if trace is None else trace.follow(spec, inputs, args)
         if variable is None:
-            trail, before = current_trail(), trail
-            if trail is not None and trail is not before:
-                variable = trail.follow(spec, inputs, args)
+            trace, before = current_trace(), trace
+            if trace is not None and trace is not before:
+                variable = trace.follow(spec, inputs, args)
         if variable is not None:
             return variable
     imperative = False
@@ -64,15 +67,20 @@ def apply(
             shapes.append(value._shape)
         elif value is None:
             shapes.append(None)
+        elif isinstance(value, Variable):  # a subclass, which the walks of dynamic graphs pass over
+            shapes.append(value.shape)
         else:
             raise _wrong_kind(spec, inputs, value)
     if spec.variadic or None in shapes:
         require_shapes(spec, inputs)
     recipe = recipe_of(spec, args, shapes)
-    if imperative or (not inputs and outputs is not None and isinstance(outputs[0], NdArray)):
+    if outputs is not None:
+        outputs = _listed_outputs(spec, outputs)
+        imperative = imperative or (not inputs and isinstance(outputs[0], NdArray))
+    if imperative:
         return _apply_at_once(recipe, inputs, outputs)
-    if trail is not None and recipe.plain:
-        variable = trail.branch(spec, inputs, args, recipe)
+    if trace is not None and recipe.plain:
+        variable = trace.branch(spec, inputs, args, recipe)
         if variable is not None:
             return variable
     return _apply_in_graph(recipe, inputs, outputs)
@@ -84,6 +92,8 @@ def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> Argume
     hint = ""
     if isinstance(value, np.ndarray):
         hint = "\n  hint: wrap it with nn_core.Variable.from_numpy_array or nn_core.NdArray.from_numpy_array"
+    elif isinstance(value, (list, tuple)) and spec.variadic:
+        hint = f"\n  hint: pass the inputs one after the other, {spec.api}(*inputs)"
     return ArgumentError(f"{spec.api}: input {name} must be a Variable or an NdArray, got {type(value).__name__}{hint}")
 
 
@@ -91,7 +101,7 @@ def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[A
     spec = recipe.spec
     if spec.has("dynamic_shape"):
         _compute_inputs(inputs)
-    blocked = not spec.differentiable or NO_GRAD.get()
+    blocked = not spec.differentiable or stops_gradients()
     need_grad = False
     if not blocked:
         for vertex in inputs:
@@ -100,11 +110,13 @@ def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[A
                 break
     if outputs is not None:
         cells = _given_cells(spec, outputs, recipe.output_shapes)
+        require_no_circle(spec.api, inputs, cells)
     elif recipe.view:
         cells = [Cell(_view_of(inputs[0], recipe.output_shapes[0]))]
     else:
         cells = [Cell(NdArray.of_shape(shape)) for shape in recipe.output_shapes]
     node = Node(spec, recipe.args, inputs, cells, get_current_context(), need_grad)
+    node.setup = recipe
     recompute_now = RECOMPUTE.get()
     results: list[Variable] = []
     for index in range(recipe.n_visible):
@@ -115,25 +127,43 @@ def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[A
         variable._recompute = recompute_now
         node.connect(index, variable)
         if variable is given:
-            mutated()
+            invalidate()
         results.append(variable)
     if AUTO_FORWARD.get() or spec.has("dynamic_shape"):
         run_node(node, recipe)
-    return results[0] if recipe.single else results
+    elif not recipe.view:
+        for cell in cells:
+            cell.data._synced.expect()
+    return results[0] if recipe.single else tuple(results)
 
 
 def _given_cells(spec: FunctionSpec, outputs: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Cell]:
     cells: list[Cell] = []
     for index, shape in enumerate(shapes):
         if index < len(outputs):
-            if outputs[index].shape != shape:
-                raise ShapeError(
-                    f"{spec.api}: outputs[{index}] must have the shape {shape}, got {outputs[index].shape}"
-                )
-            cells.append(outputs[index].cell if isinstance(outputs[index], Variable) else Cell(outputs[index]))
+            given = _given_output(spec, outputs, index, shape)
+            cell = given.cell if isinstance(given, Variable) else Cell(given)
+            if cell.data._window is not None:
+                raise GraphError(f"{spec.api}: outputs[{index}] must not be a narrowed array, got one of shape {shape}")
+            cells.append(cell)
         else:
             cells.append(Cell(NdArray(shape)))
     return cells
+
+
+def _listed_outputs(spec: FunctionSpec, outputs: Any) -> Sequence[Any]:
+    given = (outputs,) if isinstance(outputs, (Variable, NdArray)) else outputs
+    listed = isinstance(given, (list, tuple)) and bool(given)
+    if not listed or not all(isinstance(one, (Variable, NdArray)) for one in given):
+        raise ArgumentError(f"{spec.api}: outputs must be a list of Variables or NdArrays, got {described(outputs)}")
+    return given
+
+
+def _given_output(spec: FunctionSpec, outputs: Sequence[Any], index: int, shape: tuple[int, ...]) -> Any:
+    given = outputs[index]
+    if given.shape != shape:
+        raise ShapeError(f"{spec.api}: outputs[{index}] must have the shape {shape}, got {given.shape}")
+    return given
 
 
 def _view_of(variable: Any, shape: tuple[int, ...]) -> NdArray:
@@ -193,7 +223,7 @@ def _protect_intermediates(node: Node, prepared: Prepared, inputs: list[NdArray 
 
 def _apply_at_once(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:
     spec = recipe.spec
-    arrays = [value.cell.data if isinstance(value, Variable) else value for value in inputs]
+    arrays = [array_of(value, spec.api) for value in inputs]
     if recipe.view and outputs is None and arrays[0]._window is None:
         return arrays[0].view(recipe.output_shapes[0])
     same = same_dtypes_of(spec, arrays) if recipe.takes_same else ()
@@ -203,10 +233,8 @@ def _apply_at_once(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[An
         if outputs is None or index >= len(outputs):
             results.append(NdArray.of_shape(shape))
             continue
-        given = outputs[index].cell.data if isinstance(outputs[index], Variable) else outputs[index]
-        if given.shape != shape:
-            raise ShapeError(f"{spec.api}: outputs[{index}] must have the shape {shape}, got {given.shape}")
-        results.append(given)
+        given = _given_output(spec, outputs, index, shape)
+        results.append(given.cell.data if isinstance(given, Variable) else given)
     key = _imperative_key(recipe) if prepared.seeded else None
     shared = [any(result._synced is array._synced for array in arrays if array is not None) for result in results]
     if any(shared) and not spec.has("inplace_ok"):
@@ -217,7 +245,7 @@ def _apply_at_once(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[An
                 result.copy_from(new)
     else:
         run(prepared, arrays, results, key)
-    return results[0] if recipe.single else results[: recipe.n_visible]
+    return results[0] if recipe.single else tuple(results[: recipe.n_visible])
 
 
 def _imperative_key(recipe: Recipe) -> Any:
@@ -228,24 +256,47 @@ def _imperative_key(recipe: Recipe) -> Any:
 
 
 def call_python(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: int, outputs: Any) -> Any:
-    """Apply a PythonFunction to Variables."""
+    """Apply a PythonFunction: on Variables a new part of the graph, on NdArrays the result at once."""
+    if has_ndarray(inputs):
+        return _call_python_at_once(function, inputs, n_outputs, outputs)
     for value in inputs:
         if value is not None and not isinstance(value, Variable):
-            raise ArgumentError(f"{function.name}: inputs must be Variables, got {type(value).__name__}")
+            raise ArgumentError(f"{function.name}: inputs must be Variables or NdArrays, got {type(value).__name__}")
     made = list(outputs) if outputs is not None else [Variable(()) for _ in range(n_outputs)]
+    if outputs is not None:
+        require_no_circle(function.name, inputs, [variable.cell for variable in made])
     function.setup_impl(list(inputs), made)
-    need_grad = not NO_GRAD.get() and any(v is not None and v.need_grad for v in inputs)
+    need_grad = not stops_gradients() and any(v is not None and v.need_grad for v in inputs)
     spec = spec_of_python(function, len(inputs), len(made))
     node = Node(spec, {}, inputs, [variable.cell for variable in made], function.ctx, need_grad)
     node.python = function
+    shapes = tuple([None if vertex is None else vertex.shape for vertex in inputs])
+    node.setup = Setup(shapes, tuple([variable.shape for variable in made]))
     for index, variable in enumerate(made):
         variable._need_grad = None
         node.connect(index, variable)
     if outputs is not None:
-        mutated()
+        invalidate()
     if AUTO_FORWARD.get():
         run_node(node)
-    return made[0] if len(made) == 1 else made
+    else:
+        taken = [vertex.cell.data._synced for vertex in inputs if vertex is not None]
+        for cell in node.cells:
+            if cell.data._synced not in taken:  # setup_impl may let an output share the array of an input
+                cell.data._synced.expect()
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def _call_python_at_once(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: int, outputs: Any) -> Any:
+    def call(*arrays: Any) -> Any:
+        leaves = tuple([Variable.of_cell(Cell(a), False) if isinstance(a, NdArray) else a for a in arrays])
+        targets = None
+        if outputs is not None:
+            targets = [Variable.of_cell(Cell(t)) if isinstance(t, NdArray) else t for t in outputs]
+        return call_python(function, leaves, n_outputs, targets)
+
+    call.__name__ = str(function.name)
+    return call_at_once(call, *inputs)
 
 
 def operator(api: str) -> Callable[..., Any]:

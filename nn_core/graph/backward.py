@@ -5,23 +5,26 @@ added to what it holds, unless it was set to zero, in which case the first contr
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from nn_core.array import NdArray
-from nn_core.errors import ShapeError
-from nn_core.graph import replay
+from nn_core.errors import GraphError, ShapeError
+from nn_core.graph import direct, replay
 from nn_core.graph.backward_compile import active_nodes, compile_backward
 from nn_core.graph.backward_data import BackwardPlan
-from nn_core.graph.forward import plans_of, remember
 from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
-from nn_core.graph.plan import is_current
+from nn_core.graph.plan import current_plan, plans_of, remember
+from nn_core.graph.plans import refuse_turn
+from nn_core.graph.reshape import require_fitted
+from nn_core.logger import logger
 from nn_core.settings import is_enabled
 from nn_core.state import MEMO
-from nn_core.synced import HOST, ready
+from nn_core.synced import HOST, UNCOMPUTED, ready
+from nn_core.typing import Shape
 
 
 def run_backward(
@@ -34,24 +37,55 @@ def run_backward(
 ) -> None:
     """Propagate the gradient `grad` of `root` to all variables that need one."""
     if root.is_leaf or not root.need_grad:
+        _warn_of_no_gradient(root)
         return
-    for trail in (root.trail, MEMO.get()):
-        if trail is not None:
-            trail.end()
+    cell = root._cell
+    if cell is not None and cell.data._synced.lease is UNCOMPUTED:
+        raise GraphError(
+            f"backward: the variable must be computed first, got the output of {root.producer!r}, which has not run\n"
+            "  hint: call forward() before backward()"
+        )
+    for trace in (root._trace, MEMO.get()):
+        if trace is not None:
+            trace.end()
     hooks = active_hooks(pre_hook, post_hook)
     observed = hooks is not None or finish is not None
     plan: BackwardPlan | None = None
-    if clear_buffer and not observed and grad is not None and not root.plans and is_enabled("replay"):
+    if clear_buffer and not observed and grad is not None and not root._plans and is_enabled("replay"):
         plan = _run_replayed(root, grad)
         if plan is None:
             return
-    plan = plan or backward_plan(root, grad is None, clear_buffer and hooks is None)
-    set_start(plan, root, grad)
-    plan.run(hooks, finish)
-    for source in plan.sources:
-        source.release()
-    for synced in plan.freed:
-        synced.attach((HOST, "float32"), None, plan.gone)
+    turn = plans_of(root).turn
+    (is_mine,) = map(turn.acquire, (False,))  # not divided from the `try` by Ctrl-C
+    if not is_mine:
+        raise refuse_turn("backward")
+    try:
+        plan = plan or backward_plan(root, grad is None, clear_buffer and hooks is None)
+        set_start(plan, root, grad)
+        plan.run(hooks, finish)
+        for source in plan.sources:
+            source.release()
+        for synced in plan.freed:
+            synced.attach((HOST, "float32"), None, plan.gone)
+    finally:
+        turn.release()
+
+
+def _warn_of_no_gradient(root: Vertex) -> None:
+    """Log once in a process that a pass could not compute anything; NNabla's programs go on from there."""
+    if not _HAS_WARNED:
+        _HAS_WARNED.append(True)
+        what = "no function computes it" if root.is_leaf else "nothing before it needs a gradient"
+        logger.warning(
+            "backward: the variable must depend on one with need_grad=True, got one of shape %s, and %s; no gradient was "
+            "computed (this is logged once)",
+            root.shape,
+            what,
+        )
+
+
+#: Holds something as soon as the warning was given.
+_HAS_WARNED: Final[list[bool]] = []
 
 
 def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
@@ -60,7 +94,8 @@ def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
     Returns:
         None when that is done, else a plan that is still to be run.
     """
-    structure = replay.structure_of(root)
+    spec = root.producer.spec if root._trace_node is None else root._trace_node.spec  # type: ignore[union-attr]  # root is no leaf
+    structure = None if spec.has("sink") else replay.structure_of(root)  # a sink keeps the values of its inputs
     if structure is None:
         return backward_plan(root, False, True)
     template: replay.Template | None = None
@@ -70,6 +105,10 @@ def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
             break
         template = None
     if template is None:
+        if direct.is_new(structure) and direct.can_run(structure):
+            require_fitted([part for part in structure.order if isinstance(part, Node)])
+            direct.run(structure, root, grad)
+            return None
         plan, overwrite = _compiled(root, forward_order((root,)), False, True)
         template = replay.remember(structure, overwrite, plan)
         if template is None:
@@ -84,8 +123,8 @@ def backward_plan(root: Vertex, own_start: bool, clear_buffer: bool) -> Backward
     """The plan for `root` that fits which leaf gradients are zero now; compiled if there is none."""
     plans = plans_of(root)
     for overwrite in (True, False):
-        plan: BackwardPlan | None = plans.get(("backward", own_start, clear_buffer, overwrite))
-        if plan is not None and is_current(plan, (root,)) and plan.take_zeros(overwrite):
+        plan: BackwardPlan | None = current_plan(plans, ("backward", own_start, clear_buffer, overwrite), (root,))
+        if plan is not None and plan.take_zeros(overwrite):
             return plan
     plan, overwrite = _compiled(root, forward_order((root,)), own_start, clear_buffer)
     remember(plans, ("backward", own_start, clear_buffer, overwrite), plan)
@@ -94,13 +133,19 @@ def backward_plan(root: Vertex, own_start: bool, clear_buffer: bool) -> Backward
 
 def _compiled(root: Vertex, order: Sequence[Node], own_start: bool, clear_buffer: bool) -> tuple[BackwardPlan, bool]:
     """A new plan, and whether it overwrites the gradients of the leaves because all of them are zero."""
+    require_fitted(order)
     active, targets = active_nodes(root, order)
     overwrite = True
     for target in targets:
         if target.is_leaf:
-            grad = target.cell.grad._synced
-            overwrite = overwrite and (grad.lazy == 0.0 or grad.head is None)
+            grad = target.cell.grad
+            overwrite = overwrite and grad._window is None and grad.is_unwritten
     return compile_backward(root, order, active, targets, own_start, clear_buffer, overwrite), overwrite
+
+
+def _require_shape(root: Vertex, shape: Shape) -> None:
+    if shape != root.shape:
+        raise ShapeError(f"backward: grad must have the variable's shape {root.shape}, got {shape}")
 
 
 def set_start(plan: BackwardPlan, root: Vertex, grad: Any) -> None:
@@ -113,6 +158,7 @@ def set_start(plan: BackwardPlan, root: Vertex, grad: Any) -> None:
     if type(grad) is int and grad == plan.start_value:
         return
     if isinstance(grad, NdArray):
+        _require_shape(root, grad.shape)
         ready(buffer.space)
         array[...] = grad.read(buffer.space, buffer.dtype)
         plan.start_value = None
@@ -124,8 +170,7 @@ def set_start(plan: BackwardPlan, root: Vertex, grad: Any) -> None:
             plan.start_value = value
     else:
         values = np.asarray(grad)
-        if values.shape != root.shape:
-            raise ShapeError(f"backward: grad must have the variable's shape {root.shape}, got {values.shape}")
+        _require_shape(root, values.shape)
         ready(buffer.space)
         array[...] = values if buffer.space is HOST else buffer.space.from_numpy(values.astype(buffer.dtype))
         plan.start_value = None

@@ -5,18 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.array import NdArray
 from nn_core.dispatch.registry import spec_of_api
-from nn_core.errors import ShapeError
-from nn_core.graph.backward_data import BackwardPlan, ForwardData
+from nn_core.errors import GraphError, ShapeError
+from nn_core.graph.backward_data import BackwardPlan, ForwardData, dtype_held
 from nn_core.graph.compile import alias, assign, is_view, needed_data, prepared_of
 from nn_core.graph.execute import Prepared, is_contiguous, prepare
 from nn_core.graph.forward import ForwardPlan
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Cell, Node, Vertex
-from nn_core.graph.plan import Attachment, heads_of, signature_of
+from nn_core.graph.plan import Attachment, Binding, signature_of
 from nn_core.graph.python_function import PythonBackward
 from nn_core.graph.rule import RuleRunner
-from nn_core.synced import EPOCH, HOST, STRIDED, Space
+from nn_core.synced import HOST, STRIDED, Key, Space, SyncedArray, dtype_of
 from nn_core.typing import Array, Backend, Runner
 
 #: What gradients of leaves add up in.
@@ -26,12 +27,14 @@ _SUM_DTYPES = {"float16": "float32", "bfloat16": "float32"}
 class Target:
     """The gradient of one cell while the backward pass is compiled."""
 
-    __slots__ = ("buffer", "cell", "expected", "is_leaf", "received", "vertex", "written")
+    __slots__ = ("buffer", "cell", "expected", "grad", "is_leaf", "received", "vertex", "written")
 
     def __init__(self, vertex: Vertex) -> None:
         self.cell: Cell = vertex.cell
         self.vertex = vertex
         self.is_leaf = vertex.producer is None
+        #: the array of a leaf's gradient, once something was added to it
+        self.grad: SyncedArray | None = None
         self.expected = 0
         self.received = 0
         self.buffer: Buffer | None = None
@@ -71,18 +74,19 @@ def compile_backward(
 ) -> BackwardPlan:
     """Resolve the gradient of every node, place every array, and write down what the arrays hold afterwards."""
     plan = BackwardPlan(clear_buffer)
-    data = ForwardData(plan, order, clear_buffer)
+    data = ForwardData(plan, root, order, clear_buffer)
     targets: dict[Cell, Target] = {target.cell: target for target in found}
     work = GradientCompiler(plan, data, targets, overwrite)
     work.start(root, own_start)
     for node in active:
         work.add(node)
     work.finish(root, clear_buffer)
-    data.release(root, clear_buffer)
-    plan.signature = signature_of(order, (root,))
+    data.release()
     plan.adopt()
-    plan.leaf_heads = heads_of(plan.leaves)
-    plan.epoch = EPOCH.value
+    if overwrite:
+        for synced, key in plan.leaf_grads.items():
+            synced.overwrite(key)
+    plan.bind(signature_of(order, (root,)), [*plan.bindings, *plan.bound_leaves()])
     return plan
 
 
@@ -95,6 +99,11 @@ class GradientCompiler:
         self._builder = data.builder
         self._targets = targets
         self._overwrite = overwrite
+        #: the arrays of leaf gradients, which leaves may share, and those that hold a number to add to
+        self._leaf_grads: dict[SyncedArray, Buffer] = {}
+        self._written: set[SyncedArray] = set()
+        #: arrays of gradients that no other variable may have
+        self._own_grads: set[SyncedArray] = set()
 
     def start(self, root: Vertex, own_start: bool) -> None:
         """The gradient of the root: the user's value, or what its own gradient array holds."""
@@ -102,21 +111,26 @@ class GradientCompiler:
         target = self._targets[root.cell]
         if own_start:
             grad = root.cell.grad
-            target.buffer = self._builder.leaf(grad._synced, (space, dtype))
-            if grad._synced.shape != root.shape:
-                target.buffer = alias(target.buffer, root.shape)
+            self._own_grads.add(grad._synced)
+            self._plan.cells.append((root.cell, root.cell.data, grad))
+            target.buffer = self._builder.read(grad, (space, dtype), True)
         else:
             target.buffer = Buffer(root.shape, dtype, space, space.empty(root.shape, dtype))
             self._plan.start = target.buffer
 
-    @staticmethod
-    def _place_of(vertex: Vertex) -> tuple[str, Space]:
+    def _prepared(self, node: Node) -> Prepared:
+        if any(entry.dtype == "same" for entry in node.spec.inputs):
+            arrays = [vertex.cell.data._synced for vertex in node.inputs if vertex is not None]
+            self._plan.dtypes += [(synced, dtype_held(synced)) for synced in arrays]
+        return prepared_of(node, self._data.dtypes)
+
+    def _place_of(self, vertex: Vertex) -> tuple[str, Space]:
         node = vertex.producer
         assert node is not None
         if node.python is not None:
             return "float32", HOST
-        prepared = prepared_of(node, {})
-        return prepared.output_dtypes[vertex.index], prepared.space
+        prepared = self._prepared(node)
+        return prepared.output_dtypes[vertex._index], prepared.space
 
     def add(self, node: Node) -> None:
         """The gradient of `node`, and the additions that it leads to."""
@@ -130,7 +144,10 @@ class GradientCompiler:
         if node.spec.has("sink") and not node.args["one_input_grad"]:
             self._take_given(node, wanted)
             return
-        prepared = prepared_of(node, {})
+        prepared = self._prepared(node)
+        wanted = tuple(want and _is_floating(dtype) for want, dtype in zip(wanted, prepared.input_dtypes, strict=True))
+        if not any(wanted):
+            return  # indices and labels have no gradient: that of their variables stays zero
         reads_inputs, reads_outputs = needed_data(node)
         for cells, reads in ((_cells(node), reads_inputs), (node.cells, reads_outputs)):
             for cell, needed in zip(cells, reads, strict=True):
@@ -152,14 +169,15 @@ class GradientCompiler:
         n_inputs = len(node.inputs)
         runner = prepared.backward_for(wanted, flags)
         if runner is None:
-            runner = RuleRunner(node, prepared, wanted)
+            shapes = [None if vertex is None else vertex.shape for vertex in node.inputs]
+            runner = RuleRunner(prepared, shapes, [cell.data._shape for cell in node.cells], wanted)
         backend = prepared.backend
         inputs = [self._as_laid_out(b, f, backend) for b, f in zip(inputs, flags[:n_inputs], strict=True)]
         outputs = [self._as_laid_out(b, f, backend) for b, f in zip(outputs, flags[n_inputs:], strict=True)]
         grads = [self._as_laid_out(b, f, backend) for b, f in zip(grads, flags[n_inputs:], strict=False)]
         gradients, additions = self._input_targets(node, prepared, wanted, flags)
         first = len(inputs) + len(outputs) + len(grads)
-        runner, additions = self._adding(runner, gradients, additions, first)
+        runner, additions = self._accumulating(runner, gradients, additions, first)
         self._builder.add(node, runner, [*inputs, *outputs, *grads, *gradients], prepared.backend)
         self._accumulate(node, additions, prepared.backend)
 
@@ -185,10 +203,12 @@ class GradientCompiler:
         buffer = self._builder.data.get(synced)
         if buffer is not None:
             return buffer.channels_last
-        owner = None if synced.tenure is None else synced.tenure.owner
+        if not self._data.computes(synced):
+            return False  # the data of leaves is read in C order, and their gradients lie so
+        owner = None if synced.lease is None else synced.lease.owner
         if isinstance(owner, ForwardPlan) and synced in owner.buffers:
             return owner.buffers[synced].channels_last
-        return synced.tenure is STRIDED and synced.head is not None and not is_contiguous(synced.copies[synced.head])
+        return synced.lease is STRIDED and synced.latest is not None and not is_contiguous(synced.copies[synced.latest])
 
     def _as_laid_out(
         self, buffer: Buffer | None, channels_last: bool, backend: Backend | None = None
@@ -251,10 +271,9 @@ class GradientCompiler:
         if target.is_leaf:
             if target.buffer is None:
                 target.buffer = self._leaf_grad(target, _SUM_DTYPES.get(dtype, dtype), space)
-                target.written = not self._overwrite
-            if target.written or (target.buffer.dtype, target.buffer.space) != (dtype, space):
+            if self._has_values(target) or (target.buffer.dtype, target.buffer.space) != (dtype, space):
                 return buffer, True
-            target.written = True
+            self._note_values(target)
             return target.buffer, False
         buffer.channels_last = channels_last
         if target.buffer is None:
@@ -268,38 +287,55 @@ class GradientCompiler:
             raise ShapeError(
                 f"backward: grad must have the shape of data, got {grad._shape} for {target.cell.data._shape}"
             )
-        synced = grad._synced
-        key = (space, dtype)
-        if self._overwrite:
-            array = synced.write(key)
-        else:
-            synced.settle(key)
-            array = synced.readwrite(key)
-        synced.bound = True
-        self._plan.leaf_grads.setdefault(synced, key)
-        self._plan.leaves.append((synced, key))
-        self._plan.leaf_cells.append((target.cell, target.cell.data, grad))
-        buffer = Buffer(synced.shape, dtype, space, array)
+        synced = target.grad = grad._synced
+        self._plan.cells.append((target.cell, target.cell.data, grad))
+        buffer = self._leaf_grads.get(synced)
+        if buffer is None:
+            buffer = self._leaf_grads[synced] = self._grad_memory(synced, (space, dtype))
+        if grad._window is not None:
+            return _narrowed(buffer, grad)
         return buffer if synced.shape == grad._shape else alias(buffer, grad._shape)
 
-    @staticmethod
-    def _adding(
-        runner: Runner, gradients: list[Buffer | None], additions: list[tuple[Target, Buffer]], first: int
+    def _grad_memory(self, synced: SyncedArray, key: Key) -> Buffer:
+        """The memory in which the gradient of leaves adds up."""
+        if synced.cleared:
+            synced.fill(0.0)  # the gradient of what was an intermediate value, and is a leaf now
+        if not self._overwrite:
+            synced.make_contiguous(key)
+        array = synced.buffer(key) if self._overwrite else synced.readwrite(key)
+        synced.bound = True
+        self._plan.leaf_grads[synced] = key
+        self._plan.bindings.append(Binding(synced, key, array, None, False))
+        return Buffer(synced.shape, key[1], key[0], array)
+
+    def _has_values(self, target: Target) -> bool:
+        """Whether the gradient of a target holds a number to add to; else the first contribution overwrites it."""
+        if not target.is_leaf or target.grad is None:
+            return target.written
+        return not self._overwrite or target.grad in self._written
+
+    def _note_values(self, target: Target) -> None:
+        target.written = True
+        if target.grad is not None:
+            self._written.add(target.grad)
+
+    def _accumulating(
+        self, runner: Runner, gradients: list[Buffer | None], additions: list[tuple[Target, Buffer]], first: int
     ) -> tuple[Runner, list[tuple[Target, Buffer]]]:
         """Let the kernel itself add to what is there, if it can; `first` is the place of the first gradient.
 
         `gradients` then holds the totals, and these additions are done.
         """
-        adding = getattr(runner, "adding", None)
-        if adding is None:
+        accumulating = getattr(runner, "accumulating", getattr(runner, "adding", None))  # adding: its former name
+        if accumulating is None:
             return runner, additions
         totals: dict[int, Buffer] = {}
         for target, part in additions:
             total = target.buffer
             others = {buffer.root() for buffer in (*gradients, *totals.values()) if buffer is not None}
-            if total is not None and target.written and _lie_alike(total, part) and total.root() not in others:
+            if total is not None and self._has_values(target) and _lie_alike(total, part) and total.root() not in others:
                 totals[gradients.index(part)] = total
-        adder = adding([first + place for place in totals]) if totals else None
+        adder = accumulating([first + place for place in totals]) if totals else None
         if adder is None:
             return runner, additions
         parts = [gradients[place] for place in totals]
@@ -313,8 +349,8 @@ class GradientCompiler:
         for target, buffer in additions:
             total = target.buffer
             assert total is not None
-            if not target.written:
-                target.written = True
+            if not self._has_values(target):
+                self._note_values(target)
                 self._builder.copy(buffer, total, backend)
                 continue
             part = self._converted(buffer, total.space, total.dtype, backend)
@@ -336,7 +372,7 @@ class GradientCompiler:
             target.received += 1
             target.buffer, target.written = alias(grad, vertex.shape), True
             return
-        backend = prepared_of(node, {}).backend
+        backend = self._prepared(node).backend
         buffer, add = self._contribution(target, grad.dtype, grad.space, False)
         self._builder.add(node, assign, (buffer, alias(grad, vertex.shape)))
         if add:
@@ -344,7 +380,7 @@ class GradientCompiler:
 
     def _take_given(self, node: Node, wanted: Sequence[bool]) -> None:
         """Continue with the gradients that the caller has set on the inputs."""
-        prepared = prepared_of(node, {})
+        prepared = self._prepared(node)
         for vertex, dtype, want in zip(node.inputs, prepared.input_dtypes, wanted, strict=True):
             if vertex is None or not want or dtype is None or vertex.producer is None:
                 continue
@@ -352,7 +388,7 @@ class GradientCompiler:
             target.received += 1
             target.is_leaf = True  # its gradient array is the caller's, not the plan's
             grad = vertex.cell.grad
-            given = self._builder.read(grad._synced, grad._shape, (prepared.space, dtype), True)
+            given = self._builder.read(grad, (prepared.space, dtype), True)
             if target.buffer is None:
                 target.buffer, target.written = Buffer(vertex.shape, dtype, prepared.space), True
                 self._builder.add(node, assign, (target.buffer, given))
@@ -366,8 +402,8 @@ class GradientCompiler:
                 inputs.append(None)
                 continue
             located = self._data.locate(cell.data._synced)
-            head = cell.data._synced.head if located is None else (located.space, located.dtype)
-            inputs.append(self._data.of(cell, head or (HOST, "float32"), True))
+            latest = cell.data._synced.latest if located is None else (located.space, located.dtype)
+            inputs.append(self._data.of(cell, latest or (HOST, "float32"), True))
         outputs = [self._data.of(cell, (HOST, "float32"), True) for cell in node.cells]
         grads: list[Buffer | None] = []
         for cell in node.cells:
@@ -391,27 +427,49 @@ class GradientCompiler:
 
     def finish(self, root: Vertex, clear_buffer: bool) -> None:
         """Place the arrays; let the gradients of kept variables be seen."""
-        kept: list[Target] = []
+        self._own_grads |= self._leaf_grads.keys()
+        kept: set[int] = set()  # by identity: a list would be searched for each function
         for target in self._targets.values():
             if target.is_leaf or target.cell is root.cell or target.buffer is None:
                 continue
             if not clear_buffer or target.vertex._persistent:
                 target.buffer.keep = target.buffer.root().keep = True
-                kept.append(target)
+                kept.add(id(target))
         self._builder.finish()
         for target in self._targets.values():
             if target.is_leaf or target.cell is root.cell or target.buffer is None:
                 continue
             buffer = target.buffer
-            if target in kept:
+            if id(target) in kept:
                 array = buffer.resolve(self._plan.arena)
                 synced = target.cell.grad._synced
                 if synced.shape != buffer.shape:
                     array = array.reshape(synced.shape)
-                self._plan.attachments.append(Attachment(synced, (buffer.space, buffer.dtype), array, True))
-            elif target.cell._grad is not None:
-                synced = target.cell._grad._synced
-                self._plan.attachments.append(Attachment(synced, (buffer.space, buffer.dtype), None, False))
+                self._attach(target.cell, Attachment(synced, (buffer.space, buffer.dtype), array, True))
+            else:
+                synced = target.cell.grad._synced
+                self._attach(target.cell, Attachment(synced, (buffer.space, buffer.dtype), None, False))
+
+    def _attach(self, cell: Cell, attachment: Attachment) -> None:
+        if attachment.synced in self._own_grads:
+            raise GraphError(
+                "backward: the gradient of a variable that a function computes must be an array of its own, got one that it "
+                f"shares with another variable, of shape {cell.data._shape}"
+            )
+        self._own_grads.add(attachment.synced)
+        self._plan.attachments.append(attachment)
+        self._plan.cells.append((cell, cell.data, cell._grad))
+
+
+def _narrowed(whole: Buffer, array: NdArray) -> Buffer:
+    """What a narrowed array shows of the memory of a leaf's gradient."""
+    part = Buffer(array._shape, whole.dtype, whole.space, array._present(whole.array))
+    part.narrow = True
+    return part
+
+
+def _is_floating(dtype: str | None) -> bool:
+    return dtype is not None and dtype_of(dtype).kind not in "iub"
 
 
 def _cells(node: Node) -> list[Cell | None]:
@@ -428,6 +486,7 @@ def _adder(node: Node | None, total: Buffer, part: Buffer) -> tuple[Runner, Any]
         node is None
         or (total.dtype, total.space) != (part.dtype, part.space)
         or total.channels_last != part.channels_last
+        or total.narrow
     ):
         return _add, None
     spec = spec_of_api("add2")
@@ -442,4 +501,5 @@ def _adder(node: Node | None, total: Buffer, part: Buffer) -> tuple[Runner, Any]
 
 
 def _lie_alike(a: Buffer, b: Buffer) -> bool:
-    return (a.space, a.dtype, a.shape, a.channels_last) == (b.space, b.dtype, b.shape, b.channels_last)
+    alike = (a.space, a.dtype, a.shape, a.channels_last) == (b.space, b.dtype, b.shape, b.channels_last)
+    return alike and not (a.narrow or b.narrow)

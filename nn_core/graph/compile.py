@@ -1,17 +1,19 @@
 """What compiling a forward and a backward pass have in common: reading data, copying it, placing it in memory."""
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from nn_core.array import NdArray
 from nn_core.errors import GraphError
 from nn_core.graph.execute import Prepared, is_contiguous, prepare
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import Entry, Plan
 from nn_core.settings import is_enabled
-from nn_core.synced import HOST, Key, Space, SyncedArray, convert
+from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.synced import HOST, Key, Space, SyncedArray, cast, convert, dtype_of
 from nn_core.typing import Array, ArrayDesc, Backend, Runner, Shape
 
 
@@ -35,11 +37,13 @@ class Builder:
     Args:
         plan: The plan.
         as_found: Copies of arrays that the plan does not compute are those of an earlier pass, where they still hold.
+        carried: Arrays that are read before the plan computes them anew, see `Plan.carried`.
     """
 
-    def __init__(self, plan: Plan, *, as_found: bool = False) -> None:
+    def __init__(self, plan: Plan, *, as_found: bool = False, carried: Collection[SyncedArray] = ()) -> None:
         self.plan = plan
         self._as_found = as_found
+        self._carried = carried
         #: arrays that an operation has rewritten; a copy of one must not be made before
         self.rewritten: set[SyncedArray] = set()
         self._runs_python = False
@@ -47,6 +51,7 @@ class Builder:
         #: the buffer that holds the data of an array, as computed or as found
         self.data: dict[SyncedArray, Buffer] = {}
         self._copies: dict[tuple[SyncedArray, Key, bool], Buffer] = {}
+        self._snapshots: dict[tuple[SyncedArray, Key], Buffer] = {}
         self._leaves: set[tuple[SyncedArray, Key]] = set()
 
     def add(
@@ -69,13 +74,21 @@ class Builder:
             runner, backend = _Copy((source.space, source.dtype), (target.space, target.dtype)), None
         self.add(None, runner, (source, target), backend)
 
-    def read(
+    def read(self, array: NdArray, key: Key, contiguous: bool, backend: Backend | None = None) -> Buffer:
+        """A buffer with the values of `array` under `key`; converted, transferred or copied by `backend` if need be."""
+        if array._window is None:
+            return self._read(array._synced, array._shape, key, contiguous, backend)
+        whole = self._read(array._synced, array._synced.shape, key, True, backend)
+        part = Buffer(array._shape, key[1], key[0])
+        self.add(None, NarrowedRead(array), (whole, part))
+        return part
+
+    def _read(
         self, synced: SyncedArray, shape: Shape, key: Key, contiguous: bool, backend: Backend | None = None
     ) -> Buffer:
-        """A buffer with the data of `synced` under `key`; converted, transferred or copied by `backend` if need be."""
         buffer = self.data.get(synced)
         if buffer is None:
-            buffer = self.leaf(synced, key, backend)
+            buffer = self._snapshot(synced, key) if synced in self._carried else self.leaf(synced, key, backend)
         elif (buffer.space, buffer.dtype) != key or (contiguous and buffer.channels_last):
             copy = self._copies.get((synced, key, contiguous))
             if copy is None:
@@ -88,35 +101,45 @@ class Builder:
 
     def leaf(self, synced: SyncedArray, key: Key, backend: Backend | None = None) -> Buffer:
         """The data of an array that the plan does not compute, refreshed at each run if it lies elsewhere."""
-        if synced.lazy is not None or synced.head is None:
+        if synced.pending_fill is not None or synced.latest is None:
             synced.read(key)
         if (synced, key) not in self._leaves:
             self._leaves.add((synced, key))
             self.plan.leaves.append((synced, key))
             synced.bound = True
-            self._copies[(synced, key, True)] = Buffer(synced.shape, key[1], key[0], self._leaf_array(synced, key))
-            if synced.head != key:
+            array = self.plan.leaf_arrays[synced, key] = self._leaf_array(synced, key)
+            self._copies[(synced, key, True)] = leaf = Buffer(synced.shape, key[1], key[0], array)
+            leaf.slot = synced, key
+            if synced.latest != key:
                 self._add_copy(synced, key, backend)
         return self._copies[(synced, key, True)]
 
+    def _snapshot(self, synced: SyncedArray, key: Key) -> Buffer:
+        """The values that an array has before the plan computes it anew: a copy, made at the start of each run."""
+        if (synced, key) not in self._snapshots:  # not of `_copies`, which are of the values that the plan computes
+            array = key[0].empty(synced.shape, key[1])
+            self.plan.refreshes.append(Snapshot(synced, key, array))
+            self._snapshots[(synced, key)] = Buffer(synced.shape, key[1], key[0], array)
+        return self._snapshots[(synced, key)]
+
     def _add_copy(self, synced: SyncedArray, key: Key, backend: Backend | None) -> None:
         """Bring the copy of a leaf under `key` up to date in each run: before all operations if possible."""
-        assert synced.head is not None
+        assert synced.latest is not None
         if self._as_found:
-            self.plan.found.append((synced, key))
+            self.plan.refreshes.append(Refresh(synced, key, backend))
         elif self._runs_python or synced in self.rewritten:
             self.add(None, Refresh(synced, key, backend), ())
-        elif synced.head[0] is key[0] and key[0] is not HOST:
-            source = Buffer(synced.shape, synced.head[1], key[0], synced.copies[synced.head])
-            self.add(None, _Copy(synced.head, key), (source, self._copies[(synced, key, True)]))
+        elif synced.latest[0] is key[0] and key[0] is not HOST:
+            source = Buffer(synced.shape, synced.latest[1], key[0], synced.copies[synced.latest])
+            self.add(None, _Copy(synced.latest, key), (source, self._copies[(synced, key, True)]))
             self.plan.casts.append((synced, key))
         else:
             self.plan.refreshes.append(Refresh(synced, key, backend))
 
     @staticmethod
     def _leaf_array(synced: SyncedArray, key: Key) -> Array:
-        if synced.head == key:
-            return synced.settle(key)
+        if synced.latest == key:
+            return synced.make_contiguous(key)
         return synced.buffer(key)
 
     def finish(self) -> None:
@@ -134,7 +157,8 @@ class Builder:
             arrays = tuple([None if buffer is None else buffer.resolve(arena) for buffer in operation.buffers])
             space = _space_of(operation)
             backend = operation.backend or (space.backend if space is not None else None)
-            self.plan.entries.append(Entry(operation.node, operation.runner, arrays, backend, space))
+            slots = tuple([None if buffer is None else buffer.root().slot for buffer in operation.buffers])
+            self.plan.entries.append(Entry(operation.node, operation.runner, arrays, backend, space, slots))
             for buffer in ends.get(index, ()):
                 if buffer.block is not None and shares:
                     arena.give(buffer.block)
@@ -157,25 +181,35 @@ def alias(buffer: Buffer, shape: Shape) -> Buffer:
 
 def found(synced: SyncedArray) -> Buffer | None:
     """The data of an array as it lies in memory now, or None when there is none."""
-    if synced.cleared or synced.head is None or synced.lazy is not None:
+    if synced.cleared or synced.latest is None or synced.pending_fill is not None:
         return None
-    space, dtype = synced.head
-    buffer = Buffer(synced.shape, dtype, space, synced.copies[synced.head])
+    space, dtype = synced.latest
+    buffer = Buffer(synced.shape, dtype, space, synced.copies[synced.latest])
+    buffer.slot = synced, synced.latest
     buffer.channels_last = not is_contiguous(buffer.array)
     return buffer
 
 
-def prepared_of(node: Node, dtypes: dict[SyncedArray, str]) -> Prepared:
-    """The kernel of `node`; `dtypes` says what arrays that the plan computes will hold."""
+def prepared_of(node: Node, dtypes: Mapping[SyncedArray, str]) -> Prepared:
+    """The kernel of `node`; `dtypes` says what arrays that the plan computes will hold.
+
+    Whole numbers that need a gradient are read as floating-point numbers, so that the gradient is one too.
+    """
     shapes = tuple([None if vertex is None else vertex.cell.data._shape for vertex in node.inputs])
     same: tuple[str | None, ...] = (None,) * len(shapes)
+    floating = node.context.dtype if node.spec.differentiable else None
     if any(entry.dtype == "same" for entry in node.spec.inputs):
         same = tuple(
-            None if vertex is None else dtypes.get(vertex.cell.data._synced) or vertex.cell.data._synced.dtype
-            for vertex in node.inputs
+            None if vertex is None else _dtype_read(vertex, dtypes, floating) for vertex in node.inputs
         )
     node.prepared = prepare(node.spec, node.args, shapes, same, node.context)
     return node.prepared
+
+
+def _dtype_read(vertex: Vertex, dtypes: Mapping[SyncedArray, str], floating: str | None) -> str:
+    synced = vertex.cell.data._synced
+    dtype = dtypes.get(synced) or synced.dtype
+    return floating if floating and vertex.need_grad and dtype_of(dtype).kind in "iub" else dtype
 
 
 def is_view(node: Node) -> bool:
@@ -185,6 +219,7 @@ def is_view(node: Node) -> bool:
         and node.python is None
         and node.inputs[0] is not None
         and node.cells[0].data._synced is node.inputs[0].cell.data._synced
+        and node.inputs[0].cell.data._window is None
     )
 
 
@@ -192,11 +227,17 @@ def needed_data(node: Node) -> tuple[list[bool], list[bool]]:
     """Of which inputs and which outputs the gradient of `node` reads the data."""
     if node.python is not None:
         return [True] * len(node.inputs), [True] * len(node.cells)
-    needs = node.spec.backward.needs
-    inputs, outputs = node.spec.inputs, node.spec.outputs
+    return data_read(node.spec, node.args, len(node.inputs), len(node.cells))
+
+
+def data_read(
+    spec: FunctionSpec, args: Mapping[str, ArgValue], n_inputs: int, n_outputs: int
+) -> tuple[list[bool], list[bool]]:
+    """Of which of so many inputs and outputs the gradient of a function reads the data."""
+    needs, inputs, outputs = spec.needed(args), spec.inputs, spec.outputs
     return (
-        [inputs[min(i, len(inputs) - 1)].name in needs for i in range(len(node.inputs))],
-        [outputs[min(i, len(outputs) - 1)].name in needs for i in range(len(node.cells))],
+        [inputs[min(i, len(inputs) - 1)].name in needs for i in range(n_inputs)],
+        [outputs[min(i, len(outputs) - 1)].name in needs for i in range(n_outputs)],
     )
 
 
@@ -232,55 +273,91 @@ class _Copy:
     def __call__(self, *arrays: Array) -> None:
         source, target = arrays
         if self._source[0] is HOST and self._target[0] is HOST:
-            np.copyto(target, source, casting="unsafe")
+            cast(source, target)
         elif self._source[0] is self._target[0]:
             target[...] = source
         else:
             convert(self._source, source, self._target, target)
 
 
+class NarrowedRead:
+    """Runner that copies what a narrowed array shows of its memory."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: NdArray) -> None:
+        self._array = array
+
+    def __call__(self, *arrays: Array) -> None:
+        whole, part = arrays
+        part[...] = self._array._present(whole)
+
+
 class Refresh:
-    """Runner that brings the copy of a variable's array under `key` up to date with its head.
+    """Runner that brings the copy of a variable's array under `key` up to date with the latest copy.
 
     A copy of an array of the host is made anew as long as somebody holds that array, who may have written to it.
     """
 
-    __slots__ = ("_copy", "_head", "_key", "synced")
+    __slots__ = ("_copy", "_key", "_latest", "synced")
 
     def __init__(self, synced: SyncedArray, key: Key, backend: Backend | None = None) -> None:
         self.synced = synced
         self._key = key
-        self._head = synced.head
+        self._latest = synced.latest
         self._copy: Runner | None = None
-        if self._head is not None and self._head[0] is key[0] and is_contiguous(synced.copies[self._head]):
+        if self._latest is not None and self._latest[0] is key[0] and is_contiguous(synced.copies[self._latest]):
             shape = synced.shape
-            self._copy = copier(backend, ArrayDesc(shape, self._head[1]), ArrayDesc(shape, key[1]))
+            self._copy = copier(backend, ArrayDesc(shape, self._latest[1]), ArrayDesc(shape, key[1]))
 
     def __call__(self, *arrays: Array) -> None:
         synced, key = self.synced, self._key
-        head = synced.head
-        if head is None or head == key:
+        latest = synced.latest
+        if latest is None or latest == key:
             return
-        if key in synced.valid and (head[0] is not HOST or not synced.is_lent(head)):
+        if key in synced.valid and (latest[0] is not HOST or not synced.is_exported(latest)):
             return
-        source, target = synced.copies[head], synced.copies[key]
-        if self._copy is not None and head == self._head and is_contiguous(source):
+        source, target = synced.copies[latest], synced.copies[key]
+        if self._copy is not None and latest == self._latest and is_contiguous(source):
             self._copy(source, target)
         else:
-            convert(head, source, key, target)
+            convert(latest, source, key, target)
         synced.valid.add(key)
+
+
+class Snapshot:
+    """Runner that copies the present values of an array elsewhere."""
+
+    __slots__ = ("_array", "_key", "_synced")
+
+    def __init__(self, synced: SyncedArray, key: Key, array: Array) -> None:
+        self._synced = synced
+        self._key = key
+        self._array = array
+
+    def __call__(self) -> None:
+        latest = self._synced.latest
+        assert latest is not None
+        convert(latest, self._synced.copies[latest], self._key, self._array)
 
 
 def copier(backend: Backend | None, source: ArrayDesc, target: ArrayDesc) -> Runner | None:
     """A kernel of `backend` that copies one array over another and converts it, if it offers one."""
     offer = getattr(backend, "copier", None)
-    return None if offer is None else cast("Runner | None", offer(source, target))
+    runner: Runner | None = None if offer is None else offer(source, target)
+    return runner
+
+
+def key_of(node: Node) -> Array:
+    """Where a seeded node keeps the numbers of its run; compiling draws none, so that plans can come and go."""
+    if node.key is None:
+        node.key = np.zeros(2, np.uint64)
+    return node.key
 
 
 def new_key(node: Node, draw: Any) -> None:
     """Give a seeded node the numbers of its next run."""
-    if node.key is None:
-        node.key = np.zeros(2, np.uint64)
+    key_of(node)
     seed = node.args.get("seed", -1)
     if isinstance(seed, int) and seed >= 0:
         node.key[0] = seed

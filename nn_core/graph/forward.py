@@ -1,27 +1,27 @@
 """The forward pass: compile the graph of some variables into a plan, keep it, and run it."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from nn_core.errors import GraphError
-from nn_core.graph.compile import Builder, alias, assign, is_view, needed_data, new_key, prepared_of
+from nn_core.graph.compile import Builder, alias, assign, is_view, key_of, needed_data, new_key, prepared_of
 from nn_core.graph.execute import Prepared, adopt_shape
 from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.infer import input_entries
-from nn_core.graph.join import joined
+from nn_core.graph.inference_fusion import fused
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
-from nn_core.graph.plan import Attachment, Plan, heads_of, is_current, signature_of
+from nn_core.graph.plan import Attachment, Plan, current_plan, plans_of, remember, signature_of
+from nn_core.graph.plans import refuse_turn
 from nn_core.graph.python_function import PythonForward
+from nn_core.graph.reshape import RESHAPED, fit, note_shapes
 from nn_core.graph.seeds import FUNCTION_SEED
-from nn_core.synced import EPOCH, HOST, SyncedArray
+from nn_core.synced import HOST, SyncedArray
 from nn_core.typing import Array, Runner
 
 #: What is kept after a forward pass: everything, what a backward pass needs, or the results only.
-KEEP, LEAN, CLEAR = "keep", "lean", "clear"
-#: Plans kept per variable; a loop that alternates more kinds of passes than this compiles anew.
-MAX_PLANS = 8
+KEEP_ALL, KEEP_FOR_BACKWARD, KEEP_OUTPUTS = "all", "for backward", "outputs"
 
 
 class ForwardPlan(Plan):
@@ -42,53 +42,58 @@ def run_forward(
 ) -> None:
     """Compute the data of `roots` from the leaves of their graph."""
     hooks = active_hooks(pre_hook, post_hook)
-    policy = CLEAR if clear_buffer else LEAN if clear_no_need_grad else KEEP
-    plan = forward_plan(roots, KEEP if hooks else policy)
-    if plan is None:
+    policy = KEEP_OUTPUTS if clear_buffer else KEEP_FOR_BACKWARD if clear_no_need_grad else KEEP_ALL
+    if not roots:
         return
-    for node in plan.seeded:
-        new_key(node, FUNCTION_SEED.draw)
-    plan.run(hooks)
+    turn = plans_of(roots[0]).turn
+    (is_mine,) = map(turn.acquire, (False,))  # not divided from the `try` by Ctrl-C
+    if not is_mine:
+        raise refuse_turn("forward")
+    try:
+        plan = forward_plan(roots, KEEP_ALL if hooks else policy)
+        if plan is not None:
+            for node in plan.seeded:
+                new_key(node, FUNCTION_SEED.draw)
+            plan.run(hooks)
+    finally:
+        turn.release()
 
 
 def forward_plan(roots: Sequence[Vertex], policy: str) -> ForwardPlan | None:
     """The plan for `roots`, compiled if there is none or if the graph has changed; None when nothing is to compute."""
-    plans = plans_of(roots[0]) if roots else {}
-    key = (policy, *[id(root.cell) for root in roots[1:]])
-    plan = plans.get(key)
-    if plan is None or not is_current(plan, roots):
+    if not roots:
+        return None
+    plans = plans_of(roots[0])
+    kind = (policy, *[id(root.cell) for root in roots[1:]])
+    plan: ForwardPlan | None = current_plan(plans, kind, roots)
+    if plan is None:
         order = forward_order(roots)
         if not order:
             return None
-        plan = compile_forward(roots, order, policy)
-        remember(plans, key, plan)
-    found: ForwardPlan = plan
-    return found
+        if any(plans_of(root).fitted != RESHAPED.value for root in roots):
+            order = fit(roots, order, run_forward)
+            plans = plans_of(roots[0])
+            plan = current_plan(plans, kind, roots)
+        if plan is None:
+            note_shapes(roots, order)
+            plan = compile_forward(roots, order, policy)
+            remember(plans, kind, plan)
+    return plan
 
 
-def plans_of(root: Vertex) -> dict[Any, Any]:
-    """The plans that were compiled for `root`; they live as long as it."""
-    if root.plans is None:
-        root.plans = {}
-    return root.plans
+def compile_forward(
+    roots: Sequence[Vertex], order: Sequence[Node], policy: str, carried: frozenset[SyncedArray] = frozenset()
+) -> ForwardPlan:
+    """Resolve every node, place every array, and write down what the arrays hold afterwards.
 
-
-def remember(plans: dict[Any, Any], key: Any, plan: Plan) -> None:
-    """Keep `plan` under `key`, dropping the oldest when there are too many."""
-    plans.pop(key, None)
-    while len(plans) >= MAX_PLANS:
-        plans.pop(next(iter(plans)))
-    plans[key] = plan
-
-
-def compile_forward(roots: Sequence[Vertex], order: Sequence[Node], policy: str) -> ForwardPlan:
-    """Resolve every node, place every array, and write down what the arrays hold afterwards."""
+    `carried` are arrays that are known to be read before they are computed.
+    """
     plan = ForwardPlan(policy)
-    builder = Builder(plan)
+    builder = Builder(plan, carried=carried)
     pinned = _pinned(roots, order)
     dtypes: dict[SyncedArray, str] = {}
-    dropped = {node for node in order if policy == CLEAR or (policy == LEAN and not node.need_grad)}
-    functions, skipped = joined(roots, order, dropped)
+    dropped = {node for node in order if policy == KEEP_OUTPUTS or (policy == KEEP_FOR_BACKWARD and not node.need_grad)}
+    functions, skipped = fused(roots, order, dropped)
     for node in functions:
         if node.python is not None:
             _add_python(builder, node)
@@ -101,10 +106,12 @@ def compile_forward(roots: Sequence[Vertex], order: Sequence[Node], policy: str)
                 dtypes[cell.data._synced] = buffer.dtype
         if node.spec.has("seeded") and node.python is None:
             plan.seeded.append(node)
-    survivors = _survivors(roots, order)
+    both = carried.union([synced for synced, _ in plan.leaves if synced in builder.data])
+    if len(both) > len(carried):
+        return compile_forward(roots, order, policy, both)
+    plan.carried = carried
+    survivors = _survivors(roots, order) | carried
     _choose_kept(builder, survivors, order, policy)
-    for node in plan.seeded:
-        new_key(node, lambda: (0, 0))
     builder.finish()
     plan.buffers = builder.data
     for synced, buffer in builder.data.items():
@@ -113,9 +120,7 @@ def compile_forward(roots: Sequence[Vertex], order: Sequence[Node], policy: str)
         plan.attachments.append(Attachment(synced, (buffer.space, buffer.dtype), array, synced in survivors))
     plan.attachments += [Attachment(synced, (HOST, "float32"), None, False) for synced in skipped]
     plan.adopt()
-    plan.signature = signature_of(order, roots)
-    plan.leaf_heads = heads_of(plan.leaves)
-    plan.epoch = EPOCH.value
+    plan.bind(signature_of(order, roots), plan.bound_leaves())
     return plan
 
 
@@ -136,8 +141,7 @@ def emit_forward(
         if entry.name in node.spec.updates:
             inputs.append(_updated(builder, synced, vertex, (space, dtype), again))
         else:
-            shape = vertex.cell.data._shape
-            inputs.append(builder.read(synced, shape, (space, dtype), not as_stored, prepared.backend))
+            inputs.append(builder.read(vertex.cell.data, (space, dtype), not as_stored, prepared.backend))
     outputs: list[Buffer] = []
     for position, shape in prepared.private:
         adopt_shape(node.cells[position].data, shape)
@@ -152,12 +156,10 @@ def emit_forward(
     arrays: list[Buffer | None] = [*inputs, *outputs]
     runner: Runner = prepared.forward_for(flags)
     if prepared.seeded:
-        if node.key is None:
-            new_key(node, lambda: (0, 0))
-        arrays.append(Buffer((2,), "uint64", HOST, node.key))
+        arrays.append(Buffer((2,), "uint64", HOST, key_of(node)))
     if prepared.dynamic:
         runner = _FixedShape(node, runner, len(inputs))
-    builder.add(node, runner, arrays, prepared.backend)
+    builder.add(None if again else node, runner, arrays, prepared.backend)  # hooks of a backward pass see gradients only
     for cell, buffer in zip(node.cells, outputs, strict=True):
         synced = cell.data._synced
         builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
@@ -184,17 +186,18 @@ def _updated(builder: Builder, synced: SyncedArray, vertex: Vertex, key: Any, ag
     What another function computed stays as it is, because gradients may read it.
     """
     shape = vertex.cell.data._shape
-    if again:
-        return Buffer(shape, key[1], key[0])
-    builder.rewritten.add(synced)
-    if synced in builder.data:
+    if not again:
+        builder.rewritten.add(synced)
+    if again or synced in builder.data:
         scratch = Buffer(shape, key[1], key[0])
-        builder.add(None, assign, (scratch, builder.read(synced, shape, key, True)))
+        builder.add(None, assign, (scratch, builder.read(vertex.cell.data, key, True)))
         return scratch
-    synced.settle(key)
+    if vertex.cell.data._window is not None:
+        raise GraphError(f"an array that a function rewrites must not be a narrowed one, got one of shape {shape}")
+    synced.make_contiguous(key)
     synced.readwrite(key)
     builder.plan.rewritten.append(synced)
-    return builder.read(synced, shape, key, True)
+    return builder.read(vertex.cell.data, key, True)
 
 
 def _add_python(builder: Builder, node: Node) -> None:
@@ -206,7 +209,7 @@ def _add_python(builder: Builder, node: Node) -> None:
             continue
         synced = vertex.cell.data._synced
         key = (builder.data[synced].space, builder.data[synced].dtype) if synced in builder.data else None
-        inputs.append(builder.read(synced, vertex.cell.data._shape, key or synced.head or (HOST, "float32"), True))
+        inputs.append(builder.read(vertex.cell.data, key or synced.latest or (HOST, "float32"), True))
     outputs = [Buffer(cell.data._shape, "float32", HOST) for cell in node.cells]
     builder.add(node, PythonForward(node), [*inputs, *outputs])
     for cell, buffer in zip(node.cells, outputs, strict=True):
@@ -231,16 +234,28 @@ def _choose_kept(builder: Builder, survivors: set[SyncedArray], order: Sequence[
     for node in order:
         for index, cell in enumerate(node.cells):
             vertex = node.output(index)
-            if vertex is not None and vertex._recompute:
+            # a view holds no memory of its own: it is dropped with what it is a view of, or not at all
+            if vertex is not None and vertex._recompute and not is_view(node) and not _moves(node):
                 dropped.add(cell.data._synced)
-        if policy == LEAN and node.need_grad:
+        if policy == KEEP_FOR_BACKWARD and _moves(node):  # the recomputation of others must not come as far
+            kept.update(cell.data._synced for cell in node.cells)
+        if policy == KEEP_FOR_BACKWARD and node.need_grad:
             inputs, outputs = needed_data(node)
             kept.update(v.cell.data._synced for v, n in zip(node.inputs, inputs, strict=True) if n and v is not None)
             kept.update(c.data._synced for c, n in zip(node.cells, outputs, strict=True) if n)
     for synced, buffer in builder.data.items():
-        wanted = policy == KEEP or synced in kept
+        wanted = policy == KEEP_ALL or synced in kept
         if wanted and (synced not in dropped or synced in survivors):
             buffer.keep = buffer.root().keep = True
+
+
+#: Functions that rewrite running statistics and nothing that their results depend on.
+_STATISTICS: Final = frozenset({"BatchNormalization", "FusedBatchNormalization", "SyncBatchNormalization"})
+
+
+def _moves(node: Node) -> bool:
+    """Whether the function reads what it rewrites, so that computing it again would give other results."""
+    return bool(node.spec.updates) and node.spec.name not in _STATISTICS
 
 
 def _touched_by_python(order: Sequence[Node]) -> set[SyncedArray]:
@@ -252,9 +267,20 @@ def _touched_by_python(order: Sequence[Node]) -> set[SyncedArray]:
     return touched
 
 
+def held_by_sinks(order: Iterable[Node]) -> set[SyncedArray]:
+    """Arrays of the ends of a graph that a sink holds together: they are results too."""
+    return {
+        vertex.cell.data._synced
+        for node in order
+        if node.spec.has("sink")
+        for vertex in node.inputs
+        if vertex is not None
+    }
+
+
 def _survivors(roots: Sequence[Vertex], order: Sequence[Node]) -> set[SyncedArray]:
-    """Arrays whose values survive every clear flag: those of results and of persistent variables."""
-    survivors = {root.cell.data._synced for root in roots}
+    """Arrays whose values survive every clear flag: those of results, of persistent variables and of what sinks hold."""
+    survivors = {root.cell.data._synced for root in roots} | held_by_sinks(order)
     for node in order:
         for index, cell in enumerate(node.cells):
             vertex = node.output(index)

@@ -12,8 +12,11 @@ from nn_core.context import context_scope
 from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.apply import GraphFunctions
-from nn_core.graph.node import Cell, Node
+from nn_core.graph.derive import Derivation
+from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.order import forward_order
+from nn_core.graph.python_function import settings_of
+from nn_core.refusal import door
 from nn_core.rules.registry import GRADIENTS, GradientCall
 from nn_core.variable import Variable
 
@@ -48,6 +51,7 @@ def show_registry() -> None:
         sys.stdout.write(f"{name}: {rule.__module__}.{getattr(rule, '__name__', 'rule')}\n")
 
 
+@door
 def grad(
     outputs: Any,
     inputs: Any,
@@ -88,17 +92,57 @@ def grad(
         for value in values:
             if not isinstance(value, Variable):
                 raise ArgumentError(f"grad: {what} must be Variables, got {type(value).__name__}")
+    totals = _totals(output_list, input_list, grad_outputs)
+    results = _results(input_list, totals, persistent_outputs, bind_grad_output)
+    _follow_shapes(output_list, input_list, grad_outputs, totals)
+    return results
+
+
+def _totals(outputs: Sequence[Variable], inputs: Sequence[Variable], grad_outputs: Any) -> list[Variable | None]:
+    """The gradient of each input, None where the outputs do not depend on it."""
     sums = _Sums()
-    for output, start in zip(output_list, _starts(output_list, grad_outputs), strict=True):
+    for output, start in zip(outputs, _starts(outputs, grad_outputs), strict=True):
         sums.add(output.cell, start)
-    order = forward_order(output_list)
-    wanted = {variable.cell for variable in input_list}
+    order = forward_order(outputs)
+    wanted = {variable.cell for variable in inputs}
     relevant = _relevant(order, wanted)
     for node in reversed(order):
         if node in relevant and any(cell in sums for cell in node.cells):
             with context_scope(node.context):
                 _differentiate(node, relevant, wanted, sums)
-    return _results(input_list, sums, persistent_outputs, bind_grad_output)
+    return [sums.total(variable.cell) for variable in inputs]
+
+
+def _follow_shapes(
+    outputs: Sequence[Variable], inputs: Sequence[Variable], grad_outputs: Any, totals: Sequence[Variable | None]
+) -> None:
+    """Let the gradients be built again when a leaf has got another shape."""
+    listed = grad_outputs if isinstance(grad_outputs, (list, tuple)) else [grad_outputs]
+    given = [value for value in listed if isinstance(value, Variable)]
+    made = {
+        id(total): (place, total)
+        for place, total in enumerate(totals)
+        if total is not None and not total.is_leaf and all(total is not variable for variable in given)
+    }
+    if not made:
+        return
+
+    def build() -> list[Vertex]:
+        fresh = _totals(outputs, inputs, grad_outputs)
+        return [_as_result(fresh[place], inputs[place], given) for place in places]
+
+    places = [place for place, _ in made.values()]
+    sources = [*outputs, *inputs, *given]
+    order = forward_order(sources)
+    leaves = [vertex for node in order for vertex in node.inputs if vertex is not None and vertex.is_leaf]
+    Derivation(build, sources, [total for _, total in made.values()], leaves)
+
+
+def _as_result(total: Variable | None, variable: Variable, given: Sequence[Variable]) -> Variable:
+    """A gradient as the output of a function of its own."""
+    if total is None:
+        total = _F.constant(val=0.0, shape=variable.shape)
+    return _F.identity(total) if total.is_leaf or any(total is other for other in given) else total
 
 
 class _Sums:
@@ -176,7 +220,11 @@ def _differentiate(node: Node, relevant: set[Node], wanted: set[Cell], sums: _Su
         for vertex in node.inputs
     ]
     n_visible = len(node.cells) - sum(entry.aux for entry in node.spec.outputs)
-    grads = [sums.total(cell) or _F.constant(val=0.0, shape=cell.data.shape) for cell in node.cells[:n_visible]]
+    totals = [sums.total(cell) for cell in node.cells[:n_visible]]
+    grads = [
+        _F.constant(val=0.0, shape=cell.data.shape) if total is None else total
+        for cell, total in zip(node.cells, totals, strict=False)
+    ]
     results = _call_rule(node, grads, wants)
     for vertex, want, result in zip(node.inputs, wants, results, strict=True):
         if not want or result is None:
@@ -210,7 +258,7 @@ def _call_rule(node: Node, grads: list[Variable], wants: list[bool]) -> list[Any
 
 def _call_user(user: Callable[..., Any], node: Node, grads: list[Variable], outputs: list[Any]) -> Any:
     inputs = [vertex for vertex in node.inputs if vertex is not None]
-    settings = dict(node.args)
+    settings = dict(node.args) if node.python is None else settings_of(node.python)
     parameters = list(inspect.signature(user).parameters)
     if parameters and parameters[0] == "ctx":
         return user(node.context, [*grads, *inputs], **settings)
@@ -224,7 +272,7 @@ def _as_variable(result: Any, vertex: Any) -> Any:
 
 
 def _results(
-    inputs: Sequence[Variable], sums: _Sums, persistent_outputs: Sequence[bool], bind_grad_output: bool
+    inputs: Sequence[Variable], totals: Sequence[Variable | None], persistent_outputs: Sequence[bool], bind_grad_output: bool
 ) -> list[Variable]:
     flags = list(persistent_outputs) or [True] * len(inputs)
     if len(flags) != len(inputs):
@@ -232,8 +280,8 @@ def _results(
             f"grad: persistent_outputs must have one flag for each of {len(inputs)} inputs, got {len(flags)}"
         )
     results: list[Variable] = []
-    for variable, persistent in zip(inputs, flags, strict=True):
-        total = sums.total(variable.cell)
+    for variable, found, persistent in zip(inputs, totals, flags, strict=True):
+        total = found
         if total is None:
             total = Variable(variable.shape, need_grad=False)
             total.data.zero()

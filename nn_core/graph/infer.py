@@ -1,19 +1,25 @@
 """What a call makes, from its settings and the shapes of its inputs: no array and no backend is needed."""
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from nn_core.caches import KeyedCache
 from nn_core.dispatch.registry import shape_rule_of
-from nn_core.errors import ArgumentError, NNCoreError
+from nn_core.errors import ArgumentError, NNCoreError, PluginError, ShapeError
 from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.spec.model import ArgValue, FunctionSpec, OutputSpec
 from nn_core.typing import Shape
 
-#: More calls than this and the cache starts anew.
+#: More calls than this and the oldest are dropped.
 CACHE_LIMIT = 8192
+#: Elements of the largest array that a call may make: more than a machine has, but addressable.
+MAX_SIZE = 2**48
 
-_SHAPES: dict[Any, tuple[Shape | None, ...]] = {}
+_SHAPES: KeyedCache[Any, tuple[Shape | None, ...]] = KeyedCache("shapes", entry_bytes=1024, max_entries=CACHE_LIMIT)
 
 
 def infer(
@@ -24,9 +30,7 @@ def infer(
     found = _SHAPES.get(key)
     if found is None:
         found = _infer(spec, args, shapes)
-        if len(_SHAPES) > CACHE_LIMIT:
-            _SHAPES.clear()
-        _SHAPES[key] = found
+        _SHAPES.store(key, found)
     return found
 
 
@@ -34,14 +38,37 @@ def _infer(
     spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]
 ) -> tuple[Shape | None, ...]:
     try:
-        if spec.shape.startswith("same_as "):
-            names = [entry.name for entry in spec.inputs]
-            return (shapes[names.index(spec.shape[8:])],) * len(spec.outputs)
-        if spec.shape == "broadcast":
-            return tuple([broadcast_shapes(*[shape for shape in shapes if shape is not None])] * len(spec.outputs))
-        return tuple(shape and tuple(shape) for shape in shape_rule_of(spec.name)(*shapes, **args))
+        found = _by_rule(spec, args, shapes)
+        for shape in found:
+            if shape is not None and math.prod(shape) > MAX_SIZE:
+                raise ShapeError(f"a result must have at most 2^48 elements, got shape {shape}")
     except NNCoreError as error:
         raise type(error)(described(spec, str(error), args, shapes)) from None
+    return found
+
+
+def _by_rule(
+    spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]
+) -> tuple[Shape | None, ...]:
+    if spec.shape.startswith("same_as "):
+        names = [entry.name for entry in spec.inputs]
+        return (shapes[names.index(spec.shape[8:])],) * len(spec.outputs)
+    if spec.shape == "broadcast":
+        return tuple([broadcast_shapes(*[shape for shape in shapes if shape is not None])] * len(spec.outputs))
+    return _checked(spec, shape_rule_of(spec.name)(*shapes, **args))
+
+
+def _checked(spec: FunctionSpec, result: Any) -> tuple[Shape | None, ...]:
+    """What a shape rule returned, as shapes of all outputs."""
+    if not isinstance(result, (tuple, list)) or not all(shape is None or _is_shape(shape) for shape in result):
+        raise PluginError(f"a shape rule must return a shape for each output, got {result!r}")
+    if len(result) != len(spec.outputs) and not any(entry.variadic for entry in spec.outputs):
+        raise PluginError(f"a shape rule must return {len(spec.outputs)} shapes, got {result!r}")
+    return tuple(None if shape is None else tuple(map(int, shape)) for shape in result)
+
+
+def _is_shape(shape: Any) -> bool:
+    return isinstance(shape, (tuple, list)) and all(isinstance(n, (int, np.integer)) and n >= 0 for n in shape)
 
 
 def described(spec: FunctionSpec, complaint: str, args: Mapping[str, ArgValue], shapes: Sequence[Shape | None]) -> str:

@@ -1,18 +1,23 @@
 """Where the values of a plan lie: symbolic buffers with lifetimes, and the arena that gives them memory."""
 
 from bisect import bisect_left, insort
+from typing import TypeAlias
 
-from nn_core.synced import Space, dtype_of
+from nn_core.synced import Key, Space, SyncedArray, dtype_of
 from nn_core.typing import Array, ArrayDesc, Shape
 
 #: A free block is used for a buffer only if it is at most this many times as large.
 MAX_SLACK = 4
 
 
+#: Where values that a plan does not make come from.
+Slot: TypeAlias = tuple[SyncedArray, Key]
+
+
 class Buffer:
     """One array of a plan: fixed when it belongs to a variable, else placed in the arena between first and last use."""
 
-    __slots__ = ("array", "block", "channels_last", "dtype", "keep", "last", "shape", "space", "target")
+    __slots__ = ("array", "block", "channels_last", "dtype", "keep", "last", "narrow", "shape", "slot", "space", "target")
 
     def __init__(self, shape: Shape, dtype: str, space: Space, array: Array | None = None) -> None:
         self.shape = shape
@@ -21,9 +26,13 @@ class Buffer:
         self.array = array
         self.block: Block | None = None
         self.channels_last = False
+        #: whether the array shows a part of memory that others write to as well
+        self.narrow = False
         self.keep = False
         self.last = -1
         self.target: Buffer | None = None
+        #: the array and the copy of it whose values the plan finds here; None for what the plan makes itself
+        self.slot: Slot | None = None
 
     def desc(self) -> ArrayDesc:
         """What kernels are told of the array."""
@@ -48,7 +57,7 @@ class Buffer:
             if self.target is not None:
                 self.array = self.target.resolve(arena).reshape(self.shape)
             else:
-                self.block = arena.take(self.space, _n_bytes(self))
+                self.block = arena.take(self.space, _n_bytes(self), self.keep)
                 self.array = self._shaped(self.block.raw)
         return self.array
 
@@ -88,16 +97,23 @@ class Block:
 class Arena:
     """Memory of a plan, handed out and taken back while the plan is compiled; nothing is allocated when it runs."""
 
-    __slots__ = ("_free", "_sizes", "n_bytes")
+    __slots__ = ("_borrows", "_free", "_sizes", "n_bytes")
 
     def __init__(self) -> None:
         self._free: dict[tuple[Space, int], list[Block]] = {}
         self._sizes: dict[Space, list[int]] = {}  # of blocks that are or were free, ascending
+        self._borrows = False
         self.n_bytes = 0
 
-    def take(self, space: Space, n_bytes: int) -> Block:
-        """The free block that fits best and was given back last, or a new one."""
-        sizes = self._sizes.get(space, [])
+    def take(self, space: Space, n_bytes: int, keep: bool = False) -> Block:
+        """The free block that fits best and was given back last, or a new one.
+
+        Args:
+            space: In which memory.
+            n_bytes: How large at least.
+            keep: Whether the values outlast the pass, so that they must not lie where another plan writes.
+        """
+        sizes = self._sizes.get(space, []) if not (keep and self._borrows) else []
         for position in range(bisect_left(sizes, n_bytes), len(sizes)):
             if sizes[position] > max(MAX_SLACK * n_bytes, 256):
                 break
@@ -109,6 +125,7 @@ class Arena:
 
     def borrow(self, other: "Arena") -> None:
         """Use the free blocks of `other` too: its plan overwrites them before it reads them."""
+        self._borrows = True
         for blocks in other._free.values():
             for block in blocks:
                 self.give(block)

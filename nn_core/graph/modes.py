@@ -3,6 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Final
 
+from nn_core.refusal import checked_flag
 from nn_core.state import Mode
 
 AUTO_FORWARD: Final[Mode[bool]] = Mode("auto_forward", False)
@@ -12,12 +13,12 @@ RECOMPUTE: Final[Mode[bool]] = Mode("recompute", False)
 
 def auto_forward(auto: bool = True) -> AbstractContextManager[bool]:
     """Compute functions at the moment they are called, inside a ``with`` block (dynamic graphs)."""
-    return AUTO_FORWARD.scope(bool(auto))
+    return AUTO_FORWARD.scope(checked_flag("auto_forward", auto))
 
 
 def set_auto_forward(auto: bool) -> None:
     """Compute functions at the moment they are called, from now on."""
-    AUTO_FORWARD.set_default(bool(auto))
+    AUTO_FORWARD.set_default(checked_flag("auto_forward", auto))
 
 
 def get_auto_forward() -> bool:
@@ -26,23 +27,31 @@ def get_auto_forward() -> bool:
 
 
 def no_grad(no_grad_: bool = True) -> AbstractContextManager[bool]:
-    """Build functions whose outputs need no gradient, inside a ``with`` block."""
-    return NO_GRAD.scope(bool(no_grad_))
+    """Take parameters as constants, inside a ``with`` block; functions that are computed as they are called keep no graph.
+
+    Gradients pass through the functions of a static graph to inputs that need one.
+    """
+    return NO_GRAD.scope(checked_flag("no_grad", no_grad_))
 
 
 def get_no_grad() -> bool:
-    """Whether functions are built without gradients now."""
+    """Whether parameters are taken as constants now."""
     return NO_GRAD.get()
+
+
+def stops_gradients() -> bool:
+    """Whether functions that are called now need no gradient, whatever their inputs say."""
+    return NO_GRAD.get() and AUTO_FORWARD.get()
 
 
 def recompute(recompute_: bool = True) -> AbstractContextManager[bool]:
     """Mark the outputs of functions built inside a ``with`` block to be dropped and computed again in backward()."""
-    return RECOMPUTE.scope(bool(recompute_))
+    return RECOMPUTE.scope(checked_flag("recompute", recompute_))
 
 
 def set_global_recompute(recompute: bool) -> None:
     """Mark the outputs of all functions built from now on to be dropped and computed again in backward()."""
-    RECOMPUTE.set_default(bool(recompute))
+    RECOMPUTE.set_default(checked_flag("recompute", recompute))
 
 
 def get_global_recompute() -> bool:

@@ -4,7 +4,7 @@ A vertex knows the node that computes it; a node knows its inputs. A node refers
 that nobody holds any more is freed at once, without the garbage collector; the arrays of the outputs are held in cells,
 which have no reference back.
 
-Most results of a dynamic graph are read by the next function and by nobody else. So most functions leave a *bare* vertex
+Most results of a dynamic graph are read by the next function and by nobody else. So most functions leave a *lazy* vertex
 there: it holds what the call was, and the raw array that it gave. Its node and its cell are made when somebody asks for
 them; until then a function costs one object.
 """
@@ -12,13 +12,18 @@ them; until then a function costs one object.
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from nn_core.array import NdArray
 from nn_core.context import Context
-from nn_core.spec.model import TAGS, ArgValue, FunctionSpec
-from nn_core.synced import EPOCH, RELEASED
+from nn_core.locks import fork_safe
+from nn_core.refusal import checked_flag
+from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.synced import GRAPH_VERSION, RELEASED
 from nn_core.typing import Shape
+
+if TYPE_CHECKING:
+    from nn_core.function import Function
 
 
 class Cell:
@@ -35,6 +40,8 @@ class Cell:
         """The gradient, made when it is first asked for."""
         if self._grad is None:
             self._grad = NdArray(self.data.shape)
+            if self.data._synced.lease is RELEASED:  # a backward pass gave both up
+                self._grad._synced.lease = RELEASED
         return self._grad
 
     @grad.setter
@@ -42,17 +49,10 @@ class Cell:
         self._grad = grad
 
 
-class FunctionInfo(NamedTuple):
-    """Name of a function in files, and its settings."""
-
-    type_name: str
-    args: dict[str, ArgValue]
-
-
-#: The walks through dynamic graphs (`nn_core.graph.trail.Trail`) that are still of use, by identity.
-TRAILS: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+#: The walks through dynamic graphs (`nn_core.graph.trace.Trace`) that are still of use, by identity.
+TRACES: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
 #: Threads may share a graph; each node of it is made once. A signal handler or a finalizer may ask for one meanwhile.
-_COMPLETING: Final = threading.RLock()
+_MATERIALIZING: Final = fork_safe(threading.RLock())
 
 
 class Consumers:
@@ -83,52 +83,52 @@ class Consumers:
 class Vertex:
     """A value in a graph: a cell, the node that computes it (None for a leaf), and flags for the engine.
 
-    A bare vertex has neither a cell nor a node, but these:
+    A lazy vertex has neither a cell nor a node, but these:
 
     Attributes:
-        step: The call, a `nn_core.graph.trail.Step`; None for a vertex that is not bare.
-        trail: The calls that it belongs to.
-        inputs: What the function was applied to.
-        value: The raw array that it gave; RELEASED when that was given up.
+        _trace_node: The call, a `nn_core.graph.trace.TraceNode`; None for a vertex that is not lazy.
+        _trace: The calls that it belongs to.
+        _inputs: What the function was applied to.
+        _value: The raw array that it gave; RELEASED when that was given up.
     """
 
     __slots__ = (
         "__weakref__",
         "_cell",
+        "_consumers",
+        "_index",
+        "_inputs",
         "_need_grad",
         "_persistent",
+        "_plans",
         "_producer",
         "_recompute",
-        "consumers",
-        "index",
-        "inputs",
+        "_trace",
+        "_trace_node",
+        "_value",
         "name",
-        "plans",
-        "step",
-        "trail",
-        "value",
     )
 
     def __init__(
         self,
         cell: Cell | None,
         need_grad: bool | None = None,
-        step: Any = None,
-        trail: Any = None,
+        trace_node: Any = None,
+        trace: Any = None,
         inputs: "tuple[Vertex | None, ...]" = (),
         value: Any = None,
     ) -> None:
         self._cell = cell
         self._producer: Node | None = None
-        self.step = step
-        self.trail = trail
-        self.inputs = inputs
-        self.value = value
-        self.index = 0
+        self._trace_node = trace_node
+        self._trace = trace
+        self._inputs = inputs
+        self._value = value
+        self._index = 0
         self.name = ""
         #: the nodes that read it; None when none ever did
-        self.consumers: Consumers | None = None
-        self.plans: dict[Any, Any] | None = None
+        self._consumers: Consumers | None = None
+        self._plans: Any = None  # a `nn_core.graph.reshape.Plans`
         self._need_grad = need_grad
         self._persistent = False
         self._recompute = False
@@ -138,33 +138,34 @@ class Vertex:
         """A vertex over arrays that exist already."""
         return cls(cell, need_grad)
 
-    def _complete(self) -> None:
-        """Make the node and the cell of a bare vertex."""
-        with _COMPLETING:
-            step, trail, inputs, value = self.step, self.trail, self.inputs, self.value
-            if step is None:
+    def _materialize(self) -> None:
+        """Make the node and the cell of a lazy vertex."""
+        with _MATERIALIZING:
+            trace_node, trace, inputs, value = self._trace_node, self._trace, self._inputs, self._value
+            if trace_node is None:
                 return
-            trail.broken = True
-            recipe, prepared = step.recipe, step.prepared
+            trace.broken = True
+            recipe, prepared = trace_node.recipe, trace_node.prepared
             data = NdArray.of_shape(recipe.output_shapes[0])
             if value is RELEASED:
-                data._synced.tenure = RELEASED
+                data._synced.lease = RELEASED
             else:
                 data._synced.hold(prepared.output_keys[0], value)
-            node = Node(recipe.spec, recipe.args, inputs, (Cell(data),), trail.context, step.through)
+            node = Node(recipe.spec, recipe.args, inputs, (Cell(data),), trace.context, trace_node.through)
             node.prepared = prepared
-            node._need_grad_epoch = trail.epoch
+            node.setup = recipe
+            node._flags_version = trace.version
             node._outputs[0] = weakref.ref(self)
             self._producer = node
             self._cell = node.cells[0]
-            self.step = self.trail = self.value = None  # in this order: who sees a step first finds the rest
-            self.inputs = ()
+            self._trace_node = self._trace = self._value = None  # in this order: who sees a trace node first finds the rest
+            self._inputs = ()
 
     @property
     def cell(self) -> Cell:
         """Data and gradient."""
         if self._cell is None:
-            self._complete()
+            self._materialize()
         assert self._cell is not None
         return self._cell
 
@@ -175,28 +176,28 @@ class Vertex:
     @property
     def producer(self) -> "Node | None":
         """The function that computes it; None for a leaf."""
-        if self.step is not None:
-            self._complete()
+        if self._trace_node is not None:
+            self._materialize()
         return self._producer
 
     @producer.setter
     def producer(self, producer: "Node | None") -> None:
-        if self.step is not None:
-            self._complete()
+        if self._trace_node is not None:
+            self._materialize()
         self._producer = producer
 
     @property
     def is_leaf(self) -> bool:
         """Whether no function computes it."""
-        return self.step is None and self._producer is None  # in this order: another thread may make the node
+        return self._trace_node is None and self._producer is None  # in this order: another thread may make the node
 
     @property
     def shape(self) -> Shape:
         """Lengths of the axes of the data."""
-        step = self.step
-        if step is None:
+        trace_node = self._trace_node
+        if trace_node is None:
             return self.cell.data._shape
-        shape: Shape = step.recipe.output_shapes[0]
+        shape: Shape = trace_node.recipe.output_shapes[0]
         return shape
 
     @property
@@ -207,15 +208,15 @@ class Vertex:
         """
         if self._need_grad is not None:
             return self._need_grad
-        trail, step = self.trail, self.step
-        if step is not None and trail.epoch == NEED_GRAD_EPOCH[0]:
-            return bool(step.through)
+        trace, trace_node = self._trace, self._trace_node
+        if trace_node is not None and trace.version == FLAGS_VERSION[0]:
+            return bool(trace_node.through)
         return self.producer is not None and self.producer.need_grad
 
     @need_grad.setter
     def need_grad(self, need_grad: bool | None) -> None:
-        self._need_grad = None if need_grad is None else bool(need_grad)
-        mutated()
+        self._need_grad = None if need_grad is None else checked_flag("need_grad", need_grad)
+        invalidate()
 
     @property
     def persistent(self) -> bool:
@@ -224,9 +225,10 @@ class Vertex:
 
     @persistent.setter
     def persistent(self, persistent: bool) -> None:
-        if self._persistent != persistent:
-            self._persistent = bool(persistent)
-            mutated()
+        wanted = checked_flag("persistent", persistent)
+        if self._persistent != wanted:
+            self._persistent = wanted
+            invalidate()
 
     @property
     def recompute(self) -> bool:
@@ -235,33 +237,46 @@ class Vertex:
 
     @recompute.setter
     def recompute(self, recompute: bool) -> None:
-        if self._recompute != recompute:
-            self._recompute = bool(recompute)
-            mutated()
+        wanted = checked_flag("recompute", recompute)
+        if self._recompute != wanted:
+            self._recompute = wanted
+            invalidate()
+
+
+class Setup(NamedTuple):
+    """The shapes for which a function in Python was set up."""
+
+    shapes: tuple[Shape | None, ...]
+    output_shapes: tuple[Shape, ...]
 
 
 class Node:
     """One function applied to its inputs.
 
-    `key` holds the two numbers (seed, counter) of a seeded function, and is renewed before each forward pass.
-    Programs see it as ``variable.parent`` with ``name``, ``inputs``, ``outputs``, ``arguments``, ``info``, ``context``.
+    `setup` has the shapes for which the outputs were made; `nn_core.graph.reshape` brings it up to date. `key` holds the
+    two numbers (seed, counter) of a seeded function, and is renewed before each forward pass.
+    Programs see a `nn_core.function.Function` in its place.
     """
 
     #: what an output is made of; the class Variable puts itself here
     vertex_class: ClassVar[type[Vertex]] = Vertex
+    #: what programs get for a node; the class Function puts itself here
+    function_class: "ClassVar[type[Function]]"
 
     __slots__ = (
         "__weakref__",
+        "_flags_version",
         "_need_grad",
-        "_need_grad_epoch",
         "_outputs",
         "args",
         "cells",
         "context",
+        "derivation",
         "inputs",
         "key",
         "prepared",
         "python",
+        "setup",
         "spec",
     )
 
@@ -283,14 +298,18 @@ class Node:
         self.key: Any = None
         self.prepared: Any = None
         self.python: Any = None
+        #: a `Recipe` or a `Setup`; None for a function that only a plan knows
+        self.setup: Any = None
+        #: a `nn_core.graph.derive.Derivation` whose result this function gives
+        self.derivation: Any = None
         self._need_grad = need_grad
-        self._need_grad_epoch = NEED_GRAD_EPOCH[0]
+        self._flags_version = FLAGS_VERSION[0]
         reference = weakref.ref(self)
         for vertex in self.inputs:
             if vertex is not None:
-                if vertex.consumers is None:
-                    vertex.consumers = Consumers()
-                vertex.consumers.add(reference)
+                if vertex._consumers is None:
+                    vertex._consumers = Consumers()
+                vertex._consumers.add(reference)
 
     @classmethod
     def standing_for(
@@ -310,7 +329,7 @@ class Node:
     @property
     def need_grad(self) -> bool:
         """Whether any input needs a gradient."""
-        if self._need_grad_epoch != NEED_GRAD_EPOCH[0]:
+        if self._flags_version != FLAGS_VERSION[0]:
             refresh_need_grad(self)
         return self._need_grad
 
@@ -320,30 +339,13 @@ class Node:
         return self.spec.name
 
     @property
-    def outputs(self) -> list[Vertex]:
-        """The results that the function gives to its caller."""
-        n_visible = len(self.cells) - sum(entry.aux for entry in self.spec.outputs)
-        return [self.vertex(index) for index in range(n_visible)]
+    def n_visible(self) -> int:
+        """Number of results that the function gives to its caller; the aux outputs follow them."""
+        return len(self.cells) - sum(entry.aux for entry in self.spec.outputs) if self.cells else 0
 
-    @property
-    def arguments(self) -> dict[str, ArgValue]:
-        """The settings by name."""
-        return dict(self.args)
-
-    @property
-    def info(self) -> FunctionInfo:
-        """Name and settings."""
-        return FunctionInfo(self.spec.name, dict(self.args))
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """The tags of the specification, each with its meaning."""
-        return {tag: TAGS[tag] for tag in self.spec.tags}
-
-    @property
-    def min_outputs(self) -> int:
-        """Number of results."""
-        return len(self.cells) - sum(entry.aux for entry in self.spec.outputs)
+    def as_function(self) -> "Function":
+        """The function that programs see."""
+        return self.function_class(self)
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in self.args.items())
@@ -365,33 +367,33 @@ class Node:
     def connect(self, index: int, vertex: Vertex) -> None:
         """Make `vertex` the holder of output `index`."""
         vertex.producer = self
-        vertex.index = index
+        vertex._index = index
         self._outputs[index] = weakref.ref(vertex)
 
 
-def complete_readers(vertex: Vertex) -> None:
-    """Make the nodes of the bare vertices that `vertex` is an input of, so that its consumers are all there are."""
-    for trail in TRAILS.valuerefs():
-        walk = trail()
+def materialize_readers(vertex: Vertex) -> None:
+    """Make the nodes of the lazy vertices that `vertex` is an input of, so that its consumers are all there are."""
+    for trace in TRACES.valuerefs():
+        walk = trace()
         for reference in () if walk is None else walk.results:
             reader = reference()
-            if reader is not None and any(read is vertex for read in reader.inputs):
-                reader._complete()
+            if reader is not None and any(read is vertex for read in reader._inputs):
+                reader._materialize()
 
 
 #: How often a flag or a link of a graph was changed.
-NEED_GRAD_EPOCH: Final = [0]
+FLAGS_VERSION: Final = [0]
 
 
-def mutated() -> None:
+def invalidate() -> None:
     """Note that a flag or a link of an existing graph was changed: plans look at their graph again."""
-    EPOCH.value += 1
-    NEED_GRAD_EPOCH[0] += 1
+    GRAPH_VERSION.value += 1
+    FLAGS_VERSION[0] += 1
 
 
 def refresh_need_grad(node: Node) -> None:
     """Bring the gradient flags of `node` and everything before it up to date, without recursion."""
-    epoch = NEED_GRAD_EPOCH[0]
+    version = FLAGS_VERSION[0]
     stack = [node]
     while stack:
         current = stack[-1]
@@ -401,14 +403,14 @@ def refresh_need_grad(node: Node) -> None:
             if vertex is not None
             and vertex._need_grad is None
             and vertex.producer is not None
-            and vertex.producer._need_grad_epoch != epoch
+            and vertex.producer._flags_version != version
         ]
         if stale:
             stack.extend(stale)
             continue
         stack.pop()
         current._need_grad = any(vertex is not None and _flag(vertex) for vertex in current.inputs)
-        current._need_grad_epoch = epoch
+        current._flags_version = version
 
 
 def _flag(vertex: Vertex) -> bool:

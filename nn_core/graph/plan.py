@@ -7,26 +7,68 @@ merges neighbours where a backend can: from then on running a plan is ``for step
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from nn_core.graph.hooks import Hook
-from nn_core.graph.memory import Arena
+from nn_core.graph.failure import add_note
+from nn_core.graph.hooks import NodeHook
+from nn_core.graph.memory import Arena, Slot
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.order import forward_order
-from nn_core.settings import disabled_optimizations, is_enabled
-from nn_core.synced import EPOCH, HOST, Key, Space, SyncedArray, Tenure, ready
+from nn_core.graph.plans import Plans
+from nn_core.settings import disabled_optimizations, is_deterministic, is_enabled
+from nn_core.synced import GRAPH_VERSION, HOST, BufferLease, Key, Space, SyncedArray, ready
 from nn_core.typing import Array, Backend, Runner, Step
+
+#: Plans kept for a variable, and of these for passes of one kind; who alternates between more compiles anew.
+MAX_PLANS, MAX_ALIKE = 12, 4
 
 
 class Entry(NamedTuple):
-    """One piece of work: `runner` on `arrays`, done for `node` (None for a copy) by `backend` in `space` (None: host)."""
+    """One piece of work: `runner` on `arrays`, done for `node` (None for a copy) by `backend` in `space` (None: host).
+
+    `slots` says for each of the arrays whose values it holds when the pass begins; None where the pass makes them.
+    """
 
     node: Node | None
     runner: Runner
     arrays: tuple[Array | None, ...]
     backend: Backend | None = None
     space: Space | None = None
+    slots: tuple[Slot | None, ...] = ()
+
+
+class Binding(NamedTuple):
+    """What a plan takes for granted of an array that it does not own: which memory holds its values.
+
+    Attributes:
+        key: Under which copy the plan reads the values, or writes them.
+        array: The memory of that copy.
+        latest: Which copy was written last, and in what memory; None where the plan itself writes another copy.
+        computed: Whether another plan computes the values, so that they must not have been replaced by a number.
+    """
+
+    synced: SyncedArray
+    key: Key
+    array: Array | None
+    latest: tuple[Key | None, Array | None] | None
+    computed: bool
+
+    @staticmethod
+    def of(synced: SyncedArray, key: Key, *, computed: bool = False) -> "Binding":
+        """The binding to where the values lie now."""
+        copies, latest = synced.copies, synced.latest
+        return Binding(synced, key, copies.get(key), (latest, copies.get(latest) if latest else None), computed)
+
+    def holds(self) -> bool:
+        """Whether the values lie where they lay."""
+        synced, key, array, latest, computed = self
+        copies = synced.copies
+        if copies.get(key) is not array or (computed and synced.pending_fill is not None):
+            return False
+        if latest is None:
+            return True
+        return synced.latest == latest[0] and (synced.latest is None or copies.get(synced.latest) is latest[1])
 
 
 class Attachment(NamedTuple):
@@ -47,94 +89,152 @@ class Plan:
         self.attachments: list[Attachment] = []
         #: arrays of variables that are read, and the key under which the plan reads them
         self.leaves: list[tuple[SyncedArray, Key]] = []
-        #: copies of leaves: brought from elsewhere before each run; converted by an entry; as an earlier pass left them
-        self.refreshes: list[Callable[[], object]] = []
+        self.leaf_arrays: dict[tuple[SyncedArray, Key], Array | None] = {}
+        #: arrays that are read before they are computed anew: of leaves that share the data of a function's output. Their
+        #: values are carried into the plan's memory when it takes over
+        self.carried: frozenset[SyncedArray] = frozenset()
+        #: copies of leaves: brought from elsewhere before each run; converted by an entry
+        self.refreshes: list[Any] = []
         self.casts: list[tuple[SyncedArray, Key]] = []
-        self.found: list[tuple[SyncedArray, Key]] = []
+        #: where the arrays lie that the plan does not own, and the rights to those that other plans own
+        self.bindings: list[Binding] = []
+        self.leases: tuple[BufferLease, ...] = ()
         #: arrays of leaves that the plan writes to, such as running statistics
         self.rewritten: list[SyncedArray] = []
         self.seeded: list[Node] = []
         self.displaced = True
-        self.kept = Tenure(self, True)
-        self.held = Tenure(self, True)
-        self.gone = Tenure(self, False)
+        self.kept = BufferLease(self, True)
+        self.held = BufferLease(self, True)
+        self.gone = BufferLease(self, False)
         self.signature: tuple[Any, ...] = ()
-        self.leaf_heads: tuple[Any, ...] = ()
-        self.epoch = -1
+        self.version = -1
         self._steps: list[Step] | None = None
         self._weights: Weights | None = None
         self._runs = 0
 
     def run(
-        self, hooks: tuple[list[Hook], list[Hook]] | None = None, finish: Callable[[Node], object] | None = None
+        self, hooks: tuple[list[NodeHook], list[NodeHook]] | None = None, finish: Callable[[Node], object] | None = None
     ) -> None:
         """Compute. The caller has made sure that the plan is up to date."""
         if self.displaced:
             self.held.alive = True  # arrays do not take what has ended; the values are there when the pass is over
             self.adopt()
         self.read_leaves()
-        if hooks is not None or finish is not None:
-            self._run_observed(hooks or ([], []), finish)
-        elif self._runs == 0:
-            for _, runner, arrays, _, space in self.entries:
-                if space is not None:
-                    ready(space)
-                runner(*arrays)
-        else:
-            if self._steps is None:
-                self._steps = self._bound_steps()
-                self._weights = watched_weights(self._steps, self.leaves)
-            unchanged = self._weights is not None and self._weights.are_unchanged()
-            for step in self._weights.steps if unchanged and self._weights is not None else self._steps:
-                step()
+        runner = step = None
+        try:
+            if hooks is not None or finish is not None:
+                self._run_observed(hooks or ([], []), finish)
+            elif self._runs == 0:
+                for _, runner, arrays, _, space, _ in self.entries:  # the last one is told apart below
+                    if space is not None:
+                        ready(space)
+                    runner(*arrays)
+            else:
+                if self._steps is None:
+                    self._steps = self._bound_steps()
+                    self._weights = watched_weights(self._steps, self.leaves)
+                unchanged = self._weights is not None and self._weights.are_unchanged()
+                for step in self._weights.steps if unchanged and self._weights is not None else self._steps:
+                    step()
+        except Exception as error:
+            self._note(error, runner or getattr(step, "func", None))
+            raise
         for synced in self.rewritten:
-            synced.modifications += 1
+            synced.rewritten()
         self._runs += 1
         self.held.alive = True
+
+    def _note(self, error: Exception, runner: Runner | None) -> None:
+        """Note in `error` which function of the plan it comes from, where that can be told."""
+        for entry in self.entries:
+            if entry.runner is runner and entry.node is not None:
+                shapes = [None if vertex is None else vertex.shape for vertex in entry.node.inputs]
+                backend = "" if entry.backend is None else entry.backend.name
+                add_note(error, entry.node.spec, backend, shapes, entry.node.args)
 
     def read_leaves(self) -> None:
         """See to it that the arrays that the plan reads hold the values of their variables."""
         for synced, key in self.leaves:
-            if synced.lazy is not None:
-                synced.read(key)
-        for synced, key in self.found:
-            if key not in synced.valid:
+            if synced.pending_fill is not None:
                 synced.read(key)
         for refresh in self.refreshes:
             refresh()
         for synced, key in self.casts:
             synced.valid.add(key)
 
+    def bind(self, signature: tuple[Any, ...], bindings: Iterable[Binding]) -> None:
+        """Note for which graph, and for which memory of others, the plan was compiled."""
+        self.signature = signature
+        self.bindings = list(bindings)
+        leases = [binding.synced.lease for binding in self.bindings]
+        self.leases = tuple(dict.fromkeys([lease for lease in leases if lease is not None]))
+        self.version = GRAPH_VERSION.value
+
+    def bound_leaves(self) -> list[Binding]:
+        """The memory in which the plan reads the leaves."""
+        arrays = self.leaf_arrays
+        return [Binding.of(leaf[0], leaf[1])._replace(array=arrays[leaf]) for leaf in self.leaves]
+
+    def is_bound(self) -> bool:
+        """Whether everything that the plan reads and does not own lies where the plan reads it."""
+        return all(binding.holds() for binding in self.bindings)
+
+    def may_read(self) -> bool:
+        """Whether the values of other plans that this one reads are still there."""
+        for lease in self.leases:  # noqa: SIM110  # called in each pass, for one or two of them
+            if not lease.alive:
+                return False
+        return True
+
     def adopt(self) -> None:
         """Make the variables' arrays refer to this plan's memory again, after another plan or the user had them."""
         for synced, key, array, keep in self.attachments:
             if array is None:
                 synced.attach(key, None, self.gone)
-            else:
-                synced.attach(key, array, self.kept if keep else self.held)
+                continue
+            values = synced.read(key) if synced in self.carried else array
+            synced.attach(key, array, self.kept if keep else self.held)
+            if values is not array:
+                ready(key[0])
+                array[...] = values
         self.displaced = False
 
     def release(self) -> None:
         """End the right of the variables to values that another plan is about to overwrite."""
         self.held.alive = False
 
-    def _run_observed(self, hooks: tuple[list[Hook], list[Hook]], finish: Callable[[Node], object] | None) -> None:
+    def _run_observed(self, hooks: tuple[list[NodeHook], list[NodeHook]], finish: Callable[[Node], object] | None) -> None:
         before, after = hooks
         last: dict[Node, int] = {entry.node: i for i, entry in enumerate(self.entries) if entry.node is not None}
         seen: set[Node] = set()
-        for i, (node, runner, arrays, _, space) in enumerate(self.entries):
+        finished = {} if finish is None else self._finished()
+        for i, (node, runner, arrays, _, space, _) in enumerate(self.entries):
             if space is not None:
                 ready(space)
             if node is not None and node not in seen:
                 seen.add(node)
                 for hook in before:
                     hook(node)
-            runner(*arrays)
+            try:
+                runner(*arrays)
+            except Exception as error:
+                self._note(error, runner)
+                raise
             if node is not None and last[node] == i:
                 for hook in after:
                     hook(node)
-                if finish is not None:
-                    finish(node)
+            if finish is not None and i in finished:
+                finish(finished[i])
+
+    def _finished(self) -> dict[int, Node]:
+        """Which function is finished after an entry: its gradients are added to others by entries of no function."""
+        last: dict[Node, int] = {}
+        owner: Node | None = None
+        for i, entry in enumerate(self.entries):
+            owner = entry.node or owner
+            if owner is not None:
+                last[owner] = i
+        return {i: node for node, i in last.items()}
 
     def _bound_steps(self) -> list[Step]:
         spaces = dict.fromkeys(entry.space for entry in self.entries if entry.space is not None)
@@ -145,7 +245,7 @@ class Plan:
             members = list(entries)
             group = [_bound(entry) for entry in members]
             if fuse is None:
-                steps += [own.settle for own in spaces]
+                steps += [own.flush for own in spaces]
                 steps += group
             else:
                 steps += fuse(members[0].backend, group)
@@ -163,14 +263,15 @@ class Weights:
 
     def are_unchanged(self) -> bool:
         """Whether nobody can have written to the leaves since the last call."""
-        seen = [None if _is_lent(synced, key) else synced.modifications for synced, key in self._leaves]
+        seen = [None if _is_exported(synced, key) else synced.modifications for synced, key in self._leaves]
         unchanged = None not in seen and seen == self._seen
         self._seen = seen
         return unchanged
 
 
-def _is_lent(synced: SyncedArray, key: Key) -> bool:
-    return synced.is_lent(key) or (synced.head is not None and synced.head != key and synced.is_lent(synced.head))
+def _is_exported(synced: SyncedArray, key: Key) -> bool:
+    latest = synced.latest
+    return synced.is_exported(key) or (latest is not None and latest != key and synced.is_exported(latest))
 
 
 def watched_weights(steps: Sequence[Step], leaves: Iterable[tuple[SyncedArray, Key]]) -> Weights | None:
@@ -216,15 +317,18 @@ def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:
 def signature_of(order: Iterable[Node], roots: Sequence[Vertex]) -> tuple[Any, ...]:
     """Everything about a graph that a plan was compiled for; equal signatures mean that the plan still fits."""
     parts: list[Any] = [tuple((root.cell, root.cell.data._synced, root._persistent) for root in roots)]
-    parts.append(disabled_optimizations())
+    parts.append((disabled_optimizations(), is_deterministic()))
     for node in order:
         parts.append((node, node.need_grad, *[cell.data._synced for cell in node.cells]))
         parts += [
-            vertex
-            and (
+            # not the truth of the vertex: the result of a comparison refuses to have one
+            None
+            if vertex is None
+            else (
                 vertex.cell,
                 vertex.cell.data._synced,
                 vertex.cell.data._shape,
+                vertex.cell.data._window,
                 vertex.producer,
                 vertex.need_grad,
                 vertex._persistent,
@@ -235,19 +339,50 @@ def signature_of(order: Iterable[Node], roots: Sequence[Vertex]) -> tuple[Any, .
     return tuple(parts)
 
 
-def is_current(plan: Plan, roots: Sequence[Vertex]) -> bool:
-    """Whether `plan` still fits the graph of `roots`; cheap when nothing has happened anywhere."""
-    if plan.epoch == EPOCH.value:
-        return True
-    if plan.signature != signature_of(forward_order(roots), roots) or plan.leaf_heads != heads_of(plan.leaves):
-        return False
-    plan.epoch = EPOCH.value
-    return True
+def plans_of(root: Vertex) -> Plans:
+    """The plans that were compiled for `root` and the present shapes, by kind; they live as long as it."""
+    if root._plans is None:
+        root._plans = Plans()
+    plans: Plans = root._plans
+    return plans
 
 
-def heads_of(leaves: Iterable[tuple[SyncedArray, Key]]) -> tuple[Any, ...]:
-    """What a plan assumes of the arrays it does not own: which copy is the head, and where it lies."""
-    return tuple(
-        (synced.head, id(synced.copies.get(key)), synced.head and id(synced.copies.get(synced.head)))
-        for synced, key in leaves
-    )
+def current_plan(plans: Mapping[Any, list[Any]], kind: Any, roots: Sequence[Vertex]) -> Any:
+    """The plan of a kind that fits the graph of `roots` as it is now, and the memory that holds its values; or None.
+
+    Cheap when nothing has happened anywhere. Several plans of one kind differ in the memory that they read: a backward
+    pass has one for each forward pass that it follows.
+    """
+    known = plans.get(kind)
+    if not known:  # an empty list is left where Ctrl-C came while plans were dropped
+        return None
+    plan = known[0]
+    if plan.version != GRAPH_VERSION.value:
+        plan = _searched(known, roots)
+        if plan is None:
+            return None
+    for lease in plan.leases:  # as `may_read`, which would be one more call in each pass
+        if not lease.alive:
+            return None
+    return plan
+
+
+def _searched(known: list[Any], roots: Sequence[Vertex]) -> Any:
+    signature = signature_of(forward_order(roots), roots)
+    for position, plan in enumerate(known):
+        if plan.signature == signature and plan.is_bound():
+            plan.version = GRAPH_VERSION.value
+            known[:] = [plan, *known[:position], *known[position + 1 :]]  # in one step, which Ctrl-C cannot divide
+            return plan
+    return None
+
+
+def remember(plans: dict[Any, list[Any]], kind: Any, plan: Plan) -> None:
+    """Keep `plan`, dropping those of its kind for another graph, and the oldest when there are too many."""
+    alike = [other for other in plans.pop(kind, ()) if other.signature == plan.signature]
+    plans[kind] = [plan, *alike[: MAX_ALIKE - 1]]
+    while sum([len(some) for some in plans.values()]) > MAX_PLANS:
+        some = next(iter(plans.values()))
+        some.pop()
+        if not some:
+            plans.pop(next(iter(plans)))

@@ -1,6 +1,6 @@
 """PythonFunction: a function of the graph whose forward and backward passes are methods in Python."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ class PythonFunction:
     A subclass gives ``name``, ``min_outputs()``, ``setup_impl(inputs, outputs)`` which sets the shapes of the outputs
     by ``outputs[0].reset_shape(shape, True)``, ``forward_impl(inputs, outputs)`` and
     ``backward_impl(inputs, outputs, propagate_down, accum)``. The methods get Variables; ``accum`` tells for each input
-    whether the gradient has to be added to what is there.
+    whether the gradient has to be added to what is there. A property ``args``, a mapping, shows its settings to hooks
+    and to functions registered in ``nn_core.backward_functions``.
 
     Example:
         >>> class Double(PythonFunction):
@@ -76,6 +77,12 @@ class PythonFunction:
 
     def __call__(self, *inputs: Any, n_outputs: int = -1, outputs: Any = None) -> Any:
         return WRAPPERS["call"](self, inputs, self.min_outputs() if n_outputs < 0 else n_outputs, outputs)
+
+
+def settings_of(function: PythonFunction) -> dict[str, Any]:
+    """The settings that `function` shows as ``args``, a mapping; none if it has no such attribute."""
+    settings = getattr(function, "args", None)
+    return dict(settings) if isinstance(settings, Mapping) else {}
 
 
 def spec_of_python(function: PythonFunction, n_inputs: int, n_outputs: int) -> FunctionSpec:
@@ -145,7 +152,7 @@ def _array_over(raw: Array) -> NdArray:
     if isinstance(raw, np.ndarray):
         key = (HOST, raw.dtype.name)
         array._synced.copies[key] = raw
-        array._synced._move_head(key)
+        array._synced._move_latest(key)
     else:
         array.data = raw
     return array
@@ -153,5 +160,5 @@ def _array_over(raw: Array) -> NdArray:
 
 def _bring(array: NdArray, target: Array) -> None:
     synced = array._synced
-    if synced.head is None or synced.lazy is not None or synced.copies[synced.head] is not target:
+    if synced.latest is None or synced.pending_fill is not None or synced.copies[synced.latest] is not target:
         target[...] = array.get_data("r")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from nn_core.caches import KeyedCache
 from nn_core.context import Context
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.report import is_strict
@@ -13,17 +14,23 @@ from nn_core.settings import WHEN_SWITCHED
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.typing import Shape
 
-_RECIPES: dict[Any, "Recipe"] = {}
+_RECIPES: KeyedCache[Any, "Recipe"] = KeyedCache("checked calls", entry_bytes=4096, max_entries=CACHE_LIMIT)
 #: Called when recipes are forgotten; who keeps some drops them.
 WHEN_FORGOTTEN: Final[list[Callable[[], object]]] = []
 
 
 class Recipe:
-    """A checked call: settings with their defaults, shapes of the outputs, and the kernel for the last context."""
+    """A checked call: arguments with their defaults, shapes of the outputs, and the kernel for the last context.
+
+    Attributes:
+        given: The arguments as the caller gave them: what is missing, None or counted from the end follows the shapes.
+        shapes: The shapes of the inputs.
+    """
 
     __slots__ = (
         "_latest",
         "args",
+        "given",
         "n_visible",
         "output_shapes",
         "plain",
@@ -34,15 +41,16 @@ class Recipe:
         "view",
     )
 
-    def __init__(self, spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]) -> None:
-        made = made_outputs(spec, infer(spec, args, shapes))
+    def __init__(self, spec: FunctionSpec, given: Mapping[str, Any], shapes: tuple[Shape | None, ...]) -> None:
+        self.args: Mapping[str, ArgValue] = resolve_args(spec, given, shapes)
+        made = made_outputs(spec, infer(spec, self.args, shapes))
         self.spec = spec
-        self.args = args
+        self.given = given
         self.shapes = shapes
         self.output_shapes = tuple([shape for _, shape in made])
         self.n_visible = sum(not entry.aux for entry, _ in made)
         self.single = self.n_visible == 1 and not spec.outputs[0].variadic
-        self.view = spec.has("view") and bool(args.get("inplace", True))
+        self.view = spec.has("view") and bool(self.args.get("inplace", True))
         self.takes_same = any(entry.dtype == "same" for entry in spec.inputs)
         #: one result in memory of its own, whose shape is known; nothing is rewritten
         self.plain = self.single and len(made) == 1 and not (self.view or self.takes_same or spec.updates)
@@ -68,12 +76,10 @@ def recipe_of(spec: FunctionSpec, given: Mapping[str, Any], shapes: Sequence[Sha
     try:
         recipe = _RECIPES.get(key)
     except TypeError:  # a setting that is a list or an array
-        return Recipe(spec, resolve_args(spec, given, known), known)
+        return Recipe(spec, given, known)
     if recipe is None:
-        recipe = Recipe(spec, resolve_args(spec, given, known), known)
-        if len(_RECIPES) > CACHE_LIMIT:
-            _RECIPES.clear()
-        _RECIPES[key] = recipe
+        recipe = Recipe(spec, given, known)
+        _RECIPES.store(key, recipe)
     return recipe
 
 

@@ -9,26 +9,28 @@ A template serves passes with ``clear_buffer=True``, in which no gradient of an 
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from nn_core.caches import Cache, register_cache
 from nn_core.graph.backward_data import BackwardPlan
-from nn_core.graph.compile import Refresh
+from nn_core.graph.compile import NarrowedRead, Refresh
 from nn_core.graph.execute import Prepared
-from nn_core.graph.node import NEED_GRAD_EPOCH, Cell, Node, Vertex
-from nn_core.graph.plan import Entry, bind, heads_of
+from nn_core.graph.node import FLAGS_VERSION, Cell, Node, Vertex
+from nn_core.graph.plan import Entry, bind
+from nn_core.locks import fork_safe
 from nn_core.settings import disabled_optimizations, is_enabled
-from nn_core.synced import EPOCH, RELEASED, STRIDED, Key, Space, SyncedArray, ready
+from nn_core.synced import GRAPH_VERSION, RELEASED, STRIDED, Key, Space, SyncedArray, ready
 from nn_core.typing import Array, Backend, Shape
 
 #: More structures than this, or more memory for their gradients, and the oldest are dropped; a few are always kept.
 MAX_TEMPLATES, MAX_BYTES, MIN_TEMPLATES = 64, 2**29, 4
 
 _TEMPLATES: dict[Any, "Template"] = {}
-_CHANGING = threading.Lock()
+_CHANGING = fork_safe(threading.Lock())
 
 #: A function of a graph: its node, or what it has left while nobody has asked for that.
-_Part: TypeAlias = Node | Vertex
+Part: TypeAlias = Node | Vertex
 
 
 class _Origin(NamedTuple):
@@ -56,53 +58,53 @@ class Structure:
     Attributes:
         key: Equal for graphs of one structure. It has the addresses of the parameters' cells, so that it does not keep
             them alive; a template does, whose key is in use.
-        order: The functions, each after those that give its inputs: nodes, and bare vertices where nobody has asked for
+        order: The functions, each after those that give its inputs: nodes, and lazy vertices where nobody has asked for
             the node.
         inputs: The arrays of the leaves that need no gradient.
-        all_bare: Whether `order` had bare vertices only when it was made; compiling a pass makes their nodes.
+        all_lazy: Whether `order` had lazy vertices only when it was made; compiling a pass makes their nodes.
     """
 
-    __slots__ = ("all_bare", "inputs", "key", "order")
+    __slots__ = ("all_lazy", "inputs", "key", "order")
 
     def __init__(
-        self, order: Sequence[_Part], inputs: list[SyncedArray], key: tuple[Any, ...], all_bare: bool = False
+        self, order: Sequence[Part], inputs: list[SyncedArray], key: tuple[Any, ...], all_lazy: bool = False
     ) -> None:
         self.order = order
         self.inputs = inputs
         self.key = key
-        self.all_bare = all_bare
+        self.all_lazy = all_lazy
 
     @staticmethod
-    def described(root: Vertex, order: Sequence[_Part]) -> "Structure | None":
+    def described(root: Vertex, order: Sequence[Part]) -> "Structure | None":
         """The structure of the graph of `root`, whose functions are `order`.
 
-        None when nodes of bare vertices have been made meanwhile, which other threads may cause.
+        None when nodes of lazy vertices have been made meanwhile, which other threads may cause.
         """
         inputs: list[SyncedArray] = []
         positions: dict[int, int] = {}  # by identity: the hash of a variable is that of its cell
         numbers: dict[SyncedArray, int] = {}
-        key: list[Any] = [root.index, disabled_optimizations()]
+        key: list[Any] = [root._index, disabled_optimizations()]
         for part in order:
             positions[id(part)] = len(positions)
-            inputs_of_part = part.inputs
+            inputs_of_part = _inputs_of(part)
             if isinstance(part, Node):
                 key.append(part.prepared)
-                key += [cell.data._synced.tenure for cell in part.cells if cell.data._synced.tenure is not None]
+                key += [cell.data._synced.lease for cell in part.cells if cell.data._synced.lease is not None]
             else:
-                step = part.step
-                if step is None:
+                trace_node = part._trace_node
+                if trace_node is None:
                     return None
-                key.append(step.prepared)
+                key.append(trace_node.prepared)
             for vertex in inputs_of_part:
                 if vertex is None:
                     key.append(None)
                     continue
                 need_grad = vertex.need_grad
-                below = _part_of(vertex)
+                below = part_of(vertex)
                 if below is not None:
                     if id(below) not in positions:
                         return None
-                    key += (need_grad, positions[id(below)], vertex.index)
+                    key += (need_grad, positions[id(below)], vertex._index)
                 elif need_grad:
                     key.append(id(vertex.cell))
                 else:
@@ -111,7 +113,7 @@ class Structure:
                     if number is None:
                         number = numbers[synced] = len(inputs)
                         inputs.append(synced)
-                    key += (number, synced.tenure)
+                    key += (number, synced.lease)
         return Structure(order, inputs, tuple(key))
 
     def array(self, part: int, number: int, key: Key) -> Array:
@@ -119,8 +121,8 @@ class Structure:
         if part < 0:
             return self.inputs[number].read(key)
         producer = self.order[part]
-        if isinstance(producer, Vertex) and producer.step is not None and producer.step.output_key == key:
-            return producer.value
+        if isinstance(producer, Vertex) and producer._trace_node is not None and producer._trace_node.output_key == key:
+            return producer._value
         return _cells_of(producer)[number].data._synced.read(key)
 
 
@@ -138,18 +140,15 @@ class Template:
         #: whether functions have given all arrays as they are wanted
         self._direct = all(origin.key == kernels[origin.part].output_keys[origin.number] for origin in own)
         self._pieces = [(call, [_as_given(origin, kernels) for origin in origins]) for call, origins in pieces]
-        self._heads = heads_of(plan.leaves)
 
     def fits(self) -> bool:
         """Whether the parameters still lie where they lay."""
         plan = self.plan
-        if plan.epoch != EPOCH.value:
-            if self._heads != heads_of(plan.leaves):
+        if plan.version != GRAPH_VERSION.value:
+            if not plan.is_bound():
                 return False
-            if any(cell.data is not data or cell._grad is not grad for cell, data, grad in plan.leaf_cells):
-                return False
-            plan.epoch = EPOCH.value
-        return True
+            plan.version = GRAPH_VERSION.value
+        return plan.may_read()
 
     def run(self, structure: Structure, root: Vertex) -> None:
         """Compute the gradients of a graph of the same structure, and give up its intermediate values."""
@@ -157,8 +156,8 @@ class Template:
         for space in self._spaces:
             ready(space)
         values: list[Array] | None = None
-        if structure.all_bare and self._direct and root.step is not None:
-            values = [part.value for part in structure.order if isinstance(part, Vertex)]
+        if structure.all_lazy and self._direct and root._trace_node is not None:
+            values = [part._value for part in structure.order if isinstance(part, Vertex)]
         for call, origins in self._pieces:
             arrays = []
             for part, number, key, shape in origins:
@@ -170,23 +169,23 @@ class Template:
 
 def release(structure: Structure, root: Vertex) -> None:
     """Give up the data of all functions of a graph but its result."""
-    if root.trail is not None:
-        root.trail.broken = True
-    if structure.all_bare and root.step is not None:
-        kept = root.value
+    if root._trace is not None:
+        root._trace.broken = True
+    if structure.all_lazy and root._trace_node is not None:
+        kept = root._value
         for part in structure.order:
-            part.value = RELEASED  # type: ignore[union-attr]  # they are vertices
-        root.value = kept
+            part._value = RELEASED  # type: ignore[union-attr]  # they are vertices
+        root._value = kept
         return
-    elsewhere = not structure.all_bare  # some may lie on walks that go on
-    result = None if root.step is not None else root.cell.data._synced
+    elsewhere = not structure.all_lazy  # some may lie on walks that go on
+    result = None if root._trace_node is not None else root.cell.data._synced
     for part in structure.order:
-        if isinstance(part, Vertex) and part.step is not None:
+        if isinstance(part, Vertex) and part._trace_node is not None:
             if part is not root:
-                part.value = RELEASED
+                part._value = RELEASED
             if elsewhere:
-                part.trail.broken = True
-                part.trail.end()
+                part._trace.broken = True
+                part._trace.end()
             continue
         for cell in _cells_of(part):
             if cell.data._synced is not result:
@@ -196,54 +195,54 @@ def release(structure: Structure, root: Vertex) -> None:
 def _release(synced: SyncedArray) -> None:
     synced.copies.clear()
     synced.valid = set()
-    synced.head = None
-    synced.tenure = RELEASED
+    synced.latest = None
+    synced.lease = RELEASED
 
 
 class _Places:
-    """Where the functions and the inputs of a structure lie on every trail that ends at one step."""
+    """Where the functions and the inputs of a structure lie on every trace that ends at one node."""
 
     __slots__ = ("_inputs", "_key", "_positions")
 
-    def __init__(self, structure: Structure, trail: Any) -> None:
-        self._positions = [part.step.position for part in structure.order if isinstance(part, Vertex)]  # all are
-        self._inputs = [trail.number_of(synced) for synced in structure.inputs]
+    def __init__(self, structure: Structure, trace: Any) -> None:
+        self._positions = [part._trace_node.position for part in structure.order if isinstance(part, Vertex)]  # all are
+        self._inputs = [trace.number_of(synced) for synced in structure.inputs]
         self._key = structure.key
 
-    def recalled(self, trail: Any) -> Structure:
-        """The structure of the graph that ends where `trail` is now."""
-        order = [trail.results[position]() for position in self._positions]
-        return Structure(order, [trail.array(number) for number in self._inputs], self._key, all_bare=True)
+    def recalled(self, trace: Any) -> Structure:
+        """The structure of the graph that ends where `trace` is now."""
+        order = [trace.results[position]() for position in self._positions]
+        return Structure(order, [trace.array(number) for number in self._inputs], self._key, all_lazy=True)
 
 
 def structure_of(root: Vertex) -> Structure | None:
     """The structure of a graph whose functions were computed as they were called; None if it cannot be shared."""
-    step, trail = root.step, root.trail
-    if step is None or not step.whole or trail.broken or trail.epoch != NEED_GRAD_EPOCH[0]:
+    trace_node, trace = root._trace_node, root._trace
+    if trace_node is None or not trace_node.whole or trace.broken or trace.version != FLAGS_VERSION[0]:
         return _walked(root)
-    if len(trail.results) <= step.position or trail.results[step.position]() is not root:  # a call was interrupted
+    if len(trace.results) <= trace_node.position or trace.results[trace_node.position]() is not root:  # a call was interrupted
         return _walked(root)
-    if step.structure is not None:
-        return step.structure.recalled(trail)
+    if trace_node.structure is not None:
+        return trace_node.structure.recalled(trace)
     structure = _walked(root)
     if structure is not None and all(isinstance(part, Vertex) for part in structure.order):  # no thread changed a flag
-        step.structure = _Places(structure, trail)
+        trace_node.structure = _Places(structure, trace)
     return structure
 
 
 def _walked(root: Vertex) -> Structure | None:
-    order: list[_Part] = []
-    start = _part_of(root)
+    order: list[Part] = []
+    start = part_of(root)
     assert start is not None
     done = {id(start)}
-    stack = [(start, iter(start.inputs))]
+    stack = [(start, iter(_inputs_of(start)))]
     while stack:
         part, inputs = stack[-1]
         for vertex in inputs:
-            below = None if vertex is None else _part_of(vertex)
+            below = None if vertex is None else part_of(vertex)
             if below is not None and id(below) not in done:
                 done.add(id(below))
-                stack.append((below, iter(below.inputs)))
+                stack.append((below, iter(_inputs_of(below))))
                 break
         else:
             if not (_is_kept_node(part) if isinstance(part, Node) else _is_kept(part)):
@@ -258,13 +257,13 @@ def _parameters_of(structure: Structure) -> list[Vertex]:
     return [v for part in parts for v in part.inputs if v is not None and v.is_leaf and v.need_grad]
 
 
-def _node_of(part: _Part) -> Node:
+def _node_of(part: Part) -> Node:
     node = part if isinstance(part, Node) else part.producer
     assert node is not None
     return node
 
 
-def _cells_of(part: _Part) -> tuple[Cell, ...]:
+def _cells_of(part: Part) -> tuple[Cell, ...]:
     return part.cells if isinstance(part, Node) else (part.cell,)
 
 
@@ -274,17 +273,22 @@ def _as_given(origin: _Origin, kernels: Sequence[Prepared]) -> tuple[int, int, K
     return part, number, key, None if part >= 0 and kernels[part].output_shapes[number] == shape else shape
 
 
-def _part_of(vertex: Vertex) -> _Part | None:
-    trail, step = vertex.trail, vertex.step
-    if step is not None and trail.epoch != NEED_GRAD_EPOCH[0]:
-        vertex._complete()  # whether it needs a gradient has to be found out anew, and that takes nodes
-        step = None
-    return vertex._producer if step is None else vertex
+def _inputs_of(part: Part) -> tuple[Vertex | None, ...]:
+    return part.inputs if isinstance(part, Node) else part._inputs
+
+
+def part_of(vertex: Vertex) -> Part | None:
+    """The function that gives `vertex`: its node, or itself while it is lazy; None for a leaf."""
+    trace, trace_node = vertex._trace, vertex._trace_node
+    if trace_node is not None and trace.version != FLAGS_VERSION[0]:
+        vertex._materialize()  # whether it needs a gradient has to be found out anew, and that takes nodes
+        trace_node = None
+    return vertex._producer if trace_node is None else vertex
 
 
 def _is_kept(vertex: Vertex) -> bool:
-    """Whether a bare vertex holds a value, and may lose it."""
-    value = vertex.value
+    """Whether a lazy vertex holds a value, and may lose it."""
+    value = vertex._value
     return value is not None and value is not RELEASED and not vertex._persistent and not vertex._recompute
 
 
@@ -295,7 +299,7 @@ def _is_kept_node(node: Node) -> bool:
     for index, cell in enumerate(node.cells):
         synced = cell.data._synced
         vertex = node.output(index)
-        if synced.tenure not in (None, STRIDED) or synced.head is None or synced.bound:
+        if synced.lease not in (None, STRIDED) or synced.latest is None or synced.bound:
             return False
         if vertex is not None and (vertex._persistent or vertex._recompute):
             return False
@@ -315,39 +319,29 @@ def find(structure: Structure, overwrite: bool) -> Template | None:
 
 
 def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Template | None:
-    """Make a template of a freshly compiled plan; None when an entry cannot be told relative to the graph."""
+    """Make a template of a freshly compiled plan; None when it reads what is not told by the structure alone."""
     if any(leaf.cell.data._synced in structure.inputs for leaf in _parameters_of(structure)):
         return None  # one address has two roles, which the arrays of a later graph may not share
     origins = _origins(structure)
-    own = {id(synced) for synced in structure.inputs}
-    found: list[tuple[Entry, list[tuple[int, _Origin]]]] = []
     spaces = dict.fromkeys(entry.space for entry in plan.entries if entry.space is not None)
-    if len(spaces) > 1:
+    found = [(entry, _places(entry, origins)) for entry in plan.entries]
+    # a structure tells of narrowed arrays neither where they begin nor where they end
+    if len(spaces) > 1 or any(
+        isinstance(entry.runner, Refresh) or (isinstance(entry.runner, NarrowedRead) and places) for entry, places in found
+    ):
         return None
-    for entry in plan.entries:
-        if isinstance(entry.runner, Refresh):
-            return None
-        places: list[tuple[int, _Origin]] = []
-        for position, array in enumerate(entry.arrays):
-            if array is None:
-                continue
-            place = _place(array)
-            if place is None:
-                return None
-            origin = origins.get(place)
-            if origin is not None and array.size:
-                if array.nbytes != _n_bytes(structure, origin):
-                    return None
-                places.append((position, origin._replace(shape=array.shape)))
-        found.append((entry, places))
+    own = {id(synced) for synced in structure.inputs}
     pieces = [
         piece
         for backend, group in itertools.groupby(found, lambda pair: pair[0].backend)
         for piece in _pieces(backend, list(group))
     ]
     plan.leaves = [(synced, key) for synced, key in plan.leaves if id(synced) not in own]
-    plan.found = [(synced, key) for synced, key in plan.found if id(synced) not in own]
-    plan.entries, plan.attachments, plan.freed, plan.signature = [], [], [], ()
+    plan.refreshes = [refresh for refresh in plan.refreshes if id(refresh.synced) not in own]
+    kept = {synced for synced, _ in plan.leaves} | plan.leaf_grads.keys()
+    plan.bind((), [binding for binding in plan.bindings if binding.synced in kept])
+    plan.cells = [(cell, data, grad) for cell, data, grad in plan.cells if grad is not None and grad._synced in kept]
+    plan.entries, plan.attachments, plan.freed = [], [], []
     template = Template(plan, pieces, list(spaces), structure)
     with _CHANGING:
         _TEMPLATES[overwrite, structure.key] = template
@@ -363,6 +357,24 @@ def _drop_oldest() -> None:
             break
         n_bytes -= template.plan.arena.n_bytes
         del _TEMPLATES[key]
+
+
+def _template_bytes() -> int:
+    return sum([template.plan.arena.n_bytes for template in list(_TEMPLATES.values())])
+
+
+def _trim(n_bytes: int) -> None:
+    with _CHANGING:
+        while _TEMPLATES and _template_bytes() > n_bytes:
+            del _TEMPLATES[next(iter(_TEMPLATES))]
+
+
+def _clear() -> None:
+    with _CHANGING:
+        _TEMPLATES.clear()
+
+
+register_cache(Cache("memory of backward passes", _TEMPLATES.__len__, _template_bytes, _clear, trim=_trim))
 
 
 def _pieces(backend: Backend | None, group: Sequence[tuple[Entry, list[tuple[int, _Origin]]]]) -> list[_Piece]:
@@ -390,36 +402,19 @@ def _alone(entry: Entry, places: Sequence[tuple[int, _Origin]]) -> _Piece:
     return _Piece(call, [origin for _, origin in places])
 
 
-def _origins(structure: Structure) -> dict[tuple[int, str], _Origin]:
-    """Where each array of the graph comes from, by its address."""
-    origins: dict[tuple[int, str], _Origin] = {}
-    for number, synced in enumerate(structure.inputs):
-        _note(origins, synced, -1, number)
+def _places(entry: Entry, origins: Mapping[SyncedArray, tuple[int, int]]) -> list[tuple[int, _Origin]]:
+    """Which arrays of an entry belong to the graph, and where a graph of the same structure has its own."""
+    return [
+        (position, _Origin(*origins[slot[0]], slot[1], array.shape))
+        for position, (array, slot) in enumerate(zip(entry.arrays, entry.slots, strict=True))
+        if array is not None and slot is not None and slot[0] in origins
+    ]
+
+
+def _origins(structure: Structure) -> dict[SyncedArray, tuple[int, int]]:
+    """Which part of the graph gives each array, and as which of its outputs; part -1: the inputs."""
+    origins = {synced: (-1, number) for number, synced in enumerate(structure.inputs)}
     for position, part in enumerate(structure.order):
         for index, cell in enumerate(_cells_of(part)):
-            _note(origins, cell.data._synced, position, index)
+            origins.setdefault(cell.data._synced, (position, index))  # a view has the array of its input
     return origins
-
-
-def _note(origins: dict[tuple[int, str], _Origin], synced: SyncedArray, part: int, index: int) -> None:
-    for key, array in synced.copies.items():
-        place = _place(array)
-        if place is not None:
-            origins.setdefault(place, _Origin(part, index, key, array.shape))
-
-
-def _place(array: Array) -> tuple[int, str] | None:
-    """Address and dtype of an array of the host or of a device; None for an array that does not tell."""
-    for name in ("__array_interface__", "__cuda_array_interface__"):
-        interface = getattr(array, name, None)
-        if interface is not None:
-            return interface["data"][0], array.dtype.name
-    return None
-
-
-def _n_bytes(structure: Structure, origin: _Origin) -> int:
-    if origin.part < 0:
-        synced = structure.inputs[origin.number]
-    else:
-        synced = _cells_of(structure.order[origin.part])[origin.number].data._synced
-    return int(synced.copies[origin.key].nbytes)

@@ -8,28 +8,48 @@ from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import GraphError
 from nn_core.graph.array_functions import ArrayFunctions
 from nn_core.graph.execute import Prepared
-from nn_core.graph.node import Node
+from nn_core.graph.failure import add_note
 from nn_core.rules.registry import GradientCall, GradientRule
-from nn_core.typing import Array
+from nn_core.typing import Array, Shape
 
 
 class RuleRunner:
-    """Runner that computes the gradients of a node by its gradient rule, on raw arrays."""
+    """Runner that computes the gradients of a function by its gradient rule, on raw arrays.
 
-    __slots__ = ("_functions", "_n_inputs", "_n_outputs", "_n_visible", "_rule", "_shapes", "_spec_args", "_wanted")
+    Args:
+        prepared: The function.
+        inputs: The shapes of its inputs, None where one is not given.
+        outputs: The shapes of its outputs.
+        wanted: Which inputs want a gradient.
+    """
 
-    def __init__(self, node: Node, prepared: Prepared, wanted: Sequence[bool]) -> None:
-        spec = node.spec
+    __slots__ = (
+        "_backend",
+        "_functions",
+        "_n_inputs",
+        "_n_outputs",
+        "_n_visible",
+        "_rule",
+        "_shapes",
+        "_spec_args",
+        "_wanted",
+    )
+
+    def __init__(
+        self, prepared: Prepared, inputs: Sequence[Shape | None], outputs: Sequence[Shape], wanted: Sequence[bool]
+    ) -> None:
+        spec = prepared.spec
         rule = gradient_of(spec.name)
         if rule is None:
             raise GraphError(f"{spec.api}: the gradient must have a rule, got none for {spec.name}")
         self._rule: GradientRule = rule
-        self._functions = ArrayFunctions(node.context, prepared.space)
-        self._n_inputs = len(node.inputs)
-        self._n_outputs = len(node.cells)
+        self._backend = prepared.backend.name
+        self._functions = ArrayFunctions(prepared.context, prepared.space)
+        self._n_inputs = len(inputs)
+        self._n_outputs = len(outputs)
         self._n_visible = self._n_outputs - sum(entry.aux for entry in spec.outputs)
-        self._shapes = [None if v is None else v.shape for v in node.inputs] + [c.data._shape for c in node.cells]
-        self._spec_args = (spec, node.args)
+        self._shapes = [*inputs, *outputs]
+        self._spec_args = (spec, prepared.args)
         self._wanted = tuple(wanted)
 
     def __call__(self, *arrays: Array) -> None:
@@ -43,12 +63,23 @@ class RuleRunner:
         targets = arrays[n + m + self._n_visible :]
         call = GradientCall(spec, values[:n], values[n:], grads, args, self._wanted)
         with np.errstate(all="ignore"):  # nan and inf are values like any other
-            results = self._rule(self._functions, call)
+            try:
+                results = self._rule(self._functions, call)
+            except Exception as error:
+                add_note(error, spec, self._backend, self._shapes[:n], args, what="the gradient rule of ")
+                raise
         if not isinstance(results, (tuple, list)):
             results = (results,)
+        if len(results) != len(targets):
+            raise GraphError(f"{spec.api}: a gradient rule must return {len(targets)} gradients, got {len(results)}")
         for target, result in zip(targets, results, strict=True):
-            if target is not None:
-                target[...] = 0 if result is None else result
+            if target is None:
+                continue
+            if getattr(result, "shape", target.shape) != target.shape:
+                raise GraphError(
+                    f"{spec.api}: the gradient of an input must have its shape {target.shape}, got {result.shape}"
+                )
+            target[...] = 0 if result is None else result
 
 
 class _ShapeOnly:

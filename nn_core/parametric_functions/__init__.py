@@ -10,6 +10,9 @@ Example:
     (8, 10)
 """
 
+from typing import TYPE_CHECKING
+
+from nn_core.dispatch.attributes import hide_submodules, module_attributes
 from nn_core.parametric_functions.activation import prelu as prelu
 from nn_core.parametric_functions.affine import affine as affine
 from nn_core.parametric_functions.affine import embed as embed
@@ -105,3 +108,7 @@ __all__ = [
     "transformer_encode",
     "weight_normalization",
 ]
+
+if not TYPE_CHECKING:  # so that checkers report names that do not exist
+    __getattr__, __dir__ = module_attributes(__name__, "parametric_functions")
+    hide_submodules(__name__)

@@ -6,18 +6,19 @@ import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import ConstantInitializer
 from nn_core.parametric_functions.initial import trained
-from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+from nn_core.parametric_functions.scope import Initializer, layer
 
 _QUARTERS: Final = ConstantInitializer(0.25)
 
 
-@parametric_function_api("prelu", [("slope", "Slope for negative inputs.", "() if shared, else (C)", True)])
+@layer("prelu", [("slope", "Slope for negative inputs.", "() if shared, else (C)", True)])
 def prelu(
     inp: Operand,
     base_axis: int = 1,
     shared: bool = True,
     fix_parameters: bool = False,
     slope_init: Initializer | None = None,
+    name: str | None = None,
 ) -> Operand:
     """Rectify with a trained slope for negative inputs: x for x > 0, else slope * x.
 

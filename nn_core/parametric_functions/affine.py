@@ -7,13 +7,13 @@ from typing import Final
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng, UniformInitializer
-from nn_core.parametric_functions.initial import Applied, affine_sizes, bias, glorot, trained
-from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+from nn_core.parametric_functions.initial import Applied, affine_sizes, bias, counted, glorot, trained
+from nn_core.parametric_functions.scope import Initializer, layer
 
 _UNIT_VARIANCE: Final = UniformInitializer((-(3**0.5), 3**0.5))
 
 
-@parametric_function_api("affine", [("W", "Weight.", "(D, K)", True), ("b", "Bias.", "(K)", True)])
+@layer("affine", [("W", "Weight.", "(D, K)", True), ("b", "Bias.", "(K)", True)])
 def affine(
     inp: Operand,
     n_outmaps: int | Sequence[int],
@@ -25,6 +25,7 @@ def affine(
     with_bias: bool = True,
     apply_w: Applied | None = None,
     apply_b: Applied | None = None,
+    name: str | None = None,
 ) -> Operand:
     """Multiply the flattened input by a weight and add a bias (a fully connected layer): y = x W + b.
 
@@ -41,7 +42,7 @@ def affine(
     return F.affine(inp, w, b, base_axis)
 
 
-@parametric_function_api("embed", [("W", "One row for each index.", "(n_inputs, n_features)", True)])
+@layer("embed", [("W", "One row for each index.", "(n_inputs, n_features)", True)])
 def embed(
     inp: Operand,
     n_inputs: int,
@@ -49,6 +50,7 @@ def embed(
     initializer: Initializer | None = None,
     fix_parameters: bool = False,
     apply_w: Applied | None = None,
+    name: str | None = None,
 ) -> Operand:
     """Replace each index by a row of a trained table.
 
@@ -61,5 +63,6 @@ def embed(
     Returns:
         Shape (N_1, ..., N_k, n_features).
     """
+    n_inputs, n_features = counted("n_inputs", n_inputs, "embed"), counted("n_features", n_features, "embed")
     initializer = _UNIT_VARIANCE if initializer is None else initializer
     return F.embed(inp, trained("W", (n_inputs, n_features), initializer, fix_parameters, apply_w))

@@ -11,13 +11,13 @@ from nn_core.initializer import Rng
 from nn_core.parametric_functions.affine import affine
 from nn_core.parametric_functions.initial import ZEROS, glorot, trained
 from nn_core.parametric_functions.normalization import layer_normalization
-from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+from nn_core.parametric_functions.scope import Initializer, layer
 
 #: An element-wise function between the two layers of a feed-forward network.
 Activation = Callable[[Any], Any]
 
 
-@parametric_function_api(
+@layer(
     "multi_head_attention",
     [
         ("q_weight", "Projection of the queries.", "(E_q, E_k')", True),
@@ -48,6 +48,7 @@ def multi_head_attention(
     key_padding_mask: Operand | None = None,
     fix_parameters: bool = False,
     param_init: Mapping[str, Initializer] | None = None,
+    name: str | None = None,
 ) -> tuple[Operand, Operand]:
     """Attention of several heads: each mixes the values by how well the keys fit its query.
 
@@ -110,7 +111,7 @@ def multi_head_attention(
     return result, attention
 
 
-@parametric_function_api("transformer")
+@layer("transformer")
 def transformer(
     src: Operand,
     tgt: Operand,
@@ -130,6 +131,7 @@ def transformer(
     rng: Rng | None = None,
     add_attn_bias: bool = False,
     fix_parameters: bool = False,
+    name: str | None = None,
 ) -> Operand:
     """A transformer: a stack of encoder layers, and one of decoder layers that attend to its result.
 
@@ -161,7 +163,7 @@ def transformer(
     """
     _require_features("transformer", embed_dim, src=src, tgt=tgt)
     memory = src
-    for layer in range(num_encoder_layers):
+    for number in range(num_encoder_layers):
         memory = transformer_encode(
             memory,
             embed_dim,
@@ -174,9 +176,9 @@ def transformer(
             rng,
             add_attn_bias,
             fix_parameters,
-            name=f"encoder{layer:02d}",
+            name=f"encoder{number:02d}",
         )
-    for layer in range(num_decoder_layers):
+    for number in range(num_decoder_layers):
         tgt = transformer_decode(
             tgt,
             memory,
@@ -192,12 +194,12 @@ def transformer(
             rng,
             add_attn_bias,
             fix_parameters,
-            name=f"decoder{layer:02d}",
+            name=f"decoder{number:02d}",
         )
     return tgt
 
 
-@parametric_function_api("transformer_encode")
+@layer("transformer_encode")
 def transformer_encode(
     src: Operand,
     embed_dim: int,
@@ -210,6 +212,7 @@ def transformer_encode(
     rng: Rng | None = None,
     add_attn_bias: bool = False,
     fix_parameters: bool = False,
+    name: str | None = None,
 ) -> Operand:
     """One encoder layer of a transformer: self-attention, then a feed-forward network, each added and normalized.
 
@@ -248,7 +251,7 @@ def transformer_encode(
     return _feed_forward(src, dim_feedforward, dropout, activation, rng, fix_parameters, "enc", "enc_layer_norm2")
 
 
-@parametric_function_api("transformer_decode")
+@layer("transformer_decode")
 def transformer_decode(
     tgt: Operand,
     memory: Operand,
@@ -264,6 +267,7 @@ def transformer_decode(
     rng: Rng | None = None,
     add_attn_bias: bool = False,
     fix_parameters: bool = False,
+    name: str | None = None,
 ) -> Operand:
     """One decoder layer of a transformer: self-attention, attention to the encoder, then a feed-forward network.
 

@@ -6,10 +6,10 @@ from math import prod
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
-from nn_core.parametric_functions.convolution import channels_of, kernel_shape
-from nn_core.parametric_functions.initial import ZEROS, affine_sizes, bias, glorot
+from nn_core.parametric_functions.convolution import channels_of, kernel_lengths, kernel_shape
+from nn_core.parametric_functions.initial import ZEROS, affine_sizes, bias, counted, glorot
 from nn_core.parametric_functions.quantizer import weight_and_copy
-from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, parametric_function_api
+from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, layer
 
 _BINARY = [
     ("W", "Exact weight.", "that of the weight", True),
@@ -19,7 +19,7 @@ _BINARY = [
 _SCALED_BINARY = [*_BINARY[:2], ("alpha", "Scale of the binary weight.", "(K)", False), _BINARY[2]]
 
 
-@parametric_function_api("bicon_affine", _BINARY)
+@layer("bicon_affine", _BINARY)
 def binary_connect_affine(
     inp: Operand,
     n_outmaps: int | Sequence[int],
@@ -31,6 +31,7 @@ def binary_connect_affine(
     fix_parameters: bool = False,
     rng: Rng | None = None,
     with_bias: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """An affine layer whose weights are -1 or 1, the signs of trained ones.
 
@@ -52,14 +53,14 @@ def binary_connect_affine(
     return F.binary_connect_affine(inp, w, wb, b, base_axis, quantize_zero_to)
 
 
-@parametric_function_api("bicon_conv", _BINARY)
+@layer("bicon_conv", _BINARY)
 def binary_connect_convolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     quantize_zero_to: float = 1.0,
     w_init: Initializer | None = None,
@@ -69,6 +70,7 @@ def binary_connect_convolution(
     fix_parameters: bool = False,
     rng: Rng | None = None,
     with_bias: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """A convolution layer whose weights are -1 or 1, the signs of trained ones.
 
@@ -84,6 +86,8 @@ def binary_connect_convolution(
     References:
         Courbariaux, Bengio and David (2015), BinaryConnect.
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     channels = channels_of(inp, base_axis)
     shape = kernel_shape(outmaps, channels // group, kernel)
     default = glorot(channels, outmaps, kernel, rng)
@@ -92,7 +96,7 @@ def binary_connect_convolution(
     return F.binary_connect_convolution(inp, w, wb, b, base_axis, pad, stride, dilation, group, quantize_zero_to)
 
 
-@parametric_function_api("bwn_affine", _SCALED_BINARY)
+@layer("bwn_affine", _SCALED_BINARY)
 def binary_weight_affine(
     inp: Operand,
     n_outmaps: int | Sequence[int],
@@ -104,6 +108,7 @@ def binary_weight_affine(
     fix_parameters: bool = False,
     rng: Rng | None = None,
     with_bias: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """An affine layer whose weights are the signs of trained ones, times a scale for each output.
 
@@ -126,14 +131,14 @@ def binary_weight_affine(
     return F.binary_weight_affine(inp, w, wb, alpha, b, base_axis, quantize_zero_to)
 
 
-@parametric_function_api("bwn_conv", _SCALED_BINARY)
+@layer("bwn_conv", _SCALED_BINARY)
 def binary_weight_convolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     quantize_zero_to: float = 1.0,
     w_init: Initializer | None = None,
@@ -143,6 +148,7 @@ def binary_weight_convolution(
     fix_parameters: bool = False,
     rng: Rng | None = None,
     with_bias: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """A convolution layer whose weights are the signs of trained ones, times a scale for each output channel.
 
@@ -158,6 +164,8 @@ def binary_weight_convolution(
     References:
         Rastegari et al. (2016), XNOR-Net, section 3.1.
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     channels = channels_of(inp, base_axis)
     shape = kernel_shape(outmaps, channels // group, kernel)
     default = glorot(channels, outmaps, kernel, rng)

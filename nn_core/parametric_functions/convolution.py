@@ -2,22 +2,25 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 import nn_core.functions as F
+from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
-from nn_core.parametric_functions.initial import Applied, bias, glorot, trained
-from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+from nn_core.parametric_functions.initial import Applied, bias, counted, glorot, trained
+from nn_core.parametric_functions.scope import Initializer, layer
 from nn_core.typing import Shape
 
 
-@parametric_function_api("conv", [("W", "Weight.", "(K, C / group, *kernel)", True), ("b", "Bias.", "(K)", True)])
+@layer("conv", [("W", "Weight.", "(K, C / group, *kernel)", True), ("b", "Bias.", "(K)", True)])
 def convolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     channel_last: bool = False,
     w_init: Initializer | None = None,
@@ -28,6 +31,7 @@ def convolution(
     with_bias: bool = True,
     apply_w: Applied | None = None,
     apply_b: Applied | None = None,
+    name: str | None = None,
 ) -> Operand:
     """Correlate the input with trained kernels (a convolution layer in any number of dimensions).
 
@@ -38,6 +42,8 @@ def convolution(
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`, or (N, *spatial, K) if `channel_last`.
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     channels = channels_of(inp, base_axis, channel_last)
     w_init = glorot(channels, outmaps, kernel, rng) if w_init is None else w_init
     w_shape = kernel_shape(outmaps, channels // group, kernel, channel_last)
@@ -46,17 +52,17 @@ def convolution(
     return F.convolution(inp, w, b, base_axis, pad, stride, dilation, group, channel_last)
 
 
-@parametric_function_api("deconv", [("W", "Weight.", "(C, K / group, *kernel)", True), ("b", "Bias.", "(K)", True)])
+@layer("deconv", [("W", "Weight.", "(C, K / group, *kernel)", True), ("b", "Bias.", "(K)", True)])
 def deconvolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     channel_last: bool = False,
-    output_padding: Sequence[int] | None = None,
+    output_padding: int | Sequence[int] | None = None,
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     base_axis: int = 1,
@@ -65,6 +71,7 @@ def deconvolution(
     with_bias: bool = True,
     apply_w: Applied | None = None,
     apply_b: Applied | None = None,
+    name: str | None = None,
 ) -> Operand:
     """Spread the input by trained kernels, the transpose of a convolution layer.
 
@@ -78,6 +85,8 @@ def deconvolution(
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`, or (N, *spatial, K) if `channel_last`.
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     channels = channels_of(inp, base_axis, channel_last)
     w_init = glorot(channels, outmaps, kernel, rng) if w_init is None else w_init
     w_shape = kernel_shape(channels, outmaps // group, kernel, channel_last)
@@ -86,18 +95,18 @@ def deconvolution(
     return F.deconvolution(inp, w, b, base_axis, pad, stride, dilation, group, channel_last, output_padding)
 
 
-@parametric_function_api(
+@layer(
     "deformable_conv", [("W", "Weight.", "(K, C / group, *kernel)", True), ("b", "Bias.", "(K)", True)]
 )
 def deformable_convolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
+    kernel: int | Sequence[int],
     offset: Operand,
     mask: Operand | None = None,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     deformable_group: int = 1,
     channel_last: bool = False,
@@ -109,6 +118,7 @@ def deformable_convolution(
     with_bias: bool = True,
     apply_w: Applied | None = None,
     apply_b: Applied | None = None,
+    name: str | None = None,
 ) -> Operand:
     """A convolution layer that looks up each of its inputs at a place moved by an offset.
 
@@ -125,6 +135,8 @@ def deformable_convolution(
     References:
         Dai et al. (2017), Deformable convolutional networks; Zhu et al. (2019), Deformable ConvNets v2 (mask).
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     channels = channels_of(inp, base_axis, channel_last)
     w_init = glorot(channels, outmaps, kernel, rng) if w_init is None else w_init
     w_shape = kernel_shape(outmaps, channels // group, kernel, channel_last)
@@ -135,15 +147,15 @@ def deformable_convolution(
     )
 
 
-@parametric_function_api(
+@layer(
     "depthwise_conv", [("W", "Weight.", "(C * multiplier, *kernel)", True), ("b", "Bias.", "(C * multiplier)", True)]
 )
 def depthwise_convolution(
     inp: Operand,
-    kernel: Sequence[int],
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     multiplier: int = 1,
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
@@ -151,6 +163,7 @@ def depthwise_convolution(
     fix_parameters: bool = False,
     rng: Rng | None = None,
     with_bias: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """A convolution layer whose outputs see one input channel each.
 
@@ -165,6 +178,7 @@ def depthwise_convolution(
     References:
         Chollet (2017), Xception: deep learning with depthwise separable convolutions.
     """
+    kernel = kernel_lengths(inp, kernel, base_axis)
     channels = inp.shape[base_axis]
     outmaps = channels * multiplier
     w_init = glorot(channels, outmaps, kernel, rng) if w_init is None else w_init
@@ -173,15 +187,15 @@ def depthwise_convolution(
     return F.depthwise_convolution(inp, w, b, base_axis, pad, stride, dilation, multiplier)
 
 
-@parametric_function_api(
+@layer(
     "depthwise_deconv", [("W", "Weight.", "(C, *kernel)", True), ("b", "Bias.", "(C / divisor)", True)]
 )
 def depthwise_deconvolution(
     inp: Operand,
-    kernel: Sequence[int],
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     divisor: int = 1,
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
@@ -189,6 +203,7 @@ def depthwise_deconvolution(
     fix_parameters: bool = False,
     rng: Rng | None = None,
     with_bias: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """Spread each input channel by a kernel of its own, the transpose of a depthwise convolution layer.
 
@@ -202,6 +217,7 @@ def depthwise_deconvolution(
     Returns:
         Shape (N, C / divisor, *spatial).
     """
+    kernel = kernel_lengths(inp, kernel, base_axis)
     channels = inp.shape[base_axis]
     w_init = glorot(channels, channels, kernel, rng) if w_init is None else w_init
     w = trained("W", (channels, *kernel), w_init, fix_parameters)
@@ -212,6 +228,15 @@ def depthwise_deconvolution(
 def channels_of(inp: Operand, base_axis: int, channel_last: bool = False) -> int:
     """Number of channels of an input of a convolution."""
     return inp.shape[-1] if channel_last else inp.shape[base_axis]
+
+
+def kernel_lengths(inp: Operand, kernel: int | Sequence[int], base_axis: int) -> Sequence[int]:
+    """The lengths of a kernel; one number stands for all spatial axes."""
+    if isinstance(kernel, (int, np.integer)):
+        kernel = (int(kernel),) * max(inp.ndim - base_axis - 1, 0)
+    elif isinstance(kernel, str) or not hasattr(kernel, "__iter__"):
+        raise ArgumentError(f"convolution: kernel must be an integer or a sequence of integers, got {kernel!r}")
+    return tuple([counted("kernel", length, "convolution") for length in kernel])
 
 
 def kernel_shape(outer: int, inner: int, kernel: Sequence[int], channel_last: bool = False) -> Shape:

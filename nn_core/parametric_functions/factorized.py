@@ -9,14 +9,14 @@ import nn_core.functions as F
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
-from nn_core.parametric_functions.convolution import channels_of
+from nn_core.parametric_functions.convolution import channels_of, kernel_lengths
 from nn_core.parametric_functions.decomposition import ALS
-from nn_core.parametric_functions.initial import affine_sizes, bias, glorot, trained
-from nn_core.parametric_functions.scope import Initializer, get_parameter, parametric_function_api
+from nn_core.parametric_functions.initial import affine_sizes, bias, counted, glorot, trained
+from nn_core.parametric_functions.scope import Initializer, get_parameter, layer
 from nn_core.typing import Array, Shape
 
 
-@parametric_function_api(
+@layer(
     "svd_affine",
     [("U", "First factor.", "(D, r)", True), ("V", "Second factor.", "(r, K)", True), ("b", "Bias.", "(K)", True)],
 )
@@ -30,6 +30,7 @@ def svd_affine(
     fix_parameters: bool = False,
     rng: Rng | None = None,
     with_bias: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """An affine layer whose weight has rank r: y = (x U) V + b.
 
@@ -56,7 +57,7 @@ def svd_affine(
     return F.affine(F.affine(inp, u, base_axis=base_axis), v, b, base_axis)
 
 
-@parametric_function_api(
+@layer(
     "svd_conv",
     [
         ("U", "Kernels of each input channel.", "(C * r, *kernel)", True),
@@ -67,17 +68,18 @@ def svd_affine(
 def svd_convolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
+    kernel: int | Sequence[int],
     r: int,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     uv_init: Initializer | None = None,
     b_init: Initializer | None = None,
     base_axis: int = 1,
     fix_parameters: bool = False,
     rng: Rng | None = None,
     with_bias: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """A convolution layer as r kernels for each input channel, and a convolution of size 1 that combines them.
 
@@ -91,6 +93,8 @@ def svd_convolution(
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`.
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     channels, size = channels_of(inp, base_axis), prod(kernel)
     if not 1 <= r <= min(size, outmaps):
         raise ArgumentError(f"svd_convolution: r must be from 1 to {min(size, outmaps)}, got {r}")
@@ -110,7 +114,7 @@ def svd_convolution(
     return F.convolution(y, v_parameter, bias((outmaps,), b_init, fix_parameters, with_bias), base_axis)
 
 
-@parametric_function_api(
+@layer(
     "cpd3_conv",
     [
         ("I", "Weight on the input channels.", "(r, C, 1, ...)", True),
@@ -122,11 +126,11 @@ def svd_convolution(
 def cpd3_convolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
+    kernel: int | Sequence[int],
     r: int,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     oik_init: Initializer | None = None,
     b_init: Initializer | None = None,
     base_axis: int = 1,
@@ -136,6 +140,7 @@ def cpd3_convolution(
     max_iter: int = 500,
     stopping_criterion: float = 1e-05,
     lambda_reg: float = 0.0,
+    name: str | None = None,
 ) -> Operand:
     """A convolution layer whose weight is a sum of r outer products of output, input and kernel vectors.
 
@@ -155,6 +160,8 @@ def cpd3_convolution(
     References:
         Lebedev et al. (2015), Speeding-up convolutional neural networks using fine-tuned CP-decomposition.
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     if r < 1:
         raise ArgumentError(f"cpd3_convolution: r must be at least 1, got {r}")
     channels = channels_of(inp, base_axis)

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
+from nn_core.parametric_functions.convolution import kernel_lengths
+from nn_core.parametric_functions.initial import counted
 from nn_core.parametric_functions.quantizer import QUANTIZED, Quantizer, quantized_affine, quantized_kernel_and_bias
-from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+from nn_core.parametric_functions.scope import Initializer, layer
 
 
-@parametric_function_api("fp_quantized_affine", QUANTIZED)
+@layer("fp_quantized_affine", QUANTIZED)
 def fixed_point_quantized_affine(
     inp: Operand,
     n_outmaps: int | Sequence[int],
@@ -29,6 +31,7 @@ def fixed_point_quantized_affine(
     n_b: int = 8,
     delta_b: float = 2**-4,
     ste_fine_grained_b: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """An affine layer whose weights and biases are fixed-point numbers.
 
@@ -55,14 +58,14 @@ def fixed_point_quantized_affine(
     )
 
 
-@parametric_function_api("fp_quantized_conv", QUANTIZED)
+@layer("fp_quantized_conv", QUANTIZED)
 def fixed_point_quantized_convolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     channel_last: bool = False,
     w_init: Initializer | None = None,
@@ -81,6 +84,7 @@ def fixed_point_quantized_convolution(
     n_b: int = 8,
     delta_b: float = 2**-4,
     ste_fine_grained_b: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """A convolution layer whose weights and biases are fixed-point numbers.
 
@@ -101,6 +105,8 @@ def fixed_point_quantized_convolution(
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`.
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     quantize_weight = _fixed_point(sign_w, n_w, delta_w, ste_fine_grained_w) if quantize_w else None
     quantize_bias = _fixed_point(sign_b, n_b, delta_b, ste_fine_grained_b) if quantize_b else None
     w, b = quantized_kernel_and_bias(

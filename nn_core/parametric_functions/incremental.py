@@ -6,9 +6,9 @@ from math import prod
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
-from nn_core.parametric_functions.convolution import channels_of, kernel_shape
-from nn_core.parametric_functions.initial import ZEROS, affine_sizes, bias, glorot, trained
-from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, parametric_function_api
+from nn_core.parametric_functions.convolution import channels_of, kernel_lengths, kernel_shape
+from nn_core.parametric_functions.initial import ZEROS, affine_sizes, bias, counted, glorot, trained
+from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, layer
 
 _INCREMENTAL = [
     ("W", "Exact weight.", "that of the weight", True),
@@ -17,7 +17,7 @@ _INCREMENTAL = [
 ]
 
 
-@parametric_function_api("inq_affine", _INCREMENTAL)
+@layer("inq_affine", _INCREMENTAL)
 def inq_affine(
     inp: Operand,
     n_outmaps: int | Sequence[int],
@@ -32,6 +32,7 @@ def inq_affine(
     fix_parameters: bool = False,
     rng: Rng | None = None,
     with_bias: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """An affine layer whose weights become powers of two, half of the rest at a time, while the others train on.
 
@@ -58,14 +59,14 @@ def inq_affine(
     return F.inq_affine(inp, w, fixed, b, base_axis, num_bits, inq_iterations, selection_algorithm, seed)
 
 
-@parametric_function_api("inq_conv", _INCREMENTAL)
+@layer("inq_conv", _INCREMENTAL)
 def inq_convolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     num_bits: int = 4,
     inq_iterations: Sequence[int] = (),
@@ -78,6 +79,7 @@ def inq_convolution(
     fix_parameters: bool = False,
     rng: Rng | None = None,
     with_bias: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """A convolution layer whose weights become powers of two, half of the rest at a time, while the others train on.
 
@@ -96,6 +98,8 @@ def inq_convolution(
     References:
         Zhou et al. (2017), Incremental network quantization.
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     channels = channels_of(inp, base_axis)
     shape = kernel_shape(outmaps, channels // group, kernel)
     w_init = glorot(channels, outmaps, kernel, rng) if w_init is None else w_init

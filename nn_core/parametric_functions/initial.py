@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from nn_core.array import NdArray
+from nn_core.errors import ArgumentError
 from nn_core.initializer import ConstantInitializer, FloatArray, Rng, UniformInitializer, calc_uniform_lim_glorot
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create
 from nn_core.typing import Shape
@@ -54,10 +55,22 @@ def bias(
     return trained("b", shape, ZEROS if b_init is None else b_init, fix_parameters, apply)
 
 
+def counted(name: str, value: Any, layer: str = "affine") -> int:
+    """A number of outputs, or a length of a kernel.
+
+    Raises:
+        ArgumentError: when it is no integer, or not positive.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not value.__index__() > 0:
+        raise ArgumentError(f"{layer}: {name} must be a positive integer, got {value!r}")
+    return int(value)
+
+
 def affine_sizes(inp: Variable | NdArray, n_outmaps: int | Sequence[int], base_axis: int) -> tuple[int, Shape]:
     """Number of input features and shape of the output features of an affine layer."""
-    if type(n_outmaps) is int:  # before isinstance, which takes ten times as long for an abstract class
+    if type(n_outmaps) is int and n_outmaps > 0:  # before isinstance, which takes ten times as long for an abstract class
         out_shape: Shape = (n_outmaps,)
     else:
-        out_shape = tuple(n_outmaps) if isinstance(n_outmaps, Sequence) else (int(n_outmaps),)
+        several = isinstance(n_outmaps, Sequence) and not isinstance(n_outmaps, str)
+        out_shape = tuple(counted("n_outmaps", n) for n in (n_outmaps if several else (n_outmaps,)))  # type: ignore[union-attr]
     return prod(inp.shape[base_axis:]), out_shape

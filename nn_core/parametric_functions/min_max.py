@@ -8,11 +8,13 @@ import nn_core.functions as F
 from nn_core.array import NdArray
 from nn_core.functions.operand import Operand
 from nn_core.initializer import ConstantInitializer, Rng
+from nn_core.parametric_functions.convolution import kernel_lengths
+from nn_core.parametric_functions.initial import counted
 from nn_core.parametric_functions.quantizer import QUANTIZED, Quantizer, quantized_affine, quantized_kernel_and_bias
-from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, parametric_function_api
+from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, layer
 
 
-@parametric_function_api(
+@layer(
     "min_max_quantize",
     [
         ("ql_min", "Lowest integer.", "1 along all axes", False),
@@ -34,6 +36,7 @@ def min_max_quantize(
     qr_max_init: Initializer | None = None,
     fix_parameters: bool = False,
     outputs: Sequence[NdArray] | None = None,
+    name: str | None = None,
 ) -> Operand:
     """Round to evenly spaced values of a range whose ends are trained, or follow the input.
 
@@ -71,7 +74,7 @@ def min_max_quantize(
     )
 
 
-@parametric_function_api("min_max_quantized_affine", QUANTIZED)
+@layer("min_max_quantized_affine", QUANTIZED)
 def min_max_quantized_affine(
     inp: Operand,
     n_outmaps: int | Sequence[int],
@@ -96,6 +99,7 @@ def min_max_quantized_affine(
     qr_max_b_init: Initializer | None = None,
     ste_fine_grained_b: bool = True,
     eps: float = 0.01,
+    name: str | None = None,
 ) -> Operand:
     """An affine layer whose weights and biases are rounded to evenly spaced values of a trained range.
 
@@ -139,14 +143,14 @@ def min_max_quantized_affine(
     )
 
 
-@parametric_function_api("min_max_quantized_conv", QUANTIZED)
+@layer("min_max_quantized_conv", QUANTIZED)
 def min_max_quantized_convolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     channel_last: bool = False,
     w_init: Initializer | None = None,
@@ -170,6 +174,7 @@ def min_max_quantized_convolution(
     qr_max_b_init: Initializer | None = None,
     ste_fine_grained_b: bool = True,
     eps: float = 0.01,
+    name: str | None = None,
 ) -> Operand:
     """A convolution layer whose weights and biases are rounded to evenly spaced values of a trained range.
 
@@ -195,6 +200,8 @@ def min_max_quantized_convolution(
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`.
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     w_ends, b_ends = (qr_min_w_init, qr_max_w_init), (qr_min_b_init, qr_max_b_init)
     w, b = quantized_kernel_and_bias(
         inp,

@@ -1,14 +1,14 @@
 """Normalization layers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import nn_core.functions as F
 from nn_core.array import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
 from nn_core.parametric_functions.initial import ONES, ZEROS, trained
-from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, parametric_function_api
+from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, layer
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
@@ -28,7 +28,21 @@ _CHANNEL_PARAMETERS = [
 ]
 
 
-@parametric_function_api("bn", _BATCH_PARAMETERS)
+@overload
+def batch_normalization(
+    inp: Operand,
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    output_stat: Literal[False] = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
+) -> Operand: ...
+@overload
 def batch_normalization(
     inp: Operand,
     axes: Sequence[int] = (1,),
@@ -40,6 +54,21 @@ def batch_normalization(
     param_init: Mapping[str, Initializer] | None = None,
     no_scale: bool = False,
     no_bias: bool = False,
+    name: str | None = None,
+) -> tuple[Operand, Operand, Operand]: ...
+@layer("bn", _BATCH_PARAMETERS)
+def batch_normalization(
+    inp: Operand,
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Normalize each channel over the batch, then scale and shift it.
 
@@ -62,7 +91,23 @@ def batch_normalization(
     return _results(F.batch_normalization(inp, beta, gamma, mean, var, axes, decay_rate, eps, batch_stat, output_stat))
 
 
-@parametric_function_api("bn", _BATCH_PARAMETERS)
+@overload
+def fused_batch_normalization(
+    inp: Operand,
+    z: Operand | None = None,
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    nonlinearity: str = "relu",
+    output_stat: Literal[False] = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
+) -> Operand: ...
+@overload
 def fused_batch_normalization(
     inp: Operand,
     z: Operand | None = None,
@@ -76,6 +121,23 @@ def fused_batch_normalization(
     param_init: Mapping[str, Initializer] | None = None,
     no_scale: bool = False,
     no_bias: bool = False,
+    name: str | None = None,
+) -> tuple[Operand, Operand, Operand]: ...
+@layer("bn", _BATCH_PARAMETERS)
+def fused_batch_normalization(
+    inp: Operand,
+    z: Operand | None = None,
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    nonlinearity: str = "relu",
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Batch normalization, then an addition and a nonlinearity in one function.
 
@@ -101,7 +163,23 @@ def fused_batch_normalization(
     )
 
 
-@parametric_function_api("bn", _BATCH_PARAMETERS)
+@overload
+def sync_batch_normalization(
+    inp: Operand,
+    comm: Any,
+    group: str = "world",
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    output_stat: Literal[False] = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
+) -> Operand: ...
+@overload
 def sync_batch_normalization(
     inp: Operand,
     comm: Any,
@@ -115,6 +193,23 @@ def sync_batch_normalization(
     param_init: Mapping[str, Initializer] | None = None,
     no_scale: bool = False,
     no_bias: bool = False,
+    name: str | None = None,
+) -> tuple[Operand, Operand, Operand]: ...
+@layer("bn", _BATCH_PARAMETERS)
+def sync_batch_normalization(
+    inp: Operand,
+    comm: Any,
+    group: str = "world",
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Batch normalization over the batches of all processes of a communicator.
 
@@ -140,12 +235,16 @@ def sync_batch_normalization(
     )
 
 
-@parametric_function_api(
+@layer(
     "mean_subtraction",
     [("mean", "Moving mean.", "that of one sample", False), ("t", "Number of batches seen.", "(1)", False)],
 )
 def mean_subtraction(
-    inp: Operand, base_axis: int = 1, update_running_mean: bool = True, fix_parameters: bool = False
+    inp: Operand,
+    base_axis: int = 1,
+    update_running_mean: bool = True,
+    fix_parameters: bool = False,
+    name: str | None = None,
 ) -> Operand:
     """Subtract the moving mean of the samples.
 
@@ -162,7 +261,19 @@ def mean_subtraction(
     return F.mean_subtraction(inp, mean, t, base_axis, update_running_mean)
 
 
-@parametric_function_api("layer_normalization", _LAYER_PARAMETERS)
+@overload
+def layer_normalization(
+    inp: Operand,
+    batch_axis: int | Sequence[int] = 0,
+    eps: float = 1e-05,
+    output_stat: Literal[False] = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
+) -> Operand: ...
+@overload
 def layer_normalization(
     inp: Operand,
     batch_axis: int | Sequence[int] = 0,
@@ -172,6 +283,19 @@ def layer_normalization(
     param_init: Mapping[str, Initializer] | None = None,
     no_scale: bool = False,
     no_bias: bool = False,
+    name: str | None = None,
+) -> tuple[Operand, Operand, Operand]: ...
+@layer("layer_normalization", _LAYER_PARAMETERS)
+def layer_normalization(
+    inp: Operand,
+    batch_axis: int | Sequence[int] = 0,
+    eps: float = 1e-05,
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Normalize each sample over all its elements, then scale and shift each element.
 
@@ -192,7 +316,20 @@ def layer_normalization(
     return _results(F.layer_normalization(inp, beta, gamma, batch_axis, eps, output_stat))
 
 
-@parametric_function_api("instance_normalization", _CHANNEL_PARAMETERS)
+@overload
+def instance_normalization(
+    inp: Operand,
+    channel_axis: int = 1,
+    batch_axis: int | Sequence[int] = 0,
+    eps: float = 1e-05,
+    output_stat: Literal[False] = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
+) -> Operand: ...
+@overload
 def instance_normalization(
     inp: Operand,
     channel_axis: int = 1,
@@ -203,6 +340,20 @@ def instance_normalization(
     param_init: Mapping[str, Initializer] | None = None,
     no_scale: bool = False,
     no_bias: bool = False,
+    name: str | None = None,
+) -> tuple[Operand, Operand, Operand]: ...
+@layer("instance_normalization", _CHANNEL_PARAMETERS)
+def instance_normalization(
+    inp: Operand,
+    channel_axis: int = 1,
+    batch_axis: int | Sequence[int] = 0,
+    eps: float = 1e-05,
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Normalize each channel of each sample, then scale and shift it.
 
@@ -222,7 +373,21 @@ def instance_normalization(
     return _results(F.instance_normalization(inp, beta, gamma, channel_axis, batch_axis, eps, output_stat))
 
 
-@parametric_function_api("group_normalization", _CHANNEL_PARAMETERS)
+@overload
+def group_normalization(
+    inp: Operand,
+    num_groups: int,
+    channel_axis: int = 1,
+    batch_axis: int | Sequence[int] = 0,
+    eps: float = 1e-05,
+    output_stat: Literal[False] = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
+) -> Operand: ...
+@overload
 def group_normalization(
     inp: Operand,
     num_groups: int,
@@ -234,6 +399,21 @@ def group_normalization(
     param_init: Mapping[str, Initializer] | None = None,
     no_scale: bool = False,
     no_bias: bool = False,
+    name: str | None = None,
+) -> tuple[Operand, Operand, Operand]: ...
+@layer("group_normalization", _CHANNEL_PARAMETERS)
+def group_normalization(
+    inp: Operand,
+    num_groups: int,
+    channel_axis: int = 1,
+    batch_axis: int | Sequence[int] = 0,
+    eps: float = 1e-05,
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: Mapping[str, Initializer] | None = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Normalize groups of channels of each sample, then scale and shift each channel.
 

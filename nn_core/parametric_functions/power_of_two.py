@@ -5,11 +5,13 @@ from collections.abc import Sequence
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
+from nn_core.parametric_functions.convolution import kernel_lengths
+from nn_core.parametric_functions.initial import counted
 from nn_core.parametric_functions.quantizer import QUANTIZED, Quantizer, quantized_affine, quantized_kernel_and_bias
-from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+from nn_core.parametric_functions.scope import Initializer, layer
 
 
-@parametric_function_api("pow2_quantized_affine", QUANTIZED)
+@layer("pow2_quantized_affine", QUANTIZED)
 def pow2_quantized_affine(
     inp: Operand,
     n_outmaps: int | Sequence[int],
@@ -31,6 +33,7 @@ def pow2_quantized_affine(
     n_b: int = 8,
     m_b: int = 2,
     ste_fine_grained_b: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """An affine layer whose weights and biases are powers of two.
 
@@ -59,14 +62,14 @@ def pow2_quantized_affine(
     )
 
 
-@parametric_function_api("pow2_quantized_conv", QUANTIZED)
+@layer("pow2_quantized_conv", QUANTIZED)
 def pow2_quantized_convolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
@@ -86,6 +89,7 @@ def pow2_quantized_convolution(
     n_b: int = 8,
     m_b: int = 2,
     ste_fine_grained_b: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """A convolution layer whose weights and biases are powers of two.
 
@@ -108,6 +112,8 @@ def pow2_quantized_convolution(
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`.
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     quantize_weight = _power_of_two(sign_w, with_zero_w, n_w, m_w, ste_fine_grained_w) if quantize_w else None
     quantize_bias = _power_of_two(sign_b, with_zero_b, n_b, m_b, ste_fine_grained_b) if quantize_b else None
     w, b = quantized_kernel_and_bias(

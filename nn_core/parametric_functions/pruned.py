@@ -5,11 +5,13 @@ from collections.abc import Sequence
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
+from nn_core.parametric_functions.convolution import kernel_lengths
+from nn_core.parametric_functions.initial import counted
 from nn_core.parametric_functions.quantizer import QUANTIZED, Quantizer, quantized_affine, quantized_kernel_and_bias
-from nn_core.parametric_functions.scope import Initializer, parametric_function_api
+from nn_core.parametric_functions.scope import Initializer, layer
 
 
-@parametric_function_api("pruned_affine", QUANTIZED)
+@layer("pruned_affine", QUANTIZED)
 def pruned_affine(
     inp: Operand,
     n_outmaps: int | Sequence[int],
@@ -23,6 +25,7 @@ def pruned_affine(
     rate_w: float = 0.9,
     prune_b: bool = True,
     rate_b: float = 0.9,
+    name: str | None = None,
 ) -> Operand:
     """An affine layer whose smallest weights and biases are set to zero.
 
@@ -43,14 +46,14 @@ def pruned_affine(
     )
 
 
-@parametric_function_api("pruned_conv", QUANTIZED)
+@layer("pruned_conv", QUANTIZED)
 def pruned_convolution(
     inp: Operand,
     outmaps: int,
-    kernel: Sequence[int],
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
+    kernel: int | Sequence[int],
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
     group: int = 1,
     channel_last: bool = False,
     w_init: Initializer | None = None,
@@ -63,6 +66,7 @@ def pruned_convolution(
     rate_w: float = 0.9,
     prune_b: bool = True,
     rate_b: float = 0.9,
+    name: str | None = None,
 ) -> Operand:
     """A convolution layer whose smallest weights and biases are set to zero.
 
@@ -77,6 +81,8 @@ def pruned_convolution(
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`.
     """
+    outmaps = counted("outmaps", outmaps, "convolution")
+    kernel = kernel_lengths(inp, kernel, base_axis)
     w, b = quantized_kernel_and_bias(
         inp,
         outmaps,

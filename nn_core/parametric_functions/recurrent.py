@@ -10,7 +10,8 @@ from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
 from nn_core.parametric_functions.affine import affine
 from nn_core.parametric_functions.initial import ZEROS, glorot, trained
-from nn_core.parametric_functions.scope import Initializer, parameter_scope, parametric_function_api
+from nn_core.parametric_functions.scope import Initializer, layer, parameter_scope
+from nn_core.refusal import door
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
@@ -21,7 +22,7 @@ _PARAMETERS = [
 ]
 
 
-@parametric_function_api("rnn", [(name, text, shape.replace(", gates", ""), t) for name, text, shape, t in _PARAMETERS])
+@layer("rnn", [(name, text, shape.replace(", gates", ""), t) for name, text, shape, t in _PARAMETERS])
 def rnn(
     x: Operand,
     h: Operand,
@@ -36,6 +37,7 @@ def rnn(
     rng: Rng | None = None,
     with_bias: bool = True,
     fix_parameters: bool = False,
+    name: str | None = None,
 ) -> tuple[Operand, Operand]:
     """Elman's recurrent network over a sequence, in any number of layers.
 
@@ -58,7 +60,7 @@ def rnn(
     return y, h_n
 
 
-@parametric_function_api("gru", [*_PARAMETERS[:2], ("bias", "Bias.", "(layers, directions, 4, H)", True)])
+@layer("gru", [*_PARAMETERS[:2], ("bias", "Bias.", "(layers, directions, 4, H)", True)])
 def gru(
     x: Operand,
     h: Operand,
@@ -72,6 +74,7 @@ def gru(
     rng: Rng | None = None,
     with_bias: bool = True,
     fix_parameters: bool = False,
+    name: str | None = None,
 ) -> tuple[Operand, Operand]:
     """Gated recurrent units over a sequence, in any number of layers.
 
@@ -96,7 +99,7 @@ def gru(
     return y, h_n
 
 
-@parametric_function_api("lstm", _PARAMETERS)
+@layer("lstm", _PARAMETERS)
 def lstm(
     x: Operand,
     h: Operand,
@@ -111,6 +114,7 @@ def lstm(
     rng: Rng | None = None,
     with_bias: bool = True,
     fix_parameters: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Long short-term memory over a sequence, in any number of layers.
 
@@ -141,7 +145,7 @@ def lstm(
     return y, h_n, c_n
 
 
-@parametric_function_api(
+@layer(
     "lstm", [("affine/W", "Weight.", "(I + H, 4, H)", True), ("affine/b", "Bias.", "(4, H)", True)]
 )
 def lstm_cell(
@@ -152,6 +156,7 @@ def lstm_cell(
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
+    name: str | None = None,
 ) -> tuple[Operand, Operand]:
     """One step of a long short-term memory.
 
@@ -199,6 +204,7 @@ class LSTMCell:
         name: Name of a scope around the parameters.
     """
 
+    @door
     def __init__(
         self,
         batch_size: int,

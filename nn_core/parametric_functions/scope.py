@@ -4,13 +4,16 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.graph.imperative import call_at_once, has_ndarray
 from nn_core.graph.modes import NO_GRAD
 from nn_core.initializer import BaseInitializer
+from nn_core.locks import fork_safe
+from nn_core.refusal import FOREIGN, door, misfit, refusal
 from nn_core.state import Ambient, AmbientScope
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -22,10 +25,11 @@ Initializer: TypeAlias = BaseInitializer | Callable[[Shape], Any] | np.ndarray[A
 
 P = ParamSpec("P")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 _ROOT: Final[Scope] = {}
 _CURRENT: Final[Ambient[Scope]] = Ambient("parameter_scope", _ROOT)
-_CREATION: Final = threading.Lock()
+_CREATION: Final = fork_safe(threading.Lock())
 
 
 def parameter_scope(name: str, scope: Scope | None = None) -> AmbientScope[Scope]:
@@ -58,6 +62,7 @@ def get_current_parameter_scope() -> Scope:
     return _CURRENT.get()
 
 
+@door
 def get_parameters(
     params: dict[str, Variable] | None = None, path: str = "", grad_only: bool = True
 ) -> dict[str, Variable]:
@@ -162,13 +167,27 @@ def _found_or_created(
     return parameter
 
 
+class Parametric(Protocol[P, R_co]):
+    """A function that keeps its parameters in a scope: the decorated function, with one more argument at the end."""
+
+    __name__: str
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload  # the type system has no way to add `name` to the arguments of a function, so these are not checked
+    def __call__(self, *args: Any, name: str | None, **kwargs: Any) -> R_co: ...
+
+
 def parametric_function_api(
     scope_name: str | None = None, param_desc: Sequence[tuple[str, str, str, bool]] | None = None
-) -> Callable[[Callable[P, R]], Callable[..., R]]:
+) -> Callable[[Callable[P, R]], Parametric[P, R]]:
     """Decorate a function that makes parameters: they go under `scope_name`, or under ``name/scope_name``.
 
-    The decorated function has one more argument at the end, ``name``. Its docstring gets the arguments that all
-    parametric functions share, and the list of parameters.
+    With an NdArray among its arguments the function computes at once: it gets NdArrays in place of Variables, what it
+    does to its parameters builds no graph, and its results are NdArrays.
+
+    The decorated function has one more argument at the end, ``name``, unless it declares one itself; it need not use
+    it. Its docstring gets the arguments that all parametric functions share, and the list of parameters.
 
     Args:
         scope_name: Name of the scope; None: the name of the function.
@@ -181,11 +200,19 @@ def parametric_function_api(
         ...     '''Multiply by one trained factor.'''
         ...     return F.mul2(x, get_parameter_or_create("a", (1,) * x.ndim))
     """
+    decorate: Any = layer(scope_name, param_desc)
+    return decorate
 
-    def decorate(function: Callable[P, R]) -> Callable[..., R]:
+
+def layer(
+    scope_name: str | None = None, param_desc: Sequence[tuple[str, str, str, bool]] | None = None
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """As ``parametric_function_api``, for functions that declare ``name`` themselves, so that checkers see it."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         scope = function.__name__ if scope_name is None else scope_name
         signature = inspect.signature(function)
-        parameters = list(signature.parameters.values())
+        parameters = [p for p in signature.parameters.values() if p.name != "name"]
         n_positional = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
         parameters.insert(n_positional, _NAME)
 
@@ -198,15 +225,21 @@ def parametric_function_api(
             inner = around.get(scope) if type(around) is dict else None
             if type(inner) is not dict:  # not there yet, or one of the names is a path
                 inner = _opened(base, scope if name is None else f"{name}/{scope}")
-            token = _CURRENT.replace(inner)
+            (token,) = map(_CURRENT.replace, (inner,))  # see `Ambient.replace`
             try:
+                if has_ndarray(args) or (kwargs and has_ndarray(kwargs.values())):
+                    return call_at_once(function, *args, **kwargs)
                 return function(*args, **kwargs)
+            except FOREIGN as error:
+                raise refusal(function, args, kwargs, error) from error
+            except TypeError as error:
+                raise misfit(parametric, args, kwargs, error) from None
             finally:
                 _CURRENT.restore(token)
 
         parametric.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         parametric.__doc__ = _documented(function, parameters, scope, param_desc or ())
-        return parametric
+        return parametric  # type: ignore[return-value]
 
     return decorate
 
@@ -228,7 +261,7 @@ SHARED_ARGUMENTS: Final[Mapping[str, str]] = {
     "dilation": "Distance of neighbouring kernel elements along each spatial axis. Default: 1.",
     "group": "Number of groups into which the channels are divided.",
     "channel_last": "The channels are the last axis of `inp`, not the one at `base_axis`.",
-    "kernel": "Lengths of the kernel along the spatial axes.",
+    "kernel": "Lengths of the kernel along the spatial axes; one number stands for all of them.",
     "outmaps": "Number of output channels.",
     "n_outmaps": "Number of output features, or their shape.",
     "param_init": "Initializers or arrays by name of the parameter, in place of the defaults.",
@@ -273,6 +306,8 @@ def _parts(function: str, key: str) -> list[str]:
 
 def _opened(scope: Scope, path: str) -> Scope:
     """The scope at `path` inside `scope`, made if need be."""
+    if not isinstance(path, str):
+        raise ArgumentError(f"parameter_scope: the name of a scope must be a string, got {path!r}")
     for part in path.split("/"):
         if not part:
             continue

@@ -7,16 +7,17 @@ from nn_core.functions.operand import Operand
 from nn_core.initializer import NormalInitializer, WeightNormalizationScaleInitializer
 from nn_core.parametric_functions.initial import trained
 from nn_core.parametric_functions.normalization import checked_axes
-from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, parametric_function_api
+from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, layer
 
 
-@parametric_function_api("wn", [("g", "Scale.", "(length of w along `dim`)", True)])
+@layer("wn", [("g", "Scale.", "(length of w along `dim`)", True)])
 def weight_normalization(
     w: Operand,
     dim: int = 0,
     eps: float = 1e-12,
     g_init: Initializer | None = None,
     fix_parameters: bool = False,
+    name: str | None = None,
 ) -> Operand:
     """Separate the length of a weight from its direction: g w / |w|.
 
@@ -37,7 +38,7 @@ def weight_normalization(
     return F.weight_normalization(w, trained("g", (w.shape[axis],), g_init, fix_parameters), axis, eps)
 
 
-@parametric_function_api(
+@layer(
     "spectral-norm", [("u", "Estimate of the first left singular vector.", "(length of w along `dim`)", False)]
 )
 def spectral_norm(
@@ -48,6 +49,7 @@ def spectral_norm(
     test: bool = False,
     u_init: Initializer | None = None,
     fix_parameters: bool = True,
+    name: str | None = None,
 ) -> Operand:
     """Divide a weight by its largest singular value, estimated by power iteration.
 

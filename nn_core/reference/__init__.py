@@ -5,6 +5,7 @@ Importing the package fills the tables of ``reference.registry``.
 
 from nn_core.reference import activation as activation
 from nn_core.reference import arithmetic as arithmetic
+from nn_core.reference import attention as attention
 from nn_core.reference import convolution as convolution
 from nn_core.reference import image as image
 from nn_core.reference import indexing as indexing

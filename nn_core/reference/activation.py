@@ -93,5 +93,5 @@ def celu(xp: Namespace, x: Array, alpha: float, axis: int) -> Array:
 
 @kernel("PReLU")
 def prelu(xp: Namespace, x0: Array, x1: Array, base_axis: int) -> Array:
-    slope = x1.reshape((-1,) + (1,) * (x0.ndim - base_axis - 1)) if x1.size > 1 else x1.reshape(())
+    slope = x1.reshape((-1,) + (1,) * (x0.ndim - base_axis - 1)) if x1.size != 1 else x1.reshape(())
     return xp.where(x0 >= 0, x0, slope * x0)

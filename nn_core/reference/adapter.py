@@ -56,6 +56,8 @@ class ReferenceKernel:
                 results = function(xp, *inputs, **settings)
                 if not isinstance(results, tuple):
                     results = (results,)
+                if len(results) < n_outputs:
+                    raise ShapeError(f"{name}: the reference kernel must return {n_outputs} results, got {len(results)}")
                 if dynamic:
                     pairs = zip(results, call.outputs, strict=True)
                     return tuple(xp.asarray(result, dtype=_dtype(xp, desc.dtype)) for result, desc in pairs)

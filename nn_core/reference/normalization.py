@@ -172,14 +172,14 @@ def spectral_norm(
     xp: Namespace, w: Array, u: Array, *, dim: int, itr: int, eps: float, test: bool, output_u: bool
 ) -> tuple[Array | None, ...]:
     """Divide by the largest singular value, approached by power iteration (Miyato et al., 2018, algorithm 1)."""
-    w, left = widen(xp, w), xp.reshape(widen(xp, u), (-1,))
+    before, w, left = xp.copy(u), widen(xp, w), xp.reshape(widen(xp, u), (-1,))
     matrix = xp.reshape(xp.moveaxis(w, dim, 0), (w.shape[dim], -1))
     for _ in range(itr):
         right = _unit(xp, xp.matmul(left, matrix), eps)
         left = _unit(xp, xp.matmul(matrix, right), eps)
     largest = xp.sum(left * xp.matmul(matrix, right))
     left = xp.reshape(left, u.shape)
-    return w / largest, left, right, None if test else left
+    return w / largest, left, right, before, None if test else left
 
 
 def _unit(xp: Namespace, vector: Array, eps: float) -> Array:

@@ -129,32 +129,50 @@ def _require_weights(xp: Namespace, weights: Array, n_needed: int) -> None:
 # Altering samples ---------------------------------------------------------------------------------------------------
 
 
-def _moved(
-    xp: Namespace, x: Array, maps: list[Array], base_axis: int, shape: Shape, fill: float = 0.0
-) -> tuple[Array, Array]:
-    """Every sample of `x` read through `maps`, one for each of its axes, and the maps one after the other."""
+def _moved(xp: Namespace, x: Array, maps: list[Array], base_axis: int, shape: Shape, fill: float = 0.0) -> tuple[Array, Array]:
+    """Samples of `x` read through `maps`, one for each of the axes that the draws were for, and the maps side by side.
+
+    Maps of the axes before `base_axis` say which sample is read; their places in the source are one number.
+    """
     samples = x.reshape(math.prod(x.shape[:base_axis]), *x.shape[base_axis:])
-    source = xp.concatenate(maps, axis=1)
+    first, maps = maps[: len(maps) - (x.ndim - base_axis)], maps[len(maps) - (x.ndim - base_axis) :]
+    columns = maps
+    if first:
+        origin, is_outside = _origins(xp, first, x.shape[:base_axis], shape[:base_axis])
+        samples = samples[origin] if x.size else xp.zeros((origin.size, *samples.shape[1:]), dtype=x.dtype)
+        maps = [xp.where(is_outside[:, None], -1, axis_map) for axis_map in maps]
+        columns = [origin[:, None], *maps]
+    source = xp.concatenate(columns, axis=1)
     y = axis_maps.take(xp, samples, maps, fill)
-    return y.reshape(shape), source.reshape(*x.shape[:base_axis], source.shape[1])
+    return y.reshape(shape), source.reshape(*shape[:base_axis], source.shape[1])
 
 
-def _draws(xp: Namespace, key: Array, x: Array, base_axis: int) -> Array:
-    """A random word for each axis of each sample. Shape (samples, axes)."""
-    n_samples, n_axes = math.prod(x.shape[:base_axis]), x.ndim - base_axis
+def _origins(xp: Namespace, maps: list[Array], lengths: Shape, made: Shape) -> tuple[Array, Array]:
+    """For each sample of the result the number of the one it is read from, and whether that lies outside."""
+    numbers = xp.arange(math.prod(made))
+    origin, is_outside, size = numbers * 0, numbers < 0, math.prod(made)
+    for axis_map, length, made_length in zip(maps, lengths, made, strict=True):
+        size //= max(made_length, 1)
+        place = axis_map[numbers, numbers // max(size, 1) % max(made_length, 1)]
+        origin, is_outside = origin * length + xp.maximum(place, 0), is_outside | (place < 0)
+    return origin, is_outside
+
+
+def _draws(xp: Namespace, key: Array, shape: Shape, base_axis: int, first: int) -> Array:
+    """A random word for each axis from `first` on of each sample of a result. Shape (samples, axes)."""
+    n_samples, n_axes = math.prod(shape[:base_axis]), len(shape) - first
     return philox.bits(xp, key, n_samples * n_axes).reshape(n_samples, n_axes)
 
 
 @kernel("RandomCrop")
-def random_crop(
-    xp: Namespace, x: Array, *, shape: Shape | None, base_axis: int, seed: int, key: Array
-) -> tuple[Array, Array]:
+def random_crop(xp: Namespace, x: Array, *, shape: Shape | None, base_axis: int, seed: int, key: Array) -> tuple[Array, Array]:
     y_shape = crop_lengths(x.shape, shape)
-    words = _draws(xp, key, x, base_axis)
+    first = base_axis if y_shape[:base_axis] == x.shape[:base_axis] else 0
+    words = _draws(xp, key, y_shape, base_axis, first)
     maps = []
-    for axis, (length, cropped) in enumerate(zip(x.shape[base_axis:], y_shape[base_axis:], strict=True)):
-        first = philox.below(xp, words[:, axis : axis + 1], length - cropped + 1)
-        maps.append(first + xp.arange(cropped))
+    for axis, (length, cropped) in enumerate(zip(x.shape[first:], y_shape[first:], strict=True)):
+        start = philox.below(xp, words[:, axis : axis + 1], length - cropped + 1)
+        maps.append(start + xp.arange(cropped))
     return _moved(xp, x, maps, base_axis, y_shape)
 
 
@@ -162,10 +180,11 @@ def random_crop(
 def random_flip(
     xp: Namespace, x: Array, *, axes: tuple[int, ...], base_axis: int, seed: int, key: Array
 ) -> tuple[Array, Array]:
-    words = _draws(xp, key, x, base_axis)
+    first = base_axis if min(axes, default=base_axis) >= base_axis else 0
+    words = _draws(xp, key, x.shape, base_axis, first)
     maps = []
-    for axis, length in enumerate(x.shape[base_axis:]):
-        is_flipped = (words[:, axis : axis + 1] >> 31) * (base_axis + axis in axes) > 0
+    for axis, length in enumerate(x.shape[first:]):
+        is_flipped = (words[:, axis : axis + 1] >> 31) * (first + axis in axes) > 0
         places = xp.arange(length)
         maps.append(xp.where(is_flipped, length - 1 - places, places))
     return _moved(xp, x, maps, base_axis, x.shape)
@@ -184,10 +203,11 @@ def random_shift(
     key: Array,
 ) -> tuple[Array, Array]:
     place = {"nearest": axis_maps.nearest, "reflect": axis_maps.mirrored, "constant": axis_maps.outside}[border_mode]
-    words = _draws(xp, key, x, base_axis)
-    limits = on_last_axes(shifts, x.ndim, 0)[base_axis:]
+    limits = on_last_axes(shifts, x.ndim, 0)
+    first = 0 if any(limits[:base_axis]) else base_axis
+    words = _draws(xp, key, x.shape, base_axis, first)
     maps = []
-    for axis, (length, limit) in enumerate(zip(x.shape[base_axis:], limits, strict=True)):
+    for axis, (length, limit) in enumerate(zip(x.shape[first:], limits[first:], strict=True)):
         shift = philox.below(xp, words[:, axis : axis + 1], 2 * limit + 1) - limit
         positions = xp.arange(length) - shift
         maps.append(place(xp, positions, length) if length else positions)

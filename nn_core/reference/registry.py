@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from nn_core.errors import PluginError
+from nn_core.registrations import registering
 
 #: ``kernel(xp, *inputs, **args) -> output or tuple of outputs``; see docs/design/0001-operator-contract.md.
 ReferenceKernel: TypeAlias = Callable[..., Any]
@@ -13,14 +13,4 @@ KERNELS: dict[str, ReferenceKernel] = {}
 
 def kernel(*names: str) -> Callable[[ReferenceKernel], ReferenceKernel]:
     """Register the decorated function as the reference kernel of each function in `names`."""
-
-    def decorate(function: ReferenceKernel) -> ReferenceKernel:
-        for name in names:
-            if name in KERNELS:
-                raise PluginError(
-                    f"{name}: a function has one reference kernel, got a second one from {function.__module__}"
-                )
-            KERNELS[name] = function
-        return function
-
-    return decorate
+    return registering(KERNELS, "reference kernel", names)

@@ -5,6 +5,7 @@ Importing the package fills the tables of ``rules.registry``.
 
 from nn_core.rules import activation as activation
 from nn_core.rules import arithmetic as arithmetic
+from nn_core.rules import attention as attention
 from nn_core.rules import convolution as convolution
 from nn_core.rules import image as image
 from nn_core.rules import indexing as indexing

@@ -59,7 +59,7 @@ DERIVATIVES: Final[Mapping[str, Callable[[Any, GradientCall], Any]]] = {
     "GELU": _gelu,
     "HardSigmoid": lambda F, g: F.less_equal_scalar(F.abs(g.x), val=2.5) * 0.2,
     "HardTanh": lambda F, g: F.less_equal_scalar(F.abs(g.x), val=1),
-    "LeakyReLU": lambda F, g: F.greater_scalar(g.y, val=0) * (1 - g.alpha) + g.alpha,
+    "LeakyReLU": lambda F, g: F.greater_scalar(g.y if g.alpha >= 0 else g.x, val=0) * (1 - g.alpha) + g.alpha,
     "LogSigmoid": lambda F, g: F.sigmoid(-g.x),
     "Mish": _mish,
     "ReLU": lambda F, g: F.greater_scalar(g.y, val=0),

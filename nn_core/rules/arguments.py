@@ -11,15 +11,19 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nn_core.errors import ArgumentError, SpecError
-from nn_core.rules.defaults import DEFAULT_RULES, DefaultRule
+from nn_core.rules.defaults import DEFAULT_RULES, DefaultRule, OneNumber, one_number
 from nn_core.spec.model import ArgSpec, ArgValue, FunctionSpec, Required
 from nn_core.typing import Shape
 
 #: ``check(value, number of axes of the first input) -> ArgValue``; raises ArgumentError.
 _Check: TypeAlias = Callable[[Any, int], Any]
 #: An argument: name, type whose values need no check, check, plain default, rule for the default, whether the default
-#: has to be checked, required.
-_Prepared: TypeAlias = tuple[str, Any, _Check, ArgValue, DefaultRule | None, bool, bool]
+#: has to be checked, required, what one number in place of a sequence stands for.
+_Prepared: TypeAlias = tuple[str, Any, _Check, ArgValue, DefaultRule | None, bool, bool, OneNumber | None]
+
+#: One more than the largest integer that kernels and files hold.
+_INT_LIMIT = 2**63
+_INTEGERS = (int, np.integer)
 
 _PREPARED: dict[FunctionSpec, tuple[frozenset[str], tuple[_Prepared, ...]]] = {}
 
@@ -40,11 +44,13 @@ def resolve_args(
     ndim = 0 if first is None else len(first)
     args: dict[str, ArgValue] = {}
     try:
-        for name, exact, check, default, rule, check_default, required in arguments:
+        for name, exact, check, default, rule, check_default, required, spread in arguments:
             value: Any = given.get(name)
             if type(value) is exact:
                 args[name] = value
             elif value is not None:
+                if spread is not None and isinstance(value, _INTEGERS):
+                    value = (value,) * spread(input_shapes, args)
                 args[name] = check(value, ndim)
             elif required:
                 raise ArgumentError(f"{name} must be given, got none")
@@ -86,7 +92,8 @@ def _prepare_one(spec: FunctionSpec, arg: ArgSpec) -> _Prepared:
     limited = bool(arg.choices) or arg.minimum is not None or arg.maximum is not None
     exact = None if limited else _EXACT.get(arg.type)
     check = _limited(arg, _CHECKS[arg.type](arg.name))
-    return arg.name, exact, check, default, rule, check_default, arg.required
+    spread = one_number(arg.name, arg.type, arg.default_rule) if arg.takes_one_number else None
+    return arg.name, exact, check, default, rule, check_default, arg.required, spread
 
 
 def _limited(arg: ArgSpec, check: _Check) -> _Check:
@@ -95,7 +102,7 @@ def _limited(arg: ArgSpec, check: _Check) -> _Check:
     if choices:
 
         def choose(value: Any, ndim: int) -> Any:
-            if value not in choices:
+            if not isinstance(value, str) or value not in choices:
                 raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
             return check(value, ndim)
 
@@ -117,17 +124,15 @@ def _limited(arg: ArgSpec, check: _Check) -> _Check:
 
 def _bool(name: str) -> _Check:
     def check(value: Any, ndim: int) -> Any:
-        if isinstance(value, (bool, np.bool_)):
+        if isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
             return bool(value)
-        raise ArgumentError(f"{name} must be True or False, got {value!r}")
+        raise ArgumentError(f"{name} must be True or False, or 1 or 0, got {value!r}")
 
     return check
 
 
 def _int(name: str) -> _Check:
     def check(value: Any, ndim: int) -> Any:
-        if type(value) is int:
-            return value
         return _to_int(name, value)
 
     return check
@@ -137,9 +142,17 @@ def _to_int(name: str, value: Any) -> int:
     if isinstance(value, bool):
         raise ArgumentError(f"{name} must be an integer, got {value!r}")
     try:
-        return index(value)
+        number = index(value)
     except TypeError as error:
         raise ArgumentError(f"{name} must be an integer, got {value!r}") from error
+    if not -_INT_LIMIT <= number < _INT_LIMIT:
+        raise ArgumentError(f"{name} must be an integer of 64 bits, got {_shortened(number)}")
+    return number
+
+
+def _shortened(number: int) -> str:
+    """A number of many digits, which Python may refuse to write in full, by its size."""
+    return f"one of {number.bit_length()} bits"
 
 
 def _float(name: str) -> _Check:
@@ -152,10 +165,12 @@ def _float(name: str) -> _Check:
 
 
 def _to_float(name: str, value: Any) -> float:
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, (str, bytes)) or getattr(getattr(value, "dtype", None), "kind", "f") not in "fiub":
         raise ArgumentError(f"{name} must be a number, got {value!r}")
     try:
         return float(value)
+    except OverflowError as error:
+        raise ArgumentError(f"{name} must be a number that a float can hold, got {_shortened(value)}") from error
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name} must be a number, got {value!r}") from error
 
@@ -169,26 +184,25 @@ def _str(name: str) -> _Check:
     return check
 
 
-def _sequence(name: str, kind: str, convert: Callable[[str, Any], Any], exact: type) -> _Check:
+def _sequence(name: str, kind: str, convert: Callable[[str, Any], Any]) -> _Check:
+    each = f"each of {name}"
+
     def check(value: Any, ndim: int) -> Any:
         if type(value) is not tuple:
             if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
                 raise ArgumentError(f"{name} must be a sequence of {kind}, got {value!r}")
             value = tuple(value)
-        for item in value:
-            if type(item) is not exact:
-                return tuple(convert(f"each of {name}", item) for item in value)
-        return value
+        return tuple([convert(each, item) for item in value])
 
     return check
 
 
 def _ints(name: str) -> _Check:
-    return _sequence(name, "integers", _to_int, int)
+    return _sequence(name, "integers", _to_int)
 
 
 def _floats(name: str) -> _Check:
-    return _sequence(name, "numbers", _to_float, float)
+    return _sequence(name, "numbers", _to_float)
 
 
 def _shape(name: str) -> _Check:
@@ -242,4 +256,4 @@ _CHECKS: dict[str, Callable[[str], _Check]] = {
     "axes": _axes,
 }
 
-_EXACT: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
+_EXACT: dict[str, type] = {"bool": bool, "float": float, "str": str}

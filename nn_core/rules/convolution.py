@@ -241,6 +241,8 @@ def fused_convolution_shape(
     if len(nonlinearity_args) != n_wanted:
         wanted = "one value (alpha)" if n_wanted else "no value"
         raise ArgumentError(f"nonlinearity_args must hold {wanted} for {nonlinearity}, got {nonlinearity_args}")
+    if n_wanted and nonlinearity_args[0] < 0:  # the gradient reads the output, which does not tell the sign then
+        raise ArgumentError(f"nonlinearity_args must not be negative for {nonlinearity}, got {nonlinearity_args}")
     (y,) = convolution_shape(
         x, weight, bias, base_axis=base_axis, pad=pad, stride=stride, dilation=dilation, group=group,
         channel_last=channel_last,

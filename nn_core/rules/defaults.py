@@ -9,6 +9,8 @@ from typing import Final, TypeAlias, cast
 from nn_core.spec.model import ArgValue
 from nn_core.typing import Shape
 
+#: How many numbers one number stands for, given the shapes of the inputs and the earlier arguments.
+OneNumber: TypeAlias = Callable[[Sequence[Shape | None], Mapping[str, ArgValue]], int]
 DefaultRule: TypeAlias = Callable[[Sequence[Shape | None], Mapping[str, ArgValue]], ArgValue]
 
 
@@ -76,6 +78,12 @@ def kernel_zeros(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -
     return (0,) * len(_kernel(args))
 
 
+def inverse_root_of_features(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
+    """1 / sqrt(E), with E the length of the last axis of the first input; 1 where it has no elements."""
+    shape = _first(shapes)
+    return float(max(shape[-1], 1)) ** -0.5 if shape else 1.0
+
+
 DEFAULT_RULES: Final[dict[str, DefaultRule]] = {
     rule.__name__: rule
     for rule in (
@@ -89,5 +97,28 @@ DEFAULT_RULES: Final[dict[str, DefaultRule]] = {
         spatial_ones,
         kernel,
         kernel_zeros,
+        inverse_root_of_features,
     )
 }
+
+
+def _once(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> int:
+    return 1
+
+
+def _behind_channels(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> int:
+    return max(len(_first(shapes)) - 2, 1)
+
+
+def one_number(name: str, kind: str, default_rule: str | None) -> OneNumber:
+    """How many numbers one integer stands for: one for each spatial axis, or just one axis or length.
+
+    The spatial axes of a pooling are those of its kernel; one number as the kernel means all axes but two, those of the
+    samples and of the channels.
+    """
+    if kind != "ints":
+        return _once
+    if name == "kernel":
+        return _behind_channels
+    rule = DEFAULT_RULES[cast(str, default_rule)]
+    return lambda shapes, args: len(cast(Shape, rule(shapes, args)))

@@ -89,6 +89,9 @@ def onnx_resize_backward(dy: Shape, *, input_size: Shape, **settings: Any) -> tu
     _check_resize(len(dy), **settings)
     if len(input_size) != len(dy):
         raise ArgumentError(f"input_size must have one length per axis of dy, got {len(input_size)} for {len(dy)} axes")
+    (resized,) = onnx_resize(tuple(input_size), **settings)
+    if dy != resized:
+        raise ShapeError(f"dy must have the shape {resized} that {input_size} is resized to, got {dy}")
     return (tuple(input_size),)
 
 

@@ -331,10 +331,10 @@ def _sum(F: Any, x: Any, axes: tuple[int, ...]) -> Any:
 
 @shape_rule("SpectralNorm")
 def spectral_norm_shape(w: Shape, u: Shape, *, dim: int, **_: Any) -> tuple[Shape, ...]:
-    """The shape of w, and the two vectors of the power iteration."""
+    """The shape of w, the two vectors of the power iteration, and what the first of them was."""
     if prod(u) != w[dim]:
         raise ShapeError(f"u must have one value for each place on axis dim of w, got {prod(u)} and {w[dim]}")
-    return w, u, (prod(w[:dim]) * prod(w[dim + 1 :]),)
+    return w, u, (prod(w[:dim]) * prod(w[dim + 1 :]),), u
 
 
 @gradient("SpectralNorm")

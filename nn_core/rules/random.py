@@ -100,9 +100,9 @@ def crop_lengths(x: Shape, shape: Shape | None) -> Shape:
     return x if shape is None else (*x[: max(0, len(x) - len(shape))], *shape)
 
 
-def _source_shape(x: Shape, y: Shape, base_axis: int) -> Shape:
-    """Positions along each axis of a sample, one after the other, for each sample."""
-    return (*x[:base_axis], sum(y[base_axis:]))
+def _source_shape(y: Shape, base_axis: int, exchanged: bool) -> Shape:
+    """For each sample the number of the one it is read from, if they are exchanged, and the positions along its axes."""
+    return (*y[:base_axis], exchanged + sum(y[base_axis:]))
 
 
 @shape_rule("RandomCrop")
@@ -111,16 +111,12 @@ def random_crop_shape(x: Shape, *, shape: Shape | None, base_axis: int, seed: in
     require_shape(y)
     if len(y) != len(x) or any(n > limit for n, limit in zip(y, x, strict=True)):
         raise ShapeError(f"shape must fit into x, got {shape} and {x}")
-    if y[:base_axis] != x[:base_axis]:
-        raise ShapeError(f"shape must keep the axes before base_axis {base_axis} as they are in x, got {shape} and {x}")
-    return (y, _source_shape(x, y, base_axis))
+    return (y, _source_shape(y, base_axis, y[:base_axis] != x[:base_axis]))
 
 
 @shape_rule("RandomFlip")
 def random_flip_shape(x: Shape, *, axes: tuple[int, ...], base_axis: int, seed: int) -> tuple[Shape, Shape]:
-    if min(axes, default=base_axis) < base_axis:
-        raise ArgumentError(f"axes must not lie before base_axis {base_axis}, got {axes}")
-    return (x, _source_shape(x, x, base_axis))
+    return (x, _source_shape(x, base_axis, min(axes, default=base_axis) < base_axis))
 
 
 @shape_rule("RandomShift")
@@ -128,17 +124,26 @@ def random_shift_shape(
     x: Shape, *, shifts: tuple[int, ...], border_mode: str, constant_value: float, base_axis: int, seed: int
 ) -> tuple[Shape, Shape]:
     if len(shifts) > len(x) or min(shifts, default=0) < 0:
-        raise ArgumentError(
-            f"shifts must have at most one entry for each of the {len(x)} axes, none negative, got {shifts}"
-        )
-    if any(on_last_axes(shifts, len(x), 0)[:base_axis]):
-        raise ArgumentError(f"shifts must be zero before base_axis {base_axis}, got {shifts} for {len(x)} axes")
-    return (x, _source_shape(x, x, base_axis))
+        raise ArgumentError(f"shifts must have at most one entry for each of the {len(x)} axes, none negative, got {shifts}")
+    return (x, _source_shape(x, base_axis, any(on_last_axes(shifts, len(x), 0)[:base_axis])))
 
 
 @gradient("RandomCrop", "RandomFlip", "RandomShift")
 def random_source_gradient(F: Any, g: GradientCall) -> Any:
-    return F.scatter_axes(g.grad, g.source, base_axis=g.base_axis, shape=tuple(g.x.shape[g.base_axis :]))
+    """Back to where each sample was read, and from there to the sample that it was read from."""
+    x_shape, y_shape, base_axis = tuple(g.x.shape), tuple(g.y.shape), g.base_axis
+    lengths, width = x_shape[base_axis:], sum(y_shape[base_axis:])
+    if g.source.shape[-1] == width:
+        return F.scatter_axes(g.grad, g.source, base_axis=base_axis, shape=lengths)
+    n_samples, size = math.prod(y_shape[:base_axis]), math.prod(lengths)
+    rows = F.reshape(g.source, shape=(n_samples, 1 + width))
+    origins = F.slice(rows, start=(0, 0), stop=(n_samples, 1), step=(1, 1))
+    places = F.slice(rows, start=(0, 1), stop=(n_samples, 1 + width), step=(1, 1))
+    dy = F.reshape(g.grad, shape=(n_samples, *y_shape[base_axis:]))
+    parts = F.reshape(F.scatter_axes(dy, places, base_axis=1, shape=lengths), shape=(n_samples, size))
+    zeros = F.constant(val=0, shape=(math.prod(x_shape[:base_axis]), size))
+    dx = F.scatter_add(zeros, F.broadcast(origins, shape=(n_samples, size)), parts, axis=0)
+    return F.reshape(dx, shape=x_shape)
 
 
 @shape_rule("RandomErase")

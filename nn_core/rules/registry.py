@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from nn_core.errors import ArgumentError, PluginError
+from nn_core.errors import ArgumentError
+from nn_core.registrations import registering
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.typing import Shape
 
@@ -19,23 +20,12 @@ GRADIENTS: dict[str, GradientRule] = {}
 
 def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
     """Register the decorated function as the shape rule of each function in `names`."""
-    return _register(SHAPE_RULES, "shape rule", names)
+    return registering(SHAPE_RULES, "shape rule", names)
 
 
 def gradient(*names: str) -> Callable[[GradientRule], GradientRule]:
     """Register the decorated function as the gradient rule of each function in `names`."""
-    return _register(GRADIENTS, "gradient rule", names)
-
-
-def _register(table: dict[str, Any], what: str, names: Sequence[str]) -> Callable[[Any], Any]:
-    def decorate(rule: Any) -> Any:
-        for name in names:
-            if name in table:
-                raise PluginError(f"{name}: a function has one {what}, got a second one from {rule.__module__}")
-            table[name] = rule
-        return rule
-
-    return decorate
+    return registering(GRADIENTS, "gradient rule", names)
 
 
 class GradientCall:

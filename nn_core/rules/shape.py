@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.broadcasting import unbroadcast
@@ -15,6 +15,17 @@ T = TypeVar("T")
 def on_last_axes(values: Sequence[T], ndim: int, default: T) -> tuple[T, ...]:
     """`values` belong to the last axes; the axes before them get `default`."""
     return (*[default] * (ndim - len(values)), *values)
+
+
+#: A bound beyond every edge, to which it is moved: an open end that follows the shape; of 32 bits for files.
+OPEN_END: Final = 2**31 - 1
+
+
+def bounds_of(cut: slice) -> tuple[int, int, int]:
+    """Start, stop and step of a Python slice for any length, open ends beyond the edges."""
+    step = 1 if cut.step is None else cut.step
+    start, stop = (OPEN_END, -OPEN_END) if step < 0 else (0, OPEN_END)
+    return start if cut.start is None else cut.start, stop if cut.stop is None else cut.stop, step
 
 
 def as_slices(

@@ -7,6 +7,9 @@ Example:
     0.9
 """
 
+from typing import TYPE_CHECKING
+
+from nn_core.dispatch.attributes import hide_submodules, module_attributes
 from nn_core.solvers.adagrad import Adadelta as Adadelta
 from nn_core.solvers.adagrad import Adagrad as Adagrad
 from nn_core.solvers.adagrad import RMSprop as RMSprop
@@ -18,6 +21,7 @@ from nn_core.solvers.adam import Adam as Adam
 from nn_core.solvers.adam import Adamax as Adamax
 from nn_core.solvers.adam import AdamW as AdamW
 from nn_core.solvers.adam import AMSBound as AMSBound
+from nn_core.solvers.base import Solver as Solver
 from nn_core.solvers.layerwise import Lamb as Lamb
 from nn_core.solvers.layerwise import Lars as Lars
 from nn_core.solvers.lion import Lion as Lion
@@ -46,3 +50,7 @@ __all__ = [
     "Sgd",
     "SgdW",
 ]
+
+if not TYPE_CHECKING:  # so that checkers report names that do not exist
+    __getattr__, __dir__ = module_attributes(__name__, "solvers")
+    hide_submodules(__name__)

@@ -6,7 +6,7 @@ from nn_core.solvers.base import Solver
 from nn_core.typing import Array, Namespace
 
 
-class Adagrad(Solver):
+class Adagrad(Solver, closed=True):
     r"""Divide by the root of the sum of all squares.
 
     :math:`v \leftarrow v + g^2`, :math:`w \leftarrow w - \eta g / (\sqrt v + \epsilon)`.
@@ -21,6 +21,9 @@ class Adagrad(Solver):
     References:
         Duchi, Hazan and Singer (2011), Adaptive subgradient methods for online learning and stochastic optimization.
     """
+
+    lr: float
+    eps: float
 
     hyper_names = ("lr", "eps")
     state_names = ("v",)
@@ -37,7 +40,7 @@ class Adagrad(Solver):
         w -= lr * g / (xp.sqrt(v) + eps)
 
 
-class Adadelta(Solver):
+class Adadelta(Solver, closed=True):
     r"""Scale by the ratio of the root mean squares of past steps and past gradients.
 
     :math:`v \leftarrow \rho v + (1 - \rho) g^2`, :math:`\delta = g \sqrt{s + \epsilon} / \sqrt{v + \epsilon}`,
@@ -54,6 +57,10 @@ class Adadelta(Solver):
     References:
         Zeiler (2012), ADADELTA: an adaptive learning rate method.
     """
+
+    lr: float
+    decay: float
+    eps: float
 
     hyper_names = ("lr", "decay", "eps")
     state_names = ("e_sqr_delta", "e_sqr_grad")
@@ -72,7 +79,7 @@ class Adadelta(Solver):
         w -= lr * delta
 
 
-class RMSprop(Solver):
+class RMSprop(Solver, closed=True):
     r"""Divide by the root of a moving mean of squares.
 
     :math:`v \leftarrow \rho v + (1 - \rho) g^2`, :math:`w \leftarrow w - \eta g / (\sqrt v + \epsilon)`.
@@ -89,6 +96,10 @@ class RMSprop(Solver):
         Tieleman and Hinton (2012), Neural networks for machine learning, lecture 6.5.
     """
 
+    lr: float
+    decay: float
+    eps: float
+
     hyper_names = ("lr", "decay", "eps")
     state_names = ("v",)
 
@@ -104,7 +115,7 @@ class RMSprop(Solver):
         w -= lr * g / (xp.sqrt(v) + eps)
 
 
-class RMSpropGraves(Solver):
+class RMSpropGraves(Solver, closed=True):
     r"""RMSprop by the variance of the gradient instead of its mean square, with momentum.
 
     :math:`n \leftarrow \rho n + (1 - \rho) g^2`, :math:`a \leftarrow \rho a + (1 - \rho) g`,
@@ -122,6 +133,11 @@ class RMSpropGraves(Solver):
     References:
         Graves (2013), Generating sequences with recurrent neural networks, equations 38 to 45.
     """
+
+    lr: float
+    decay: float
+    momentum: float
+    eps: float
 
     hyper_names = ("lr", "decay", "momentum", "eps")
     state_names = ("n", "g", "d")

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 
+from nn_core.refusal import checked_flag
 from nn_core.solvers.base import Solver
 from nn_core.typing import Array, Namespace
 
 
-class Adam(Solver):
+class Adam(Solver, closed=True):
     r"""Scale the moving mean of the gradient by the root of the moving mean of its square.
 
     :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g`, :math:`v \leftarrow \beta_2 v + (1 - \beta_2) g^2`,
@@ -26,6 +27,11 @@ class Adam(Solver):
         Kingma and Ba (2015), Adam: a method for stochastic optimization, the efficient form of section 2.
     """
 
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+
     hyper_names = ("alpha", "beta1", "beta2", "eps")
     state_names = ("mean", "var")
 
@@ -41,7 +47,7 @@ class Adam(Solver):
         w -= _corrected(alpha, beta1, beta2, t) * m / (xp.sqrt(v) + eps)
 
 
-class AdamW(Solver):
+class AdamW(Solver, closed=True):
     r"""Adam with decoupled weight decay: as Adam, and :math:`w \leftarrow w - \frac{\alpha}{\alpha_0} \lambda w`.
 
     The decay follows the schedule :math:`\alpha / \alpha_0` of the step size, where :math:`\alpha_0` is the one given
@@ -60,6 +66,12 @@ class AdamW(Solver):
     References:
         Loshchilov and Hutter (2019), Decoupled weight decay regularization, algorithm 2.
     """
+
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+    wd: float
 
     hyper_names = ("alpha", "beta1", "beta2", "eps", "wd")
     state_names = ("mean", "var")
@@ -80,7 +92,7 @@ class AdamW(Solver):
         w -= _corrected(alpha, beta1, beta2, t) * m / (xp.sqrt(v) + eps) + (alpha / initial_alpha * wd) * w
 
 
-class Adamax(Solver):
+class Adamax(Solver, closed=True):
     r"""Adam with the largest past gradient in place of the root of the mean square.
 
     :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g`, :math:`u \leftarrow \max(\beta_2 u, |g|)`,
@@ -99,6 +111,11 @@ class Adamax(Solver):
         Kingma and Ba (2015), Adam: a method for stochastic optimization, section 7.1.
     """
 
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+
     hyper_names = ("alpha", "beta1", "beta2", "eps")
     state_names = ("m", "u")
 
@@ -115,7 +132,7 @@ class Adamax(Solver):
         w -= alpha / (1 - beta1**t) * m / (u + eps)
 
 
-class AMSGRAD(Solver):
+class AMSGRAD(Solver, closed=True):
     r"""Adam with the largest mean square so far as divisor, so that step sizes never grow.
 
     :math:`\hat v \leftarrow \max(\hat v, v)`, :math:`w \leftarrow w - \alpha \frac{m}{\sqrt{\hat v} + \epsilon}`.
@@ -134,6 +151,12 @@ class AMSGRAD(Solver):
     References:
         Reddi, Kale and Kumar (2018), On the convergence of Adam and beyond, algorithm 2.
     """
+
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+    bias_correction: bool
 
     hyper_names = ("alpha", "beta1", "beta2", "eps", "bias_correction")
     state_names = ("m", "v", "v_hat")
@@ -159,7 +182,7 @@ class AMSGRAD(Solver):
         w -= rate * m / (xp.sqrt(v_hat) + eps)
 
 
-class AdaBound(Solver):
+class AdaBound(Solver, closed=True):
     r"""Adam whose step sizes, one for each element, are clipped to bounds that close in on a final learning rate.
 
     :math:`\eta = \mathrm{clip}\left(\frac{\alpha_t}{\sqrt v + \epsilon}, \eta_f (1 - \frac{1}{\gamma t + 1}),
@@ -181,6 +204,13 @@ class AdaBound(Solver):
     References:
         Luo, Xiong, Liu and Sun (2019), Adaptive gradient methods with dynamic bound of learning rate.
     """
+
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+    final_lr: float
+    gamma: float
 
     hyper_names = ("alpha", "beta1", "beta2", "eps", "final_lr", "gamma")
     state_names = ("mean", "var")
@@ -207,7 +237,7 @@ class AdaBound(Solver):
         w -= xp.clip(_corrected(alpha, beta1, beta2, t) / (xp.sqrt(v) + eps), low, high) * m
 
 
-class AMSBound(Solver):
+class AMSBound(Solver, closed=True):
     """AdaBound with the largest mean square so far, as AMSGRAD has it.
 
     Args:
@@ -226,6 +256,14 @@ class AMSBound(Solver):
     References:
         Luo, Xiong, Liu and Sun (2019), Adaptive gradient methods with dynamic bound of learning rate.
     """
+
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+    final_lr: float
+    gamma: float
+    bias_correction: bool
 
     hyper_names = ("alpha", "beta1", "beta2", "eps", "final_lr", "gamma", "bias_correction")
     state_names = ("m", "v", "v_hat")
@@ -255,7 +293,7 @@ class AMSBound(Solver):
         w -= xp.clip(rate / (xp.sqrt(v_hat) + eps), low, high) * m
 
 
-class AdaBelief(Solver):
+class AdaBelief(Solver, closed=True):
     r"""Adam that divides by how far gradients are from their moving mean, its belief in them.
 
     :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g`,
@@ -283,6 +321,16 @@ class AdaBelief(Solver):
         Liu et al. (2020), On the variance of the adaptive learning rate and beyond, algorithm 2 (rectification).
     """
 
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+    wd: float
+    amsgrad: bool
+    weight_decouple: bool
+    fixed_decay: bool
+    rectify: bool
+
     hyper_names = (
         "alpha",
         "beta1",
@@ -294,6 +342,7 @@ class AdaBelief(Solver):
         "fixed_decay",
         "rectify",
     )
+    fixed_names = ("amsgrad", "weight_decouple")
 
     def __init__(
         self,
@@ -307,6 +356,8 @@ class AdaBelief(Solver):
         fixed_decay: bool = False,
         rectify: bool = False,
     ) -> None:
+        amsgrad = checked_flag("AdaBelief: amsgrad", amsgrad)
+        weight_decouple = checked_flag("AdaBelief: weight_decouple", weight_decouple)
         self.state_names = ("mean", "var", "s_max") if amsgrad else ("mean", "var")
         self.decay_name = "wd" if weight_decouple else None
         super().__init__(alpha, beta1, beta2, eps, wd, amsgrad, weight_decouple, fixed_decay, rectify)

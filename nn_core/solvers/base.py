@@ -1,18 +1,56 @@
 """The base class of solvers: which parameters they change, their numbers, and the steps of training."""
 
+import functools
+import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from nn_core.context import get_current_context
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
+from nn_core.logger import logger
+from nn_core.refusal import described, door, misfit
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients
-from nn_core.solvers.groups import Groups
+from nn_core.solvers.groups import Groups, is_frozen
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.states import Slot, SolverState, States, new_slot
-from nn_core.solvers.update import Rule, places_of
+from nn_core.solvers.update import Place, Rule, places_of
 from nn_core.typing import Array, Namespace
 from nn_core.variable import Variable
+
+#: Names that other frameworks give to the learning rate.
+_RATE_NAMES: Final = ("lr", "alpha", "eta", "learning_rate", "rate")
+_NOT_NEGATIVE: Final = frozenset({*_RATE_NAMES, "clip_norm"})
+
+
+class Number:
+    """One number of a solver as its attribute.
+
+    Args:
+        index: Its place in `hyper_names`.
+        name: Its name.
+        fixed: Whether it cannot be changed.
+    """
+
+    def __init__(self, index: int, name: str, fixed: bool) -> None:
+        self._index = index
+        self._name = name
+        self._fixed = fixed
+
+    def __get__(self, solver: "Solver | None", owner: type["Solver"]) -> Any:
+        if solver is None:
+            return self
+        kind = solver._types[self._index]
+        return kind(solver._numbers[self._index])
+
+    def __set__(self, solver: "Solver", value: Any) -> None:
+        if self._fixed:
+            raise ArgumentError(
+                f"{solver.name}: {self._name} must be given to the constructor, since it says what states there are, "
+                f"got an assignment of {value!r}"
+            )
+        solver._set_number(self._index, _checked_number(solver.name, self._name, value))
 
 
 class Solver:
@@ -32,8 +70,19 @@ class Solver:
                 w -= lr * xp.sign(g)
 
     A solver computes in the context in which it was made, in float32 or float64: parameters that functions read as
-    half keep a float32 original here. A parameter whose gradient is zero because of ``zero_grad()`` and has not been
-    written since is passed over, and its `t` does not move.
+    half keep a float32 original here.
+
+    Two kinds of parameters are passed over, with their states and their `t`, by the update and by everything that
+    changes or checks gradients: those whose ``need_grad`` was set to False, until it is True again, and those whose
+    gradient nobody has written since ``zero_grad()``, or ever. An update that finds no parameters, or no gradient before
+    the first one that does, is logged as one warning.
+
+    The numbers are attributes: ``solver.alpha`` reads and ``solver.alpha = 0.01`` changes the one called alpha, checked
+    as the constructor checks it. The solvers of nn_core have no room for other attributes; assigning one raises an
+    UnknownAttributeError. Subclasses of a program's own may have attributes of any name that is not a method's.
+
+    A solver can be pickled and copied (``copy.deepcopy``) by value: the numbers, the parameters, their states. To keep
+    it together with the module that it trains, pickle or copy both at once, as a tuple.
 
     Attributes:
         hyper_names: The numbers given to ``__init__``, learning rate first.
@@ -41,12 +90,33 @@ class Solver:
         decay_name: The number that ``weight_decay(rate)`` sets for the next update; None: it changes the gradients.
             A name that is not among `hyper_names` stands for a further number that is 0 otherwise.
         keeps_initial_rate: `step` gets the learning rate that the solver was made with.
+        fixed_names: The numbers that say what states there are, and so cannot be changed later.
     """
 
     hyper_names: ClassVar[tuple[str, ...]] = ()
     state_names: tuple[str, ...] = ()
     decay_name: str | None = None
     keeps_initial_rate: ClassVar[bool] = False
+    fixed_names: ClassVar[tuple[str, ...]] = ()
+    _is_closed: ClassVar[bool] = True
+
+    def __init_subclass__(cls, *, closed: bool = False, **options: Any) -> None:
+        """Make the numbers attributes.
+
+        Args:
+            closed: Whether instances have no room for attributes other than those of the class.
+
+        Raises:
+            ArgumentError: when a number has the name of a method.
+        """
+        super().__init_subclass__(**options)
+        cls._is_closed = closed
+        if "__init__" in vars(cls):
+            setattr(cls, "__init__", _explaining(cls.__init__))  # noqa: B010  # checkers see the class as it is written
+        for index, name in enumerate(cls.hyper_names):
+            if hasattr(Solver, name):
+                raise ArgumentError(f"{cls.__name__}: a number must not have the name of a method, got {name!r}")
+            setattr(cls, name, Number(index, name, name in cls.fixed_names))
 
     def __init__(self, *hyper: float) -> None:
         names = list(self.hyper_names)
@@ -56,14 +126,14 @@ class Solver:
             numbers.append(0.0)
         if self.keeps_initial_rate:
             numbers.append(numbers[0])
-        places = places_of(get_current_context())
-        self._types = [type(value) for value in hyper]
+        self._context = get_current_context()
+        self._types = [bool if isinstance(value, bool) else float for value in hyper]
         self._numbers = numbers
         self._decay_index = None if self.decay_name is None else names.index(self.decay_name)
         self._usual_decay: float | None = None
+        self._has_warned = False
         self._slots: dict[str, Slot] = {}
-        self._groups = Groups(Rule(self.name, self.step), places, numbers)
-        self._gradients = Gradients(places)
+        self._bind_to(places_of(self._context))
 
     @staticmethod
     def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
@@ -81,6 +151,7 @@ class Solver:
 
     # -- parameters ------------------------------------------------------------------------------------------------
 
+    @door
     def set_parameters(
         self, param_dict: Mapping[str, Variable], reset: bool = True, retain_state: bool = False
     ) -> None:
@@ -97,6 +168,11 @@ class Solver:
         """
         slots = {} if reset else dict(self._slots)
         changed = reset
+        if not isinstance(param_dict, Mapping):
+            raise ArgumentError(
+                f"set_parameters: param_dict must be Variables by name, got {described(param_dict)}\n"
+                "  hint: nn_core.get_parameters(), module.get_parameters(), or {'w': w}"
+            )
         for key, variable in param_dict.items():
             if not isinstance(variable, Variable):
                 raise ArgumentError(f"set_parameters: {key} must be a Variable, got {type(variable).__name__}")
@@ -118,6 +194,7 @@ class Solver:
         """The parameters by name."""
         return {key: slot.variable for key, slot in self._slots.items()}
 
+    @door
     def remove_parameters(self, keys: Iterable[str]) -> None:
         """Forget the parameters called `keys`; names that are not known are passed over."""
         for key in keys:
@@ -148,7 +225,37 @@ class Solver:
 
     def set_learning_rate(self, learning_rate: float) -> None:
         """Change the learning rate of the following updates."""
-        self._groups.set_number(0, _checked_number("set_learning_rate", "learning_rate", learning_rate))
+        self._set_number(0, _checked_number("set_learning_rate", "learning_rate", learning_rate))
+
+    def _set_number(self, index: int, value: float) -> None:
+        if index == self._decay_index and self._usual_decay is not None:
+            self._usual_decay = value  # weight_decay() has replaced the number for one update
+        else:
+            self._groups.set_number(index, value)
+
+    if not TYPE_CHECKING:  # a checker would take these two as leave for any attribute
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if not self._is_free(name):
+                raise UnknownAttributeError(self._unknown(name))
+            object.__setattr__(self, name, value)
+
+        def __getattr__(self, name: str) -> Any:
+            raise UnknownAttributeError(self._unknown(name))
+
+    def _is_free(self, name: str) -> bool:
+        if name.startswith("_") or name in self.hyper_names or name in ("state_names", "decay_name"):
+            return True
+        if hasattr(Solver, name) or name in _RATE_NAMES:
+            return False
+        return not self._is_closed or hasattr(type(self), name)
+
+    def _unknown(self, name: str) -> str:
+        text = f"{self.name}: an attribute must be one of {', '.join(self.hyper_names)}, got {name!r}"
+        if name == "learning_rate" or (name in _RATE_NAMES and self.hyper_names):
+            return f"{text}\n  hint: the learning rate is {self.hyper_names[0]}, or set_learning_rate(value)"
+        close = get_close_matches(name, self.hyper_names, 1)
+        return f"{text}; did you mean {close[0]!r}?" if close else text
 
     # -- one training step -----------------------------------------------------------------------------------------
 
@@ -165,13 +272,15 @@ class Solver:
         """
         hooks = active_hooks(update_pre_hook, update_post_hook)
         if hooks is None:
-            self._groups.run(self._slots.values())
+            if not self._groups.run(self._slots.values()):
+                self._warn_of_nothing()
         else:
             self._groups.run_observed(self._slots.values(), *hooks)
         if self._usual_decay is not None and self._decay_index is not None:
             self._groups.set_number(self._decay_index, self._usual_decay)
             self._usual_decay = None
 
+    @door
     def weight_decay(self, decay_rate: float, pre_hook: Hook | None = None, post_hook: Hook | None = None) -> None:
         """Add `decay_rate` times the parameter to each gradient, or let the next update decay the parameters itself.
 
@@ -192,6 +301,7 @@ class Solver:
         """Whether ``weight_decay()`` is left to the next ``update()``."""
         return self._decay_index is not None
 
+    @door
     def clip_grad_by_norm(self, clip_norm: float, pre_hook: Hook | None = None, post_hook: Hook | None = None) -> None:
         """Scale each gradient whose Euclidean norm is above `clip_norm` down to it.
 
@@ -202,6 +312,37 @@ class Solver:
         """
         norm = _checked_number("clip_grad_by_norm", "clip_norm", clip_norm)
         self._gradients.change(CLIP_GRAD_BY_NORM, norm, self._slots.values(), pre_hook, post_hook)
+
+    @door
+    def grad_norm(self) -> float:
+        """The Euclidean norm of all gradients together; infinite or NaN when an element is.
+
+        The sums are taken in float64 on the device and read once.
+        """
+        total = float(sum(self._gradients.squared_norms(self._slots.values()), start=0.0))
+        if math.isinf(total) and math.isfinite(largest := self._gradients.largest(self._slots.values())):
+            self.scale_grad(1.0 / largest)  # squares of large float32 numbers overflow
+            norm = largest * math.sqrt(sum(self._gradients.squared_norms(self._slots.values()), start=0.0))
+            self.scale_grad(largest)
+            return norm
+        return math.sqrt(total) if total >= 0.0 else total
+
+    def clip_grad_by_global_norm(self, clip_norm: float) -> float:
+        """Scale all gradients by one factor so that the Euclidean norm of all together is at most `clip_norm`.
+
+        Args:
+            clip_norm: The largest norm of all gradients together, at least 0.
+
+        Returns:
+            The norm before.
+        """
+        limit = _checked_number("clip_grad_by_global_norm", "clip_norm", clip_norm)
+        if not limit >= 0:
+            raise ArgumentError(f"clip_grad_by_global_norm: clip_norm must be at least 0, got {clip_norm!r}")
+        norm = self.grad_norm()
+        if norm > limit:
+            self.scale_grad(limit / norm)
+        return norm
 
     def scale_grad(self, scale: float, pre_hook: Hook | None = None, post_hook: Hook | None = None) -> None:
         """Multiply each gradient by `scale`.
@@ -232,6 +373,7 @@ class Solver:
         """The states by name of the parameter; the arrays share memory with the solver's."""
         return self._states().get()
 
+    @door
     def set_states(self, states: Mapping[str, SolverState]) -> None:
         """Take over the values of `states`; parameters that it does not name keep theirs.
 
@@ -242,8 +384,9 @@ class Solver:
         self._states().set(states)
         self._unbind()
 
+    @door
     def save_states(self, path: str | os.PathLike[str]) -> None:
-        """Write the states to a file, which takes the place of an older one only when it is complete.
+        """Write the states and the numbers to a file, which takes the place of an older one only when it is complete.
 
         Args:
             path: Path that ends in .h5, .npz or .safetensors.
@@ -251,22 +394,110 @@ class Solver:
         Raises:
             ArgumentError: when the extension is another one.
         """
-        self._states().save(path)
+        self._states().save(path, self._saved_numbers())
 
+    @door
     def load_states(self, path: str | os.PathLike[str]) -> None:
-        """Read states that ``save_states()`` wrote; set the parameters first.
+        """Read states that ``save_states()`` wrote, and the numbers, such as a changed learning rate.
+
+        Set the parameters first. A file that another program wrote has no numbers; those of the solver stay then.
 
         Raises:
             FileFormatError: when the file is damaged, or is not one of states.
             ArgumentError: when it has states of a parameter that is not known, or of another method.
             ShapeError: when a state has not the shape of its parameter. Nothing is changed in any of these cases.
         """
-        self._states().load(path)
+        function = f"load_states: {os.fspath(path)}"
+        states, numbers = self._states().read(path, self._number_names())
+        self._require_same_kind(function, numbers)
+        self._states().set(states, function)
+        self._restore_numbers(numbers)
         self._unbind()
+
+    def get_state(self) -> dict[str, Any]:
+        """All that an update depends on, as plain values: the numbers, and the states by name of the parameter.
+
+        The arrays share memory with the solver's, where that is possible; copy them to keep them.
+        """
+        return {"name": self.name, "numbers": self._saved_numbers(), "states": self._states().as_arrays()}
+
+    @door
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `get_state` returned, for a solver with parameters of the same names.
+
+        Raises:
+            ArgumentError: when it is the state of another method or of other parameters.
+            ShapeError: when a state has not the shape of its parameter. Nothing is changed in either case.
+        """
+        if state["name"] != self.name or set(state["numbers"]) != set(self._number_names()):
+            raise ArgumentError(f"{self.name}.set_state: the state must be that of {self.name}, got {state['name']}")
+        self._require_same_kind(f"{self.name}.set_state", state["numbers"])
+        self._states().set_arrays(state["states"], f"{self.name}.set_state")
+        self._restore_numbers(state["numbers"])
+        self._unbind()
+
+    def _number_names(self) -> list[str]:
+        names = list(self.hyper_names)
+        if self.decay_name is not None and self.decay_name not in names:
+            names.append(self.decay_name)
+        return [*names, f"initial_{names[0]}"] if self.keeps_initial_rate else names
+
+    def _saved_numbers(self) -> dict[str, float]:
+        numbers = list(self._numbers)
+        if self._usual_decay is not None and self._decay_index is not None:
+            numbers[self._decay_index] = self._usual_decay
+        return dict(zip(self._number_names(), numbers, strict=True))
+
+    def _require_same_kind(self, function: str, numbers: Mapping[str, float]) -> None:
+        for index, name in enumerate(self.hyper_names):
+            if name in self.fixed_names and numbers.get(name, self._numbers[index]) != self._numbers[index]:
+                kind = self._types[index]
+                raise ArgumentError(
+                    f"{function}: {name} must be that of this solver, {kind(self._numbers[index])}, "
+                    f"got {kind(numbers[name])}"
+                )
+
+    def _restore_numbers(self, numbers: Mapping[str, float]) -> None:
+        for index, name in enumerate(self._number_names()):
+            if name in numbers:
+                self._numbers[index] = float(numbers[name])
+        self._usual_decay = None
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{name}={value}" for name, value in self.info.items())
         return f"{self.name}({numbers})"
+
+    def _warn_of_nothing(self) -> None:
+        """Log once that an update could not change anything, unless that can be meant."""
+        if self._has_warned or any(slot.t for slot in self._slots.values()):
+            return
+        if not self._slots:
+            logger.warning(
+                "%s.update: there must be parameters to change, got none (hint: call set_parameters() with "
+                "nn_core.get_parameters() after the network was built)",
+                self.name,
+            )
+        elif all(is_frozen(slot.variable) for slot in self._slots.values()):
+            return
+        else:
+            logger.warning(
+                "%s.update: a gradient of the parameters must have been computed, got none (hint: call backward() on a "
+                "loss that depends on them before update())",
+                self.name,
+            )
+        self._has_warned = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything that is not bound to the memory of the parameters."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_groups", "_gradients")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._bind_to(places_of(self._context))
+
+    def _bind_to(self, places: tuple[Place, ...]) -> None:
+        self._groups = Groups(Rule(self.name, self.step), places, self._numbers)
+        self._gradients = Gradients(places)
 
     def _states(self) -> States:
         return States(self.name, self.state_names, self._slots)
@@ -276,8 +507,28 @@ class Solver:
         self._gradients.forget()
 
 
+def _explaining(constructor: Callable[..., None]) -> Callable[..., None]:
+    """The constructor of a solver, with hints in the errors about its arguments."""
+
+    @functools.wraps(constructor)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        try:
+            constructor(self, *args, **kwargs)
+        except TypeError as error:
+            raise misfit(constructor, (self, *args), kwargs, error) from None
+
+    return __init__
+
+
 def _checked_number(function: str, name: str, value: Any) -> float:
     try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{function}: {name} must be a number, got {value!r}") from error
+        number = math.nan if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(f"{function}: {name} must be a number, got {described(value)}") from error
+    if math.isnan(number):
+        raise ArgumentError(f"{function}: {name} must be a number, got {value!r}")
+    if number < 0 and name in _NOT_NEGATIVE:
+        raise ArgumentError(f"{function}: {name} must be at least 0, got {value!r}")
+    if name in ("beta1", "beta2") and not 0 <= number < 1:
+        raise ArgumentError(f"{function}: {name} must be from 0 to below 1, got {value!r}")
+    return number

@@ -1,16 +1,16 @@
 """What a solver does with gradients before an update: decay, scale, clip, and look for numbers that are none."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from nn_core.array import NdArray
-from nn_core.solvers.groups import active, all_zero, divided
+from nn_core.solvers.groups import Frozen, active, all_unwritten, divided
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.states import Slot
 from nn_core.solvers.update import BoundUpdate, Place, Rule
-from nn_core.synced import EPOCH, ready
+from nn_core.synced import GRAPH_VERSION, ready
 from nn_core.typing import Array, Namespace
 
 #: ``check(xp, grad)`` is something that is true or false.
@@ -37,20 +37,21 @@ CLIP_GRAD_BY_NORM: Final = Rule("ClipGradByNorm", _clip, changes_grads=True)
 
 
 class _Known:
-    """A rule bound to the gradients of some parameters; those of `skipped` are known to be zero."""
+    """A rule bound to the gradients of some parameters; those of `skipped` hold nothing."""
 
-    __slots__ = ("hyper", "skipped", "update")
+    __slots__ = ("frozen", "hyper", "skipped", "update")
 
-    def __init__(self, rule: Rule, slots: Sequence[Slot], skipped: Sequence[Slot], places: Sequence[Place]) -> None:
-        self.skipped = skipped
+    def __init__(self, rule: Rule, given: Collection[Slot], places: Sequence[Place]) -> None:
+        slots, self.skipped = divided(given)
+        self.frozen = Frozen(given)
         self.hyper = np.zeros(1, np.float64)
         # A change of gradients sees no states.
         members = [Slot(slot.variable, ()).member for slot in slots]
         self.update = BoundUpdate(rule, members, self.hyper, places)
 
     def is_current(self) -> bool:
-        """Whether the same gradients as before may differ from zero, and lie where they lay."""
-        return self.update.is_current() and all_zero(self.skipped)
+        """Whether the same gradients as before are to be changed, in the memory that was bound."""
+        return self.frozen.is_current() and self.update.is_current() and all_unwritten(self.skipped)
 
     def run(self, number: float) -> None:
         self.hyper[0] = number
@@ -58,19 +59,19 @@ class _Known:
 
 
 class Gradients:
-    """Changes and checks of the gradients of a solver's parameters; those known to be zero are passed over."""
+    """Changes and checks of the gradients of a solver's parameters; those that hold nothing are passed over."""
 
     def __init__(self, places: Sequence[Place]) -> None:
         self._places = places
         self._known: dict[str, _Known] = {}
         self._fills: list[Callable[[float], None]] = []
-        self._fills_epoch: int | None = None
+        self._fills_version: int | None = None
 
     def zero(self, slots: Collection[Slot]) -> None:
         """Set all gradients to zero, lazily."""
-        # Whoever gives a parameter another gradient, or a gradient other memory, counts the epoch up.
-        if self._fills_epoch != EPOCH.value:
-            self._fills_epoch = EPOCH.value
+        # Whoever gives a parameter another gradient, or a gradient other memory, counts the version up.
+        if self._fills_version != GRAPH_VERSION.value:
+            self._fills_version = GRAPH_VERSION.value
             self._fills = [_fill_of(slot.member.grad) for slot in slots]
         for fill in self._fills:
             fill(0.0)
@@ -84,16 +85,15 @@ class Gradients:
             for slot in active(slots):
                 for hook in hooks[0]:
                     hook()
-                _Known(rule, [slot], [], self._places).run(number)
+                _Known(rule, [slot], self._places).run(number)
                 for hook in hooks[1]:
                     hook()
             return
         known = self._known.get(rule.name)
         if known is None or not known.is_current():
-            chosen, skipped = divided(slots)
-            if not chosen:
+            if not active(slots):
                 return
-            known = self._known[rule.name] = _Known(rule, chosen, skipped, self._places)
+            known = self._known[rule.name] = _Known(rule, slots, self._places)
         known.run(number)
 
     def any(self, check: Check, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None) -> bool:
@@ -113,10 +113,26 @@ class Gradients:
                 hook()
         return found
 
+    def squared_norms(self, slots: Collection[Slot]) -> list[Any]:
+        """The sum of squares of each gradient, in float64 on the device: nothing waits for it."""
+        place = self._places[0]
+        xp = place.backend.namespace()
+        grads = [slot.member.grad.read(place.space, slot.member.grad.dtype.name) for slot in active(slots)]
+        ready(place.space)
+        return [xp.sum(xp.square(grad), dtype=xp.float64) for grad in grads]
+
+    def largest(self, slots: Collection[Slot]) -> float:
+        """The largest magnitude of an element of any gradient."""
+        place = self._places[0]
+        xp = place.backend.namespace()
+        grads = [slot.member.grad.read(place.space, slot.member.grad.dtype.name) for slot in active(slots)]
+        ready(place.space)
+        return max((float(xp.max(xp.abs(grad))) for grad in grads if grad.size), default=0.0)
+
     def forget(self) -> None:
         """Bind anew: the parameters have changed."""
         self._known.clear()
-        self._fills_epoch = None
+        self._fills_version = None
 
 
 def _fill_of(array: NdArray) -> Callable[[float], None]:

@@ -1,17 +1,21 @@
 """Run the update of a solver over its parameters, in groups that have taken the same number of updates.
 
-A parameter whose gradient is known to be zero, because ``zero_grad()`` was called and nothing has been written since,
-is passed over. So parameters may come to differ in their number of updates t, which is one of the numbers of an update.
+Parameters are passed over whose ``need_grad`` was set to False, and those whose gradient holds nothing: ``zero_grad()``
+was called and nothing has been written since, or nothing was ever written. So parameters may come to differ in their
+number of updates t, which is one of the numbers of an update.
 """
 
 from collections.abc import Collection, Sequence
+from itertools import repeat
 
 import numpy as np
 
+from nn_core.graph.node import FLAGS_VERSION
 from nn_core.solvers.hooks import Hook
 from nn_core.solvers.states import Slot
 from nn_core.solvers.update import BoundUpdate, Place, Rule
 from nn_core.typing import Array
+from nn_core.variable import Variable
 
 
 class _Group:
@@ -23,6 +27,26 @@ class _Group:
         self.slots = slots
         self.hyper = hyper
         self.update = update
+
+
+class Frozen:
+    """Which of some parameters are frozen: their `need_grad` was set to False."""
+
+    __slots__ = ("_flags", "_variables", "_version")
+
+    def __init__(self, slots: Collection[Slot]) -> None:
+        self._version = FLAGS_VERSION[0]
+        self._variables = [slot.variable for slot in slots]
+        self._flags = [is_frozen(variable) for variable in self._variables]
+
+    def is_current(self) -> bool:
+        """Whether the same parameters as before are frozen."""
+        # Setting the need_grad of any variable counts the version up, so most calls compare two numbers.
+        if self._version != FLAGS_VERSION[0]:
+            if self._flags != [is_frozen(variable) for variable in self._variables]:
+                return False
+            self._version = FLAGS_VERSION[0]
+        return True
 
 
 class Groups:
@@ -40,17 +64,24 @@ class Groups:
         self._numbers = numbers
         self._groups: list[_Group] = []
         self._skipped: list[Slot] = []
+        self._frozen: Frozen | None = None
 
-    def run(self, slots: Collection[Slot]) -> None:
-        """Update the parameters."""
+    def run(self, slots: Collection[Slot]) -> bool:
+        """Update the parameters.
+
+        Returns:
+            False when there was nothing to update; the caller need not ask for each parameter why.
+        """
         if not self._is_bound():
             by_t: dict[int, list[Slot]] = {}
             chosen, self._skipped = divided(slots)
             for slot in chosen:
                 by_t.setdefault(slot.t, []).append(slot)
             self._groups = [self._bound(group) for group in by_t.values()]
+            self._frozen = Frozen(slots)
         for group in self._groups:
             _run(group)
+        return bool(self._groups)
 
     def run_observed(self, slots: Collection[Slot], before: Sequence[Hook], after: Sequence[Hook]) -> None:
         """Update the parameters one by one, with calls in between."""
@@ -72,14 +103,15 @@ class Groups:
         """Bind anew at the next run: parameters or their t have changed."""
         self._groups = []
         self._skipped = []
+        self._frozen = None
 
     def _is_bound(self) -> bool:
-        if not self._groups and not self._skipped:
+        if self._frozen is None or not self._frozen.is_current():
             return False
         for group in self._groups:
             if not group.update.is_current():
                 return False
-        return all_zero(self._skipped)
+        return all_unwritten(self._skipped)
 
     def _bound(self, slots: list[Slot]) -> _Group:
         hyper = np.array([*self._numbers, 0.0], np.float64)
@@ -87,27 +119,31 @@ class Groups:
 
 
 def active(slots: Collection[Slot]) -> list[Slot]:
-    """The parameters whose gradient may differ from zero."""
+    """The parameters to change."""
     return divided(slots)[0]
 
 
 def divided(slots: Collection[Slot]) -> tuple[list[Slot], list[Slot]]:
-    """The parameters whose gradient may differ from zero, and those whose gradient is known to be zero."""
+    """The parameters to change, and those whose gradient holds nothing yet; frozen ones are in neither list."""
     chosen: list[Slot] = []
     skipped: list[Slot] = []
     for slot in slots:
-        (skipped if slot.member.grad.zeroing else chosen).append(slot)
+        if not is_frozen(slot.variable):
+            (skipped if slot.member.grad.is_unwritten else chosen).append(slot)
     return chosen, skipped
 
 
-def all_zero(slots: Collection[Slot]) -> bool:
-    """Whether all gradients are known to be zero still."""
-    return all(slot.member.grad.zeroing for slot in slots)
+def is_frozen(variable: Variable) -> bool:
+    """Whether `need_grad` was set to False; a variable whose flag was never set may be changed by hand-made gradients."""
+    return variable._need_grad is False
+
+
+def all_unwritten(slots: Collection[Slot]) -> bool:
+    """Whether all gradients hold nothing still."""
+    return all(slot.member.grad.is_unwritten for slot in slots)
 
 
 def _run(group: _Group) -> None:
     t = group.slots[0].t + 1
     group.hyper[-1] = t
-    group.update.run()
-    for slot in group.slots:
-        slot.t = t
+    group.update.run(map(setattr, group.slots, repeat("t"), repeat(t)))

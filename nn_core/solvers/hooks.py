@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
+from nn_core.errors import ArgumentError
+from nn_core.refusal import described
+
 Hook: TypeAlias = Callable[[], object]
 
 PRE_HOOKS: dict[str, Hook] = {}
@@ -33,6 +36,9 @@ def active_hooks(pre: Hook | None, post: Hook | None) -> tuple[list[Hook], list[
     """The hooks to run before and after each parameter, or None when there are none at all."""
     if pre is None and post is None and not PRE_HOOKS and not POST_HOOKS:
         return None
-    before = [*PRE_HOOKS.values(), *([pre] if pre else [])]
-    after = [*([post] if post else []), *POST_HOOKS.values()]
+    for hook in (pre, post):
+        if hook is not None and not callable(hook):
+            raise ArgumentError(f"hook: must be callable or None, got {described(hook)}")
+    before = [*PRE_HOOKS.values(), *([] if pre is None else [pre])]
+    after = [*([] if post is None else [post]), *POST_HOOKS.values()]
     return before, after

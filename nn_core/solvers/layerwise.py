@@ -6,7 +6,7 @@ from nn_core.solvers.base import Solver
 from nn_core.typing import Array, Namespace
 
 
-class Lars(Solver):
+class Lars(Solver, closed=True):
     r"""Momentum with a learning rate of its own for each parameter.
 
     :math:`\eta_l = c \|w\| / (\|g\| + \lambda \|w\|)`, :math:`v \leftarrow \mu v + \eta \eta_l (g + \lambda w)`,
@@ -26,6 +26,11 @@ class Lars(Solver):
     References:
         You, Gitman and Ginsburg (2017), Large batch training of convolutional networks, algorithm 1.
     """
+
+    lr: float
+    momentum: float
+    coefficient: float
+    eps: float
 
     hyper_names = ("lr", "momentum", "coefficient", "eps")
     state_names = ("v",)
@@ -49,7 +54,7 @@ class Lars(Solver):
         w -= v
 
 
-class Lamb(Solver):
+class Lamb(Solver, closed=True):
     r"""Adam whose step has, for each parameter, the length of the parameter.
 
     :math:`r = \frac{m}{\sqrt v + \epsilon} + \lambda w`,
@@ -72,6 +77,14 @@ class Lamb(Solver):
     References:
         You et al. (2020), Large batch optimization for deep learning: training BERT in 76 minutes, algorithm 2.
     """
+
+    eta: float
+    beta1: float
+    beta2: float
+    gamma_l: float
+    gamma_u: float
+    eps: float
+    bias_correction: bool
 
     hyper_names = ("eta", "beta1", "beta2", "gamma_l", "gamma_u", "eps", "bias_correction")
     state_names = ("mean", "var")

@@ -6,7 +6,7 @@ from nn_core.solvers.base import Solver
 from nn_core.typing import Array, Namespace
 
 
-class Lion(Solver):
+class Lion(Solver, closed=True):
     r"""Step by the sign of a moving mean, the same length for every element.
 
     :math:`w \leftarrow w - \eta (\mathrm{sign}(\beta_1 m + (1 - \beta_1) g) + \lambda w)`, then
@@ -24,6 +24,10 @@ class Lion(Solver):
     References:
         Chen et al. (2023), Symbolic discovery of optimization algorithms, algorithm 2.
     """
+
+    lr: float
+    beta1: float
+    beta2: float
 
     hyper_names = ("lr", "beta1", "beta2")
     state_names = ("m",)

@@ -6,7 +6,7 @@ from nn_core.solvers.base import Solver
 from nn_core.typing import Array, Namespace
 
 
-class Sgd(Solver):
+class Sgd(Solver, closed=True):
     r"""Stochastic gradient descent: :math:`w \leftarrow w - \eta g`.
 
     Args:
@@ -15,6 +15,8 @@ class Sgd(Solver):
     Notes:
         Hyper-parameters of an update kernel: lr, t.
     """
+
+    lr: float
 
     hyper_names = ("lr",)
 
@@ -28,7 +30,7 @@ class Sgd(Solver):
         w -= lr * g
 
 
-class Momentum(Solver):
+class Momentum(Solver, closed=True):
     r"""Gradient descent with a velocity: :math:`m \leftarrow \mu m + \eta g,\; w \leftarrow w - m`.
 
     Args:
@@ -41,6 +43,9 @@ class Momentum(Solver):
     References:
         Qian (1999), On the momentum term in gradient descent learning algorithms.
     """
+
+    lr: float
+    momentum: float
 
     hyper_names = ("lr", "momentum")
     state_names = ("m",)
@@ -57,7 +62,7 @@ class Momentum(Solver):
         w -= m
 
 
-class Nesterov(Solver):
+class Nesterov(Solver, closed=True):
     r"""Nesterov's accelerated gradient: :math:`m' = \mu m - \eta g,\; w \leftarrow w - \mu m + (1 + \mu) m'`.
 
     Args:
@@ -71,6 +76,9 @@ class Nesterov(Solver):
         Nesterov (1983), A method of solving a convex programming problem with convergence rate O(1/k^2), in the form
         where the parameters are those of the look-ahead point.
     """
+
+    lr: float
+    momentum: float
 
     hyper_names = ("lr", "momentum")
     state_names = ("m",)
@@ -88,7 +96,7 @@ class Nesterov(Solver):
         m[...] = new_m
 
 
-class SgdW(Solver):
+class SgdW(Solver, closed=True):
     r"""Momentum with decoupled weight decay: as Momentum, then :math:`w \leftarrow w - \frac{\eta}{\eta_0} \lambda w`.
 
     The decay follows the schedule :math:`\eta / \eta_0` of the learning rate, where :math:`\eta_0` is the one given
@@ -105,6 +113,10 @@ class SgdW(Solver):
     References:
         Loshchilov and Hutter (2019), Decoupled weight decay regularization, algorithm 1.
     """
+
+    lr: float
+    momentum: float
+    wd: float
 
     hyper_names = ("lr", "momentum", "wd")
     state_names = ("m",)

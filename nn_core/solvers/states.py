@@ -1,7 +1,8 @@
 """What a solver remembers of its parameters, in memory and in files."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,20 @@ class States:
         self._names = names
         self._slots = slots
 
+    def as_arrays(self) -> dict[str, dict[str, Any]]:
+        """The arrays of each parameter by name, and its `t`; the arrays are those in memory."""
+        return {
+            key: {"t": slot.t, **{name: array.get_data("r") for name, array in self._arrays(slot)}}
+            for key, slot in self._slots.items()
+        }
+
+    def set_arrays(self, states: Mapping[str, Mapping[str, Any]], function: str) -> None:
+        """Copy what `as_arrays` gave, all of it or nothing; there must be one for each parameter."""
+        if set(states) != set(self._slots):
+            expected, given = (", ".join(sorted(names)) or "none" for names in (self._slots, states))
+            raise ArgumentError(f"{function}: there must be states of {expected}, got {given}")
+        self.set({key: _state_of(dict(values)) for key, values in states.items()}, function)
+
     def get(self) -> dict[str, SolverState]:
         """The states, sharing memory with the solver's."""
         return {
@@ -83,24 +98,29 @@ class States:
                 array.copy_from(state.pstate[name].data)
             slot.t = int(state.t)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the states to a file: <parameter>/<state>, and <parameter>/t."""
+    def save(self, path: str | os.PathLike[str], numbers: Mapping[str, float]) -> None:
+        """Write the states to a file: <parameter>/<state>, and <parameter>/t with the numbers as its attributes."""
         extension = extension_of("save_states", path, None)
         entries: dict[str, Entry] = {}
         for position, (key, slot) in enumerate(self._slots.items()):
             group = {"index": position}
             for index, (name, array) in enumerate(self._arrays(slot)):
                 entries[f"{key}/{name}"] = Entry(array.get_data("r"), {"index": index}, group)
-            entries[f"{key}/t"] = Entry(np.asarray(slot.t, np.int64), {}, group)
+            entries[f"{key}/t"] = Entry(np.asarray(slot.t, np.int64), dict(numbers), group)
         write_entries(path, entries, extension)
 
-    def load(self, path: str | os.PathLike[str]) -> None:
-        """Read the states from a file, all of them or nothing."""
+    def read(
+        self, path: str | os.PathLike[str], known: Collection[str]
+    ) -> tuple[dict[str, SolverState], dict[str, float]]:
+        """The states in a file, and its numbers that are among `known`; files of other programs have no numbers."""
         extension = extension_of("load_states", path, None)
         arrays: dict[str, dict[str, Array]] = {}
+        numbers: dict[str, float] = {}
         for name, entry in read_entries(path, extension).items():
             key, _, state_name = name.rpartition("/")
             arrays.setdefault(key, {})[state_name] = entry.values
+            if state_name == "t":
+                numbers = {key: float(number) for key, number in entry.attributes.items() if key in known}
         states: dict[str, SolverState] = {}
         for key, values in arrays.items():
             t = values.pop("t", None)
@@ -108,7 +128,7 @@ class States:
                 raise FileFormatError(f"{os.fspath(path)}: {key!r} must have a number of updates t, got {t}")
             pstate = {name: Variable.from_numpy_array(array) for name, array in values.items()}
             states[key] = SolverState(pstate, int(t.reshape(())))
-        self.set(states, f"load_states: {os.fspath(path)}")
+        return states, numbers
 
     def _arrays(self, slot: Slot) -> list[tuple[str, NdArray]]:
         return list(zip(self._names, slot.member.states, strict=True))
@@ -127,6 +147,11 @@ class States:
                 raise ShapeError(
                     f"{function}: state {name} of {key} must have the shape {expected}, got {tuple(shape)}"
                 )
+
+
+def _state_of(values: dict[str, Any]) -> SolverState:
+    t = int(values.pop("t"))
+    return SolverState({name: Variable.from_numpy_array(np.asarray(array)) for name, array in values.items()}, t)
 
 
 def _as_variable(array: NdArray) -> Variable:

@@ -4,16 +4,18 @@ The work is prepared and bound to the arrays once. Running it again costs a look
 is still the one that was bound.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from itertools import chain, islice
+from typing import Final, Protocol, TypeAlias
 
 from nn_core.array import NdArray
 from nn_core.context import Context
-from nn_core.dispatch.plugins import get_backend
+from nn_core.dispatch.plugins import PLUGINS, get_backend
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
 from nn_core.settings import disabled_optimizations, is_enabled
-from nn_core.synced import EPOCH, Key, Space, space_of
+from nn_core.synced import GRAPH_VERSION, Key, Space, space_of
 from nn_core.typing import Array, Backend, Namespace, Refusal, Step
 from nn_core.variable import Variable
 
@@ -106,6 +108,9 @@ def places_of(context: Context) -> tuple[Place, ...]:
     return tuple(places)
 
 
+_NEVER: Final = object()
+
+
 class BoundUpdate:
     """One rule bound to the arrays of some parameters.
 
@@ -116,7 +121,7 @@ class BoundUpdate:
         places: Where to compute; the first one that has a kernel for the rule is taken, else the first one.
     """
 
-    __slots__ = ("_cells", "_disabled", "_epoch", "_guards", "_key", "_refreshed", "_step", "_synced", "_use", "_written")
+    __slots__ = ("_cells", "_disabled", "_guards", "_key", "_refreshed", "_step", "_synced", "_use", "_version", "_written")
 
     def __init__(self, rule: Rule, members: Sequence[Member], hyper: Array, places: Sequence[Place]) -> None:
         place, runner = _prepared(rule, members, places)
@@ -128,9 +133,9 @@ class BoundUpdate:
         for array in changed:
             array.readwrite(*self._key)
         for array in read_only:
-            array._synced.settle(self._key)
+            array._synced.make_contiguous(self._key)
         self._written = [array._synced for array in changed]
-        self._refreshed = [array._synced for array in read_only if array._synced.head != self._key]
+        self._refreshed = [array._synced for array in read_only if array._synced.latest != self._key]
         for synced in self._refreshed:
             synced.valid.discard(self._key)
         self._cells = [(member.variable, member.param, member.grad) for member in members]
@@ -148,17 +153,17 @@ class BoundUpdate:
         for array in (*changed, *read_only):
             synced = array._synced
             synced.bound = True
-            self._guards.append((synced, synced.head, synced.copies[self._key]))
+            self._guards.append((synced, synced.latest, synced.copies[self._key]))
         self._synced = [synced for synced, _, _ in self._guards]
         self._disabled = disabled_optimizations()
-        self._epoch = EPOCH.value
+        self._version = GRAPH_VERSION.value
 
     def is_current(self) -> bool:
         """Whether the arrays still lie where they lay when they were bound."""
         for synced in self._synced:
-            if synced.lazy is not None:
+            if synced.pending_fill is not None:
                 return False
-        if self._epoch == EPOCH.value:
+        if self._version == GRAPH_VERSION.value:
             return True
         if self._disabled != disabled_optimizations():
             return False
@@ -166,30 +171,31 @@ class BoundUpdate:
             cell = variable.cell
             if cell.data is not param or cell.grad is not grad:
                 return False
-        for synced, head, array in self._guards:
-            if synced.head != head or synced.copies.get(self._key) is not array:
+        for synced, latest, array in self._guards:
+            if synced.latest != latest or synced.copies.get(self._key) is not array:
                 return False
-        self._epoch = EPOCH.value
+        self._version = GRAPH_VERSION.value
         return True
 
-    def run(self) -> None:
-        """Change the parameters; only while `is_current()`."""
+    def run(self, count: Iterable[object] = ()) -> None:
+        """Change the parameters; only while `is_current()`. What `count` does belongs to the change."""
         for synced in self._refreshed:
             synced.valid.discard(self._key)
             synced.read(self._key)
-        self._use()
-        self._step()
-        for synced in self._written:
+        for synced in self._written:  # before the step: an interrupt must not leave copies that pass for valid
             synced.modifications += 1
             if len(synced.valid) != 1:
                 synced.valid = {self._key}
+        self._use()
+        # the step returns None, so it is made once; one call for both, so that Ctrl-C comes before or after them
+        deque(chain(islice(iter(self._step, _NEVER), 1), count), maxlen=0)
 
 
 def _prepared(rule: Rule, members: Sequence[Member], places: Sequence[Place]) -> tuple[Place, UpdateRunner | None]:
     sizes = [member.param.size for member in members]
     for place in places if is_enabled("multi_tensor") else ():
         updates: Mapping[str, UpdateKernel] = getattr(place.backend, "updates", {})
-        kernel = updates.get(rule.name)
+        kernel = updates.get(rule.name) or PLUGINS.update_kernel(place.backend.name, rule.name)
         if kernel is not None:
             runner = kernel.prepare(sizes, place.dtype)
             if not isinstance(runner, Refusal):
@@ -208,7 +214,7 @@ def _one_by_one(
     xp = place.backend.namespace()
 
     def run() -> None:
-        place.space.settle()
+        place.space.flush()
         numbers = hyper.tolist()
         for param, grad, state in zip(params, grads, states, strict=True):
             step(xp, param, grad, state, numbers)

@@ -15,7 +15,7 @@ from typing import Any
 
 from nn_core.spec.load import load
 from nn_core.spec.model import TOPICS, FunctionSpec
-from nn_core.spec.signature import docstring, signature
+from nn_core.spec.signature import docstring, flags_of_results, signature
 
 _WIDTH = 120
 _NOTICE = "Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost."
@@ -53,7 +53,16 @@ are found here by their API name.
 
 # ruff: noqa: A004
 
+from typing import TYPE_CHECKING
+
+from nn_core.dispatch.attributes import hide_submodules
 {{imports}}
+
+if not TYPE_CHECKING:  # so that checkers report names that do not exist; `nn-core stubs` declares those of plugins
+    from nn_core.functions.plugin_functions import __dir__ as __dir__
+    from nn_core.functions.plugin_functions import __getattr__ as __getattr__
+
+    hide_submodules(__name__)
 
 {{names}}
 '''
@@ -65,7 +74,7 @@ _TOPIC = f'''"""Functions of the topic {{topic}}.
 # mypy: disable-error-code="no-any-return"
 # What apply() returns depends on the specification.
 
-from collections.abc import Sequence
+from collections.abc import Sequence{{typing}}
 
 from nn_core.array import NdArray
 from nn_core.functions.operand import Operand
@@ -108,6 +117,7 @@ def functions_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
     return _TOPIC.format(
         topic=topic,
         constants=import_line(f"nn_core.spec.builtin.{topic}", names),
+        typing="\nfrom typing import Literal, overload" if any(map(flags_of_results, specs)) else "",
         variable="" if all(spec.inputs for spec in specs) else "\nfrom nn_core.variable import Variable",
         functions="\n".join(f"\n\n{function_text(spec)}" for spec in specs),
     )
@@ -117,6 +127,7 @@ def function_text(spec: FunctionSpec) -> str:
     """The definition of the public function of `spec`."""
     public = signature(spec)
     head = bracketed(f"def {spec.api}(", _parameters(public), f") -> {public.return_annotation}:")
+    head = _overloads(spec, public) + head
     names = [entry.name for entry in spec.inputs]
     if spec.variadic:
         inputs = names[-1] if len(names) == 1 else f"({', '.join(names[:-1])}, *{names[-1]})"
@@ -127,6 +138,19 @@ def function_text(spec: FunctionSpec) -> str:
     text = docstring(spec).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     body = indent(f'"""{text}\n"""\n{call}', "    ")
     return f"{head}\n{body}"
+
+
+def _overloads(spec: FunctionSpec, public: Signature) -> str:
+    """The same signature without and with further results, for type checkers."""
+    flags = flags_of_results(spec)
+    if not flags:
+        return ""
+    one, several = public.return_annotation.split(" | ")
+    unset = {name: public.parameters[name].replace(annotation="Literal[False]") for name in flags}
+    without = public.replace(parameters=list({**public.parameters, **unset}.values()))
+    first = bracketed(f"def {spec.api}(", _parameters(without), f") -> {one}: ...")
+    second = bracketed(f"def {spec.api}(", _parameters(public), f") -> {several}: ...")
+    return "\n".join(["@overload", first, "@overload", second, ""])
 
 
 def _parameters(public: Signature) -> list[str]:
@@ -152,6 +176,7 @@ def functions_package(topics: Mapping[str, Sequence[FunctionSpec]], by_hand: Map
         f"from nn_core.functions.{module} import {name} as {name}"
         for module in sorted(sources)
         for name in sorted(sources[module])
+        if not name.startswith("__")
     ]
     names = sorted(f'"{name}"' for found in sources.values() for name in found if not name.startswith("__"))
     return _FUNCTIONS.format(imports="\n".join(lines), names=bracketed("__all__ = [", names, "]"))

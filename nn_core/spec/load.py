@@ -39,7 +39,7 @@ _ARG_KEYS = {
     "keyword_only": bool,
     "shown_as_none": bool,
 }
-_BACKWARD_KEYS = {"needs": list, "none": str}
+_BACKWARD_KEYS = {"needs": list, "needs_if_negative": dict, "none": str}
 _FUNCTION_KEYS = {
     "name": str,
     "api": str,
@@ -69,13 +69,18 @@ def load(path: str | Path) -> tuple[model.FunctionSpec, ...]:
 
 def loads(text: str, file: str = "<text>") -> tuple[model.FunctionSpec, ...]:
     """Read the specifications in YAML `text`; `file` is named in errors."""
+    return tuple(spec for spec, _ in located(text, file))
+
+
+def located(text: str, file: str = "<text>") -> tuple[tuple[model.FunctionSpec, str], ...]:
+    """Read the specifications in YAML `text`, each with its place as "file:line"."""
     entries = parse(text, file)
     if entries is None:
         return ()
     if not isinstance(entries, list):
         kind = "mapping" if isinstance(entries, PlacedMapping) else type(entries).__name__
         raise SpecError(f"{file}:1: the file must hold a list of functions, got a {kind}")
-    specs: list[model.FunctionSpec] = []
+    specs: list[tuple[model.FunctionSpec, str]] = []
     seen: set[str] = set()
     for position, entry in enumerate(entries, 1):
         if not isinstance(entry, PlacedMapping):
@@ -85,7 +90,7 @@ def loads(text: str, file: str = "<text>") -> tuple[model.FunctionSpec, ...]:
             if entry[key] in seen:
                 entry.refuse(f"{spec.name}: {key} must be unique, got a second {entry[key]!r}", key)
         seen.update((spec.name, spec.api))
-        specs.append(spec)
+        specs.append((spec, f"{file}:{entry.line}"))
     return tuple(specs)
 
 
@@ -112,7 +117,7 @@ def _function(entry: PlacedMapping) -> model.FunctionSpec:
         outputs=outputs,
         args=args,
         shape=_shape(what, entry, [item.name for item in inputs]),
-        backward=_backward(what, entry["backward"], names),
+        backward=_backward(what, entry["backward"], names, args),
         tags=entry.names(what, "tags", model.TAGS),
         updates=entry.names(what, "updates", [item.name for item in inputs]),
         domain=_domain(what, entry),
@@ -252,11 +257,28 @@ def _shape(what: str, entry: PlacedMapping, inputs: Sequence[str]) -> str:
     return entry.refuse(f"{what}: shape must be rule, broadcast or 'same_as <input>', got {rule!r}", "shape")
 
 
-def _backward(what: str, entry: PlacedMapping, names: Sequence[str]) -> model.BackwardSpec:
+def _backward(what: str, entry: PlacedMapping, names: Sequence[str], args: Sequence[model.ArgSpec]) -> model.BackwardSpec:
     entry.check(f"{what}.backward", _BACKWARD_KEYS)
-    if len(entry) != 1:
+    if ("needs" in entry) == ("none" in entry):
         entry.refuse(f"{what}.backward: exactly one of needs and none must be given, got {list(entry)}")
-    return model.BackwardSpec(entry.names(f"{what}.backward", "needs", names), entry.get("none"))
+    return model.BackwardSpec(
+        entry.names(f"{what}.backward", "needs", names),
+        entry.get("none"),
+        _needs_if_negative(f"{what}.backward", entry, names, [arg.name for arg in args if arg.type in ("int", "float")]),
+    )
+
+
+def _needs_if_negative(
+    what: str, entry: PlacedMapping, names: Sequence[str], numbers: Sequence[str]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """For each argument that is named, what the gradient rule reads where it is negative."""
+    if "needs_if_negative" not in entry:
+        return ()
+    cases = entry["needs_if_negative"]
+    unknown = [name for name in cases if name not in numbers]
+    if unknown or "none" in entry:
+        entry.refuse(f"{what}: needs_if_negative must stand beside needs and name numbers, got {list(cases)}")
+    return tuple((name, cases.names(f"{what}.needs_if_negative", name, names)) for name in cases)
 
 
 def _domain(what: str, entry: PlacedMapping) -> tuple[float, float] | None:

@@ -42,6 +42,7 @@ TOPICS: Final = (
     "indexing",
     "random",
     "recurrent",
+    "attention",
     "image",
     "quantization",
 )
@@ -70,6 +71,8 @@ class InputSpec:
     optional: bool = False
     variadic: bool = False
     parameter: bool = False
+#: Default rules of arguments that have one number for each spatial axis.
+SPATIAL_RULES: Final = frozenset({"spatial_zeros", "spatial_ones", "kernel", "kernel_zeros"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,13 @@ class ArgSpec:
         """True when the caller has to give the argument."""
         return isinstance(self.default, Required) and self.default_rule is None
 
+    @property
+    def takes_one_number(self) -> bool:
+        """True when one integer stands for a sequence: of one axis or length, or of equal numbers per spatial axis."""
+        if self.type == "ints":
+            return self.default_rule in SPATIAL_RULES or self.name == "kernel"
+        return self.type == "axes" or (self.type == "shape" and self.default is not None)  # None: that of the input
+
 
 @dataclass(frozen=True, slots=True)
 class OutputSpec:
@@ -116,10 +126,15 @@ class OutputSpec:
 
 @dataclass(frozen=True, slots=True)
 class BackwardSpec:
-    """What the gradient rule reads (`needs`: names of inputs and outputs), or the reason why there is none."""
+    """What the gradient rule reads (`needs`: names of inputs and outputs), or the reason why there is none.
+
+    Attributes:
+        needs_if_negative: Names of arguments, with what the rule reads instead of `needs` where one of them is negative.
+    """
 
     needs: tuple[str, ...] = ()
     none_because: str | None = None
+    needs_if_negative: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,6 +179,13 @@ class FunctionSpec:
     def differentiable(self) -> bool:
         """True when a gradient rule must exist."""
         return self.backward.none_because is None
+
+    def needed(self, args: Mapping[str, ArgValue]) -> tuple[str, ...]:
+        """Names of the inputs and outputs whose values the gradient of a call with `args` reads."""
+        for name, needs in self.backward.needs_if_negative:
+            if args[name] < 0:  # type: ignore[operator]  # a number, as the loader has made sure
+                return needs
+        return self.backward.needs
 
     def has(self, tag: str) -> bool:
         """Whether the function carries `tag`."""

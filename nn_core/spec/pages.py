@@ -141,7 +141,9 @@ def _arg_row(arg: ArgSpec) -> Sequence[str]:
 def _gradient_text(spec: FunctionSpec) -> str:
     if spec.backward.none_because is not None:
         return f"none, because {spec.backward.none_because[0].lower()}{spec.backward.none_because[1:].rstrip('.')}."
-    return f"reads {_code(spec.backward.needs)}." if spec.backward.needs else "reads no values."
+    text = f"reads {_code(spec.backward.needs)}" if spec.backward.needs else "reads no values"
+    cases = [f", {_code(needs)} if `{name}` is negative" for name, needs in spec.backward.needs_if_negative]
+    return "".join([text, *cases, "."])
 
 
 def write(files: Mapping[Path, str], root: Path, *, check: bool) -> int:

@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import yaml
 
 from nn_core.errors import SpecError
 
 _SafeLoader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: Bounds of a file: many times what the specification of the core needs.
+MAX_CHARACTERS: Final = 4_000_000
+MAX_DEPTH: Final = 32
+MAX_NODES: Final = 500_000
 _KIND_NAMES = {str: "string", bool: "boolean", list: "list", dict: "mapping"}
 
 
@@ -68,13 +72,48 @@ def parse(text: str, file: str) -> Any:
             entry[key] = loader.construct_object(value_node, deep=True)
         return entry
 
+    _check_size(text, file)
     exponent_only = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+$")
     Loader.add_constructor("tag:yaml.org,2002:map", mapping)
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", exponent_only, list("-+0123456789"))
     try:
+        _check_structure(text, file)
         return yaml.load(text, Loader)  # a subclass of the safe loader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or error
         line = mark.line + 1 if mark else 1
         raise SpecError(f"{file}:{line}: the file must be YAML, got: {problem}") from error
+    except SpecError:
+        raise
+    except (ValueError, TypeError, AttributeError) as error:  # a scalar that is not what its tag or form says
+        raise SpecError(f"{file}:1: the file must hold plain values, got: {error}") from error
+
+
+def _check_size(text: str, file: str) -> None:
+    if len(text) > MAX_CHARACTERS:
+        raise SpecError(f"{file}:1: the file must have at most {MAX_CHARACTERS} characters, got {len(text)}")
+
+
+def _check_structure(text: str, file: str) -> None:
+    """Refuse what is too deep, or too large when its aliases are written out, before anything is built from it."""
+    size = 0
+    sizes: dict[str | None, int] = {}
+    starts: list[tuple[str | None, int]] = []
+    for event in yaml.parse(text, _SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            size += sizes.get(event.anchor, 1)
+        elif isinstance(event, yaml.NodeEvent):
+            size += 1
+            sizes[event.anchor] = 1
+        if isinstance(event, yaml.CollectionStartEvent):
+            starts.append((event.anchor, size))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, start = starts.pop()
+            sizes[anchor] = size - start + 1
+        if len(starts) > MAX_DEPTH or size > MAX_NODES:
+            line = 1 if event.start_mark is None else event.start_mark.line + 1
+            limit = f"be nested at most {MAX_DEPTH} deep, got more"
+            if size > MAX_NODES:
+                limit = f"have at most {MAX_NODES} values, got more with its aliases"
+            raise SpecError(f"{file}:{line}: the file must {limit}")

@@ -34,12 +34,19 @@ def signature(spec: FunctionSpec) -> Signature:
     return Signature(parameters, return_annotation=_return_annotation(spec))
 
 
+def flags_of_results(spec: FunctionSpec) -> tuple[str, ...]:
+    """The arguments that ask for further results: where all are False there is one."""
+    has_optional = any(entry.optional for entry in spec.visible_outputs)
+    return tuple(arg.name for arg in spec.args if has_optional and arg.name.startswith("with_"))
+
+
 def _return_annotation(spec: FunctionSpec) -> str:
     kind = "Operand" if spec.inputs else "Variable"
     visible = spec.visible_outputs
     if len(visible) == 1 and not visible[0].variadic:
         return kind
-    return f"{kind} | list[{kind}]" if any(entry.optional for entry in visible) else f"list[{kind}]"
+    several = f"tuple[{kind}, ...]"
+    return f"{kind} | {several}" if any(entry.optional for entry in visible) else several
 
 
 def public_default(arg: ArgSpec) -> ArgValue:
@@ -75,7 +82,7 @@ def _input_parameter(entry: InputSpec) -> Parameter:
 
 
 def _arg_parameter(arg: ArgSpec, kind: Any) -> Parameter:
-    annotation = _ANNOTATIONS[arg.type]
+    annotation = ("int | " if arg.takes_one_number else "") + _ANNOTATIONS[arg.type]
     if arg.required:
         return Parameter(arg.name, kind, annotation=annotation)
     default = public_default(arg)

@@ -203,8 +203,9 @@ class KernelRun:
                 self.truth.inputs, self.prepared.input_dtypes, wanted, self._flags, strict=False
             )
         ]
-        known_inputs = [e if _needed(spec.inputs, n, spec) else None for n, e in enumerate(inputs)]
-        known_results = [e if _needed(spec.outputs, n, spec) else None for n, e in enumerate(results)]
+        needs = spec.needed(self.prepared.args)
+        known_inputs = [e if _needed(spec.inputs, n, needs) else None for n, e in enumerate(inputs)]
+        known_results = [e if _needed(spec.outputs, n, needs) else None for n, e in enumerate(results)]
         entries = [*known_inputs, *known_results, *grads, *gradients]
         arrays = [None if entry is None else entry.array for entry in entries]
         if bound:
@@ -232,13 +233,13 @@ class KernelRun:
         spec = self.case.spec
         rule = gradient_of(spec.name)
         assert rule is not None
-        space = self.prepared.space
+        space, needs = self.prepared.space, spec.needed(self.prepared.args)
         inputs = [
-            None if entry is None else entry.array if _needed(spec.inputs, n, spec) else self._unread(entry)
+            None if entry is None else entry.array if _needed(spec.inputs, n, needs) else self._unread(entry)
             for n, entry in enumerate(self.inputs(after=True))
         ]
         placed = [
-            guarded(space, y.shape, dtype, y if _needed(spec.outputs, n, spec) else None).array
+            guarded(space, y.shape, dtype, y if _needed(spec.outputs, n, needs) else None).array
             for n, (y, dtype) in enumerate(zip(outputs, self.prepared.output_dtypes, strict=True))
         ]
         grads = [entry.array for entry in self.output_grads((False,) * len(self.truth.grads))]
@@ -266,8 +267,8 @@ class KernelRun:
             assert_identical(after, np.asarray(values).astype(after.dtype), f"{self.case}: the kernel wrote to {what}")
 
 
-def _needed(entries: Sequence[Any], position: int, spec: Any) -> bool:
-    return entries[min(position, len(entries) - 1)].name in spec.backward.needs
+def _needed(entries: Sequence[Any], position: int, needs: Sequence[str]) -> bool:
+    return entries[min(position, len(entries) - 1)].name in needs
 
 
 def _shares(result: Array, array: Array) -> bool:

@@ -159,7 +159,7 @@ def run_gradient(
     visible = outputs[: len(outputs) - sum(entry.aux for entry in spec.outputs)]
     grads = [np.ones_like(output) for output in visible] if grads is None else list(grads)
     settings = resolve_args(spec, args, [None if array is None else array.shape for array in arrays])
-    needs = set(spec.backward.needs)
+    needs = spec.needed(settings)
     arrays = updated(spec, arrays, results[len(results) - len(spec.updates) :])
     known_inputs = [
         array if spec.inputs[min(n, len(spec.inputs) - 1)].name in needs else poisoned(array)

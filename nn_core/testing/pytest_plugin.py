@@ -33,6 +33,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="",
         help="fail, instead of skipping, where one of these backends is not available",
     )
+    group.addoption(
+        "--engine",
+        metavar="NAME",
+        default="",
+        help="run the tests of engines (nn_core.testing.engines) on this one; start pytest by its launcher on several ranks",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -4,17 +4,23 @@ The table is made by asking: every kernel is offered the samples of its function
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from nn_core.context import Context
+from nn_core.dispatch.explain import Answer, Explanation, explain, explain_call
 from nn_core.dispatch.plugins import REFERENCE
+from nn_core.dispatch.registry import spec_of
 from nn_core.errors import KernelNotFoundError, NNCoreError
-from nn_core.spec.model import TOPICS, FunctionSpec
+from nn_core.graph.infer import infer, made_outputs
+from nn_core.rules.arguments import resolve_args
+from nn_core.spec.model import TOPICS, ArgValue, FunctionSpec
 from nn_core.testing.cases import DTYPES, Case, functions_of, has_kernel, installed_backends, unavailable
-from nn_core.testing.samples.registry import samples_of
+from nn_core.testing.samples.registry import numbers_of, samples_of
+from nn_core.typing import ArrayDesc
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "support.md"
 
@@ -126,6 +132,54 @@ def _cell(backend: str, spec: FunctionSpec, dtype: str) -> Cell:
     if backend == REFERENCE or (answers and len(refusals) == len(answers)):
         return Cell(Status.REFERENCE, refusals[0] if refusals else "")
     return Cell(Status.PARTLY, refusals[0]) if refusals else Cell(Status.NATIVE)
+
+
+def explain_samples(name: str, context: Context) -> Explanation:
+    """What each candidate for the function called `name` says to the samples of the function, in the types of `context`.
+
+    A kernel may take some of them only; then the first reason against another one is told.
+    """
+    by_name = explain(name, context)
+    spec = spec_of(by_name.function)
+    if not has_kernel(spec):
+        return by_name
+    asked = [explain_call(call, context).answers for call in _sample_calls(spec)]
+    if not asked:
+        return by_name
+    answers: list[Answer] = []
+    winner: str | None = None
+    for of_candidate in zip(*asked, strict=True):
+        entry = of_candidate[0].entry
+        against = [answer.reason for answer in of_candidate if answer.reason]
+        runs_some = len(against) < len(of_candidate)
+        told = f"runs some calls, refuses others: {against[0]}" if against and runs_some else "".join(against[:1])
+        answers.append(Answer(entry, told))
+        winner = winner or (entry if runs_some else None)
+    return Explanation(spec.name, context, tuple(answers), winner, by_name.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    data: ArrayDesc
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of a sample, as `explain_call` reads one."""
+
+    spec: FunctionSpec
+    args: Mapping[str, ArgValue]
+    inputs: Sequence[ArrayDesc | None]
+    cells: Sequence[_Data]
+
+
+def _sample_calls(spec: FunctionSpec) -> Iterator[_Call]:
+    for sample in samples_of(spec):
+        shapes = tuple([None if array is None else array.shape for array in numbers_of(spec, sample)])
+        args = resolve_args(spec, sample.args, shapes)
+        inputs = [None if shape is None else ArrayDesc(shape, "float32") for shape in shapes]
+        outputs = [ArrayDesc(shape, "float32") for _, shape in made_outputs(spec, infer(spec, args, shapes))]
+        yield _Call(spec, args, inputs, [_Data(desc) for desc in outputs])
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,3 +5,4 @@ from nn_core.data.file_cache import DataSourceWithFileCacheError as DataSourceWi
 from nn_core.data.source import DataSource as DataSource
 from nn_core.data.source import DataSourceWithMemoryCache as DataSourceWithMemoryCache
 from nn_core.data.source import SlicedDataSource as SlicedDataSource
+from nn_core.data.source import TransformedDataSource as TransformedDataSource

@@ -11,6 +11,7 @@ Example:
 import math
 from collections.abc import Sequence
 
+from nn_core.dispatch.attributes import module_attributes
 from nn_core.errors import ArgumentError
 
 
@@ -121,3 +122,6 @@ def _at_least_one(scheduler: str, name: str, value: int) -> int:
     if value < 1:
         raise ArgumentError(f"{scheduler}: {name} must be at least 1, got {value}")
     return value
+
+
+__getattr__, __dir__ = module_attributes(__name__, "schedulers")

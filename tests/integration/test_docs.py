@@ -1,6 +1,8 @@
 """The documentation is true: its code runs, its links lead somewhere, and it names what there is."""
 
 import inspect
+import os
+import subprocess
 import sys
 
 import pytest
@@ -13,9 +15,11 @@ from tests.integration.markdown import ROOT, relative_links, run_blocks
 RUN = [
     "docs/architecture.md",
     "docs/differences.md",
+    "docs/distributed.md",
     "docs/errors.md",
     "docs/index.md",
     "docs/spec.md",
+    "docs/training.md",
     "docs/tutorial.md",
 ]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
@@ -26,6 +30,13 @@ def test_the_code_of_the_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # errors.md shows what happens without the package
     run_blocks(ROOT / page)
+
+
+def test_the_page_about_nnabla_runs(tmp_path):
+    page = ROOT / "docs" / "from_nnabla.md"
+    code = f"from pathlib import Path; from tests.integration.markdown import run_blocks; run_blocks(Path({str(page)!r}))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # a process of its own, which imports nnabla as nn_core
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])

@@ -9,7 +9,7 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.ext_utils import get_extension_context
 from nn_core.graph import replay
-from nn_core.graph.forward import forward_plan
+from nn_core.graph.forward import KEEP_OUTPUTS, forward_plan
 from nn_core.settings import OPTIMIZATIONS, without
 
 IMAGE = (2, 3, 12, 12)
@@ -86,7 +86,7 @@ def inference():
     y = network(x, batch_stat=False)
     for _ in range(3):
         y.forward(clear_buffer=True)
-    return y, forward_plan((y,), "clear")
+    return y, forward_plan((y,), KEEP_OUTPUTS)
 
 
 def names_of(plan):
@@ -104,7 +104,7 @@ def test_join_makes_one_function_of_convolution_normalization_addition_and_activ
     _, plan = inference()
     assert names_of(plan).count("FusedConvolution") == 3
     assert not {"Convolution", "BatchNormalization", "Add2", "ReLU"} & set(names_of(plan))
-    with without("join"):
+    with without("inference_fusion"):
         _, plan = inference()
     assert "FusedConvolution" not in names_of(plan)
 
@@ -128,7 +128,7 @@ def test_packed_weights_are_kept():
     y, _ = inference()
     weights = nn.get_parameters()["c2/conv/W"].data._synced
     before = y.d.copy()
-    weights.copies[weights.head][...] = 0  # behind everybody's back
+    weights.copies[weights.latest][...] = 0  # behind everybody's back
     y.forward(clear_buffer=True)
     np.testing.assert_array_equal(y.d, before)
     with without("pack"):

@@ -186,3 +186,50 @@ print(found == [(12.0, 12.0)] * 4)
 def test_threads_may_be_the_first_to_use_a_backend(backend):
     command = [sys.executable, "-W", "error", "-c", FIRST_USE, backend]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "True\n"
+
+
+def test_a_graph_that_another_thread_computes_is_refused():
+    inside, go_on = threading.Event(), threading.Event()
+
+    def wait(_):
+        inside.set()
+        assert go_on.wait(30)
+
+    x = nn.Variable.from_numpy_array(np.ones(3), need_grad=True)
+    x.grad.zero()
+    y = F.sum(F.tanh(x) * 2)
+    y.forward()
+    y.backward()
+    expected = x.g.copy()
+    other = threading.Thread(target=lambda: y.forward(function_pre_hook=wait))
+    other.start()
+    assert inside.wait(30)
+    try:
+        with pytest.raises(nn.errors.GraphError, match=r"forward: a graph must be computed by one thread at a time, got"):
+            y.forward()
+        with pytest.raises(nn.errors.GraphError, match=r"(?s)backward: a graph must be .*hint: build a graph in each thread"):
+            y.backward()
+        z = F.sum(F.tanh(x) * 2)  # another graph of the same leaf
+        z.forward()
+        assert z.d == np.float32(2) * np.tanh(np.ones(3, np.float32)).sum()
+    finally:
+        go_on.set()
+        other.join()
+    x.grad.zero()
+    y.forward()
+    y.backward()
+    assert np.array_equal(x.g, expected)
+
+
+def test_hooks_may_compute_their_own_graph():
+    y = F.sum(nn.Variable.from_numpy_array(np.ones(3)) * 2)
+    y.forward()
+    calls = []
+
+    def hook(_):
+        if not calls:
+            calls.append(1)
+            y.forward()
+
+    y.forward(function_post_hook=hook)
+    assert (y.d, calls) == (6.0, [1])

@@ -99,7 +99,7 @@ class Bed:
 def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
     install(tmp_path, "planted_backend", BACKEND, "planted")
     monkeypatch.syspath_prepend(tmp_path)
-    installed.entry_points.cache_clear()
+    installed.forget()
     yield Bed()
     monkeypatch.undo()
     PLUGINS.refresh()

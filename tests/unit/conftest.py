@@ -47,8 +47,13 @@ class Installer:
         self._monkeypatch = monkeypatch
         self.modules: list[str] = []
 
-    def __call__(self, name: str, body: str, *, package: str = "", version: str = "1.0", head: str = HEAD) -> str:
-        """Install a plugin whose module has `body` below a sound head; returns the name of the module."""
+    def __call__(
+        self, name: str, body: str, *, package: str = "", version: str = "1.0", head: str = HEAD, index: str = ""
+    ) -> str:
+        """Install a plugin whose module has `body` below a sound head; returns the name of the module.
+
+        `index` has the lines of the index in the metadata of the package.
+        """
         package = package or f"nn-ext-{name}"
         module = f"plugin_of_a_test_{next(_numbers)}"
         folder = self._folder / module
@@ -56,9 +61,11 @@ class Installer:
         metadata.mkdir(parents=True)
         (folder / f"{module}.py").write_text(head + body)
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
-        (metadata / "entry_points.txt").write_text(f"[nn_core.extensions]\n{name} = {module}\n")
+        (metadata / "entry_points.txt").write_text(
+            f"[nn_core.extensions]\n{name} = {module}\n[nn_core.index]\n{index}\n", encoding="utf-8"
+        )
         self._monkeypatch.syspath_prepend(folder)
-        installed.entry_points.cache_clear()
+        installed.forget()
         self.modules.append(module)
         return module
 
@@ -77,12 +84,14 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     installer = Installer(tmp_path, monkeypatch)
     yield installer
     monkeypatch.undo()
-    installed.entry_points.cache_clear()
+    installed.forget()
     for module in installer.modules:
         sys.modules.pop(module, None)
 
 
 @pytest.fixture
-def plugins() -> Plugins:
+def plugins() -> Iterator[Plugins]:
     """Plugins as a new process finds them, with a registry of their own."""
-    return Plugins(registry=Registry())
+    plugins = Plugins(registry=Registry())
+    yield plugins
+    plugins.close()

@@ -199,15 +199,15 @@ def test_mixing_with_numpy_arrays_is_refused_with_a_hint():
 def test_an_array_knows_whether_somebody_can_write_to_it():
     array = nn.NdArray.from_numpy_array(np.ones((4, 3), np.float32))
     synced = array._synced
-    assert not synced.is_lent(synced.head)
+    assert not synced.is_exported(synced.latest)
     part = array.data[1:][:, ::2]
-    assert synced.is_lent(synced.head)
+    assert synced.is_exported(synced.latest)
     del part
-    assert not synced.is_lent(synced.head)
+    assert not synced.is_exported(synced.latest)
     array.get_data("r")
-    assert not synced.is_lent(synced.head)
+    assert not synced.is_exported(synced.latest)
     assert array.data_ptr(np.float32) == array.data.ctypes.data
-    assert synced.is_lent(synced.head)
+    assert synced.is_exported(synced.latest)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bool", "int64", "uint8"])
@@ -217,3 +217,12 @@ def test_lent_arrays_look_like_the_values(shape, dtype):
     array.data = np.ones(shape, dtype)
     assert (array.data.shape, array.data.dtype, array.data.flags.writeable) == (shape, np.dtype(dtype), True)
     assert array.data.flags.c_contiguous
+
+
+def test_lengths_may_be_given_one_after_the_other():
+    assert nn.NdArray(2, 3).shape == nn.NdArray((2, 3)).shape == (2, 3)
+    assert nn.NdArray(2).shape == (2,)
+    with pytest.raises(ShapeError, match=r"every length must be an int, got \(2, 2\.5\)"):
+        nn.NdArray(2, 2.5)
+    with pytest.raises(ShapeError, match="shape: must be an int or a sequence of ints, got None"):
+        nn.NdArray(None)

@@ -2,7 +2,12 @@
 
 import io
 import json
+import signal
+import subprocess
+import sys
 import threading
+import time
+import tracemalloc
 import zipfile
 
 import h5py
@@ -87,9 +92,7 @@ def test_the_old_file_can_be_read_until_the_new_one_is_there(tmp_path):
 
 def test_writers_at_the_same_time_do_not_mix(tmp_path):
     path = tmp_path / "file.npz"
-    threads = [
-        threading.Thread(target=write_entries, args=(path, {"w": Entry(np.full(1000, i))}, ".npz")) for i in range(8)
-    ]
+    threads = [threading.Thread(target=write_entries, args=(path, {"w": Entry(np.full(1000, i))}, ".npz")) for i in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -130,9 +133,7 @@ def test_an_array_that_claims_more_than_there_is(tmp_path):
     with zipfile.ZipFile(tmp_path / "file.npz", "w") as archive:
         archive.writestr("w.npy", member)
     assert whole != (tmp_path / "file.npz").read_bytes()
-    with pytest.raises(
-        FileFormatError, match=r"file.npz: array w.npy of shape \(2000000000,\) must lie within the file"
-    ):
+    with pytest.raises(FileFormatError, match=r"array w.npy of shape \(2000000000,\) must be stored in full"):
         read_entries(tmp_path / "file.npz", ".npz")
 
 
@@ -175,15 +176,15 @@ def safetensors(header, body=b""):
         ),
         (
             safetensors({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, b"1234"),
-            "must lie within the file",
+            "must be within the file",
         ),
         (
             safetensors({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}, b"1234"),
-            "must lie within the file",
+            "must be within the file",
         ),
         (
             safetensors({"w": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}, b"1234"),
-            "must lie within the file",
+            "must be within the file",
         ),
         (
             safetensors({"w": {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 4]}}, b"1234"),
@@ -210,12 +211,214 @@ def test_attributes_that_name_no_array(tmp_path):
         read_entries(path, ".npz")
 
 
+def flipped(path, old, new):
+    """Replace the only place of `old` in a file."""
+    whole = path.read_bytes()
+    assert whole.count(old) == 1
+    path.write_bytes(whole.replace(old, new))
+
+
+def test_a_flipped_bit_in_the_elements_names_the_array(tmp_path, extension):
+    path = tmp_path / f"file{extension}"
+    values = np.array([1.25, -77.5, 3.75], np.float32)
+    write_entries(path, {"a": Entry(np.ones(3)), "net/w": Entry(values, {"index": 1})}, extension)
+    changed = values.copy()
+    changed.view(np.uint8)[5] ^= 4
+    flipped(path, values.tobytes(), changed.tobytes())
+    with pytest.raises(FileFormatError, match=rf"file\{extension}: .*net/w"):
+        read_entries(path, extension)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda store: store.move("a/w", "a/v"), "must hold the arrays that were saved, got no a/w, also a/v"),
+        (lambda store: store.pop("a/w"), "must hold the arrays that were saved, got no a/w"),
+        (lambda store: store.create_dataset("c", data=[1]), "must hold the arrays that were saved, got also c"),
+        (lambda store: store["b"].attrs.update(index=7), "array b must be as it was saved, got another checksum"),
+        (lambda store: store["a"].attrs.update(index=7), "array a/w must be as it was saved, got another checksum"),
+        (lambda store: store["b"].attrs.pop("nn_core_checksum"), "must hold the arrays that were saved, got also b"),
+        (lambda store: store.attrs.pop("nn_core_names_0"), "must hold the names of its arrays, got none"),
+    ],
+)
+def test_changed_hdf5(tmp_path, change, message):
+    path = tmp_path / "file.h5"
+    write_entries(path, {"a/w": Entry(np.ones(3), {"index": 1}, {"index": 0}), "b": Entry(np.ones(2))}, ".h5")
+    with h5py.File(path, "a") as store:
+        change(store)
+    with pytest.raises(FileFormatError, match=message):
+        read_entries(path, ".h5")
+
+
+def test_the_structure_of_hdf5_is_verified_before_the_library_sees_it(tmp_path, monkeypatch):
+    path = tmp_path / "file.h5"
+    write_entries(path, {"a/w": Entry(np.ones(3))}, ".h5")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:40] + bytes([whole[40] ^ 1]) + whole[41:])
+    monkeypatch.setattr(h5py, "File", None)
+    with pytest.raises(FileFormatError, match=r"file.h5: the structure must be as it was saved, got another checksum"):
+        read_entries(path, ".h5")
+    with pytest.raises(FileFormatError, match=r"the structure must be as it was saved, got another checksum"):
+        read_entries(io.BytesIO(path.read_bytes()), ".h5")
+    path.write_bytes(whole[:40] + whole[41:])
+    with pytest.raises(FileFormatError, match=r"file.h5: the file must have \d+ bytes and a table, got \d+"):
+        read_entries(path, ".h5")
+
+
+def test_hdf5_that_another_program_has_extended_has_no_trailer(tmp_path):
+    path = tmp_path / "file.h5"
+    write_entries(path, {"a/w": Entry(np.ones(3))}, ".h5")
+    with h5py.File(path, "a") as store:
+        store.attrs["comment"] = "of the root, which holds no array"
+    assert read_entries(path, ".h5")["a/w"].values.tolist() == [1, 1, 1]
+
+
+def test_more_names_than_an_attribute_of_hdf5_holds(tmp_path):
+    many = {f"layer{number:04d}/{'w' * 80}": Entry(np.full(1, number)) for number in range(1000)}
+    write_entries(tmp_path / "file.h5", many, ".h5")
+    assert list(read_entries(tmp_path / "file.h5", ".h5")) == list(many)
+
+
+def test_renamed_and_lost_arrays_of_an_npz(tmp_path):
+    path = tmp_path / "file.npz"
+    write_entries(path, {"first": Entry(np.ones(3)), "second": Entry(np.ones(2))}, ".npz")
+    path.write_bytes(path.read_bytes().replace(b"second.npy", b"sec0nd.npy"))
+    with pytest.raises(FileFormatError, match="must hold the arrays that were saved, got no second, also sec0nd"):
+        read_entries(path, ".npz")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b'"second": {', b'"sec0nd": {', "must hold the arrays that were saved, got no second, also sec0nd"),
+        (b'"nn_core"', b'"mm_core"', "must hold the checksums of the arrays, got none"),
+        (b'"checksums"', b'"checksams"', "must hold the checksums of the arrays, got none"),
+        (b'"attributes"', b'"attribetus"', "must hold the attributes of the arrays, got none"),
+        (b'"F64"', b'"I64"', "array second must be as it was saved, got another checksum"),
+    ],
+)
+def test_changed_headers_of_safetensors(tmp_path, old, new, message):
+    path = tmp_path / "file.safetensors"
+    write_entries(path, {"first": Entry(np.ones(3, np.float32)), "second": Entry(np.ones(2))}, ".safetensors")
+    flipped(path, old, new)
+    with pytest.raises(FileFormatError, match=message):
+        read_entries(path, ".safetensors")
+
+
+def test_files_of_early_versions_have_no_checksums(tmp_path):
+    table = np.frombuffer(json.dumps([["w", {"index": 3}]]).encode(), np.uint8)
+    np.savez(tmp_path / "file.npz", __attributes__=table, w=np.ones(2))
+    assert read_entries(tmp_path / "file.npz", ".npz")["w"].attributes == {"index": 3}
+    with h5py.File(tmp_path / "file.h5", "w") as store:
+        store["a/w"] = np.ones(2)
+        store["a/w"].attrs["index"] = 3
+    assert read_entries(tmp_path / "file.h5", ".h5")["a/w"].attributes == {"index": 3}
+    header = {
+        "__metadata__": {"attributes": json.dumps([["w", {"index": 3}]])},
+        "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
+    }
+    (tmp_path / "file.safetensors").write_bytes(safetensors(header, b"1234"))
+    assert read_entries(tmp_path / "file.safetensors", ".safetensors")["w"].attributes == {"index": 3}
+
+
+def chain(store):
+    for _ in range(5000):
+        store = store.create_group("g")
+    store["w"] = np.ones(1)
+
+
+def circle(store):
+    store.create_group("a")["b"] = store
+
+
+def sparse(store, **settings):
+    store.create_dataset("w", (10**15,), "f4", **settings)
+
+
+@pytest.mark.parametrize(
+    ("fill", "message"),
+    [
+        (chain, "groups must be at most 200 deep, got more"),
+        (circle, "a/b must be the only name of its contents"),
+        (lambda store: store.update(w=h5py.SoftLink("/a")), "/w must be stored in the file, got a link"),
+        (lambda store: store.update(w=h5py.ExternalLink("b.h5", "/a")), "/w must be stored in the file, got a link"),
+        (lambda store: store.update(w=h5py.Empty("f4")), "dataset w must hold plain numbers, got none"),
+        (lambda store: store.update(w=np.dtype("f4")), "/w must be a group or a dataset, got Datatype"),
+        (sparse, r"dataset w of shape \(1000000000000000,\) must be stored in full, got 0 bytes"),
+        (lambda store: sparse(store, chunks=(10**6,)), "must be stored in full, got 0 bytes"),
+        (lambda store: sparse(store, chunks=(10**6,), compression="gzip"), "must be stored in full, got 0 bytes"),
+    ],
+)
+def test_hdf5_that_asks_for_too_much(tmp_path, fill, message):
+    with h5py.File(tmp_path / "file.h5", "w") as store:
+        fill(store)
+    tracemalloc.start()
+    start = time.perf_counter()
+    try:
+        with pytest.raises(FileFormatError, match=message):
+            read_entries(tmp_path / "file.h5", ".h5")
+        assert tracemalloc.get_traced_memory()[1] < 5e6
+    finally:
+        tracemalloc.stop()
+    assert time.perf_counter() - start < 1
+
+
+def test_compressed_hdf5_of_others(tmp_path):
+    with h5py.File(tmp_path / "file.h5", "w") as store:
+        store.create_dataset("w", data=np.zeros(100_000), chunks=(10_000,), compression="gzip", shuffle=True)
+    assert read_entries(tmp_path / "file.h5", ".h5")["w"].values.shape == (100_000,)
+
+
+def test_safetensors_whose_arrays_share_bytes_or_leave_some_out(tmp_path):
+    entry = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+    path = tmp_path / "file.safetensors"
+    path.write_bytes(safetensors({"a": entry, "b": entry}, b"1234"))
+    with pytest.raises(FileFormatError, match="the arrays must follow each other, got byte 0 where 4 was expected"):
+        read_entries(path, ".safetensors")
+    path.write_bytes(safetensors({"a": entry}, b"12345678"))
+    with pytest.raises(FileFormatError, match="the arrays must fill the file, got 4 of 8 bytes"):
+        read_entries(path, ".safetensors")
+    text = json.dumps({"a": entry})
+    path.write_bytes(safetensors(f"{text[:-1]}, {text[1:]}".encode(), b"1234"))
+    with pytest.raises(FileFormatError, match="arrays must have names of their own, got one name twice"):
+        read_entries(path, ".safetensors")
+
+
+# -- what killed processes leave ---------------------------------------------------------------------------------------
+
+
+def writing_process(path):
+    code = (
+        "import sys\nfrom nn_core.files import atomic_writer\n"
+        f"with atomic_writer({str(path)!r}) as file:\n"
+        "    file.write(b'half')\n    file.flush()\n    print(flush=True)\n    sys.stdin.read()\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.stdout.readline()
+    return process
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+def test_the_next_save_removes_partial_files_of_killed_processes_only(tmp_path):
+    (tmp_path / ".mine.partial").write_text("of somebody else")
+    with writing_process(tmp_path / "alive.npz") as alive, writing_process(tmp_path / "killed.npz") as killed:
+        killed.kill()
+        killed.wait()
+        assert len(list(tmp_path.iterdir())) == 3
+        write_entries(tmp_path / "file.npz", {"w": Entry(np.ones(2))}, ".npz")
+        names = sorted(path.name for path in tmp_path.iterdir())
+        assert len(names) == 3
+        assert names[0].startswith(".alive.npz.")
+        assert names[1:] == [".mine.partial", "file.npz"]
+        alive.stdin.close()
+        assert alive.wait() == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.partial", "alive.npz", "file.npz"]
+
+
 def test_extensions():
     assert extension_of("save", "a/b.H5", None) == ".h5"
     assert extension_of("save", io.BytesIO(), ".npz") == ".npz"
-    with pytest.raises(
-        ArgumentError, match=r"save: the extension must be one of \.h5, \.npz, \.safetensors, got '\.txt'"
-    ):
+    with pytest.raises(ArgumentError, match=r"save: the extension must be one of \.h5, \.npz, \.safetensors.*, got '\.txt'"):
         extension_of("save", "a.txt", None)
     with pytest.raises(ArgumentError, match="save: extension must be given together with an open file, got none"):
         extension_of("save", io.BytesIO(), None)
@@ -232,3 +435,14 @@ def test_safetensors_of_the_reference_package(tmp_path):
     assert read_entries(tmp_path / "theirs.safetensors", ".safetensors")["w"].values.tolist() == [0, 1, 2, 3]
     write_entries(tmp_path / "ours.safetensors", entries(), ".safetensors")
     assert np.array_equal(library.load_file(tmp_path / "ours.safetensors")["z/w"], entries()["z/w"].values)
+
+
+def test_the_extension_of_a_path_decides():
+    assert extension_of("save", "plain", ".npz") == ".npz"
+    assert extension_of("save", "a.npz", ".NPZ") == ".npz"
+    with pytest.raises(ArgumentError, match=r"save: the path must have an extension, got none\n  hint: the formats are .h5"):
+        extension_of("save", "plain", None)
+    with pytest.raises(ArgumentError, match=r"save: extension must be that of the path, '.npz', or be left out, got '.h5'"):
+        extension_of("save", "a.npz", ".h5")
+    with pytest.raises(ArgumentError, match=r"save: the extension must be one of .h5, .npz, .safetensors.*, got '.xyz'"):
+        extension_of("save", "a.xyz", ".h5")

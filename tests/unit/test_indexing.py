@@ -135,3 +135,51 @@ def test_an_index_of_the_graph_stands_alone():
     x = nn.Variable.from_numpy_array(VALUES)
     with pytest.raises(ArgumentError, match="slice first"):
         x[nn.Variable.from_numpy_array(np.array([1])), 1:]
+
+
+def test_a_variable_may_be_its_own_index_and_its_own_values():
+    x = nn.Variable.from_numpy_array(np.array([0.0, 2.0, 0.0], np.float32), need_grad=True)
+    leaf = x.get_unlinked_variable()
+    leaf.grad.zero()
+    x[x] = 5.0
+    x[:] = x
+    x.forward()
+    x.backward()
+    np.testing.assert_array_equal(x.d, [5, 2, 5])
+    np.testing.assert_array_equal(leaf.g, [0, 1, 0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64, bool])
+@pytest.mark.parametrize("kind", [nn.Variable, nn.NdArray])
+@pytest.mark.parametrize("values", ["number", "array"])
+def test_a_key_means_the_same_where_it_reads_and_where_it_assigns(kind, dtype, values):
+    numbers, places = np.float32([[1, 2], [3, 4], [5, 6]]), np.array([1, 0, 1], dtype)
+    key, x = kind.from_numpy_array(places), kind.from_numpy_array(numbers)
+    expected = numbers.copy()
+    plain = places if dtype is bool else places.astype(np.int64)
+    picked = x[key]
+    assigned = np.float32([[7, 8], [9, 10], [7, 8]])[: len(numbers[plain])]
+    expected[plain] = 7 if values == "number" else assigned
+    x[key] = 7 if values == "number" else kind.from_numpy_array(assigned)
+    if kind is nn.Variable:
+        nn.forward_all([picked, x])
+    found = [v.d if kind is nn.Variable else v.data for v in (picked, x)]
+    np.testing.assert_array_equal(found[0], numbers[plain])
+    np.testing.assert_array_equal(found[1], expected)
+
+
+def test_several_indices_of_the_graph_name_places_to_assign_to():
+    x = nn.Variable.from_numpy_array(np.zeros((2, 3), np.float32), need_grad=True)
+    h = x * 2
+    h[nn.Variable.from_numpy_array(np.array([[0], [1]])), nn.Variable.from_numpy_array(np.array([2, 0]))] = 5
+    x.grad.zero()
+    h.forward()
+    h.backward()
+    np.testing.assert_array_equal(h.d, [[5, 0, 5], [5, 0, 5]])
+    np.testing.assert_array_equal(x.g, [[0, 2, 0], [0, 2, 0]])
+
+
+def test_an_index_that_is_no_whole_number_is_refused():
+    a = nn.NdArray.from_numpy_array(np.zeros(3, np.float32))
+    with pytest.raises(ArgumentError, match=r"setitem: an index must hold whole numbers, got an array with 0\.5"):
+        a[nn.NdArray.from_numpy_array(np.float32([0, 0.5]))] = 1

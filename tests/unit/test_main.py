@@ -5,6 +5,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from nn_core import __main__ as command
 from nn_core.__main__ import main
 from nn_core.dispatch import doctor, explain
 from nn_core.dispatch.plugins import PLUGINS, Plugins
@@ -17,7 +18,9 @@ def run(install, monkeypatch):
     monkeypatch.setattr(doctor, "PLUGINS", plugins)
     monkeypatch.setattr(explain, "PLUGINS", plugins)
     monkeypatch.setenv("COLUMNS", "300")
-    return lambda *words: CliRunner().invoke(main, words)
+    monkeypatch.setattr(command, "PLUGINS", plugins)
+    yield lambda *words: CliRunner().invoke(main, words)
+    plugins.close()
 
 
 @pytest.fixture
@@ -32,7 +35,7 @@ ROWS = {
     "works": ("nn-ext-works 1.0", "loaded", "a [host]", "0: one"),
     "idle": ("nn-ext-idle 1.0", "no device", "driver 1.2 is too old"),
     "crash": ("nn-ext-crash 1.0", "broken", "ModuleNotFoundError", "pip install --upgrade nn-ext-crash"),
-    "missing": ("absent", "not installed", "pip install nn-ext-missing"),
+    "missing": ("absent", "not installed", "correct the name"),
 }
 
 
@@ -55,7 +58,8 @@ def test_the_doctor_shows_every_state(run, monkeypatch, has_rich):
 def test_the_doctor_shows_operators(run, install):
     spec = "- {name: ops.Twice, api: ops_twice, topic: arithmetic, doc: d, inputs: {x: {doc: d}}, "
     spec += "outputs: {y: {doc: d}}, shape: same_as x, backward: {none: test}}"
-    install("ops", f"@hookimpl\ndef nn_core_functions():\n    return [FunctionPackage(spec={spec!r})]\n")
+    body = "@kernel('ops.Twice')\ndef twice(xp, x):\n    return 2 * x\n"
+    install("ops", f"{body}@hookimpl\ndef nn_core_functions():\n    return [FunctionPackage(spec={spec!r})]\n")
     try:
         assert "functions: ops.Twice" in run("doctor").output
     finally:
@@ -84,6 +88,33 @@ def test_explain_prints_candidates(run, install):
     assert result.exit_code == 0
 
 
+def test_explain_offers_sample_calls_in_the_types_that_are_asked(run, install):
+    picky = (
+        "class Kernel:\n"
+        "    def __init__(self, limit):\n"
+        "        self.limit = limit\n"
+        "    def refuse(self, call):\n"
+        "        if call.dtype != 'float32':\n"
+        "            return Refusal(f'computes in float32, got {call.dtype}')\n"
+        "        return Refusal('takes small arrays') if call.inputs[0].size > self.limit else None\n"
+        "def load():\n"
+        "    backend = Host()\n"
+        "    backend.kernels = {'Tanh': Kernel(10**9), 'Exp': Kernel(5), 'Softmax': Kernel(10**9)}\n"
+        "    return backend\n"
+    )
+    install.backend("picky", body=picky, more="{'load': load}")
+    for name in ("tanh", "softmax"):
+        half = run("explain", name, "-b", "picky:half").output.splitlines()
+        assert half[1:] == [
+            "   picky:half                 computes in float32, got float16",
+            "-> reference over picky:half  can run it",
+        ]
+        assert run("explain", name, "-b", "picky").output.splitlines()[1] == "-> picky:float                 can run it"
+    partly = run("explain", "exp", "-b", "picky").output.splitlines()[1]
+    assert partly == "-> picky:float                 runs some calls, refuses others: takes small arrays"
+    assert "-> no kernel needed  can run it" in run("explain", "reshape", "-b", "picky").output
+
+
 def test_explain_refuses_an_unknown_name(run):
     result = run("explain", "taanh")
     assert "Error: explain: the name of a function must be given, got 'taanh'" in result.output
@@ -98,3 +129,36 @@ def test_stubs_hold_the_functions_of_the_core(run, tmp_path):
     compile(stub, "stub", "exec")
     assert "from nn_core.functions.activation import tanh as tanh\n" in stub
     assert (package / "py.typed").read_text() == "partial\n"
+
+
+def test_the_version(run):
+    from nn_core import __version__
+
+    assert run("--version").output == f"nn-core, version {__version__}\n"
+
+
+def test_ops_lists_functions_and_who_runs_them(run):
+    shown = run("ops", "*max_pooling")
+    assert shown.exit_code == 0, shown.output
+    lines = shown.output.splitlines()
+    assert lines[0].split() == ["function", "topic", "backends"]
+    assert [line.split()[:2] for line in lines[1:]] == [["max_pooling", "pooling"]]
+    assert "reference" in lines[1]
+    assert len(run("ops").output.splitlines()) > 200
+    missing = run("ops", "nothing*")
+    assert missing.exit_code == 1
+    assert "PATTERN must fit a function, got 'nothing*'" in missing.output
+
+
+def test_explain_suggests_names(run):
+    shown = run("explain", "convolutoin")
+    assert shown.exit_code == 1
+    assert "got 'convolutoin'; did you mean 'convolution'?" in shown.output
+
+
+def test_doctor_puts_the_remedy_under_what_to_do(run, install):
+    install.backend("idle", more="{'probe': lambda: Refusal('the driver is missing: pip install driver')}")
+    row = next(line for line in run("doctor", "idle").output.splitlines() if "idle" in line)
+    assert row.rstrip(" |\u2502").endswith("pip install driver")
+    unknown = run("doctor", "nothing_like_this").output
+    assert "pip install nn-ext-nothing" not in unknown

@@ -9,7 +9,7 @@ import pytest
 
 import nn_core as nn
 from nn_core import monitor
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.monitor import (
     Monitor,
     MonitorImage,
@@ -171,3 +171,36 @@ def test_plots(tmp_path):
         pyplot.close()
     with pytest.raises(ArgumentError, match="plot_time_elapsed: unit must be one of s, m, h, d, got 'y'"):
         plot_time_elapsed(tmp_path / "x.timer.txt", unit="y")
+
+
+def test_a_resumed_series_continues_its_file(folder, tmp_path):
+    path = tmp_path / "results/today/x.series.txt"
+    series = MonitorSeries("x", folder, interval=2)
+    for index in range(5):
+        series.add(index, index)
+    state = series.get_state()
+    series.add(5, 5.0)
+    whole = path.read_text()
+    series.add(6, 6.0)
+    series.add(7, 7.0)
+    again = MonitorSeries("x", folder, interval=2)
+    again.set_state(state)
+    again.add(5, 5.0)
+    assert path.read_text() == whole == "1 0.5\n3 2.5\n5 4.5\n"
+
+
+def test_resumed_times_go_on(folder, tmp_path, monkeypatch):
+    times = iter([10.0, 12.0, 12.5, 100.0, 101.0, 103.0])
+    monkeypatch.setattr(monitor.time, "monotonic", lambda: next(times))
+    timer = MonitorTimeElapsed("t", folder, interval=1)
+    timer.add(0)
+    state = timer.get_state()
+    again = MonitorTimeElapsed("t", folder, interval=1)
+    again.set_state(state)
+    again.add(1)
+    assert (tmp_path / "results/today/t.timer.txt").read_text() == "0 2.0 1 2.0\n1 2.5 1 4.5\n"
+
+
+def test_a_series_that_was_cut_is_not_continued(folder):
+    with pytest.raises(FileFormatError, match=r"x.series.txt: there must be 7 bytes to continue after, got 0"):
+        MonitorSeries("x", folder).set_state({"length": 7, "values": []})

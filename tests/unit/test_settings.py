@@ -1,9 +1,13 @@
 """What environment variables may say."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from nn_core.errors import ArgumentError
-from nn_core.settings import OPTIMIZATIONS, Settings, is_enabled, without
+import nn_core as nn
+from nn_core.errors import ArgumentError, ShapeError
+from nn_core.settings import OPTIMIZATIONS, Settings, is_enabled, strict_shapes, without
 
 
 def test_an_empty_environment_gives_the_defaults():
@@ -22,8 +26,17 @@ def test_every_variable_is_read():
         "NN_CORE_NUM_THREADS": "3",
         "NN_CORE_SKIP_PLUGIN_CHECK": "on",
         "NN_CORE_DISABLE": "fuse, winograd,",
+        "NN_CORE_STRICT_SHAPES": "true",
+        "NN_CORE_PLUGINS": "+acme, -other",
+        "NN_CORE_PLUGIN_TIMEOUT": "2.5",
+        "NN_CORE_CHECK_KERNELS": "1",
+        "NN_CORE_COMMUNICATOR": "mpi",
+        "NN_CORE_COMM_TIMEOUT": "0",
     }
-    assert Settings.read(environment) == Settings(False, True, "DEBUG", 3, True, frozenset({"fuse", "winograd"}))
+    disabled = frozenset({"fuse", "winograd"})
+    base = Settings(False, True, "DEBUG", 3, True, disabled, True, ("+acme", "-other"), 2.5, True)
+    expected = replace(base, communicator="mpi", comm_timeout=0)
+    assert Settings.read(environment) == expected
 
 
 @pytest.mark.parametrize(
@@ -33,6 +46,11 @@ def test_every_variable_is_read():
         ("NN_CORE_LOG_LEVEL", "LOUD", "NN_CORE_LOG_LEVEL: must be one of DEBUG, .*, got 'LOUD'"),
         ("NN_CORE_NUM_THREADS", "0", "NN_CORE_NUM_THREADS: must be an integer of at least 1, got '0'"),
         ("NN_CORE_DISABLE", "fuse,speed", "NN_CORE_DISABLE: must be names of channels_last, fuse, .*, got 'speed'"),
+        ("NN_CORE_PLUGINS", "acme", r"must be names with \+ or - in front, such as \+acme,-other, got 'acme'"),
+        ("NN_CORE_PLUGIN_TIMEOUT", "-1", "NN_CORE_PLUGIN_TIMEOUT: must be a positive number of seconds, got '-1'"),
+        ("NN_CORE_PLUGIN_TIMEOUT", "0", "must be a positive number of seconds, got '0'"),
+        ("NN_CORE_COMM_TIMEOUT", "-1", "NN_CORE_COMM_TIMEOUT: must be a positive number of seconds, got '-1'"),
+        ("NN_CORE_PLUGIN_TIMEOUT", "soon", "must be a positive number of seconds, got 'soon'"),
         ("NN_CORE_NUM_THREADS", "two", "NN_CORE_NUM_THREADS: must be an integer of at least 1, got 'two'"),
     ],
 )
@@ -42,12 +60,65 @@ def test_a_value_that_cannot_be_is_refused(name, value, message):
 
 
 def test_an_optimization_is_switched_off_for_a_block():
-    with without("fuse"), without("join", "fuse"):
+    with without("fuse"), without("inference_fusion", "fuse"):
         assert not is_enabled("fuse")
-        assert not is_enabled("join")
+        assert not is_enabled("inference_fusion")
     assert all(is_enabled(name) for name in OPTIMIZATIONS)
 
 
 def test_an_optimization_that_does_not_exist_cannot_be_switched_off():
     with pytest.raises(ArgumentError, match=r"without: must be names of .*, got 'speed'"), without("speed"):
         pass
+
+
+@pytest.mark.parametrize("array", ["d", "g"])
+def test_assigned_values_are_broadcast_unless_shapes_are_strict(array, monkeypatch):
+    x = nn.Variable((2, 3))
+    setattr(x, array, [1, 2, 3])
+    np.testing.assert_array_equal(getattr(x, array), [[1, 2, 3]] * 2)
+    with strict_shapes():
+        with pytest.raises(ShapeError, match=r"NdArray: assigned values must have the shape \(2, 3\) or be a number, got"):
+            setattr(x, array, [1, 2, 3])
+        for value in (2, np.float32(2), np.array(2), np.full((2, 3), 2)):
+            setattr(x, array, value)
+            np.testing.assert_array_equal(getattr(x, array), np.full((2, 3), 2))
+        with strict_shapes(False):
+            setattr(x, array, [1, 2, 3])
+    monkeypatch.setattr("nn_core.settings.settings", lambda: Settings(strict_shapes=True))
+    with pytest.raises(ShapeError, match="hint: strict_shapes"):
+        setattr(x, array, np.ones((1, 3)))
+
+
+# Threads -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def threads_as_before():
+    """Leave the number of threads as the environment says."""
+    from nn_core import settings as module
+
+    yield
+    module._NUM_THREADS.clear()
+
+
+def test_the_number_of_threads_reaches_those_who_prepare_work(threads_as_before, monkeypatch):
+    seen = []
+    monkeypatch.setattr("nn_core.settings.WHEN_SWITCHED", [lambda: seen.append(nn.num_threads())])
+    nn.set_num_threads(3)
+    nn.set_num_threads(3)
+    assert seen == [3]
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
+def test_a_wrong_number_of_threads_is_refused(threads):
+    with pytest.raises(ArgumentError, match="set_num_threads: threads must be an integer of at least 1, got "):
+        nn.set_num_threads(threads)
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [("", {"acme", "other"}), ("-other", {"acme"}), ("+acme", {"acme"}), ("+acme,+other,-acme", {"other"})],
+)
+def test_plugins_are_allowed_and_blocked_by_name(text, allowed):
+    settings = Settings.read({"NN_CORE_PLUGINS": text})
+    assert {name for name in ("acme", "other") if settings.allows_plugin(name)} == allowed

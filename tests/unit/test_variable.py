@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import nn_core as nn
-from nn_core.errors import ArgumentError, GraphError, ShapeError
+import nn_core.functions as F
+import nn_core.parameter
+import nn_core.parametric_functions as PF
+from nn_core.errors import ArgumentError, GraphError, ShapeError, UnknownAttributeError
 from nn_core.graph.apply import operator
 
 sin, mul2, affine = operator("sin"), operator("mul2"), operator("affine")
@@ -116,7 +119,7 @@ def test_a_graph_is_freed_at_once():
     y.backward()
     gc.disable()
     try:
-        node = weakref.ref(y.parent)
+        node = weakref.ref(y.producer)
         del y
         assert node() is None
     finally:
@@ -173,10 +176,17 @@ def test_apply_sets_properties_and_refuses_others():
         x.apply(colour=1)
 
 
-def test_no_grad_of_a_graph():
-    x = variable(1, 2)
-    y = sin(x).no_grad()
-    assert not x.need_grad and not y.need_grad
+@pytest.mark.parametrize("need_grad", [False, True])
+def test_no_grad_of_a_graph_is_a_copy_with_constant_parameters(need_grad):
+    x = nn.Variable.from_numpy_array(np.ones((2, 3), np.float32), need_grad=need_grad)
+    y = PF.affine(x, 4)
+    copy = y.no_grad()
+    weight, copied = y.parent.inputs[1], copy.parent.inputs[1]
+    assert copy is not y and copy.parent.inputs[0] is x
+    assert (weight.need_grad, copied.need_grad, y.need_grad, copy.need_grad) == (True, False, True, need_grad)
+    assert weight == copied and len(nn.get_parameters()) == 2
+    nn.forward_all([y, copy])
+    np.testing.assert_array_equal(y.d, copy.d)
 
 
 def test_data_of_another_shape_is_refused():
@@ -239,3 +249,113 @@ def test_in_place_operators_make_a_new_variable():
 def test_an_ndarray_operand_gives_an_ndarray():
     result = variable(1, 2) * nn.NdArray.from_numpy_array(np.float32([3, 4]))
     assert isinstance(result, nn.NdArray) and result.data.tolist() == [3, 8]
+
+
+class Labelled(nn.Variable):
+    """A Variable of a program's own, with an attribute."""
+
+    def __init__(self, values, label):
+        super().__init__(np.shape(values), need_grad=True)
+        self.d = values
+        self.label = label
+
+
+@pytest.mark.parametrize("auto", [False, True])
+def test_a_subclass_of_variable_is_taken_wherever_a_variable_is(auto):
+    values = np.float32([[-1, 2, 3], [4, -5, 6]])
+    gradients = []
+    for make in (lambda: Labelled(values, "x"), lambda: nn.Variable.from_numpy_array(values, need_grad=True)):
+        with nn.auto_forward(auto):
+            for _ in range(3):  # the later steps of a dynamic graph may take other paths than the first
+                x = make()
+                x.grad.zero()
+                y = F.sum(F.relu(x * 2 + x[:, :1])) + F.sum(F.concatenate(x, x) ** 2) + F.sum(F.split(x)[0])
+                if not auto:
+                    y.forward()
+                y.backward()
+                (dx,) = nn.grad([F.sum(x**2)], [x])
+                dx.forward()
+            gradients.append((x.g.copy(), dx.d.copy(), y.d.copy()))
+    for ours, plain in zip(*gradients, strict=True):
+        np.testing.assert_array_equal(ours, plain)
+    assert Labelled([1.0], "w").label == "w"
+
+
+def test_a_subclass_of_variable_is_a_parameter_like_any_other():
+    w = Labelled(np.ones((1, 3), np.float32), "w")
+    with nn.parameter_scope("", scope={}):
+        nn.parameter.set_parameter("affine/W", w)
+        nn.parameter.set_parameter("affine/b", Labelled(np.zeros(3, np.float32), "b"))
+        for _ in range(2):
+            y = F.sum(PF.affine(variable([2.0]), 3))
+            w.grad.zero()
+            y.forward()
+            y.backward()
+            np.testing.assert_array_equal(w.g, [[2, 2, 2]])
+        assert nn.get_parameters()["affine/W"] is w
+
+
+@pytest.mark.parametrize(("need_grad", "value"), [(1, True), (0, False), (np.True_, True), (None, False)])
+def test_need_grad_may_be_a_number_or_a_bool_of_numpy(need_grad, value):
+    assert nn.Variable((2, 3), need_grad).need_grad is value
+
+
+@pytest.mark.parametrize("arguments", [(2, 3), (2, 1), ((2,), 3), ((2,), "yes")])
+def test_a_second_length_is_no_flag(arguments):
+    with pytest.raises(ArgumentError, match=r"Variable: need_grad must be .*\n  hint: the shape is one argument, as in Var"):
+        nn.Variable(*arguments)
+
+
+def test_variables_made_inside_recompute_carry_the_flag():
+    with nn.recompute():
+        assert nn.Variable((2,)).recompute
+        assert nn.Variable.from_numpy_array(np.ones(2)).recompute
+        assert F.exp(nn.Variable((2,))).recompute
+        with nn.recompute(False):
+            assert not nn.Variable((2,)).recompute
+    assert not nn.Variable((2,)).recompute
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("requires_grad", "need_grad says"),
+        ("value", "d is the data as a NumPy array"),
+        ("gradient", "g as a NumPy array"),
+    ],
+)
+def test_names_of_other_libraries_are_refused_with_the_right_one(name, hint):
+    x = nn.Variable((2,))
+    for use in (lambda: getattr(x, name), lambda: setattr(x, name, 3), lambda: x.apply(**{name: 3})):
+        with pytest.raises(UnknownAttributeError, match=f"Variable: has no attribute '{name}'\n  hint: .*{hint}"):
+            use()
+    assert not hasattr(x, name)
+
+
+def test_attributes_that_do_not_exist_are_refused_and_similar_ones_suggested():
+    x = nn.Variable((2,))
+    with pytest.raises(UnknownAttributeError, match="Variable: has no attribute 'persistant'; did you mean 'persistent'"):
+        _ = x.persistant
+    with pytest.raises(UnknownAttributeError, match="NdArray: has no attribute 'grad'\n  hint: gradients belong"):
+        _ = x.data.grad
+    with pytest.raises(AttributeError, match="do not lie on a CUDA device"):
+        _ = x.data.__cuda_array_interface__
+    with pytest.raises(UnknownAttributeError, match="NdArray: has no attribute 'cas'; did you mean 'cast'"):
+        _ = x.data.cas
+    for name in ("persistant", "step", "trail", "plans", "consumers", "index"):
+        with pytest.raises(AttributeError):
+            setattr(x, name, 3)
+    for name in ("d", "value", "need_grad", "strides", "cas"):
+        with pytest.raises(AttributeError):
+            setattr(x.data, name, 3)
+
+
+def test_subclasses_with_room_for_attributes_may_use_every_name():
+    class Named(nn.Variable):
+        pass
+
+    x = Named((2,))
+    x.value, x.requires_grad, x.anything = 3, True, "a"
+    assert (x.value, x.requires_grad, x.anything) == (3, True, "a")
+    with pytest.raises(UnknownAttributeError, match="hint: grad is"):
+        _ = x.gradient

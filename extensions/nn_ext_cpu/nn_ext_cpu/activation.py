@@ -53,7 +53,13 @@ def _slope_view(call: Call) -> dict[str, Shape]:
     assert x1 is not None
     axis = call.args["base_axis"]
     assert isinstance(axis, int)
-    return {"x1": (x1.size, *(1,) * (len(x0.shape) - axis - 1)) if x1.size > 1 else ()}
+    return {"x1": (x1.size, *(1,) * (len(x0.shape) - axis - 1)) if x1.size != 1 else ()}
+
+
+def _leaky_relu_slope(call: Call) -> dict[str, str]:
+    """The sign of x tells the slope, as that of y does unless alpha turns it over."""
+    (seen,) = call.spec.needed(call.args)
+    return {"x": f"dx = leaky_relu_grad dy {seen} ; alpha"}
 
 
 ACTIVATION: Final[dict[str, Kernel]] = {
@@ -63,7 +69,7 @@ ACTIVATION: Final[dict[str, Kernel]] = {
     "Swish": Pointwise("y = swish x", {"x": "dx = swish_grad dy x"}),
     "Tanh": Pointwise("y = tanh x", {"x": "dx = tanh_grad dy y"}),
     "ReLU": Pointwise("y = relu x", {"x": "dx = relu_grad dy y"}),
-    "LeakyReLU": Pointwise("y = leaky_relu x ; alpha", {"x": "dx = leaky_relu_grad dy y ; alpha"}),
+    "LeakyReLU": Pointwise("y = leaky_relu x ; alpha", _leaky_relu_slope),
     "ELU": Pointwise("y = elu x ; alpha", {"x": "dx = elu_grad dy x ; alpha"}),
     "SELU": Pointwise("y = selu x ; scale alpha", {"x": "dx = selu_grad dy x ; scale alpha"}),
     "PReLU": Pointwise(

@@ -17,8 +17,11 @@ class _Along:
         (x,) = call.inputs
         if x is not None and x.size == 0:
             return Refusal("takes arrays with at least one element")
-        if _blocks(call) is None:
+        blocks = _blocks(call)
+        if blocks is None:
             return Refusal(f"takes neighbouring axes, got {tuple(_axes(call))}")
+        if blocks[1] >= 2**31:
+            return Refusal(f"takes axes of less than 2^31 elements, got {blocks[1]}")
         return refuse_dtypes(call)
 
 

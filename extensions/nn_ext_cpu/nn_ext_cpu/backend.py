@@ -7,7 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.ext import WHEN_SWITCHED, ArgumentError, Array, ArrayDesc, Kernel, Runner, Shape, Step, is_enabled
+from nn_core.ext import (
+    WHEN_SWITCHED,
+    ArgumentError,
+    Array,
+    ArrayDesc,
+    Cache,
+    Kernel,
+    Runner,
+    Shape,
+    Step,
+    is_deterministic,
+    is_enabled,
+    num_threads,
+    register_cache,
+)
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import FLOATING, WIDE, numpy_dtype
 from nn_ext_cpu.kernels import KERNELS
@@ -19,11 +33,16 @@ _native.set_argument_error(ArgumentError)
 def _follow_switches() -> None:
     _native.enable_winograd(is_enabled("winograd"))
     _native.enable_packing(is_enabled("pack"))
+    _native.set_deterministic(is_deterministic())
+    threads = num_threads()
+    if threads is not None:
+        _native.set_num_threads(threads)
 
 
 _follow_switches()
 # before the core forgets what was prepared, so that nothing is prepared the old way any more
 WHEN_SWITCHED.insert(0, _follow_switches)
+register_cache(Cache("packed weights", lambda: None, _native.packed_bytes, _native.clear_packed, _native.limit_packed_bytes))
 
 
 class CpuBackend:
@@ -34,7 +53,7 @@ class CpuBackend:
     kernels: Mapping[str, Kernel] = KERNELS
     updates: Mapping[str, NativeUpdate] = UPDATES
     #: functions that stand for several where nobody reads what lies between them
-    joins: frozenset[str] = frozenset({"FusedConvolution"})
+    inference_fusions: frozenset[str] = frozenset({"FusedConvolution"})
     wide_dtypes: Mapping[str, str] = WIDE
 
     def namespace(self) -> Any:

@@ -19,6 +19,8 @@ FLOATING: Final = (FLOAT, "bfloat16")
 #: What arrays of kind wide hold: parameters and statistics stay float32.
 WIDE: Final = {"bfloat16": FLOAT}
 #: Bytes of the items of dtypes that are not eight.
+#: Over so many axes the native operations loop.
+_MAX_RANK: Final = 16
 _ITEM_BYTES: Final = {"float32": 4, "int32": 4, "bfloat16": 2, "float16": 2, "uint8": 1, "bool": 1}
 
 
@@ -29,7 +31,7 @@ def forward_arrays(call: Call) -> list[ArrayDesc | None]:
 
 def backward_arrays(call: Call, wanted: Sequence[bool]) -> list[ArrayDesc | None]:
     """Inputs and outputs that the gradient needs, gradients of the visible outputs, gradients of the wanted inputs."""
-    needs = call.spec.backward.needs
+    needs = call.spec.needed(call.args)
     inputs = [desc if name in needs else None for name, desc in zip(input_names(call), call.inputs, strict=True)]
     outputs = [desc if name in needs else None for name, desc in zip(output_names(call), call.outputs, strict=True)]
     gradients = [desc if want else None for desc, want in zip(call.inputs, wanted, strict=True)]
@@ -88,12 +90,12 @@ def _has_bfloat16() -> bool:
 
 
 def refuse_dtype(call: Call) -> Refusal | None:
-    """Refuse a call in another floating dtype than float32 and bfloat16."""
+    """Refuse a call in another floating dtype than float32 and bfloat16, or on arrays of too many axes."""
     if call.dtype not in FLOATING:
         return Refusal(f"computes in {' or '.join(FLOATING)}, got {call.dtype}")
     if call.dtype == "bfloat16" and not _has_bfloat16():
         return Refusal("bfloat16 needs the package ml_dtypes: pip install ml-dtypes")
-    return None
+    return refuse_rank(call)
 
 
 def refuse_empty(call: Call) -> Refusal | None:
@@ -101,6 +103,12 @@ def refuse_empty(call: Call) -> Refusal | None:
     if any(desc is not None and desc.size == 0 for desc in forward_arrays(call)):
         return Refusal("takes arrays with at least one element")
     return None
+
+
+def refuse_rank(call: Call) -> Refusal | None:
+    """Refuse arrays of more axes than the loops of the native operations have."""
+    rank = max((len(desc.shape) for desc in forward_arrays(call) if desc is not None), default=0)
+    return Refusal(f"takes arrays of at most {_MAX_RANK} axes, got {rank}") if rank > _MAX_RANK else None
 
 
 def refuse_dtypes(call: Call) -> Refusal | None:

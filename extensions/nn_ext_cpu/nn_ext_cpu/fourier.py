@@ -10,9 +10,6 @@ from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, refuse_empty
 
-#: The largest prime factor of lengths that the native operations transform.
-_LARGEST_FACTOR: Final = 61
-
 
 def _refuse(call: Call, lengths: Sequence[int]) -> Refusal | None:
     """Refuse dtypes other than float32 and bfloat16, arrays without elements, and lengths with large prime factors."""
@@ -21,11 +18,11 @@ def _refuse(call: Call, lengths: Sequence[int]) -> Refusal | None:
         return empty
     for length in lengths:
         rest = length
-        for factor in range(2, _LARGEST_FACTOR + 1):
+        for factor in range(2, _native.LARGEST_FACTOR + 1):
             while rest % factor == 0:
                 rest //= factor
         if rest > 1:
-            return Refusal(f"takes lengths with prime factors of at most {_LARGEST_FACTOR}, got {length}")
+            return Refusal(f"takes lengths with prime factors of at most {_native.LARGEST_FACTOR}, got {length}")
     return refuse_dtypes(call)
 
 

@@ -7,6 +7,7 @@ from nn_core.ext import Kernel
 from nn_ext_cpu.activation import ACTIVATION
 from nn_ext_cpu.along import ALONG
 from nn_ext_cpu.arithmetic import ARITHMETIC
+from nn_ext_cpu.attention import ATTENTION
 from nn_ext_cpu.axes import AXES
 from nn_ext_cpu.classes import CLASSES
 from nn_ext_cpu.contraction import CONTRACTION
@@ -33,6 +34,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
     ALONG,
     ARITHMETIC,
+    ATTENTION,
     AXES,
     CLASSES,
     CONTRACTION,

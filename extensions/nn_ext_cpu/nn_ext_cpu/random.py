@@ -98,7 +98,10 @@ class Moved:
         self._motion = motion
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32 and bfloat16, and samples without axes or elements."""
+        """Refuse dtypes other than float32 and bfloat16, samples without axes or elements, and those that are exchanged."""
+        y, source = call.outputs
+        if source.shape[-1] != sum(y.shape[base_axis_of(call) :]):
+            return Refusal("moves samples along the axes from base_axis on")
         return refuse_samples(call)
 
     def forward(self, call: Call) -> Runner:

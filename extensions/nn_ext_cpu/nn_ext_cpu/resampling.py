@@ -54,6 +54,8 @@ class Resampling:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes other than float32, and arrays without elements."""
+        if not forward_arrays(call)[0].shape:  # type: ignore[union-attr]  # x is always there
+            return Refusal("takes arrays with at least one axis")
         return refuse_empty(call) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:

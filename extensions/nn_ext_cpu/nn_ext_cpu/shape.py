@@ -10,7 +10,7 @@ from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
 from nn_ext_cpu.choice import FirstOf
 from nn_ext_cpu.copies import Copies
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, reshaped
+from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_rank, reshaped
 from nn_ext_cpu.pointwise import Pointwise
 from nn_ext_cpu.resampling import PADDING
 
@@ -43,7 +43,7 @@ class Arranged:
             return Refusal(f"takes arrays of one of the dtypes {', '.join(_DTYPES)}, got {', '.join(sorted(dtypes))}")
         if call.args.get("mode", "constant") != "constant":
             return Refusal(f"takes the mode constant, got {call.args['mode']}")
-        return None
+        return refuse_rank(call)
 
     def forward(self, call: Call) -> Runner:
         """Collect the copies to the outputs."""
@@ -155,7 +155,7 @@ def _transposed(x: Any, args: Mapping[str, Any]) -> Any:
 
 
 def _flipped(x: Any, args: Mapping[str, Any]) -> Any:
-    return np.flip(x, args["axes"])
+    return np.flip(x, args["axes"]) if x.ndim else x  # NumPy makes a scalar of an array without axes
 
 
 def _on_last_axes(values: Sequence[int], ndim: int) -> tuple[int, ...]:

@@ -191,13 +191,13 @@ def _spectral_norm(call: Call) -> Programs:
             f"sum = add_scalar norm ; eps\nlength = sqrt sum\n{vector} = div {vector}_sum length",
         ]
 
-    programs = ["left = copy u"]
+    programs = ["before = copy u\nleft = copy u"]
     for _ in range(int(call.args["itr"])):  # type: ignore[arg-type]  # an int by the specification
         programs += ["right_sum = mul w left", *unit("right"), "left_sum = mul w right", *unit("left")]
     programs += ["t = mul w left\nlargest = mul t right", "w_sn = div w largest"]
     if not call.args["test"]:
         programs.append("u = copy left")
-    shapes = {"u": left, "left": left, "right": right, "left_sum": left, "right_sum": right}
+    shapes = {"u": left, "left": left, "right": right, "left_sum": left, "right_sum": right, "before": left}
     return Programs(
         forward=programs,
         backward=[

@@ -81,7 +81,8 @@ def _layer(shape: tuple[int, ...], args: Mapping[str, Any]) -> tuple[Sequence[in
 
 
 def _instance(shape: tuple[int, ...], args: Mapping[str, Any]) -> tuple[Sequence[int], Sequence[int]]:
-    return (*args["batch_axis"], args["channel_axis"]), [args["channel_axis"]]
+    kept = dict.fromkeys((*args["batch_axis"], args["channel_axis"]))  # one axis may be both
+    return tuple(kept), [args["channel_axis"]]
 
 
 STANDARDIZATION: Final[dict[str, Kernel]] = {

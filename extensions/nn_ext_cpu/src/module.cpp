@@ -3,9 +3,11 @@
 #include "bindings/prepare.hpp"
 #include "bindings/types.hpp"
 #include "kernels/register.hpp"
+#include "support/parallel.hpp"
 
 PYBIND11_MODULE(_native, module) {
   module.doc() = "Native kernels of nn_ext_cpu: prepare() makes an Op from descriptions of arrays.";
+  nn_cpu::prepare_for_forks();
   nn_cpu::Registry& registry = nn_cpu::Registry::instance();
   nn_cpu::register_pointwise(registry);
   nn_cpu::register_linear(registry);
@@ -29,6 +31,7 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_moves(registry);
   nn_cpu::register_triangle(registry);
   nn_cpu::register_warp(registry);
+  nn_cpu::register_attention(registry);
   nn_cpu::register_fourier(registry);
   nn_cpu::register_normalization(registry);
   nn_cpu::register_convolution(registry);

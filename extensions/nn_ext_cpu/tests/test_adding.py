@@ -60,6 +60,6 @@ def test_gradients_add_up(function: Callable[..., nn.Variable], passes: int, aut
 def test_an_operation_that_cannot_add_says_so() -> None:
     desc = ArrayDesc((3, 4), "float32")
     copy = _native.prepare("pointwise", [desc, desc], program=[("copy", 1, [0], [])])
-    assert copy.adding([1]) is None
+    assert copy.accumulating([1]) is None
     with pytest.raises(ValueError, match="places must be those of arrays of the operation, got 2"):
-        copy.adding([2])
+        copy.accumulating([2])

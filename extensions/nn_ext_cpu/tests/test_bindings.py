@@ -156,7 +156,7 @@ def test_an_unknown_instruction_set_is_refused() -> None:
 
 
 def test_the_number_of_threads_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="must be an integer of at least 1, got 0"):
         set_num_threads(0)
 
 

@@ -31,7 +31,7 @@ def image(rng):
 def memory_of(variable):
     """The array behind `variable`, as it lies."""
     synced = variable.data._synced
-    return synced.copies[synced.head]
+    return synced.copies[synced.latest]
 
 
 def test_images_stay_channels_last_between_functions(image):

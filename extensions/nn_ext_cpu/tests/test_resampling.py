@@ -8,6 +8,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_core.ext_utils import get_extension_context
 
 #: ``assert_alike(function, *arrays, tolerance=...)`` of conftest.py.
 Compare: TypeAlias = Callable[..., None]
@@ -78,3 +79,10 @@ def test_nan_and_infinity_stay_with_the_elements_that_read_them() -> None:
         nn.forward_all([y, z])
     np.testing.assert_array_equal(y.d, np.repeat(x.d, 2, axis=2))
     np.testing.assert_array_equal(z.d[0, 0], [np.nan, 1, np.nan, 3, np.inf, 5, 6, 5])
+
+
+@pytest.mark.parametrize("name", ["shift", "flip"])
+def test_arrays_without_axes_stay_as_they_are(name):
+    with nn.context_scope(get_extension_context("cpu")):
+        x = nn.NdArray.from_numpy_array(np.float32(2.5))
+        assert getattr(F, name)(x).data == 2.5

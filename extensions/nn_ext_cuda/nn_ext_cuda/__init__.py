@@ -9,7 +9,9 @@ from typing import Any
 from nn_ext_cuda import preference
 from nn_ext_cuda.plugin import ARRAY_CLASSES
 from nn_ext_cuda.plugin import context as context
+from nn_ext_cuda.precision import allow_reduced_precision_reduction as allow_reduced_precision_reduction
 from nn_ext_cuda.precision import allow_tf32 as allow_tf32
+from nn_ext_cuda.precision import is_reduced_precision_reduction_allowed as is_reduced_precision_reduction_allowed
 from nn_ext_cuda.precision import is_tf32_allowed as is_tf32_allowed
 
 #: Functions of modules that import CuPy, by name.
@@ -29,7 +31,15 @@ _LAZY = {
     "use_graphs": "capture",
 }
 
-__all__ = [*_LAZY, "allow_tf32", "array_classes", "context", "is_tf32_allowed"]  # noqa: PLE0604 -- all are names
+__all__ = [  # noqa: PLE0604 -- all are names
+    *_LAZY,
+    "allow_reduced_precision_reduction",
+    "allow_tf32",
+    "array_classes",
+    "context",
+    "is_reduced_precision_reduction_allowed",
+    "is_tf32_allowed",
+]
 
 
 def array_classes() -> list[str]:

@@ -52,9 +52,9 @@ class CudaBackend:
         """Make a device the current one of this thread."""
         device.use_device(int(device_id))
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Launch what is held back."""
-        held.settle()
+        held.flush()
 
     def launch_together(self) -> contextlib.AbstractContextManager[None]:
         """Hold back what is launched in a block; see `nn_core.launch_together`."""

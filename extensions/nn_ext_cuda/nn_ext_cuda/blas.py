@@ -14,8 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import Array
+from nn_ext_cuda import precision
 from nn_ext_cuda.dtypes import ITEM_BYTES
-from nn_ext_cuda.errors import DeviceError
+from nn_ext_cuda.errors import DeviceError, DeviceMemoryError
 
 WORKSPACE_BYTES: Final = 32 * 2**20
 #: cudaDataType of each dtype.
@@ -25,6 +26,21 @@ COMPUTE_FLOAT: Final = 68
 COMPUTE_DOUBLE: Final = 70
 COMPUTE_TF32: Final = 77
 DEFAULT_ALGORITHM: Final = -1
+#: cublasMath_t: by default parts of a sum may be added in the 16 bits of the result; with the bit set, in float32.
+DEFAULT_MATH: Final = 0
+NO_REDUCED_PRECISION_REDUCTION: Final = 16
+#: cublasStatus_t, except 0 for success.
+STATUSES: Final[Mapping[int, str]] = {
+    1: "NOT_INITIALIZED",
+    3: "ALLOC_FAILED",
+    7: "INVALID_VALUE",
+    8: "ARCH_MISMATCH",
+    11: "MAPPING_ERROR",
+    13: "EXECUTION_FAILED",
+    14: "INTERNAL_ERROR",
+    15: "NOT_SUPPORTED",
+    16: "LICENSE_ERROR",
+}
 LIBRARIES: Final = ("libcublas.so.13", "libcublas.so.12")
 
 
@@ -59,6 +75,8 @@ class Handle:
         self._handle = ctypes.c_void_p()
         self._light: Any = None
         check("cublasCreate", self._library.cublasCreate_v2(ctypes.byref(self._handle)))
+        mode = DEFAULT_MATH if precision.is_reduced_precision_reduction_allowed() else NO_REDUCED_PRECISION_REDUCTION
+        check("cublasSetMathMode", self._library.cublasSetMathMode(self._handle, ctypes.c_int(mode)))
         self._workspace = cupy.empty((WORKSPACE_BYTES,), "uint8")
         self.workspace = int(self._workspace.data.ptr)
         check("cublasSetStream", self._library.cublasSetStream_v2(self._handle, ctypes.c_void_p(stream)))
@@ -67,7 +85,7 @@ class Handle:
         check("cublasSetWorkspace", self._library.cublasSetWorkspace_v2(self._handle, pointer, size))
 
     def light(self, light_library: Any) -> Any:
-        """The handle of cublasLt, made at the first use."""
+        """The handle of cublasLt, made at the first use, which must not be while a stream is captured."""
         if self._light is None:
             made = ctypes.c_void_p()
             check("cublasLtCreate", light_library.cublasLtCreate(ctypes.byref(made)))
@@ -84,8 +102,8 @@ def handle() -> Handle:
     from nn_ext_cuda.runtime import cupy  # see Handle
 
     stream = int(cupy.cuda.get_current_stream().ptr)
-    handles: dict[tuple[int, int], Handle] = _OF_THREAD.__dict__
-    key = (cupy.cuda.Device().id, stream)
+    handles: dict[tuple[int, int, bool], Handle] = _OF_THREAD.__dict__
+    key = (cupy.cuda.Device().id, stream, precision.is_reduced_precision_reduction_allowed())
     found = handles.get(key)
     if found is None:
         found = handles[key] = Handle(stream)
@@ -190,6 +208,18 @@ _OF_THREAD = threading.local()
 
 
 def check(function: str, status: int) -> None:
-    """Raise a DeviceError unless a call of the library succeeded."""
-    if status != 0:
-        raise DeviceError(f"{function}: status must be 0, got {status}")
+    """Refuse a status of the library other than success.
+
+    Raises:
+        DeviceMemoryError: when the library could not allocate memory.
+        DeviceError: for every other failure, with the name of the status.
+    """
+    if status == 0:
+        return
+    given = f"{STATUSES.get(status, 'unknown')} ({status})"
+    if STATUSES.get(status) == "ALLOC_FAILED":
+        raise DeviceMemoryError(
+            f"{function}: the memory that the library needs must fit into the device, got {given}\n"
+            "  hint: a smaller batch, or nn_ext_cuda.clear_memory_cache()"
+        )
+    raise DeviceError(f"{function}: status must be success, got {given}")

@@ -47,14 +47,14 @@ class Section:
 
     def __call__(self) -> None:
         if self.parts is None and self._has_run and _enabled:
-            held.settle()  # nothing but these steps may be launched while they are recorded
+            held.flush()  # nothing but these steps may be launched while they are recorded
             self.parts = parted(self._steps)
         if self.parts is not None:
             for part in self.parts:
                 part()
             return
         self._has_run = True
-        held.settle()
+        held.flush()
         for step in self._steps:
             step()
 
@@ -162,7 +162,7 @@ class Apart:
         _LOGGER.info("%s runs apart from CUDA graphs: %s", self.row.function, reason)
 
     def __call__(self) -> None:
-        held.settle()
+        held.flush()
         self._step()
 
 

@@ -12,7 +12,7 @@ def forward_arrays(call: Call) -> list[ArrayDesc | None]:
 
 def backward_arrays(call: Call, wanted: Sequence[bool]) -> list[ArrayDesc | None]:
     """Inputs and outputs that the gradient needs, gradients of the visible outputs, gradients of the wanted inputs."""
-    needs = call.spec.backward.needs
+    needs = call.spec.needed(call.args)
     inputs = [desc if name in needs else None for name, desc in zip(declared_names(call), call.inputs, strict=True)]
     outputs = [desc if name in needs else None for name, desc in zip(output_names(call), call.outputs, strict=True)]
     gradients = [desc if want else None for desc, want in zip(call.inputs, wanted, strict=True)]

@@ -44,14 +44,14 @@ def use_device(device_id: int) -> None:
 
 def device_synchronize(device: str | int = 0) -> None:
     """Wait until a device has done everything that it was given."""
-    held.settle()
+    held.flush()
     with cupy.cuda.Device(int(device)):
         cupy.cuda.runtime.deviceSynchronize()
 
 
 def synchronize_stream() -> None:
     """Wait until the current stream of this thread has done everything that it was given."""
-    held.settle()
+    held.flush()
     cupy.cuda.get_current_stream().synchronize()
 
 
@@ -106,7 +106,7 @@ class StreamEventHandler:
 
     def add_default_stream_event(self) -> None:
         """Mark what the device was given up to now."""
-        held.settle()
+        held.flush()
         with cupy.cuda.Device(self._device_id):
             event = cupy.cuda.Event(disable_timing=True)
             event.record(cupy.cuda.get_current_stream())

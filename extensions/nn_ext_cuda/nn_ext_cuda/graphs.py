@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from nn_ext_cuda import blas
+from nn_ext_cuda import blas, light
 
 _LOGGER: Final = logging.getLogger("nn_core.cuda")
 #: One capture at a time in a process: CUDA takes whatever happens on the device meanwhile for a part of it.
@@ -55,7 +55,8 @@ def record(runs: Sequence[Callable[[], object]], *, uses_blas: bool) -> Graph:
     position: int | None = None
     with _LOCK, stream:
         if uses_blas:
-            blas.handle()  # its workspace must not be allocated while the stream is captured
+            blas.handle()  # its workspace must not be allocated while the stream is captured, nor another handle made
+            light.make_handle()
         with cupy.cuda.using_allocator(pool.malloc):
             stream.begin_capture()
             try:

@@ -52,7 +52,7 @@ def launch_together() -> Iterator[None]:
     finally:
         _STATE.depth -= 1
         if _STATE.depth == 0:
-            settle()
+            flush()
 
 
 def is_holding() -> bool:
@@ -63,7 +63,7 @@ def is_holding() -> bool:
 def launch(part: Part) -> None:
     """Launch a part, with the words that the host says now: at once, or later."""
     if any(part is other for other in _STATE.parts):  # the words of the first time are still to be sent
-        settle()
+        flush()
     if part.words is not None:
         part.words.take()
     if _STATE.depth == 0:
@@ -72,7 +72,7 @@ def launch(part: Part) -> None:
         _STATE.parts = (*_STATE.parts, part)
 
 
-def settle() -> None:
+def flush() -> None:
     """Launch what is held back."""
     parts = _STATE.parts
     if not parts:

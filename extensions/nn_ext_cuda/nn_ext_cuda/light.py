@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from nn_core.ext import Array
-from nn_ext_cuda import blas
+from nn_ext_cuda import blas, precision
 from nn_ext_cuda.blas import Matrix
 from nn_ext_cuda.dtypes import ITEM_BYTES
 from nn_ext_cuda.errors import failed
@@ -51,9 +51,13 @@ _TRANSPOSE_B: Final = 4
 _EPILOGUE: Final = 7
 _BIAS_POINTER: Final = 8
 _MAX_WORKSPACE_BYTES: Final = 1
+_REDUCTION_SCHEMES: Final = 3
 _MIN_ALIGNMENTS: Final = (5, 6, 7, 8)
 #: Alignments beyond which nothing gets faster.
 _MAX_ALIGNMENT: Final = 256
+#: cublasLtReductionScheme_t: in place or in the compute type; and also in the type of the result.
+_EXACT_REDUCTIONS: Final = 1 | 2
+_ALL_REDUCTIONS: Final = _EXACT_REDUCTIONS | 4
 #: Algorithms by what they were chosen for; None where there is none.
 _CHOSEN: dict[Any, Any] = {}
 
@@ -73,6 +77,13 @@ def library() -> Any:
         except OSError:
             continue
     return None
+
+
+def make_handle() -> None:
+    """Make the handle for this thread and its current device and stream, if there is the library and none yet."""
+    given = library()
+    if given is not None:
+        blas.handle().light(given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +172,8 @@ class Prepared:
         self._one, self._zero = number(1), number(0)
         alignments = tuple(min(address & -address or 1, _MAX_ALIGNMENT) for address in (*self._pointers, vector))
         leads = (product.a.lead, product.b.lead, product.c.lead, product.a.transposed, product.b.transposed)
-        key = (blas.handle().device, product.sizes, leads, product.dtype, product.tf32, product.epilogue, alignments)
+        settings = (product.dtype, product.tf32, product.epilogue, _reductions())
+        key = (blas.handle().device, product.sizes, leads, settings, alignments)
         if key not in _CHOSEN:
             _CHOSEN[key] = self._choose(alignments)
         self.algorithm = _CHOSEN[key]
@@ -195,6 +207,7 @@ class Prepared:
         """The algorithm that cublasLt thinks best, or None."""
         preference = self._make("cublasLtMatmulPreference")
         wanted = [(_MAX_WORKSPACE_BYTES, ctypes.c_size_t(blas.WORKSPACE_BYTES))]
+        wanted.append((_REDUCTION_SCHEMES, ctypes.c_uint32(_reductions())))
         own = (*alignments[:3], alignments[2])
         wanted += [(attribute, ctypes.c_uint32(n)) for attribute, n in zip(_MIN_ALIGNMENTS, own, strict=True)]
         for attribute, value in wanted:
@@ -222,6 +235,11 @@ class Prepared:
         function = getattr(self._library, f"{kind}SetAttribute")
         size = ctypes.c_size_t(ctypes.sizeof(value))
         blas.check(f"{kind}SetAttribute", function(target, ctypes.c_int(attribute), ctypes.byref(value), size))
+
+
+def _reductions() -> int:
+    """How parts of a sum may be added."""
+    return _ALL_REDUCTIONS if precision.is_reduced_precision_reduction_allowed() else _EXACT_REDUCTIONS
 
 
 def _destroy(made: Sequence[tuple[Any, Any]]) -> None:

@@ -19,7 +19,7 @@ class Pointwise:
 
     Args:
         forward: The output; a function of the names of the inputs where there can be any number of them.
-        backward: The gradient of each input that has one; "*" stands for every input.
+        backward: The gradient of each input that has one, or what makes them for a call; "*" stands for every input.
         align: The shapes of the inputs as they are broadcast, where it is not from the last axis.
         settings: Makes further numbers for the expressions out of the arguments.
     """
@@ -27,13 +27,13 @@ class Pointwise:
     def __init__(
         self,
         forward: str | Callable[[Sequence[str]], str],
-        backward: Mapping[str, str] | None = None,
+        backward: Mapping[str, str] | Callable[[Call], Mapping[str, str]] | None = None,
         *,
         align: Callable[[Call], Sequence[Shape]] | None = None,
         settings: Callable[[Mapping[str, object]], Mapping[str, float]] | None = None,
     ) -> None:
         self._forward = forward
-        self._backward = dict(backward or {})
+        self._backward = backward or {}
         self._align = align
         self._settings = settings
 
@@ -59,9 +59,10 @@ class Pointwise:
         """One launch for all gradients of the shape of the output, and one or two for each that is summed."""
         composition = self._composition(call, backward_arrays(call, wanted), backward_names(call))
         shapes = self._shapes(call)
+        rows = self._backward if isinstance(self._backward, Mapping) else self._backward(call)
         whole: dict[str, str] = {}
         for name, want in zip(input_names(call), wanted, strict=True):
-            expression = self._backward.get(name, self._backward.get("*"))
+            expression = rows.get(name, rows.get("*"))
             if not want:
                 continue
             if expression is None:

@@ -1,4 +1,4 @@
-"""Memory for intermediate values that all steps of a thread share, because they run one after the other.
+"""Memory for intermediate values that all steps of a thread on one stream share, because they run one after the other.
 
 It grows with the largest step; a step that was bound before it grew keeps the memory that it was bound to.
 """
@@ -45,15 +45,18 @@ class WithWorkspace:
 
 
 def shared(sizes: Sequence[int]) -> list[Array]:
-    """Arrays of bytes, one of each size, in the memory of this thread and device; equal sizes give the same memory."""
+    """Arrays of bytes, one of each size, in the memory of this thread, device and stream; equal sizes give the same memory.
+
+    Streams of one thread run at the same time, so each has memory of its own.
+    """
     from nn_ext_cuda.runtime import cupy  # programs can be made without CuPy
 
     starts = [0]
     for size in sizes:
         starts.append(starts[-1] + -(-size // _ALIGNMENT) * _ALIGNMENT)
-    buffers: dict[int, Array] = _OF_THREAD.__dict__
-    device = cupy.cuda.Device().id
-    buffer = buffers.get(device)
+    buffers: dict[tuple[int, int], Array] = _OF_THREAD.__dict__
+    key = (int(cupy.cuda.Device().id), int(cupy.cuda.get_current_stream().ptr))
+    buffer = buffers.get(key)
     if buffer is None or buffer.size < starts[-1]:
-        buffer = buffers[device] = allocated((starts[-1],), "uint8")
+        buffer = buffers[key] = allocated((starts[-1],), "uint8")
     return [buffer[start : start + size] for start, size in zip(starts, sizes, strict=False)]

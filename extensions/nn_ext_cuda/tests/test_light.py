@@ -99,6 +99,7 @@ def test_without_the_library_the_bias_is_added_first(device, light, monkeypatch)
 def test_products_with_a_bias_can_be_recorded(device, light):
     import emulated
 
+    from nn_ext_cuda import blas, graphs
     from nn_ext_cuda.kernels import KERNELS
 
     inputs, _ = affine("float32")
@@ -106,11 +107,8 @@ def test_products_with_a_bias_can_be_recorded(device, light):
     arrays = [device.asarray(array) for array in (*inputs, np.zeros((5, 4), "float32"))]
     step = KERNELS["Affine"].forward(call).bind(*arrays)
     assert step.capturable and step.uses_blas
-    stream = device.cuda.Stream(non_blocking=True)
-    with stream:
-        stream.begin_capture()
-        step.run()
-        graph = stream.end_capture()
+    blas._OF_THREAD.__dict__.clear()  # as in another thread: the algorithm is known, and no handle is there
+    graph = graphs.record([step.run], uses_blas=True)
     assert not light.products
     graph.launch()
     expected = inputs[0].reshape(5, 6) @ inputs[1] + inputs[2]
@@ -123,3 +121,26 @@ def test_structures_are_as_long_as_those_of_the_library():
     assert ctypes.sizeof(_Heuristic) == 96
     assert _Heuristic.workspace_bytes.offset == 64
     assert _Heuristic.state.offset == 72
+
+
+@pytest.mark.parametrize(("allowed", "mode", "schemes"), [(False, 16, 3), (True, 0, 7)])
+def test_sums_are_reduced_in_sixteen_bits_only_when_that_is_allowed(device, light, monkeypatch, allowed, mode, schemes):
+    import nn_ext_cuda
+    from nn_ext_cuda import blas
+
+    nn_ext_cuda.allow_reduced_precision_reduction(allowed)
+    try:
+        compute(device, "float16")
+        assert blas.library().math_modes == [mode]
+        assert light.reductions == schemes
+    finally:
+        nn_ext_cuda.allow_reduced_precision_reduction(False)
+
+
+def test_memory_that_cublas_lacks_is_an_out_of_memory_error():
+    from nn_ext_cuda import blas, errors
+
+    with pytest.raises(errors.DeviceMemoryError, match=r"cublasCreate: .* must fit into the device, got ALLOC_FAILED \(3\)"):
+        blas.check("cublasCreate", 3)
+    with pytest.raises(errors.DeviceError, match=r"cublasGemm: status must be success, got EXECUTION_FAILED \(13\)"):
+        blas.check("cublasGemm", 13)

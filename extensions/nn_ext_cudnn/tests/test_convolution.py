@@ -193,7 +193,7 @@ def test_a_plan_is_recorded_in_a_cuda_graph(kernels, call_of):
         for arrays in pairs:
             arrays[3].view(np.ndarray)[...] = np.nan
         section()
-    held.settle()
+    held.flush()
     assert section.graph_sizes() == [2]
     assert not section.apart()
     assert len(graphs.engines) == 6

@@ -1,4 +1,6 @@
-"""Clipping by bounds that are numbers or arrays."""
+"""Roots and squares, and clipping by bounds that are numbers or arrays."""
+
+from math import inf
 
 from nn_core.array import NdArray
 from nn_core.errors import ArgumentError
@@ -6,11 +8,96 @@ from nn_core.functions import arithmetic as operators
 from nn_core.functions import reduction
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
+from nn_core.graph.imperative import one_kind
 from nn_core.variable import Variable
 
-__all__ = ["clip_by_norm", "clip_by_value"]
+__all__ = ["clip", "clip_by_norm", "clip_by_value", "rsqrt", "sqrt", "square"]
 
 
+def sqrt(x: Operand) -> Operand:
+    """Take the square root of every element.
+
+    y = x^(1/2)
+
+    Args:
+        x: Array of any shape.
+
+    Returns:
+        An array of the shape of x; NaN where x is negative. The gradient at 0 is infinite.
+
+    Example:
+        >>> import nn_core as nn
+        >>> sqrt(nn.NdArray.from_numpy_array([4.0, 9.0])).numpy().tolist()
+        [2.0, 3.0]
+    """
+    return operators.pow_scalar(x, 0.5)
+
+
+def rsqrt(x: Operand) -> Operand:
+    """Take the reciprocal of the square root of every element.
+
+    y = x^(-1/2)
+
+    Args:
+        x: Array of any shape.
+
+    Returns:
+        An array of the shape of x; NaN where x is negative, infinity where it is 0.
+
+    Example:
+        >>> import nn_core as nn
+        >>> rsqrt(nn.NdArray.from_numpy_array([4.0, 16.0])).numpy().tolist()
+        [0.5, 0.25]
+    """
+    return operators.pow_scalar(x, -0.5)
+
+
+def square(x: Operand) -> Operand:
+    """Square every element.
+
+    y = x^2
+
+    Args:
+        x: Array of any shape.
+
+    Returns:
+        An array of the shape of x.
+
+    Example:
+        >>> import nn_core as nn
+        >>> square(nn.NdArray.from_numpy_array([-3.0, 2.0])).numpy().tolist()
+        [9.0, 4.0]
+    """
+    return operators.mul2(x, x)
+
+
+def clip(x: Operand, min: Operand | float | None = None, max: Operand | float | None = None) -> Operand:
+    """Limit the elements to an interval that may be open on one side, as ``numpy.clip``.
+
+    y = minimum(maximum(x, min), max)
+
+    Args:
+        x: Array of any shape.
+        min: Lower bound, a number or an array that broadcasts against x; None: none.
+        max: Upper bound, a number or an array that broadcasts against x; None: none.
+
+    Returns:
+        An array of the shape of x.
+
+    Raises:
+        ArgumentError: when neither bound is given.
+
+    Example:
+        >>> import nn_core as nn
+        >>> clip(nn.NdArray.from_numpy_array([-3.0, 0.5, 2.0]), 0, 1).numpy().tolist()
+        [0.0, 0.5, 1.0]
+    """
+    if min is None and max is None:
+        raise ArgumentError("clip: min or max must be given, got neither")
+    return clip_by_value(x, -inf if min is None else min, inf if max is None else max)
+
+
+@one_kind
 def clip_by_value(x: Operand, min: Operand | float, max: Operand | float) -> Operand:
     """Limit the elements to an interval.
 
@@ -33,6 +120,7 @@ def clip_by_value(x: Operand, min: Operand | float, max: Operand | float) -> Ope
     return operators.minimum_scalar(raised, max)
 
 
+@one_kind
 def clip_by_norm(x: Operand, clip_norm: Operand | float, axis: Axes | None = None) -> Operand:
     """Scale down what has an L2 norm above a limit.
 

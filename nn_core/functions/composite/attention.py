@@ -1,20 +1,33 @@
 """Attention with several heads."""
 
+from collections.abc import Mapping
+from typing import Final
+
+from nn_core.context import get_current_context
 from nn_core.errors import ArgumentError
 from nn_core.functions.activation import softmax
-from nn_core.functions.arithmetic import add2, mul_scalar
-from nn_core.functions.indexing import bool_fill
+from nn_core.functions.arithmetic import add2, mul_scalar, not_equal_scalar
+from nn_core.functions.attention import scaled_dot_product_attention
 from nn_core.functions.linear import affine, batch_matmul
 from nn_core.functions.operand import Operand
 from nn_core.functions.random import dropout as dropout_operator
 from nn_core.functions.shape import broadcast, concatenate, pad, reshape, transpose
+from nn_core.graph.derive import follows_shapes
+from nn_core.graph.imperative import one_kind
+from nn_core.graph.modes import AUTO_FORWARD
 
 __all__ = ["multi_head_attention"]
 
-#: Score of a place that must not be attended to: finite, so that a row without any other place stays finite too.
-_MASKED = -3e38
+#: Score of a place that must not be attended to, by dtype of the context: finite there, so that a row without any other
+#: place stays finite too.
+_MASKED: Final[Mapping[str, float]] = {"float16": -6e4, "bfloat16": -3e38, "float32": -3e38, "float64": -3e38}
+
+#: A static graph with more weights than this does not hold them: below, the products of whole matrices are faster.
+_MANY_WEIGHTS: Final = 2**22
 
 
+@follows_shapes
+@one_kind
 def multi_head_attention(
     query: Operand,
     key: Operand,
@@ -87,19 +100,34 @@ def multi_head_attention(
         additive_mask = None if additive_mask is None else pad(additive_mask, (0, 1))
         key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, 1))
 
-    scores = batch_matmul(_heads_first(q, num_heads), _heads_first(k, num_heads), transpose_b=True)
-    if additive_mask is not None:
-        scores = add2(scores, reshape(additive_mask, (1, n_target, n_source)))
-    if key_padding_mask is not None:
-        shape = (n_batch, num_heads, n_target, n_source)
-        ignored = broadcast(reshape(key_padding_mask, (n_batch, 1, 1, n_source)), shape)
-        scores = bool_fill(scores, reshape(ignored, (n_batch * num_heads, n_target, n_source)), _MASKED)
+    q, k, v = _heads_first(q, num_heads), _heads_first(k, num_heads), _heads_first(v, num_heads)
+    scores = batch_matmul(q, k, transpose_b=True)
+    mask = _mask(additive_mask, key_padding_mask, num_heads)
+    if mask is not None:
+        by_sample = reshape(scores, (n_batch, num_heads, n_target, n_source))
+        scores = reshape(add2(by_sample, mask), (n_batch * num_heads, n_target, n_source))
     weights = softmax(scores)
     if dropout > 0:
         weights = dropout_operator(weights, dropout)
-    mixed = transpose(batch_matmul(weights, _heads_first(v, num_heads)), (1, 0, 2))
+    if dropout > 0 or AUTO_FORWARD.get() or n_batch * num_heads * n_target * n_source <= _MANY_WEIGHTS:
+        mixed = batch_matmul(weights, v)
+    else:  # the weights are computed only where something reads them
+        q, k, v = (reshape(x, (n_batch, num_heads, *x.shape[1:])) for x in (q, k, v))
+        mixed = scaled_dot_product_attention(q, k, v, mask, scale=1.0)
+        mixed = reshape(mixed, (n_batch * num_heads, n_target, embed_v // num_heads))
+    mixed = transpose(mixed, (1, 0, 2))
     y = affine(reshape(mixed, (n_target, n_batch, embed_v)), out_weight, out_bias, base_axis=2)
     return y, weights
+
+
+def _mask(additive: Operand | None, padding: Operand | None, num_heads: int) -> Operand | None:
+    """What is added to the scores, of a shape that broadcasts to (B, num_heads, T, S)."""
+    if padding is None:
+        return None if additive is None else reshape(additive, (1, 1, *additive.shape))
+    n_batch, n_source = padding.shape
+    ignored = mul_scalar(not_equal_scalar(padding, 0.0), _MASKED[get_current_context().dtype])
+    mask = reshape(ignored, (n_batch, 1, 1, n_source))
+    return mask if additive is None else add2(mask, reshape(additive, (1, 1, *additive.shape)))
 
 
 def _heads_first(x: Operand, num_heads: int) -> Operand:

@@ -1,20 +1,25 @@
 """Resizing by a scale, and patch correlation for images with channels last."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import floor
 
 from nn_core.errors import ArgumentError
 from nn_core.functions import image as operators
 from nn_core.functions.operand import Operand
 from nn_core.functions.shape import transpose
+from nn_core.graph.derive import follows_shapes
+from nn_core.graph.imperative import one_kind
+from nn_core.refusal import door
 
 __all__ = ["interpolate", "patch_correlation"]
 
 
+@follows_shapes
+@door
 def interpolate(
     x: Operand,
-    scale: Sequence[float] | None = None,
-    output_size: Sequence[int] | None = None,
+    scale: float | Sequence[float] | None = None,
+    output_size: int | Sequence[int] | None = None,
     mode: str = "linear",
     align_corners: bool = False,
     half_pixel: bool = False,
@@ -25,8 +30,9 @@ def interpolate(
 
     Args:
         x: Array of shape (..., S_1, ..., S_k), or (..., S_1, ..., S_k, C) if `channel_last`.
-        scale: Factor for each resized axis; the new length is floor(factor * length).
-        output_size: New length of each resized axis; it takes precedence over `scale`.
+        scale: Factor for each resized axis; the new length is floor(factor * length). One number stands for all axes
+            but two, those of the samples and of the channels.
+        output_size: New length of each resized axis, or one for all but two axes; it takes precedence over `scale`.
         mode: "linear" or "nearest".
         align_corners: Let the outermost elements of input and output lie on each other.
         half_pixel: Let elements lie at the centres of pixels.
@@ -43,9 +49,13 @@ def interpolate(
         >>> interpolate(x, scale=(2, 2)).shape  # x: (8, 3, 16, 16)
         (8, 3, 32, 32)
     """
-    if output_size is None:
-        if scale is None:
-            raise ArgumentError("interpolate: scale or output_size must be given, got neither")
+    n_spatial = max(x.ndim - 2, 1)
+    if output_size is not None:
+        output_size = output_size if isinstance(output_size, Iterable) else (output_size,) * n_spatial
+    elif scale is None:
+        raise ArgumentError("interpolate: scale or output_size must be given, got neither")
+    else:
+        scale = scale if isinstance(scale, Iterable) else (scale,) * n_spatial
         end = x.ndim - 1 if channel_last else x.ndim
         if len(scale) > end:
             raise ArgumentError(f"interpolate: scale must have at most {end} entries, got {tuple(scale)}")
@@ -54,6 +64,7 @@ def interpolate(
     return operators.interpolate(x, output_size, mode, align_corners, half_pixel, half_pixel_for_nn, channel_last)
 
 
+@one_kind
 def patch_correlation(
     x1: Operand,
     x2: Operand,

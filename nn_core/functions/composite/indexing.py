@@ -1,7 +1,7 @@
 """Gathering, scattering and slicing with indices that are arrays, lists or None."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -9,11 +9,13 @@ from nn_core.array import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.functions import indexing as operators
 from nn_core.functions.operand import Operand
+from nn_core.refusal import checked_flag, door
 from nn_core.variable import Variable
 
 __all__ = ["gather_nd", "scatter_nd", "sort"]
 
 
+@door
 def gather_nd(data: Operand, indices: Any) -> Operand:
     """Pick elements or slices by index tuples.
 
@@ -33,6 +35,7 @@ def gather_nd(data: Operand, indices: Any) -> Operand:
     return y
 
 
+@door
 def scatter_nd(
     data: Operand, indices: Any, shape: Sequence[int] | None = None, out: Operand | None = None, add: bool = False
 ) -> Operand:
@@ -60,9 +63,35 @@ def scatter_nd(
     return y
 
 
+@overload
 def sort(
-    x: Operand, axis: int = -1, reverse: bool = False, with_index: bool = False, only_index: bool = False
-) -> Operand | list[Operand]:
+    x: Operand,
+    axis: int = -1,
+    reverse: bool = False,
+    with_index: Literal[False] = False,
+    only_index: bool = False,
+) -> Operand: ...
+@overload
+def sort(
+    x: Operand, axis: int = -1, reverse: bool = False, *, with_index: bool, only_index: Literal[True]
+) -> Operand: ...
+@overload
+def sort(
+    x: Operand,
+    axis: int = -1,
+    reverse: bool = False,
+    *,
+    with_index: Literal[True],
+    only_index: Literal[False] = False,
+) -> tuple[Operand, Operand]: ...
+@door
+def sort(
+    x: Operand,
+    axis: int = -1,
+    reverse: bool = False,
+    with_index: bool = False,
+    only_index: bool = False,
+) -> Operand | tuple[Operand, ...]:
     """Put the elements along an axis in order.
 
     Args:
@@ -73,16 +102,16 @@ def sort(
         only_index: Return the places only.
 
     Returns:
-        The ordered elements; with `with_index` a list of elements and places; with `only_index` the places.
+        The ordered elements; with `with_index` a tuple of elements and places; with `only_index` the places.
 
     Notes:
         Equal elements keep their order. NaN comes last.
     """
-    if only_index:
-        both: Any = operators.sort(x, axis, reverse, with_index=True)
-        index: Operand = both[1]
-        return index
-    return operators.sort(x, axis, reverse, with_index)
+    if checked_flag("only_index", only_index):
+        return operators.sort(x, axis, reverse, with_index=True)[1]
+    if checked_flag("with_index", with_index):
+        return operators.sort(x, axis, reverse, with_index=True)
+    return operators.sort(x, axis, reverse)
 
 
 def _as_operand(data: Variable | NdArray, indices: Any) -> Any:

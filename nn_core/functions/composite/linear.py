@@ -1,6 +1,10 @@
-"""The matrix product of NumPy."""
+"""The matrix products of NumPy."""
 
+import operator
 from math import prod
+from typing import Any
+
+import numpy as np
 
 from nn_core.array import NdArray
 from nn_core.errors import ArgumentError, ShapeError
@@ -9,11 +13,39 @@ from nn_core.functions.linear import batch_matmul
 from nn_core.functions.operand import Operand
 from nn_core.functions.reduction import sum as sum_operator
 from nn_core.functions.shape import identity, reshape, transpose
+from nn_core.graph.derive import follows_shapes
+from nn_core.graph.imperative import one_kind
+from nn_core.refusal import door
 from nn_core.variable import Variable
 
-__all__ = ["dot"]
+__all__ = ["dot", "matmul"]
 
 
+def matmul(a: Operand, b: Operand) -> Operand:
+    """Multiply matrices like ``a @ b``: over the last two axes, the leading axes are broadcast.
+
+    Args:
+        a: Array of shape (..., M, K), or (K,).
+        b: Array of shape (..., K, N), or (K,).
+
+    Returns:
+        An array of shape (..., M, N); an operand with one axis adds none.
+
+    Example:
+        >>> import numpy as np
+        >>> import nn_core as nn
+        >>> matmul(nn.Variable((8, 2, 3)), nn.Variable((3, 4))).shape
+        (8, 2, 4)
+    """
+    for name, operand in (("a", a), ("b", b)):
+        if not isinstance(operand, (Variable, NdArray)):
+            kind = type(operand).__name__
+            raise ArgumentError(f"matmul: {name} must be a Variable or an NdArray, got {kind}")
+    y: Operand = operator.matmul(a, b)  # what the operands are
+    return y
+
+
+@door
 def dot(a: Operand | float, b: Operand | float, out: Operand | None = None) -> Operand:
     """Multiply like ``numpy.dot``.
 
@@ -21,18 +53,20 @@ def dot(a: Operand | float, b: Operand | float, out: Operand | None = None) -> O
     Otherwise it is the sum of products over the last axis of a and the second-to-last axis (or the only one) of b.
 
     Args:
-        a: Array of shape (A_1, ..., A_m, K), or a number.
-        b: Array of shape (B_1, ..., K, B_n), or a number.
+        a: Array of shape (A_1, ..., A_m, K), or a number; Variable, NdArray or NumPy array.
+        b: Array of shape (B_1, ..., K, B_n), or a number; Variable, NdArray or NumPy array.
         out: Takes the result and is returned: an NdArray, or a Variable that becomes the end of the graph.
 
     Returns:
-        An array of shape (A_1, ..., A_m, B_1, ..., B_n).
+        An array of shape (A_1, ..., A_m, B_1, ..., B_n); what NumPy gives where neither a nor b is a Variable or an
+        NdArray.
 
     Raises:
         ShapeError: when the axes that are summed over have different lengths, or `out` has another shape.
-        ArgumentError: when both operands are numbers.
     """
-    y = _product(a, b)
+    if not isinstance(a, (Variable, NdArray)) and not isinstance(b, (Variable, NdArray)):
+        return _of_numpy(a, b, out)
+    y = _product(_wrapped(a, b), _wrapped(b, a))
     if out is None:
         return y
     if out.shape != y.shape:
@@ -44,10 +78,35 @@ def dot(a: Operand | float, b: Operand | float, out: Operand | None = None) -> O
     return identity(y, outputs=[target])
 
 
+def _of_numpy(a: Any, b: Any, out: Any) -> Any:
+    """The product of NumPy arrays and numbers, put into `out` if there is one."""
+    try:
+        y = np.dot(a, b)
+    except ValueError as error:
+        raise ShapeError(f"dot: a and b must fit, got shapes {np.shape(a)} and {np.shape(b)}") from error
+    if out is None:
+        return y
+    if out.shape != np.shape(y):
+        raise ShapeError(f"dot: out must have the shape of the result, got {out.shape} for {np.shape(y)}")
+    (out.data if isinstance(out, Variable) else out).data = y
+    return out
+
+
+def _wrapped(value: Any, other: Any) -> Any:
+    """A NumPy array or a list as an array of the kind of `other`; numbers stay."""
+    if isinstance(value, (Variable, NdArray)) or np.ndim(value) == 0:
+        return value
+    values = np.asarray(value)
+    if isinstance(other, NdArray):
+        return NdArray.from_numpy_array(values)
+    return Variable.from_numpy_array(values, need_grad=False)
+
+
+@follows_shapes
+@one_kind
 def _product(a: Operand | float, b: Operand | float) -> Operand:
     if not isinstance(a, (Variable, NdArray)):
-        if not isinstance(b, (Variable, NdArray)):
-            raise ArgumentError(f"dot: a or b must be a Variable or an NdArray, got {a!r} and {b!r}")
+        assert isinstance(b, (Variable, NdArray))
         return mul_scalar(b, a)
     if not isinstance(b, (Variable, NdArray)):
         return mul_scalar(a, b)

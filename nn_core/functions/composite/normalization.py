@@ -1,9 +1,13 @@
 """Normalizations as users call them: scale and shift may be None, and the statistics can be had too."""
 
+from typing import Literal, overload
+
 from nn_core.functions import normalization as operators
 from nn_core.functions.composite.axes import Axes, listed
-from nn_core.functions.composite.statistics import statistics_of_groups, statistics_over_others
+from nn_core.functions.composite.statistics import statistics_of_groups, with_statistics
 from nn_core.functions.operand import Operand
+from nn_core.graph.imperative import as_one_kind
+from nn_core.refusal import door
 
 __all__ = [
     "batch_normalization",
@@ -15,6 +19,21 @@ __all__ = [
     "tensor_normalization",
 ]
 
+@overload
+def batch_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    mean: Operand | None,
+    variance: Operand | None,
+    axes: Axes = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-5,
+    batch_stat: bool = True,
+    output_stat: Literal[False] = False,
+    n_outputs: int | None = None,
+) -> Operand: ...
+@overload
 def batch_normalization(
     x: Operand,
     beta: Operand | None,
@@ -27,7 +46,20 @@ def batch_normalization(
     batch_stat: bool = True,
     output_stat: bool = False,
     n_outputs: int | None = None,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, Operand, Operand]: ...
+def batch_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    mean: Operand | None,
+    variance: Operand | None,
+    axes: Axes = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-5,
+    batch_stat: bool = True,
+    output_stat: bool = False,
+    n_outputs: int | None = None,
+) -> Operand | tuple[Operand, ...]:
     """Standardize each channel over the batch, then scale and shift it.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
@@ -46,7 +78,7 @@ def batch_normalization(
         n_outputs: see `nn_core.functions`.
 
     Returns:
-        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+        An array of the shape of x; with `output_stat` a tuple of it, the mean and the variance.
 
     References:
         Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.
@@ -56,9 +88,26 @@ def batch_normalization(
     y = operators.batch_normalization(
         x, beta, gamma, mean, variance, axes, decay_rate, eps, batch_stat, no_scale, no_bias
     )
-    return [y, *statistics_over_others(x, axes)] if output_stat else y
+    return with_statistics(y, x, axes) if output_stat else y
 
 
+@overload
+def fused_batch_normalization(
+    x: Operand,
+    beta: Operand,
+    gamma: Operand,
+    mean: Operand,
+    variance: Operand,
+    z: Operand | None = None,
+    axes: Axes = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-5,
+    batch_stat: bool = True,
+    nonlinearity: str = "relu",
+    output_stat: Literal[False] = False,
+    n_outputs: int | None = None,
+) -> Operand: ...
+@overload
 def fused_batch_normalization(
     x: Operand,
     beta: Operand,
@@ -73,7 +122,22 @@ def fused_batch_normalization(
     nonlinearity: str = "relu",
     output_stat: bool = False,
     n_outputs: int | None = None,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, Operand, Operand]: ...
+def fused_batch_normalization(
+    x: Operand,
+    beta: Operand,
+    gamma: Operand,
+    mean: Operand,
+    variance: Operand,
+    z: Operand | None = None,
+    axes: Axes = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-5,
+    batch_stat: bool = True,
+    nonlinearity: str = "relu",
+    output_stat: bool = False,
+    n_outputs: int | None = None,
+) -> Operand | tuple[Operand, ...]:
     """Batch normalization, an optional addition, and a ReLU in one function.
 
     y = max(gamma (x - mean) / sqrt(variance + eps) + beta + z, 0)
@@ -94,15 +158,25 @@ def fused_batch_normalization(
         n_outputs: see `nn_core.functions`.
 
     Returns:
-        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+        An array of the shape of x; with `output_stat` a tuple of it, the mean and the variance.
     """
     axes = listed(axes)
     y = operators.fused_batch_normalization(
         x, beta, gamma, mean, variance, z, axes, decay_rate, eps, batch_stat, nonlinearity
     )
-    return [y, *statistics_over_others(x, axes)] if output_stat else y
+    return with_statistics(y, x, axes) if output_stat else y
 
 
+@overload
+def layer_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    batch_axis: Axes = 0,
+    eps: float = 1e-5,
+    output_stat: Literal[False] = False,
+) -> Operand: ...
+@overload
 def layer_normalization(
     x: Operand,
     beta: Operand | None,
@@ -110,7 +184,16 @@ def layer_normalization(
     batch_axis: Axes = 0,
     eps: float = 1e-5,
     output_stat: bool = False,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, Operand, Operand]: ...
+@door
+def layer_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    batch_axis: Axes = 0,
+    eps: float = 1e-5,
+    output_stat: bool = False,
+) -> Operand | tuple[Operand, ...]:
     """Standardize each sample over all its elements, then scale and shift each element.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
@@ -124,16 +207,27 @@ def layer_normalization(
         output_stat: Return mean and variance too, shape (N, 1, ..., 1).
 
     Returns:
-        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+        An array of the shape of x; with `output_stat` a tuple of it, the mean and the variance.
 
     References:
         Ba, Kiros and Hinton (2016), Layer normalization, section 3.
     """
     axes = listed(batch_axis)
     y = operators.layer_normalization(x, beta, gamma, axes, eps, gamma is None, beta is None)
-    return [y, *statistics_over_others(x, axes)] if output_stat else y
+    return with_statistics(y, x, axes) if output_stat else y
 
 
+@overload
+def instance_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    channel_axis: int = 1,
+    batch_axis: Axes = 0,
+    eps: float = 1e-5,
+    output_stat: Literal[False] = False,
+) -> Operand: ...
+@overload
 def instance_normalization(
     x: Operand,
     beta: Operand | None,
@@ -142,7 +236,17 @@ def instance_normalization(
     batch_axis: Axes = 0,
     eps: float = 1e-5,
     output_stat: bool = False,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, Operand, Operand]: ...
+@door
+def instance_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    channel_axis: int = 1,
+    batch_axis: Axes = 0,
+    eps: float = 1e-5,
+    output_stat: bool = False,
+) -> Operand | tuple[Operand, ...]:
     """Standardize each channel of each sample, then scale and shift each channel.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
@@ -157,16 +261,28 @@ def instance_normalization(
         output_stat: Return mean and variance too, shape (N, C, 1, ..., 1).
 
     Returns:
-        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+        An array of the shape of x; with `output_stat` a tuple of it, the mean and the variance.
 
     References:
         Ulyanov, Vedaldi and Lempitsky (2016), Instance normalization, section 2.
     """
     axes = listed(batch_axis)
     y = operators.instance_normalization(x, beta, gamma, channel_axis, axes, eps, gamma is None, beta is None)
-    return [y, *statistics_over_others(x, (*axes, channel_axis))] if output_stat else y
+    return with_statistics(y, x, (*axes, channel_axis)) if output_stat else y
 
 
+@overload
+def group_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    num_groups: int,
+    channel_axis: int = 1,
+    batch_axis: Axes = 0,
+    eps: float = 1e-5,
+    output_stat: Literal[False] = False,
+) -> Operand: ...
+@overload
 def group_normalization(
     x: Operand,
     beta: Operand | None,
@@ -176,7 +292,18 @@ def group_normalization(
     batch_axis: Axes = 0,
     eps: float = 1e-5,
     output_stat: bool = False,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, Operand, Operand]: ...
+@door
+def group_normalization(
+    x: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    num_groups: int,
+    channel_axis: int = 1,
+    batch_axis: Axes = 0,
+    eps: float = 1e-5,
+    output_stat: bool = False,
+) -> Operand | tuple[Operand, ...]:
     """Standardize each group of channels of each sample, then scale and shift each channel.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
@@ -192,16 +319,29 @@ def group_normalization(
         output_stat: Return mean and variance too, shape (N, G, 1, 1, ..., 1), one axis more than x.
 
     Returns:
-        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+        An array of the shape of x; with `output_stat` a tuple of it, the mean and the variance.
 
     References:
         Wu and He (2018), Group normalization, section 3.1.
     """
     axes = listed(batch_axis)
     y = operators.group_normalization(x, beta, gamma, num_groups, channel_axis, axes, eps, gamma is None, beta is None)
-    return [y, *statistics_of_groups(x, num_groups, channel_axis, axes)] if output_stat else y
+    if not output_stat:
+        return y
+    (x, _) = as_one_kind("group_normalization", x, y)
+    return (y, *statistics_of_groups(x, num_groups, channel_axis, axes))
 
 
+@overload
+def tensor_normalization(
+    x: Operand,
+    axes: Axes,
+    beta: Operand | None = None,
+    gamma: Operand | None = None,
+    eps: float = 1e-5,
+    output_stat: Literal[False] = False,
+) -> Operand: ...
+@overload
 def tensor_normalization(
     x: Operand,
     axes: Axes,
@@ -209,7 +349,16 @@ def tensor_normalization(
     gamma: Operand | None = None,
     eps: float = 1e-5,
     output_stat: bool = False,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, Operand, Operand]: ...
+@door
+def tensor_normalization(
+    x: Operand,
+    axes: Axes,
+    beta: Operand | None = None,
+    gamma: Operand | None = None,
+    eps: float = 1e-5,
+    output_stat: bool = False,
+) -> Operand | tuple[Operand, ...]:
     """Standardize over all axes but some, then scale and shift.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
@@ -223,13 +372,14 @@ def tensor_normalization(
         output_stat: Return mean and variance too, shape (1, ..., C_i, ..., 1).
 
     Returns:
-        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+        An array of the shape of x; with `output_stat` a tuple of it, the mean and the variance.
     """
     axes = listed(axes)
     y = operators.tensor_normalization(x, beta, gamma, axes, eps, gamma is None, beta is None)
-    return [y, *statistics_over_others(x, axes)] if output_stat else y
+    return with_statistics(y, x, axes) if output_stat else y
 
 
+@door
 def mean_subtraction(
     x: Operand, mean: Operand, t: Operand, base_axis: int = 1, update_running_mean: bool = True
 ) -> Operand:

@@ -8,10 +8,13 @@ import numpy as np
 from nn_core.array import NdArray
 from nn_core.functions import quantization as operators
 from nn_core.functions.operand import Operand
+from nn_core.graph.imperative import one_kind
+from nn_core.refusal import door
 
 __all__ = ["fixed_point_quantize", "min_max_quantize", "pow2_quantize", "quantize_linear"]
 
 
+@door
 def fixed_point_quantize(
     x: Operand,
     sign: bool = True,
@@ -40,6 +43,7 @@ def fixed_point_quantize(
     return operators.fixed_point_quantize(x, sign, n, delta, ste_fine_grained, outputs=outputs)
 
 
+@door
 def pow2_quantize(
     x: Operand,
     sign: bool = True,
@@ -70,6 +74,7 @@ def pow2_quantize(
     return operators.pow2_quantize(x, sign, with_zero, n, m, ste_fine_grained, outputs=outputs)
 
 
+@one_kind
 def min_max_quantize(
     x: Operand,
     qr_min: Operand,
@@ -110,6 +115,7 @@ def min_max_quantize(
     )
 
 
+@door
 def quantize_linear(
     x: Operand,
     scale: Operand,

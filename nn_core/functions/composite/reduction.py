@@ -1,13 +1,18 @@
 """Reductions with the arguments of NumPy: `axis` is one axis, several, or None for all of them."""
 
-from typing import Any
+import builtins
+from typing import Literal, overload
 
 from nn_core.errors import ArgumentError
+from nn_core.functions import arithmetic, shape
 from nn_core.functions import reduction as operators
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
+from nn_core.graph.derive import follows_shapes
+from nn_core.graph.imperative import one_kind
+from nn_core.refusal import checked_flag, door
 
-__all__ = ["max", "mean", "min", "norm", "prod", "reduce", "sum"]
+__all__ = ["argmax", "argmin", "logsumexp", "max", "mean", "min", "norm", "prod", "reduce", "std", "sum", "var"]
 
 
 def sum(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
@@ -52,9 +57,34 @@ def prod(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operan
     return operators.prod(x, axes=listed(axis), keep_dims=keepdims)
 
 
+@overload
 def max(
-    x: Operand, axis: Axes | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False
-) -> Operand | list[Operand]:
+    x: Operand,
+    axis: Axes | None = None,
+    keepdims: bool = False,
+    with_index: Literal[False] = False,
+    only_index: bool = False,
+) -> Operand: ...
+@overload
+def max(
+    x: Operand, axis: Axes | None = None, keepdims: bool = False, *, with_index: bool, only_index: Literal[True]
+) -> Operand: ...
+@overload
+def max(
+    x: Operand,
+    axis: Axes | None = None,
+    keepdims: bool = False,
+    *,
+    with_index: Literal[True],
+    only_index: Literal[False] = False,
+) -> tuple[Operand, Operand]: ...
+def max(
+    x: Operand,
+    axis: Axes | None = None,
+    keepdims: bool = False,
+    with_index: bool = False,
+    only_index: bool = False,
+) -> Operand | tuple[Operand, ...]:
     """Take the largest element along axes.
 
     Args:
@@ -65,18 +95,43 @@ def max(
         only_index: Return the index only.
 
     Returns:
-        The maxima; with `with_index` a list of maxima and indices; with `only_index` the indices.
+        The maxima; with `with_index` a tuple of maxima and indices; with `only_index` the indices.
     """
-    if only_index:
-        both: Any = operators.max(x, listed(axis), keepdims, with_index=True)
-        index: Operand = both[1]
-        return index
-    return operators.max(x, listed(axis), keepdims, with_index)
+    if checked_flag("only_index", only_index):
+        return operators.max(x, listed(axis), keepdims, with_index=True)[1]
+    if checked_flag("with_index", with_index):
+        return operators.max(x, listed(axis), keepdims, with_index=True)
+    return operators.max(x, listed(axis), keepdims)
 
 
+@overload
 def min(
-    x: Operand, axis: Axes | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False
-) -> Operand | list[Operand]:
+    x: Operand,
+    axis: Axes | None = None,
+    keepdims: bool = False,
+    with_index: Literal[False] = False,
+    only_index: bool = False,
+) -> Operand: ...
+@overload
+def min(
+    x: Operand, axis: Axes | None = None, keepdims: bool = False, *, with_index: bool, only_index: Literal[True]
+) -> Operand: ...
+@overload
+def min(
+    x: Operand,
+    axis: Axes | None = None,
+    keepdims: bool = False,
+    *,
+    with_index: Literal[True],
+    only_index: Literal[False] = False,
+) -> tuple[Operand, Operand]: ...
+def min(
+    x: Operand,
+    axis: Axes | None = None,
+    keepdims: bool = False,
+    with_index: bool = False,
+    only_index: bool = False,
+) -> Operand | tuple[Operand, ...]:
     """Take the smallest element along axes.
 
     Args:
@@ -87,15 +142,136 @@ def min(
         only_index: Return the index only.
 
     Returns:
-        The minima; with `with_index` a list of minima and indices; with `only_index` the indices.
+        The minima; with `with_index` a tuple of minima and indices; with `only_index` the indices.
     """
-    if only_index:
-        both: Any = operators.min(x, listed(axis), keepdims, with_index=True)
-        index: Operand = both[1]
-        return index
-    return operators.min(x, listed(axis), keepdims, with_index)
+    if checked_flag("only_index", only_index):
+        return operators.min(x, listed(axis), keepdims, with_index=True)[1]
+    if checked_flag("with_index", with_index):
+        return operators.min(x, listed(axis), keepdims, with_index=True)
+    return operators.min(x, listed(axis), keepdims)
 
 
+def argmax(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
+    """Find the place of the largest element along axes.
+
+    Args:
+        x: Array of any shape.
+        axis: Axis or axes to search; None: all.
+        keepdims: Keep the reduced axes with length 1.
+
+    Returns:
+        The indices, counted in C order over the reduced axes; the first of equal elements.
+
+    Example:
+        >>> import nn_core as nn
+        >>> argmax(nn.NdArray.from_numpy_array([[1.0, 5.0], [7.0, 2.0]]), axis=1).numpy().tolist()
+        [1, 0]
+    """
+    return max(x, axis, keepdims, only_index=True)
+
+
+def argmin(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
+    """Find the place of the smallest element along axes.
+
+    Args:
+        x: Array of any shape.
+        axis: Axis or axes to search; None: all.
+        keepdims: Keep the reduced axes with length 1.
+
+    Returns:
+        The indices, counted in C order over the reduced axes; the first of equal elements.
+
+    Example:
+        >>> import nn_core as nn
+        >>> argmin(nn.NdArray.from_numpy_array([[1.0, 5.0], [7.0, 2.0]]), axis=1).numpy().tolist()
+        [0, 1]
+    """
+    return min(x, axis, keepdims, only_index=True)
+
+
+@follows_shapes
+@one_kind
+def var(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int = 0) -> Operand:
+    """Compute the variance over axes.
+
+    y = sum (x - mean(x))^2 / (n - ddof)
+
+    Args:
+        x: Array of any shape.
+        axis: Axis or axes to reduce; None: all.
+        keepdims: Keep the reduced axes with length 1.
+        ddof: What is subtracted from the number n of elements: 0 gives the variance of the values themselves, 1 the
+            unbiased estimate.
+
+    Returns:
+        The variances.
+
+    Raises:
+        ArgumentError: when `ddof` is not less than the number of elements.
+
+    Example:
+        >>> import nn_core as nn
+        >>> var(nn.NdArray.from_numpy_array([1.0, 3.0])).item()
+        1.0
+    """
+    axes = listed(axis)
+    mean = operators.mean(x, axes=axes, keep_dims=True)
+    centred = arithmetic.sub2(x, mean)
+    y = operators.mean(arithmetic.mul2(centred, centred), axes=axes, keep_dims=keepdims)
+    n = x.size // builtins.max(mean.size, 1)
+    if not 0 <= ddof < builtins.max(n, 1):
+        raise ArgumentError(f"var: ddof must be from 0 to below the number of elements {n}, got {ddof!r}")
+    return y if ddof == 0 else arithmetic.mul_scalar(y, n / (n - ddof))
+
+
+def std(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int = 0) -> Operand:
+    """Compute the standard deviation over axes, the root of the variance.
+
+    Args:
+        x: Array of any shape.
+        axis: Axis or axes to reduce; None: all.
+        keepdims: Keep the reduced axes with length 1.
+        ddof: What is subtracted from the number of elements, as in `var`.
+
+    Returns:
+        The standard deviations. Their gradient is infinite or NaN where they are 0.
+
+    Example:
+        >>> import nn_core as nn
+        >>> std(nn.NdArray.from_numpy_array([1.0, 5.0])).item()
+        2.0
+    """
+    return arithmetic.pow_scalar(var(x, axis, keepdims, ddof), 0.5)
+
+
+@one_kind
+def logsumexp(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
+    """Compute the logarithm of the sum of exponentials over axes, without overflow.
+
+    y = log(sum exp(x))
+
+    Args:
+        x: Array of any shape.
+        axis: Axis or axes to reduce; None: all.
+        keepdims: Keep the reduced axes with length 1.
+
+    Returns:
+        An array without the reduced axes; -inf where all elements are -inf.
+
+    Example:
+        >>> import nn_core as nn
+        >>> f"{logsumexp(nn.NdArray.from_numpy_array([1000.0, 1000.0])):.3f}"
+        '1000.693'
+    """
+    axes = listed(axis)
+    largest = shape.unlink(operators.max(x, axes, keep_dims=True))
+    finite = arithmetic.reset_inf(largest, 0.0)
+    sums = operators.sum(arithmetic.exp(arithmetic.sub2(x, finite)), axes=axes, keep_dims=True)
+    y = arithmetic.add2(arithmetic.log(sums), finite)
+    return y if keepdims else operators.sum(y, axes=axes)
+
+
+@door
 def norm(x: Operand, p: float | None = None, axis: Axes | None = None, keepdims: bool = False) -> Operand:
     """Compute the p-norm over axes.
 
@@ -113,6 +289,7 @@ def norm(x: Operand, p: float | None = None, axis: Axes | None = None, keepdims:
     return operators.norm(x, p=p, axes=listed(axis), keep_dims=keepdims)
 
 
+@door
 def reduce(x: Operand, op: str = "sum") -> Operand:
     """Reduce all elements to one; kept for older programs, which had it before `sum` and `mean`.
 

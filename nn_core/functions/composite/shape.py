@@ -1,17 +1,108 @@
-"""Slicing and tiling with the freedoms of NumPy: None as a bound, one number for the last axis."""
+"""Axes that are added, dropped or joined; slicing and tiling with the freedoms of NumPy: None as a bound, one number for the last axis."""
 
+import builtins
 from collections.abc import Sequence
+from math import prod
+
+import numpy as np
 
 from nn_core.array import NdArray
-from nn_core.errors import ArgumentError
-from nn_core.functions.composite.axes import listed
+from nn_core.errors import ArgumentError, ShapeError
+from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
+from nn_core.functions.shape import reshape
 from nn_core.functions.shape import slice as slice_operator
 from nn_core.functions.shape import tile as tile_operator
+from nn_core.graph.derive import follows_shapes
+from nn_core.refusal import door
+from nn_core.rules.shape import bounds_of
 
-__all__ = ["slice", "tile"]
+__all__ = ["expand_dims", "flatten", "slice", "squeeze", "tile"]
 
 
+@door
+@follows_shapes
+def flatten(x: Operand, start_axis: int = 0, end_axis: int = -1) -> Operand:
+    """Join neighbouring axes to one.
+
+    Args:
+        x: Array of any shape.
+        start_axis: First axis to join; 1 keeps the batch.
+        end_axis: Last axis to join.
+
+    Returns:
+        An array with the same elements; one axis for an array without axes.
+
+    Example:
+        >>> import nn_core as nn
+        >>> flatten(nn.Variable((8, 3, 4, 4)), 1).shape
+        (8, 48)
+    """
+    start, end = _axis("flatten", "start_axis", start_axis, max(x.ndim, 1)), _axis("flatten", "end_axis", end_axis, max(x.ndim, 1))
+    if start > end:
+        raise ArgumentError(f"flatten: start_axis must not come after end_axis, got {start_axis} and {end_axis} for {x.shape}")
+    return reshape(x, (*x.shape[:start], prod(x.shape[start : end + 1]), *x.shape[end + 1 :]))
+
+
+@door
+@follows_shapes
+def squeeze(x: Operand, axis: Axes | None = None) -> Operand:
+    """Drop axes of length 1.
+
+    Args:
+        x: Array of any shape.
+        axis: Axis or axes to drop; None: all of length 1.
+
+    Returns:
+        An array with the same elements.
+
+    Raises:
+        ShapeError: when an axis to drop has another length.
+
+    Example:
+        >>> import nn_core as nn
+        >>> squeeze(nn.Variable((1, 3, 1))).shape
+        (3,)
+    """
+    given = [i for i, length in enumerate(x.shape) if length == 1] if axis is None else listed(axis)
+    dropped = {_axis("squeeze", "axis", place, x.ndim) for place in given}
+    if any(x.shape[place] != 1 for place in dropped):
+        raise ShapeError(f"squeeze: axis must name axes of length 1, got {axis!r} for {x.shape}")
+    return reshape(x, tuple([length for place, length in enumerate(x.shape) if place not in dropped]))
+
+
+@door
+@follows_shapes
+def expand_dims(x: Operand, axis: Axes) -> Operand:
+    """Add axes of length 1.
+
+    Args:
+        x: Array of any shape.
+        axis: Place or places of the new axes in the result.
+
+    Returns:
+        An array with the same elements.
+
+    Example:
+        >>> import nn_core as nn
+        >>> expand_dims(nn.Variable((3, 4)), 0).shape
+        (1, 3, 4)
+    """
+    ndim = x.ndim + len(listed(axis))
+    added = {_axis("expand_dims", "axis", place, ndim) for place in listed(axis)}
+    if x.ndim + len(added) != ndim:
+        raise ArgumentError(f"expand_dims: axis must name each place once, got {axis!r}")
+    lengths = iter(x.shape)
+    return reshape(x, tuple([1 if place in added else next(lengths) for place in range(ndim)]))
+
+
+def _axis(function: str, argument: str, axis: int, ndim: int) -> int:
+    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
+        raise ArgumentError(f"{function}: {argument} must be an axis from {-ndim} to {ndim - 1}, got {axis!r}")
+    return int(axis) % ndim
+
+
+@door
 def slice(
     x: Operand,
     start: Sequence[int | None] | None = None,
@@ -37,6 +128,9 @@ def slice(
     Notes:
         Bounds mean what they mean in a Python slice. Settings with fewer entries than axes belong to the last axes.
     """
+    for name, setting in (("start", start), ("stop", stop), ("step", step)):
+        if setting is not None and not isinstance(setting, Sequence):
+            raise ArgumentError(f"slice: {name} must be a sequence of integers or None, got {setting!r}\n  hint: or use x[start:stop]")
     lengths = {len(setting) for setting in (start, stop, step) if setting is not None}
     if not lengths:
         return slice_operator(x, outputs=outputs)
@@ -44,19 +138,12 @@ def slice(
         given = f"start={start}, stop={stop}, step={step}"
         raise ArgumentError(f"slice: start, stop and step must have one length of at most {x.ndim}, got {given}")
     n = lengths.pop()
-    sizes = x.shape[x.ndim - n :]
-    steps = [1 if value is None else value for value in step or [None] * n]
-    starts = [
-        (size if by < 0 else 0) if value is None else value
-        for value, size, by in zip(start or [None] * n, sizes, steps, strict=True)
-    ]
-    stops = [
-        (-size - 1 if by < 0 else size) if value is None else value
-        for value, size, by in zip(stop or [None] * n, sizes, steps, strict=True)
-    ]
+    settings = [[None] * n if setting is None else setting for setting in (start, stop, step)]
+    starts, stops, steps = zip(*[bounds_of(builtins.slice(*bounds)) for bounds in zip(*settings, strict=True)], strict=True)
     return slice_operator(x, starts, stops, steps, outputs=outputs)
 
 
+@door
 def tile(x: Operand, reps: int | Sequence[int]) -> Operand:
     """Put copies of an array side by side.
 

@@ -6,17 +6,26 @@ from nn_core.functions.arithmetic import mul2, sub2
 from nn_core.functions.operand import Operand
 from nn_core.functions.reduction import mean as mean_operator
 from nn_core.functions.shape import reshape
+from nn_core.graph.derive import follows_shapes
+from nn_core.graph.imperative import as_one_kind
 
 
-def statistics_over_others(x: Operand, kept: Sequence[int]) -> list[Operand]:
+def statistics_over_others(x: Operand, kept: Sequence[int]) -> tuple[Operand, ...]:
     """Mean and biased variance of x over all axes but `kept`, which are kept with length 1."""
     axes = [axis for axis in range(x.ndim) if axis not in {axis % x.ndim for axis in kept}]
     mean = mean_operator(x, axes, keep_dims=True)
     centred = sub2(x, mean)
-    return [mean, mean_operator(mul2(centred, centred), axes, keep_dims=True)]
+    return (mean, mean_operator(mul2(centred, centred), axes, keep_dims=True))
 
 
-def statistics_of_groups(x: Operand, num_groups: int, channel_axis: int, batch_axes: Sequence[int]) -> list[Operand]:
+def with_statistics(y: Operand, x: Operand, kept: Sequence[int]) -> tuple[Operand, ...]:
+    """`y`, which was computed from x, then the mean and the biased variance of x, which are of the kind of `y`."""
+    (x, _) = as_one_kind("normalization", x, y)
+    return (y, *statistics_over_others(x, kept))
+
+
+@follows_shapes
+def statistics_of_groups(x: Operand, num_groups: int, channel_axis: int, batch_axes: Sequence[int]) -> tuple[Operand, ...]:
     """Mean and biased variance of each group of channels, whose axis is cut into groups and members of a group."""
     channel_axis %= x.ndim
     shape = x.shape

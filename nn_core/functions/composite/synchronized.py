@@ -1,8 +1,9 @@
 """Batch normalization whose statistics cross processes."""
 
 from collections.abc import Sequence
-from math import prod
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, overload
+
+import numpy as np
 
 from nn_core.array import NdArray
 from nn_core.errors import ArgumentError
@@ -11,7 +12,8 @@ from nn_core.functions.arithmetic import mul2, sub2
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.composite.statistics import statistics_over_others
 from nn_core.functions.operand import Operand
-from nn_core.functions.reduction import mean as mean_operator
+from nn_core.functions.reduction import sum as sum_operator
+from nn_core.graph.imperative import one_kind
 from nn_core.graph.python_function import PythonFunction
 from nn_core.variable import Variable
 
@@ -31,6 +33,23 @@ class Communicator(Protocol):
         ...
 
 
+@overload
+def sync_batch_normalization(
+    x: Operand,
+    beta: Operand,
+    gamma: Operand,
+    mean: Operand,
+    variance: Operand,
+    comm: Communicator | None,
+    group: str = "world",
+    axes: Axes = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-5,
+    batch_stat: bool = True,
+    output_stat: Literal[False] = False,
+    n_outputs: int | None = None,
+) -> Operand: ...
+@overload
 def sync_batch_normalization(
     x: Operand,
     beta: Operand,
@@ -45,13 +64,29 @@ def sync_batch_normalization(
     batch_stat: bool = True,
     output_stat: bool = False,
     n_outputs: int | None = None,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, Operand, Operand]: ...
+@one_kind
+def sync_batch_normalization(
+    x: Operand,
+    beta: Operand,
+    gamma: Operand,
+    mean: Operand,
+    variance: Operand,
+    comm: Communicator | None,
+    group: str = "world",
+    axes: Axes = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-5,
+    batch_stat: bool = True,
+    output_stat: bool = False,
+    n_outputs: int | None = None,
+) -> Operand | tuple[Operand, ...]:
     """Batch normalization over the batches of all processes of a group.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
 
     Args:
-        x: Input, shape (N_1, ..., C_i, ..., N_n) with axes C_i named by `axes`; the same shape in every process.
+        x: Input, shape (N_1, ..., C_i, ..., N_n) with axes C_i named by `axes`; batches may differ in size.
         beta: Shift, shape (1, ..., C_i, ..., 1).
         gamma: Scale, shape (1, ..., C_i, ..., 1).
         mean: Running mean, rewritten when `batch_stat`.
@@ -66,7 +101,7 @@ def sync_batch_normalization(
         n_outputs: see `nn_core.functions`.
 
     Returns:
-        An array of the shape of x; with `output_stat` a list of it, the mean and the variance.
+        An array of the shape of x; with `output_stat` a tuple of it, the mean and the variance.
 
     Raises:
         ArgumentError: when more than one process is to share statistics of NdArrays, which have no graph.
@@ -76,36 +111,47 @@ def sync_batch_normalization(
         y = operators.sync_batch_normalization(
             x, beta, gamma, mean, variance, axes=kept, decay_rate=decay_rate, eps=eps, batch_stat=batch_stat
         )
-        return [y, *statistics_over_others(x, kept)] if output_stat else y
+        return (y, *statistics_over_others(x, kept)) if output_stat else y
     if not isinstance(mean, Variable) or not isinstance(variance, Variable) or isinstance(x, NdArray):
         raise ArgumentError("sync_batch_normalization: inputs must be Variables for several processes, got an NdArray")
     others = [axis for axis in range(x.ndim) if axis not in {axis % x.ndim for axis in kept}]
-    count = comm.size * prod(x.shape[axis] for axis in others)
-    group_mean = GroupMean(comm, group, mean, decay_rate)(mean_operator(x, others, keep_dims=True))
+    group_mean = GroupMean(comm, group, x, mean, decay_rate)(sum_operator(x, others, keep_dims=True))
     centred = sub2(x, group_mean)
-    unbiased = count / (count - 1) if count > 1 else 0.0
-    group_variance = GroupMean(comm, group, variance, decay_rate, unbiased)(
-        mean_operator(mul2(centred, centred), others, keep_dims=True)
+    group_variance = GroupMean(comm, group, x, variance, decay_rate, unbiased=True)(
+        sum_operator(mul2(centred, centred), others, keep_dims=True)
     )
     y = operators.batch_normalization(x, beta, gamma, group_mean, group_variance, kept, eps=eps, batch_stat=False)
-    return [y, group_mean, group_variance] if output_stat else y
+    return (y, group_mean, group_variance) if output_stat else y
 
 
 class GroupMean(PythonFunction):
-    """The mean of an array over processes, which is also taken into a running value.
+    """The mean over the elements of all processes, of which each gives the sum of its own; a running value follows.
 
-    running = decay_rate * running + (1 - decay_rate) * factor * mean
+    running = decay_rate * running + (1 - decay_rate) * mean, where the mean is multiplied by n / (n - 1) if unbiased
+
+    Args:
+        x: The array whose sum is given: its size says how many elements this process has in a pass.
     """
 
     def __init__(
-        self, comm: Communicator, group: str, running: Variable, decay_rate: float, factor: float = 1.0
+        self,
+        comm: Communicator,
+        group: str,
+        x: Any,
+        running: Variable,
+        decay_rate: float,
+        *,
+        unbiased: bool = False,
     ) -> None:
         super().__init__()
         self._comm = comm
         self._group = group
+        self._x = x
         self._running = running
         self._decay_rate = decay_rate
-        self._factor = factor
+        self._unbiased = unbiased
+        #: elements of each channel in all processes
+        self._count = 1.0
 
     def min_outputs(self) -> int:
         """One output."""
@@ -116,18 +162,23 @@ class GroupMean(PythonFunction):
         outputs[0].reset_shape(inputs[0].shape, True)
 
     def forward_impl(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Average over processes, then update the running value."""
-        outputs[0].d = inputs[0].d
-        self._comm.all_reduce([outputs[0].data], division=True, inplace=True, group=self._group)
+        """Add sums and counts up over processes, then update the running value."""
+        sums = inputs[0].d
+        both = NdArray.from_numpy_array(np.append(sums.astype(np.float64), self._x.size / max(sums.size, 1)))
+        self._comm.all_reduce([both], division=False, inplace=True, group=self._group)
+        self._count = max(float(both.data[-1]), 1.0)
+        mean = (both.data[:-1] / self._count).reshape(sums.shape)
+        outputs[0].d = mean
+        factor = self._count / max(self._count - 1, 1) if self._unbiased else 1.0
         running = self._running.d
         running *= self._decay_rate
-        running += (1 - self._decay_rate) * self._factor * outputs[0].d
+        running += (1 - self._decay_rate) * factor * mean.astype(np.float32)
 
     def backward_impl(
         self, inputs: Sequence[Any], outputs: Sequence[Any], propagate_down: Sequence[bool], accum: Sequence[bool]
     ) -> None:
-        """Every process gets the mean of the gradients of all."""
+        """Every process gets the sum of the gradients of all, for each of its elements an equal part."""
         if propagate_down[0]:
-            gradient = NdArray.from_numpy_array(outputs[0].g)
-            self._comm.all_reduce([gradient], division=True, inplace=True, group=self._group)
-            inputs[0].g = gradient.data + (inputs[0].g if accum[0] else 0)
+            gradient = NdArray.from_numpy_array(outputs[0].g.astype(np.float64))
+            self._comm.all_reduce([gradient], division=False, inplace=True, group=self._group)
+            inputs[0].g = gradient.data / self._count + (inputs[0].g if accum[0] else 0)

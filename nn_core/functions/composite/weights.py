@@ -1,17 +1,43 @@
 """Normalizations of weights and of vectors."""
 
+from typing import Any, Final, Literal, overload
+
+from nn_core.array import NdArray
 from nn_core.functions import normalization as operators
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.composite.statistics import statistics_over_others
 from nn_core.functions.operand import Operand
-from nn_core.functions.shape import identity
+from nn_core.graph.imperative import one_kind
+from nn_core.refusal import door
+from nn_core.spec.builtin.normalization import SPECTRAL_NORM
+
+#: Place of u as it was among the results of the operator.
+_BEFORE: Final = [entry.name for entry in SPECTRAL_NORM.outputs].index("before")
 
 __all__ = ["norm_normalization", "spectral_norm", "weight_standardization"]
 
 
+@overload
 def weight_standardization(
-    w: Operand, channel_axis: int = 0, eps: float = 1e-5, output_stat: bool = False
-) -> Operand | list[Operand]:
+    w: Operand,
+    channel_axis: int = 0,
+    eps: float = 1e-5,
+    output_stat: Literal[False] = False,
+) -> Operand: ...
+@overload
+def weight_standardization(
+    w: Operand,
+    channel_axis: int = 0,
+    eps: float = 1e-5,
+    output_stat: bool = False,
+) -> tuple[Operand, Operand, Operand]: ...
+@door
+def weight_standardization(
+    w: Operand,
+    channel_axis: int = 0,
+    eps: float = 1e-5,
+    output_stat: bool = False,
+) -> Operand | tuple[Operand, ...]:
     """Standardize the weights of each output channel.
 
     y = (w - mean) / sqrt(variance + eps)
@@ -23,15 +49,16 @@ def weight_standardization(
         output_stat: Return mean and variance too, shape (C, 1, ..., 1).
 
     Returns:
-        An array of the shape of w; with `output_stat` a list of it, the mean and the variance.
+        An array of the shape of w; with `output_stat` a tuple of it, the mean and the variance.
 
     References:
         Qiao et al. (2019), Micro-batch training with batch-channel normalization and weight standardization.
     """
     y = operators.weight_standardization(w, channel_axis, eps)
-    return [y, *statistics_over_others(w, (channel_axis,))] if output_stat else y
+    return (y, *statistics_over_others(w, (channel_axis,))) if output_stat else y
 
 
+@door
 def norm_normalization(x: Operand, p: float | None = None, axes: Axes | None = None, eps: float = 1e-12) -> Operand:
     """Divide by the p-norm over some axes.
 
@@ -49,6 +76,17 @@ def norm_normalization(x: Operand, p: float | None = None, axes: Axes | None = N
     return operators.norm_normalization(x, p, listed(axes), eps)
 
 
+@overload
+def spectral_norm(
+    w: Operand,
+    u: Operand,
+    dim: int = 0,
+    itr: int = 1,
+    eps: float = 1e-12,
+    test: bool = False,
+    output_u: Literal[False] = False,
+) -> Operand: ...
+@overload
 def spectral_norm(
     w: Operand,
     u: Operand,
@@ -57,7 +95,17 @@ def spectral_norm(
     eps: float = 1e-12,
     test: bool = False,
     output_u: bool = False,
-) -> Operand | list[Operand]:
+) -> tuple[Operand, Operand]: ...
+@one_kind
+def spectral_norm(
+    w: Operand,
+    u: Operand,
+    dim: int = 0,
+    itr: int = 1,
+    eps: float = 1e-12,
+    test: bool = False,
+    output_u: bool = False,
+) -> Operand | tuple[Operand, ...]:
     """Divide a weight by its largest singular value, approached by power iteration.
 
     Args:
@@ -70,12 +118,18 @@ def spectral_norm(
         output_u: Return u as it was before the run too.
 
     Returns:
-        An array of the shape of w; with `output_u` a list of it and a copy of u.
+        An array of the shape of w; with `output_u` a tuple of it and a copy of u.
 
     References:
         Miyato et al. (2018), Spectral normalization for generative adversarial networks, section 2 and algorithm 1.
     """
+    vector: Any = u
+    before: Any = None
+    if output_u and isinstance(vector, NdArray):
+        before = NdArray(vector.shape)
+        before.copy_from(vector)
+    y: Any = operators.spectral_norm(w, u, dim, itr, eps, test, output_u)
     if not output_u:
-        return operators.spectral_norm(w, u, dim, itr, eps, test)
-    before = identity(u)
-    return [operators.spectral_norm(w, u, dim, itr, eps, test, output_u=True), before]
+        result: Operand = y
+        return result
+    return y, y.producer.vertex(_BEFORE) if before is None else before

@@ -9,6 +9,7 @@ from typing import Final
 from nn_core.spec.builtin import (
     activation,
     arithmetic,
+    attention,
     convolution,
     image,
     indexing,
@@ -37,6 +38,7 @@ SPECS: Final[tuple[FunctionSpec, ...]] = (
     *indexing.SPECS,
     *random.SPECS,
     *recurrent.SPECS,
+    *attention.SPECS,
     *image.SPECS,
     *quantization.SPECS,
 )

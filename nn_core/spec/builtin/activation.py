@@ -16,6 +16,7 @@ SIGMOID = FunctionSpec(
     backward=BackwardSpec(needs=("y",)),
     tags=("pointwise", "inplace_ok"),
     formula="y = 1 / (1 + exp(-x))",
+    example="F.sigmoid(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.622, 0.378]",
 )
 
 SWISH = FunctionSpec(
@@ -31,6 +32,7 @@ SWISH = FunctionSpec(
     formula="y = x / (1 + exp(-x))",
     notes="Also known as SiLU. Minus infinity gives NaN.",
     references="P. Ramachandran, B. Zoph, Q. V. Le (2017), Searching for activation functions.",
+    example="F.swish(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.311, -0.189]",
 )
 
 TANH = FunctionSpec(
@@ -44,6 +46,7 @@ TANH = FunctionSpec(
     backward=BackwardSpec(needs=("y",)),
     tags=("pointwise", "inplace_ok"),
     formula="y = tanh x",
+    example="F.tanh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.462, -0.462]",
 )
 
 RELU = FunctionSpec(
@@ -60,6 +63,7 @@ RELU = FunctionSpec(
     formula="y = max(0, x)",
     notes="The gradient at 0 is 0. NaN stays NaN.",
     references="V. Nair, G. E. Hinton (2010), Rectified linear units improve restricted Boltzmann machines.",
+    example="F.relu(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, 0]",
 )
 
 LEAKY_RELU = FunctionSpec(
@@ -70,17 +74,11 @@ LEAKY_RELU = FunctionSpec(
     inputs=(InputSpec(name="x", doc="Input.", shape="any"),),
     outputs=(OutputSpec(name="y", doc="Activation.", shape="of x"),),
     args=(
-        ArgSpec(
-            name="alpha",
-            type="float",
-            doc="Slope for negative elements, not negative itself.",
-            default=0.1,
-            minimum=0,
-        ),
+        ArgSpec(name="alpha", type="float", doc="Slope for negative elements.", default=0.1),
         ArgSpec(name="inplace", type="bool", doc="Let the result be written over the input.", default=False),
     ),
     shape="same_as x",
-    backward=BackwardSpec(needs=("y",)),
+    backward=BackwardSpec(needs=("y",), needs_if_negative=(("alpha", ("x",)),)),
     tags=("pointwise", "inplace_ok"),
     formula="y = x (x > 0), alpha x (otherwise)",
     notes="The gradient at 0 is alpha.",
@@ -88,6 +86,7 @@ LEAKY_RELU = FunctionSpec(
         "A. L. Maas, A. Y. Hannun, A. Y. Ng (2013), Rectifier nonlinearities improve neural network "
         "acoustic models."
     ),
+    example="F.leaky_relu(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.05]",
 )
 
 SOFTMAX = FunctionSpec(
@@ -109,6 +108,7 @@ SOFTMAX = FunctionSpec(
     backward=BackwardSpec(needs=("y",)),
     formula="y_i = exp(x_i) / sum over j of exp(x_j)",
     notes="The maximum is subtracted first, so large scores do not overflow. Half precision is computed in float32.",
+    example="F.softmax(nn.NdArray.from_numpy_array([0.0, 0.0]), axis=0)  # [0.5, 0.5]",
 )
 
 LOG_SOFTMAX = FunctionSpec(
@@ -130,6 +130,7 @@ LOG_SOFTMAX = FunctionSpec(
     backward=BackwardSpec(needs=("y",)),
     formula="y_i = x_i - log(sum over j of exp(x_j))",
     notes="The maximum is subtracted first, so large scores do not overflow. Half precision is computed in float32.",
+    example="F.log_softmax(nn.NdArray.from_numpy_array([0.0, 0.0]), axis=0)  # [-0.693, -0.693]",
 )
 
 ELU = FunctionSpec(
@@ -156,6 +157,7 @@ ELU = FunctionSpec(
         "D.-A. Clevert, T. Unterthiner, S. Hochreiter (2016), Fast and accurate deep network learning "
         "by exponential linear units."
     ),
+    example="F.elu(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.393]",
 )
 
 SELU = FunctionSpec(
@@ -180,6 +182,7 @@ SELU = FunctionSpec(
     formula="y = scale x (x > 0), scale alpha (exp(x) - 1) (otherwise)",
     notes="The gradient at 0 is scale alpha.",
     references="G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter (2017), Self-normalizing neural networks.",
+    example="F.selu(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.525, -0.692]",
 )
 
 CRELU = FunctionSpec(
@@ -197,6 +200,7 @@ CRELU = FunctionSpec(
         "W. Shang, K. Sohn, D. Almeida, H. Lee (2016), Understanding and improving convolutional "
         "neural networks via concatenated rectified linear units."
     ),
+    example="F.crelu(nn.NdArray.from_numpy_array([1.0, -2.0]), axis=0)  # [1, 0, 0, 2]",
 )
 
 CELU = FunctionSpec(
@@ -222,6 +226,7 @@ CELU = FunctionSpec(
         "D.-A. Clevert, T. Unterthiner, S. Hochreiter (2016), Fast and accurate deep network learning "
         "by exponential linear units."
     ),
+    example="F.celu(nn.NdArray.from_numpy_array([1.0, -2.0]), axis=0)  # [1, -0.865, -0.632, 2]",
 )
 
 PRELU = FunctionSpec(
@@ -260,6 +265,7 @@ GELU = FunctionSpec(
     formula="y = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))",
     notes="Minus infinity gives NaN.",
     references="D. Hendrycks, K. Gimpel (2016), Gaussian error linear units.",
+    example="F.gelu(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.346, -0.154]",
 )
 
 MISH = FunctionSpec(
@@ -275,6 +281,7 @@ MISH = FunctionSpec(
     formula="y = x tanh(log(1 + exp(x)))",
     notes="Minus infinity gives NaN.",
     references="D. Misra (2019), Mish: a self regularized non-monotonic activation function.",
+    example="F.mish(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.375, -0.221]",
 )
 
 RELU6 = FunctionSpec(
@@ -290,6 +297,7 @@ RELU6 = FunctionSpec(
     formula="y = min(max(0, x), 6)",
     notes="The gradient at 0 and 6 is 0.",
     references="A. Krizhevsky (2010), Convolutional deep belief networks on CIFAR-10.",
+    example="F.relu6(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, 0]",
 )
 
 HARD_SIGMOID = FunctionSpec(
@@ -304,6 +312,7 @@ HARD_SIGMOID = FunctionSpec(
     tags=("pointwise",),
     formula="y = min(max(0, 0.2 x + 0.5), 1)",
     notes="The gradient at -2.5 and 2.5 is 0.2.",
+    example="F.hard_sigmoid(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.6, 0.4]",
 )
 
 HARD_TANH = FunctionSpec(
@@ -318,6 +327,7 @@ HARD_TANH = FunctionSpec(
     tags=("pointwise",),
     formula="y = min(max(-1, x), 1)",
     notes="The gradient at -1 and 1 is 1.",
+    example="F.hard_tanh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]",
 )
 
 LOG_SIGMOID = FunctionSpec(
@@ -332,6 +342,7 @@ LOG_SIGMOID = FunctionSpec(
     tags=("pointwise",),
     formula="y = -log(1 + exp(-x))",
     notes="Large negative elements are passed through, never minus infinity.",
+    example="F.log_sigmoid(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [-0.474, -0.974]",
 )
 
 SOFTPLUS = FunctionSpec(
@@ -347,6 +358,7 @@ SOFTPLUS = FunctionSpec(
     tags=("pointwise",),
     formula="y = log(1 + exp(beta x)) / beta",
     notes="Computed without overflow for large elements.",
+    example="F.softplus(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.974, 0.474]",
 )
 
 SOFTSIGN = FunctionSpec(
@@ -361,6 +373,7 @@ SOFTSIGN = FunctionSpec(
     tags=("pointwise",),
     formula="y = x / (1 + |x|)",
     notes="Infinities give NaN.",
+    example="F.softsign(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.333, -0.333]",
 )
 
 TANH_SHRINK = FunctionSpec(
@@ -374,6 +387,7 @@ TANH_SHRINK = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     tags=("pointwise",),
     formula="y = x - tanh x",
+    example="F.tanh_shrink(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.038, -0.038]",
 )
 
 SINC = FunctionSpec(
@@ -388,6 +402,7 @@ SINC = FunctionSpec(
     tags=("pointwise",),
     formula="y = sin(x) / x (x != 0), 1 (x = 0)",
     notes="There is no factor pi as in numpy.sinc. Infinities give NaN.",
+    example="F.sinc(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.959, 0.959]",
 )
 
 SPECS: tuple[FunctionSpec, ...] = (

@@ -26,6 +26,7 @@ ADD2 = FunctionSpec(
     shape="broadcast",
     tags=("pointwise", "inplace_ok"),
     formula="y = x0 + x1",
+    example="F.add2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2.5, 3.5]",
 )
 
 ADD_N = FunctionSpec(
@@ -38,6 +39,7 @@ ADD_N = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = x_1 + x_2 + ... + x_n",
     notes="Half precision inputs are added in float32.",
+    example="F.add_n(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2.5, 3.5]",
 )
 
 BC_ADD2 = FunctionSpec(
@@ -62,6 +64,10 @@ BC_ADD2 = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = x0 + x1",
     notes="The same as add2, kept for files and programs that name it.",
+    example=(
+        "F.bc_add2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # "
+        "[2.5, 3.5]"
+    ),
 )
 
 SUB2 = FunctionSpec(
@@ -85,6 +91,7 @@ SUB2 = FunctionSpec(
     shape="broadcast",
     tags=("pointwise", "inplace_ok"),
     formula="y = x0 - x1",
+    example="F.sub2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [-1.5, -4.5]",
 )
 
 MUL2 = FunctionSpec(
@@ -109,6 +116,7 @@ MUL2 = FunctionSpec(
     backward=BackwardSpec(needs=("x0", "x1")),
     tags=("pointwise",),
     formula="y = x0 x1",
+    example="F.mul2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, -2]",
 )
 
 MUL_N = FunctionSpec(
@@ -125,6 +133,7 @@ MUL_N = FunctionSpec(
         "The gradient multiplies the other factors and never divides, so it is exact where factors are 0. "
         "Half precision inputs are multiplied in float32."
     ),
+    example="F.mul_n(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, -2]",
 )
 
 DIV2 = FunctionSpec(
@@ -150,6 +159,10 @@ DIV2 = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = x0 / x1",
     notes="Division by 0 gives an infinity, or NaN for 0 / 0.",
+    example=(
+        "F.div2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # "
+        "[0.25, -0.125]"
+    ),
 )
 
 POW2 = FunctionSpec(
@@ -176,6 +189,7 @@ POW2 = FunctionSpec(
         "NaN for a negative base and 0 for the base 0; the gradient of the base is 0 where both operands "
         "are 0."
     ),
+    example="F.pow2(nn.NdArray.from_numpy_array([2.0, 4.0]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [4, 256]",
 )
 
 ADD_SCALAR = FunctionSpec(
@@ -197,6 +211,7 @@ ADD_SCALAR = FunctionSpec(
     shape="same_as x",
     tags=("pointwise", "inplace_ok"),
     formula="y = x + val",
+    example="F.add_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=1)  # [1.5, 0.5]",
 )
 
 MUL_SCALAR = FunctionSpec(
@@ -218,6 +233,7 @@ MUL_SCALAR = FunctionSpec(
     shape="same_as x",
     tags=("pointwise", "inplace_ok"),
     formula="y = val x",
+    example="F.mul_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=3)  # [1.5, -1.5]",
 )
 
 POW_SCALAR = FunctionSpec(
@@ -245,6 +261,7 @@ POW_SCALAR = FunctionSpec(
         "Negative elements with a fractional exponent give NaN. With val = 0 the result is 1 and the "
         "gradient 0 everywhere."
     ),
+    example="F.pow_scalar(nn.NdArray.from_numpy_array([2.0, 4.0]), val=2)  # [4, 16]",
 )
 
 R_SUB_SCALAR = FunctionSpec(
@@ -258,6 +275,7 @@ R_SUB_SCALAR = FunctionSpec(
     shape="same_as x",
     tags=("pointwise", "inplace_ok"),
     formula="y = val - x",
+    example="F.r_sub_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=1)  # [0.5, 1.5]",
 )
 
 R_DIV_SCALAR = FunctionSpec(
@@ -273,6 +291,7 @@ R_DIV_SCALAR = FunctionSpec(
     tags=("pointwise",),
     domain=(0.2, 4.0),
     formula="y = val / x",
+    example="F.r_div_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=1)  # [2, -2]",
 )
 
 R_POW_SCALAR = FunctionSpec(
@@ -288,6 +307,7 @@ R_POW_SCALAR = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = val ^ x",
     notes="The gradient is NaN for a negative base and 0 for the base 0.",
+    example="F.r_pow_scalar(nn.NdArray.from_numpy_array([2.0, 4.0]), val=2)  # [4, 16]",
 )
 
 SIGN = FunctionSpec(
@@ -306,6 +326,7 @@ SIGN = FunctionSpec(
         "Y. Bengio, N. Leonard, A. Courville (2013), Estimating or propagating gradients through "
         "stochastic neurons."
     ),
+    example="F.sign(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, -1]",
 )
 
 MINIMUM2 = FunctionSpec(
@@ -323,6 +344,10 @@ MINIMUM2 = FunctionSpec(
     tags=("pointwise",),
     formula="y = min(x0, x1)",
     notes="Where both are equal the gradient goes to x1. NaN in either input gives NaN.",
+    example=(
+        "F.minimum2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  "
+        "# [0.5, -0.5]"
+    ),
 )
 
 MAXIMUM2 = FunctionSpec(
@@ -340,6 +365,7 @@ MAXIMUM2 = FunctionSpec(
     tags=("pointwise",),
     formula="y = max(x0, x1)",
     notes="Where both are equal the gradient goes to x1. NaN in either input gives NaN.",
+    example="F.maximum2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2, 4]",
 )
 
 MINIMUM_SCALAR = FunctionSpec(
@@ -355,6 +381,7 @@ MINIMUM_SCALAR = FunctionSpec(
     tags=("pointwise",),
     formula="y = min(x, val)",
     notes="The gradient is 0 where x = val. NaN stays NaN.",
+    example="F.minimum_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]",
 )
 
 MAXIMUM_SCALAR = FunctionSpec(
@@ -370,6 +397,7 @@ MAXIMUM_SCALAR = FunctionSpec(
     tags=("pointwise",),
     formula="y = max(x, val)",
     notes="The gradient is 0 where x = val. NaN stays NaN.",
+    example="F.maximum_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 1]",
 )
 
 LOGICAL_AND = FunctionSpec(
@@ -387,6 +415,10 @@ LOGICAL_AND = FunctionSpec(
     tags=("pointwise",),
     formula="y = x0 and x1",
     notes="Every element but 0 counts as true, NaN too.",
+    example=(
+        "F.logical_and(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, "
+        "4.0]))  # [1, 1]"
+    ),
 )
 
 LOGICAL_OR = FunctionSpec(
@@ -404,6 +436,7 @@ LOGICAL_OR = FunctionSpec(
     tags=("pointwise",),
     formula="y = x0 or x1",
     notes="Every element but 0 counts as true, NaN too.",
+    example="F.logical_or(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]",
 )
 
 LOGICAL_XOR = FunctionSpec(
@@ -421,6 +454,10 @@ LOGICAL_XOR = FunctionSpec(
     tags=("pointwise",),
     formula="y = x0 xor x1",
     notes="Every element but 0 counts as true, NaN too.",
+    example=(
+        "F.logical_xor(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, "
+        "4.0]))  # [0, 0]"
+    ),
 )
 
 EQUAL = FunctionSpec(
@@ -438,6 +475,7 @@ EQUAL = FunctionSpec(
     tags=("pointwise",),
     formula="y = [x0 = x1]",
     notes="A comparison with NaN gives 0.",
+    example="F.equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0, 0]",
 )
 
 NOT_EQUAL = FunctionSpec(
@@ -455,6 +493,7 @@ NOT_EQUAL = FunctionSpec(
     tags=("pointwise",),
     formula="y = [x0 != x1]",
     notes="A comparison with NaN gives 1.",
+    example="F.not_equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]",
 )
 
 GREATER_EQUAL = FunctionSpec(
@@ -472,6 +511,10 @@ GREATER_EQUAL = FunctionSpec(
     tags=("pointwise",),
     formula="y = [x0 >= x1]",
     notes="A comparison with NaN gives 0.",
+    example=(
+        "F.greater_equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, "
+        "4.0]))  # [0, 0]"
+    ),
 )
 
 GREATER = FunctionSpec(
@@ -489,6 +532,7 @@ GREATER = FunctionSpec(
     tags=("pointwise",),
     formula="y = [x0 > x1]",
     notes="A comparison with NaN gives 0.",
+    example="F.greater(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0, 0]",
 )
 
 LESS_EQUAL = FunctionSpec(
@@ -506,6 +550,7 @@ LESS_EQUAL = FunctionSpec(
     tags=("pointwise",),
     formula="y = [x0 <= x1]",
     notes="A comparison with NaN gives 0.",
+    example="F.less_equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]",
 )
 
 LESS = FunctionSpec(
@@ -523,6 +568,7 @@ LESS = FunctionSpec(
     tags=("pointwise",),
     formula="y = [x0 < x1]",
     notes="A comparison with NaN gives 0.",
+    example="F.less(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]",
 )
 
 LOGICAL_AND_SCALAR = FunctionSpec(
@@ -538,6 +584,7 @@ LOGICAL_AND_SCALAR = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = x0 and val",
     notes="Every element but 0 counts as true, NaN too.",
+    example="F.logical_and_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=True)  # [1, 1]",
 )
 
 LOGICAL_OR_SCALAR = FunctionSpec(
@@ -553,6 +600,7 @@ LOGICAL_OR_SCALAR = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = x0 or val",
     notes="Every element but 0 counts as true, NaN too.",
+    example="F.logical_or_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=False)  # [1, 1]",
 )
 
 LOGICAL_XOR_SCALAR = FunctionSpec(
@@ -568,6 +616,7 @@ LOGICAL_XOR_SCALAR = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = x0 xor val",
     notes="Every element but 0 counts as true, NaN too.",
+    example="F.logical_xor_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]), val=True)  # [0, 0]",
 )
 
 EQUAL_SCALAR = FunctionSpec(
@@ -583,6 +632,7 @@ EQUAL_SCALAR = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = [x0 = val]",
     notes="A comparison with NaN gives 0.",
+    example="F.equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, 0]",
 )
 
 NOT_EQUAL_SCALAR = FunctionSpec(
@@ -598,6 +648,7 @@ NOT_EQUAL_SCALAR = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = [x0 != val]",
     notes="A comparison with NaN gives 1.",
+    example="F.not_equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 1]",
 )
 
 GREATER_EQUAL_SCALAR = FunctionSpec(
@@ -613,6 +664,7 @@ GREATER_EQUAL_SCALAR = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = [x0 >= val]",
     notes="A comparison with NaN gives 0.",
+    example="F.greater_equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, 0]",
 )
 
 GREATER_SCALAR = FunctionSpec(
@@ -628,6 +680,7 @@ GREATER_SCALAR = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = [x0 > val]",
     notes="A comparison with NaN gives 0.",
+    example="F.greater_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, 0]",
 )
 
 LESS_EQUAL_SCALAR = FunctionSpec(
@@ -643,6 +696,7 @@ LESS_EQUAL_SCALAR = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = [x0 <= val]",
     notes="A comparison with NaN gives 0.",
+    example="F.less_equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 1]",
 )
 
 LESS_SCALAR = FunctionSpec(
@@ -658,6 +712,7 @@ LESS_SCALAR = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = [x0 < val]",
     notes="A comparison with NaN gives 0.",
+    example="F.less_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 1]",
 )
 
 LOGICAL_NOT = FunctionSpec(
@@ -672,6 +727,7 @@ LOGICAL_NOT = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = not x0",
     notes="NaN counts as true.",
+    example="F.logical_not(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, 0]",
 )
 
 ISNAN = FunctionSpec(
@@ -685,6 +741,7 @@ ISNAN = FunctionSpec(
     backward=BackwardSpec(none_because="the result is piecewise constant"),
     tags=("pointwise", "inplace_ok"),
     formula="y = [x0 is NaN]",
+    example="F.isnan(nn.NdArray.from_numpy_array([1.0, float('nan')]))  # [0, 1]",
 )
 
 ISINF = FunctionSpec(
@@ -698,6 +755,7 @@ ISINF = FunctionSpec(
     backward=BackwardSpec(none_because="the result is piecewise constant"),
     tags=("pointwise", "inplace_ok"),
     formula="y = [x0 is infinite]",
+    example="F.isinf(nn.NdArray.from_numpy_array([1.0, float('inf')]))  # [0, 1]",
 )
 
 RESET_NAN = FunctionSpec(
@@ -713,6 +771,7 @@ RESET_NAN = FunctionSpec(
     tags=("pointwise",),
     formula="y = val (x0 is NaN), x0 (otherwise)",
     notes="No gradient flows to replaced elements.",
+    example="F.reset_nan(nn.NdArray.from_numpy_array([1.0, float('nan')]))  # [1, 0]",
 )
 
 RESET_INF = FunctionSpec(
@@ -728,6 +787,7 @@ RESET_INF = FunctionSpec(
     tags=("pointwise",),
     formula="y = val (x0 is infinite), x0 (otherwise)",
     notes="No gradient flows to replaced elements. NaN stays.",
+    example="F.reset_inf(nn.NdArray.from_numpy_array([1.0, float('inf')]))  # [1, 0]",
 )
 
 WHERE = FunctionSpec(
@@ -753,6 +813,10 @@ WHERE = FunctionSpec(
     backward=BackwardSpec(needs=("condition",)),
     formula="y = x_true (condition != 0), x_false (otherwise)",
     notes="The condition gets no gradient.",
+    example=(
+        "F.where(nn.NdArray.from_numpy_array([1, 0]), nn.NdArray.from_numpy_array([0.5, -0.5]), "
+        "nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0.5, 4]"
+    ),
 )
 
 ABS = FunctionSpec(
@@ -767,6 +831,7 @@ ABS = FunctionSpec(
     tags=("pointwise",),
     formula="y = |x|",
     notes="The gradient at 0 is 1.",
+    example="F.abs(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, 0.5]",
 )
 
 EXP = FunctionSpec(
@@ -780,6 +845,7 @@ EXP = FunctionSpec(
     backward=BackwardSpec(needs=("y",)),
     tags=("pointwise", "inplace_ok"),
     formula="y = exp(x)",
+    example="F.exp(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1.65, 0.607]",
 )
 
 LOG = FunctionSpec(
@@ -795,6 +861,7 @@ LOG = FunctionSpec(
     domain=(0.1, 10.0),
     formula="y = ln x",
     notes="0 gives minus infinity, negative elements give NaN.",
+    example="F.log(nn.NdArray.from_numpy_array([1.0, 2.0]))  # [0, 0.693]",
 )
 
 ROUND = FunctionSpec(
@@ -808,6 +875,7 @@ ROUND = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = sgn(x) floor(|x| + 1/2)",
     notes="The gradient is that of the identity (straight-through estimator).",
+    example="F.round(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, -1]",
 )
 
 CEIL = FunctionSpec(
@@ -821,6 +889,7 @@ CEIL = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = the least integer that is not below x",
     notes="The gradient is that of the identity (straight-through estimator).",
+    example="F.ceil(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 0]",
 )
 
 FLOOR = FunctionSpec(
@@ -834,6 +903,7 @@ FLOOR = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     formula="y = the greatest integer that is not above x",
     notes="The gradient is that of the identity (straight-through estimator).",
+    example="F.floor(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, -1]",
 )
 
 SIN = FunctionSpec(
@@ -847,6 +917,7 @@ SIN = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     tags=("pointwise",),
     formula="y = sin x",
+    example="F.sin(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.479, -0.479]",
 )
 
 COS = FunctionSpec(
@@ -860,6 +931,7 @@ COS = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     tags=("pointwise",),
     formula="y = cos x",
+    example="F.cos(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.878, 0.878]",
 )
 
 TAN = FunctionSpec(
@@ -874,6 +946,7 @@ TAN = FunctionSpec(
     tags=("pointwise", "inplace_ok"),
     domain=(-1.2, 1.2),
     formula="y = tan x",
+    example="F.tan(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.546, -0.546]",
 )
 
 SINH = FunctionSpec(
@@ -887,6 +960,7 @@ SINH = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     tags=("pointwise",),
     formula="y = sinh x",
+    example="F.sinh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.521, -0.521]",
 )
 
 COSH = FunctionSpec(
@@ -900,6 +974,7 @@ COSH = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     tags=("pointwise",),
     formula="y = cosh x",
+    example="F.cosh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1.13, 1.13]",
 )
 
 ASIN = FunctionSpec(
@@ -915,6 +990,7 @@ ASIN = FunctionSpec(
     domain=(-0.9, 0.9),
     formula="y = arcsin x",
     notes="Elements outside [-1, 1] give NaN; the gradient at -1 and 1 is infinite.",
+    example="F.asin(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.524, -0.524]",
 )
 
 ACOS = FunctionSpec(
@@ -930,6 +1006,7 @@ ACOS = FunctionSpec(
     domain=(-0.9, 0.9),
     formula="y = arccos x",
     notes="Elements outside [-1, 1] give NaN; the gradient at -1 and 1 is infinite.",
+    example="F.acos(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1.05, 2.09]",
 )
 
 ATAN = FunctionSpec(
@@ -943,6 +1020,7 @@ ATAN = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     tags=("pointwise",),
     formula="y = arctan x",
+    example="F.atan(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.464, -0.464]",
 )
 
 ATAN2 = FunctionSpec(
@@ -960,6 +1038,10 @@ ATAN2 = FunctionSpec(
     tags=("pointwise",),
     formula="y = the angle between the positive first axis and the vector (x1, x0)",
     notes="The gradient at the origin is NaN.",
+    example=(
+        "F.atan2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # "
+        "[0.245, -0.124]"
+    ),
 )
 
 ASINH = FunctionSpec(
@@ -973,6 +1055,7 @@ ASINH = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     tags=("pointwise",),
     formula="y = arsinh x",
+    example="F.asinh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.481, -0.481]",
 )
 
 ACOSH = FunctionSpec(
@@ -988,6 +1071,7 @@ ACOSH = FunctionSpec(
     domain=(1.1, 5.0),
     formula="y = arcosh x",
     notes="Elements below 1 give NaN; the gradient at 1 is infinite.",
+    example="F.acosh(nn.NdArray.from_numpy_array([1.0, 2.0]))  # [0, 1.32]",
 )
 
 ATANH = FunctionSpec(
@@ -1003,6 +1087,7 @@ ATANH = FunctionSpec(
     domain=(-0.9, 0.9),
     formula="y = artanh x",
     notes="-1 and 1 give infinities, elements beyond them NaN.",
+    example="F.atanh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.549, -0.549]",
 )
 
 ERF = FunctionSpec(
@@ -1020,6 +1105,7 @@ ERF = FunctionSpec(
         "W. J. Cody (1969), Rational Chebyshev approximations for the error function, Mathematics of "
         "Computation 23."
     ),
+    example="F.erf(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.52, -0.52]",
 )
 
 MOD2 = FunctionSpec(
@@ -1049,6 +1135,7 @@ MOD2 = FunctionSpec(
     tags=("pointwise",),
     formula="y = x0 - q x1, where q is the quotient rounded to an integer",
     notes="The gradient holds wherever x0 is not a multiple of x1. A divisor of 0 gives NaN for floating inputs.",
+    example="F.mod2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0.5, -0.5]",
 )
 
 BIT_SHIFT = FunctionSpec(
@@ -1079,6 +1166,10 @@ BIT_SHIFT = FunctionSpec(
     tags=("pointwise",),
     formula="y = x 2^shift (LEFT), floor(x / 2^shift) (RIGHT)",
     notes="Raises DTypeError for inputs that hold floating numbers.",
+    example=(
+        "F.bit_shift(nn.NdArray.from_numpy_array([1, 2]), nn.NdArray.from_numpy_array([3, "
+        "1])).numpy().tolist()  # [8, 4]"
+    ),
 )
 
 CLIP_GRAD_BY_VALUE = FunctionSpec(
@@ -1096,6 +1187,7 @@ CLIP_GRAD_BY_VALUE = FunctionSpec(
     tags=("inplace_ok",),
     formula="y = x, dx = min(max(dy, min), max)",
     notes="The limits get no gradient.",
+    example="F.clip_grad_by_value(nn.Variable((2, 3)), nn.Variable((2, 3)), nn.Variable((2, 3))).shape  # (2, 3)",
 )
 
 CLIP_GRAD_BY_NORM = FunctionSpec(
@@ -1124,6 +1216,7 @@ CLIP_GRAD_BY_NORM = FunctionSpec(
     tags=("inplace_ok",),
     formula="y = x, dx = clip_norm dy / ||dy||_2",
     notes="A gradient whose norm is smaller is scaled up; a gradient of 0 stays 0.",
+    example="F.clip_grad_by_norm(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]",
 )
 
 SPECS: tuple[FunctionSpec, ...] = (

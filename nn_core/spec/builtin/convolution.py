@@ -97,6 +97,7 @@ CONVOLUTION = FunctionSpec(
         "Dumoulin and Visin (2016), A guide to convolution arithmetic for deep learning; Yu and "
         "Koltun (2016) for dilation; Krizhevsky et al. (2012) for groups."
     ),
+    example="F.convolution(nn.Variable((8, 3, 32, 32)), nn.Variable((16, 3, 3, 3)), pad=1).shape  # (8, 16, 32, 32)",
 )
 
 DEPTHWISE_CONVOLUTION = FunctionSpec(
@@ -176,6 +177,10 @@ DEPTHWISE_CONVOLUTION = FunctionSpec(
     ),
     notes="The same as `convolution` with group = C. NNabla takes one or two spatial axes, this function any number.",
     references="Chollet (2017), Xception, section 2.",
+    example=(
+        "F.depthwise_convolution(nn.Variable((8, 3, 32, 32)), nn.Variable((3, 3, 3)), pad=1).shape  # "
+        "(8, 3, 32, 32)"
+    ),
 )
 
 DECONVOLUTION = FunctionSpec(
@@ -280,6 +285,7 @@ DECONVOLUTION = FunctionSpec(
         "convolution with this stride maps to the same one."
     ),
     references="Dumoulin and Visin (2016), A guide to convolution arithmetic for deep learning, section 4.",
+    example="F.deconvolution(nn.Variable((8, 16, 8, 8)), nn.Variable((16, 3, 2, 2)), stride=2).shape  # (8, 3, 16, 16)",
 )
 
 DEPTHWISE_DECONVOLUTION = FunctionSpec(
@@ -356,6 +362,10 @@ DEPTHWISE_DECONVOLUTION = FunctionSpec(
     ),
     notes="The same as `deconvolution` with group = C / divisor, and the transpose of `depthwise_convolution`.",
     references="Dumoulin and Visin (2016), A guide to convolution arithmetic for deep learning, section 4.",
+    example=(
+        "F.depthwise_deconvolution(nn.Variable((8, 3, 8, 8)), nn.Variable((3, 2, 2)), stride=2).shape  # "
+        "(8, 3, 16, 16)"
+    ),
 )
 
 FUSED_CONVOLUTION = FunctionSpec(
@@ -524,6 +534,10 @@ FUSED_CONVOLUTION = FunctionSpec(
         "a bias beside it, this function does not."
     ),
     references="Ioffe and Szegedy (2015), Batch normalization, section 3.2.",
+    example=(
+        "F.fused_convolution(nn.Variable((8, 3, 32, 32)), nn.Variable((16, 3, 3, 3)), pad=1).shape  # "
+        "(8, 16, 32, 32)"
+    ),
 )
 
 DEFORMABLE_CONVOLUTION = FunctionSpec(
@@ -630,6 +644,10 @@ DEFORMABLE_CONVOLUTION = FunctionSpec(
         "Dai et al. (2017), Deformable convolutional networks, section 2.1; Zhu et al. (2019), "
         "Deformable ConvNets v2, section 3.2."
     ),
+    example=(
+        "F.deformable_convolution(nn.Variable((8, 3, 8, 8)), nn.Variable((4, 3, 3, 3)), nn.Variable((8, "
+        "18, 8, 8)), pad=1).shape  # (8, 4, 8, 8)"
+    ),
 )
 
 ADAPTIVE_SEPARABLE_CONVOLUTION = FunctionSpec(
@@ -660,6 +678,10 @@ ADAPTIVE_SEPARABLE_CONVOLUTION = FunctionSpec(
     backward=BackwardSpec(needs=("x", "vertical_kernel", "horizontal_kernel")),
     formula="y[n, c, i, j] = sum over u, v of vertical[n, u, i, j] horizontal[n, v, i, j] x[n, c, i + u, j + v]",
     references="Niklaus, Mai and Liu (2017), Video frame interpolation via adaptive separable convolution, section 3.",
+    example=(
+        "F.adaptive_separable_convolution(nn.Variable((1, 3, 10, 10)), nn.Variable((1, 3, 8, 8)), "
+        "nn.Variable((1, 3, 8, 8))).shape  # (1, 3, 8, 8)"
+    ),
 )
 
 SPECS: tuple[FunctionSpec, ...] = (

@@ -182,6 +182,7 @@ ONNX_RESIZE = FunctionSpec(
         "ONNX Operators, Resize (opset 13). R. G. Keys, \"Cubic convolution interpolation for digital "
         "image processing\", IEEE Transactions on Acoustics, Speech, and Signal Processing 29 (1981)."
     ),
+    example="F.onnx_resize(nn.Variable((1, 1, 4, 4)), scales=(1, 1, 2, 2)).shape  # (1, 1, 8, 8)",
 )
 
 ONNX_RESIZE_BACKWARD = FunctionSpec(
@@ -261,6 +262,7 @@ FFT = FunctionSpec(
         "J. W. Cooley, J. W. Tukey, \"An algorithm for the machine calculation of complex Fourier "
         "series\", 1965."
     ),
+    example="F.fft(nn.Variable((8, 16, 2)), 1).shape  # (8, 16, 2)",
 )
 
 IFFT = FunctionSpec(
@@ -287,6 +289,7 @@ IFFT = FunctionSpec(
     ),
     formula="y_n = s sum_k x_k exp(2 pi j sum_i k_i n_i / N_i), s = 1 / N or, normalized, 1 / sqrt(N)",
     notes="ifft(fft(x)) is x when both have the same settings.",
+    example="F.ifft(nn.Variable((8, 16, 2)), 1).shape  # (8, 16, 2)",
 )
 
 STFT = FunctionSpec(
@@ -432,6 +435,7 @@ AFFINE_GRID = FunctionSpec(
     formula="grid = theta (x, y, 1)^T, or theta (x, y, z, 1)^T, for the normalised places (x, y, z) of the output",
     notes="The only place of an axis of length 1 has the coordinate 0.",
     references="M. Jaderberg, K. Simonyan, A. Zisserman, K. Kavukcuoglu, \"Spatial transformer networks\", 2015.",
+    example="F.affine_grid(nn.Variable((8, 2, 3)), (16, 16)).shape  # (8, 16, 16, 2)",
 )
 
 WARP_BY_GRID = FunctionSpec(
@@ -489,6 +493,7 @@ WARP_BY_GRID = FunctionSpec(
         "padding."
     ),
     references="M. Jaderberg, K. Simonyan, A. Zisserman, K. Kavukcuoglu, \"Spatial transformer networks\", 2015.",
+    example="F.warp_by_grid(nn.Variable((8, 3, 16, 16)), nn.Variable((8, 12, 12, 2))).shape  # (8, 3, 12, 12)",
 )
 
 WARP_BY_FLOW = FunctionSpec(
@@ -514,6 +519,7 @@ WARP_BY_FLOW = FunctionSpec(
     backward=BackwardSpec(needs=("data", "flow")),
     formula="y_{n, c, i, j} = data_n at row i + flow_{n, 1, i, j} and column j + flow_{n, 0, i, j}, for each channel c",
     notes="Where a place is held at the border, the flow gets no gradient.",
+    example="F.warp_by_flow(nn.Variable((8, 3, 16, 16)), nn.Variable((8, 2, 16, 16))).shape  # (8, 3, 16, 16)",
 )
 
 PATCH_CORRELATION = FunctionSpec(
@@ -570,6 +576,7 @@ PATCH_CORRELATION = FunctionSpec(
     formula="y_{n, s_y, s_x, i, j} = sum_{c, u, v} x1_{n, c, i + u, j + v} x2_{n, c, i + u + s_y, j + v + s_x}",
     notes="What a shift takes from outside of the padded image is zero.",
     references="P. Fischer et al., FlowNet: Learning optical flow with convolutional networks, 2015, section 3.",
+    example="F.patch_correlation(nn.Variable((8, 3, 16, 16)), nn.Variable((8, 3, 16, 16))).shape  # (8, 1, 1, 16, 16)",
 )
 
 PATCH_CORRELATION_BACKWARD = FunctionSpec(

@@ -123,6 +123,7 @@ GATHER_ND = FunctionSpec(
     ),
     backward=BackwardSpec(needs=("indices",)),
     formula="y[i, ...] = x[indices[0, i], ..., indices[M - 1, i], ...]",
+    example="F.gather_nd(nn.Variable((4, 5)), nn.Variable((2, 3))).shape  # (3,)",
 )
 
 SCATTER_ND = FunctionSpec(
@@ -170,6 +171,7 @@ SCATTER_ND = FunctionSpec(
         "of them gets the gradient. The gradient of `out` is that of y, zero where y was overwritten; "
         "NNabla gives it none."
     ),
+    example="F.scatter_nd(nn.Variable((3,)), nn.Variable((2, 3)), shape=(4, 5)).shape  # (4, 5)",
 )
 
 SCATTER_ADD = FunctionSpec(
@@ -199,6 +201,7 @@ SCATTER_ADD = FunctionSpec(
     backward=BackwardSpec(needs=("indices",)),
     formula="y[.., indices[.., i, ..], ..] += x1[.., i, ..] along `axis`, starting from y = x0",
     notes="Places that repeat add up, in float32 or wider.",
+    example="F.scatter_add(nn.Variable((4, 5)), nn.Variable((4, 5)), nn.Variable((4, 5))).shape  # (4, 5)",
 )
 
 BOOL_GATHER = FunctionSpec(
@@ -233,6 +236,10 @@ BOOL_GATHER = FunctionSpec(
     notes=(
         "nnz is the number of non-zeros of mask. Until the function has run, the first axis of the output "
         "has length 0."
+    ),
+    example=(
+        "F.bool_gather(nn.NdArray.from_numpy_array([5.0, 6.0, 7.0]), nn.NdArray.from_numpy_array([1, 0, "
+        "1]))  # [5, 7]"
     ),
 )
 
@@ -294,7 +301,7 @@ BOOL_FILL = FunctionSpec(
     args=(ArgSpec(name="value", type="float", doc="What is put there.", default=0.0),),
     backward=BackwardSpec(needs=("mask",)),
     formula="y = value if mask != 0 else data",
-    example="F.bool_fill(x, F.isnan(x), 0)  # x without NaN",
+    example="x = nn.NdArray.from_numpy_array([1.0, float('nan')])\nF.bool_fill(x, F.isnan(x), 0)  # [1, 0]",
 )
 
 NONZERO = FunctionSpec(
@@ -314,6 +321,7 @@ NONZERO = FunctionSpec(
     backward=BackwardSpec(none_because="positions have no gradient"),
     tags=("dynamic_shape",),
     notes="The result fits `gather_nd`. Until the function has run, its last axis has length 0.",
+    example="F.nonzero(nn.NdArray.from_numpy_array([0.0, 5.0, 7.0])).numpy().tolist()  # [[1, 2]]",
 )
 
 SORT = FunctionSpec(
@@ -391,6 +399,7 @@ UNIQUE = FunctionSpec(
     backward=BackwardSpec(none_because="which elements are distinct does not change smoothly"),
     tags=("dynamic_shape",),
     notes="Until the function has run, U is 0. Results that are not asked for are left out.",
+    example="F.unique(nn.NdArray.from_numpy_array([2.0, 1.0, 2.0]))  # [1, 2]",
 )
 
 SEARCHSORTED = FunctionSpec(
@@ -429,6 +438,10 @@ SEARCHSORTED = FunctionSpec(
     ),
     backward=BackwardSpec(none_because="places have no gradient"),
     formula="sequence[y - 1] < value <= sequence[y], or sequence[y - 1] <= value < sequence[y] if `right`",
+    example=(
+        "F.searchsorted(nn.NdArray.from_numpy_array([1.0, 3.0, 5.0]), nn.NdArray.from_numpy_array([2.0, "
+        "5.0])).numpy().tolist()  # [1, 2]"
+    ),
 )
 
 TOP_K_DATA = FunctionSpec(
@@ -500,6 +513,7 @@ TOP_K_GRAD = FunctionSpec(
         ArgSpec(name="base_axis", type="axis", doc="First axis of a sample.", default=1),
     ),
     notes="The gradient is chosen, not derived; the others are set to zero.",
+    example="F.top_k_grad(nn.Variable((8, 10)), 3).shape  # (8, 10)",
 )
 
 NMS_DETECTION2D = FunctionSpec(
@@ -553,6 +567,7 @@ NMS_DETECTION2D = FunctionSpec(
         "overlap with it. Without `nms_per_class` the objectness of a suppressed box becomes zero as well."
     ),
     references="Redmon and Farhadi (2017), YOLO9000, better, faster, stronger.",
+    example="F.nms_detection2d(nn.Variable((1, 10, 25))).shape  # (1, 10, 25)",
 )
 
 ONNX_NON_MAX_SUPPRESSION = FunctionSpec(

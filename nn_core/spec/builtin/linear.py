@@ -47,6 +47,7 @@ AFFINE = FunctionSpec(
         "Products are summed in float32 or wider. A batch of size zero gives an empty output and zero "
         "gradients of the parameters."
     ),
+    example="F.affine(nn.Variable((8, 4)), nn.Variable((4, 3))).shape  # (8, 3)",
 )
 
 BATCH_MATMUL = FunctionSpec(
@@ -77,6 +78,7 @@ BATCH_MATMUL = FunctionSpec(
         "Leading axes are broadcast against each other, counted from the last. Plain matrices (two axes) "
         "are taken too, which NNabla refuses. Products are summed in float32 or wider."
     ),
+    example="F.batch_matmul(nn.Variable((8, 2, 3)), nn.Variable((8, 3, 4))).shape  # (8, 2, 4)",
 )
 
 BATCH_DET = FunctionSpec(
@@ -93,6 +95,7 @@ BATCH_DET = FunctionSpec(
         "Giles (2008), Collected matrix derivative results for forward and reverse mode algorithmic "
         "differentiation, section 2.2.4."
     ),
+    example="F.batch_det(nn.Variable((8, 3, 3))).shape  # (8,)",
 )
 
 BATCH_INV = FunctionSpec(
@@ -112,6 +115,7 @@ BATCH_INV = FunctionSpec(
         "Giles (2008), Collected matrix derivative results for forward and reverse mode algorithmic "
         "differentiation, section 2.2.3."
     ),
+    example="F.batch_inv(nn.Variable((8, 3, 3))).shape  # (8, 3, 3)",
 )
 
 BATCH_LOGDET = FunctionSpec(
@@ -124,6 +128,7 @@ BATCH_LOGDET = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     formula="y = log(|det(x)|)",
     notes="Neither a tiny nor a huge determinant is ever formed, so that nothing under- or overflows.",
+    example="F.batch_logdet(nn.Variable((8, 3, 3))).shape  # (8,)",
 )
 
 BATCH_CHOLESKY = FunctionSpec(
@@ -155,6 +160,7 @@ BATCH_CHOLESKY = FunctionSpec(
         "ArgumentError; devices may give NaN instead."
     ),
     references="Murray (2016), Differentiation of the Cholesky decomposition, section 3.",
+    example="F.batch_cholesky(nn.Variable((8, 3, 3))).shape  # (8, 3, 3)",
 )
 
 EINSUM = FunctionSpec(
@@ -190,6 +196,7 @@ EINSUM = FunctionSpec(
         "Axes of one letter have equal lengths (a length of 1 is not stretched). Products are summed in "
         "float32 or wider."
     ),
+    example="F.einsum(nn.Variable((2, 3)), nn.Variable((3, 4)), equation='ij,jk->ik').shape  # (2, 4)",
 )
 
 SPECS: tuple[FunctionSpec, ...] = (AFFINE, BATCH_MATMUL, BATCH_DET, BATCH_INV, BATCH_LOGDET, BATCH_CHOLESKY, EINSUM)

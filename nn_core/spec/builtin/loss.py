@@ -30,6 +30,7 @@ SIGMOID_CROSS_ENTROPY = FunctionSpec(
         "The inputs broadcast against each other. Computed from the scores without forming the sigmoid, so "
         "large scores neither overflow nor lose digits."
     ),
+    example="F.sigmoid_cross_entropy(nn.Variable((8, 10)), nn.Variable((8, 10))).shape  # (8, 10)",
 )
 
 BINARY_CROSS_ENTROPY = FunctionSpec(
@@ -59,6 +60,7 @@ BINARY_CROSS_ENTROPY = FunctionSpec(
         "the loss of a certain and wrong prediction by 87.4; the gradient divides by 2^-24 where it would "
         "divide by 0. Prefer sigmoid_cross_entropy, which has neither limit."
     ),
+    example="F.binary_cross_entropy(nn.Variable((8, 10)), nn.Variable((8, 10))).shape  # (8, 10)",
 )
 
 SOFTMAX_CROSS_ENTROPY = FunctionSpec(
@@ -97,6 +99,7 @@ SOFTMAX_CROSS_ENTROPY = FunctionSpec(
         "A negative label is ignored: its loss and its gradient are 0. A label of C or more raises "
         "ArgumentError. Half precision is computed in float32."
     ),
+    example="F.softmax_cross_entropy(nn.Variable((8, 10)), nn.Variable((8, 1))).shape  # (8, 1)",
 )
 
 CATEGORICAL_CROSS_ENTROPY = FunctionSpec(
@@ -136,6 +139,7 @@ CATEGORICAL_CROSS_ENTROPY = FunctionSpec(
         "ArgumentError. The logarithm is taken of 2^-126 at least; the gradient divides by 2^-24 where it "
         "would divide by 0. Prefer softmax_cross_entropy, which has neither limit."
     ),
+    example="F.categorical_cross_entropy(nn.Variable((8, 10)), nn.Variable((8, 1))).shape  # (8, 1)",
 )
 
 CLASS_MASK = FunctionSpec(
@@ -168,6 +172,7 @@ CLASS_MASK = FunctionSpec(
         "What the gradients of the class losses are made of; like one_hot, with the classes on any axis "
         "and negative labels allowed."
     ),
+    example="F.class_mask(nn.Variable((8, 1)), 10, 1).shape  # (8, 10)",
 )
 
 SQUARED_ERROR = FunctionSpec(
@@ -188,6 +193,10 @@ SQUARED_ERROR = FunctionSpec(
     backward=BackwardSpec(needs=("x0", "x1")),
     tags=("pointwise",),
     formula="y = (x0 - x1)^2",
+    example=(
+        "F.squared_error(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, "
+        "4.0]))  # [2.25, 20.2]"
+    ),
 )
 
 ABSOLUTE_ERROR = FunctionSpec(
@@ -209,6 +218,10 @@ ABSOLUTE_ERROR = FunctionSpec(
     tags=("pointwise",),
     formula="y = |x0 - x1|",
     notes="Where both are equal the gradient of x0 is -1 and that of x1 is 1.",
+    example=(
+        "F.absolute_error(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, "
+        "4.0]))  # [1.5, 4.5]"
+    ),
 )
 
 HUBER_LOSS = FunctionSpec(
@@ -235,6 +248,7 @@ HUBER_LOSS = FunctionSpec(
         "squared_error near 0."
     ),
     references="P. J. Huber (1964), Robust estimation of a location parameter.",
+    example="F.huber_loss(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2, 8]",
 )
 
 EPSILON_INSENSITIVE_LOSS = FunctionSpec(
@@ -258,6 +272,10 @@ EPSILON_INSENSITIVE_LOSS = FunctionSpec(
     formula="y = max(0, |x0 - x1| - epsilon)",
     notes="The inputs broadcast against each other. The gradient is 0 at the margin itself.",
     references="V. Vapnik (1995), The nature of statistical learning theory.",
+    example=(
+        "F.epsilon_insensitive_loss(nn.NdArray.from_numpy_array([0.5, -0.5]), "
+        "nn.NdArray.from_numpy_array([2.0, 4.0]), epsilon=1)  # [0.5, 3.5]"
+    ),
 )
 
 KL_MULTINOMIAL = FunctionSpec(
@@ -294,6 +312,7 @@ KL_MULTINOMIAL = FunctionSpec(
         "place of a 0. Half precision is computed in float32."
     ),
     references="S. Kullback, R. A. Leibler (1951), On information and sufficiency.",
+    example="F.kl_multinomial(nn.Variable((8, 10)), nn.Variable((8, 10))).shape  # (8, 1)",
 )
 
 TOP_N_ERROR = FunctionSpec(
@@ -332,6 +351,7 @@ TOP_N_ERROR = FunctionSpec(
         "Classes with the score of the label count against it. A negative label is ignored: its error is "
         "0. A label of C or more raises ArgumentError."
     ),
+    example="F.top_n_error(nn.Variable((8, 10)), nn.Variable((8, 1))).shape  # (8, 1)",
 )
 
 BINARY_ERROR = FunctionSpec(
@@ -355,6 +375,7 @@ BINARY_ERROR = FunctionSpec(
     tags=("pointwise",),
     formula="output = [(x >= 1/2) != (target >= 1/2)]",
     notes="The inputs broadcast against each other.",
+    example="F.binary_error(nn.Variable((8, 1)), nn.Variable((8, 1))).shape  # (8, 1)",
 )
 
 CONFUSION_MATRIX = FunctionSpec(
@@ -393,6 +414,7 @@ CONFUSION_MATRIX = FunctionSpec(
         "Of equal scores the first class counts. A negative label is not counted. A label of C or more "
         "raises ArgumentError."
     ),
+    example="F.confusion_matrix(nn.Variable((8, 10)), nn.Variable((8, 1))).shape  # (10, 10)",
 )
 
 SPECS: tuple[FunctionSpec, ...] = (

@@ -97,6 +97,10 @@ BATCH_NORMALIZATION = FunctionSpec(
         "variance (NNabla: zero)."
     ),
     references="Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.",
+    example=(
+        "F.batch_normalization(nn.Variable((8, 3, 4, 4)), *[nn.Variable((1, 3, 1, 1)) for _ in "
+        "range(4)]).shape  # (8, 3, 4, 4)"
+    ),
 )
 
 FUSED_BATCH_NORMALIZATION = FunctionSpec(
@@ -175,6 +179,10 @@ FUSED_BATCH_NORMALIZATION = FunctionSpec(
     formula="y = max(gamma (x - mean) / sqrt(variance + eps) + beta + z, 0)",
     notes="The statistics behave as those of `batch_normalization`. Where the sum is exactly 0 the gradient is 0.",
     references="Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.",
+    example=(
+        "F.fused_batch_normalization(nn.Variable((8, 3, 4, 4)), *[nn.Variable((1, 3, 1, 1)) for _ in "
+        "range(4)]).shape  # (8, 3, 4, 4)"
+    ),
 )
 
 SYNC_BATCH_NORMALIZATION = FunctionSpec(
@@ -495,6 +503,7 @@ TENSOR_NORMALIZATION = FunctionSpec(
     ),
     backward=BackwardSpec(needs=("x", "gamma", "mean", "variance")),
     formula="y = gamma (x - mean) / sqrt(variance + eps) + beta",
+    example="F.tensor_normalization(nn.Variable((8, 3, 4, 4)), axes=(1,)).shape  # (8, 3, 4, 4)",
 )
 
 WEIGHT_STANDARDIZATION = FunctionSpec(
@@ -530,6 +539,7 @@ WEIGHT_STANDARDIZATION = FunctionSpec(
         "Qiao et al. (2019), Micro-batch training with batch-channel normalization and weight "
         "standardization, section 3."
     ),
+    example="F.weight_standardization(nn.Variable((16, 3, 3, 3))).shape  # (16, 3, 3, 3)",
 )
 
 NORM_NORMALIZATION = FunctionSpec(
@@ -553,6 +563,7 @@ NORM_NORMALIZATION = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     formula="y = x / (sum of |x|^p over the axes + eps)^(1/p)",
     notes="The subgradient of |x| at 0 is 0. NNabla takes `eps` and does not use it.",
+    example="F.norm_normalization(nn.NdArray.from_numpy_array([3.0, 4.0]))  # [0.6, 0.8]",
 )
 
 WEIGHT_NORMALIZATION = FunctionSpec(
@@ -581,6 +592,7 @@ WEIGHT_NORMALIZATION = FunctionSpec(
     backward=BackwardSpec(needs=("w", "g")),
     formula="w_wn = g w / sqrt(sum of w^2 over all axes but dim + eps)",
     references="Salimans and Kingma (2016), Weight normalization, eq. 2 and 3.",
+    example="F.weight_normalization(nn.Variable((16, 3, 3, 3)), nn.Variable((16,))).shape  # (16, 3, 3, 3)",
 )
 
 SPECTRAL_NORM = FunctionSpec(
@@ -610,6 +622,7 @@ SPECTRAL_NORM = FunctionSpec(
             shape="(D)",
             aux=True,
         ),
+        OutputSpec(name="before", doc="u as it was before the run.", shape="(C)", aux=True),
     ),
     args=(
         ArgSpec(name="dim", type="axis", doc="Axis that becomes the rows of the matrix.", default=0),
@@ -625,8 +638,8 @@ SPECTRAL_NORM = FunctionSpec(
             name="output_u",
             type="bool",
             doc=(
-                "Kept in files for the function that users call, which then returns u too; the "
-                "operator ignores it."
+                "Kept in files for the function that users call, which then returns `before` too; "
+                "the operator ignores it."
             ),
             default=False,
         ),
@@ -641,6 +654,10 @@ SPECTRAL_NORM = FunctionSpec(
     references=(
         "Miyato et al. (2018), Spectral normalization for generative adversarial networks, section 2 "
         "and algorithm 1."
+    ),
+    example=(
+        "F.spectral_norm(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, "
+        "4.0]))  # [0.707, -0.707]"
     ),
 )
 
@@ -695,6 +712,7 @@ MEAN_SUBTRACTION = FunctionSpec(
         "rate, and rmean gets its share; NNabla multiplies dy by 1 - rate / N instead and gives rmean "
         "none."
     ),
+    example="F.mean_subtraction(nn.Variable((8, 3)), nn.Variable((3,)), nn.Variable((1,))).shape  # (8, 3)",
 )
 
 SPECS: tuple[FunctionSpec, ...] = (

@@ -70,6 +70,7 @@ MAX_POOLING = FunctionSpec(
         "Padding never wins. The gradient goes to the first maximum of a window, in C order. A NaN under a "
         "window makes its output NaN. NNabla pools two or three spatial axes, this function any number."
     ),
+    example="F.max_pooling(nn.Variable((8, 3, 32, 32)), 2).shape  # (8, 3, 16, 16)",
 )
 
 MAX_POOLING_BACKWARD = FunctionSpec(
@@ -128,6 +129,10 @@ MAX_POOLING_BACKWARD = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     formula="dx[..., i] = sum of dy[..., o] over all windows o whose first maximum of x is at i",
     notes="This is the gradient of `max_pooling`. x gets no gradient.",
+    example=(
+        "F.max_pooling_backward(nn.Variable((8, 3, 16, 16)), nn.Variable((8, 3, 32, 32)), 2).shape  # "
+        "(8, 3, 32, 32)"
+    ),
 )
 
 MAX_POOLING_GATHER = FunctionSpec(
@@ -180,6 +185,7 @@ MAX_POOLING_GATHER = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     formula="y[..., o] = values[..., i], with i the place of the first maximum of x in window o",
     notes="This is the gradient of `max_pooling_backward`, which NNabla does not have. x gets no gradient.",
+    example="F.max_pooling_gather(nn.Variable((8, 3, 32, 32)), nn.Variable((8, 3, 32, 32)), 2).shape  # (8, 3, 16, 16)",
 )
 
 SUM_POOLING = FunctionSpec(
@@ -244,6 +250,7 @@ SUM_POOLING = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     formula="y[..., o] = sum over r < kernel of x[..., stride o + r - pad]",
     notes="Sums are taken in float32 or wider. NNabla pools two or three spatial axes, this function any number.",
+    example="F.sum_pooling(nn.Variable((8, 3, 32, 32)), 2).shape  # (8, 3, 16, 16)",
 )
 
 AVERAGE_POOLING = FunctionSpec(
@@ -317,6 +324,7 @@ AVERAGE_POOLING = FunctionSpec(
         "What a window has beyond the padded input is not counted in either case. NNabla pools two or "
         "three spatial axes, this function any number."
     ),
+    example="F.average_pooling(nn.Variable((8, 3, 32, 32)), 2).shape  # (8, 3, 16, 16)",
 )
 
 GLOBAL_AVERAGE_POOLING = FunctionSpec(
@@ -329,6 +337,7 @@ GLOBAL_AVERAGE_POOLING = FunctionSpec(
     formula="y[n, c] = mean of x[n, c, ...]",
     notes="NNabla gives four axes whatever x has.",
     references="Lin, Chen and Yan (2014), Network in network, section 3.2.",
+    example="F.global_average_pooling(nn.Variable((8, 3, 32, 32))).shape  # (8, 3, 1, 1)",
 )
 
 UNPOOLING = FunctionSpec(
@@ -360,6 +369,7 @@ UNPOOLING = FunctionSpec(
     ),
     formula="y[..., i] = x[..., floor(i / kernel)]",
     notes="The gradient is the sum pooling of dy.",
+    example="F.unpooling(nn.Variable((8, 3, 16, 16)), 2).shape  # (8, 3, 32, 32)",
 )
 
 ROI_ALIGN = FunctionSpec(

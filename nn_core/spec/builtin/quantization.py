@@ -19,6 +19,7 @@ BINARY_SIGMOID = FunctionSpec(
     formula="y = [x > 0]",
     notes="The gradient is that of the hard sigmoid, 1/2 within (-1, 1) and 0 elsewhere.",
     references="M. Courbariaux, I. Hubara, D. Soudry, R. El-Yaniv, Y. Bengio, Binarized neural networks, 2016.",
+    example="F.binary_sigmoid(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 0]",
 )
 
 BINARY_TANH = FunctionSpec(
@@ -35,6 +36,7 @@ BINARY_TANH = FunctionSpec(
     formula="y = 2 [x > 0] - 1",
     notes="The gradient is that of the hard tanh, 1 within (-1, 1) and 0 elsewhere.",
     references="M. Courbariaux, I. Hubara, D. Soudry, R. El-Yaniv, Y. Bengio, Binarized neural networks, 2016.",
+    example="F.binary_tanh(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, -1]",
 )
 
 BINARY_CONNECT_AFFINE = FunctionSpec(
@@ -83,6 +85,7 @@ BINARY_CONNECT_AFFINE = FunctionSpec(
         "M. Courbariaux, Y. Bengio, J.-P. David, BinaryConnect: Training deep neural networks with "
         "binary weights during propagations, 2015."
     ),
+    example="F.binary_connect_affine(nn.Variable((8, 4)), nn.Variable((4, 3)), nn.Variable((4, 3))).shape  # (8, 3)",
 )
 
 BINARY_CONNECT_CONVOLUTION = FunctionSpec(
@@ -174,6 +177,10 @@ BINARY_CONNECT_CONVOLUTION = FunctionSpec(
         "M. Courbariaux, Y. Bengio, J.-P. David, BinaryConnect: Training deep neural networks with "
         "binary weights during propagations, 2015."
     ),
+    example=(
+        "F.binary_connect_convolution(nn.Variable((8, 3, 8, 8)), nn.Variable((4, 3, 3, 3)), "
+        "nn.Variable((4, 3, 3, 3))).shape  # (8, 4, 6, 6)"
+    ),
 )
 
 BINARY_WEIGHT_AFFINE = FunctionSpec(
@@ -228,6 +235,10 @@ BINARY_WEIGHT_AFFINE = FunctionSpec(
     references=(
         "M. Rastegari, V. Ordonez, J. Redmon, A. Farhadi, XNOR-Net: ImageNet classification using "
         "binary convolutional neural networks, 2016."
+    ),
+    example=(
+        "F.binary_weight_affine(nn.Variable((8, 4)), nn.Variable((4, 3)), nn.Variable((4, 3)), "
+        "nn.Variable((3,))).shape  # (8, 3)"
     ),
 )
 
@@ -327,6 +338,10 @@ BINARY_WEIGHT_CONVOLUTION = FunctionSpec(
         "M. Rastegari, V. Ordonez, J. Redmon, A. Farhadi, XNOR-Net: ImageNet classification using "
         "binary convolutional neural networks, 2016."
     ),
+    example=(
+        "F.binary_weight_convolution(nn.Variable((8, 3, 8, 8)), nn.Variable((4, 3, 3, 3)), "
+        "nn.Variable((4, 3, 3, 3)), nn.Variable((4,))).shape  # (8, 4, 6, 6)"
+    ),
 )
 
 INQ_AFFINE = FunctionSpec(
@@ -374,6 +389,7 @@ INQ_AFFINE = FunctionSpec(
             ),
             default=4,
             minimum=2,
+            maximum=64,
         ),
         ArgSpec(
             name="inq_iterations",
@@ -415,6 +431,7 @@ INQ_AFFINE = FunctionSpec(
         "A. Zhou, A. Yao, Y. Guo, L. Xu, Y. Chen, Incremental network quantization: Towards lossless "
         "CNNs with low-precision weights, 2017."
     ),
+    example="F.inq_affine(nn.Variable((8, 4)), nn.Variable((4, 3)), nn.Variable((4, 3))).shape  # (8, 3)",
 )
 
 INQ_CONVOLUTION = FunctionSpec(
@@ -505,6 +522,7 @@ INQ_CONVOLUTION = FunctionSpec(
             ),
             default=4,
             minimum=2,
+            maximum=64,
         ),
         ArgSpec(
             name="inq_iterations",
@@ -540,6 +558,10 @@ INQ_CONVOLUTION = FunctionSpec(
         "A. Zhou, A. Yao, Y. Guo, L. Xu, Y. Chen, Incremental network quantization: Towards lossless "
         "CNNs with low-precision weights, 2017."
     ),
+    example=(
+        "F.inq_convolution(nn.Variable((8, 3, 8, 8)), nn.Variable((4, 3, 3, 3)), nn.Variable((4, 3, 3, "
+        "3))).shape  # (8, 4, 6, 6)"
+    ),
 )
 
 FIXED_POINT_QUANTIZE = FunctionSpec(
@@ -559,7 +581,7 @@ FIXED_POINT_QUANTIZE = FunctionSpec(
             ),
             default=True,
         ),
-        ArgSpec(name="n", type="int", doc="Number of bits.", default=8, minimum=1),
+        ArgSpec(name="n", type="int", doc="Number of bits.", default=8, minimum=1, maximum=64),
         ArgSpec(name="delta", type="float", doc="Distance of two levels.", default=0.0625),
         ArgSpec(
             name="ste_fine_grained",
@@ -577,6 +599,7 @@ FIXED_POINT_QUANTIZE = FunctionSpec(
         "Y. Bengio, N. Leonard, A. Courville, Estimating or propagating gradients through stochastic "
         "neurons for conditional computation, 2013 (straight-through estimator)."
     ),
+    example="F.fixed_point_quantize(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]",
 )
 
 POW2_QUANTIZE = FunctionSpec(
@@ -608,8 +631,9 @@ POW2_QUANTIZE = FunctionSpec(
             doc="Number of bits; b of them are left for the exponent.",
             default=8,
             minimum=1,
+            maximum=64,
         ),
-        ArgSpec(name="m", type="int", doc="Exponent of the largest level.", default=1),
+        ArgSpec(name="m", type="int", doc="Exponent of the largest level.", default=1, maximum=127),
         ArgSpec(
             name="ste_fine_grained",
             type="bool",
@@ -628,6 +652,7 @@ POW2_QUANTIZE = FunctionSpec(
         "D. Miyashita, E. H. Lee, B. Murmann, Convolutional neural networks using logarithmic data "
         "representation, 2016."
     ),
+    example="F.pow2_quantize(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]",
 )
 
 MIN_MAX_QUANTIZE = FunctionSpec(
@@ -708,6 +733,10 @@ MIN_MAX_QUANTIZE = FunctionSpec(
         "B. Jacob et al., Quantization and training of neural networks for efficient "
         "integer-arithmetic-only inference, 2018, section 3."
     ),
+    example=(
+        "F.min_max_quantize(nn.Variable((8, 4)), nn.Variable((1, 1)), nn.Variable((1, 1)), "
+        "nn.Variable((1, 1)), nn.Variable((1, 1))).shape  # (8, 4)"
+    ),
 )
 
 PRUNE = FunctionSpec(
@@ -734,6 +763,7 @@ PRUNE = FunctionSpec(
         "S. Han, J. Pool, J. Tran, W. Dally, Learning both weights and connections for efficient "
         "neural networks, 2015."
     ),
+    example="F.prune(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]",
 )
 
 QUANTIZE_LINEAR = FunctionSpec(

@@ -35,6 +35,7 @@ RAND = FunctionSpec(
         "Salmon, Moraes, Dror and Shaw (2011), Parallel random numbers: as easy as 1, 2, 3 (the "
         "generator of all random functions)."
     ),
+    example="F.rand(shape=(2, 3)).shape  # (2, 3)",
 )
 
 RANDINT = FunctionSpec(
@@ -65,6 +66,7 @@ RANDINT = FunctionSpec(
     backward=BackwardSpec(none_because="there is no input"),
     tags=("seeded",),
     notes="The result is int64, where NNabla has int32.",
+    example="F.randint(0, 10, shape=(2, 3)).shape  # (2, 3)",
 )
 
 RANDN = FunctionSpec(
@@ -88,6 +90,7 @@ RANDN = FunctionSpec(
     backward=BackwardSpec(none_because="there is no input"),
     tags=("seeded",),
     references="Box and Muller (1958), A note on the generation of random normal deviates.",
+    example="F.randn(shape=(2, 3)).shape  # (2, 3)",
 )
 
 RAND_BINOMIAL = FunctionSpec(
@@ -118,6 +121,7 @@ RAND_BINOMIAL = FunctionSpec(
     backward=BackwardSpec(none_because="there is no input"),
     tags=("seeded",),
     notes="Time and memory grow with n, by one table for all samples.",
+    example="F.rand_binomial(n=3, shape=(2, 3)).shape  # (2, 3)",
 )
 
 RAND_BETA = FunctionSpec(
@@ -141,6 +145,7 @@ RAND_BETA = FunctionSpec(
     backward=BackwardSpec(none_because="there is no input"),
     tags=("seeded",),
     formula="density proportional to y**(alpha - 1) * (1 - y)**(beta - 1)",
+    example="F.rand_beta(shape=(2, 3)).shape  # (2, 3)",
 )
 
 RAND_GAMMA = FunctionSpec(
@@ -165,6 +170,7 @@ RAND_GAMMA = FunctionSpec(
     tags=("seeded",),
     formula="density proportional to y**(k - 1) * exp(-y / theta)",
     references="Marsaglia and Tsang (2000), A simple method for generating gamma variables.",
+    example="F.rand_gamma(shape=(2, 3)).shape  # (2, 3)",
 )
 
 DROPOUT = FunctionSpec(
@@ -191,7 +197,7 @@ DROPOUT = FunctionSpec(
     formula="y = x * mask, mask = 1 / (1 - p) if u >= p else 0, u uniform in [0, 1)",
     notes="For training only; leave it out of the graph that predicts.",
     references="Srivastava et al. (2014), Dropout: a simple way to prevent neural networks from overfitting.",
-    example="h = F.dropout(h, 0.5) if train else h",
+    example="F.dropout(nn.Variable((8, 10)), 0.5).shape  # (8, 10)",
 )
 
 RANDOM_CHOICE = FunctionSpec(
@@ -251,7 +257,10 @@ RANDOM_CHOICE = FunctionSpec(
         "in NNabla (the second one is chosen, not derived). Weights are checked when the function runs."
     ),
     references="Efraimidis and Spirakis (2006), Weighted random sampling with a reservoir (without replacement).",
-    example="F.random_choice(F.arange(0, 5), w, shape=(100,))  # numbers of the weights in w",
+    example=(
+        "w = nn.Variable.from_numpy_array([0.1, 0.2, 0.3, 0.2, 0.2])\nF.random_choice(F.arange(0, 5), w, "
+        "shape=(100,)).shape  # (100,)"
+    ),
 )
 
 RANDOM_CROP = FunctionSpec(
@@ -261,11 +270,14 @@ RANDOM_CROP = FunctionSpec(
     doc="Cut a part out of each sample at a random place.",
     inputs=(InputSpec(name="x", doc="Samples.", shape="(N_1, ..., N_b, D_1, ..., D_k)"),),
     outputs=(
-        OutputSpec(name="y", doc="The parts.", shape="(N_1, ..., N_b, L_1, ..., L_k)"),
+        OutputSpec(name="y", doc="The parts.", shape="(M_1, ..., M_b, L_1, ..., L_k)"),
         OutputSpec(
             name="source",
-            doc="Where each sample was read along each axis, one axis after the other.",
-            shape="(N_1, ..., N_b, L_1 + ... + L_k)",
+            doc=(
+                "Where each sample was read along each axis, one axis after the other; before "
+                "that the number of the sample that was read, where samples are exchanged."
+            ),
+            shape="(M_1, ..., M_b, L_1 + ... + L_k)",
             dtype="index",
             aux=True,
         ),
@@ -287,7 +299,10 @@ RANDOM_CROP = FunctionSpec(
     ),
     backward=BackwardSpec(needs=("source",)),
     tags=("seeded",),
-    notes="`shape` cannot cut the axes before `base_axis`. The gradient is put back to where it was read.",
+    notes=(
+        "Where `shape` cuts axes before `base_axis` too, each sample of the result is a part of one that "
+        "is drawn for it. The gradient is put back to where it was read."
+    ),
     example="F.random_crop(nn.Variable((8, 3, 64, 64)), (3, 48, 48)).shape  # (8, 3, 48, 48)",
 )
 
@@ -301,7 +316,7 @@ RANDOM_FLIP = FunctionSpec(
         OutputSpec(name="y", doc="Samples, some of them reversed.", shape="(N_1, ..., N_b, D_1, ..., D_k)"),
         OutputSpec(
             name="source",
-            doc="Where each sample was read along each axis, one axis after the other.",
+            doc="As in `random_crop`.",
             shape="(N_1, ..., N_b, D_1 + ... + D_k)",
             dtype="index",
             aux=True,
@@ -311,7 +326,10 @@ RANDOM_FLIP = FunctionSpec(
         ArgSpec(
             name="axes",
             type="axes",
-            doc="Axes of x that may be reversed, not before `base_axis`; the last one by default.",
+            doc=(
+                "Axes of x that may be reversed; for those before `base_axis` each sample may be one "
+                "from the other end."
+            ),
             default_rule="last_axis_list",
         ),
         ArgSpec(name="base_axis", type="axis", doc="First axis of a sample.", default=1),
@@ -337,7 +355,7 @@ RANDOM_SHIFT = FunctionSpec(
         OutputSpec(name="y", doc="Moved samples.", shape="(N_1, ..., N_b, D_1, ..., D_k)"),
         OutputSpec(
             name="source",
-            doc="Where each sample was read along each axis, one axis after the other; -1 for the constant.",
+            doc="As in `random_crop`; -1 for the constant.",
             shape="(N_1, ..., N_b, D_1 + ... + D_k)",
             dtype="index",
             aux=True,
@@ -348,8 +366,9 @@ RANDOM_SHIFT = FunctionSpec(
             name="shifts",
             type="ints",
             doc=(
-                "Farthest move along each axis in either direction; zero before `base_axis`. With "
-                "fewer entries than axes they belong to the last axes."
+                "Farthest move along each axis in either direction. With fewer entries than axes "
+                "they belong to the last axes. Along axes before `base_axis` each sample is one of "
+                "its neighbours."
             ),
             default_rule="zeros_per_axis",
         ),
@@ -449,6 +468,7 @@ RANDOM_ERASE = FunctionSpec(
     ),
     notes="A pixel is erased if its centre lies in a rectangle.",
     references="Zhong, Zheng, Kang, Li and Yang (2017), Random erasing data augmentation.",
+    example="F.random_erase(nn.Variable((8, 3, 32, 32))).shape  # (8, 3, 32, 32)",
 )
 
 IMAGE_AUGMENTATION = FunctionSpec(
@@ -582,6 +602,7 @@ VAT_NOISE = FunctionSpec(
         "writes it over the values of w instead of into its gradient."
     ),
     references="Miyato et al. (2015), Distributional smoothing with virtual adversarial training.",
+    example="F.vat_noise(nn.Variable((8, 4)), nn.Variable((8, 4))).shape  # (8, 4)",
 )
 
 SPECS: tuple[FunctionSpec, ...] = (

@@ -23,6 +23,7 @@ SUM = FunctionSpec(
     ),
     formula="y = sum of x over the axes",
     notes="Half precision accumulates in float32. The sum of nothing is 0.",
+    example="F.sum(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0]",
 )
 
 MEAN = FunctionSpec(
@@ -43,6 +44,7 @@ MEAN = FunctionSpec(
     ),
     formula="y = sum of x over the axes / number of elements summed",
     notes="Half precision accumulates in float32. The mean of nothing is NaN.",
+    example="F.mean(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0]",
 )
 
 MAX = FunctionSpec(
@@ -78,6 +80,7 @@ MAX = FunctionSpec(
         "Of equal elements the first counts: it gives the index and gets the whole gradient. NaN is taken "
         "as the largest and gets no gradient. The reduced axes must hold an element."
     ),
+    example="F.max(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5]",
 )
 
 MIN = FunctionSpec(
@@ -113,6 +116,7 @@ MIN = FunctionSpec(
         "Of equal elements the first counts: it gives the index and gets the whole gradient. NaN is taken "
         "as the smallest and gets no gradient. The reduced axes must hold an element."
     ),
+    example="F.min(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [-0.5]",
 )
 
 NORM = FunctionSpec(
@@ -145,6 +149,7 @@ NORM = FunctionSpec(
         "Half precision accumulates in float32. Where the norm is 0 the gradient is 0 (for p = 1, where "
         "the gradient of |x| at 0 is 1, it is 1)."
     ),
+    example="F.norm(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.707]",
 )
 
 PROD = FunctionSpec(
@@ -169,6 +174,7 @@ PROD = FunctionSpec(
         "Half precision accumulates in float32. The product of nothing is 1. The gradient multiplies the "
         "other elements and never divides, so it is exact where elements are 0."
     ),
+    example="F.prod(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [-0.25]",
 )
 
 CUMSUM = FunctionSpec(
@@ -191,6 +197,7 @@ CUMSUM = FunctionSpec(
     shape="same_as x",
     formula="y_i = x_1 + ... + x_i",
     notes="Half precision accumulates in float32.",
+    example="F.cumsum(nn.NdArray.from_numpy_array([1.0, 2.0, 3.0]), axis=0)  # [1, 3, 6]",
 )
 
 CUMPROD = FunctionSpec(
@@ -217,6 +224,7 @@ CUMPROD = FunctionSpec(
         "Half precision accumulates in float32. The gradient is exact where elements are 0; second "
         "derivatives are so with at most one 0 along the axis."
     ),
+    example="F.cumprod(nn.NdArray.from_numpy_array([1.0, 2.0, 3.0]), axis=0)  # [1, 2, 6]",
 )
 
 REDUCE_SUM = FunctionSpec(
@@ -228,6 +236,7 @@ REDUCE_SUM = FunctionSpec(
     outputs=(OutputSpec(name="y", doc="Sum.", shape="()", dtype="wide"),),
     formula="y = sum of x",
     notes="The same as sum over all axes, kept for files and programs that name it.",
+    example="F.reduce_sum(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0]",
 )
 
 REDUCE_MEAN = FunctionSpec(
@@ -239,6 +248,7 @@ REDUCE_MEAN = FunctionSpec(
     outputs=(OutputSpec(name="y", doc="Mean.", shape="()", dtype="wide"),),
     formula="y = sum of x / number of elements",
     notes="The same as mean over all axes, kept for files and programs that name it.",
+    example="F.reduce_mean(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0]",
 )
 
 SPECS: tuple[FunctionSpec, ...] = (SUM, MEAN, MAX, MIN, NORM, PROD, CUMSUM, CUMPROD, REDUCE_SUM, REDUCE_MEAN)

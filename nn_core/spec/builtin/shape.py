@@ -192,6 +192,7 @@ PAD_BACKWARD = FunctionSpec(
             choices=("constant", "reflect", "repeat"),
         ),
     ),
+    example="F.pad_backward(nn.Variable((5, 6)), (1, 1, 2, 0)).shape  # (3, 4)",
 )
 
 TRANSPOSE = FunctionSpec(
@@ -312,6 +313,7 @@ FLIP = FunctionSpec(
         ),
     ),
     shape="same_as x",
+    example="F.flip(nn.NdArray.from_numpy_array([1.0, 2.0]), axes=(0,))  # [2, 1]",
 )
 
 SHIFT = FunctionSpec(
@@ -367,6 +369,7 @@ SHIFT_BACKWARD = FunctionSpec(
             choices=("nearest", "reflect"),
         ),
     ),
+    example="F.shift_backward(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]",
 )
 
 RESHAPE = FunctionSpec(
@@ -418,6 +421,7 @@ SHAPE = FunctionSpec(
     ),
     backward=BackwardSpec(none_because="a shape does not depend on values"),
     notes="The result is int64, where NNabla has float32. A range without axes gives an empty array.",
+    example="F.shape(nn.NdArray((2, 3))).numpy().tolist()  # [2, 3]",
 )
 
 MATRIX_DIAG = FunctionSpec(
@@ -428,6 +432,7 @@ MATRIX_DIAG = FunctionSpec(
     inputs=(InputSpec(name="x", doc="Diagonals.", shape="(D_1, ..., D_n, N)"),),
     outputs=(OutputSpec(name="y", doc="Diagonal matrices.", shape="(D_1, ..., D_n, N, N)"),),
     formula="y[..., i, j] = x[..., i] if i == j else 0",
+    example="F.matrix_diag(nn.Variable((4, 3))).shape  # (4, 3, 3)",
 )
 
 MATRIX_DIAG_PART = FunctionSpec(
@@ -438,6 +443,7 @@ MATRIX_DIAG_PART = FunctionSpec(
     inputs=(InputSpec(name="x", doc="Square matrices; others are refused.", shape="(D_1, ..., D_n, N, N)"),),
     outputs=(OutputSpec(name="y", doc="Diagonals.", shape="(D_1, ..., D_n, N)"),),
     formula="y[..., i] = x[..., i, i]",
+    example="F.matrix_diag_part(nn.Variable((4, 3, 3))).shape  # (4, 3)",
 )
 
 TRILU = FunctionSpec(
@@ -462,6 +468,7 @@ TRILU = FunctionSpec(
         ),
     ),
     formula="y[..., i, j] = x[..., i, j] if j - i >= k (upper) or j - i <= k (lower) else 0",
+    example="F.trilu(nn.NdArray.from_numpy_array([[2, 1], [1, 3]]))  # [[2, 1], [0, 3]]",
 )
 
 MESHGRID = FunctionSpec(
@@ -501,6 +508,7 @@ IDENTITY = FunctionSpec(
     shape="same_as x",
     tags=("pointwise", "inplace_ok"),
     formula="y = x",
+    example="F.identity(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]",
 )
 
 CONSTANT = FunctionSpec(
@@ -515,6 +523,7 @@ CONSTANT = FunctionSpec(
         ArgSpec(name="shape", type="shape", doc="Shape of the array; 0-d by default.", default=()),
     ),
     backward=BackwardSpec(none_because="there is no input"),
+    example="F.constant(3, (2, 4)).shape  # (2, 4)",
 )
 
 ARANGE = FunctionSpec(
@@ -542,6 +551,7 @@ ARANGE = FunctionSpec(
     ),
     backward=BackwardSpec(none_because="there is no input"),
     formula="y_i = start + i * step",
+    example="F.arange(0, 5).shape  # (5,)",
 )
 
 LINSPACE = FunctionSpec(
@@ -558,6 +568,7 @@ LINSPACE = FunctionSpec(
     ),
     backward=BackwardSpec(none_because="there is no input"),
     formula="y_i = start + i * (stop - start) / (num - 1)",
+    example="F.linspace(0, 1, 5).shape  # (5,)",
 )
 
 EYE_LIKE = FunctionSpec(
@@ -584,6 +595,7 @@ EYE_LIKE = FunctionSpec(
     ),
     backward=BackwardSpec(none_because="the values of x are not read"),
     formula="y[i, j] = 1 if j - i == k else 0",
+    example="F.eye_like(nn.NdArray((2, 2)))  # [[1, 0], [0, 1]]",
 )
 
 ASSIGN = FunctionSpec(
@@ -599,7 +611,10 @@ ASSIGN = FunctionSpec(
     updates=("dst",),
     formula="dst := src, y = src",
     notes="The gradient of y is the gradient of dst; src gets none, as in NNabla.",
-    example="momentum = F.assign(average, 0.9 * average + 0.1 * x)\nmomentum.forward()  # average has the new values",
+    example=(
+        "x, average = nn.Variable((3,)), nn.Variable((3,))\nmomentum = F.assign(average, 0.9 * average + "
+        "0.1 * x)\nmomentum.forward()  # average has the new values"
+    ),
 )
 
 UNLINK = FunctionSpec(
@@ -613,6 +628,7 @@ UNLINK = FunctionSpec(
     backward=BackwardSpec(none_because="stopping the gradient is what the function is for"),
     tags=("pointwise", "inplace_ok"),
     formula="y = x",
+    example="F.unlink(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0.5, -0.5]",
 )
 
 SINK = FunctionSpec(

@@ -27,12 +27,12 @@ class Graph:
         inputs = truth_of(case.spec, case.sample, case.dtype).inputs
         self.inputs = [_variable(array, case.dtype) for array in inputs]
         results = operator(case.spec.api)(*self.inputs, **case.sample.args)
-        self.results: list[Variable] = results if isinstance(results, list) else [results]
+        self.results: list[Variable] = list(results) if isinstance(results, tuple) else [results]
 
     @property
     def truth(self) -> Truth:
         """What the graph must give: after the forward pass, for what that pass has drawn."""
-        node = self.results[0].parent
+        node = self.results[0].producer
         assert node is not None
         key = None if node.key is None else (int(node.key[0]), int(node.key[1]))
         return truth_of(self.case.spec, self.case.sample, self.case.dtype, key)
@@ -113,7 +113,7 @@ def _compare(graph: Graph, gradients: Sequence[Numbers | None], where: str) -> N
 
 def _poison(graph: Graph) -> None:
     """Overwrite the data of all inputs and outputs that `backward.needs` does not declare."""
-    node = graph.results[0].parent
+    node = graph.results[0].producer
     assert node is not None
     reads_inputs, reads_outputs = needed_data(node)
     arrays = [

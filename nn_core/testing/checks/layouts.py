@@ -69,7 +69,7 @@ def _check_strided(case: Case) -> None:
     with context_scope(case.context):
         arrays = [None if array is None else _window(array, case.dtype) for array in truth.inputs]
         results = operator(case.spec.api)(*arrays, **case.sample.args)
-    results = results if isinstance(results, list) else [results]
+    results = list(results) if isinstance(results, tuple) else [results]
     require(len(results) == len(truth.visible), f"{case}: {len(truth.visible)} results, got {len(results)}")
     for n, (result, true) in enumerate(zip(results, truth.visible, strict=True)):
         compare(case, truth, result.get_data("r"), true, f"result {n} of windows")

@@ -28,7 +28,7 @@ def check_error(case: ErrorCase) -> None:
         ]  # fmt: skip
         try:
             results = operator(case.spec.api)(*inputs, **sample.args)
-            for result in results if isinstance(results, list) else [results]:
+            for result in results if isinstance(results, tuple) else [results]:
                 result.forward()
         except NNCoreError as error:
             require(

@@ -144,7 +144,7 @@ def _check_second(case: RuleCase, attempt: int) -> None:
     with context_scope(Context(["reference:double"])):
         variables = [None if a is None else Variable.from_numpy_array(a, need_grad=a.dtype.kind == "f") for a in arrays]
         results = operator(spec.api)(*variables, **args)
-        results = results if isinstance(results, list) else [results]
+        results = list(results) if isinstance(results, tuple) else [results]
         kinds = [spec.outputs[min(n, len(spec.outputs) - 1)].dtype for n in range(len(results))]
         floats = [n for n, kind in enumerate(kinds) if kind != "index"]
         starts = [Variable.from_numpy_array(rng.normal(size=results[n].shape), need_grad=True) for n in floats]
@@ -156,7 +156,7 @@ def _check_second(case: RuleCase, attempt: int) -> None:
         second = grad(first, [*sources, *starts], weights)
         forward_all(second)
         values = [np.array(variable.data.get_data("r")) for variable in second]
-        drawn = results[0].parent.key
+        drawn = results[0].producer.key
         key: dict[str, Any] = {"key": KEY if drawn is None else drawn.copy()} if spec.has("seeded") else {}
     moved = [n for n, a in enumerate(arrays) if a is not None and a.dtype.kind == "f"]
     grads = [np.zeros(y.shape) for y in results]

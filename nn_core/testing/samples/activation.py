@@ -9,6 +9,7 @@ _KINKS = values([-2.5, -1.0, 0.0, -0.0, 1.0, 2.5, 6.0])
 
 sample("ReLU", "inplace", _BOTH_SIDES, inplace=True)
 sample("LeakyReLU", "settings", _BOTH_SIDES, alpha=0.3, inplace=True)
+sample("LeakyReLU", "falling", _BOTH_SIDES, alpha=-0.5)
 sample("LeakyReLU", "no_slope", _BOTH_SIDES, alpha=0.0)
 sample("ELU", "settings", _BOTH_SIDES, alpha=0.3)
 sample("SELU", "settings", _BOTH_SIDES, scale=2.0, alpha=0.5)
@@ -18,7 +19,6 @@ for _name in ("ReLU", "LeakyReLU", "ELU", "SELU", "ReLU6", "HardSigmoid", "HardT
 for _name in ("Sigmoid", "Swish", "Tanh", "GELU", "Mish", "LogSigmoid", "SoftPlus", "TanhShrink"):
     sample(_name, "far", values([-80.0, -30.0, -9.0, 9.0, 30.0, 80.0]))
 sample("ReLU6", "wide", uniform(4, 5, low=-2, high=8))
-error("LeakyReLU", "alpha", ArgumentError, "alpha must be at least 0", _BOTH_SIDES, alpha=-0.1)
 
 for _name in ("Softmax", "LogSoftmax"):
     sample(_name, "last_axis", normal(4, 5, scale=2))

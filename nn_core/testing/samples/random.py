@@ -50,24 +50,26 @@ error(
     shape=(6,),
     replace=False,
 )
-error(
-    "RandomChoice", "negative", ArgumentError, "w must not be negative", normal(2, 5), uniform(2, 5, low=-1, high=-0.5)
-)
+error("RandomChoice", "negative", ArgumentError, "w must not be negative", normal(2, 5), uniform(2, 5, low=-1, high=-0.5))
 
 sample("RandomCrop", "image", normal(2, 3, 5, 6), shape=(3, 4), seed=3)
 sample("RandomCrop", "base_axis", normal(2, 3, 5, 6), shape=(3, 4), base_axis=2)
 sample("RandomCrop", "whole", normal(2, 3, 4))
+sample("RandomCrop", "samples", normal(4, 3, 5), shape=(3, 2, 4), base_axis=2)
 error("RandomCrop", "size", ShapeError, "shape must fit into x", normal(2, 3, 4), shape=(5,))
 
 sample("RandomFlip", "last", normal(3, 4, 5))
 sample("RandomFlip", "image", normal(3, 2, 4, 5), axes=(2, 3), base_axis=1, seed=3)
-error("RandomFlip", "axes", ArgumentError, "axes must not lie before base_axis", normal(3, 4), axes=(0,))
+sample("RandomFlip", "samples", normal(3, 4, 5), axes=(0, 2), base_axis=2)
+error("RandomFlip", "axes", ArgumentError, "axes must", normal(3, 4), axes=(2,))
 
 for _mode in ("nearest", "reflect", "constant"):
     sample("RandomShift", _mode, normal(3, 2, 5, 6), shifts=(2, 1), border_mode=_mode, constant_value=1.5)
 sample("RandomShift", "nothing", normal(3, 4))
 sample("RandomShift", "settings", normal(2, 3, 5), shifts=(2,), base_axis=2, seed=3)
-error("RandomShift", "batch", ArgumentError, "shifts must be zero before base_axis", normal(3, 4), shifts=(1, 1))
+for _mode in ("nearest", "reflect", "constant"):
+    sample("RandomShift", f"samples_{_mode}", normal(3, 4, 5), shifts=(1, 2, 1), border_mode=_mode, base_axis=2)
+error("RandomShift", "axes", ArgumentError, "shifts must have at most one entry", normal(3, 4), shifts=(1, 1, 1))
 
 sample("RandomErase", "often", normal(3, 2, 5, 6), prob=1.0, n=2, seed=3)
 sample("RandomErase", "each_channel", normal(3, 2, 5, 6), prob=0.8, share=False, replacements=(-1.0, 1.0))

@@ -1,5 +1,12 @@
 """Data sources: order, epochs, parts, caches, tables."""
 
+import io
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
 import numpy as np
 import pytest
 
@@ -131,6 +138,7 @@ def test_file_cache(tmp_path):
         "cache_00000000_00000099.npy",
         "cache_00000100_00000199.npy",
         "cache_00000200_00000249.npy",
+        "cache_checksums.json",
         "cache_index.csv",
         "cache_info.csv",
     ]
@@ -170,34 +178,147 @@ def test_normalized_bytes(tmp_path):
     assert CacheDataSource(tmp_path).next()[0].tolist() == [0, 255]
 
 
+FIRST, SECOND = "cache_00000000_00000002.npy", "cache_00000003_00000004.npy"
+
+
+def npy(*arrays):
+    file = io.BytesIO()
+    for array in arrays:
+        np.lib.format.write_array(file, array)
+    return file.getvalue()
+
+
+def npy_of_shape(shape):
+    return npy(np.zeros(1)).replace(b"(1,), }" + b" " * 20, f"{shape}, }}".ljust(27).encode())
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("cache_index.csv", b"../cache.npy,5\n", "a line must hold a file name and a number, got"),
-        ("cache_index.csv", b"cache.npy\n", "a line must hold a file name and a number, got"),
+        ("cache_index.csv", b"../cache.npy,5\n", "line 1: a line must hold a file name and a number, got"),
+        ("cache_index.csv", b"", "cache_index.csv: there must be at least one sample, got 0"),
+        ("cache_index.csv", b"cache.npy\n", "line 1: a line must hold a file name and a number, got"),
+        ("cache_index.csv", f"{FIRST},3\n\n{SECOND},-2\n".encode(), "line 3: a line must hold a file name and a number"),
+        ("cache_index.csv", f"{FIRST},{10**30}\n".encode(), "line 1: a line must hold a file name and a number"),
         ("cache_index.csv", b"none.npy,5\n", r"none.npy: a cache must hold an array for each variable, got"),
-        ("cache_00000000_00000004.npy", b"x", r"00004.npy: a cache must hold an array for each variable, got"),
-        ("cache_info.csv", b"x\n\n\ny\nz\n", r"00004.npy: a cache must hold an array for each variable, got"),
-        ("cache_index.csv", b"cache_00000000_00000004.npy,6\n", r"00004.npy: there must be 6 samples, got 5"),
+        ("cache_index.csv", b"\xff,5\n", r"cache_index.csv: the file must be a table in UTF-8, got"),
+        ("cache_index.csv", b"'" * 200_000 + b",5\n", r"cache_index.csv: the file must be a table in UTF-8, got"),
+        ("cache_index.csv", f"{FIRST},{10**15 - 1}\n".encode(), rf"{FIRST}: there must be 9+ samples, got a file of"),
+        ("cache_index.csv", f"{FIRST},3\n".encode(), f"all files of the cache must be listed, got none for {SECOND}"),
+        ("cache_index.csv", f"{FIRST},3\n{SECOND},1\n".encode(), f"{SECOND} must hold samples 3 to 3, got another name"),
+        ("cache_info.csv", b"", "cache_info.csv: there must be a variable in each line, got an empty file"),
+        ("cache_info.csv", b"x\n", rf"{FIRST}: there must be one array for each of \['x'\], got more"),
+        ("cache_info.csv", b"x\n\n\ny\nz\n", rf"{FIRST}: a cache must hold an array for each variable, got"),
+        (FIRST, b"x" * 9, rf"{FIRST}: a cache must hold an array for each variable, got"),
+        (FIRST, npy(np.ones(3)), rf"{FIRST}: a cache must hold an array for each variable, got"),
+        (FIRST, npy(np.ones(2), np.ones(2)), rf"{FIRST}: there must be 3 samples of x, got \(2,\)"),
+        (FIRST, npy(np.ones(()), np.ones(())), rf"{FIRST}: there must be 3 samples of x, got \(\)"),
+        (FIRST, npy(np.array([{}] * 3)), rf"{FIRST}: array x must hold plain numbers, got object"),
+        (FIRST, npy_of_shape("(1000000000000000,)"), rf"{FIRST}: array x of shape .* must be stored in full"),
+        (FIRST, npy_of_shape("(-3,)"), rf"{FIRST}: array x of shape .* must be stored in full"),
+        (FIRST, npy_of_shape("(3,"), rf"{FIRST}: array x must have a header that NumPy writes, got"),
     ],
 )
-def test_damaged_caches(tmp_path, name, content, message):
-    write_cache(Squares(5), tmp_path)
+def test_damaged_caches_of_others(tmp_path, name, content, message):
+    write_cache(Squares(5), tmp_path, samples_per_file=3)
+    (tmp_path / "cache_checksums.json").unlink()
+    assert epoch(CacheDataSource(tmp_path)) == [0, 1, 4, 9, 16]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(FileFormatError, match=message):
         CacheDataSource(tmp_path).next()
 
 
-def test_a_folder_that_is_no_cache(tmp_path):
-    with pytest.raises(FileFormatError, match=r"cache_index\.csv: a cache must have this file, got"):
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (FIRST, npy(np.zeros(3), np.zeros(3)), f"{FIRST}: the file must be as it was saved, got another checksum"),
+        ("cache_info.csv", b"y\nx\n", r"cache_info.csv: the variables must be \['x', 'y'\], got \['y', 'x'\]"),
+        ("cache_index.csv", f"{SECOND},2\n".encode(), "must hold samples 0 to 1, got another name"),
+        ("cache_index.csv", f"{FIRST},3\n".encode(), f"all files of the cache must be listed, got none for {SECOND}"),
+        ("cache_checksums.json", b"{}", "cache_checksums.json: the file must hold checksums of the cache, got"),
+        ("cache_checksums.json", b"[" * 100_000, "cache_checksums.json: the file must hold checksums of the cache, got"),
+    ],
+)
+def test_damaged_caches_of_ours(tmp_path, name, content, message):
+    write_cache(Squares(5), tmp_path, samples_per_file=3)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FileFormatError, match=message):
+        CacheDataSource(tmp_path).next()
+
+
+def test_a_cache_that_lost_its_last_files_is_not_a_smaller_data_set(tmp_path):
+    write_cache(Squares(5), tmp_path, samples_per_file=3)
+    (tmp_path / SECOND).unlink()
+    (tmp_path / "cache_index.csv").write_text(f"{FIRST},3\n")
+    with pytest.raises(FileFormatError, match=r"cache_index.csv: the files must be the 2 that were saved, got other lines"):
         CacheDataSource(tmp_path)
 
 
-def test_pickles_in_a_cache_are_refused(tmp_path):
-    write_cache(Squares(5), tmp_path)
-    np.save(tmp_path / "cache_00000000_00000004.npy", np.array([{}] * 5, dtype=object))
-    with pytest.raises(FileFormatError, match="a cache must hold an array for each variable"):
-        CacheDataSource(tmp_path).next()
+def failing(error):
+    def load(index):
+        if index == 250:
+            raise error
+        return (np.ones(2),)
+
+    return SimpleDataSource(load, 300)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no sample"), KeyboardInterrupt()])
+def test_a_failed_cache_leaves_nothing(tmp_path, monkeypatch, error):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(type(error)):
+        DataSourceWithFileCache(failing(error))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(type(error)):
+        DataSourceWithFileCache(failing(error), tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "mine").write_text("kept")
+    with pytest.raises(type(error)):
+        DataSourceWithFileCache(failing(error), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_cache_that_nobody_closes_is_removed_with_its_source(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    cached = DataSourceWithFileCache(Squares(5))
+    assert len(list(tmp_path.iterdir())) == 1
+    del cached
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+def test_the_next_cache_removes_those_of_killed_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = (
+        "import sys, numpy as np\nfrom nn_core.data.file_cache import DataSourceWithFileCache\n"
+        "from nn_core.data.source import SimpleDataSource\n"
+        "cached = DataSourceWithFileCache(SimpleDataSource(lambda i: (np.ones(2),), 5))\n"
+        "print(flush=True)\nsys.stdin.read()\n"
+    )
+    alive, killed = (
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+        for _ in range(2)
+    )
+    with alive, killed:
+        alive.stdout.readline(), killed.stdout.readline()
+        assert len(list(tmp_path.iterdir())) == 2
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        DataSourceWithFileCache(Squares(5)).close()
+        assert len(list(tmp_path.iterdir())) == 1
+        alive.stdin.close()
+        alive.wait()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_no_cache(tmp_path):
+    with pytest.raises(FileFormatError, match=r"cache_index\.csv: a cache must have this file, got"):
+        CacheDataSource(tmp_path)
 
 
 def test_many_files_are_not_held_at_once(tmp_path):
@@ -239,15 +360,42 @@ def test_names_with_underscores(tmp_path):
         ("x__0\nfast\n", "a cell of an element must hold a number, got 'fast'"),
         ("x\nimage.xyz\n", "a cell must hold a number or the path of one of .npy, .csv, got 'image.xyz'"),
         ("x\nnone.npy\n", "none.npy: the file must hold an array, got"),
+        ("y,x__0:width\n1,2\n\n3,fast\n", r"t.csv, line 4, column 'x__0:width': a cell of an element must hold a number"),
+        ("y,x\n1,2\n\n3,image.xyz\n", r"t.csv, line 4, column 'x': a cell must hold a number or the path of"),
+        ("x__0\n1e300\n", "a cell of an element must hold a number, got '1e300'"),
+        ("x\n1e300\n", "a cell must hold a number or the path of one of .npy, .csv, got '1e300'"),
+        ("x\nempty.csv\n", "column 'x': .*empty.csv: the file must hold an array, got: an empty file"),
+        ("x\nwords.csv\n", "column 'x': .*words.csv: the file must hold an array, got: could not convert string 'b'"),
+        ("x\nlarge.csv\n", "column 'x': .*large.csv: the file must hold an array, got: a number above 3.4"),
+        ("x\nhuge.npy\n", "column 'x': .*array huge.npy of shape .* must be stored in full"),
+        ("x\nlist.npy\n", "column 'x': .*array list.npy must hold plain numbers, got object"),
+        ("x\nzip.npy\n", "column 'x': .*zip.npy: the file must hold an array, got: the magic string is not correct"),
+        ("x\n" + "1" * 200_000, r"t.csv: line \d must be part of a table in UTF-8, got: field larger than field limit"),
+        ("x\na\0.npy\n", "line 2"),
     ],
 )
 def test_wrong_tables(tmp_path, text, message):
     (tmp_path / "t.csv").write_text(text)
+    (tmp_path / "empty.csv").write_text("# nothing\n\n")
+    (tmp_path / "words.csv").write_text("1,2\na,b\n".replace("a", "3"))
+    (tmp_path / "large.csv").write_text("1,1e300\n")
+    (tmp_path / "huge.npy").write_bytes(npy_of_shape("(1000000000000000,)"))
+    (tmp_path / "list.npy").write_bytes(npy(np.array([{}] * 3)))
+    np.savez(tmp_path / "zip.npz", np.ones(1))
+    (tmp_path / "zip.npz").rename(tmp_path / "zip.npy")
     with pytest.raises(FileFormatError, match=message):
-        CsvDataSource(tmp_path / "t.csv").next()
+        source = CsvDataSource(tmp_path / "t.csv")
+        while True:
+            source.next()
+
+
+def test_tables_in_other_encodings_are_refused(tmp_path):
+    (tmp_path / "t.csv").write_bytes("x\n\u00e9".encode("utf-16"))
+    with pytest.raises(FileFormatError, match=r"t.csv: line 1 must be part of a table in UTF-8, got"):
+        CsvDataSource(tmp_path / "t.csv")
 
 
 def test_a_table_without_samples(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n")
-    with pytest.raises(ArgumentError, match="CsvDataSource: there must be at least one sample, got 0"):
+    with pytest.raises(FileFormatError, match=r"t.csv: there must be at least one sample, got 0"):
         CsvDataSource(tmp_path / "t.csv")

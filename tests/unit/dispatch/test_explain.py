@@ -24,7 +24,7 @@ def test_a_name_tells_who_has_a_kernel(name, install):
     assert (answer.function, answer.winner) == ("Tanh", "reference over fast:half")
     assert str(answer).splitlines()[1:] == [
         "   fast:half                 has no kernel for Tanh",
-        "-> reference over fast:half  can run it",
+        "-> reference over fast:half  has a kernel, which may refuse a call",
     ]
 
 

@@ -61,6 +61,10 @@ class FakePlugins:
             raise found
         return found
 
+    def extra_kernels(self, backend, name):
+        overlay, kernel = self.registry.overlay(backend, name), self.registry.kernel(backend, name)
+        return [overlay] if overlay else [], [kernel] if kernel else []
+
     def array_class(self, name):
         return getattr(self.backends.get(name), "array_class", "")
 

@@ -1,6 +1,7 @@
 """Public functions written by hand: results against NumPy, and their refusals."""
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -141,8 +142,44 @@ def test_dot_refuses_what_does_not_fit() -> None:
         F.dot(var(np.ones((2, 3))), var(np.ones((2, 3))))
     with pytest.raises(ShapeError, match=r"dot: out must have the shape of the result, got \(3,\) for \(2,\)"):
         F.dot(var(np.ones((2, 3))), var(np.ones(3)), nn.Variable((3,)))
-    with pytest.raises(ArgumentError, match="dot: a or b must be a Variable or an NdArray, got 2 and 3"):
-        F.dot(2, 3)
+    with pytest.raises(ShapeError, match=r"dot: a and b must fit, got shapes \(2, 3\) and \(2,\)"):
+        F.dot(np.ones((2, 3)), np.ones(2))
+
+
+@pytest.mark.parametrize("wrap", [nn.Variable.from_numpy_array, nn.NdArray.from_numpy_array])
+def test_dot_takes_arrays_of_numpy_and_numbers(wrap: Any) -> None:
+    a, b = RNG.standard_normal((2, 3)).astype(np.float32), RNG.standard_normal((3, 4)).astype(np.float32)
+    for y in (F.dot(wrap(a), b), F.dot(a, wrap(b)), F.dot(a.tolist(), wrap(b))):
+        assert isinstance(y, type(wrap(a)))
+        if isinstance(y, nn.Variable):
+            y.forward()
+        np.testing.assert_allclose(y.d if isinstance(y, nn.Variable) else y.data, a @ b, rtol=1e-5)
+    assert F.dot(2, 3) == 6
+    np.testing.assert_array_equal(F.dot(a, b), np.dot(a, b))
+    out = nn.NdArray((2, 4))
+    assert F.dot(a, b, out) is out
+    np.testing.assert_array_equal(out.data, np.dot(a, b))
+    with pytest.raises(ShapeError, match=r"dot: out must have the shape of the result, got \(3,\) for \(2, 4\)"):
+        F.dot(a, b, nn.NdArray((3,)))
+
+
+@pytest.mark.parametrize("mode", ["clear_buffer", "clear_no_need_grad", "backward", "dynamic"])
+def test_a_sink_keeps_its_inputs(mode: str) -> None:
+    x = nn.Variable.from_numpy_array(X, need_grad=True)
+    with nn.auto_forward(mode == "dynamic"):
+        for _ in range(3):  # the third dynamic step is a replay, if any
+            hidden = F.exp(x)
+            ends = [F.sin(hidden), F.tanh(hidden)]
+            sink = F.sink(*ends, one_input_grad=1)
+            if mode == "clear_buffer":
+                sink.forward(clear_buffer=True)
+            elif mode != "dynamic":
+                sink.forward(clear_no_need_grad=True)
+            if mode in ("backward", "dynamic"):
+                sink.backward(clear_buffer=True)
+            np.testing.assert_allclose(ends[0].d, np.sin(np.exp(X)), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(ends[1].d, np.tanh(np.exp(X)), rtol=1e-4)
+            assert hidden.data.clear_called == (mode != "clear_no_need_grad")
 
 
 def test_interpolate_takes_a_scale_or_a_size() -> None:
@@ -189,3 +226,48 @@ def test_function_api_passes_the_current_context() -> None:
     with nn.context_scope(nn.Context(["reference:float"])):
         assert backend("!") == "reference:float!"
     assert backend.__doc__ == "Name the backend."
+
+
+@pytest.mark.parametrize("number_type", ["half", "bfloat16", "float", "double"])
+def test_attention_to_no_key_at_all_is_equal_in_every_type(number_type, rng):
+    if number_type == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    with nn.context_scope(nn.Context([f"reference:{number_type}"])):
+        x = nn.Variable.from_numpy_array(rng.normal(size=(3, 2, 4)), need_grad=True)
+        weights = [nn.Variable.from_numpy_array(rng.normal(size=(4, 4))) for _ in range(4)]
+        mask = nn.Variable.from_numpy_array(np.array([[1, 1, 1], [0, 0, 1]]))
+        y, attention = F.multi_head_attention(x, x, x, 2, *weights, key_padding_mask=mask)
+        nn.forward_all([y, attention])
+        y.backward()
+    found = attention.d.astype(np.float64)
+    np.testing.assert_allclose(found[:2], 1 / 3, rtol=5e-3)
+    assert not found[2:, :, 2].any()
+    np.testing.assert_allclose(found.sum(-1), 1, rtol=2e-2)
+    assert np.isfinite(x.g.astype(np.float64)).all()
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("additive", [False, True])
+def test_attention_with_many_weights_equals_the_product_of_all_weights(monkeypatch, padded, additive):
+    rng = np.random.default_rng(4)
+    values = [rng.normal(size=shape) for shape in ((5, 2, 6), (7, 2, 6), (6, 4), (6, 4), (6, 8), (8, 3))]
+    masks = {
+        "additive_mask": nn.Variable.from_numpy_array(np.triu(np.full((5, 7), -np.inf), 2)) if additive else None,
+        "key_padding_mask": nn.Variable.from_numpy_array([[0, 0, 0, 0, 0, 1, 1], [0] * 7]) if padded else None,
+    }
+    results = []
+    with nn.auto_forward(False):
+        for limit in (2**22, 0):
+            monkeypatch.setattr(import_module("nn_core.functions.composite.attention"), "_MANY_WEIGHTS", limit)
+            query, key, *weights = [nn.Variable.from_numpy_array(value, need_grad=True) for value in values]
+            y, attention = F.multi_head_attention(query, key, key, 2, *weights, **masks)
+            y.forward()
+            y.backward()
+            attention.forward()
+            results.append([y.d, attention.d, *[variable.g for variable in (query, key, *weights)]])
+    names = []
+    y.visit(lambda function: names.append(function.name))
+    assert "ScaledDotProductAttention" in names
+    assert "Softmax" not in names
+    for given, expected in zip(results[1], results[0], strict=True):
+        np.testing.assert_allclose(given, expected, rtol=1e-5, atol=2e-6 * np.abs(expected).max())

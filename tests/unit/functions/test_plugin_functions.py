@@ -1,6 +1,8 @@
 """Functions of plugins in nn_core.functions: built at run time, found by API name."""
 
+import copy
 import inspect
+import pickle
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.functions.plugin_functions import build_function
+from nn_core.functions.plugin_functions import PluginNamespace, build_function
 from nn_core.spec.builtin import BY_API
 from nn_core.spec.load import loads
 
@@ -68,3 +70,10 @@ def test_unknown_functions_are_refused_with_a_hint() -> None:
         _ = F.rellu
     with pytest.raises(AttributeError, match="has no attribute '__nothing__'"):
         _ = F.__nothing__
+
+
+@pytest.mark.parametrize("protocol", range(2, 6))
+def test_functions_of_plugins_are_pickled_by_name(acme: None, protocol: int) -> None:
+    function, namespace = pickle.loads(pickle.dumps((F.acme_scale, PluginNamespace("acme")), protocol))
+    assert function is F.acme_scale
+    assert repr(namespace) == repr(copy.deepcopy(namespace)) == repr(PluginNamespace("acme"))

@@ -11,7 +11,7 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core import synced
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.graph import backward, replay
+from nn_core.graph import backward
 
 
 class Device:
@@ -41,8 +41,8 @@ class Device:
     def use_device(self, device_id):
         self.current = device_id
 
-    def settle(self):
-        self.events.append("settle")
+    def flush(self):
+        self.events.append("flush")
 
     def fuse(self, steps):
         self.events.append(f"fuse {len(steps)} on {self.current}")
@@ -225,27 +225,6 @@ def test_a_kernel_chooses_the_shape_of_what_it_keeps_for_itself(device, dynamic,
             loss.backward(clear_buffer=clear)
             assert (w.g == 3).all()
             assert loss.d == y.size
-
-
-class Opaque:
-    """An array of a device: it tells its address as CUDA arrays do, and is no NumPy array."""
-
-    def __init__(self, values):
-        self.values = values
-
-    @property
-    def __cuda_array_interface__(self):
-        return {"data": (self.values.ctypes.data, False)}
-
-    @property
-    def dtype(self):
-        return self.values.dtype
-
-
-def test_arrays_are_known_by_their_address_wherever_they_lie():
-    values = np.zeros(3, np.float32)
-    assert replay._place(Opaque(values)) == replay._place(values) == (values.ctypes.data, "float32")
-    assert replay._place(object()) is None
 
 
 def test_a_dynamic_graph_is_compiled_once_on_a_device_too(device, monkeypatch):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nn_core as nn
+import nn_core.functions as F
 from nn_core.dispatch.plugins import get_backend
 from nn_core.errors import GraphError, ShapeError
 from nn_core.graph.apply import operator
@@ -430,11 +431,18 @@ def test_imperative_mode_gives_the_same_numbers():
     assert np.array_equal(exp(sin(x.data)).data, y.d)
 
 
-def test_no_grad_builds_functions_without_gradients():
+def test_no_grad_takes_parameters_as_constants_and_lets_gradients_pass():
+    x = variable(1, 2)
     with nn.no_grad():
-        y = sin(variable(1, 2))
-    assert not y.need_grad
-    assert sin(variable(1, 2)).need_grad
+        w = nn.parameter.get_parameter_or_create("w", (2,), np.float32([3, 4]))
+        y = mul2(sin(x), w)
+    assert y.need_grad and not w.need_grad and nn.get_parameters()["w"].need_grad
+    y.forward()
+    y.backward()
+    assert np.allclose(x.g, np.cos([1, 2]) * [3, 4])
+    with nn.auto_forward(), nn.no_grad():
+        assert not sin(x).need_grad
+    assert sin(x).need_grad
 
 
 def test_outputs_of_several():
@@ -470,7 +478,7 @@ def test_very_deep_graphs():
     y.forward(clear_no_need_grad=True)
     y.backward(clear_buffer=True)
     assert np.allclose(x.g, 3001)
-    assert not y.no_grad().need_grad
+    assert y.no_grad().need_grad  # x is no registered parameter
 
 
 def test_zero_size_arrays():
@@ -596,8 +604,103 @@ def test_gradients_of_leaves_add_up_in_float32_under_half_precision():
         y.forward()
         x.grad.zero()
         y.backward()
-        plans = list(y.plans.values())
+        plans = list(y._plans.values())
         assert x.grad.dtype == np.float32
         np.testing.assert_allclose(x.g, 2 * x.d + 1, rtol=1e-3)
         x.grad.data *= 0.5  # as solvers do with gradients, in float32
-    assert list(y.plans.values()) == plans
+    assert list(y._plans.values()) == plans
+
+
+def test_the_engine_asks_no_variable_for_its_truth(monkeypatch):
+    """A comparison refuses ``bool()``; it is an input of functions like any other."""
+
+    def refuse(variable):
+        raise AssertionError("bool() of a variable")
+
+    monkeypatch.setattr(nn.Variable, "__bool__", refuse)
+    x = nn.Variable.from_numpy_array(np.array([-1.0, 2.0, 3.0], np.float32), need_grad=True)
+    x.grad.zero()
+    y = F.sum(F.greater(x, x * 0 + 0.5) * x**2)
+    for flags in ({}, {"clear_no_need_grad": True}):
+        y.forward(**flags)
+        y.backward(clear_buffer=True)
+    np.testing.assert_array_equal(x.g, [0, 8, 12])
+    (dx,) = nn.grad([y], [x])
+    dx.forward()
+    np.testing.assert_array_equal(dx.d, [0, 4, 6])
+    with nn.auto_forward():
+        z = F.sum(F.greater(x, x * 0 + 0.5) * x)
+        z.backward()
+    np.testing.assert_array_equal(x.g, [0, 9, 13])
+
+
+@pytest.mark.parametrize("flags", [{}, {"clear_no_need_grad": True}])
+def test_a_view_that_is_recomputed_leaves_the_memory_of_its_source_alone(flags):
+    x = nn.Variable.from_numpy_array(np.linspace(0.1, 1, 6, dtype=np.float32).reshape(2, 3), need_grad=True)
+    x.grad.zero()
+    h = F.sin(x)
+    with nn.recompute():
+        view = F.reshape(h, (-1,))
+    y = F.sum(F.tile(view, (2,)) ** 2) + F.sum(h**2)
+    y.forward(**flags)
+    if not flags:
+        np.testing.assert_allclose(h.d, np.sin(x.d), rtol=1e-6)
+    y.backward(clear_buffer=True)
+    np.testing.assert_allclose(x.g, 3 * np.sin(2 * x.d), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_views_follow_data_that_is_exchanged(dynamic):
+    x = nn.Variable.from_numpy_array(np.arange(6, dtype=np.float32), need_grad=True)
+    with nn.auto_forward(dynamic):
+        y = F.reshape(F.reshape(x, (2, 3)), (3, 2))
+        z = F.sum(y**2)
+    z.forward()
+    for data in (nn.NdArray((6,)), nn.NdArray((12,)).narrow(0, 3, 6)):
+        data.data = np.ones(6, np.float32)
+        x.data = data
+        z.forward()
+        x.grad.zero()
+        z.backward()
+        assert (float(z), y.d.tolist(), x.g.tolist()) == (6, [[1, 1]] * 3, [2] * 6)
+
+
+@pytest.mark.parametrize("lean", [False, True])
+def test_hooks_of_a_backward_pass_see_each_gradient_once_and_nothing_that_is_recomputed(lean):
+    x = nn.Variable.from_numpy_array(np.float32([0.1, 0.2]), need_grad=True)
+    with nn.recompute():
+        h = F.tanh(F.sin(x))
+        h = h * F.cos(h)
+    y = F.sum(F.sigmoid(h))
+    calls = []
+    y.forward(clear_no_need_grad=lean)
+    x.grad.zero()
+    y.backward(
+        clear_buffer=lean,
+        function_pre_hook=lambda f: calls.append(f"before {f.name}"),
+        function_post_hook=lambda f: calls.append(f"after {f.name}"),
+    )
+    names = ["Sum", "Sigmoid", "Mul2", "Cos", "Tanh", "Sin"]
+    assert calls == [f"{when} {name}" for name in names for when in ("before", "after")]
+
+
+def test_a_pass_with_hooks_frees_nothing():
+    x = nn.Variable.from_numpy_array(np.float32([0.1, 0.2]), need_grad=True)
+    h = F.sin(x)
+    y = F.sum(F.tanh(h))
+    for flags in ({"clear_buffer": True}, {"clear_no_need_grad": True}):
+        y.forward(**flags, function_pre_hook=lambda f: None)
+        np.testing.assert_allclose(h.d, np.sin(x.d), rtol=1e-6)
+        y.backward(clear_buffer=True, function_post_hook=lambda f: None)
+        np.testing.assert_allclose(h.d, np.sin(x.d), rtol=1e-6)
+
+
+def test_values_that_a_backward_pass_has_recomputed_are_given_up_again():
+    x = nn.Variable.from_numpy_array(np.float32([0.1, 0.2]), need_grad=True)
+    with nn.recompute():
+        h = F.sin(x)
+    y = F.sum(F.tanh(h * 2))
+    y.forward()
+    y.backward()
+    with pytest.raises(GraphError, match="memory was reused"):
+        _ = h.d

@@ -10,6 +10,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.parametric_functions as PF
+from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.parameter import get_parameter, get_parameter_or_create, parameter_scope
 
@@ -90,7 +91,7 @@ def test_layout_of_hdf5(tmp_path):
     with h5py.File(tmp_path / "p.h5") as store:
         w = store["net/conv/W"]
         assert w.dtype == np.float32
-        assert dict(w.attrs) == {"index": 0, "need_grad": True}
+        assert {key: w.attrs[key] for key in ("index", "need_grad")} == {"index": 0, "need_grad": True}
         assert store["scalar"].shape == ()
         assert store["a"].dtype == np.int64
         assert store["net/bn/mean"].attrs["need_grad"] == np.False_
@@ -170,16 +171,29 @@ def test_damaged_files(tmp_path, extension):
     assert snapshot() == before
 
 
+def test_formats_of_networks_name_their_package(tmp_path, monkeypatch):
+    monkeypatch.setattr(PLUGINS, "offer", lambda kind, name: None)
+    for file, extension in ((io.BytesIO(), ".nntxt"), (tmp_path / "net.nnp", ".nnp")):
+        with pytest.raises(ArgumentError, match=f"must be installed to read {extension}, got none\n  hint: pip install"):
+            nn.load_parameters(file)
+
+
 def test_other_formats(tmp_path):
     with pytest.raises(ArgumentError, match=r"save_parameters: the extension must be one of .*, got '.pkl'"):
         nn.save_parameters(tmp_path / "p.pkl")
-    with pytest.raises(ArgumentError, match=r"load_parameters: files of networks are not read yet, got '.nntxt'"):
-        nn.load_parameters(io.BytesIO())
-    with pytest.raises(ArgumentError, match=r"load_parameters: files of networks are not read yet, got '.nnp'"):
-        nn.load_parameters(tmp_path / "net.nnp")
     with pytest.raises(ArgumentError, match=r"load_parameters: the extension must be one of .*, got '.pkl'"):
         nn.load_parameters(tmp_path / "p.pkl")
     with pytest.raises(ArgumentError, match="load_parameters: proto must be None and needs_proto False"):
         nn.load_parameters(tmp_path / "p.h5", needs_proto=True)
     with pytest.raises(FileNotFoundError):
         nn.load_parameters(tmp_path / "none.h5")
+
+
+@pytest.mark.parametrize("index", ["first", 1.5, float("nan")])
+def test_an_index_that_is_no_whole_number(tmp_path, index):
+    with h5py.File(tmp_path / "p.h5", "w") as store:
+        for name, value in {"a": 0, "b": index}.items():
+            store[name] = np.ones(2)
+            store[name].attrs["index"] = value
+    with pytest.raises(FileFormatError, match=r"p.h5: attribute index of b must be a whole number, got"):
+        nn.load_parameters(tmp_path / "p.h5")

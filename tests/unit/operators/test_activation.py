@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import scipy.special
 
+import nn_core as nn
+import nn_core.functions as F
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient
 
@@ -32,6 +34,7 @@ POINTWISE: list[tuple[str, Any, dict[str, Any]]] = [
     ("LeakyReLU", lambda x: np.where(x > 0, x, 0.1 * x), {}),
     ("LeakyReLU", lambda x: np.where(x > 0, x, 0.7 * x), {"alpha": 0.7, "inplace": True}),
     ("LeakyReLU", lambda x: np.maximum(x, 0), {"alpha": 0.0}),
+    ("LeakyReLU", lambda x: np.where(x > 0, x, -0.7 * x), {"alpha": -0.7}),
     ("LogSigmoid", scipy.special.log_expit, {}),
     ("Mish", lambda x: x * np.tanh(np.logaddexp(0, x)), {}),
     ("ReLU", lambda x: np.maximum(x, 0), {}),
@@ -100,9 +103,14 @@ def test_sinc_gradient_is_accurate_around_zero() -> None:
     np.testing.assert_allclose(run_gradient("Sinc", x)[0], exact, rtol=1e-12)
 
 
-def test_negative_slope_of_leaky_relu_is_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"alpha must be at least 0.*, got -0\.1"):
-        run("LeakyReLU", X, alpha=-0.1)
+@pytest.mark.parametrize("inplace", [False, True])
+def test_a_negative_slope_keeps_its_input_for_training(inplace: bool) -> None:
+    x = nn.Variable.from_numpy_array(np.float32([-2, -1, 0, 1, 2]), need_grad=True)
+    y = F.leaky_relu(F.add_scalar(x, 0), -0.5, inplace=inplace)
+    x.grad.zero()
+    y.forward(clear_no_need_grad=True)
+    y.backward(clear_buffer=True)
+    assert (y.d.tolist(), x.g.tolist()) == ([1, 0.5, 0, 1, 2], [-0.5, -0.5, -0.5, 1, 1])
 
 
 @pytest.mark.parametrize(

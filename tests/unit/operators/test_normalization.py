@@ -336,7 +336,8 @@ def test_spectral_norm_rewrites_u_by_one_iteration(test: bool) -> None:
     w, u = normal(3, 4), normal(3)
     v = w.T @ u / np.linalg.norm(w.T @ u)
     expected = w @ v / np.linalg.norm(w @ v)
-    y, left, right, new_u = run("SpectralNorm", w, u, test=test)
+    y, left, right, before, new_u = run("SpectralNorm", w, u, test=test)
+    np.testing.assert_array_equal(before, u)
     np.testing.assert_allclose(left, expected)
     np.testing.assert_allclose(right, v)
     np.testing.assert_allclose(y, w / (expected @ w @ v))
@@ -348,7 +349,7 @@ def test_spectral_norm_rewrites_u_by_one_iteration(test: bool) -> None:
 
 def test_spectral_norm_gradient_holds_the_singular_vectors_constant() -> None:
     w, u, dy = normal(3, 4), normal(3), normal(3, 4)
-    _, left, right, _ = run("SpectralNorm", w, u)
+    _, left, right, *_ = run("SpectralNorm", w, u)
     dw, du = run_gradient("SpectralNorm", w, u, grads=[dy])
     outer = np.outer(left, right)
     largest = (w * outer).sum()

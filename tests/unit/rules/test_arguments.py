@@ -56,6 +56,9 @@ def test_default_rules_for_arrays_without_axes() -> None:
     ("kind", "given", "value"),
     [
         ("bool", np.True_, True),
+        ("bool", 1, True),
+        ("bool", 0, False),
+        ("bool", np.int64(1), True),
         ("int", np.int32(4), 4),
         ("float", np.float32(0.5), 0.5),
         ("float", 2, 2.0),
@@ -78,7 +81,13 @@ def test_values_become_plain(kind: str, given: object, value: object) -> None:
 @pytest.mark.parametrize(
     ("arg", "given", "message"),
     [
-        (ArgSpec("a", "bool", ""), 1, "a must be True or False, got 1"),
+        (ArgSpec("a", "int", ""), 2**63, "a must be an integer of 64 bits, got one of 64 bits"),
+        (ArgSpec("a", "ints", ""), (1, -(10**400)), "each of a must be an integer of 64 bits, got one of 1329 bits"),
+        (ArgSpec("a", "float", ""), 10**401, "a must be a number that a float can hold, got one of 1333 bits"),
+        (ArgSpec("a", "floats", ""), (10**400,), "each of a must be a number that a float can hold, got one of 1329 bits"),
+        (ArgSpec("a", "bool", ""), 2, "a must be True or False, or 1 or 0, got 2"),
+        (ArgSpec("a", "bool", ""), "True", "a must be True or False, or 1 or 0, got 'True'"),
+        (ArgSpec("a", "bool", ""), 1.0, "a must be True or False, or 1 or 0, got 1.0"),
         (ArgSpec("a", "int", ""), 1.0, "a must be an integer, got 1.0"),
         (ArgSpec("a", "int", ""), True, "a must be an integer, got True"),
         (ArgSpec("a", "float", ""), "1", "a must be a number, got '1'"),

@@ -38,12 +38,12 @@ def rotate(
     x: Operand,
     bias: Operand | None = None,
     angle: float | None = None,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
     *,
     mode: str = "near",
-) -> Operand | list[Operand]:
+) -> Operand | tuple[Operand, ...]:
     """Turn images "by" an angle.
 
     y = R x
@@ -97,7 +97,7 @@ def test_functions_have_the_public_signature_and_docstring(checkout: Path) -> No
 
 def test_functions_without_inputs_give_variables(checkout: Path) -> None:
     text = generate(checkout)[checkout / "nn_core" / "functions" / "random.py"]
-    assert "-> list[Variable]:" in text and "return apply(ZERO, (), {}, outputs)" in text
+    assert "-> tuple[Variable, ...]:" in text and "return apply(ZERO, (), {}, outputs)" in text
 
 
 def test_functions_by_hand_take_the_place_of_generated_ones(checkout: Path) -> None:

@@ -1,6 +1,8 @@
 """The reader of specifications: what it makes of an entry, and every refusal with its place."""
 
+import random
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,12 @@ def test_empty_files_hold_no_functions(tmp_path: Path) -> None:
         ("{doc: Output.}", "{doc: Output., private: true}", "14: Scale.y: a private output must be aux, got .*"),
         ("same_as x", "same_as z", "15: Scale: shape must be rule, broadcast or 'same_as <input>', got 'same_as z'"),
         ("needs: [x]", "needs: [z]", "16: Scale.backward: needs must be among x, bias, y, got 'z'"),
+        (
+            "needs: [x]",
+            "needs: [x], needs_if_negative: {axes: [x]}",
+            "16: .*: needs_if_negative must stand beside needs and name numbers, got ..axes..",
+        ),
+        ("needs: [x]", "needs: [x], needs_if_negative: {factor: [z]}", "16: .*: factor must be among x, .*, got .z."),
         ("needs: [x]", "needs: [x], none: why", "16: .*: exactly one of needs and none must be given, got .*"),
         ("  backward: {needs: [x]}\n", "", "1: Scale: backward must be given, got none"),
         ("tags: [pointwise]", "tags: [quick]", "17: Scale: tags must be among pointwise, .*, got 'quick'"),
@@ -149,3 +157,63 @@ def test_a_file_is_a_list_of_mappings(text: str, message: str) -> None:
 
 def test_text_objects_of_python_are_not_made() -> None:
     assert "the file must be YAML" in refusal("- !!python/object/apply:os.getcwd []")
+
+
+# Hostile text.
+
+_ALIASES = "- &a0 [x, x]\n" + "".join(f"- &a{n + 1} [*a{n}, *a{n}]\n" for n in range(30))
+_SWISH = """
+- name: acme.Swish
+  api: acme_swish
+  topic: activation
+  doc: Swish.
+  inputs:
+    x: {doc: Any array.}
+  args:
+    beta: {type: float, default: 1.0, doc: Slope.}
+  outputs:
+    y: {doc: Array of the shape of x.}
+  shape: same_as x
+  backward: {needs: [x, y]}
+  tags: [pointwise]
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["- 2020-13-45", "- !!int x", "- !!float x", "- !!timestamp x", "&a [*a]", "- &a {name: *a}", "- !!python/object:os.x {}"],
+)
+def test_values_that_are_not_what_they_seem_are_refused(text):
+    with pytest.raises(SpecError, match=r"acme\.yaml:1: "):
+        loads(text, "acme.yaml")
+
+
+def test_a_damaged_specification_is_read_or_refused_and_nothing_else():
+    rng = random.Random(313)
+    refused = 0
+    for _ in range(400):
+        characters = list(_SWISH)
+        for _ in range(rng.randint(1, 6)):
+            position = rng.randrange(len(characters) - 10)
+            characters[position : position + rng.randint(0, 8)] = rng.choice("{}[]:,-&*!|>'%@`#? ab0.~<=") * rng.randint(0, 1)
+        try:
+            loads("".join(characters), "acme.yaml")
+        except SpecError as error:
+            refused += 1
+            assert str(error).startswith("acme.yaml:")
+    assert 100 < refused <= 400
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, "acme.yaml:1: the file must be nested at most 32 deep"),
+        (_ALIASES, "must have at most 500000 values, got more with its aliases"),
+        ("x" * 4_000_001, "acme.yaml:1: the file must have at most 4000000 characters, got 4000001"),
+    ],
+)
+def test_a_specification_that_would_take_for_ever_is_refused_at_once(text, message):
+    start = time.process_time()
+    with pytest.raises(SpecError, match=message):
+        loads(text, "acme.yaml")
+    assert time.process_time() - start < 0.5

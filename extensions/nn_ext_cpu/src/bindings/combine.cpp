@@ -102,9 +102,12 @@ class Chain : public Op {
       for (size_t k = 0; k < member->places.size(); ++k) {
         arranged.data()[k] = member->places[k] < 0 ? nullptr : all.data()[member->places[k]];
       }
-      member->op->run(arranged.data());
+      member->op->execute(arranged.data());
     }
   }
+
+  // its members see to themselves
+  bool independent_of_threads() const override { return true; }
 
   double cost() const override {
     double total = 0;

@@ -7,6 +7,7 @@
 
 #include "bindings/types.hpp"
 #include "support/check.hpp"
+#include "support/parallel.hpp"
 
 namespace py = pybind11;
 
@@ -91,7 +92,11 @@ py::object prepare(const std::string& name, const py::sequence& arrays, const py
     signature.args.set(setting, read_setting(setting, value));
   }
   auto prepared = std::make_shared<PreparedOp>();
-  prepared->op = Registry::instance().prepare(name, signature);
+  {
+    const Serial serial(deterministic());  // oneDNN cuts its sums for the threads that there are now
+    if (deterministic()) adopt_num_threads();
+    prepared->op = Registry::instance().prepare(name, signature);
+  }
   prepared->arrays = expectations(given);
   prepared->places = std::move(order);
   return new_op(std::move(prepared));

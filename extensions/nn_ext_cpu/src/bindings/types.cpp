@@ -72,12 +72,12 @@ PyObject* op_call(PyObject* self, PyObject* const* arrays, size_t nargsf, PyObje
   Pointers room(prepared.places.size());
   void** pointers = room.data();
   if (!read_pointers(prepared, arrays, count, pointers)) return nullptr;
-  return guarded(prepared.op->cost(), [&] { prepared.op->run(pointers); });
+  return guarded(prepared.op->cost(), [&] { prepared.op->execute(pointers); });
 }
 
 PyObject* run(const StepContent& content) {
   return guarded(content.cost, [&content] {
-    for (const Work& work : content.work) work.prepared->op->run(work.pointers.data());
+    for (const Work& work : content.work) work.prepared->op->execute(work.pointers.data());
   });
 }
 
@@ -187,7 +187,7 @@ PyTypeObject* make_type(const char* name, size_t size, size_t offset, destructor
 PyMethodDef op_methods[] = {
     {"bind", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(op_bind)), METH_FASTCALL,
      "Return a Step that runs this operation on the arrays each time it is called."},
-    {"adding", op_adding, METH_O,
+    {"accumulating", op_adding, METH_O,
      "Return the operation that adds to the arrays at these places instead of overwriting them, or None where there is none."},
     {nullptr, nullptr, 0, nullptr},
 };

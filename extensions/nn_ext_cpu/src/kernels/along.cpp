@@ -85,6 +85,8 @@ class Extremum : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + 0.4 * static_cast<double>(axis_.size()); }
 
  private:
@@ -114,6 +116,8 @@ class ExtremumBackward : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + 0.6 * static_cast<double>(axis_.size()); }
 
  private:
@@ -129,6 +133,8 @@ class Product : public Op {
       vectors().product_of(input(arrays, 0) + from, axis_.c, axis_.b, lanes, output(arrays, 1) + to);
     });
   }
+
+  bool independent_of_threads() const override { return true; }
 
   double cost() const override { return 50 + static_cast<double>(axis_.size()); }
 
@@ -153,6 +159,8 @@ class ProductBackward : public Op {
       vectors().product_gradient(input(arrays, 0) + from, input(arrays, 1) + to, axis_.c, axis_.b, lanes, output(arrays, 2) + from);
     });
   }
+
+  bool independent_of_threads() const override { return true; }
 
   double cost() const override { return 50 + 2.0 * static_cast<double>(axis_.size()); }
 

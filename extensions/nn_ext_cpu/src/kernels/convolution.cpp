@@ -59,7 +59,7 @@ class Convolution : public Op {
     winograd_ = Kind::kTransposed ? std::nullopt : winograd_shape(geometry, x, weight, y, Weights::kMayChange);
     if (winograd_) {
       const auto shape = *winograd_;
-      filters_.emplace(weight.size(), shape.filter_elements(),
+      filters_.emplace(shape.filter_layout(), weight.size(), shape.filter_elements(),
                        [shape](const float* from, float* to) { winograd_filters(shape, from, to); });
       return;
     }

@@ -139,6 +139,8 @@ class Copies : public Op {
     }
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + 0.4 * static_cast<double>(size_); }
 
  private:

@@ -142,6 +142,8 @@ class Draw : public Op {
         4);
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + distribution_.cost * static_cast<double>(size_); }
 
  private:

@@ -184,6 +184,8 @@ class Fused : public Op {
         [&](int64_t begin, int64_t end, int thread) { run_range(arrays, begin, end, buffers + thread * n_buffers * block_); }, 64);
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return cost_; }
 
  private:

@@ -50,6 +50,8 @@ class Embed : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + 0.3 * static_cast<double>(table_.count * table_.columns); }
 
  private:

@@ -47,7 +47,7 @@ class JoinedConvolution : public Op {
     if (!s.has(kZ) || (s.floating(kZ).channels_last() && y.channels_last())) winograd_ = winograd_shape(geometry, x, weight, y, Weights::kStay);
     if (winograd_) {
       const auto shape = *winograd_;
-      filters_.emplace(weight.size(), shape.filter_elements(), [shape](const float* from, float* to) { winograd_filters(shape, from, to); });
+      filters_.emplace(shape.filter_layout(), weight.size(), shape.filter_elements(), [shape](const float* from, float* to) { winograd_filters(shape, from, to); });
     } else {
       prepare(s, geometry, x, weight, y);
     }

@@ -74,6 +74,8 @@ class Sort : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + 10.0 * static_cast<double>(axis_.size()); }
 
  private:
@@ -93,6 +95,8 @@ class SortBackward : public Op {
       for (int64_t k = 0; k < axis_.c; ++k) dx[first + place_of(items[k]) * axis_.b] = dy[first + k * axis_.b];
     });
   }
+
+  bool independent_of_threads() const override { return true; }
 
   double cost() const override { return 50 + 10.0 * static_cast<double>(axis_.size()); }
 
@@ -212,6 +216,8 @@ class TopK : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + 2.0 * static_cast<double>(chosen_.rows * chosen_.columns); }
 
  private:
@@ -235,6 +241,8 @@ class TopKBackward : public Op {
       for (int64_t i = 0; i < chosen_.k; ++i) to[place_of(best[i])] = from[chosen_.compact ? i : place_of(best[i])];
     });
   }
+
+  bool independent_of_threads() const override { return true; }
 
   double cost() const override { return 50 + 2.0 * static_cast<double>(chosen_.rows * chosen_.columns); }
 

@@ -89,6 +89,8 @@ class Take : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + places_.size(); }
 
  private:
@@ -200,6 +202,8 @@ class OneHot : public Op {
       }
     });
   }
+
+  bool independent_of_threads() const override { return true; }
 
   double cost() const override { return 50 + 0.2 * static_cast<double>(rows_ * n_); }
 

@@ -23,6 +23,7 @@ class Pointwise : public Op {
   explicit Pointwise(const Signature& signature);
 
   void run(void* const* arrays) const override;
+  bool independent_of_threads() const override { return reduced_.empty(); }
   double cost() const override { return cost_; }
 
   struct Instruction {

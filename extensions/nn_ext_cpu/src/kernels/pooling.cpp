@@ -95,6 +95,8 @@ class Pooling : public Op {
     pool_.visit([&](int64_t at_x, int64_t at_y, int64_t lanes) { loop(pool_.shape(), x + at_x, y + at_y, lanes); });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + pool_.work(); }
 
  private:
@@ -118,6 +120,8 @@ class MaxPoolingBackward : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + 2 * pool_.work(); }
 
  private:
@@ -140,6 +144,8 @@ class SumPoolingBackward : public Op {
       vectors().sum_pool_backward(pool_.shape(), dy + at_y, dx + at_x, lanes);
     });
   }
+
+  bool independent_of_threads() const override { return true; }
 
   double cost() const override { return 50 + pool_.work(); }
 

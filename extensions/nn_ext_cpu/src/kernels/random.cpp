@@ -39,6 +39,8 @@ class Dropout : public Op {
         4);
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + static_cast<double>(size_); }
 
  private:

@@ -84,6 +84,8 @@ class Softmax : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 100 + 0.5 * static_cast<double>(lines_.size()); }
 
  private:
@@ -115,6 +117,8 @@ class SoftmaxBackward : public Op {
       lines_.write(to, line, dx);
     });
   }
+
+  bool independent_of_threads() const override { return true; }
 
   double cost() const override { return 100 + 0.3 * static_cast<double>(lines_.size()); }
 
@@ -155,6 +159,8 @@ class CrossEntropy : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 100 + 0.5 * static_cast<double>(lines_.size()); }
 
  private:
@@ -189,6 +195,8 @@ class CrossEntropyBackward : public Op {
       lines_.write(to, line, dx);
     });
   }
+
+  bool independent_of_threads() const override { return true; }
 
   double cost() const override { return 100 + 0.5 * static_cast<double>(lines_.size()); }
 

@@ -42,6 +42,8 @@ class SoftmaxLanes : public Op {
     lanes_.visit([&](int64_t start, int64_t lanes) { vectors().softmax_lanes(log_, x + start, lanes_.c, lanes_.b, lanes, y + start); });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 100 + 0.5 * static_cast<double>(lanes_.size()); }
 
  private:
@@ -58,6 +60,8 @@ class SoftmaxLanesBackward : public Op {
     auto* dx = static_cast<float*>(arrays[2]);
     lanes_.visit([&](int64_t start, int64_t lanes) { vectors().softmax_lanes_gradient(log_, y + start, dy + start, lanes_.c, lanes_.b, lanes, dx + start); });
   }
+
+  bool independent_of_threads() const override { return true; }
 
   double cost() const override { return 100 + 0.5 * static_cast<double>(lanes_.size()); }
 

@@ -40,6 +40,8 @@ class SumAlong : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 50 + 0.15 * static_cast<double>(a_ * c_ * b_); }
 
  private:

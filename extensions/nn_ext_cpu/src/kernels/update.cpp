@@ -138,6 +138,8 @@ class Update : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 100 + 0.5 * static_cast<double>(group_.size()); }
 
  private:
@@ -151,6 +153,8 @@ class Update : public Op {
 class ChangeGrad : public Op {
  public:
   ChangeGrad(const Signature& s) : group_(s, 2) {}
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return 100 + 0.3 * static_cast<double>(group_.size()); }
 
  protected:

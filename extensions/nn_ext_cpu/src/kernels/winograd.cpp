@@ -173,6 +173,10 @@ std::optional<WinogradShape> fastest_winograd(const WinogradShape& shape, Weight
 
 int64_t WinogradShape::filter_elements() const { return positions() * c * padded(k); }
 
+std::string WinogradShape::filter_layout() const {
+  return "winograd/" + std::to_string(tile) + '/' + std::to_string(c) + '/' + std::to_string(k) + (turned ? "/turned" : "");
+}
+
 void winograd_filters(const WinogradShape& s, const float* weight, float* filters) {
   Scratch scratch(Scratch::bytes<float>(9 * s.c * s.k));
   auto* lines = scratch.take<float>(9 * s.c * s.k);

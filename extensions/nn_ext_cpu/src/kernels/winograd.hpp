@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace nn_cpu {
 
@@ -36,6 +37,9 @@ struct WinogradShape {
 
   /// Elements of the transformed filters.
   int64_t filter_elements() const;
+
+  /// A name for the layout of the transformed filters, which the size of the images does not change.
+  std::string filter_layout() const;
 };
 
 /// The shape with the tiles that are expected to be fastest; nothing where the direct method is.

@@ -59,7 +59,19 @@ void Primitive::input(int dnnl_arg, int position, const dnnl::memory::desc& arra
   if (!cached || !operand.relocation) return;
   // the cache counts in units of float32, whatever the elements are
   const auto elements = static_cast<int64_t>(array.get_size() / sizeof(float)), packed = static_cast<int64_t>(inner.get_size() / sizeof(float) + 1);
-  operand.cache = std::make_shared<WeightCache>(elements, packed, [relocation = operand.relocation](const float* from, float* to) { relocation->run(from, to); });
+  const std::string from = layout_name(array), to = layout_name(inner);
+  if (from.empty() || to.empty()) return;  // a layout that only oneDNN knows is not kept
+  operand.cache = std::make_shared<WeightCache>(from + '>' + to, elements, packed, [relocation = operand.relocation](const float* from, float* to) { relocation->run(from, to); });
+}
+
+std::string Primitive::layout_name(const dnnl::memory::desc& desc) {
+  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return "";
+  std::string name = std::to_string(static_cast<int>(desc.get_data_type())) + '@' + std::to_string(desc.get_submemory_offset());
+  for (const dnnl::memory::dims& numbers : {desc.get_dims(), desc.get_padded_dims(), desc.get_strides(), desc.get_inner_blks(), desc.get_inner_idxs()}) {
+    name += ';';
+    for (const int64_t number : numbers) name += std::to_string(number) + ',';
+  }
+  return name;
 }
 
 void Primitive::output(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner) {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "support/array.hpp"
@@ -71,6 +72,8 @@ class Primitive {
     bool is_output;
     std::shared_ptr<const WeightCache> cache;
   };
+  /// A text that is equal for equal layouts; empty for those that are not blocks of strides.
+  static std::string layout_name(const dnnl::memory::desc& desc);
   void add(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool is_output);
 
   dnnl::primitive primitive_;

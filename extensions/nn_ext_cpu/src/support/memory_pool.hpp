@@ -25,6 +25,10 @@ class MemoryPool {
   size_t used() const;
   size_t kept() const;
 
+  /// Keeps other threads out while the process is forked, so that the child finds the pool whole and unlocked.
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+
  private:
   void shrink_to(size_t kept);
 

@@ -9,6 +9,7 @@
 
 #include "support/args.hpp"
 #include "support/array.hpp"
+#include "support/parallel.hpp"
 
 namespace nn_cpu {
 
@@ -38,6 +39,16 @@ class Op {
 
   /// Computes on one pointer for each description (nullptr where it is absent). Safe to call from several threads.
   virtual void run(void* const* arrays) const = 0;
+
+  /// Whether results are the same to the last bit on any number of threads: no sum is cut into parts by their number. Operations that
+  /// say no run on one thread in deterministic mode.
+  virtual bool independent_of_threads() const { return false; }
+
+  /// run(), on one thread where deterministic() asks for it.
+  void execute(void* const* arrays) const {
+    const Serial serial(deterministic() && !independent_of_threads());
+    run(arrays);
+  }
 
   /// Positions of the arrays of which it keeps packed copies; see support/weight_cache.hpp.
   virtual std::vector<size_t> weights() const { return {}; }

@@ -15,6 +15,29 @@ namespace nn_cpu {
 int num_threads();
 void set_num_threads(int threads);
 
+/// Whether results must not depend on the number of threads; false at first.
+bool deterministic();
+void set_deterministic(bool flag);
+
+/// While it lives, num_threads() is 1 on the calling thread, if `serial` says so.
+class Serial {
+ public:
+  explicit Serial(bool serial);
+  ~Serial();
+  Serial(const Serial&) = delete;
+  Serial& operator=(const Serial&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// Makes fork() safe: the child starts threads of its own instead of waiting for those of the parent, which it does not have.
+void prepare_for_forks();
+
+/// How many forks lie between this process and the one that loaded the library. Whatever other threads of the parent held at
+/// the time, such as a lock, stays held for ever in the child.
+int fork_generation();
+
 /// Makes OpenMP regions of the calling thread (those of oneDNN too) as wide as num_threads().
 void adopt_num_threads();
 

@@ -40,6 +40,8 @@ class Relayout : public Op {
     }
   }
 
+  bool independent_of_threads() const override { return true; }
+
   double cost() const override { return inner_->cost() + static_cast<double>(bytes_); }
 
  private:

@@ -35,7 +35,7 @@ class Widened : public Op {
       const auto* x = static_cast<const Bf16*>(arrays[array.position]);
       parallel_for(array.extent, kGrain, [&](int64_t begin, int64_t end, int) { vectors().widen(x + begin, end - begin, wide + begin); });
     }
-    inner_->run(inner.data());
+    inner_->execute(inner.data());
     for (const Narrow& array : narrow_) {
       if (!array.is_output) continue;
       const auto* wide = static_cast<const float*>(inner[array.position]);
@@ -43,6 +43,9 @@ class Widened : public Op {
       parallel_for(array.extent, kGrain, [&](int64_t begin, int64_t end, int) { vectors().narrow(wide + begin, end - begin, y + begin); });
     }
   }
+
+  // its members see to themselves
+  bool independent_of_threads() const override { return true; }
 
   double cost() const override { return inner_->cost() + cost_; }
 

@@ -10,10 +10,8 @@ constexpr float kMaxTangentAngle = 300.0f;
 
 /// tan(x), 3 ulp for |x| <= kMaxTangentAngle.
 inline float tangent(float x) {
-  const float shifted = x * 0.636619772f + kRound;
-  const int32_t n = as_bits(shifted) - as_bits(kRound);
-  const float whole = shifted - kRound;
-  const float r = ((x - whole * 1.5703125f) - whole * 4.837512969971e-4f) - whole * 7.549790126404e-8f;
+  const Angle angle = reduced(x);
+  const float r = angle.rest;
   const float z = r * r;
   float p = 4.469375182e-3f;
   p = p * z - 1.014579865e-4f;
@@ -23,7 +21,7 @@ inline float tangent(float x) {
   p = p * z + 1.333255532e-1f;
   p = p * z + 3.333335301e-1f;
   const float t = p * z * r + r;
-  return (n & 1) ? -1.0f / t : t;
+  return (angle.quarters & 1) ? -1.0f / t : t;
 }
 
 /// arctan(x), 2 ulp; |x| is brought below tan(pi / 8) by one quotient.

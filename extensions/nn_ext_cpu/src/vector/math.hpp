@@ -7,17 +7,21 @@
 
 namespace nn_cpu::NN_ISA {
 
-inline float as_float(int32_t bits) {
-  float value;
-  __builtin_memcpy(&value, &bits, 4);
-  return value;
+template <class To, class From>
+inline To same_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  __builtin_memcpy(&to, &from, sizeof(To));
+  return to;
 }
 
-inline int32_t as_bits(float value) {
-  int32_t bits;
-  __builtin_memcpy(&bits, &value, 4);
-  return bits;
-}
+inline float as_float(int32_t bits) { return same_bits<float>(bits); }
+inline int32_t as_bits(float value) { return same_bits<int32_t>(value); }
+
+/// a - b modulo 2^32: the bits of NaN and infinity, which a later selection replaces, may exceed the range.
+inline int32_t wrapping_difference(int32_t a, int32_t b) { return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b)); }
+/// n in the place of a float32 exponent; n may be negative.
+inline int32_t in_exponent(int32_t n) { return static_cast<int32_t>(static_cast<uint32_t>(n) << 23); }
 
 constexpr float kInfinity = __builtin_inff();
 constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, kept in the low bits
@@ -35,7 +39,7 @@ inline float exp(float x) {
   const float low = x < -104.0f ? -104.0f : x;  // NaN passes both
   const float clamped = low > 89.0f ? 89.0f : low;
   const float shifted = clamped * 1.44269504f + kRound;
-  const int32_t n = as_bits(shifted) - as_bits(kRound);
+  const int32_t n = wrapping_difference(as_bits(shifted), as_bits(kRound));
   const float whole = shifted - kRound;
   const float r = (clamped - whole * 0.693359375f) - whole * -2.12194440e-4f;
   float p = 1.978926157e-4f;
@@ -46,7 +50,7 @@ inline float exp(float x) {
   p = p * r + 0.5f;
   const float y = p * (r * r) + r + 1.0f;
   const int32_t half = n >> 1;  // 2^n in two factors, each a normal number
-  return y * as_float((half + 127) << 23) * as_float((n - half + 127) << 23);
+  return y * as_float(in_exponent(half + 127)) * as_float(in_exponent(n - half + 127));
 }
 
 /// e^x - 1, 1.5 ulp.
@@ -68,8 +72,8 @@ inline float log(float x) {
   const bool tiny = x < 1.17549435e-38f;
   const float scaled = tiny ? x * 8388608.0f : x;
   const int32_t bits = as_bits(scaled);
-  const int32_t n = (bits - 0x3f3504f3) >> 23;  // mantissa in [sqrt(1/2), sqrt(2))
-  const float f = as_float(bits - (n << 23)) - 1.0f;
+  const int32_t n = wrapping_difference(bits, 0x3f3504f3) >> 23;  // mantissa in [sqrt(1/2), sqrt(2))
+  const float f = as_float(wrapping_difference(bits, in_exponent(n))) - 1.0f;
   const float e = static_cast<float>(n - (tiny ? 23 : 0));
   float p = 6.918099523e-2f;
   p = p * f - 1.183294728e-1f;
@@ -147,12 +151,24 @@ inline float erf(float x) {
 /// Largest |x| that sine and cosine reduce here; callers use the C library beyond.
 constexpr float kMaxAngle = 6000.0f;
 
-/// sin(x + quadrant * pi/2) by Cody and Waite's three-part reduction, 1.5 ulp for |x| <= kMaxAngle.
-inline float sine(float x, int32_t quadrant) {
+/// An angle as a number of quarter turns and a rest of at most pi / 4 in size.
+struct Angle {
+  int32_t quarters;
+  float rest;
+};
+
+/// Cody and Waite's reduction in three parts.
+inline Angle reduced(float x) {
   const float shifted = x * 0.636619772f + kRound;
-  const int32_t n = as_bits(shifted) - as_bits(kRound) + quadrant;
   const float whole = shifted - kRound;
-  const float r = ((x - whole * 1.5703125f) - whole * 4.837512969971e-4f) - whole * 7.549790126404e-8f;
+  return {wrapping_difference(as_bits(shifted), as_bits(kRound)), ((x - whole * 1.5703125f) - whole * 4.837512969971e-4f) - whole * 7.549790126404e-8f};
+}
+
+/// sin(x + quadrant * pi/2), 1.5 ulp for |x| <= kMaxAngle.
+inline float sine(float x, int32_t quadrant) {
+  const Angle angle = reduced(x);
+  const uint32_t n = static_cast<uint32_t>(angle.quarters) + static_cast<uint32_t>(quadrant);
+  const float r = angle.rest;
   const float z = r * r;
   float s = 2.717564485e-6f;
   s = s * z - 1.983925613e-4f;

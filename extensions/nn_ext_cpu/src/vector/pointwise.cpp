@@ -256,6 +256,7 @@ const BlockFunction kActivation[] = {
           [](float x, P) { return 0.5f * x * (1.0f + tanh(0.797884561f * (x + 0.044715f * x * x * x))); }),
     binary("gelu_grad", 0, kExponential, [](float dy, float x, P) {
       const float t = tanh(0.797884561f * (x + 0.044715f * x * x * x));
+      x = smaller(larger(x, -20.0f), 20.0f);  // t is 1 or -1 from there on, and squares must not overflow
       return dy * 0.5f * ((1.0f + t) + x * (1.0f - t * t) * 0.797884561f * (1.0f + 0.134145f * x * x));
     }),
     unary("softplus", 1, 2 * kExponential, [](float x, P p) { return softplus(p[0] * x) / p[0]; }),

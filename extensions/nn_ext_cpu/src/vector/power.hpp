@@ -5,25 +5,16 @@
 
 namespace nn_cpu::NN_ISA {
 
-inline double as_double(int64_t bits) {
-  double value;
-  __builtin_memcpy(&value, &bits, 8);
-  return value;
-}
-
-inline int64_t as_bits(double value) {
-  int64_t bits;
-  __builtin_memcpy(&bits, &value, 8);
-  return bits;
-}
+inline double as_double(uint64_t bits) { return same_bits<double>(bits); }
+inline uint64_t as_bits(double value) { return same_bits<uint64_t>(value); }
 
 /// log2(a) of a >= 0, relative error 1e-11; log2(0) = -inf, inf and NaN stay.
 inline double log2_of(float a) {
   const bool tiny = a < 1.17549435e-38f;
   const float scaled = tiny ? a * 8388608.0f : a;
   const int32_t bits = as_bits(scaled);
-  const int32_t n = (bits - 0x3f3504f3) >> 23;  // mantissa in [sqrt(1/2), sqrt(2))
-  const double m = as_float(bits - (n << 23));
+  const int32_t n = wrapping_difference(bits, 0x3f3504f3) >> 23;  // mantissa in [sqrt(1/2), sqrt(2))
+  const double m = as_float(wrapping_difference(bits, in_exponent(n)));
   const double s = (m - 1.0) / (m + 1.0), z = s * s;
   double p = 3.407370817e-1;
   p = p * z + 4.116723595e-1;

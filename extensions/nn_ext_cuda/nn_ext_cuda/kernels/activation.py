@@ -47,12 +47,18 @@ def _slope_per_channel(call: Call) -> Sequence[Shape]:
     return x, (1,) * axis + (length,) + (1,) * (len(x) - axis - 1) if x else ()
 
 
+def _leaky_relu_slope(call: Call) -> dict[str, str]:
+    """The sign of x tells the slope, as that of y does unless alpha turns it over."""
+    (seen,) = call.spec.needed(call.args)
+    return {"x": f"{seen} > 0 ? dy : alpha * dy"}
+
+
 ACTIVATION: Final[dict[str, Kernel]] = {
     "Sigmoid": Pointwise("sigmoid(x)", {"x": "dy * y * (1 - y)"}),
     "Swish": Pointwise("x * sigmoid(x)", {"x": "dy * swish_slope(x)"}),
     "Tanh": Pointwise("tanh(x)", {"x": "dy * (1 - y * y)"}),
     "ReLU": Pointwise("larger(x, R(0))", {"x": "y > 0 ? dy : R(0)"}),
-    "LeakyReLU": Pointwise("x > 0 ? x : alpha * x", {"x": "y > 0 ? dy : alpha * dy"}),
+    "LeakyReLU": Pointwise("x > 0 ? x : alpha * x", _leaky_relu_slope),
     "Softmax": Softmax(log=False),
     "LogSoftmax": Softmax(log=True),
     "ELU": Pointwise("elu(x, alpha)", {"x": "dy * elu_slope(x, alpha)"}),

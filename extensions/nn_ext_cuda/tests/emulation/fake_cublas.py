@@ -12,9 +12,14 @@ class FakeCublas:
 
     def __init__(self):
         self.compute_types = []
+        self.math_modes = []
 
     def cublasCreate_v2(self, handle):
         handle._obj.value = 1
+        return 0
+
+    def cublasSetMathMode(self, handle, mode):
+        self.math_modes.append(mode.value)
         return 0
 
     def cublasSetStream_v2(self, handle, stream):

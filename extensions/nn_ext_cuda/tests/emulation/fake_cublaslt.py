@@ -7,7 +7,7 @@ from fake_cublas import _Operand
 
 #: Bytes of the attributes of a product and of a preference; cublasLt refuses other sizes.
 _PRODUCT = {3: 4, 4: 4, 7: 4, 8: 8}
-_PREFERENCE = {1: 8, 5: 4, 6: 4, 7: 4, 8: 4}
+_PREFERENCE = {1: 8, 3: 4, 5: 4, 6: 4, 7: 4, 8: 4}
 _BIAS, _SUM_OF_ROWS = 4, 256
 
 
@@ -34,6 +34,9 @@ class FakeCublasLt:
         return 0
 
     def cublasLtCreate(self, handle):
+        import fake_cupy
+
+        assert fake_cupy.Graph.recording is None, "cublasLtCreate allocates, which cannot be captured"
         handle._obj.value = 7
         return 0
 
@@ -70,6 +73,7 @@ class FakeCublasLt:
         assert ctypes.sizeof(results._obj) == 96
         assert set(self.objects[preference.value]) == set(_PREFERENCE)
         self.searches += 1
+        self.reductions = self.objects[preference.value][3]
         count._obj.value = int(self.knows_algorithms)
         results._obj.algorithm[0] = 42
         return 0 if self.knows_algorithms else 15

@@ -1,0 +1,57 @@
+"""Attention on the CPU: its memory, and that results do not depend on the number of threads."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.ext_utils import get_extension_context
+
+#: Runs both passes on one head of 8,192 tokens, and prints by how many MB the most memory in use has grown.
+MEASURED = """
+import resource
+import numpy as np
+import nn_core as nn, nn_core.functions as F
+from nn_core.ext_utils import get_extension_context
+
+def run(length):
+    arrays = [np.ones((length, 16), np.float32) for _ in range(3)]
+    variables = [nn.Variable.from_numpy_array(array, need_grad=True) for array in arrays]
+    y = F.scaled_dot_product_attention(*variables, is_causal=True)
+    y.forward()
+    y.backward()
+
+with nn.context_scope(get_extension_context("cpu")):
+    run(128)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    run(8192)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+def test_memory_is_linear_in_the_lengths():
+    grown = subprocess.run([sys.executable, "-c", MEASURED], capture_output=True, text=True, check=True).stdout
+    assert float(grown) < 40  # the weights alone would take 256 MB
+
+
+@pytest.mark.parametrize("n_heads", [1, 3, 9])
+def test_results_do_not_depend_on_the_number_of_threads(n_heads):
+    from nn_ext_cpu import _native
+
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal((n_heads, 300, 16)) for _ in range(3)]
+    results, before = [], _native.num_threads()
+    for threads in (1, 2, 3):
+        _native.set_num_threads(threads)
+        with nn.context_scope(get_extension_context("cpu")):
+            variables = [nn.Variable.from_numpy_array(array, need_grad=True) for array in arrays]
+            y = F.scaled_dot_product_attention(*variables)
+            y.forward()
+            y.backward(grad=arrays[0])
+        results.append([y.d.copy(), *[variable.g.copy() for variable in variables]])
+    _native.set_num_threads(before)
+    for given in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(given, results[0], strict=True))

@@ -1,0 +1,55 @@
+"""Calls at the edge of what is allowed: no axes, no channels, axes with two roles, and more elements than 32 bits count."""
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.dispatch.registry import spec_of
+from nn_core.ext import ArrayDesc, Call
+from nn_ext_cpu.kernels import KERNELS
+
+
+def both(function, *shapes):
+    """Results and gradients on the CPU backend and by the reference."""
+    found = []
+    for backend in ("cpu", "reference"):
+        rng = np.random.default_rng(3)
+        with nn.context_scope(nn.Context([backend])):
+            inputs = [nn.Variable.from_numpy_array(rng.normal(size=shape), need_grad=True) for shape in shapes]
+            y = function(*inputs)
+            for x in inputs:
+                x.grad.zero()
+            y.forward()
+            y.backward(rng.normal(size=y.shape))
+            found.append([np.array(y.d), *[np.array(x.g) for x in inputs]])
+    for native, reference in zip(*found, strict=True):
+        np.testing.assert_allclose(native, reference, rtol=1e-5, atol=1e-6)
+
+
+CALLS = {
+    "flip": (lambda x: F.flip(x, axes=()), ()),
+    "shift": (lambda x: F.shift(x, shifts=()), ()),
+    "prelu without channels": (F.prelu, (2, 0, 3), (0,)),
+    "prelu with one channel": (F.prelu, (2, 1, 3), (1,)),
+    "instance_normalization": (lambda x: F.instance_normalization(x, None, None, channel_axis=0), (3, 2, 4, 4)),
+    "instance_normalization of the batch": (
+        lambda x: F.instance_normalization(x, None, None, channel_axis=0, batch_axis=1),
+        (3, 2, 4, 4),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_edges(name):
+    both(*CALLS[name])
+
+
+def test_an_index_that_32_bits_do_not_hold_is_left_to_the_reference():
+    spec = spec_of("Max")
+    args = {"axes": (0,), "keep_dims": False, "with_index": True, "only_index": False}
+    for length, refused in ((2**31, True), (2**31 - 1, False)):
+        outputs = (ArrayDesc((), "float32"), ArrayDesc((), "int64"))
+        refusal = KERNELS["Max"].refuse(Call(spec, args, (ArrayDesc((length,), "float32"),), outputs, "float32", "0"))
+        assert (refusal is not None) == refused
+        assert refusal is None or "takes axes of less than 2^31 elements, got 2147483648" in str(refusal)

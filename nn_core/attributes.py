@@ -1,0 +1,56 @@
+"""Attributes that an object does not have: reading and assigning them says which ones it has."""
+
+from difflib import get_close_matches
+from inspect import getattr_static
+from typing import Any, NoReturn
+
+from nn_core.errors import UnknownAttributeError
+
+
+class Misnamed:
+    """A name that other libraries have for something: reading and assigning it says what it is called here.
+
+    A check of every assignment would cost time in every call of a function; this costs nothing. Subclasses of a program
+    that have room for attributes may use the name for themselves.
+
+    Args:
+        instead: What to write.
+    """
+
+    def __init__(self, instead: str) -> None:
+        self._instead = instead
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        own = getattr(instance, "__dict__", {})
+        if self._name not in own:
+            raise self._refusal(instance)
+        return own[self._name]
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        own = getattr(instance, "__dict__", None)
+        if own is None:
+            raise self._refusal(instance)
+        own[self._name] = value
+
+    def _refusal(self, instance: Any) -> UnknownAttributeError:
+        return UnknownAttributeError(f"{type(instance).__name__}: has no attribute {self._name!r}\n  hint: {self._instead}")
+
+
+def no_attribute(value: Any, name: str) -> NoReturn:
+    """Raise what reading an attribute that `value` does not have means; for ``__getattr__``."""
+    known = next((vars(cls)[name] for cls in type(value).__mro__ if name in vars(cls)), None)
+    if known is not None:
+        known.__get__(value, type(value))  # it has failed, and the interpreter has forgotten why
+    text = f"{type(value).__name__}: has no attribute {name!r}"
+    if name.startswith("_"):  # asked for by protocols
+        raise AttributeError(text)
+    names = [other for other in dir(type(value)) if not other.startswith("_")]
+    names = [other for other in names if not isinstance(getattr_static(type(value), other), Misnamed)]
+    close = get_close_matches(name, names, 1)
+    raise UnknownAttributeError(f"{text}; did you mean {close[0]!r}?" if close else text)

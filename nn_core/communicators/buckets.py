@@ -1,0 +1,219 @@
+"""Gradients that are parts of a few flat arrays, which are sent without being packed."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.communicators.communicator import WORLD, Communicator
+from nn_core.errors import ArgumentError, CommunicationError
+from nn_core.synced import ALIGNMENT_BYTES, HOST, dtype_of, host_empty
+from nn_core.typing import Array
+from nn_core.variable import Variable
+
+if TYPE_CHECKING:
+    from nn_core.function import Function
+
+_MB: Final = 1 << 20
+
+
+class _Bucket:
+    """One flat array and the gradients that are parts of it; each starts at a multiple of 64 bytes."""
+
+    def __init__(self, grads: Sequence[NdArray], dtype: str) -> None:
+        self.grads = list(grads)
+        self.dtype = dtype
+        step = ALIGNMENT_BYTES // dtype_of(dtype).itemsize
+        starts, end = [], 0
+        for grad in self.grads:
+            starts.append(end)
+            end += -(-grad.size // step) * step
+        self.flat = host_empty((end,), dtype)
+        self.flat[...] = 0  # the gaps are sent too
+        self.parts = [
+            self.flat[start : start + grad.size].reshape(grad.shape)
+            for start, grad in zip(starts, self.grads, strict=True)
+        ]
+        for grad, part in zip(self.grads, self.parts, strict=True):
+            grad._synced.hold((HOST, dtype), part)
+            grad.zero()
+
+    def gather(self) -> Array:
+        """The flat array with the present values: those that are elsewhere, on a device, say, are copied."""
+        for grad, part in zip(self.grads, self.parts, strict=True):
+            values = grad.read(HOST, self.dtype)
+            if values is not part:
+                part[...] = values
+        return self.flat
+
+    def spread(self, total: Array, written: Iterable[bool]) -> None:
+        """Let the gradients have the values of `total`; those that nobody has written stay zero."""
+        if total is not self.flat:
+            self.flat[...] = total
+        for grad, part, is_written in zip(self.grads, self.parts, written, strict=True):
+            if not is_written:
+                grad.zero()
+                continue
+            values = grad.write(HOST, self.dtype)
+            if values is not part:
+                values[...] = part
+
+
+class Buckets:
+    """The gradients of parameters in flat arrays, one `all_reduce` for all of them.
+
+    Each parameter gets a new gradient, which is zero. Gradients that the backward pass finishes first come first.
+
+    Args:
+        comm: The communicator, initialized.
+        parameters: What is trained, by name or not; those that need no gradient are passed over.
+        loss: The variable that `backward` starts from; it tells the order in which gradients are finished. None: the
+            reverse order of the parameters.
+        bucket_mb: Largest size of a flat array, unless one gradient is larger.
+        first_mb: The same for the first one, which is complete soonest.
+
+    Example:
+        >>> import nn_core as nn
+        >>> from nn_core.communicators import LocalCommunicator
+        >>> def program(comm):
+        ...     w = nn.Variable((2,), need_grad=True)
+        ...     buckets = Buckets(comm, [w])
+        ...     w.g = comm.rank
+        ...     buckets.all_reduce(division=True)
+        ...     return w.g.tolist()
+        >>> LocalCommunicator.run(2, program)
+        [[0.5, 0.5], [0.5, 0.5]]
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        parameters: Mapping[str, Variable] | Iterable[Variable],
+        *,
+        loss: Variable | None = None,
+        bucket_mb: float = 25,
+        first_mb: float = 1,
+    ) -> None:
+        if bucket_mb <= 0 or first_mb <= 0:
+            raise ArgumentError(f"Buckets: bucket_mb and first_mb must be positive, got {bucket_mb} and {first_mb}")
+        self._comm = comm
+        self.buckets: list[_Bucket] = []
+        trained = [variable for variable in listed_parameters(parameters) if variable.need_grad]
+        for dtype in ("float32", "float64"):
+            chosen = [v for v in trained if ("float64" if v.data.dtype == np.float64 else "float32") == dtype]
+            for group in _groups(in_order_of_completion(chosen, loss), dtype_of(dtype).itemsize, first_mb, bucket_mb):
+                for variable in group:
+                    variable.grad = NdArray(variable.shape)
+                self.buckets.append(_Bucket([variable.grad for variable in group], dtype))
+
+    def all_reduce(self, division: bool = False, group: str = WORLD) -> None:
+        """Replace the gradients by their sums, or means, over all ranks of a group.
+
+        Gradients that no rank has written stay as they are. Inside ``comm.no_sync()`` nothing happens.
+        """
+        circle = self._comm.circle("all_reduce", group)
+        if circle.size == 1 or not self._comm.is_syncing:
+            return
+        written = iter(self._comm.any_rank("all_reduce", self.written(), group))
+        for bucket in self.buckets:
+            total = self._comm.sum_flat("all_reduce", [bucket.gather()], circle.size, group)
+            bucket.spread(np.divide(total, circle.size, out=total) if division else total, _next(written, bucket))
+
+    def written(self) -> list[bool]:
+        """Whether each gradient was written since it was set to zero."""
+        return [not grad.is_unwritten for bucket in self.buckets for grad in bucket.grads]
+
+    def zero(self) -> None:
+        """Set all gradients to zero, lazily."""
+        for bucket in self.buckets:
+            for grad in bucket.grads:
+                grad.zero()
+
+    def spread(self, totals: Sequence[Array], written: Iterable[bool]) -> None:
+        """Let the gradients have the values of flat arrays, one a bucket."""
+        flags = iter(written)
+        for bucket, total in zip(self.buckets, totals, strict=True):
+            bucket.spread(total, _next(flags, bucket))
+
+
+def _next(flags: Iterator[bool], bucket: _Bucket) -> list[bool]:
+    return [next(flags) for _ in bucket.grads]
+
+
+def _groups(
+    variables: Sequence[Variable], itemsize: int, first_mb: float, bucket_mb: float
+) -> Iterator[list[Variable]]:
+    """The variables in groups of a limited size; the first one is small."""
+    group: list[Variable] = []
+    n_bytes, limit = 0, first_mb * _MB
+    for variable in variables:
+        own = variable.size * itemsize
+        if group and n_bytes + own > limit:
+            yield group
+            group, n_bytes, limit = [], 0, bucket_mb * _MB
+        group.append(variable)
+        n_bytes += own
+    if group:
+        yield group
+
+
+def in_order_of_completion(variables: Sequence[Variable], loss: Variable | None) -> list[Variable]:
+    """The variables whose gradients the backward pass finishes first come first."""
+    newest_first = list(variables)[::-1]
+    if loss is None:
+        return newest_first
+    first_use: dict[int, int] = {}
+
+    def see(function: "Function") -> None:
+        for variable in function.inputs:
+            first_use.setdefault(id(variable.data), len(first_use))
+
+    loss.visit(see)
+    return sorted(newest_first, key=lambda variable: -first_use.get(id(variable.data), -1))
+
+
+def listed_parameters(parameters: Mapping[str, Variable] | Iterable[Variable]) -> list[Variable]:
+    """The variables, in order."""
+    return list(parameters.values() if isinstance(parameters, Mapping) else parameters)
+
+
+def share_parameters(comm: Communicator, parameters: Mapping[str, Variable], group: str = WORLD) -> None:
+    """Give the values of rank 0 to all ranks, so that all of them start alike.
+
+    Args:
+        comm: The communicator, initialized.
+        parameters: The parameters by name, the same on all ranks.
+        group: Name of the group.
+
+    Raises:
+        CommunicationError: when names, shapes or the order of the parameters differ between ranks.
+    """
+    circle = comm.circle("share_parameters", group)
+    if circle.size == 1:
+        return
+    own = [f"{name} {variable.shape} {variable.data.dtype.name}" for name, variable in parameters.items()]
+    text = np.frombuffer("\n".join(own).encode(), np.uint8)
+    length = np.array([text.size])
+    circle.agree("share_parameters")
+    circle.run("broadcast", length, 0)
+    first = np.zeros(int(length[0]), np.uint8)
+    first[: text.size] = text[: first.size]
+    circle.run("broadcast", first, 0)
+    theirs = first.tobytes().decode().split("\n")
+    if comm.any_rank("share_parameters", [theirs != (own or [""])], group) == [True]:
+        raise CommunicationError(_first_difference(own, theirs))
+    comm.bcast([variable.data for variable in parameters.values()], src=0, group=group)
+
+
+def _first_difference(own: Sequence[str], theirs: Sequence[str]) -> str:
+    text = "share_parameters: all ranks must have the same parameters in the same order, got"
+    for number in range(max(len(own), len(theirs))):
+        mine, other = _item(own, number), _item(theirs, number)
+        if mine != other:
+            return f"{text} {mine} here, and {other} on rank 0"
+    return f"{text} a difference on another rank"
+
+
+def _item(rows: Sequence[str], number: int) -> Any:
+    return rows[number] if number < len(rows) else "nothing"

@@ -1,0 +1,147 @@
+"""A group of ranks: its collectives have numbers and a time limit, and differences between the ranks are found out."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+
+from nn_core.communicators.engine import Engine, Handle
+from nn_core.errors import CommunicationError
+from nn_core.typing import Array
+
+#: Part of the time limit after which a waiting rank tells the others so, and which it gives late notices to arrive.
+_NOTICE: Final = 1 / 8
+#: Length of a description of a collective that is sent to explain a difference.
+_TEXT_BYTES: Final = 240
+
+
+class Circle:
+    """One group of ranks.
+
+    Args:
+        name: Name of the group.
+        ranks: Its ranks in the world.
+        engine: The engine of this rank within the group.
+        timeout_s: Seconds that a collective may take; 0: any time.
+
+    Each collective starts with a ticket: every rank says what it is about to do, and waits, within the time limit, until
+    all have said so. Ranks that disagree learn it here, in place of waiting for ever or adding up what does not belong
+    together.
+    """
+
+    def __init__(self, name: str, ranks: Sequence[int], engine: Engine, timeout_s: float) -> None:
+        self.name = name
+        self.ranks = list(ranks)
+        self.engine = engine
+        self.timeout_s = timeout_s
+        self.number = 0
+        self.scratch: dict[str, Array] = {}
+        self._call = ""
+        self._broken = ""
+        self._ticket = np.zeros(8, np.int64)
+
+    @property
+    def rank(self) -> int:
+        """Number of this process within the group."""
+        return self.engine.rank
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return self.engine.size
+
+    def agree(self, call: str, subject: str = "", *facts: int) -> list[int]:
+        """Begin a collective.
+
+        Args:
+            call: Name of the method.
+            subject: What must be the same on all ranks.
+            facts: Up to six numbers of this rank.
+
+        Returns:
+            The maximum of each fact over all ranks.
+
+        Raises:
+            CommunicationError: when ranks do not come within the time limit, or come for something else.
+        """
+        if self._broken:
+            raise CommunicationError(
+                f"{call}: the group {self.name!r} must be whole, got a call after a failure\n  first failure: {self._broken}"
+            )
+        self.number += 1
+        self._call = call
+        ticket = self._ticket
+        digest = crc32(f"{self.number} {call} {subject}".encode())
+        ticket[0], ticket[1] = digest, -digest
+        ticket[2 : 2 + len(facts)] = facts
+        self.wait(self.engine.all_reduce(ticket, "max"))
+        if ticket[0] != -ticket[1]:
+            raise self._fail(self._difference(f"{call}({subject})"))
+        return [int(fact) for fact in ticket[2 : 2 + len(facts)]]
+
+    def wait(self, handle: Handle | None) -> None:
+        """Wait for what an engine has started.
+
+        Raises:
+            CommunicationError: after the time limit; it names the collective and the missing ranks.
+        """
+        if handle is None or handle.done():
+            return
+        limit = self.timeout_s
+        if not limit:
+            handle.wait(None)
+            return
+        if handle.wait(limit * _NOTICE):
+            return
+        post = getattr(self.engine, "post", None)
+        if post is not None:
+            post(f"{self.number}\t{self._call}")
+        if handle.wait(limit * (1 - _NOTICE)) or handle.wait(limit * _NOTICE):
+            return
+        raise self._fail(self._absence())
+
+    def _fail(self, reason: str) -> CommunicationError:
+        self._broken = reason.partition("\n")[0]
+        return CommunicationError(reason)
+
+    def _absence(self) -> str:
+        """The missing ranks, by the notices of those that wait."""
+        what = f"{self._call}: every rank must take part in collective {self.number} of group {self.name!r} within "
+        what += f"{self.timeout_s:g} s, got"
+        posts = getattr(self.engine, "posts", None)
+        if posts is None:
+            others = [rank for place, rank in enumerate(self.ranks) if place != self.rank]
+            return f"{what} no answer from at least one of {_ranks(others)}"
+        missing, lines = [], []
+        notices = posts()
+        for place, rank in enumerate(self.ranks):
+            number, _, call = notices.get(place, "0\t").partition("\t")
+            if place == self.rank or (int(number), call) == (self.number, self._call):
+                continue
+            if int(number) >= self.number:
+                lines.append(f"\n  rank {rank} waits in collective {number}: {call}")
+            missing.append(rank)
+        where = sorted({self.engine.hosts[self.ranks.index(rank)] for rank in missing})
+        return f"{what} nothing from {_ranks(missing)} on {', '.join(where)}{''.join(lines)}" if missing else f"{what} no end"
+
+    def _difference(self, own: str) -> str:
+        """The next collective of each rank, where they differ."""
+        text = f"collective {self.number}: {own}".encode("ascii", "replace")[:_TEXT_BYTES]
+        send = np.zeros(_TEXT_BYTES, np.uint8)
+        send[: len(text)] = np.frombuffer(text, np.uint8)
+        receive = np.zeros(self.size * _TEXT_BYTES, np.uint8)
+        self.wait(self.engine.all_gather(send, receive))
+        rows = receive.reshape(self.size, -1)
+        texts = [bytes(row).rstrip(bytes(1)).decode() for row in rows]
+        lines = [f"\n  rank {rank}: {text}" for rank, text in zip(self.ranks, texts, strict=True)]
+        call = own.partition("(")[0]
+        return f"{call}: all ranks of group {self.name!r} must make the same call, got{''.join(lines)}"
+
+    def run(self, call: str, *args: Any) -> None:
+        """Call a method of the engine and wait for its end."""
+        self.wait(getattr(self.engine, call)(*args))
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"

@@ -1,0 +1,481 @@
+"""The communicator: NNabla's methods on top of an engine."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.communicators.callback import AllReduceCallback
+from nn_core.communicators.choice import choose_engine
+from nn_core.communicators.circle import Circle
+from nn_core.communicators.engine import Engine
+from nn_core.communicators.packing import CODES, NAMES, SUMS, code_of, flat_of, listed, memory_of, write_flat
+from nn_core.communicators.tree import SMALL, tree_all_reduce
+from nn_core.context import Context
+from nn_core.errors import ArgumentError, CommunicationError, DTypeError, ShapeError
+from nn_core.settings import settings
+from nn_core.typing import Array
+
+WORLD = "world"
+
+
+class _Live(NamedTuple):
+    """Arrays that at least one rank has written, and their dtypes."""
+
+    arrays: list[NdArray]
+    dtypes: list[str]
+
+
+class Communicator:
+    """Sums and exchanges of arrays between processes that run the same program.
+
+    Args:
+        ctx: Where the program computes; arrays of devices go through the memory of the host.
+        engine: An engine, or the name of one; None: the one that the process was started with.
+        deterministic: Add up in a fixed order, whatever the engine does; the default, unless `wire_dtype` is given.
+        wire_dtype: dtype in which float32 sums are sent, "bfloat16" or "float16"; additions are done in float32.
+        timeout_s: Seconds that a collective may take; 0: any time; None: NN_CORE_COMM_TIMEOUT, 300 by default.
+
+    Every rank makes the same calls in the same order; where they differ, all of them get an error that says how. In a
+    world of one process every call returns at once.
+
+    Example:
+        >>> import nn_core as nn
+        >>> comm = Communicator(nn.Context())
+        >>> comm.init()
+        >>> comm.rank, comm.size
+        (0, 1)
+    """
+
+    def __init__(
+        self,
+        ctx: Context | None = None,
+        *,
+        engine: Engine | str | None = None,
+        deterministic: bool | None = None,
+        wire_dtype: str | None = None,
+        timeout_s: float | None = None,
+    ) -> None:
+        if wire_dtype not in (None, "bfloat16", "float16"):
+            raise ArgumentError(f"Communicator: wire_dtype must be 'bfloat16', 'float16' or None, got {wire_dtype!r}")
+        if wire_dtype is not None and deterministic:
+            raise ArgumentError(f"Communicator: wire_dtype must be None when deterministic, got {wire_dtype!r}")
+        self.ctx = ctx
+        self.deterministic = wire_dtype is None if deterministic is None else deterministic
+        self.wire_dtype = wire_dtype
+        self.timeout_s = settings().comm_timeout if timeout_s is None else timeout_s
+        self.is_syncing = True
+        self._wanted = engine
+        self._engine: Engine | None = None
+        self._groups: dict[str, Circle | None] = {}
+        self._ranks: dict[str, list[int]] = {}
+        self._parameters: dict[str, Any] = {}
+
+    # -- the world -------------------------------------------------------------------------------------------------
+
+    def init(self) -> None:
+        """Join the other processes; calls after the first have no effect.
+
+        Raises:
+            BackendNotFoundError: when the process is one of several, and no engine is installed.
+            BackendUnavailableError: when the engine cannot work.
+            CommunicationError: when the engine sees fewer processes than were started.
+        """
+        if self._engine is not None:
+            return
+        wanted = self._wanted
+        engine = choose_engine(self.ctx, wanted) if wanted is None or isinstance(wanted, str) else wanted
+        self._engine = engine
+        self._ranks[WORLD] = list(range(engine.size))
+        self._groups[WORLD] = Circle(WORLD, self._ranks[WORLD], engine, self.timeout_s)
+
+    @property
+    def engine(self) -> Engine:
+        """The engine.
+
+        Raises:
+            CommunicationError: before `init`.
+        """
+        if self._engine is None:
+            raise CommunicationError("Communicator: init() must be called first, got a communicator without a world")
+        return self._engine
+
+    @property
+    def name(self) -> str:
+        """Name of the class, as NNabla has it."""
+        return type(self).__name__
+
+    @property
+    def rank(self) -> int:
+        """Number of this process."""
+        return self.engine.rank
+
+    @property
+    def size(self) -> int:
+        """Number of processes."""
+        return self.engine.size
+
+    @property
+    def local_rank(self) -> int:
+        """Number of lower ranks on the same machine."""
+        return self.engine.local_rank
+
+    def abort(self) -> None:
+        """End all processes."""
+        abort = getattr(self.engine, "abort", None)
+        if abort is not None:
+            abort(255)
+        raise SystemExit(255)
+
+    def barrier(self, group: str = WORLD) -> None:
+        """Wait until every rank of a group has called this."""
+        circle = self.circle("barrier", group)
+        if circle.size > 1:
+            circle.agree("barrier")
+            circle.run("barrier")
+
+    # -- groups ----------------------------------------------------------------------------------------------------
+
+    def new_group(self, name_ranks: tuple[str, Iterable[int]]) -> str:
+        """Make a group of some ranks; every rank calls this, also those outside of the group.
+
+        Args:
+            name_ranks: Name of the group and its ranks in the world, which are numbered anew in this order.
+
+        Returns:
+            The name.
+
+        Raises:
+            ArgumentError: when the name is taken, or the ranks are not different ranks of the world.
+        """
+        name, ranks = name_ranks[0], [int(rank) for rank in name_ranks[1]]
+        world = self.circle("new_group", WORLD)
+        if name in self._groups:
+            raise ArgumentError(f"new_group: the name must be new, got {name!r}")
+        if not ranks or len(set(ranks)) != len(ranks) or not set(ranks) <= set(range(world.size)):
+            raise ArgumentError(f"new_group: ranks must be different and from 0 to {world.size - 1}, got {ranks}")
+        world.agree("new_group", f"{name} {ranks}")
+        engine = world.engine.split(ranks)
+        self._groups[name] = None if engine is None else Circle(name, ranks, engine, self.timeout_s)
+        self._ranks[name] = ranks
+        return name
+
+    def list_groups(self) -> dict[str, list[int]]:
+        """The ranks of each group by name."""
+        return {name: list(ranks) for name, ranks in self._ranks.items()}
+
+    def find_group(self, group: str) -> list[int]:
+        """The ranks of a group; [] when there is none of that name."""
+        return list(self._ranks.get(group, []))
+
+    def circle(self, call: str, group: str) -> Circle:
+        """The group called `group`, of which this rank is a member.
+
+        Raises:
+            ArgumentError: when there is none, or this rank is outside.
+        """
+        engine = self.engine
+        circle = self._groups.get(group)
+        if circle is None:
+            if group in self._groups:
+                ranks = self._ranks[group]
+                raise ArgumentError(f"{call}: the calling rank must be in group {group!r} ({ranks}), got rank {engine.rank}")
+            raise ArgumentError(f"{call}: group must be one of {', '.join(self._groups)}, got {group!r}")
+        return circle
+
+    # -- collectives -----------------------------------------------------------------------------------------------
+
+    def all_reduce(
+        self, data: NdArray | Sequence[NdArray], division: bool = False, inplace: bool = False, group: str = WORLD
+    ) -> None:
+        """Replace arrays by their sums over all ranks of a group.
+
+        Args:
+            data: One array or several. Those that are zero on all ranks, and known to be, are left as they are.
+            division: Give the mean in place of the sum.
+            inplace: Send each array by itself; else all arrays of one dtype are sent together.
+            group: Name of the group.
+
+        Raises:
+            CommunicationError: when the ranks do not agree, or one is missing.
+            DTypeError: for a dtype that cannot be added up.
+        """
+        circle = self.circle("all_reduce", group)
+        if circle.size > 1 and self.is_syncing:
+            self._reduce("all_reduce", circle, listed("all_reduce", data), division, inplace, None)
+
+    def reduce(
+        self,
+        data: NdArray | Sequence[NdArray],
+        dst: int,
+        division: bool = False,
+        inplace: bool = False,
+        group: str = WORLD,
+    ) -> None:
+        """Like `all_reduce`, for rank `dst` of the group only; the arrays of the others are left as they are."""
+        circle = self.circle("reduce", group)
+        _require_rank("reduce", "dst", dst, circle)
+        if circle.size > 1:
+            self._reduce("reduce", circle, listed("reduce", data), division, inplace, dst)
+
+    def bcast(self, data: NdArray | Sequence[NdArray], src: int, inplace: bool = False, group: str = WORLD) -> None:
+        """Give the arrays of one rank to all of its group, in their dtypes.
+
+        Args:
+            data: One array or several.
+            src: The rank within the group.
+            inplace: Has no effect.
+            group: Name of the group.
+        """
+        circle = self.circle("bcast", group)
+        _require_rank("bcast", "src", src, circle)
+        arrays = listed("bcast", data)
+        if circle.size == 1:
+            return
+        circle.agree("bcast", f"{_shapes(arrays)} from rank {src}")
+        codes = np.array([code_of("bcast", array) for array in arrays], np.int8)
+        circle.run("broadcast", codes, src)
+        for code in sorted(set(codes.tolist())):
+            chosen = [array for array, own in zip(arrays, codes, strict=True) if own == code]
+            if not code:
+                for array in chosen if circle.rank != src else ():
+                    array.zero()
+                continue
+            dtype = NAMES[code]
+            flat = flat_of(chosen, dtype)
+            circle.run("broadcast", flat.view(np.uint8), src)
+            if circle.rank != src:
+                write_flat(chosen, flat, [dtype] * len(chosen))
+
+    def reduce_scatter(
+        self, ndarray_list: Sequence[NdArray], ndarray: NdArray, division: bool = False, group: str = WORLD
+    ) -> None:
+        """Add up over all ranks; rank i of the group gets the sum of element i of the lists.
+
+        Args:
+            ndarray_list: One array for each rank of the group, all of one size and dtype.
+            ndarray: Takes the result; of the same size.
+            division: Give the mean in place of the sum.
+            group: Name of the group.
+        """
+        circle = self.circle("reduce_scatter", group)
+        arrays = _one_for_each("reduce_scatter", ndarray_list, ndarray, circle)
+        name = arrays[0].dtype.name
+        dtype = _sum_dtype("reduce_scatter", name, division)
+        circle.agree("reduce_scatter", f"{_shapes(arrays)} {name}")
+        send = flat_of(arrays, dtype)
+        if self.deterministic and circle.size > 2 and send.dtype.kind == "f":
+            total = self._total(circle, send)[circle.rank * ndarray.size :][: ndarray.size]
+        else:
+            total = np.empty(ndarray.size, send.dtype)
+            circle.run("reduce_scatter", send, total, "sum")
+        write_flat([ndarray], _mean(total, circle.size) if division else total, [name])
+
+    def all_gather(self, ndarray: NdArray, ndarray_list: Sequence[NdArray], group: str = WORLD) -> None:
+        """Give the array of each rank to all ranks of a group.
+
+        Args:
+            ndarray: What this rank gives.
+            ndarray_list: Element i takes the array of rank i of the group; all of one size.
+            group: Name of the group.
+        """
+        circle = self.circle("all_gather", group)
+        arrays = _one_for_each("all_gather", ndarray_list, ndarray, circle)
+        name = ndarray.dtype.name
+        if name not in CODES:
+            raise DTypeError(f"all_gather: arrays must be of {', '.join(CODES)}, got {name}")
+        circle.agree("all_gather", f"{ndarray.size} {name}")
+        send = flat_of([ndarray], name).view(np.uint8)
+        receive = np.empty(send.size * circle.size, np.uint8)
+        circle.run("all_gather", send, receive)
+        write_flat(arrays, receive.view(flat_of([], name).dtype), [name] * len(arrays))
+
+    # -- gradients -------------------------------------------------------------------------------------------------
+
+    def all_reduce_callback(
+        self,
+        data: NdArray | Sequence[NdArray],
+        pack_size: int,
+        division: bool = False,
+        group: str = WORLD,
+        scale_grad: float = 1.0,
+        keep_dtype: bool = False,
+    ) -> AllReduceCallback:
+        """The callback for ``backward(communicator_callbacks=...)``: gradients are added up when they are complete.
+
+        An engine that works beside the computation (``overlaps``) gets them during the backward pass, others at its end.
+
+        Args:
+            data: The gradients, arrays of parameters; one that several functions add to is sent after the last of them.
+            pack_size: Number of values that are sent together at least.
+            division: Give the mean in place of the sum.
+            group: Name of the group.
+            scale_grad: Gradients are multiplied by it before they are added up.
+            keep_dtype: Has no effect: arrays keep their dtypes, and halves are added up in float32.
+        """
+        grads = listed("all_reduce_callback", data)
+        circle = self.circle("all_reduce_callback", group)
+        if circle.size == 1 and scale_grad == 1:
+            grads = []  # nothing to do
+        overlaps = bool(getattr(circle.engine, "overlaps", False))
+        return AllReduceCallback(self, grads, pack_size, division, group, scale_grad, overlaps=overlaps)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Inside the ``with`` block, leave gradients as they are: for all but the last of several backward passes."""
+        before, self.is_syncing = self.is_syncing, False
+        try:
+            yield
+        finally:
+            self.is_syncing = before
+
+    def add_context_and_parameters(self, ctx_param_dict: tuple[Context, dict[str, Any]]) -> None:
+        """Register the parameters whose gradients `allreduce` adds up."""
+        self._parameters.update(ctx_param_dict[1])
+
+    def clear_context_parameters(self) -> None:
+        """Forget what `add_context_and_parameters` has registered."""
+        self._parameters.clear()
+
+    def allreduce(self, division: bool = False, inplace: bool = False) -> None:
+        """Add up the gradients of the registered parameters; `all_reduce` takes them as an argument."""
+        self.all_reduce([parameter.grad for parameter in self._parameters.values()], division, inplace)
+
+    # -- sums ------------------------------------------------------------------------------------------------------
+
+    def _reduce(
+        self, call: str, circle: Circle, arrays: list[NdArray], division: bool, inplace: bool, dst: int | None
+    ) -> None:
+        live = _live(call, circle, arrays, f"{_shapes(arrays)} {division} {inplace} {dst}")
+        for name in live.dtypes:
+            _sum_dtype(call, name, division)
+        for pack in _packs(live, inplace):
+            own = memory_of(pack.arrays, pack.dtypes[0]) if dst is None else None
+            total = self._total(circle, flat_of(pack.arrays, SUMS[pack.dtypes[0]]) if own is None else own)
+            if division:
+                total = _mean(total, circle.size)
+            if (dst is None and total is not own) or circle.rank == dst:
+                write_flat(pack.arrays, total, pack.dtypes)
+
+    def _total(self, circle: Circle, flat: Array) -> Array:
+        """The sum of flat arrays; `flat` may hold it afterwards."""
+        wire = self.wire_dtype if flat.dtype == np.float32 else None
+        # The sum of two numbers, and sums of whole numbers, have no order. Large arrays of two ranks are exchanged all
+        # the same: that takes half the time of MPICH's sum.
+        ordered = flat.dtype.kind == "f" and (circle.size > 2 or flat.size > SMALL)
+        if wire is None and not (ordered and self.deterministic):
+            circle.run("all_reduce", flat, "sum")
+            return flat
+        return tree_all_reduce(circle.engine, [flat], circle.size, circle.wait, wire, circle.scratch)
+
+    def any_rank(self, call: str, flags: Sequence[bool], group: str = WORLD) -> list[bool]:
+        """Whether each flag is set on any rank of a group."""
+        circle = self.circle(call, group)
+        if circle.size == 1:
+            return list(flags)
+        circle.agree(call, f"{len(flags)} flags")
+        found = np.array(flags, np.uint8)
+        circle.run("all_reduce", found, "max")
+        return [bool(flag) for flag in found]
+
+    def sum_flat(self, call: str, parts: Sequence[Array], n_terms: int, group: str = WORLD) -> Array:
+        """The sum of terms that are spread over ranks, in an order that does not depend on how; see `tree`.
+
+        Args:
+            call: Name for messages.
+            parts: Partial sums of this rank, flat arrays of one size; they are used up.
+            n_terms: Number of terms on all ranks together, a multiple of their number.
+            group: Name of the group.
+        """
+        circle = self.circle(call, group)
+        if circle.size > 1:
+            circle.agree(call, f"{parts[0].size} {parts[0].dtype} {n_terms}")
+            if n_terms == circle.size:
+                return self._total(circle, parts[0])
+        return tree_all_reduce(circle.engine, parts, n_terms, circle.wait, self.wire_dtype, circle.scratch)
+
+
+def _live(call: str, circle: Circle, arrays: Sequence[NdArray], subject: str) -> _Live:
+    """Agree on what is to be reduced, leaving out what no rank has written."""
+    codes = [code_of(call, array) for array in arrays]
+    (some_unwritten, most, least) = circle.agree(call, subject, 0 in codes, _digest(codes), -_digest(codes))
+    if not some_unwritten:
+        if most != -least:
+            raise _differing_dtypes(call, codes)
+        return _Live(list(arrays), [NAMES[code] for code in codes])
+    highest, lowest = _exchange(circle, codes)
+    if (lowest[highest > 0] != highest[highest > 0]).any():
+        raise _differing_dtypes(call, codes)
+    chosen = [(array, NAMES[int(code)]) for array, code in zip(arrays, highest, strict=True) if code]
+    return _Live([array for array, _ in chosen], [name for _, name in chosen])
+
+
+def _digest(codes: Sequence[int]) -> int:
+    return hash(tuple(codes)) >> 2
+
+
+def _exchange(circle: Circle, codes: Sequence[int]) -> tuple[Array, Array]:
+    """The highest and the lowest dtype of each array over the ranks that have written it."""
+    own = np.array(codes, np.int8)
+    both = np.concatenate([own, np.where(own > 0, -own, -127).astype(np.int8)])
+    circle.run("all_reduce", both, "max")
+    return both[: own.size], -both[own.size :]
+
+
+def _differing_dtypes(call: str, own: Sequence[int]) -> CommunicationError:
+    names = sorted({NAMES[code] for code in own if code})
+    return CommunicationError(f"{call}: an array must have one dtype on all ranks, got {', '.join(names) or 'none'} here")
+
+
+def _packs(live: _Live, inplace: bool) -> Iterator[_Live]:
+    if inplace:
+        for array, dtype in zip(*live, strict=True):
+            yield _Live([array], [dtype])
+        return
+    for total in sorted({SUMS[dtype] for dtype in live.dtypes}):
+        chosen = [(array, dtype) for array, dtype in zip(*live, strict=True) if SUMS[dtype] == total]
+        yield _Live([array for array, _ in chosen], [dtype for _, dtype in chosen])
+
+
+def _mean(total: Array, size: int) -> Array:
+    return np.divide(total, size, out=total, dtype=total.dtype)
+
+
+def _sum_dtype(call: str, name: str, division: bool) -> str:
+    if name not in SUMS:
+        raise DTypeError(f"{call}: arrays must hold numbers, got {name}")
+    if division and SUMS[name][0] != "f":
+        raise DTypeError(f"{call}: division needs floating-point arrays, got {name}")
+    return SUMS[name]
+
+
+def _shapes(arrays: Sequence[NdArray]) -> str:
+    """The numbers of elements, which tell lists of arrays apart."""
+    sizes = [array.size for array in arrays]
+    return f"{len(sizes)} arrays, {sum(sizes)} elements, {hash(tuple(sizes)) & 0xFFFF:04x}"
+
+
+def _require_rank(call: str, what: str, rank: int, circle: Circle) -> None:
+    if not 0 <= rank < circle.size:
+        raise ArgumentError(
+            f"{call}: {what} must be a rank within group {circle.name!r}, 0 to {circle.size - 1}, got {rank}"
+        )
+
+
+def _one_for_each(call: str, ndarray_list: Sequence[NdArray], ndarray: NdArray, circle: Circle) -> list[NdArray]:
+    arrays = listed(call, ndarray_list)
+    listed(call, ndarray)
+    if len(arrays) != circle.size:
+        raise ArgumentError(
+            f"{call}: ndarray_list must have one array for each of the {circle.size} ranks of group {circle.name!r}, "
+            f"got {len(arrays)}"
+        )
+    if any(array.size != ndarray.size for array in arrays):
+        sizes = [array.size for array in arrays]
+        raise ShapeError(f"{call}: all arrays must have one size, got {ndarray.size} and a list of {sizes}")
+    return arrays
+
+
+__all__ = ["WORLD", "Communicator"]

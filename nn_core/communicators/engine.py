@@ -1,0 +1,119 @@
+"""The engine's side of data-parallel training: eight calls on raw arrays, and the engine of one process."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from nn_core.typing import Array
+
+#: The reductions that every engine offers.
+OPS = ("sum", "max")
+
+
+class Handle(Protocol):
+    """A collective that was started."""
+
+    def done(self) -> bool:
+        """Whether it is over, without waiting."""
+        ...
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait until it is over, at most `timeout_s` seconds (None: for ever); returns whether it is."""
+        ...
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """A library that moves numbers between processes.
+
+    Every call is made by all ranks in the same order. Arrays are C-contiguous NumPy arrays of one dtype and size on all
+    ranks. A call returns None when it is over, or a `Handle`; until that is done the arrays belong to the engine. An
+    engine whose calls block before all ranks have arrived cannot be given a time limit: `all_reduce` of an array of at
+    most 64 bytes, which starts every collective of a communicator, should return a handle.
+
+    An engine may also have ``abort(status)``, which ends all processes, and ``post(text)`` and ``posts()``, a notice
+    board: the last text of each rank that has posted one, by rank. They serve messages about ranks that are missing.
+
+    Attributes:
+        rank: Number of this process, from 0.
+        size: Number of processes.
+        local_rank: Number of lower ranks on the same machine.
+        hosts: Names of the machines by rank, for messages.
+    """
+
+    rank: int
+    size: int
+    local_rank: int
+    hosts: Sequence[str]
+
+    def all_reduce(self, array: Array, op: str = "sum") -> Handle | None:
+        """Replace `array` by the sum, or the maximum, over all ranks."""
+        ...
+
+    def broadcast(self, array: Array, src: int) -> Handle | None:
+        """Replace `array` by that of rank `src`."""
+        ...
+
+    def reduce(self, array: Array, dst: int, op: str = "sum") -> Handle | None:
+        """Like `all_reduce`, for rank `dst` only; the arrays of the others are left as they are."""
+        ...
+
+    def all_gather(self, send: Array, receive: Array) -> Handle | None:
+        """Write the arrays `send` of all ranks into `receive`, one after the other by rank."""
+        ...
+
+    def reduce_scatter(self, send: Array, receive: Array, op: str = "sum") -> Handle | None:
+        """Write the part of the reduced `send` that belongs to this rank into `receive`; parts have one size."""
+        ...
+
+    def all_to_all(self, send: Array, receive: Array) -> Handle | None:
+        """Send part r of `send` to rank r, and write what rank r sends into part r of `receive`."""
+        ...
+
+    def barrier(self) -> Handle | None:
+        """Be done when every rank has called this."""
+        ...
+
+    def split(self, ranks: Sequence[int]) -> "Engine | None":
+        """The engine of some ranks, numbered in the order given; None for ranks outside. All ranks call this."""
+        ...
+
+
+class AloneEngine:
+    """The engine of one process: sums are what it has."""
+
+    rank = 0
+    size = 1
+    local_rank = 0
+
+    def __init__(self) -> None:
+        self.hosts: Sequence[str] = ("localhost",)
+
+    def all_reduce(self, array: Array, op: str = "sum") -> None:
+        """Leave the array as it is."""
+
+    def broadcast(self, array: Array, src: int) -> None:
+        """Leave the array as it is."""
+
+    def reduce(self, array: Array, dst: int, op: str = "sum") -> None:
+        """Leave the array as it is."""
+
+    def all_gather(self, send: Array, receive: Array) -> None:
+        """Copy."""
+        np.copyto(receive.reshape(-1), send.reshape(-1))
+
+    def reduce_scatter(self, send: Array, receive: Array, op: str = "sum") -> None:
+        """Copy."""
+        np.copyto(receive.reshape(-1), send.reshape(-1))
+
+    def all_to_all(self, send: Array, receive: Array) -> None:
+        """Copy."""
+        np.copyto(receive.reshape(-1), send.reshape(-1))
+
+    def barrier(self) -> None:
+        """Return."""
+
+    def split(self, ranks: Sequence[int]) -> "AloneEngine | None":
+        """Another engine of one process."""
+        return AloneEngine() if list(ranks) == [0] else None

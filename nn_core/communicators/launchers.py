@@ -1,0 +1,40 @@
+"""Which launcher has started this process, as far as the environment says."""
+
+import os
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class Launch(NamedTuple):
+    """The place of this process among those that a launcher has started.
+
+    Attributes:
+        launcher: Name for messages.
+        rank: Number of the process.
+        size: Number of processes.
+        local_rank: Number of lower ranks on the same machine; None when the launcher does not say.
+    """
+
+    launcher: str
+    rank: int
+    size: int
+    local_rank: int | None
+
+
+#: Variables that say size, rank and local rank. Slurm's are set in batch scripts too, except the number of tasks of a step.
+_LAUNCHERS: Final = (
+    ("Open MPI's mpiexec", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    ("MPICH's or Intel MPI's mpiexec", "PMI_SIZE", "PMI_RANK", "MPI_LOCALRANKID"),
+    ("Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID"),
+    ("a launcher that sets WORLD_SIZE", "WORLD_SIZE", "RANK", "LOCAL_RANK"),
+)
+
+
+def find_launch(environment: Mapping[str, str] | None = None) -> Launch | None:
+    """The launcher that the environment describes; None when the process was started alone."""
+    environment = os.environ if environment is None else environment
+    for name, size, rank, local_rank in _LAUNCHERS:
+        numbers = [environment.get(variable, "") for variable in (rank, size, local_rank)]
+        if numbers[0].isdecimal() and numbers[1].isdecimal():
+            return Launch(name, int(numbers[0]), int(numbers[1]), int(numbers[2]) if numbers[2].isdecimal() else None)
+    return None

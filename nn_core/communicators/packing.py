@@ -1,0 +1,87 @@
+"""NdArrays as flat arrays of one dtype, and back."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.errors import ArgumentError, DTypeError
+from nn_core.synced import HOST, dtype_of
+from nn_core.typing import Array
+
+#: dtypes that cross between processes, and those in which they are added up.
+SUMS: Final = {
+    "float16": "float32",
+    "bfloat16": "float32",
+    "float32": "float32",
+    "float64": "float64",
+    "int8": "int8",
+    "int16": "int16",
+    "int32": "int32",
+    "int64": "int64",
+    "uint8": "uint8",
+    "uint16": "uint16",
+    "uint32": "uint32",
+    "uint64": "uint64",
+}
+CODES: Final = {name: number for number, name in enumerate((*SUMS, "bool"), 1)}
+NAMES: Final = {number: name for name, number in CODES.items()}
+
+
+def listed(call: str, data: Any) -> list[NdArray]:
+    """`data`, an NdArray or several, as a list.
+
+    Raises:
+        ArgumentError: when something else is among them.
+    """
+    arrays = [data] if isinstance(data, NdArray) else list(data)
+    for array in arrays:
+        if not isinstance(array, NdArray):
+            hint = "\n  hint: pass variable.grad or variable.data" if hasattr(array, "grad") else ""
+            raise ArgumentError(f"{call}: data must be NdArrays, got {type(array).__name__}{hint}")
+    return arrays
+
+
+def code_of(call: str, array: NdArray) -> int:
+    """The number of an array's dtype; 0 when nothing was written to it.
+
+    Raises:
+        DTypeError: for a dtype that does not cross between processes.
+    """
+    if array.is_unwritten:
+        return 0
+    name = array.dtype.name
+    if name not in CODES:
+        raise DTypeError(f"{call}: arrays must be of {', '.join(CODES)}, got {name}")
+    return CODES[name]
+
+
+def flat_of(arrays: Sequence[NdArray], dtype: str) -> Array:
+    """The values of several arrays one after the other, in memory of their own."""
+    flat = np.empty(sum(array.size for array in arrays), dtype_of(dtype))
+    for array, part in parts_of(arrays, flat):
+        part[...] = array.read(HOST, dtype)
+    return flat
+
+
+def memory_of(arrays: Sequence[NdArray], dtype: str) -> Array | None:
+    """The memory of a single array that is added up in its own dtype, to be changed in place; else None."""
+    if len(arrays) != 1 or SUMS[dtype] != dtype:
+        return None
+    raw = arrays[0].readwrite(HOST, dtype)
+    return raw.reshape(-1) if raw.flags.c_contiguous else None
+
+
+def write_flat(arrays: Sequence[NdArray], flat: Array, dtypes: Sequence[str]) -> None:
+    """Write values that lie one after the other to several arrays."""
+    for (array, part), dtype in zip(parts_of(arrays, flat), dtypes, strict=True):
+        array.write(HOST, dtype)[...] = part
+
+
+def parts_of(arrays: Sequence[NdArray], flat: Array) -> Iterator[tuple[NdArray, Array]]:
+    """Each array with its part of `flat`, in its shape."""
+    start = 0
+    for array in arrays:
+        yield array, flat[start : start + array.size].reshape(array.shape)
+        start += array.size

@@ -1,0 +1,113 @@
+"""Training whose numbers do not depend on how many processes share the work."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from nn_core.communicators.buckets import Buckets
+from nn_core.communicators.communicator import Communicator
+from nn_core.communicators.packing import SUMS, flat_of, write_flat
+from nn_core.communicators.tree import PartialSums, terms_of_rank
+from nn_core.errors import ArgumentError
+from nn_core.graph.seeds import FUNCTION_SEED
+from nn_core.typing import Array
+from nn_core.variable import Variable
+
+
+class Shards:
+    """The logical parts of each step: K of them whatever the number of ranks, which share them evenly.
+
+    Each shard computes the gradients of its part of the batch. It draws random numbers from a seed of its own, made of
+    `seed`, step and shard, and starts from the running statistics of the last step. Gradients and changes of running
+    statistics are then averaged over the shards in a fixed order. So 1, 2, 4 and 8 ranks give the same bits for K = 8,
+    and a checkpoint of one serves any other, where the kernels do not depend on the number of threads: set
+    NN_CORE_DETERMINISTIC=1, or the same number of threads a rank. Random functions with a seed of their own count their
+    runs instead, and are for programs that do not need this.
+
+    Args:
+        comm: The communicator, initialized.
+        parameters: All parameters by name; those that need no gradient are taken for running statistics.
+        count: The number of shards K, a multiple of the number of ranks; None: the number of ranks.
+        seed: Of the random functions that have none of their own.
+        loss: See `Buckets`.
+        bucket_mb: See `Buckets`.
+
+    Raises:
+        ArgumentError: when the ranks cannot share the shards evenly.
+
+    Example:
+        for step in range(n_steps):
+            for shard in shards.step(step):
+                x.d, t.d = part(step, shard)
+                loss.forward()
+                loss.backward()
+            solver.update()
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        parameters: Mapping[str, Variable],
+        count: int | None = None,
+        *,
+        seed: int = 0,
+        loss: Variable | None = None,
+        bucket_mb: float = 25,
+    ) -> None:
+        self.count = comm.size if count is None else count
+        if self.count < 1 or self.count % comm.size:
+            raise ArgumentError(
+                f"Shards: count must be a multiple of the {comm.size} ranks, got {self.count}\n"
+                f"  hint: start {_largest_divisor(self.count, comm.size)} processes, or as many as divide it"
+            )
+        if comm.wire_dtype is not None:
+            raise ArgumentError(f"Shards: the communicator must have no wire_dtype, got {comm.wire_dtype!r}")
+        self._comm = comm
+        self._seed = seed
+        self._buckets = Buckets(comm, parameters, loss=loss, bucket_mb=bucket_mb, first_mb=bucket_mb)
+        states = [v.data for v in parameters.values() if not v.need_grad and v.data.dtype.name in SUMS]
+        self._states = [state for state in states if SUMS[state.dtype.name].startswith("float")]
+
+    def step(self, number: int) -> Iterator[int]:
+        """The shards of this rank, one after the other; the gradients are complete when the loop has ended.
+
+        A loop that is left early leaves gradients of one shard.
+
+        Args:
+            number: Which step of the training.
+
+        Yields:
+            Number of the shard, for which the program computes gradients: forward, then backward.
+        """
+        before = FUNCTION_SEED.get()
+        start = flat_of(self._states, "float64")
+        dtypes = [state.dtype.name for state in self._states]
+        gradients = [PartialSums() for _ in self._buckets.buckets]
+        changes = PartialSums()
+        written = [False] * len(self._buckets.written())
+        for shard in terms_of_rank(self._comm.rank, self._comm.size, self.count):
+            self._buckets.zero()
+            FUNCTION_SEED.set(seed_of(self._seed, number, shard))
+            yield shard
+            written = [a or b for a, b in zip(written, self._buckets.written(), strict=True)]
+            for bucket, sums in zip(self._buckets.buckets, gradients, strict=True):
+                sums.add(shard, bucket.gather().copy())
+            changes.add(shard, flat_of(self._states, "float64") - start)
+            write_flat(self._states, start, dtypes)
+        FUNCTION_SEED.restore(*before)
+        written = self._comm.any_rank("step", written)
+        self._buckets.spread([self._mean(sums) for sums in gradients], written)
+        write_flat(self._states, start + self._mean(changes), dtypes)
+
+    def _mean(self, sums: PartialSums) -> Array:
+        total = self._comm.sum_flat("step", [part.total for part in sums.parts], self.count)
+        return np.divide(total, self.count, out=total)
+
+
+def seed_of(seed: int, step: int, shard: int) -> int:
+    """The seed of one shard in one step."""
+    return int(np.random.SeedSequence([seed, step, shard]).generate_state(1, np.uint64)[0] >> 8)
+
+
+def _largest_divisor(count: int, size: int) -> int:
+    return next((number for number in range(min(size, max(count, 1)), 0, -1) if count % number == 0), 1)

@@ -1,0 +1,62 @@
+"""Substitutes for the parts of NNabla that nn_core does not have under the same name."""
+
+#: Modules of NNabla that are called differently here.
+RENAMED = {
+    "nnabla._array": "nn_core.array",
+    "nnabla._computation_graph": "nn_core.variable",
+    "nnabla._indexing": "nn_core.indexing",
+    "nnabla._init": "nn_core.host",
+    "nnabla._nd_array": "nn_core.array",
+    "nnabla._variable": "nn_core.variable",
+}
+
+_NETWORKS = "nn_core.utils.save, utils.load and utils.nnp_graph read and write networks; pip install nn-ext-nnp"
+_NO_QUANTIZATION = "quantization-aware training is not part of this version; F.quantize_linear simulates it"
+_TRAINER = "nn_core.training has a trainer, checkpoints and metrics; a loop of one's own works with each of them"
+
+#: Modules, and names of modules, that nn_core lacks; an entry speaks for everything inside of it as well.
+SUBSTITUTES = {
+    "nnabla.ProtoVariable": _NETWORKS,
+    "nnabla.autolog": "nn_core.monitor writes losses and images to files",
+    "nnabla.config": "the settings of nn_core are environment variables, shown by the command nn-core info",
+    "nnabla.context.current_ctx": "nn_core.get_current_context()",
+    "nnabla.core.graph_optimizer": _NETWORKS,
+    "nnabla.core.modules": "subclass nn_core.Module and use the parametric functions in its methods",
+    "nnabla.core.variable_batch_size": _NETWORKS,
+    "nnabla.dtypes": "the dtypes of NumPy",
+    "nnabla.experimental.framework": _TRAINER,
+    "nnabla.experimental.parametric_function_class": "nn_core.Module with parametric functions in its methods",
+    "nnabla.experimental.tb_graph_writer": "nn_core.monitor writes losses and images to files",
+    "nnabla.grad.Grad": "the function nn_core.grad",
+    "nnabla.lms": "values larger than the memory of a device are not moved to the host; nn_core.recompute() saves memory",
+    "nnabla.mlflow_save_load_model": _NETWORKS,
+    "nnabla.models": "pretrained models are not part of this version; load_parameters reads files in HDF5",
+    "nnabla.utils.audio_utils": "read sound files with the packages scipy or soundfile",
+    "nnabla.utils.callback": _TRAINER,
+    "nnabla.utils.cli": "the command nn-core; nn-ext-nnp adds train, infer, forward, convert and dump",
+    "nnabla.utils.converter": _NETWORKS,
+    "nnabla.utils.create_cache": "data_iterator_cache and FileCache of nn_core.data read and write caches",
+    "nnabla.utils.data_source_loader": "the data sources of nn_core.utils.data_source read local files",
+    "nnabla.utils.dlpack": "nn_core.NdArray.from_numpy_array takes what NumPy can read, and .data gives NumPy arrays",
+    "nnabla.utils.download": "urllib.request of the standard library",
+    "nnabla.utils.function_profile": "nn_core.set_function_pre_hook and set_function_post_hook see each function run",
+    "nnabla.utils.get_file_handle": _NETWORKS,
+    "nnabla.utils.image_utils": "read images with the package pillow or imageio",
+    "nnabla.utils.inspection.pprint": "nn_core.summary(variable) shows functions, shapes and parameters",
+    "nnabla.utils.inspection.PrettyPrinter": "nn_core.summary(variable) shows functions, shapes and parameters",
+    "nnabla.utils.nnabla_pb2": _NETWORKS,
+    "nnabla.utils.nnp_format": _NETWORKS,
+    "nnabla.utils.nvml": "nn_ext_cuda.memory_info() of the package nn-ext-cuda",
+    "nnabla.utils.profiler": "function_pre_hook and function_post_hook of forward and backward see each function run",
+    "nnabla.utils.qnn": _NO_QUANTIZATION,
+    "nnabla.utils.rnn": "nn_core.functions.pack_padded_sequence and pad_packed_sequence",
+}
+
+
+def substitute(name: str) -> str | None:
+    """The substitute for `name`, a dotted name of NNabla; None when there is nothing to recommend."""
+    while name:
+        if name in SUBSTITUTES:
+            return SUBSTITUTES[name]
+        name = name.rpartition(".")[0]
+    return None

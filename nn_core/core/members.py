@@ -1,0 +1,56 @@
+"""The members of a module: the modules and variables in its attributes, also in lists, tuples and dictionaries.
+
+Every one has a path, the name of the attribute followed by positions and keys: the second block of ``self.layers`` has
+``("layers", "1")``.
+"""
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from nn_core.errors import ArgumentError
+
+#: The name of an attribute, and the positions and keys inside it.
+Path: TypeAlias = tuple[str, ...]
+
+
+def found_in(value: Any, kinds: tuple[type, ...], path: Path, above: tuple[Any, ...] = ()) -> Iterator[tuple[Path, Any]]:
+    """The objects of `kinds` in `value`, each with its path.
+
+    Args:
+        value: An object of `kinds`, or lists, tuples and dictionaries of them, also nested; other values hold nothing.
+        kinds: What to look for.
+        path: Path of `value`.
+        above: The containers around `value`; one that contains itself is not entered again.
+
+    Raises:
+        ArgumentError: when an object has a key in a dictionary that cannot be part of a parameter's name.
+    """
+    if isinstance(value, kinds):
+        yield path, value
+    elif isinstance(value, dict):
+        if not any(value is container for container in above):
+            for key, inner in value.items():
+                for inner_path, found in found_in(inner, kinds, (*path, str(key)), (*above, value)):
+                    _require_name(path, key)
+                    yield inner_path, found
+    elif isinstance(value, (list, tuple)) and not any(value is container for container in above):
+        for position, inner in enumerate(value):
+            yield from found_in(inner, kinds, (*path, str(position)), (*above, value))
+
+
+def _require_name(path: Path, key: Any) -> None:
+    name = str(key)
+    if not isinstance(key, (str, int)) or not name or "/" in name or name.startswith("@"):
+        raise ArgumentError(
+            f"Module: a key under which a module or a parameter is kept must be an int or a str without '/' and without "
+            f"'@' in front, got {key!r} in {'.'.join(path)}"
+        )
+
+
+def require_no_set(name: str, value: Any, kinds: tuple[type, ...]) -> None:
+    """Refuse a set of objects of `kinds`: it has no order that could name them."""
+    if isinstance(value, (set, frozenset)) and any(isinstance(inner, kinds) for inner in value):
+        raise ArgumentError(
+            f"Module: modules and parameters must be kept in lists, tuples or dictionaries, which name them, got a set "
+            f"in {name}"
+        )

@@ -1,0 +1,16 @@
+"""Messages about names: claimed by several plugins, or by none."""
+
+from collections.abc import Sequence
+
+from nn_core.errors import PluginError
+from nn_core.synonyms import suggestion as suggestion
+
+
+def ambiguous(what: str, key: str, plugins: Sequence[str]) -> PluginError:
+    """The refusal to choose between plugins that claim one name."""
+    both = " and ".join(map(repr, sorted(plugins)))
+    ways = ", ".join(f"{plugin}.{key.lstrip('.')}" for plugin in sorted(plugins))
+    return PluginError(
+        f"{what} {key!r}: must be claimed by one plugin, got {both}\n"
+        f"  hint: name it with its plugin ({ways}), or block one: NN_CORE_PLUGINS=-{max(plugins)}"
+    )

@@ -1,0 +1,111 @@
+"""The contract that a plugin must meet when it is loaded; each violation is refused with the place and the remedy."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from nn_core import installed
+from nn_core.dispatch.hookspecs import BackendInfo, FunctionPackage
+from nn_core.dispatch.kinds import KINDS
+from nn_core.dispatch.plugin import Plugin
+from nn_core.dispatch.registry import Registry
+from nn_core.errors import PluginError
+from nn_core.registrations import Registration, is_registered, recorded
+from nn_core.spec.model import FunctionSpec
+
+_ITEMS: Final[Mapping[str, type]] = {
+    "nn_core_backends": BackendInfo,
+    "nn_core_functions": FunctionPackage,
+    **{kind.hook: kind.info for kind in KINDS.values()},
+}
+
+
+def checked_items(hook: str, function: Any, result: object) -> list[Any]:
+    """What a hook returned, if it is a list or a tuple of what the hook is for."""
+    wanted = _ITEMS[hook]
+    if not isinstance(result, (list, tuple)):
+        raise _wrong_result(hook, function, wanted, type(result).__name__)
+    for item in result:
+        if not isinstance(item, wanted):
+            raise _wrong_result(hook, function, wanted, f"one with {item!r}")
+    return list(result)
+
+
+def _wrong_result(hook: str, function: Any, wanted: type, got: str) -> PluginError:
+    code = getattr(function, "__code__", None)
+    place = f"{code.co_filename}:{code.co_firstlineno}: " if code else ""
+    return PluginError(f"{place}{hook} must return a list of {wanted.__name__}, got {got}")
+
+
+def check_functions(
+    plugin: str, specs: Sequence[FunctionSpec], places: Mapping[str, str], kernels: Mapping[str, Collection[str]]
+) -> None:
+    """Refuse an operator that lacks a part, or is named as another plugin's.
+
+    Args:
+        plugin: Name of the plugin.
+        specs: Its operators.
+        places: "file:line" of each.
+        kernels: Names of the functions that it has kernels for, by backend.
+    """
+    native = {name for table in kernels.values() for name in table}
+    for spec in specs:
+        place = places[spec.name]
+        if spec.name.partition(".")[0] != plugin:
+            raise PluginError(
+                f"{place}: names of functions must start with the name of the plugin, {plugin + '.'!r}, got {spec.name!r}"
+            )
+        if spec.api in installed.entry_points():
+            raise PluginError(f"{place}: {spec.name}: api must not be the name of a plugin, got {spec.api!r}")
+        if spec.shape == "rule" and not is_registered("shape rule", spec.name):
+            _refuse_missing(place, spec, "a shape rule", "@shape_rule", "write 'shape: same_as <input>' in the spec")
+        if spec.differentiable and not is_registered("gradient rule", spec.name):
+            _refuse_missing(place, spec, "a gradient rule", "@gradient", "state the reason: 'backward: {none: <reason>}'")
+        has_kernel = spec.name in native or is_registered("reference kernel", spec.name)
+        if not has_kernel and not spec.has("composite") and not spec.has("view"):
+            _refuse_missing(place, spec, "a kernel", "@kernel", "name one in FunctionPackage(kernels=...)")
+
+
+def _refuse_missing(place: str, spec: FunctionSpec, what: str, decorator: str, otherwise: str) -> None:
+    raise PluginError(
+        f"{place}: {spec.name} must have {what}, got none\n"
+        f'  hint: {decorator}("{spec.name}") in a module that the plugin imports, or {otherwise}'
+    )
+
+
+def check_registrations(
+    plugin: Plugin, specs: Sequence[FunctionSpec], seen: Collection[Registration], registry: Registry
+) -> tuple[Registration, ...]:
+    """The rules and kernels that `plugin` registered; refuses those for functions that it does not specify.
+
+    Args:
+        plugin: The plugin.
+        specs: Its operators.
+        seen: What was registered before it was imported.
+        registry: Knows the operators of others, for the message.
+    """
+    names = {spec.name for spec in specs}
+    others = {entries[0].module.partition(".")[0] for entries in installed.entry_points().values()} - {plugin.package}
+    for entry in recorded():
+        if entry in seen or entry.package in others or entry.name in names:
+            continue
+        spec = registry.added(entry.name)
+        owner = f"plugin {spec.plugin!r}" if spec else "no plugin that is loaded"
+        raise PluginError(
+            f"{entry.module}: a {entry.what} must be for a function that plugin {plugin.name!r} specifies, "
+            f"got {entry.name!r} of {owner}"
+        )
+    return tuple(entry for entry in recorded() if entry.name in names)
+
+
+def check_index(plugin: str, brought: Collection[tuple[str, str]]) -> None:
+    """Refuse an index in the metadata of a package that does not list what its plugin brings; none at all is fine."""
+    listed = {place for place, plugins in installed.index().items() if plugin in plugins}
+    if not listed:
+        return
+    lines = [f'"{kind}.{name}" = "{plugin}"' for kind, name in sorted(set(brought) - listed)]
+    lines += [f'no "{kind}.{name}"' for kind, name in sorted(listed - set(brought))]
+    if lines:
+        raise PluginError(
+            f'the index of plugin {plugin!r} must list what it brings, got another: '
+            f'[project.entry-points."{installed.INDEX}"] should have {", ".join(lines)}'
+        )

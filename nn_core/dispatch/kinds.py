@@ -1,0 +1,191 @@
+"""The kinds of extension beside backends and operators: what describes each before it is loaded, and one row a kind."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from re import Pattern
+from re import compile as pattern
+from typing import Any, Final, TypeAlias
+
+#: What a description names: the object itself, or "package.module:attribute", which is imported when it is first used.
+Target: TypeAlias = str | Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionInfo:
+    """The fields of all descriptions.
+
+    Attributes:
+        name: What users type.
+        description: One line for tables.
+    """
+
+    name: str
+    description: str = ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names under which it is found."""
+        return (self.name,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFormatInfo(ExtensionInfo):
+    """A format of files, found by their extension; leave out what it cannot do.
+
+    Attributes:
+        extensions: Lower case, with the dot: (".nnp",).
+        read: ``read(file) -> {name: Entry}``, parameters from a binary file.
+        write: ``write(file, entries)``, parameters to a binary file.
+        read_network: ``read_network(path, **settings)``, a network.
+        write_network: ``write_network(path, contents, **settings)``, likewise.
+    """
+
+    extensions: tuple[str, ...]
+    read: Target | None = None
+    write: Target | None = None
+    read_network: Target | None = None
+    write_network: Target | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The extensions."""
+        return self.extensions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetInfo(ExtensionInfo):
+    """A description of one object.
+
+    Attributes:
+        target: The object.
+    """
+
+    target: Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandInfo(TargetInfo):
+    """A subcommand of ``nn-core``; `target` is a click command.
+
+    Attributes:
+        help: What ``nn-core --help`` says; one sentence.
+    """
+
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParametricFunctionInfo(TargetInfo):
+    """A layer, found as ``PF.name``; `target` is a function, usually made by ``parametric_function_api``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolverInfo(TargetInfo):
+    """A solver, found as ``S.name``; `target` is a subclass of ``nn_core.solver.Solver``.
+
+    Attributes:
+        updates: Multi-tensor kernels of its rule, by backend; see ``nn_core.solvers.update.UpdateKernel``.
+    """
+
+    updates: Mapping[str, Target] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitializerInfo(TargetInfo):
+    """An initializer, found as ``nn_core.initializer.name``; `target` makes a callable that takes a shape."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerInfo(TargetInfo):
+    """A learning-rate scheduler, found in ``nn_core.utils.learning_rate_scheduler``; `target` is its class."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommunicatorInfo(TargetInfo):
+    """An engine of data-parallel training; `target` makes an `nn_core.communicators.Engine` from a context.
+
+    Attributes:
+        families: Array classes whose arrays the engine takes as they are; others go through the memory of the host.
+        probe: Says in milliseconds why the engine cannot work on this machine, or None.
+        priority: Of several engines that can work, the one with the highest is taken.
+        devices: ``devices()`` is what ``nn-core doctor`` tells of its libraries, a line each.
+    """
+
+    families: tuple[str, ...] = ()
+    probe: Target | None = None
+    priority: int = 0
+    devices: Target | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleInfo(TargetInfo):
+    """A description of one of several roles of its kind.
+
+    Attributes:
+        role: Which one.
+    """
+
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingInfo(RoleInfo):
+    """A part of the trainer; `role` is "extension" or "logger", `target` its class."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataInfo(RoleInfo):
+    """A part of data loading; `role` is "source", "cache" or "cell" (a reader of table cells), `target` makes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassInfo(RoleInfo):
+    """A change of graphs; `role` is "pass" or "fusion", `target` a function."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewerInfo(RoleInfo):
+    """A way to look at things; `role` is "viewer" or "monitor", `target` a function or a class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One row of the table of kinds.
+
+    Attributes:
+        key: Name of the kind in the index of packages and in `Plugins.offer`; the hook is ``nn_core_<key>``.
+        info: The description that the hook returns.
+        noun: What messages call it.
+        names: What the keys must look like.
+        roles: What `role` can be, for descriptions that have one.
+        own: Where the core has its own of the kind: a module, or "module:TABLE"; plugins cannot offer these names.
+    """
+
+    key: str
+    info: type[ExtensionInfo]
+    noun: str
+    names: Pattern[str] = pattern(r"[A-Za-z][A-Za-z0-9_]*")
+    roles: tuple[str, ...] = ()
+    own: str = ""
+
+    @property
+    def hook(self) -> str:
+        """Name of the hook."""
+        return f"nn_core_{self.key}"
+
+
+_ROWS: Final = (
+    Kind("file_formats", FileFormatInfo, "file format", pattern(r"(\.[a-z0-9_]+)+"), own="nn_core.files:FORMATS"),
+    Kind("commands", CommandInfo, "command", pattern(r"[a-z][a-z0-9_-]*")),
+    Kind("training", TrainingInfo, "part of the trainer", roles=("extension", "logger")),
+    Kind("communicators", CommunicatorInfo, "communicator", pattern(r"[a-z][a-z0-9_]*")),
+    Kind("parametric_functions", ParametricFunctionInfo, "parametric function", own="nn_core.parametric_functions"),
+    Kind("solvers", SolverInfo, "solver", own="nn_core.solvers"),
+    Kind("initializers", InitializerInfo, "initializer", own="nn_core.initializer"),
+    Kind("schedulers", SchedulerInfo, "scheduler", own="nn_core.utils.learning_rate_scheduler"),
+    Kind("data", DataInfo, "part of data loading", pattern(r"\.?[A-Za-z][A-Za-z0-9_]*"), ("source", "cache", "cell")),
+    Kind("passes", PassInfo, "graph pass", roles=("pass", "fusion")),
+    Kind("viewers", ViewerInfo, "viewer", roles=("viewer", "monitor")),
+)
+#: Every kind that is only offered by name, by its key. Backends and functions have rules of their own.
+KINDS: Final[Mapping[str, Kind]] = {kind.key: kind for kind in _ROWS}

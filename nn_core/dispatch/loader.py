@@ -1,0 +1,181 @@
+"""The steps from an entry point to a registered plugin: all of them, or none that can be noticed.
+
+pluggy checks and calls the hooks. Its own loop over entry points is not used: it imports every plugin at once, leaves a
+plugin that fails a check registered, and lets one exception end the loop.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from nn_core import installed
+from nn_core.dispatch.admission import check_backend_info, check_versions, required_plugins
+from nn_core.dispatch.contract import check_functions, check_index, check_registrations, checked_items
+from nn_core.dispatch.guard import guarded
+from nn_core.dispatch.kinds import KINDS, ExtensionInfo
+from nn_core.dispatch.offers import Offers
+from nn_core.dispatch.plugin import Failure, Plugin, State, package_names, packages
+from nn_core.dispatch.registry import Registry
+from nn_core.dispatch.watch import watched_import
+from nn_core.errors import NNCoreError, PluginError
+from nn_core.registrations import Registration, recorded, redo, undo
+from nn_core.settings import settings
+from nn_core.spec.model import FunctionSpec
+
+if TYPE_CHECKING:
+    from pluggy import PluginManager
+
+    from nn_core.dispatch.hookspecs import BackendInfo, FunctionPackage
+
+
+class Loader:
+    """Imports plugins and takes over what they bring.
+
+    Args:
+        registry: Takes operators.
+        offers: Takes everything else but backends.
+        require: Loads the plugin of a name, for plugins that need it; raises where it cannot be used.
+    """
+
+    def __init__(self, registry: Registry, offers: Offers, require: Callable[[str], Plugin]) -> None:
+        self.registry = registry
+        self.offers = offers
+        self._require = require
+        #: registrations of plugins that were unloaded while their modules stay imported, by name of the module
+        self._kept: dict[str, tuple[ModuleType, tuple[Registration, ...]]] = {}
+
+    def load(self, plugin: Plugin) -> None:
+        """Import and register `plugin`, or note in it why not."""
+        before = set(sys.modules)
+        seen = _made_by_others(plugin)
+        try:
+            guarded(f"plugin {plugin.name!r}", settings().plugin_timeout, lambda: self._register(plugin))
+        except BaseException as error:
+            plugin.backends = {}
+            self._forget(plugin, set(recorded()) - seen)
+            _drop_modules(plugin, before)
+            if not isinstance(error, Exception):  # Ctrl-C by the user
+                raise
+            plugin.failure = Failure(State.BROKEN, reason(error), error)
+
+    def unload(self, plugin: Plugin) -> None:
+        """Forget what `plugin` brought; loading it again puts the same in place."""
+        if plugin.module is not None and plugin.registrations:
+            self._kept[plugin.module.__name__] = plugin.module, plugin.registrations
+        self._forget(plugin, set(plugin.registrations))
+
+    def _forget(self, plugin: Plugin, registrations: Iterable[Registration]) -> None:
+        if self.manager.get_plugin(plugin.name) is not None:
+            self.manager.unregister(name=plugin.name)
+        self.registry.remove(plugin.name)
+        self.offers.remove(plugin.name)
+        undo(registrations)
+
+    @cached_property
+    def manager(self) -> "PluginManager":
+        """Knows the hooks and the plugins that are registered."""
+        import pluggy  # `import nn_core` does without it
+
+        from nn_core.dispatch import hookspecs
+
+        manager = pluggy.PluginManager("nn_core")
+        manager.add_hookspecs(hookspecs)
+        return manager
+
+    def _register(self, plugin: Plugin) -> None:
+        seen = _made_by_others(plugin)
+        plugin.module = module = plugin.module or self._imported(plugin)
+        kept, registrations = self._kept.pop(module.__name__, (None, ()))
+        if kept is module:
+            redo(registrations)
+        is_stated = bool(plugin.entry_points) or hasattr(module, "PLUGIN_API")  # a notebook may leave it out
+        if is_stated and not settings().skip_plugin_check:
+            check_versions(module, " ".join(package_names(plugin.entry_points)) or plugin.name)
+        for name in required_plugins(module):
+            self._require(name)
+        self.manager.register(module, plugin.name)
+        self.manager.check_pending()
+        backends: list[BackendInfo] = self._call(plugin, "nn_core_backends")
+        functions: list[FunctionPackage] = self._call(plugin, "nn_core_functions")
+        offers: dict[str, list[ExtensionInfo]] = {kind.key: self._call(plugin, kind.hook) for kind in KINDS.values()}
+        if not self.manager.get_hookcallers(module):
+            raise PluginError("a plugin must have an @hookimpl of a hook of nn_core.ext, got none")
+        plugin.backends = {info.name: info for info in backends}
+        for info in backends:
+            check_backend_info(plugin.name, info)
+        if len(plugin.backends) != len(backends):
+            raise PluginError(f"backends must have different names, got {[info.name for info in backends]}")
+        specs = self._add_functions(plugin, functions)
+        self.offers.add(plugin.name, offers)
+        plugin.functions = tuple(spec.name for spec in specs)
+        plugin.registrations = check_registrations(plugin, specs, seen, self.registry)
+        brought = {(key, name) for key, group in offers.items() for info in group for name in info.keys}
+        brought |= {("functions", spec.api) for spec in specs} | {("backends", name) for name in plugin.backends}
+        brought |= {("overlays", backend) for package in functions for backend in package.overlays}
+        check_index(plugin.name, brought)
+
+    def _imported(self, plugin: Plugin) -> ModuleType:
+        if len(plugin.entry_points) > 1:
+            both = " and ".join(packages(plugin.entry_points))
+            uninstall = " or ".join(package_names(plugin.entry_points))
+            raise PluginError(f"a plugin must come from one package, got {both}\n  hint: pip uninstall {uninstall}")
+        name = plugin.entry_points[0].module
+        return watched_import(name) if settings().strict else import_module(name)
+
+    def _call(self, plugin: Plugin, hook: str) -> list[Any]:
+        others = [other for other in self.manager.get_plugins() if other is not plugin.module]
+        results = self.manager.subset_hook_caller(hook, others)()
+        function = getattr(plugin.module, hook, None)
+        return [item for result in results for item in checked_items(hook, function, result)]
+
+    def _add_functions(self, plugin: Plugin, functions: "Iterable[FunctionPackage]") -> list[FunctionSpec]:
+        places: dict[str, str] = {}
+        specs: list[FunctionSpec] = []
+        kernels: dict[str, dict[str, Any]] = {}
+        overlays: dict[str, Mapping[str, Any]] = {}
+        for package in functions:
+            from nn_core.spec.load import located  # yaml is needed for plugins' operators only
+
+            source, file = package.spec, f"plugin {plugin.name}"
+            if isinstance(source, Path):
+                source, file = source.read_text("utf-8"), str(source)
+            for spec, place in located(source, file):
+                specs.append(spec)
+                places[spec.name] = place
+            for backend, table in package.kernels.items():
+                kernels.setdefault(backend, {}).update(table)
+            for backend, table in package.overlays.items():
+                overlays[backend] = {**overlays.get(backend, {}), **table}
+        self.registry.add(plugin.name, specs, kernels, overlays)
+        check_functions(plugin.name, specs, places, kernels)
+        return specs
+
+
+def reason(error: BaseException) -> str:
+    """The message of an exception, in one line where it is not ours."""
+    try:
+        text = str(error)
+    except Exception as second:  # the exceptions of a plugin may do anything
+        text = f"(its message raises {type(second).__name__})"
+    return text if isinstance(error, NNCoreError) else f"{type(error).__name__}: {text}"
+
+
+def _made_by_others(plugin: Plugin) -> set[Registration]:
+    """The registrations in force, less those of a module that the program registers as `plugin`."""
+    own = plugin.module.__name__ if plugin.module else ""
+    return {entry for entry in recorded() if not own or entry.module != own}
+
+
+def _drop_modules(plugin: Plugin, before: Sequence[str] | set[str]) -> None:
+    """Forget the modules of a plugin that failed, so that trying again runs them again."""
+    package = plugin.package if plugin.entry_points else ""
+    owners = [name for name, entries in installed.entry_points().items() if entries[0].module.partition(".")[0] == package]
+    if package in ("", "nn_core") or owners != [plugin.name]:
+        return
+    for name in set(sys.modules) - set(before):
+        if name.partition(".")[0] == package:
+            del sys.modules[name]

@@ -1,0 +1,1 @@
+"""Parts that NNabla calls experimental."""

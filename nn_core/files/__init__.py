@@ -1,0 +1,14 @@
+"""Files that hold named arrays: HDF5, NPZ and safetensors, written atomically and checked when read. No pickle.
+
+This package knows arrays only. What they mean (parameters, states of a solver) is decided by its callers.
+"""
+
+from nn_core.files.atomic import atomic_writer as atomic_writer
+from nn_core.files.atomic import remove_leftovers as remove_leftovers
+from nn_core.files.entries import Entries as Entries
+from nn_core.files.entries import Entry as Entry
+from nn_core.files.entries import PathOrFile as PathOrFile
+from nn_core.files.formats import FORMATS as FORMATS
+from nn_core.files.formats import extension_of as extension_of
+from nn_core.files.formats import read_entries as read_entries
+from nn_core.files.formats import write_entries as write_entries

@@ -1,0 +1,113 @@
+"""The formats of files by extension: those of the core, and those of plugins."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.errors import ArgumentError, DTypeError, FileFormatError
+from nn_core.files.atomic import atomic_writer, remove_leftovers
+from nn_core.files.entries import NUMBERS, Entries, Entry, PathOrFile
+from nn_core.files.hdf5 import read_hdf5, write_hdf5
+from nn_core.files.npz import read_npz, write_npz
+from nn_core.files.safetensors import read_safetensors, write_safetensors
+
+
+def extension_of(function: str, target: PathOrFile, extension: str | None) -> str:
+    """The extension that says the format: that of a path; `extension` for an open file, or a path that has none.
+
+    Raises:
+        ArgumentError: when it is that of no format, is missing, or `extension` contradicts the path.
+    """
+    given = None if extension is None else extension.lower()
+    own = Path(target).suffix.lower() if isinstance(target, (str, os.PathLike)) else ""
+    if not own and given is None:
+        is_path = isinstance(target, (str, os.PathLike))
+        what = "the path must have an extension" if is_path else "extension must be given together with an open file"
+        raise ArgumentError(f"{function}: {what}, got none\n  hint: the formats are {_listed_formats()}")
+    chosen = own or given or ""
+    if _format(chosen) is None:
+        raise ArgumentError(f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}")
+    if given is not None and given != chosen:
+        raise ArgumentError(f"{function}: extension must be that of the path, {chosen!r}, or be left out, got {given!r}")
+    return chosen
+
+
+def write_entries(target: PathOrFile, entries: Mapping[str, Entry], extension: str) -> None:
+    """Write `entries` to `target` in the format of `extension`, atomically.
+
+    Partial files that killed processes left in the folder of `target` are removed.
+    """
+    for name, entry in entries.items():
+        if entry.values.dtype.kind not in NUMBERS:
+            raise DTypeError(f"array {name} must hold plain numbers, got {entry.values.dtype}")
+    write = _known_format(extension).write
+    if isinstance(target, (str, os.PathLike)):
+        remove_leftovers(Path(target).parent)
+    with atomic_writer(target) as file:
+        write(file, entries)
+
+
+def read_entries(source: PathOrFile, extension: str) -> Entries:
+    """Read all entries of `source`; a damaged or foreign file gives a FileFormatError that names it."""
+    if isinstance(source, (str, os.PathLike)):
+        with Path(source).open("rb") as file:
+            return _read(file, extension, os.fspath(source))
+    return _read(source, extension, getattr(source, "name", "the file"))
+
+
+def _read(file: IO[bytes], extension: str, name: str) -> Entries:
+    read = _known_format(extension).read
+    try:
+        return read(file)
+    except FileFormatError as error:
+        raise FileFormatError(f"{name}: {error}") from error.__cause__
+    except MemoryError:
+        raise
+    except Exception as error:  # parsers meet bytes that nobody has checked, and raise whatever comes up
+        raise FileFormatError(f"{name}: the file must be whole and in the format {extension}, got: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How one format is written and read."""
+
+    write: Callable[[IO[bytes], Mapping[str, Entry]], None]
+    read: Callable[[IO[bytes]], Entries]
+
+
+FORMATS: Final[Mapping[str, Format]] = {
+    ".h5": Format(write_hdf5, read_hdf5),
+    ".npz": Format(write_npz, read_npz),
+    ".safetensors": Format(write_safetensors, read_safetensors),
+}
+
+
+def _format(extension: str) -> Format | None:
+    """The format of an extension, of the core or of a plugin."""
+    if extension in FORMATS:
+        return FORMATS[extension]
+    offer = PLUGINS.offer("file_formats", extension)
+    if offer is None:
+        return None
+
+    def write(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
+        PLUGINS.offers.load(offer, "write")(file, entries)
+
+    def read(file: IO[bytes]) -> Entries:
+        return dict(PLUGINS.offers.load(offer, "read")(file))
+
+    return Format(write, read)
+
+
+def _listed_formats() -> str:
+    return ", ".join(dict.fromkeys([*FORMATS, *PLUGINS.names_of("file_formats")]))
+
+
+def _known_format(extension: str) -> Format:
+    found = _format(extension)
+    if found is None:
+        raise ArgumentError(f"a format must be known, got {extension!r}")
+    return found

@@ -1,0 +1,255 @@
+"""HDF5 as NNabla lays it out: groups by '/', datasets with the attributes as HDF5 attributes.
+
+Each dataset of ours has its checksum as an attribute, and the root group the list of names. The library reads and writes
+files by path or in memory: calls back into Python, as it makes for file objects, turn a Ctrl-C into an error of its own.
+
+A trailer after the last byte of HDF5 has a checksum of the whole file, because the library may loop for ever or crash on
+damaged structures. Programs that open the file for writing remove the trailer; then the checksums of the arrays remain.
+"""
+
+import io
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, Final, TypeAlias
+
+import numpy as np
+
+from nn_core.errors import FileFormatError
+from nn_core.files.entries import (
+    MAX_EXPANSION,
+    NUMBERS,
+    Array,
+    Entries,
+    Entry,
+    checksum,
+    require_names,
+    require_numbers,
+    verify,
+)
+
+#: Deeper groups are refused: names of parameters have a few parts.
+MAX_DEPTH: Final = 200
+
+_CHECKSUM: Final = "nn_core_checksum"
+#: Attributes of the root group with the list of names, in pieces: HDF5 bounds an attribute by 64 KB.
+_NAMES: Final = "nn_core_names"
+_PIECE_BYTES: Final = 32_768
+
+#: The end of a trailer: length and checksum of its table, and the mark.
+_MARK: Final = b"\x89nn_core"
+_TABLE_START: Final = b'{"size": '
+_END_BYTES: Final = 8 + 4 + len(_MARK)
+_PORTION_BYTES: Final = 1 << 20
+#: Name, offset and number of bytes of arrays that have some.
+Places: TypeAlias = list[tuple[str, int, int]]
+
+
+def write_hdf5(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
+    """Write `entries` to an empty file."""
+    import h5py  # opened only by programs that save or load
+
+    path = _path_of(file)
+    if path is not None:
+        # the lock of atomic_writer is on the same file: HDF5 must not ask for one of its own
+        with h5py.File(path, "w", locking=False) as store:
+            places = _fill(store, entries)
+        with Path(path).open("r+b") as whole:
+            trailer = _trailer(whole, places)
+            whole.seek(0, os.SEEK_END)
+            whole.write(trailer)
+        return
+    with h5py.File("parameters", "w", driver="core", backing_store=False) as store:
+        places = _fill(store, entries)
+        store.flush()
+        image = store.id.get_file_image()
+    file.write(image + _trailer(io.BytesIO(image), places))
+
+
+def _fill(store: Any, entries: Mapping[str, Entry]) -> Places:
+    """Write all arrays; where the bytes of each are."""
+    for name, entry in entries.items():
+        dataset = store.create_dataset(name, data=entry.values)
+        dataset.attrs.update(entry.attributes)
+        dataset.parent.attrs.update(entry.group)
+    for name in entries:
+        # after all attributes of groups, which several arrays share
+        dataset = store[name]
+        dataset.attrs[_CHECKSUM] = checksum(name, _entry(name, dataset, entries[name].values))
+    names = np.frombuffer(json.dumps(list(entries)).encode(), np.uint8)
+    for number, start in enumerate(range(0, len(names), _PIECE_BYTES)):
+        store.attrs[f"{_NAMES}_{number}"] = names[start : start + _PIECE_BYTES]
+    found = [(name, store[name].id.get_offset(), store[name].nbytes) for name in entries]
+    return [(name, offset, n_bytes) for name, offset, n_bytes in found if offset is not None]
+
+
+def read_hdf5(file: IO[bytes]) -> Entries:
+    """Read all datasets; a file of another writer has no checksums, and is taken as it is."""
+    import h5py  # opened only by programs that save or load
+
+    path = _path_of(file)
+    if file.seekable():
+        _verify_whole(file)
+    if path is not None:
+        n_bytes = os.fstat(file.fileno()).st_size
+        with h5py.File(path, "r", locking=False) as store:
+            return _read(store, n_bytes)
+    image = file.read()
+    with h5py.File(h5py.h5f.open_file_image(image)) as store:
+        return _read(store, len(image))
+
+
+def _trailer(file: IO[bytes], places: Places) -> bytes:
+    """The trailer of a file: a table in JSON, its length, its checksum, and a mark."""
+    size = file.seek(0, os.SEEK_END)
+    arrays = [[name, offset, n_bytes, _crc(file, offset, n_bytes)] for name, offset, n_bytes in places]
+    table = json.dumps({"size": size, "checksum": _crc(file, 0, size), "arrays": arrays}).encode()
+    return table + len(table).to_bytes(8, "little") + zlib.crc32(table).to_bytes(4, "little") + _MARK
+
+
+def _verify_whole(file: IO[bytes]) -> None:
+    """Compare a file that has a trailer with it, and leave the position as it was.
+
+    Raises:
+        FileFormatError: when anything has changed; names the array if it is in one.
+    """
+    start = file.tell()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - _END_BYTES, 0))
+    end = file.read(_END_BYTES)
+    if len(end) == _END_BYTES and end.endswith(_MARK):
+        length = min(int.from_bytes(end[:8], "little"), size - _END_BYTES)
+        file.seek(size - _END_BYTES - length)
+        text = file.read(length)
+        if zlib.crc32(text) != int.from_bytes(end[8:12], "little"):
+            raise FileFormatError("the table of checksums must be as it was saved, got another: the file is damaged")
+        table = json.loads(text)
+        if table["size"] != size - _END_BYTES - length:
+            raise FileFormatError(f"the file must have {table['size']} bytes and a table, got {size}: it is damaged")
+        if _crc(file, 0, table["size"]) != table["checksum"]:
+            _blame(file, table["arrays"])
+    elif _has_cut_trailer(file):
+        raise FileFormatError("the table of checksums must be complete, got a part of it: the file is damaged")
+    file.seek(start)
+
+
+def _has_cut_trailer(file: IO[bytes]) -> bool:
+    """Whether a trailer starts where the first header of HDF5, in the version that is written here, puts its end."""
+    file.seek(0)
+    head = file.read(48)
+    if len(head) < 48 or not head.startswith(b"\x89HDF\r\n\x1a\n\0"):
+        return False
+    file.seek(min(int.from_bytes(head[40:48], "little"), 2**62))
+    return file.read(len(_TABLE_START)) == _TABLE_START
+
+
+def _blame(file: IO[bytes], arrays: list[Any]) -> None:
+    damaged = [name for name, offset, n_bytes, saved in arrays if _crc(file, offset, n_bytes) != saved]
+    if damaged:
+        raise FileFormatError(f"array {damaged[0]} must be as it was saved, got another checksum: the file is damaged")
+    raise FileFormatError("the structure must be as it was saved, got another checksum: the file is damaged")
+
+
+def _crc(file: IO[bytes], start: int, n_bytes: int) -> int:
+    file.seek(start)
+    found = 0
+    while n_bytes > 0 and (piece := file.read(min(n_bytes, _PORTION_BYTES))):
+        found = zlib.crc32(piece, found)
+        n_bytes -= len(piece)
+    return found
+
+
+def _read(store: Any, file_bytes: int) -> Entries:
+    entries: Entries = {}
+    checksums: dict[str, str] = {}
+    stored_bytes = 0
+    for name, dataset in _datasets(store):
+        stored_bytes += dataset.id.get_storage_size()
+        if stored_bytes > file_bytes:
+            raise FileFormatError(f"dataset {name} must be within the {file_bytes} bytes of the file, got more")
+        entries[name] = _entry(name, dataset, _values(name, dataset))
+        if _CHECKSUM in dataset.attrs:
+            checksums[name] = str(dataset.attrs[_CHECKSUM])
+    pieces = {key: value for key, value in store.attrs.items() if key.startswith(_NAMES)}
+    if pieces or checksums:
+        if not pieces:
+            raise FileFormatError("the file must hold the names of its arrays, got none: the file is damaged")
+        text = b"".join(np.asarray(pieces[f"{_NAMES}_{number}"]).tobytes() for number in range(len(pieces)))
+        require_names(entries, json.loads(text))
+        verify(entries, checksums)
+    return entries
+
+
+def _datasets(store: Any) -> Iterator[tuple[str, Any]]:
+    """The datasets by name, in the order of names; refuses links, circles and groups of enormous depth."""
+    import h5py  # opened only by programs that save or load
+
+    seen = set()
+    waiting: list[tuple[str, Any]] = [("", store)]
+    while waiting:
+        name, item = waiting.pop()
+        address = h5py.h5o.get_info(item.id).addr
+        if address in seen:
+            raise FileFormatError(f"{name} must be the only name of its contents, got another name for them")
+        seen.add(address)
+        if isinstance(item, h5py.Dataset):
+            yield name, item
+            continue
+        if name.count("/") >= MAX_DEPTH:
+            raise FileFormatError(f"groups must be at most {MAX_DEPTH} deep, got more")
+        waiting += [(f"{name}/{key}" if name else key, _member(name, item, key)) for key in sorted(item, reverse=True)]
+
+
+def _member(name: str, group: Any, key: str) -> Any:
+    import h5py  # opened only by programs that save or load
+
+    link = group.get(key, getlink=True)
+    if not isinstance(link, h5py.HardLink):
+        raise FileFormatError(f"{name}/{key} must be stored in the file, got a link")
+    member = group[key]
+    if not isinstance(member, (h5py.Dataset, h5py.Group)):
+        raise FileFormatError(f"{name}/{key} must be a group or a dataset, got {type(member).__name__}")
+    return member
+
+
+def _values(name: str, dataset: Any) -> Array:
+    if dataset.is_virtual or dataset.external:
+        raise FileFormatError(f"dataset {name} must hold plain numbers, got data of other files")
+    require_numbers(f"dataset {name}", dataset.dtype)
+    if dataset.shape is None:
+        raise FileFormatError(f"dataset {name} must hold plain numbers, got none")
+    stored = dataset.id.get_storage_size()
+    is_encoded = dataset.id.get_create_plist().get_nfilters() > 0
+    if dataset.nbytes > stored * (MAX_EXPANSION if is_encoded else 1):
+        raise FileFormatError(f"dataset {name} of shape {dataset.shape} must be stored in full, got {stored} bytes")
+    return np.asarray(dataset[()])
+
+
+def _entry(name: str, dataset: Any, values: Array) -> Entry:
+    return Entry(values, _attributes(name, dataset), _attributes(name, dataset.parent))
+
+
+def _attributes(name: str, item: Any) -> dict[str, Any]:
+    return {key: _scalar(name, key, value) for key, value in item.attrs.items() if not key.startswith((_CHECKSUM, _NAMES))}
+
+
+def _scalar(name: str, key: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in NUMBERS:
+        raise FileFormatError(f"attribute {key} of {name} must be one number, got {value!r}")
+    return array.reshape(()).item()
+
+
+def _path_of(file: IO[bytes]) -> str | None:
+    """The path of a file that is at its start, where the system knows it under that path."""
+    name = getattr(file, "name", None)
+    try:
+        if not isinstance(name, str) or file.tell() or not os.path.samestat(os.fstat(file.fileno()), Path(name).stat()):
+            return None
+    except (OSError, ValueError):
+        return None
+    return name

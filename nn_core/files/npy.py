@@ -1,0 +1,35 @@
+"""NumPy's format of one array, read without trust: a claim of more bytes than there are takes no memory."""
+
+from math import prod
+from tokenize import TokenError
+from typing import IO
+
+import numpy as np
+
+from nn_core.errors import FileFormatError
+from nn_core.files.entries import Array, require_numbers
+
+
+def read_npy(file: IO[bytes], name: str, max_bytes: int) -> Array:
+    """The array that starts at the present position of `file`.
+
+    Args:
+        file: Open for reading.
+        name: Of the array, for messages.
+        max_bytes: How many bytes the elements can have at most.
+
+    Raises:
+        FileFormatError: when the elements are not numbers, or are more than `max_bytes` hold.
+    """
+    version = np.lib.format.read_magic(file)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    try:
+        shape, is_fortran, dtype = read_header(file)
+    except (TokenError, RecursionError, MemoryError, Warning) as error:  # what Python's own parser says of odd headers
+        raise FileFormatError(f"array {name} must have a header that NumPy writes, got: {error}") from error
+    require_numbers(f"array {name}", dtype)
+    n_bytes = dtype.itemsize * prod(shape)
+    data = file.read(n_bytes) if 0 <= n_bytes <= max_bytes else b""
+    if len(data) != n_bytes:
+        raise FileFormatError(f"array {name} of shape {shape} must be stored in full, got too few bytes")
+    return np.frombuffer(bytearray(data), dtype).reshape(shape, order="F" if is_fortran else "C")

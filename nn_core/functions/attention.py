@@ -1,0 +1,58 @@
+"""Functions of the topic attention.
+
+Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# What apply() returns depends on the specification.
+
+from collections.abc import Sequence
+
+from nn_core.array import NdArray
+from nn_core.functions.operand import Operand
+from nn_core.graph.apply import apply
+from nn_core.spec.builtin.attention import SCALED_DOT_PRODUCT_ATTENTION
+
+
+def scaled_dot_product_attention(
+    q: Operand,
+    k: Operand,
+    v: Operand,
+    mask: Operand | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Average values by how well their keys fit each query.
+
+    y = softmax(scale * q k^T + mask) v, with the softmax over the keys
+
+    Args:
+        q: L queries of E features; the leading axes are batches and heads. Shape (B_1, ..., B_k, L, E).
+        k: S keys. Shape (B_1, ..., B_k, S, E).
+        v: One value of V features for each key. Shape (B_1, ..., B_k, S, V).
+        mask: Added to the scores; -inf where a query must not see a key. Shape broadcast to (B_1, ..., B_k, L, S).
+            Optional.
+        is_causal: Query i sees the keys 0 to i only.
+        scale: Factor of the scores; default: 1 / sqrt(E).
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Averaged values. Shape (B_1, ..., B_k, L, V).
+
+    Notes:
+        A query that sees no key gives zeros. Backends with a kernel for it go through the keys block by block and never
+        hold the (L, S) weights, so memory is linear in the lengths.
+
+    Example:
+        q, k, v = [nn.Variable((2, 4, 6, 8)) for _ in range(3)]
+        F.scaled_dot_product_attention(q, k, v, is_causal=True).shape  # (2, 4, 6, 8)
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, section 3.2.1. Dao et al. (2022), FlashAttention: fast and
+        memory-efficient exact attention with IO-awareness.
+
+    Spec: function_spec.yaml, entry ScaledDotProductAttention
+    """
+    return apply(SCALED_DOT_PRODUCT_ATTENTION, (q, k, v, mask), {"is_causal": is_causal, "scale": scale}, outputs)

@@ -1,0 +1,157 @@
+"""Parts of a graph that depend on the shapes of others, such as gradients, and are built again when these change.
+
+A gradient rule writes the shapes that it finds into the functions it builds: the target of a reshape, the widths of a
+pad. So the part as a whole is built anew for other shapes, and takes the place of the old one under the variables that
+the program holds. The last few are kept, because plans are bound to them.
+"""
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from nn_core.array import NdArray
+from nn_core.context import context_scope, get_current_context
+from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
+from nn_core.graph.node import Node, Vertex, invalidate
+from nn_core.graph.plans import MAX_SHAPES, Shapes
+from nn_core.graph.reshape import RESHAPED, change_shape, take_memory
+
+
+class _Ending(NamedTuple):
+    """The function that gives a result, and the memory of the result."""
+
+    node: Node
+    place: int
+    memory: NdArray
+
+
+class Derivation:
+    """How a part of a graph was built, so that it can be built again for other shapes.
+
+    Args:
+        build: Gives new variables for all results, each the output of a function that it makes.
+        sources: The variables that the part starts from.
+        results: The variables that the program has got; held weakly.
+        watched: Variables whose shapes matter besides those of the sources.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[], Sequence[Vertex]],
+        sources: Sequence[Vertex],
+        results: Sequence[Vertex],
+        watched: Sequence[Vertex] | None = None,
+    ) -> None:
+        self.sources = tuple(sources)
+        self._build = build
+        self._watched = self.sources if watched is None else tuple({id(v): v for v in (*watched, *sources)}.values())
+        #: the functions that give the results, and which of their outputs: other variables may take these over
+        self._ends = [(weakref.ref(result.producer), result._index) for result in results if result.producer is not None]
+        self._modes = get_current_context(), NO_GRAD.get(), RECOMPUTE.get()
+        self._shapes = self._present_shapes()
+        self._others: dict[Shapes, list[_Ending | None]] = {}
+        for result in results:
+            if result.producer is not None:
+                result.producer.derivation = self
+
+    def follow(self) -> None:
+        """Put the part for the present shapes of the sources into the place of the one for earlier shapes."""
+        shapes = self._present_shapes()
+        if shapes == self._shapes:
+            return
+        nodes = [(reference(), place) for reference, place in self._ends]
+        results = [None if node is None else node.output(place) for node, place in nodes]
+        endings = self._others.pop(shapes, None) or self._built(results)
+        while len(self._others) >= MAX_SHAPES - 1:
+            self._others.pop(next(iter(self._others)))
+        self._others[self._shapes] = [None if result is None else _detached(result) for result in results]
+        self._shapes = shapes
+        for number, (result, ending) in enumerate(zip(results, endings, strict=True)):
+            if result is not None and ending is not None:
+                self._attach(result, ending)
+                self._ends[number] = weakref.ref(ending.node), ending.place
+        invalidate()
+        RESHAPED.value += 1
+
+    def _present_shapes(self) -> Shapes:
+        return tuple([vertex.shape for vertex in self._watched])
+
+    def _built(self, results: Sequence[Vertex | None]) -> list[_Ending | None]:
+        context, no_grad, recompute = self._modes
+        with context_scope(context), AUTO_FORWARD.scope(False), NO_GRAD.scope(no_grad), RECOMPUTE.scope(recompute):
+            made = self._build()
+        return [None if result is None else _ending(result, new) for result, new in zip(results, made, strict=True)]
+
+    def _attach(self, result: Vertex, ending: _Ending) -> None:
+        node, place, memory = ending
+        take_memory(result.cell.data, memory)
+        grad = result.cell._grad
+        if grad is not None and grad.shape != memory.shape:
+            change_shape(grad, memory.shape)
+        node.connect(place, result)
+        node.derivation = self
+
+
+def _detached(result: Vertex) -> _Ending:
+    """What a result was until now; the function does not know of its derivation while that keeps it."""
+    node = result.producer
+    assert node is not None
+    node.derivation = None
+    shape = node.setup.output_shapes[result._index]
+    if result.cell.data.shape != shape:  # it is the gradient of a leaf as well, and was changed with that
+        change_shape(result.cell.data, shape)
+    memory = NdArray(())
+    take_memory(memory, result.cell.data)
+    return _Ending(node, result._index, memory)
+
+
+def _ending(result: Vertex, new: Vertex) -> _Ending:
+    """Let the function of `new` compute `result`, for the functions of its part that read `new` as well."""
+    node, index = new.producer, new._index
+    assert node is not None
+    memory = NdArray(())
+    take_memory(memory, new.cell.data)
+    new.cell = result.cell
+    node.cells = (*node.cells[:index], result.cell, *node.cells[index + 1 :])
+    return _Ending(node, index, memory)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def follows_shapes(function: F) -> F:
+    """Let a function of Variables that writes their shapes into the graph be called again when they change.
+
+    The variables that it gives must be outputs of functions that it makes, or be among its arguments.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        returned = function(*args, **kwargs)
+        if not AUTO_FORWARD.get():
+            _note(function, args, kwargs, returned)
+        return returned
+
+    return call  # type: ignore[return-value]  # the same signature
+
+
+def _note(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], returned: Any) -> None:
+    values = [part for value in (*args, *kwargs.values()) for part in _listed(value)]
+    sources = [value for value in values if isinstance(value, Vertex)]
+    places = [
+        place
+        for place, result in enumerate(_listed(returned))
+        if isinstance(result, Vertex) and not result.is_leaf and all(result is not source for source in sources)
+    ]
+    if sources and places:
+
+        def build() -> list[Vertex]:
+            made = _listed(function(*args, **kwargs))
+            return [made[place] for place in places]
+
+        Derivation(build, sources, [_listed(returned)[place] for place in places])
+
+
+def _listed(returned: Any) -> Sequence[Any]:
+    return returned if isinstance(returned, (list, tuple)) else (returned,)

@@ -1,0 +1,218 @@
+"""A backward pass that is run once, function by function, without a plan.
+
+Compiling a pass costs several times what running it does, which pays when the structure of a graph comes back. A program
+whose structure is new in almost every step (layers skipped at random, trees, other lengths) would pay it each time. So
+the first graph of a structure goes back through its functions here, and the second is compiled.
+
+Kernels overwrite what they are given, as in a plan; what several functions contribute is added up here.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.errors import ShapeError
+from nn_core.graph.compile import data_read, is_view
+from nn_core.graph.execute import Prepared, contiguous_values, is_contiguous
+from nn_core.graph.node import Node, Vertex
+from nn_core.graph.replay import Part, Structure, part_of, release
+from nn_core.graph.rule import RuleRunner
+from nn_core.synced import HOST, Key, dtype_of
+from nn_core.typing import Array, Runner, Shape
+
+#: Structures that were seen once, by the hash of their keys; where two share one, a pass is compiled early.
+_SEEN: Final[dict[int, None]] = {}
+MAX_SEEN: Final = 4096
+#: Gradients of leaves add up in float32 at least; plans see to that.
+_NARROW: Final = ("float16", "bfloat16")
+
+
+class _Call(NamedTuple):
+    """One function of the graph: its kernel, its inputs, and whose outputs they are (None: leaves)."""
+
+    part: Part
+    prepared: Prepared
+    inputs: Sequence[Vertex | None]
+    origins: Sequence[tuple[int, int] | None]
+
+
+def is_new(structure: Structure) -> bool:
+    """Whether no graph of this structure was seen lately; from now on one was."""
+    key = hash(structure.key)
+    if key in _SEEN:
+        return False
+    while len(_SEEN) >= MAX_SEEN:
+        _SEEN.pop(next(iter(_SEEN)), None)
+    _SEEN[key] = None
+    return True
+
+
+def can_run(structure: Structure) -> bool:
+    """Whether all functions work on the host in one floating dtype of full width, and leave no gradients to be set."""
+    dtypes: set[str] = set()
+    for part in structure.order:
+        if not _is_simple(part):
+            return False
+        prepared = _kernel_of(part)
+        dtypes.update(name for name in (*prepared.input_dtypes, *prepared.output_dtypes) if name is not None)
+    floating = [name for name in dtypes if dtype_of(name).kind not in "iub"]
+    return len(floating) == 1 and floating[0] not in _NARROW
+
+
+def _is_simple(part: Part) -> bool:
+    """Whether a function runs on the host, and takes its gradient from those that read its results."""
+    prepared = _kernel_of(part)
+    if prepared.space is not HOST or prepared.dynamic or prepared.spec.has("sink"):
+        return False
+    return isinstance(part, Vertex) or is_view(part) or not prepared.spec.has("view")
+
+
+def run(structure: Structure, root: Vertex, grad: Any) -> None:
+    """Compute the gradients of the leaves, and give up the intermediate values."""
+    calls = [_call_of(part) for part in structure.order]  # reading an array may turn a lazy value into a node
+    last = calls[-1]
+    flow = {(id(last.part), root._index): _start(root.shape, last.prepared.output_dtypes[root._index], grad)}
+    for call in reversed(calls):
+        grads = [flow.pop((id(call.part), index), None) for index in range(_n_visible(call))]
+        if any(grad is not None for grad in grads):
+            for vertex, origin, part in _gradients(call, grads):
+                if origin is None:
+                    _add_to_leaf(vertex.cell.data._shape, vertex.cell.grad, part)
+                elif origin in flow:
+                    flow[origin] += part
+                else:
+                    flow[origin] = part
+    release(structure, root)
+
+
+def _kernel_of(part: Part) -> Prepared:
+    prepared: Prepared = part.prepared if isinstance(part, Node) else part._trace_node.prepared
+    return prepared
+
+
+def _call_of(part: Part) -> _Call:
+    inputs = part.inputs if isinstance(part, Node) else part._inputs
+    below = [None if vertex is None else part_of(vertex) for vertex in inputs]
+    origins = [
+        None if source is None or vertex is None else (id(source), vertex._index)
+        for source, vertex in zip(below, inputs, strict=True)
+    ]
+    return _Call(part, _kernel_of(part), inputs, origins)
+
+
+def _n_visible(call: _Call) -> int:
+    return call.part.n_visible if isinstance(call.part, Node) else 1
+
+
+def _start(shape: Shape, dtype: str, grad: Any) -> Array:
+    values = grad.get_data("r") if isinstance(grad, NdArray) else np.asarray(grad)
+    if values.shape not in ((), shape):
+        raise ShapeError(f"backward: grad must have the variable's shape {shape}, got {values.shape}")
+    start = np.empty(shape, dtype_of(dtype))
+    start[...] = values
+    return start
+
+
+def _gradients(
+    call: _Call, grads: Sequence[Array | None]
+) -> Iterator[tuple[Vertex, tuple[int, int] | None, Array]]:
+    """The inputs of a function that have a gradient, whose outputs they are, and the gradient."""
+    part, _, inputs, origins = call
+    wanted = _wanted(call)
+    if not any(wanted):
+        return
+    if isinstance(part, Node) and is_view(part):
+        assert inputs[0] is not None
+        assert grads[0] is not None
+        yield inputs[0], origins[0], grads[0].reshape(inputs[0].shape)
+        return
+    shapes = [None if vertex is None else vertex.shape for vertex in inputs]
+    targets = _targets(call, wanted, shapes)
+    _runner(call, wanted, shapes)(*_data(call), *_filled(call, grads), *targets)
+    for vertex, origin, target in zip(inputs, origins, targets, strict=True):
+        if vertex is not None and target is not None:
+            yield vertex, origin, target
+
+
+def _wanted(call: _Call) -> tuple[bool, ...]:
+    """Which inputs want a gradient: indices and labels have none."""
+    return tuple(
+        [
+            vertex is not None and dtype is not None and vertex.need_grad and dtype_of(dtype).kind not in "iub"
+            for vertex, dtype in zip(call.inputs, call.prepared.input_dtypes, strict=True)
+        ]
+    )
+
+
+def _targets(call: _Call, wanted: Sequence[bool], shapes: Sequence[Shape | None]) -> list[Array | None]:
+    """Fresh arrays for the gradients of the inputs that want one."""
+    empty, dtypes = call.prepared.empty, call.prepared.input_dtypes
+    return [
+        empty(shape, dtype) if want and shape is not None and dtype is not None else None
+        for want, shape, dtype in zip(wanted, shapes, dtypes, strict=True)
+    ]
+
+
+def _runner(call: _Call, wanted: tuple[bool, ...], shapes: Sequence[Shape | None]) -> Runner:
+    """The fused gradient of the backend, or the gradient rule, for arrays in C order."""
+    prepared = call.prepared
+    runner = prepared.backward_for(wanted, (False,) * (len(shapes) + len(prepared.output_shapes)))
+    if runner is not None:
+        return runner
+    rule = prepared.rules.get(wanted)
+    if rule is None:
+        rule = prepared.rules[wanted] = RuleRunner(prepared, shapes, prepared.output_shapes, wanted)
+    return rule
+
+
+def _filled(call: _Call, grads: Sequence[Array | None]) -> list[Array]:
+    """The gradients of all results: zeros where none flows."""
+    return [
+        np.zeros(shape, dtype_of(dtype)) if grad is None else grad
+        for grad, shape, dtype in zip(grads, call.prepared.output_shapes, call.prepared.output_dtypes, strict=False)
+    ]
+
+
+def _data(call: _Call) -> list[Array | None]:
+    """The data of inputs and outputs that the gradient reads, None for the others."""
+    part, prepared = call.part, call.prepared
+    reads_inputs, reads_outputs = data_read(prepared.spec, prepared.args, len(call.inputs), len(prepared.output_shapes))
+    arrays = [
+        _values(vertex, key) if needed and vertex is not None and key is not None else None
+        for vertex, key, needed in zip(call.inputs, prepared.input_keys, reads_inputs, strict=True)
+    ]
+    for index, (key, needed) in enumerate(zip(prepared.output_keys, reads_outputs, strict=True)):
+        if not needed:
+            arrays.append(None)
+        elif isinstance(part, Node):
+            arrays.append(_in_c_order(part.cells[index].data, key))
+        else:
+            arrays.append(_values(part, key))
+    return arrays
+
+
+def _values(vertex: Vertex, key: Key) -> Array:
+    value, node = vertex._value, vertex._trace_node  # in this order: the node says whether that is still the value
+    if node is not None and node.output_key == key:
+        return value
+    return _in_c_order(vertex.cell.data, key)
+
+
+def _in_c_order(array: NdArray, key: Key) -> Array:
+    raw = array.read(*key)
+    return raw if is_contiguous(raw) else contiguous_values(array, *key)
+
+
+def _add_to_leaf(shape: Shape, grad: NdArray, part: Array) -> None:
+    """Add to what the gradient of a leaf holds; one that is zero is overwritten."""
+    if grad._shape != shape:
+        raise ShapeError(f"backward: grad must have the shape of data, got {grad._shape} for {shape}")
+    if grad._synced.cleared:
+        grad.zero()  # the gradient of what was an intermediate value, and is a leaf now
+    if grad.is_unwritten and grad._window is None:
+        grad.write(HOST, part.dtype.name)[...] = part
+    else:
+        total = grad.readwrite(HOST, part.dtype.name)
+        total += part

@@ -1,0 +1,170 @@
+"""Functions that a pass without gradients runs as one: a convolution and the functions after it that touch its result once.
+
+A convolution, a batch normalization by running statistics, an addition and an activation become one FusedConvolution,
+if the backend of the convolution says so (`inference_fusions`) and has a kernel for it, and if nobody else reads the
+values between them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from nn_core.array import NdArray
+from nn_core.dispatch.registry import spec_of
+from nn_core.errors import NNCoreError
+from nn_core.graph.compile import prepared_of
+from nn_core.graph.node import Cell, Node, Vertex
+from nn_core.settings import is_enabled
+from nn_core.synced import SyncedArray
+
+_FUSED: Final = "FusedConvolution"
+#: What the fused function computes where no function of the chain says otherwise.
+_DEFAULTS: Final[Mapping[str, Any]] = {"decay_rate": 0.9, "eps": 1e-5, "nonlinearity": "identity"}
+
+
+def fused(
+    roots: Sequence[Vertex], order: Sequence[Node], dropped: set[Node]
+) -> tuple[list[Node], list[SyncedArray]]:
+    """The functions to run instead of `order`, and the arrays that are not computed any more.
+
+    Args:
+        roots: The results of the pass.
+        order: Its functions in order.
+        dropped: Those whose results nobody can read after the pass, if they are no roots and not persistent.
+    """
+    if not is_enabled("inference_fusion"):
+        return list(order), []
+    readers = _readers(roots, order)
+    replaced: dict[Node, Node | None] = {}
+    skipped: list[SyncedArray] = []
+    for node in order:
+        if node.spec.name != "Convolution" or node.python is not None or node in replaced:
+            continue
+        chain = _Chain(node)
+        while (following := _sole_reader(chain.last, readers, dropped)) is not None:
+            if following in replaced or not chain.append(following):
+                break
+        fused = chain.fused() if len(chain.nodes) > 1 else None
+        if fused is None:
+            continue
+        replaced.update(dict.fromkeys(chain.nodes))
+        replaced[chain.last] = fused
+        skipped += [cell.data._synced for member in chain.nodes for cell in member.cells if cell is not fused.cells[0]]
+    result = [replaced.get(node, node) for node in order]
+    return [node for node in result if node is not None], skipped
+
+
+class _Chain:
+    """A convolution and the functions after it that are fused with it."""
+
+    def __init__(self, convolution: Node) -> None:
+        self.nodes = [convolution]
+        self._inputs: dict[str, Vertex | None] = {}
+        self._args: dict[str, Any] = {}
+
+    @property
+    def last(self) -> Node:
+        """The function whose result the chain gives."""
+        return self.nodes[-1]
+
+    def append(self, node: Node) -> bool:
+        """Take `node` in, which reads the result of the chain; False if it cannot be fused."""
+        take = getattr(self, f"_take_{node.spec.api}", None)
+        if take is None or node.context is not self.last.context or not take(node):
+            return False
+        self.nodes.append(node)
+        return True
+
+    def fused(self) -> Node | None:
+        """The function to run instead; None if the backend of the convolution does not want it."""
+        convolution = self.nodes[0]
+        backend = prepared_of(convolution, {}).backend
+        wanted = getattr(backend, "inference_fusions", getattr(backend, "joins", ()))  # joins: its former name
+        if _FUSED not in wanted:
+            return None
+        names = ("bias", "beta", "gamma", "mean", "variance", "z")
+        inputs = dict(zip(("x", "weight", "bias"), (*convolution.inputs, None), strict=False)) | self._inputs
+        args = {
+            **_DEFAULTS,
+            **convolution.args,
+            **self._args,
+            "batch_stat": False,
+            "nonlinearity_args": (),
+            "pad_mode": "constant",
+            "constant_value": 0.0,
+        }
+        spec = spec_of(_FUSED)
+        ordered = {arg.name: args[arg.name] for arg in spec.args}
+        vertices = [inputs["x"], inputs["weight"], *[inputs.get(name) for name in names]]
+        node = Node.standing_for(self.last, spec, ordered, vertices)
+        try:
+            prepared = prepared_of(node, {})
+        except NNCoreError:  # the rule of the fused function is stricter than those of its parts
+            return None
+        if prepared.backend is not backend or prepared.kernel is not backend.kernels.get(_FUSED):
+            return None
+        node.add_outputs([Cell(NdArray.of_shape(shape)) for shape in prepared.output_shapes[1:]])
+        return node
+
+    def _take_batch_normalization(self, node: Node) -> bool:
+        channel = len(node.cells[0].data._shape) - 1 if self._is_channel_last() else self.nodes[0].args["base_axis"]
+        fits = not self._args and not self._inputs and node.inputs[0] is not None
+        if not fits or node.args["batch_stat"] or tuple(node.args["axes"]) != (channel,):  # type: ignore[arg-type]
+            return False
+        if node.inputs[0].cell is not self.last.cells[0]:  # type: ignore[union-attr]  # looked at above
+            return False
+        _, beta, gamma, mean, variance, *_ = node.inputs
+        self._inputs |= {"beta": beta, "gamma": gamma, "mean": mean, "variance": variance}
+        self._args |= {"eps": node.args["eps"], "decay_rate": node.args["decay_rate"]}
+        return True
+
+    def _take_fused_batch_normalization(self, node: Node) -> bool:
+        z = node.inputs[5] if len(node.inputs) > 5 else None
+        if z is not None and z.cell is self.last.cells[0]:
+            return False
+        if not self._take_batch_normalization(node):
+            return False
+        self._inputs["z"] = z
+        self._args["nonlinearity"] = node.args["nonlinearity"]
+        return True
+
+    def _take_add2(self, node: Node) -> bool:
+        others = [v for v in node.inputs if v is not None and v.cell is not self.last.cells[0]]
+        shape = node.cells[0].data._shape
+        if len(others) != 1 or others[0].cell.data._shape != shape or self.last.cells[0].data._shape != shape:
+            return False
+        if self._inputs.get("z") is not None or "nonlinearity" in self._args:
+            return False
+        self._inputs["z"] = others[0]
+        return True
+
+    def _take_relu(self, node: Node) -> bool:
+        if self._args.get("nonlinearity", "identity") != "identity":
+            return False
+        self._args["nonlinearity"] = "relu"
+        return True
+
+    def _is_channel_last(self) -> bool:
+        return bool(self.nodes[0].args["channel_last"])
+
+
+def _readers(roots: Sequence[Vertex], order: Sequence[Node]) -> dict[SyncedArray, list[Node | None]]:
+    """Who reads each array: functions, and None for the caller of the pass."""
+    readers: dict[SyncedArray, list[Node | None]] = {}
+    for root in roots:
+        readers.setdefault(root.cell.data._synced, []).append(None)
+    for node in order:
+        for vertex in node.inputs:
+            if vertex is not None:
+                readers.setdefault(vertex.cell.data._synced, []).append(node)
+    return readers
+
+
+def _sole_reader(node: Node, readers: Mapping[SyncedArray, Sequence[Node | None]], dropped: set[Node]) -> Node | None:
+    """The function that alone reads the first result of `node`, whose values nobody can see after the pass."""
+    vertex = node.output(0)
+    if node not in dropped or (vertex is not None and (vertex._persistent or vertex._recompute)):
+        return None
+    if any(readers.get(cell.data._synced) for cell in node.cells[1:]):
+        return None
+    found = readers.get(node.cells[0].data._synced, ())
+    return found[0] if len(found) == 1 else None

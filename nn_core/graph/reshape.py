@@ -1,0 +1,295 @@
+"""Leaves that change their shape: the shapes of the graph are inferred anew, and earlier arrays and plans come back.
+
+Functions keep the shapes of the inputs they were set up for. When a leaf has changed, the next forward pass goes through
+the graph once, sets up the functions whose inputs differ, and gives the arrays of their outputs another shape in place,
+so that whoever holds an array sees it. Arrays and plans of the last few shapes are kept: a graph that alternates between
+batch sizes finds for each of them the memory that its plans are bound to, and compiles nothing.
+"""
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+from nn_core.array import NdArray
+from nn_core.errors import GraphError, ShapeError
+from nn_core.graph.compile import prepared_of
+from nn_core.graph.execute import contiguous_values, run
+from nn_core.graph.infer import infer, made_outputs
+from nn_core.graph.node import Cell, Node, Setup, Vertex, invalidate
+from nn_core.graph.order import forward_order
+from nn_core.graph.plan import plans_of
+from nn_core.graph.plans import MAX_SHAPES, Shapes
+from nn_core.graph.python_function import WRAPPERS
+from nn_core.graph.recipe import Recipe, recipe_of
+from nn_core.synced import HOST, UNCOMPUTED, SyncedArray, Version
+from nn_core.typing import Shape
+
+#: How often an array of some graph has got another shape.
+RESHAPED: Final = Version()
+
+
+def fit(roots: Sequence[Vertex], order: list[Node], compute: Callable[[Sequence[Vertex]], object]) -> list[Node]:
+    """Infer the shapes of a graph anew where its leaves have changed theirs, and turn to the plans for these shapes.
+
+    Args:
+        roots: The results of the graph.
+        order: Its functions in order.
+        compute: Runs the forward pass of some variables: for functions whose output shapes follow from values.
+
+    Returns:
+        The functions in order, of which those of gradients may be others now.
+
+    Raises:
+        ShapeError: when the shapes do not fit a function any more. The graph is as before, and works again as soon as
+            the shapes do.
+    """
+    derivations = [node.derivation for node in order if node.derivation is not None]
+    fitted: set[Node] = set()
+    for derivation in derivations:  # in order, so that the sources of each are there
+        _infer(forward_order(derivation.sources, fitted), compute)
+        derivation.follow()
+    if derivations:
+        order = forward_order(roots)
+    _infer(order, compute)
+    shapes = _leaf_shapes(order)
+    for root in roots:
+        root._plans = plans_of(root).of_shapes(shapes)
+        root._plans.fitted = RESHAPED.value
+    return order
+
+
+def note_shapes(roots: Sequence[Vertex], order: Sequence[Node]) -> None:
+    """Note for which shapes of the leaves passes of `roots` are about to be compiled."""
+    for root in roots:
+        plans = plans_of(root)
+        if plans.shapes is None:
+            plans.shapes = _leaf_shapes(order)
+
+
+def require_fitted(order: Iterable[Node]) -> None:
+    """Refuse a backward pass through functions whose inputs have got other shapes since the forward pass."""
+    for node in order:
+        given = tuple([None if vertex is None else vertex.shape for vertex in node.inputs])
+        if given != node.setup.shapes:
+            shapes = ", ".join("none" if shape is None else str(shape) for shape in given)
+            raise GraphError(
+                f"backward: the inputs of {node.spec.api} must have the shapes of the forward pass, got {shapes}\n"
+                "  hint: call forward() after reset_shape()"
+            )
+
+
+def _leaf_shapes(order: Iterable[Node]) -> Shapes:
+    leaves = [vertex for node in order for vertex in node.inputs if vertex is not None and vertex.is_leaf]
+    return tuple([vertex.shape for vertex in leaves])
+
+
+class _Change(NamedTuple):
+    """A function that is to be set up anew; `view` says whether its output shares the memory of its input."""
+
+    node: Node
+    setup: Recipe | Setup
+    view: bool
+
+
+def _infer(order: Sequence[Node], compute: Callable[[Sequence[Vertex]], object]) -> None:
+    changes: list[_Change] = []
+    shapes: dict[Cell, Shape] = {}
+    for node in order:
+        given = tuple([None if v is None else shapes.get(v.cell, v.cell.data._shape) for v in node.inputs])
+        if given == node.setup.shapes and not _lost_its_source(node, shapes):
+            _require_outputs(node)
+            continue
+        if node.spec.has("dynamic_shape"):
+            _carry_out(changes)
+            changes.clear()
+            shapes.clear()
+            _set_up_by_values(node, given, compute)
+            continue
+        setup = _set_up(node, given)
+        if len(setup.output_shapes) != len(node.cells):
+            raise ShapeError(
+                f"{node.spec.api}: the number of outputs of a graph must stay {len(node.cells)}, got "
+                f"{len(setup.output_shapes)} for inputs of shape {', '.join(map(str, given))}"
+            )
+        changes.append(_Change(node, setup, _is_shared(node)))
+        shapes.update(zip(node.cells, setup.output_shapes, strict=True))
+    _carry_out(changes)
+
+
+def _set_up(node: Node, shapes: tuple[Shape | None, ...]) -> Recipe | Setup:
+    """The settings and output shapes of a function for inputs of other shapes."""
+    if node.python is not None:
+        return _python_setup(node, shapes)
+    try:
+        return recipe_of(node.spec, node.setup.given, shapes)
+    except ShapeError as error:
+        if "hint:" in str(error):
+            raise
+        raise ShapeError(
+            f"{error}\n  hint: shapes that were given as numbers stay when a leaf gets another one, and so do those that "
+            "x[...], dot and attention find under auto_forward(): give -1, or build the graph anew"
+        ) from None
+
+
+def _require_outputs(node: Node) -> None:
+    """Refuse outputs whose shape was changed by hand: only a function says what shape its outputs have."""
+    if node.spec.has("dynamic_shape"):
+        return
+    for index, (cell, shape) in enumerate(zip(node.cells, node.setup.output_shapes, strict=True)):
+        if cell.data._shape != shape and not _is_private(node, index):
+            raise ShapeError(
+                f"{node.spec.api}: output {index} must keep the shape {shape} that the function gives it, got "
+                f"{cell.data._shape}\n  hint: change the shapes of leaves; use F.reshape for another view of a result"
+            )
+
+
+def _is_private(node: Node, index: int) -> bool:
+    recipe = node.setup
+    if not isinstance(recipe, Recipe):
+        return False
+    return made_outputs(recipe.spec, infer(recipe.spec, recipe.args, recipe.shapes))[index][0].private
+
+
+def _is_shared(node: Node) -> bool:
+    """Whether the output of `node` is the memory that its input has, or had with another shape."""
+    if not isinstance(node.setup, Recipe) or not node.setup.view or node.inputs[0] is None:
+        return False
+    result = node.cells[0].data
+    return node.inputs[0].cell.data._synced is result._synced or not _owns(result)
+
+
+def _lost_its_source(node: Node, changed: Container[Cell]) -> bool:
+    """Whether the output of `node` is a view of memory that its input has no more, or will not have."""
+    if not _is_shared(node):
+        return False
+    assert node.inputs[0] is not None
+    source = node.inputs[0].cell
+    return source in changed or source.data._synced is not node.cells[0].data._synced
+
+
+def _python_setup(node: Node, shapes: tuple[Shape | None, ...]) -> Setup:
+    """Let a function in Python say the shapes of its outputs for inputs of other shapes."""
+    wrap = WRAPPERS["variable"]
+    inputs = [None if shape is None else wrap(Cell(NdArray(shape)), None) for shape in shapes]
+    outputs = [wrap(Cell(NdArray(())), None) for _ in node.cells]
+    node.python.setup_impl(inputs, outputs)
+    return Setup(shapes, tuple([output.shape for output in outputs]))
+
+
+def _set_up_by_values(
+    node: Node, shapes: tuple[Shape | None, ...], compute: Callable[[Sequence[Vertex]], object]
+) -> None:
+    """Run a function whose output shapes are known only afterwards, after what it depends on."""
+    _carry_out([_Change(node, recipe_of(node.spec, node.setup.given, shapes), False)])
+    compute([vertex for vertex in node.inputs if vertex is not None and not vertex.is_leaf])
+    inputs = [None if vertex is None else vertex.cell.data for vertex in node.inputs]
+    run(prepared_of(node, {}), inputs, [cell.data for cell in node.cells])
+    for cell in node.cells:
+        if cell._grad is not None and cell._grad._shape != cell.data._shape:
+            change_shape(cell._grad, cell.data._shape)
+
+
+def _carry_out(changes: Sequence[_Change]) -> None:
+    for node, setup, view in changes:
+        before = node.setup.output_shapes
+        node.setup = setup
+        node.prepared = None
+        if isinstance(setup, Recipe):
+            node.args = setup.args
+        for cell, old, new in zip(node.cells, before, setup.output_shapes, strict=True):
+            if view:
+                assert node.inputs[0] is not None
+                _share(cell.data, node.inputs[0].cell.data, new)
+            elif old != new:
+                change_shape(cell.data, new, old)
+                cell.data._synced.clear()
+                cell.data._synced.expect()
+            if cell._grad is not None and cell._grad._shape != new:
+                change_shape(cell._grad, new)
+    if changes:
+        invalidate()
+        RESHAPED.value += 1
+
+
+# Arrays ---------------------------------------------------------------------------------------------------------------
+
+#: The memory that arrays had with other shapes, which plans for these shapes are bound to.
+_EARLIER: Final[WeakKeyDictionary[NdArray, dict[Shape, SyncedArray]]] = WeakKeyDictionary()
+
+
+def change_shape(array: NdArray, shape: Shape, place: Shape | None = None) -> None:
+    """Give `array` another shape in place, and the memory that it had with it before; all values become zero.
+
+    `place` is the shape under which the present memory is kept, by default the array's own.
+    """
+    _keep(array, array._shape if place is None else place)
+    synced = _EARLIER.get(array, {}).pop(shape, None)
+    if synced is None or _is_held_by_users(synced):
+        synced = SyncedArray(shape)
+    else:
+        synced.fill(0.0)  # ends what plans have lent it: they lend it anew when they run
+    _hold(array, synced, synced.shape)
+
+
+def change_leaf_shape(array: NdArray, shape: Shape, size: int) -> None:
+    """Give the array of a leaf another shape in place; its values stay if their number does."""
+    if size != array.size:
+        change_shape(array, shape)
+        return
+    key = (HOST, array._synced.dtype)
+    fill = array._synced.pending_fill
+    values = contiguous_values(array, *key) if array._synced.latest is not None and fill is None else None
+    uncomputed = array._synced.lease is UNCOMPUTED
+    change_shape(array, shape)
+    if uncomputed:
+        array._synced.expect()
+    if values is not None:
+        copies = array._synced.copies
+        if key not in copies or copies[key].ctypes.data != values.ctypes.data:
+            copies[key] = values.reshape(shape)
+        array._synced.write(key)
+    elif fill is not None:
+        array.fill(fill)
+
+
+def _is_held_by_users(synced: SyncedArray) -> bool:
+    """Whether somebody holds a NumPy array over memory that is the array's own, and does not expect it to change."""
+    return synced.lease is None and any(key[0] is HOST and synced.is_exported(key) for key in synced.copies)
+
+
+def _owns(array: NdArray) -> bool:
+    """Whether `array` is not a view of another one; views have a tuple of their own as shape."""
+    return array._window is None and array._shape is array._synced.shape
+
+
+def _keep(array: NdArray, place: Shape) -> None:
+    """Keep the memory of an array that is about to get another one, if anything was ever there."""
+    synced = array._synced
+    if not _owns(array) or (synced.latest is None and not synced.bound):
+        return
+    earlier = _EARLIER.setdefault(array, {})
+    earlier.pop(place, None)
+    while len(earlier) >= MAX_SHAPES:
+        earlier.pop(next(iter(earlier)))
+    earlier[place] = synced
+
+
+def _share(array: NdArray, source: NdArray, shape: Shape) -> None:
+    """Let `array` be a view of `source`, or an array of its own where that cannot be."""
+    if source._window is not None:
+        change_shape(array, shape)
+    else:
+        _hold(array, source._synced, shape)
+
+
+def take_memory(array: NdArray, other: NdArray) -> None:
+    """Give `array` the shape and the memory of `other`."""
+    array._shape, array._base = other._shape, other._base
+    array._synced, array._window = other._synced, other._window
+
+
+def _hold(array: NdArray, synced: SyncedArray, shape: Shape) -> None:
+    array._shape, array._base, array._synced, array._window = shape, shape, synced, None
+
+
+__all__ = ["RESHAPED", "change_leaf_shape", "fit", "note_shapes", "require_fitted", "take_memory"]

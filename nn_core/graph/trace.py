@@ -1,0 +1,361 @@
+"""What a thread has called so far in a dynamic graph, and what followed the same calls before.
+
+A program calls the same functions on the same parameters in each step. The calls are a walk through a tree: its nodes
+are `TraceNode`, and what a call is made of (the function, its settings, where each input comes from) says which branch is
+taken. Who makes a call that was made at this place before finds there what had to be worked out for it the first time;
+and as the place stands for all that was called before, it also knows the structure of the graph.
+
+A `Trace` is one walk. It ends with a backward pass, with the block that has switched auto_forward on, when nobody holds
+its first result any more, or when it has become long; the next one starts at the root again.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from threading import get_ident
+from typing import Any, Final, TypeAlias
+from weakref import ref
+
+from nn_core.caches import Cache, register_cache
+from nn_core.context import Context, get_current_context
+from nn_core.dispatch.report import is_strict
+from nn_core.graph.execute import Prepared, contiguous_values, is_contiguous
+from nn_core.graph.failure import note_call
+from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS
+from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
+from nn_core.graph.node import FLAGS_VERSION, TRACES, Vertex
+from nn_core.graph.recipe import WHEN_FORGOTTEN, Recipe
+from nn_core.settings import is_enabled
+from nn_core.spec.model import FunctionSpec
+from nn_core.state import MEMO, WHEN_DEFAULT_CHANGES
+from nn_core.synced import HOST, SyncedArray, ready
+from nn_core.typing import Array, Shape
+from nn_core.variable import Variable
+
+#: A walk of so many calls ends; with so many nodes a tree is dropped.
+MAX_LENGTH: Final = 2048
+MAX_NODES: Final = 2**15
+
+
+#: An input that no function of the walk has given: a mark, whether a gradient goes there, its shape. The mark of a parameter
+#: is the address of its cell, that of the n-th array of the walk without a gradient -1 - n, and that of what a function
+#: outside the walk has given 0. The address of a cell that is gone may come back for another cell: so a node knows only
+#: what holds for both, and who needs more compares the cells.
+_Leaf: TypeAlias = tuple[int, bool, Shape]
+#: Where an input comes from: a node of the trace, a leaf, or nowhere because it was not given.
+_Source: TypeAlias = "TraceNode | tuple[int, bool, Shape] | None"
+
+
+class TraceNode:
+    """One call at one place of the tree.
+
+    Attributes:
+        position: How many calls lie before it.
+        spec, given, sources: The function, its settings as they were given, and where its inputs come from.
+        recipe, prepared: The function with everything about it, and its kernel.
+        input_keys, output_key, space, make, forward: What running it takes, out of `prepared`.
+        need_grad: What the variable of the result gets: False, or None where it follows from `through`.
+        through: Whether an input needs a gradient.
+        whole: Whether all inputs come from this walk or are leaves, here and in every node before.
+        following: The next nodes, by function, settings and inputs.
+        latest: The one of them that was taken last.
+        structure: Where the parts of the graph that ends here lie on the trace; see `nn_core.graph.replay`.
+    """
+
+    __slots__ = (
+        "following",
+        "forward",
+        "given",
+        "input_keys",
+        "latest",
+        "make",
+        "n_inputs",
+        "need_grad",
+        "output_key",
+        "position",
+        "prepared",
+        "recipe",
+        "sources",
+        "space",
+        "spec",
+        "structure",
+        "through",
+        "whole",
+    )
+
+    def __init__(
+        self,
+        position: int,
+        spec: FunctionSpec,
+        given: Mapping[str, Any],
+        sources: Sequence[_Source],
+        recipe: Recipe,
+        prepared: Prepared,
+    ) -> None:
+        self.position = position
+        self.spec = spec
+        self.given = given
+        self.sources = sources
+        self.n_inputs = len(sources)
+        self.recipe = recipe
+        self.prepared = prepared
+        self.input_keys: Sequence[Any] = prepared.input_keys
+        self.output_key = prepared.output_keys[0]
+        self.space = prepared.space
+        self.make = prepared.makers[0]
+        self.forward = prepared.forward
+        self.need_grad: bool | None = None
+        self.through = False
+        self.whole = True
+        self.following: dict[Any, TraceNode] = {}
+        self.latest: TraceNode | None = None
+        self.structure: Any = None
+
+
+class Root:
+    """Where the walks of a tree begin."""
+
+    __slots__ = ("following", "latest", "whole")
+
+    def __init__(self) -> None:
+        self.following: dict[Any, TraceNode] = {}
+        self.latest: TraceNode | None = None
+        self.whole = True
+
+
+def _nothing_yet() -> object:
+    return True
+
+
+class Trace:
+    """One walk, of one thread in one context.
+
+    Attributes:
+        version: The walk is over when this is not the present one: a flag or a link of some graph was changed, or kernels.
+        thread: The thread that walks; 0 when the walk has ended.
+        results: What each node has given, held weakly.
+        first: The first of them. The walk is over when that is gone: then probably all of the graph is.
+        broken: Whether somebody has asked for a node or a cell of the walk, and may have changed what it holds.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_arrays",
+        "_no_grad",
+        "_numbers",
+        "_tree",
+        "broken",
+        "context",
+        "first",
+        "node",
+        "results",
+        "thread",
+        "version",
+    )
+
+    def __init__(self, tree: "_Tree", context: Context, no_grad: bool) -> None:
+        self.context = context
+        self.version = FLAGS_VERSION[0]
+        self.thread = get_ident()
+        self.node: TraceNode | Root = tree.root(context, no_grad)
+        self.results: list[ref[Variable]] = []
+        self.first: Callable[[], object] = _nothing_yet
+        self.broken = False
+        self._no_grad = no_grad
+        self._tree = tree
+        self._arrays: list[ref[SyncedArray]] = []
+        self._numbers: dict[int, int] = {}
+        TRACES[id(self)] = self
+
+    def follow(self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any]) -> Variable | None:
+        """Compute a call that was made at this place before; None when it was not, or when the walk is over."""
+        if self.version != FLAGS_VERSION[0] or self.thread != get_ident() or self.first() is None:
+            return None
+        node = self.node.latest
+        if node is None or node.spec is not spec or len(inputs) != node.n_inputs:
+            return self._search(spec, inputs, args, node)
+        try:
+            if node.given != args:
+                return self._search(spec, inputs, args, node)
+        except ValueError:  # a setting that is an array
+            return None
+        arrays: list[Array | None] = []
+        for vertex, source, key in zip(inputs, node.sources, node.input_keys):  # noqa: B905  # `strict` takes its time
+            if type(vertex) is not Variable:
+                if vertex is not None or source is not None:
+                    return self._search(spec, inputs, args, node)
+                arrays.append(None)
+                continue
+            if vertex._trace is self:
+                value = vertex._value  # before the node, which says whether that is still the value
+                if vertex._trace_node is not source:
+                    return self._search(spec, inputs, args, node)
+                if source.output_key == key:
+                    arrays.append(value)
+                    continue
+                array = vertex.cell.data
+            else:
+                cell = vertex._cell
+                if cell is None or vertex._producer is not None or not vertex._need_grad:
+                    leaf = self._leaf(vertex)
+                    cell = vertex.cell
+                else:  # a parameter
+                    leaf = (id(cell), True, cell.data._shape)
+                if leaf != source:
+                    return self._search(spec, inputs, args, node)
+                array = cell.data
+            synced = array._synced
+            if array._shape is synced.shape and synced.lease is None and synced.pending_fill is None and key in synced.valid:
+                arrays.append(synced.copies[key])
+            else:
+                raw = array.read(*key)
+                arrays.append(raw if is_contiguous(raw) else contiguous_values(array, *key))
+        value = node.make()
+        arrays.append(value)
+        if node.space is not HOST:
+            ready(node.space)
+        try:
+            node.forward(*arrays)
+        except Exception as error:
+            note_call(error, node.prepared.call, node.prepared.backend.name, node.prepared.kernel)
+            raise
+        variable = _new(Variable)
+        Vertex.__init__(variable, None, node.need_grad, node, self, inputs, value)
+        reference = ref(variable)
+        if not node.position:
+            self.first = reference
+        self.node = node
+        self.results.append(reference)
+        return variable
+
+    def _search(
+        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], wrong: TraceNode | None
+    ) -> Variable | None:
+        """`follow`, by another node than the one that was taken last."""
+        sources = self._sources_of(inputs)
+        if sources is None:
+            return None
+        try:
+            node = self.node.following.get((spec, tuple(args.items()), sources))
+        except TypeError:  # a setting that is a list or an array
+            return None
+        if node is None or node is wrong:
+            return None
+        self.node.latest = node
+        return self.follow(spec, inputs, args)
+
+    def _leaf(self, vertex: Variable) -> _Leaf:
+        cell = vertex._cell
+        if cell is None or vertex._producer is not None:
+            return 0, vertex.need_grad, vertex.shape
+        if vertex._need_grad:
+            return id(cell), True, cell.data._shape
+        synced = cell.data._synced
+        return self._mark_of(synced) if synced.lease is None else 0, False, cell.data._shape
+
+    def _mark_of(self, synced: SyncedArray) -> int:
+        number = self._numbers.get(id(synced))
+        if number is None or self._arrays[number]() is not synced:
+            number = self._numbers[id(synced)] = len(self._arrays)
+            self._arrays.append(ref(synced))
+        return -1 - number
+
+    def _sources_of(self, inputs: tuple[Any, ...]) -> tuple[_Source, ...] | None:
+        sources: list[_Source] = []
+        for vertex in inputs:
+            if vertex is None:
+                sources.append(None)
+            elif type(vertex) is not Variable:
+                return None
+            else:
+                node = vertex._trace_node if vertex._trace is self else None
+                sources.append(self._leaf(vertex) if node is None else node)
+        return tuple(sources)
+
+    def branch(
+        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], recipe: Recipe
+    ) -> Variable | None:
+        """Compute a call that is made at this place for the first time; None if it is not one to be followed."""
+        if len(self.results) >= MAX_LENGTH:
+            self.end()
+            return None
+        prepared = recipe.prepared(self.context, ())
+        sources = self._sources_of(inputs)
+        if not prepared.simple or sources is None:
+            return None
+        node = TraceNode(len(self.results), spec, args, sources, recipe, prepared)
+        if self._no_grad or not spec.differentiable:
+            node.need_grad = False
+        else:
+            node.through = any(vertex is not None and vertex.need_grad for vertex in inputs)
+        node.whole = self.node.whole and not any(type(source) is tuple and source[0] == 0 for source in sources)
+        try:
+            self.node.following[spec, tuple(args.items()), sources] = node
+        except TypeError:
+            return None
+        self.node.latest = node
+        self._tree.n_nodes += 1
+        return self.follow(spec, inputs, args)
+
+    def end(self) -> None:
+        """Let the next call of the thread start at the root."""
+        self.thread = 0
+
+    def number_of(self, synced: SyncedArray) -> int:
+        """The number of an array that a call of this walk has read; see `array`."""
+        return self._numbers[id(synced)]
+
+    def array(self, number: int) -> SyncedArray | None:
+        """The array of a number, if it is still there."""
+        return self._arrays[number]()
+
+
+_new = object.__new__
+
+
+class _Tree(threading.local):
+    """The nodes of one thread, by the modes in which its walks begin."""
+
+    def __init__(self) -> None:
+        self.n_nodes = 0
+        self._roots: dict[Any, Root] = {}
+
+    def root(self, context: Context, no_grad: bool) -> Root:
+        if self.n_nodes > MAX_NODES:
+            self._roots.clear()
+            self.n_nodes = 0
+        key = (context, no_grad, is_strict())
+        root = self._roots.get(key)
+        if root is None:
+            root = self._roots[key] = Root()
+        return root
+
+
+_TREES = [_Tree()]
+
+
+def current_trace() -> Trace | None:
+    """The walk that this thread is on; None where functions are not computed when they are called, or not followed."""
+    trace: Trace | None = MEMO.get()
+    if (
+        trace is not None
+        and trace.version == FLAGS_VERSION[0]
+        and trace.thread == get_ident()
+        and trace.first() is not None
+    ):
+        return trace
+    if not AUTO_FORWARD.get() or RECOMPUTE.get() or PRE_HOOKS or POST_HOOKS or not is_enabled("replay"):
+        return None
+    trace = Trace(_TREES[0], get_current_context(), NO_GRAD.get())
+    MEMO.set(trace)
+    return trace
+
+
+def _forget() -> None:
+    """Drop the nodes of all threads, and end all walks: kernels or defaults may have changed."""
+    _TREES[0] = _Tree()
+    FLAGS_VERSION[0] += 1
+
+
+register_cache(Cache("followed calls", lambda: None, lambda: 0, _forget))
+WHEN_FORGOTTEN.append(_forget)
+WHEN_DEFAULT_CHANGES.append(_forget)

@@ -1,0 +1,227 @@
+"""A table of the functions of a network: shapes, parameters, multiply-adds and memory."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final
+
+from nn_core.core.members import found_in
+from nn_core.core.module import Module
+from nn_core.errors import ArgumentError
+from nn_core.graph.modes import auto_forward
+from nn_core.graph.node import Node
+from nn_core.graph.order import forward_order
+from nn_core.parametric_functions.scope import get_parameters
+from nn_core.typing import Shape
+from nn_core.variable import Variable
+
+#: Bytes of an element in the default context.
+_ELEMENT_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One function.
+
+    Attributes:
+        function: Its name.
+        scope: The scope of its parameters; "" where there is none.
+        shapes: Shapes of its outputs.
+        n_parameters: Elements of the parameters that it is the first one to use.
+        n_multiply_adds: Multiplications with an addition; 0 for functions that are not sums of products, None where a
+            function with weights is not known.
+        n_bytes: Memory of the outputs in float32.
+    """
+
+    function: str
+    scope: str
+    shapes: tuple[Shape, ...]
+    n_parameters: int
+    n_multiply_adds: int | None
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The functions of a network in the order in which they run; ``print()`` shows a table.
+
+    Attributes:
+        rows: The functions.
+        n_parameters: Elements of all parameters, shared ones once.
+        n_trained: Elements of those that need a gradient.
+    """
+
+    rows: tuple[Row, ...]
+    n_parameters: int
+    n_trained: int
+
+    @property
+    def n_multiply_adds(self) -> int:
+        """Multiply-adds of the functions for which they are known."""
+        return sum(row.n_multiply_adds or 0 for row in self.rows)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of all outputs in float32; plans need less, since they reuse memory."""
+        return sum(row.n_bytes for row in self.rows)
+
+    def __str__(self) -> str:
+        lines = [("function", "scope", "output", "parameters", "multiply-adds", "memory")]
+        for row in self.rows:
+            shapes = ", ".join(map(str, row.shapes))
+            counts = ("?" if row.n_multiply_adds is None else f"{row.n_multiply_adds:,}", _bytes(row.n_bytes))
+            lines.append((row.function, row.scope, shapes, f"{row.n_parameters:,}", *counts))
+        known = all(row.n_multiply_adds is not None for row in self.rows)
+        total = f"{'' if known else 'at least '}{self.n_multiply_adds:,}"
+        lines.append(("total", "", "", f"{self.n_parameters:,}", total, _bytes(self.n_bytes)))
+        table = _aligned(lines)
+        rule = "-" * max(map(len, table))
+        parts = [table[0], rule, *table[1:-1], rule, table[-1]]
+        if self.n_trained != self.n_parameters:
+            parts.append(f"{self.n_trained:,} of the parameters are trained")
+        return "\n".join(parts)
+
+    __repr__ = __str__
+
+
+def summary(target: Any, *inputs: Any, **keywords: Any) -> Summary:
+    """Summarize the graph of a variable, or of a module applied to inputs.
+
+    Nothing is computed. A module is called once, which makes its parameters if it was never called.
+
+    Args:
+        target: A Variable, a list of them, or a Module.
+        inputs: For a module, what to call it with: Variables, shapes as tuples of ints, or other arguments.
+        keywords: Further arguments of the module.
+
+    Returns:
+        The functions with their output shapes, parameters, multiply-adds and memory.
+
+    Raises:
+        ArgumentError: when `target` is something else, or inputs are given for a variable or missing for a module.
+
+    Example:
+        >>> import nn_core as nn
+        >>> import nn_core.parametric_functions as PF
+        >>> class Net(nn.Module):
+        ...     def call(self, x):
+        ...         return PF.affine(PF.convolution(x, 4, (3, 3), name="first"), 10)
+        >>> table = summary(Net(), (1, 3, 8, 8))
+        >>> table.n_parameters, table.n_multiply_adds
+        (1562, 5328)
+    """
+    names: Mapping[str, Variable]
+    if isinstance(target, Module):
+        if not inputs and not keywords:
+            raise ArgumentError(
+                "summary: a module must be given with its inputs, got none\n"
+                "  hint: summary(module, (1, 3, 32, 32)); print(module) needs no inputs"
+            )
+        with auto_forward(False):
+            results = target(*map(_input, inputs), **{name: _input(value) for name, value in keywords.items()})
+        names = target.get_parameters()
+    else:
+        if inputs or keywords:
+            raise ArgumentError("summary: inputs must be given for modules only, got some for a variable")
+        results = target
+        names = get_parameters(grad_only=False)
+    roots = tuple(variable for _, variable in found_in(results, (Variable,), ("result",)))
+    if not roots:
+        raise ArgumentError(f"summary: target must be a Variable, a list of them or a Module, got {type(target).__name__}")
+    return _summarized(roots, names, isinstance(target, Module))
+
+
+def _input(value: Any) -> Any:
+    is_shape = isinstance(value, tuple) and all(type(length) is int for length in value)
+    return Variable(value) if is_shape else value
+
+
+def _summarized(roots: Sequence[Variable], names: Mapping[str, Variable], is_module: bool) -> Summary:
+    """The summary of a graph; a module has parameters that the graph may not use, a scope those of other graphs."""
+    known = {parameter.cell: name for name, parameter in names.items()}
+    used: dict[Any, Variable] = {parameter.cell: parameter for parameter in names.values()} if is_module else {}
+    seen: set[Any] = set()
+    rows: list[Row] = []
+    for node in forward_order(roots):
+        parameters = [vertex for vertex in _leaves(node) if vertex.need_grad or vertex.cell in known]
+        fresh = {vertex.cell: vertex for vertex in parameters if vertex.cell not in seen}
+        seen.update(fresh)
+        for cell, vertex in fresh.items():
+            used.setdefault(cell, names[known[cell]] if cell in known else vertex)
+        scopes = [known[vertex.cell].rpartition("/")[0] for vertex in parameters if vertex.cell in known]
+        shapes = tuple(cell.data.shape for cell in node.cells[: node.n_visible])
+        rows.append(
+            Row(
+                node.spec.name,
+                scopes[0] if scopes else "",
+                shapes,
+                sum(vertex.size for vertex in fresh.values()),
+                _multiply_adds(node, any(vertex.ndim > 1 for vertex in parameters)),
+                _ELEMENT_BYTES * sum(map(prod, shapes)),
+            )
+        )
+    n_trained = sum(parameter.size for parameter in used.values() if parameter.need_grad)
+    return Summary(tuple(rows), sum(parameter.size for parameter in used.values()), n_trained)
+
+
+def _leaves(node: Node) -> Iterator[Variable]:
+    for vertex in node.inputs:
+        if isinstance(vertex, Variable) and vertex.is_leaf:
+            yield vertex
+
+
+def _multiply_adds(node: Node, has_weights: bool) -> int | None:
+    shapes = [() if vertex is None else vertex.shape for vertex in node.inputs]
+    for suffix, count in _COUNTS.items():
+        if node.spec.name.endswith(suffix):
+            return count(shapes, node.cells[0].data.shape, node.args)
+    is_product = has_weights and not node.spec.has("pointwise") and node.spec.topic not in _WITHOUT_PRODUCTS
+    return None if is_product else 0
+
+
+def _affine(shapes: Sequence[Shape], output: Shape, args: Mapping[str, Any]) -> int:
+    return prod(output) * prod(shapes[0][args["base_axis"] :])
+
+
+def _convolution(shapes: Sequence[Shape], output: Shape, args: Mapping[str, Any]) -> int:
+    return prod(output) * prod(shapes[1][1:])
+
+
+def _deconvolution(shapes: Sequence[Shape], output: Shape, args: Mapping[str, Any]) -> int:
+    return prod(shapes[0]) * prod(shapes[1][1:])
+
+
+def _batch_matmul(shapes: Sequence[Shape], output: Shape, args: Mapping[str, Any]) -> int:
+    return prod(output) * shapes[0][-2 if args["transpose_a"] else -1]
+
+
+#: By the end of a function's name, the longer first: quantized and pruned variants have the arguments of the original.
+_COUNTS: Final[Mapping[str, Callable[[Sequence[Shape], Shape, Mapping[str, Any]], int]]] = {
+    "Deconvolution": _deconvolution,
+    "Convolution": _convolution,
+    "Affine": _affine,
+    "BatchMatmul": _batch_matmul,
+}
+#: Topics whose functions have parameters with several axes and sum no products of them.
+_WITHOUT_PRODUCTS: Final = ("activation", "arithmetic", "indexing", "normalization", "quantization", "shape")
+
+
+def _bytes(n_bytes: int) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} B"
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """The cells under one another, text to the left and numbers to the right; columns without text are left out."""
+    columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
+    widths = [max(map(len, column)) for column in columns]
+    is_number = [column[0] in ("parameters", "multiply-adds", "memory") for column in columns]
+    return [
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, is_number, strict=True)
+        ).rstrip()
+        for row in zip(*columns, strict=True)
+    ]

@@ -1,0 +1,187 @@
+"""What a public function says when it fails for a reason that it did not check: the argument that cannot be right.
+
+Checks at the door cost time in every call. This costs nothing until a call has failed: then the arguments are held
+against the annotations of the function, and the exception becomes one of nn_core's tree. Exceptions that come out of
+code of the caller (initializers, hooks, callbacks) stay what they are. So do those that a forward or backward pass runs
+into when no argument is of a wrong kind: they are faults of the engine or of a kernel, and must not look like a mistake
+of the caller.
+"""
+
+import functools
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import signature
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, get_args, get_origin
+
+import numpy as np
+
+from nn_core.errors import ArgumentError, NNCoreError, SignatureError
+from nn_core.synonyms import suggestion
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: What wrong arguments run into where nobody has checked them.
+FOREIGN = (
+    AttributeError, LookupError, ValueError, ArithmeticError, AssertionError, RecursionError, BufferError, Warning
+)  # fmt: skip
+_ROOT = str(Path(__file__).parent)
+#: What compiles and runs passes; the arguments of a pass do not get as far.
+_PASSES = frozenset(
+    str(Path(__file__).parent / "graph" / f"{name}.py")
+    for name in (
+        "backward_compile", "backward_data", "compile", "forward", "join", "memory", "plan", "replay", "reshape", "trail"
+    )
+)  # fmt: skip
+#: Longest description of a value.
+_LONGEST = 60
+
+
+def door(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a public function: what it raises beyond nn_core's exceptions and TypeError becomes an ArgumentError."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except FOREIGN as error:
+            raise refusal(function, args, kwargs, error) from error
+
+    return call
+
+
+def refusal(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: BaseException
+) -> BaseException:
+    """What to raise instead of `error`, which `function` has raised for these arguments."""
+    is_ours = isinstance(error, NNCoreError)
+    if (is_ours and not isinstance(error, AttributeError)) or not _is_own(error):
+        return error
+    try:
+        given = signature(function).bind(*args, **kwargs).arguments
+    except TypeError as mismatch:
+        return mismatch
+    name = function.__name__
+    shown = {key: value for key, value in given.items() if key != "self"}
+    for key, wanted in _hints(function).items():
+        if key in shown and not _fits(shown[key], wanted):
+            return ArgumentError(f"{name}: {key} must be {_words(wanted)}, got {described(shown[key])}")
+    if is_ours or any(frame.f_code.co_filename in _PASSES for frame in _frames(error)):
+        return error
+    listed = ", ".join(f"{key}={described(value)}" for key, value in shown.items())
+    return ArgumentError(f"{name}: the arguments must fit each other, got {listed} ({type(error).__name__}: {error})")
+
+
+def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: TypeError) -> TypeError:
+    """What to raise instead of a TypeError: a SignatureError if the call does not fit the signature of `function`."""
+    wanted = signature(function)
+    try:
+        wanted.bind(*args, **kwargs)
+    except TypeError as mismatch:
+        unknown = next((name for name in kwargs if name not in wanted.parameters), None)
+        hint = "" if unknown is None else suggestion(unknown, wanted.parameters)
+        name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+        return SignatureError(f"{name}: {mismatch}{hint}")
+    return error
+
+
+def _is_own(error: BaseException) -> bool:
+    """Whether nn_core has raised the exception, itself or by way of NumPy."""
+    entered = False
+    for frame in _frames(error):
+        file = frame.f_code.co_filename
+        own = file.startswith(_ROOT)
+        if entered and not own and not _is_library(file):
+            return False
+        entered = entered or own
+    return entered
+
+
+def _frames(error: BaseException) -> Iterator[types.FrameType]:
+    """The frames that the exception went through, the outermost first."""
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame
+        trace = trace.tb_next
+
+
+def _is_library(file: str) -> bool:
+    if "site-packages" in file:
+        return any(f"/{name}" in file for name in ("numpy", "h5py", "nn_ext_"))
+    return "/lib/python" in file or file.startswith("<") or file.endswith(".pyx")
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of the arguments, without those that name what exists for type checkers only."""
+    found: dict[str, Any] = {}
+    for name, annotation in getattr(function, "__annotations__", {}).items():
+        try:
+            found[name] = eval(annotation, function.__globals__) if isinstance(annotation, str) else annotation
+        except NameError:
+            continue
+    return found
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    """Whether a value can be of an annotated type; True where that cannot be told."""
+    if wanted is Any:
+        return True
+    if isinstance(wanted, TypeVar):
+        return wanted.__bound__ is None or _fits(value, wanted.__bound__)
+    origin = get_origin(wanted)
+    if origin is types.UnionType or str(origin) == "typing.Union":
+        return any(_fits(value, part) for part in get_args(wanted))
+    plain = wanted if origin is None else origin
+    if not isinstance(plain, type):
+        return True
+    if plain is float:
+        return isinstance(value, (int, float)) or hasattr(value, "__float__")
+    if plain is int:
+        return hasattr(value, "__index__")
+    return isinstance(value, plain) and _members_fit(value, wanted)
+
+
+def _members_fit(value: Any, wanted: Any) -> bool:
+    if get_origin(wanted) is not Sequence or not isinstance(value, (list, tuple)):
+        return True
+    return all(_fits(member, get_args(wanted)[0]) for member in value)
+
+
+def _words(wanted: Any) -> str:
+    if isinstance(wanted, TypeVar):
+        wanted = wanted.__bound__
+    parts = get_args(wanted) if get_origin(wanted) is types.UnionType else (wanted,)
+    names = [_name_of(part) for part in parts]
+    names = ["None" if name == "NoneType" else name for name in dict.fromkeys(names)]
+    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else f"of the type {names[0]}"
+
+
+def _name_of(wanted: Any) -> str:
+    name = getattr(get_origin(wanted) or wanted, "__name__", str(wanted))
+    return f"Sequence of {_name_of(get_args(wanted)[0])}" if get_origin(wanted) is Sequence else name
+
+
+def described(value: Any) -> str:
+    """A value in a few words."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{type(value).__name__} of shape {shape}"
+    try:
+        text = repr(value)
+    except Exception:  # of the caller's class, or an integer with more digits than Python prints
+        return type(value).__name__
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def checked_flag(name: str, value: object) -> bool:
+    """A flag as a bool; 0, 1 and the booleans of NumPy serve.
+
+    Raises:
+        ArgumentError: for everything else: the truth of an array or a text is rarely what was meant.
+    """
+    if value is True or value is False:
+        return value
+    if isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1):
+        return bool(value)
+    raise ArgumentError(f"{name}: must be True or False, or 1 or 0, got {described(value)}")

@@ -1,0 +1,86 @@
+"""Tables that decorators fill by name of the function, with a record of what was not the core's, so that it can be undone."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from nn_core.errors import PluginError
+from nn_core.spec.builtin import BY_NAME
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Registration:
+    """One entry of one table that a module outside of nn_core made."""
+
+    table: dict[str, Any]
+    what: str
+    name: str
+    value: Any
+    module: str
+
+    @property
+    def package(self) -> str:
+        """Top-level package of the module."""
+        return self.module.partition(".")[0]
+
+
+#: Registrations for functions that the core does not specify, in order.
+_RECORD: Final[list[Registration]] = []
+
+
+def registering(table: dict[str, Any], what: str, names: Sequence[str]) -> Callable[[Any], Any]:
+    """The decorator that puts a function into `table` under each of `names`, or under none of them.
+
+    Raises:
+        PluginError: when a name is taken, or belongs to the core and the decorated function does not.
+    """
+
+    def decorate(value: Any) -> Any:
+        module = str(getattr(value, "__module__", None) or "an unnamed module")
+        for name in names:
+            _require_free(table, what, name, module)
+        for name in names:
+            table[name] = value
+            if name not in BY_NAME:
+                _RECORD.append(Registration(table, what, name, value, module))
+        return value
+
+    return decorate
+
+
+def recorded() -> tuple[Registration, ...]:
+    """All registrations for functions of plugins that are in force."""
+    return tuple(_RECORD)
+
+
+def undo(registrations: Iterable[Registration]) -> None:
+    """Take registrations back; those that are not in force any more are passed over."""
+    for registration in registrations:
+        if registration in _RECORD:
+            _RECORD.remove(registration)
+            registration.table.pop(registration.name, None)
+
+
+def redo(registrations: Iterable[Registration]) -> None:
+    """Put registrations in force that were undone while the module that made them stayed imported."""
+    for registration in registrations:
+        if registration not in _RECORD:
+            _require_free(registration.table, registration.what, registration.name, registration.module)
+            registration.table[registration.name] = registration.value
+            _RECORD.append(registration)
+
+
+def is_registered(what: str, name: str) -> bool:
+    """Whether the function called `name`, of a plugin, has a registration of the kind `what`."""
+    return any(entry.what == what and entry.name == name for entry in _RECORD)
+
+
+def _require_free(table: dict[str, Any], what: str, name: str, module: str) -> None:
+    if name in BY_NAME and module.partition(".")[0] != "nn_core":
+        raise PluginError(
+            f"{name}: the {what} must come from nn_core, which specifies the function, got one from {module}\n"
+            "  hint: kernels of existing functions go into FunctionPackage(overlays={backend: {function: kernel}})"
+        )
+    if name in table:
+        first = getattr(table[name], "__module__", "elsewhere")
+        raise PluginError(f"{name}: a function has one {what}, got a second one from {module} after that of {first}")

@@ -1,0 +1,49 @@
+"""Samples of attention."""
+
+from typing import Any
+
+import numpy as np
+
+from nn_core.errors import ShapeError
+from nn_core.testing.drawing import normal, values
+from nn_core.testing.samples.registry import error, sample
+
+_NAME = "ScaledDotProductAttention"
+
+
+def _hiding(n_queries: int, n_keys: int) -> Any:
+    """A mask that hides every third key, and from the second query all of them."""
+    mask = np.where(np.arange(n_keys) % 3 == 2, -np.inf, 0.5) * np.ones((n_queries, 1))
+    mask[1] = -np.inf
+    return values(mask)
+
+
+sample(_NAME, "plain", normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 6))
+sample(_NAME, "one_head", normal(3, 4), normal(5, 4), normal(5, 6))
+sample(_NAME, "heads", normal(2, 3, 7, 8), normal(2, 3, 7, 8), normal(2, 3, 7, 8))
+sample(_NAME, "causal", normal(2, 6, 4), normal(2, 6, 4), normal(2, 6, 4), is_causal=True)
+sample(_NAME, "causal_more_keys", normal(2, 3, 4), normal(2, 7, 4), normal(2, 7, 4), is_causal=True)
+sample(_NAME, "causal_more_queries", normal(2, 7, 4), normal(2, 3, 4), normal(2, 3, 4), is_causal=True)
+sample(_NAME, "scale", normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 4), scale=0.3)
+sample(_NAME, "mask", normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 4), normal(2, 3, 5))
+sample(_NAME, "shared_mask", normal(2, 3, 4, 5), normal(2, 3, 6, 5), normal(2, 3, 6, 5), normal(4, 6))
+sample(_NAME, "mask_of_batch", normal(2, 3, 4, 5), normal(2, 3, 6, 5), normal(2, 3, 6, 5), normal(2, 1, 1, 6))
+sample(_NAME, "mask_causal", normal(2, 4, 5), normal(2, 4, 5), normal(2, 4, 5), normal(4, 4), is_causal=True)
+sample(_NAME, "hidden", normal(2, 3, 4), normal(2, 7, 4), normal(2, 7, 4), _hiding(3, 7), smooth=False)
+sample(_NAME, "one_key", normal(2, 3, 4), normal(2, 1, 4), normal(2, 1, 4))
+sample(_NAME, "one_feature", normal(2, 3, 1), normal(2, 5, 1), normal(2, 5, 2))
+sample(_NAME, "blocks", normal(2, 150, 16), normal(2, 300, 16), normal(2, 300, 24), smooth=False)
+sample(_NAME, "causal_blocks", normal(1, 300, 16), normal(1, 300, 16), normal(1, 300, 16), is_causal=True, smooth=False)
+sample(
+    _NAME, "mask_blocks", normal(2, 70, 9), normal(2, 290, 9), normal(2, 290, 9), _hiding(70, 290), smooth=False
+)
+sample(_NAME, "no_queries", normal(2, 0, 4), normal(2, 5, 4), normal(2, 5, 4))
+sample(_NAME, "no_heads", normal(0, 3, 4), normal(0, 5, 4), normal(0, 5, 4))
+
+error(_NAME, "axes", ShapeError, "q must have at least 2 axes, got 1", normal(3), normal(2, 3), normal(2, 3))
+error(
+    _NAME, "batch", ShapeError, "must have the same leading axes", normal(2, 3, 4), normal(3, 5, 4), normal(3, 5, 4)
+)
+error(_NAME, "features", ShapeError, "same number of features, got 4 and 3", normal(3, 4), normal(5, 3), normal(5, 4))
+error(_NAME, "lengths", ShapeError, "same length, got 5 and 6", normal(3, 4), normal(5, 4), normal(6, 4))
+error(_NAME, "mask", ShapeError, "mask must broadcast", normal(3, 4), normal(5, 4), normal(5, 4), normal(2, 5))

@@ -1,0 +1,90 @@
+"""Training: exact checkpoints, triggers, a trainer; each part works without the others.
+
+Modules are imported when a name of theirs is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from nn_core.training.checkpoint import checkpoints_in as checkpoints_in
+    from nn_core.training.checkpoint import load_checkpoint as load_checkpoint
+    from nn_core.training.checkpoint import load_newest_checkpoint as load_newest_checkpoint
+    from nn_core.training.checkpoint import save_checkpoint as save_checkpoint
+    from nn_core.training.ema import MovingAverage as MovingAverage
+    from nn_core.training.extensions import Checkpoint as Checkpoint
+    from nn_core.training.extensions import Evaluator as Evaluator
+    from nn_core.training.extensions import FailOnNonFinite as FailOnNonFinite
+    from nn_core.training.extensions import Log as Log
+    from nn_core.training.extensions import Plot as Plot
+    from nn_core.training.extensions import Print as Print
+    from nn_core.training.extensions import Progress as Progress
+    from nn_core.training.extensions import Schedule as Schedule
+    from nn_core.training.extensions import Statistics as Statistics
+    from nn_core.training.extensions import observe as observe
+    from nn_core.training.fitting import Fit as Fit
+    from nn_core.training.fitting import fit as fit
+    from nn_core.training.loss_scale import LossScale as LossScale
+    from nn_core.training.metrics import Accuracy as Accuracy
+    from nn_core.training.metrics import Confusion as Confusion
+    from nn_core.training.metrics import Metric as Metric
+    from nn_core.training.metrics import RegressionErrors as RegressionErrors
+    from nn_core.training.reporting import Observation as Observation
+    from nn_core.training.reporting import observing as observing
+    from nn_core.training.reporting import report as report
+    from nn_core.training.reporting import report_scope as report_scope
+    from nn_core.training.signals import StopSignals as StopSignals
+    from nn_core.training.summary import Summary as Summary
+    from nn_core.training.trainer import Trainer as Trainer
+    from nn_core.training.triggers import Trigger as Trigger
+    from nn_core.training.triggers import at as at
+    from nn_core.training.triggers import best as best
+    from nn_core.training.triggers import early_stop as early_stop
+    from nn_core.training.triggers import every as every
+    from nn_core.training.triggers import once as once
+    from nn_core.training.updater import Updater as Updater
+
+#: The public names, by module.
+_MODULES: Final = {
+    "checkpoint": ("checkpoints_in", "load_checkpoint", "load_newest_checkpoint", "save_checkpoint"),
+    "ema": ("MovingAverage",),
+    "extensions": (
+        "Checkpoint",
+        "Evaluator",
+        "FailOnNonFinite",
+        "Log",
+        "Plot",
+        "Print",
+        "Progress",
+        "Schedule",
+        "Statistics",
+        "observe",
+    ),
+    "fitting": ("Fit", "fit"),
+    "loss_scale": ("LossScale",),
+    "metrics": ("Accuracy", "Confusion", "Metric", "RegressionErrors"),
+    "reporting": ("Observation", "observing", "report", "report_scope"),
+    "signals": ("StopSignals",),
+    "summary": ("Summary",),
+    "trainer": ("Trainer",),
+    "triggers": ("Trigger", "at", "best", "early_stop", "every", "once"),
+    "updater": ("Updater",),
+}
+_HOME: Final = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [  # noqa: PLE0604  # the names are strings of the table
+    *_HOME,
+]
+
+
+def __getattr__(name: str) -> object:
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module 'nn_core.training' has no attribute {name!r}")
+    value: object = getattr(import_module(f"nn_core.training.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

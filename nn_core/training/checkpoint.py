@@ -1,0 +1,234 @@
+"""Checkpoints: one file from which training continues as if it had not been interrupted."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+import nn_core
+from nn_core import random
+from nn_core.context import get_current_context
+from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.files import Entry, extension_of, read_entries, remove_leftovers, write_entries
+from nn_core.logger import logger
+from nn_core.settings import num_threads
+from nn_core.training.states import as_text, copied, from_text, is_stateful, pack, set_state_of, state_of, unpack
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+#: Number of the format; readers refuse larger ones.
+FORMAT: Final = 1
+#: The entry of plain values.
+_TREE: Final = "checkpoint.json"
+_RANDOM: Final = "random"
+_NAME: Final = re.compile(r"(?P<prefix>.+)-(?P<number>\d+)(?P<extension>\.[a-z0-9]+)")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that a checkpoint holds, in memory.
+
+    Attributes:
+        states: The states of the objects, and of random numbers, by name.
+        values: The plain values that were saved beside them.
+        about: The format, the version of nn_core, the backends and the number of threads.
+    """
+
+    states: Mapping[str, Any]
+    values: Mapping[str, Any]
+    about: Mapping[str, Any]
+
+    def copy(self) -> "Snapshot":
+        """A snapshot that does not change when training goes on."""
+        return Snapshot(copied(self.states), copied(self.values), self.about)
+
+
+def take_snapshot(**objects: Any) -> Snapshot:
+    """The content that `save_checkpoint` would write; its arrays may share memory with the objects."""
+    if _RANDOM in objects:
+        raise ArgumentError("save_checkpoint: random is the name of the state of random numbers, got it for another object")
+    states = {name: state_of(item) for name, item in objects.items() if is_stateful(item)}
+    values = {name: item for name, item in objects.items() if name not in states}
+    states[_RANDOM] = random.get_state()
+    return Snapshot(states, values, _about())
+
+
+def write_snapshot(path: PathLike, snapshot: Snapshot) -> None:
+    """Write a snapshot to a file, which takes the place of an older one only when it is complete; makes its folder."""
+    extension = extension_of("save_checkpoint", path, None)
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    tree = {
+        "about": dict(snapshot.about),
+        "states": {name: pack(state, arrays, name) for name, state in snapshot.states.items()},
+        "values": {name: pack(value, arrays, name) for name, value in snapshot.values.items()},
+    }
+    entries = {_TREE: Entry(as_text(tree)), **{name: Entry(values) for name, values in arrays.items()}}
+    Path(path).parent.mkdir(parents=True, exist_ok=True)  # hours of training do not fail for a folder
+    write_entries(path, entries, extension)
+
+
+def read_snapshot(path: PathLike) -> Snapshot:
+    """Read a file that `write_snapshot` wrote.
+
+    Raises:
+        FileFormatError: when the file is damaged, is no checkpoint, or one of a later format.
+    """
+    entries = read_entries(path, extension_of("load_checkpoint", path, None))
+    if _TREE not in entries:
+        raise FileFormatError(f"{os.fspath(path)}: a checkpoint must have an entry {_TREE}, got none")
+    arrays = {name: entry.values for name, entry in entries.items()}
+    try:
+        tree = from_text(arrays[_TREE])
+        about = dict(tree["about"])
+        if about["format"] > FORMAT:
+            raise FileFormatError(f"the format must be at most {FORMAT}, got {about['format']}; it needs a newer nn_core")
+        states, values = unpack(tree["states"], arrays), unpack(tree["values"], arrays)
+    except (FileFormatError, KeyError, TypeError) as error:
+        raise FileFormatError(f"{os.fspath(path)}: {error}") from error
+    return Snapshot(states, values, about)
+
+
+def restore_snapshot(function: str, snapshot: Snapshot, **objects: Any) -> dict[str, Any]:
+    """Give objects the states of a snapshot, all of them or none.
+
+    Args:
+        function: What messages start with.
+        snapshot: The snapshot.
+        **objects: The objects under the names under which they were saved.
+
+    Returns:
+        The plain values of the snapshot.
+    """
+    given = {name for name, item in objects.items() if is_stateful(item)}
+    saved = set(snapshot.states) - {_RANDOM}
+    if given != saved:
+        listed = ", ".join([*(f"no {name}" for name in sorted(saved - given)), *sorted(given - saved)])
+        raise ArgumentError(f"{function}: the objects must be those saved, {', '.join(sorted(saved))}, got {listed}")
+    before = take_snapshot(**{name: objects[name] for name in given}).copy()
+    try:
+        _restore(function, snapshot, objects)
+    except BaseException:
+        _restore(function, before, objects)
+        raise
+    _warn_of_differences(function, snapshot.about)
+    return dict(snapshot.values)
+
+
+def save_checkpoint(path: PathLike, **objects: Any) -> None:
+    """Write all that training depends on to one file: the objects that are given, and the state of random numbers.
+
+    The file holds named arrays and one entry of JSON, with checksums; no pickle. It is written beside `path`, synced and
+    renamed, so that `path` is always a whole checkpoint, whenever the process is killed.
+
+    Args:
+        path: Path that ends in .npz, .safetensors or .h5; its folder is made if it does not exist.
+        **objects: Parameters (``nn_core.get_parameters(grad_only=False)``, which have the running statistics), modules,
+            solvers, data iterators, monitors, and other objects with ``get_state()`` and ``set_state(state)``; a Variable
+            stands for its values, or, if it was computed, for the counters of random functions with a seed of their own.
+            Numbers, strings, arrays, lists and dictionaries of them are kept as they are.
+
+    Raises:
+        ArgumentError: when the extension is another one, or a state holds something else.
+
+    Example:
+        >>> import tempfile
+        >>> import nn_core.solvers as S
+        >>> solver = S.Sgd(lr=0.5)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_checkpoint(f"{folder}/checkpoint.npz", solver=solver, iteration=7)
+        ...     solver.set_learning_rate(0.1)
+        ...     load_checkpoint(f"{folder}/checkpoint.npz", solver=solver)
+        {'iteration': 7}
+        >>> solver.learning_rate()
+        0.5
+    """
+    write_snapshot(path, take_snapshot(**objects))
+
+
+def load_checkpoint(path: PathLike, **objects: Any) -> dict[str, Any]:
+    """Continue where `save_checkpoint` was called: set the states of the objects and of random numbers.
+
+    Build the network, the solver and the iterators as the program did that saved them, then load. Everything is set or,
+    when anything does not fit, nothing. Another backend or number of threads than at saving is logged as a warning, since
+    sums may then differ in their last bits.
+
+    Args:
+        path: The file.
+        **objects: The objects, under the names under which they were saved.
+
+    Returns:
+        The plain values that were saved, by name.
+
+    Raises:
+        FileFormatError: when the file is damaged or is no checkpoint.
+        ArgumentError: when the objects are not those that were saved.
+        ShapeError: when a parameter has another shape.
+    """
+    return restore_snapshot(f"load_checkpoint: {os.fspath(path)}", read_snapshot(path), **objects)
+
+
+def checkpoint_path(folder: PathLike, iteration: int, prefix: str = "checkpoint", extension: str = ".npz") -> Path:
+    """The path of the checkpoint after `iteration`, in whose name the number is."""
+    return Path(folder) / f"{prefix}-{iteration:08d}{extension}"
+
+
+def checkpoints_in(folder: PathLike, prefix: str = "checkpoint") -> list[Path]:
+    """The checkpoints in a folder, the largest number first; the times of files mean nothing."""
+    found: list[tuple[int, Path]] = []
+    with suppress(FileNotFoundError):
+        for path in Path(folder).iterdir():
+            match = _NAME.fullmatch(path.name)
+            if match is not None and match["prefix"] == prefix:
+                found.append((int(match["number"]), path))
+    return [path for _, path in sorted(found, reverse=True)]
+
+
+def whole_checkpoints(folder: PathLike, prefix: str = "checkpoint") -> Iterator[tuple[Path, Snapshot]]:
+    """The checkpoints in a folder that read whole, newest first; each damaged one is logged as a warning."""
+    for path in checkpoints_in(folder, prefix):
+        try:
+            snapshot = read_snapshot(path)
+        except (FileFormatError, OSError) as error:
+            logger.warning("a checkpoint is passed over, since it does not read whole: %s", error)
+            continue
+        yield path, snapshot
+
+
+def load_newest_checkpoint(folder: PathLike, prefix: str = "checkpoint", **objects: Any) -> dict[str, Any] | None:
+    """Continue from the newest checkpoint in `folder` that reads whole.
+
+    Returns:
+        The plain values that were saved; None when there is no checkpoint.
+    """
+    remove_leftovers(Path(folder))
+    for path, snapshot in whole_checkpoints(folder, prefix):
+        return restore_snapshot(f"load_checkpoint: {os.fspath(path)}", snapshot, **objects)
+    return None
+
+
+def _restore(function: str, snapshot: Snapshot, objects: Mapping[str, Any]) -> None:
+    for name, state in snapshot.states.items():
+        if name != _RANDOM:
+            set_state_of(f"{function}: {name}", objects[name], state)
+    random.set_state(snapshot.states[_RANDOM])
+
+
+def _about() -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "nn_core": nn_core.__version__,
+        "backend": ", ".join(get_current_context().backend),
+        "threads": num_threads(),
+    }
+
+
+def _warn_of_differences(function: str, about: Mapping[str, Any]) -> None:
+    now = _about()
+    different = [f"{key} {now[key]}, not {about.get(key)}" for key in ("backend", "threads") if now[key] != about.get(key)]
+    if different:
+        logger.warning("%s: training goes on, not identical to the last bit, with %s", function, " and ".join(different))

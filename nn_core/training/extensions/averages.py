@@ -1,0 +1,61 @@
+"""Means of reported values over the time between two calls of an extension."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nn_core.errors import FileFormatError
+from nn_core.training.summary import Summaries
+from nn_core.training.trainer import Trainer
+
+
+class Averages:
+    """Base of extensions that take in each iteration what was reported, and use the means when their trigger fires.
+
+    Args:
+        keys: Names of the values; none: all.
+    """
+
+    def __init__(self, keys: tuple[str, ...] = ()) -> None:
+        self.keys = keys
+        self._summaries = Summaries()
+
+    def observe(self, trainer: Trainer) -> None:
+        """Take in what was reported in this iteration."""
+        observation = trainer.observation
+        for name in self.keys or list(observation):
+            if name in observation:
+                self._summaries.add(name, observation[name], observation.weight(name))
+
+    def entry(self, trainer: Trainer) -> dict[str, Any]:
+        """The means since the last call, with the place in training."""
+        means = self._summaries.means()
+        self._summaries.clear()
+        return {
+            "iteration": trainer.iteration,
+            "epoch": trainer.epoch,
+            "elapsed_time": round(trainer.elapsed_time, 3),
+            **means,
+        }
+
+    def get_state(self) -> dict[str, Any]:
+        """The open means."""
+        return {"summaries": self._summaries.get_state()}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `get_state` gave."""
+        self._summaries.set_state(state["summaries"])
+
+
+def cut(path: Path, length: int) -> None:
+    """Cut a file back to a length, so that a resumed run continues it where the checkpoint was.
+
+    Raises:
+        FileFormatError: when it is shorter.
+    """
+    size = path.stat().st_size if path.exists() else 0
+    if size < length:
+        raise FileFormatError(f"{path}: there must be {length} bytes to continue after, got {size}")
+    if path.exists():
+        os.truncate(path, length)

@@ -1,0 +1,60 @@
+"""Curves of reported values as pictures."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nn_core.errors import ArgumentError
+from nn_core.training.extensions.averages import Averages
+from nn_core.training.trainer import Trainer
+
+
+class Plot(Averages):
+    """Draw the means of reported values over the iterations, anew each epoch or as the trigger says.
+
+    Needs matplotlib (``pip install nn-core[plots]``), of which it uses a figure of its own: neither a window nor the state of
+    ``pyplot``.
+
+    Args:
+        *keys: Names of the values.
+        path: The file, in the folder of the trainer.
+        x: "iteration", "epoch" or "elapsed_time".
+
+    Raises:
+        ArgumentError: when there are no keys.
+    """
+
+    def __init__(self, *keys: str, path: str = "plot.png", x: str = "iteration") -> None:
+        super().__init__(keys)
+        if not keys:
+            raise ArgumentError("Plot: there must be names of values to draw, got none")
+        self._name = path
+        self._x = x
+        self._points: dict[str, list[tuple[float, float]]] = {key: [] for key in keys}
+
+    def __call__(self, trainer: Trainer) -> None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # an extra; only who plots needs it
+        from matplotlib.figure import Figure
+
+        entry = self.entry(trainer)
+        for key, points in self._points.items():
+            if key in entry:
+                points.append((entry[self._x], entry[key]))
+        figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        for key, points in self._points.items():
+            axes.plot([x for x, _ in points], [y for _, y in points], label=key, marker="." if len(points) < 40 else None)
+        axes.set_xlabel(self._x)
+        axes.grid(True)
+        axes.legend()
+        figure.savefig(trainer.out / self._name)
+
+    def get_state(self) -> dict[str, Any]:
+        """The points and the open means."""
+        return {**super().get_state(), "points": {key: [list(p) for p in points] for key, points in self._points.items()}}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `get_state` gave; values that are new have no points."""
+        super().set_state(state)
+        for key in self._points:
+            self._points[key] = [(x, y) for x, y in state["points"].get(key, [])]

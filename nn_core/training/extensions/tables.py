@@ -1,0 +1,82 @@
+"""Means of reported values as lines of JSON in a file, and as a table on the terminal."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from typing import IO, Any
+
+from nn_core.training.extensions.averages import Averages, cut
+from nn_core.training.trainer import Trainer
+
+
+class Log(Averages):
+    """Append the means of reported values to a file, one JSON object a line, each epoch or as the trigger says.
+
+    A resumed run continues the file where the checkpoint was, so that it reads as if nothing had happened.
+
+    Args:
+        *keys: Names of the values; none: all.
+        path: The file, in the folder of the trainer.
+
+    Attributes:
+        entries: What was written, as dictionaries.
+    """
+
+    def __init__(self, *keys: str, path: str = "log.jsonl") -> None:
+        super().__init__(keys)
+        self.entries: list[dict[str, Any]] = []
+        self._name = path
+        self._length = 0
+
+    def __call__(self, trainer: Trainer) -> None:
+        entry = self.entry(trainer)
+        self.entries.append(entry)
+        # JSON has no NaN and no infinity.
+        plain = {k: repr(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in entry.items()}
+        with (trainer.out / self._name).open("ab" if self._length else "wb") as file:
+            self._length += file.write(json.dumps(plain).encode() + b"\n")
+
+    def start(self, trainer: Trainer) -> None:
+        """Cut off what was written after the checkpoint."""
+        if self._length:
+            cut(trainer.out / self._name, self._length)
+
+    def get_state(self) -> dict[str, Any]:
+        """The entries and the length of the file."""
+        return {**super().get_state(), "entries": self.entries, "length": self._length}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `get_state` gave."""
+        super().set_state(state)
+        self.entries, self._length = list(state["entries"]), state["length"]
+
+
+class Print(Averages):
+    """Write a table of the means of reported values, a row each epoch or as the trigger says.
+
+    Args:
+        *keys: Names of the columns, also "epoch", "iteration" and "elapsed_time"; none: these, and all values.
+        file: Where to write; None: standard output.
+    """
+
+    def __init__(self, *keys: str, file: IO[str] | None = None) -> None:
+        super().__init__()
+        self._columns = keys
+        self._shown: tuple[str, ...] = ()
+        self._file = file
+
+    def __call__(self, trainer: Trainer) -> None:
+        entry = self.entry(trainer)
+        columns = self._columns or tuple(entry)
+        file = sys.stdout if self._file is None else self._file
+        if columns != self._shown:
+            file.write("  ".join(f"{name:>12}" for name in columns) + "\n")
+            self._shown = columns
+        cells = [(name, _cell(entry.get(name))) for name in columns]
+        file.write("  ".join(f"{cell:>{max(12, len(name))}}" for name, cell in cells) + "\n")
+        file.flush()
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,118 @@
+"""Extensions that change or look at single values: learning rates, anything, parameters."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from nn_core.errors import GraphError
+from nn_core.solvers.base import Solver
+from nn_core.training.reporting import report
+from nn_core.training.trainer import Trainer
+from nn_core.training.triggers import every
+from nn_core.utils.learning_rate_scheduler import BaseLearningRateScheduler
+from nn_core.variable import Variable
+
+_STATISTICS: Final[Mapping[str, Callable[[np.ndarray[Any, Any]], Any]]] = {
+    "mean": np.mean,
+    "std": np.std,
+    "min": np.min,
+    "max": np.max,
+}
+
+
+class Schedule:
+    """Let the learning rate follow a scheduler: that of iteration i, from 0, is ``scheduler.get_learning_rate(i)``.
+
+    Nothing but the iteration counts, so a resumed run has the same learning rates.
+
+    Args:
+        scheduler: The scheduler, or a function of the iteration.
+        solver: Name of the solver, when the updater has several.
+    """
+
+    phase = "edit"
+    every = every(1)
+
+    def __init__(self, scheduler: BaseLearningRateScheduler | Callable[[int], float], solver: str = "main") -> None:
+        is_function = not isinstance(scheduler, BaseLearningRateScheduler)
+        self._rate: Callable[[int], float] = scheduler if is_function else scheduler.get_learning_rate  # type: ignore[assignment,union-attr]  # callable() does not narrow
+        self._solver = solver
+
+    def start(self, trainer: Trainer) -> None:
+        """Set the learning rate of the first iteration."""
+        self(trainer)
+
+    def __call__(self, trainer: Trainer) -> None:
+        solver: Solver = trainer.updater.solvers[self._solver]
+        solver.set_learning_rate(self._rate(trainer.iteration))
+
+
+def observe(key: str, function: Callable[[Trainer], Any]) -> Callable[[Trainer], None]:
+    """An extension that reports ``function(trainer)`` as `key`, in each iteration in which its trigger fires."""
+
+    def measure(trainer: Trainer) -> None:
+        report({key: function(trainer)})
+
+    measure.phase = "measure"  # type: ignore[attr-defined]  # functions have attributes
+    measure.name = key  # type: ignore[attr-defined]  # functions have attributes
+    return measure
+
+
+class FailOnNonFinite:
+    """Raise a GraphError when a reported value is NaN or infinite.
+
+    Args:
+        *keys: Names of the values; none: all.
+    """
+
+    phase = "read"
+    every = every(1)
+
+    def __init__(self, *keys: str) -> None:
+        self._keys = keys
+
+    def __call__(self, trainer: Trainer) -> None:
+        observation = trainer.observation
+        for key in self._keys or list(observation):
+            if key in observation and not math.isfinite(observation[key]):
+                raise GraphError(
+                    f"FailOnNonFinite: {key} must be finite, got {observation[key]} in iteration {trainer.iteration}\n"
+                    "  hint: lower the learning rate, clip gradients (clip_norm), or scale the loss (loss_scale)"
+                )
+
+
+class Statistics:
+    """Report mean, standard deviation, least and largest element of parameters and their gradients.
+
+    Args:
+        parameters: The parameters by name; None: those of the solvers.
+        statistics: Names of functions to report: "mean", "std", "min" and "max".
+        with_grad: Also of the gradients.
+    """
+
+    phase = "measure"
+
+    def __init__(
+        self,
+        parameters: Mapping[str, Variable] | None = None,
+        statistics: Sequence[str] = ("mean", "std", "min", "max"),
+        with_grad: bool = True,
+    ) -> None:
+        self._parameters = parameters
+        self._functions = {name: _STATISTICS[name] for name in statistics}
+        self._with_grad = with_grad
+
+    def __call__(self, trainer: Trainer) -> None:
+        parameters = self._parameters
+        if parameters is None:
+            parameters = {k: v for solver in trainer.updater.solvers.values() for k, v in solver.get_parameters().items()}
+        for name, variable in parameters.items():
+            self._report(f"{name}/data", variable.d)
+            if self._with_grad and not variable.grad.is_unwritten:
+                self._report(f"{name}/grad", variable.g)
+
+    def _report(self, name: str, values: np.ndarray[Any, Any]) -> None:
+        if values.size:
+            report({f"{name}/{key}": float(function(values)) for key, function in self._functions.items()})

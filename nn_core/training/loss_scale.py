@@ -1,0 +1,69 @@
+"""Loss scaling: keep the gradients of half-precision training within the range of float16."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nn_core.errors import ArgumentError
+
+
+class LossScale:
+    """A factor of the loss that is halved when gradients overflow, and doubled after a number of good steps.
+
+    A step whose gradients are not finite is skipped: the parameters stay as they are, and training goes on with the next
+    batch. Constant with ``interval=None``.
+
+    Args:
+        scale: The factor at first.
+        factor: What it is multiplied and divided by.
+        interval: Good steps until it grows; None: it never does.
+        least: It does not fall below this.
+        most: It does not grow above this.
+
+    Attributes:
+        scale: The present factor.
+        skipped: Number of steps that were skipped.
+
+    Raises:
+        ArgumentError: when the numbers are not in order.
+    """
+
+    def __init__(
+        self,
+        scale: float = 2.0**15,
+        factor: float = 2.0,
+        interval: int | None = 2000,
+        least: float = 1.0,
+        most: float = 2.0**24,
+    ) -> None:
+        if not 0 < least <= scale <= most or factor <= 1 or (interval is not None and interval < 1):
+            raise ArgumentError(
+                "LossScale: there must be 0 < least <= scale <= most, factor > 1 and interval >= 1, "
+                f"got {least}, {scale}, {most}, {factor}, {interval}"
+            )
+        self.scale = float(scale)
+        self.skipped = 0
+        self._factor = factor
+        self._interval = interval
+        self._least, self._most = least, most
+        self._good = 0
+
+    def step(self, is_finite: bool) -> bool:
+        """Take note of a step; whether it is to be taken."""
+        if not is_finite:
+            self.skipped += 1
+            self._good = 0
+            self.scale = max(self.scale / self._factor, self._least)
+            return False
+        self._good += 1
+        if self._interval is not None and self._good >= self._interval:
+            self._good = 0
+            self.scale = min(self.scale * self._factor, self._most)
+        return True
+
+    def get_state(self) -> dict[str, Any]:
+        """The present factor and the counters."""
+        return {"scale": self.scale, "skipped": self.skipped, "good": self._good}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `get_state` gave."""
+        self.scale, self.skipped, self._good = state["scale"], state["skipped"], state["good"]

@@ -1,0 +1,123 @@
+"""Reported values: whoever computes something worth watching reports it, and whoever watches observes."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.errors import ArgumentError, ShapeError
+from nn_core.state import Ambient
+from nn_core.training.summary import Summary
+from nn_core.variable import Variable
+
+
+class Observation(Mapping[str, float]):
+    """The values reported since it was cleared: the weighted mean of each name.
+
+    A value that was reported once is read when somebody asks for it, so that nothing waits for a device when nobody does.
+    """
+
+    __slots__ = ("_pending", "_summaries")
+
+    def __init__(self) -> None:
+        self._pending: dict[str, tuple[Any, float]] = {}
+        self._summaries: dict[str, Summary] = {}
+
+    def add(self, name: str, value: Any, weight: float = 1.0) -> None:
+        """Take in a number, or an array or Variable of one element."""
+        if name in self._pending or name in self._summaries:
+            self._summary(name).add(_number(name, value), weight)
+        else:
+            self._pending[name] = (value, weight)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        if self._pending:
+            self._pending.clear()
+        if self._summaries:
+            self._summaries.clear()
+
+    def weight(self, name: str) -> float:
+        """The sum of the weights of a name."""
+        return self._pending[name][1] if name in self._pending else self._summaries[name].weight
+
+    def __getitem__(self, name: str) -> float:
+        return self._summary(name).mean
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._pending, **self._summaries})
+
+    def __len__(self) -> int:
+        return len(self._pending) + len(self._summaries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._pending or name in self._summaries
+
+    def _summary(self, name: str) -> Summary:
+        if name in self._pending:
+            value, weight = self._pending.pop(name)
+            self._summaries[name] = Summary()
+            self._summaries[name].add(_number(name, value), weight)
+        return self._summaries[name]
+
+
+_CURRENT: Ambient[Observation | None] = Ambient("observation", None)
+_SCOPE: Ambient[str] = Ambient("report scope", "")
+
+
+def report(values: Mapping[str, Any], weight: float = 1.0) -> None:
+    """Report values to whoever observes; without an observer nothing happens.
+
+    Args:
+        values: Numbers, or arrays or Variables of one element, by name.
+        weight: How much they count in means: the number of samples of a batch.
+
+    Raises:
+        ArgumentError: when a name is not a string.
+    """
+    observation = _CURRENT.get()
+    if observation is None:
+        return
+    scope = _SCOPE.get()
+    for name, value in values.items():
+        if not isinstance(name, str):
+            raise ArgumentError(f"report: the names must be strings, got {name!r}")
+        observation.add(scope + name, value, weight)
+
+
+@contextmanager
+def report_scope(name: str) -> Iterator[None]:
+    """Put ``name/`` in front of what is reported inside a ``with`` block."""
+    with _SCOPE.scope(f"{_SCOPE.get()}{name}/"):
+        yield
+
+
+@contextmanager
+def observing(observation: Observation | None = None) -> Iterator[Observation]:
+    """Collect what is reported inside a ``with`` block.
+
+    Example:
+        >>> with observing() as seen:
+        ...     report({"loss": 1.0}, weight=30)
+        ...     report({"loss": 2.0}, weight=10)
+        >>> seen["loss"]
+        1.25
+    """
+    observation = Observation() if observation is None else observation
+    with _CURRENT.scope(observation):
+        yield observation
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, float):
+        return value
+    if isinstance(value, Variable):
+        value = value.data
+    if isinstance(value, NdArray):
+        value = value.get_data("r")
+    values = np.asarray(value, np.float64)
+    if values.size != 1:
+        raise ShapeError(f"report: {name} must be one number, got an array of shape {values.shape}")
+    return float(values.reshape(()))

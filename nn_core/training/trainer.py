@@ -1,0 +1,331 @@
+"""The trainer: iterations until a trigger says stop, and extensions in between."""
+
+import contextlib
+import copy
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.errors import ArgumentError
+from nn_core.files import remove_leftovers
+from nn_core.logger import logger
+from nn_core.training.checkpoint import Snapshot, restore_snapshot, take_snapshot, whole_checkpoints
+from nn_core.training.reporting import Observation, observing
+from nn_core.training.signals import StopSignals
+from nn_core.training.triggers import Trigger, TriggerLike, as_trigger, every
+from nn_core.training.updater import Updater
+
+#: The order in which extensions run after an iteration: they report, change, read what was reported, and save.
+PHASES: Final = ("measure", "edit", "read", "save")
+#: A function of the trainer; see `Trainer` for what else it may have.
+Extension: TypeAlias = Callable[["Trainer"], object]
+
+
+class Trainer:
+    """Runs an updater until a trigger fires, and extensions when theirs do.
+
+    An extension is a function of the trainer. It may have attributes `every` (its trigger; default: each epoch), `phase`
+    ("measure", "edit", "read" or "save"; default: "read") and `name`, and methods ``observe(trainer)``, called after each
+    iteration, ``start(trainer)``, called when training starts or was resumed, ``stop(trainer)``,
+    ``failed(trainer, error)``, and ``get_state()`` and ``set_state(state)``.
+
+    Args:
+        updater: Runs the iterations.
+        until: The trigger that ends training, such as ``every(20, "epoch")``.
+        out: Folder for what extensions write.
+        extensions: Extensions, as `extend` takes them.
+        objects: Further objects whose states belong to checkpoints, by name: moving averages, monitors.
+
+    Attributes:
+        updater: The updater.
+        out: The folder.
+        observation: What was reported in the present iteration, by name.
+        stop_reason: Why training has ended; empty before.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import nn_core as nn, nn_core.functions as F, nn_core.solvers as S
+        >>> from nn_core.training import Trainer, Updater, every
+        >>> from nn_core.utils.data_iterator import data_iterator_simple
+        >>> w = nn.Variable.from_numpy_array([3.0], need_grad=True)
+        >>> x = nn.Variable((2, 1))
+        >>> solver = S.Sgd(lr=0.5)
+        >>> solver.set_parameters({"w": w})
+        >>> with data_iterator_simple(lambda i: (np.ones(1),), 4, 2) as data:
+        ...     updater = Updater(data, [x], F.mean((x - w) ** 2), solver, model={"w": w})
+        ...     with tempfile.TemporaryDirectory() as out:
+        ...         Trainer(updater, every(10, "epoch"), out).run()
+        >>> w.d.round(3).tolist()
+        [1.0]
+    """
+
+    def __init__(
+        self,
+        updater: Updater,
+        until: TriggerLike,
+        out: str | Path = "result",
+        extensions: Iterable[Extension | str] = (),
+        objects: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.updater = updater
+        self.out = Path(out)
+        self.observation = Observation()
+        self.stop_reason = ""
+        self._until = as_trigger(until)
+        self._objects = dict(objects or {})
+        self._entries: list[_Entry] = []
+        self._elapsed = 0.0
+        self._started: float | None = None
+        self.extend(*extensions)
+
+    # -- progress --------------------------------------------------------------------------------------------------
+
+    @property
+    def iteration(self) -> int:
+        """Number of iterations so far."""
+        return self.updater.iteration
+
+    @property
+    def epoch(self) -> int:
+        """Number of epochs that have ended."""
+        return self.updater.epoch
+
+    @property
+    def epoch_size(self) -> int:
+        """Samples of an epoch."""
+        return self.updater.epoch_size
+
+    @property
+    def samples(self) -> int:
+        """Samples that were trained on so far."""
+        return self.updater.samples
+
+    @property
+    def elapsed_time(self) -> float:
+        """Seconds of training so far, those of interrupted runs that were saved included."""
+        return self._elapsed + (0.0 if self._started is None else time.monotonic() - self._started)
+
+    @property
+    def until(self) -> Trigger:
+        """The trigger that ends training."""
+        return self._until
+
+    # -- extensions ------------------------------------------------------------------------------------------------
+
+    def extend(self, *extensions: Extension | str, every: TriggerLike | None = None, name: str | None = None) -> None:
+        """Add extensions.
+
+        Args:
+            *extensions: Extensions, or names of those that plugins offer.
+            every: When they run; None: when they ask for.
+            name: The name in checkpoints; None: their own, with a number when it is taken.
+
+        Raises:
+            ArgumentError: when one is not callable, has an unknown phase, or a plugin does not offer it.
+        """
+        if name is not None and (len(extensions) != 1 or any(entry.name == name for entry in self._entries)):
+            raise ArgumentError(f"extend: name must be that of one extension, and new, got {name!r}")
+        for extension in extensions:
+            found = _offered(extension) if isinstance(extension, str) else extension
+            self._entries.append(_Entry(found, every, name or self._free_name(found)))
+        self._entries.sort(key=lambda entry: PHASES.index(entry.phase))  # stable: as added within a phase
+
+    def on(self, trigger: TriggerLike) -> Callable[[Extension], Extension]:
+        """Decorate a function of the trainer that is to be called when `trigger` fires."""
+
+        def add(function: Extension) -> Extension:
+            self.extend(function, every=trigger)
+            return function
+
+        return add
+
+    def get_extension(self, name: str) -> Extension:
+        """The extension of a name.
+
+        Raises:
+            ArgumentError: when there is none.
+        """
+        for entry in self._entries:
+            if entry.name == name:
+                return entry.extension
+        known = ", ".join(entry.name for entry in self._entries) or "none"
+        raise ArgumentError(f"get_extension: name must be that of an extension ({known}), got {name!r}")
+
+    def _free_name(self, extension: Extension) -> str:
+        wanted = getattr(extension, "name", None) or getattr(extension, "__name__", type(extension).__name__)
+        taken = {entry.name for entry in self._entries}
+        number, name = 1, str(wanted)
+        while name in taken:
+            name = f"{wanted}_{number}"
+            number += 1
+        return name
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def stop(self, reason: str) -> None:
+        """End training after this iteration."""
+        self.stop_reason = reason
+
+    def run(self, resume: bool = False) -> None:
+        """Train until the end.
+
+        SIGTERM and Ctrl-C end the iteration first, let extensions save (`Checkpoint` does), and end the process then; a
+        second one ends it at once.
+
+        Args:
+            resume: Continue from the newest checkpoint in the folder that reads whole, if there is one.
+        """
+        self.out.mkdir(parents=True, exist_ok=True)
+        if resume:
+            self._resume()
+        self.stop_reason = ""
+        self._until.start_from_zero(self)
+        for entry in self._entries:
+            entry.trigger.start(self)
+        self._started = time.monotonic()
+        started: list[_Entry] = []
+        with StopSignals() as signals, observing(self.observation):
+            try:
+                for entry in self._entries:
+                    started.append(entry)
+                    entry.call("start", self)
+                self._loop(signals)
+                if not signals.received:
+                    self._finish()
+            except BaseException as error:
+                for entry in started:
+                    entry.call("failed", self, error)
+                raise
+            finally:
+                self._elapsed, self._started = self.elapsed_time, None
+                with contextlib.ExitStack() as stack:  # the last is stopped first, and each even when another one fails
+                    for entry in started:
+                        stack.callback(entry.call, "stop", self)
+            signals.leave(f"training was interrupted after iteration {self.iteration}")
+
+    def _loop(self, signals: StopSignals) -> None:
+        update, observation = self.updater.update, self.observation
+        entries = [entry for entry in self._entries if entry.phase != "save"]
+        savers = [entry for entry in self._entries if entry.phase == "save"]
+        if self.iteration and self._until(self):  # a resumed run that was over
+            self.stop_reason = self._until.reason
+        updater, soonest = self.updater, 0
+        while not self.stop_reason:
+            observation.clear()
+            update()
+            if updater.iteration >= soonest:
+                self._after_iteration(entries, savers)
+                soonest = self._soonest()
+            if signals.received:
+                for entry in savers:
+                    entry.call("interrupted", self)
+                return
+
+    def _after_iteration(self, entries: "list[_Entry]", savers: "list[_Entry]") -> None:
+        for entry in entries:
+            if entry.observe is not None:
+                entry.observe(self)
+            if entry.trigger(self):
+                entry.extension(self)
+        # Before anything is saved, so that what is saved knows that training was over.
+        if self._until(self) and not self.stop_reason:
+            self.stop_reason = self._until.reason
+        for entry in savers:
+            if entry.trigger(self):
+                entry.extension(self)
+
+    def _soonest(self) -> int:
+        """The next iteration after which there may be something to do."""
+        soonest = self._until.soonest(self)
+        for entry in self._entries:
+            if soonest <= 0:
+                break
+            soonest = min(soonest, 0 if entry.observe is not None else entry.trigger.soonest(self))
+        return soonest
+
+    def _finish(self) -> None:
+        for trigger in (self._until, *[entry.trigger for entry in self._entries]):
+            trigger.finish(self)
+        logger.info("training has ended after iteration %d: %s", self.iteration, self.stop_reason)
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def get_state(self) -> dict[str, Any]:
+        """The updater, the triggers, the extensions, the seconds, and the further objects."""
+        return {
+            "updater": self.updater.get_state(),
+            "until": self._until.get_state(),
+            "elapsed": self.elapsed_time,
+            "extensions": {entry.name: entry.get_state() for entry in self._entries},
+        }
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `get_state` gave; extensions may have come or gone, `until` may be another number."""
+        self.updater.set_state(state["updater"])
+        with contextlib.suppress(TypeError, KeyError, ValueError):  # another kind of trigger than before starts anew
+            self._until.set_state(state["until"])
+        self._elapsed = state["elapsed"]
+        for entry in self._entries:
+            if entry.name in state["extensions"]:
+                entry.set_state(state["extensions"][entry.name])
+            else:
+                logger.info("the extension %s was not part of the training that is resumed", entry.name)
+
+    def snapshot(self) -> Snapshot:
+        """Everything that a checkpoint of this training holds."""
+        return take_snapshot(trainer=self, **self._objects)
+
+    def _resume(self) -> None:
+        remove_leftovers(self.out)
+        for path, snapshot in whole_checkpoints(self.out):
+            restore_snapshot(f"resume: {path}", snapshot, trainer=self, **self._objects)
+            logger.info("training is resumed from %s", path)
+            return
+
+
+class _Entry:
+    """An extension of a trainer with its trigger."""
+
+    def __init__(self, extension: Extension, trigger: TriggerLike | None, name: str) -> None:
+        if not callable(extension):
+            raise ArgumentError(f"extend: an extension must be a function of the trainer, got {extension!r}")
+        self.extension = extension
+        self.name = name
+        self.phase: str = getattr(extension, "phase", "read")
+        if self.phase not in PHASES:
+            raise ArgumentError(f"extend: the phase of {name} must be one of {', '.join(PHASES)}, got {self.phase!r}")
+        chosen = trigger if trigger is not None else getattr(extension, "every", None)
+        # A copy, because a trigger counts for one extension.
+        self.trigger = copy.deepcopy(as_trigger(every(1, "epoch") if chosen is None else chosen))
+        self.observe: Callable[[Trainer], object] | None = getattr(extension, "observe", None)
+
+    def call(self, method: str, *args: Any) -> None:
+        """Call a method that the extension may have."""
+        function = getattr(self.extension, method, None)
+        if function is not None:
+            function(*args)
+
+    def get_state(self) -> dict[str, Any]:
+        """The states of the trigger and the extension."""
+        own = getattr(self.extension, "get_state", None)
+        return {"trigger": self.trigger.get_state(), "own": None if own is None else own()}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `get_state` gave."""
+        self.trigger.set_state(state["trigger"])
+        self.call("set_state", state["own"])
+
+
+def _offered(name: str) -> Extension:
+    offer = PLUGINS.offer("training", name)
+    if offer is None:
+        known = ", ".join(PLUGINS.names_of("training")) or "none is"
+        raise ArgumentError(
+            f"extend: the name must be that of an extension that a plugin offers ({known}), got {name!r}\n"
+            f"  hint: pip install nn-ext-{name.lower()}, if there is such a package"
+        )
+    found = PLUGINS.offers.load(offer, "target")
+    return found() if isinstance(found, type) else found

@@ -1,0 +1,259 @@
+"""Updaters: one iteration of training, from a batch to changed parameters."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from nn_core.auto_forward import auto_forward
+from nn_core.core.module import Module
+from nn_core.errors import ArgumentError
+from nn_core.parametric_functions.scope import get_parameters
+from nn_core.solvers.base import Solver
+from nn_core.training.loss_scale import LossScale
+from nn_core.training.reporting import report
+from nn_core.training.states import Stateful, set_state_of, state_of
+from nn_core.variable import Variable, forward_all
+
+#: A Variable of a static graph, or a function that builds the graph from the Variables of a batch.
+Loss: TypeAlias = Variable | Callable[..., Variable]
+#: A module or parameters by name, or several of them by name.
+Model: TypeAlias = Module | Mapping[str, Any]
+
+
+class Data(Protocol):
+    """A source of batches: a `DataIterator`, or anything with ``next()``.
+
+    For epochs it has `epoch`, `position` and `size`; for exact checkpoints, ``get_state()`` and ``set_state()``.
+    """
+
+    def next(self) -> Sequence[Any]: ...
+
+
+class Updater:
+    """Takes a batch, computes the loss and its gradients, and changes the parameters.
+
+    The order is fixed: the gradients are set to zero; forward and backward of each of `accumulate` batches, the loss
+    scaled; the communicator sums up the gradients; they are unscaled and checked; clipped; decayed; then the solvers
+    update. So clipping and decay mean the same with and without loss scaling and accumulation.
+
+    A subclass may define ``step()`` for another kind of iteration, such as that of two adversaries, from
+    `next_batch`, `gradients` and `apply_gradients`.
+
+    Args:
+        data: What gives the batches.
+        inputs: The Variables that a batch is written to, for a static graph.
+        loss: The loss, a Variable of one element; or a function of Variables that returns it, called for each batch.
+        solver: The solver, or several by name, whose parameters differ.
+        accumulate: Number of batches of one update; the gradient is that of the mean of their losses.
+        clip_norm: Largest Euclidean norm of all gradients together.
+        weight_decay: Rate for ``solver.weight_decay()``.
+        loss_scale: A `LossScale`, for half precision; a number stands for a constant one.
+        communicator: Something with ``all_reduce(arrays, division)``, for training on several processes.
+        metrics: Variables of one element that are computed and reported together with the loss, for a static graph.
+        model: What a checkpoint holds beside the solvers: parameters, trained or not. Default: those of the present
+            parameter scope.
+
+    Attributes:
+        iteration: Number of updates so far.
+
+    Raises:
+        ArgumentError: when the arguments do not fit together.
+    """
+
+    def __init__(
+        self,
+        data: Data,
+        inputs: Sequence[Variable] | None,
+        loss: Loss,
+        solver: Solver | Mapping[str, Solver],
+        *,
+        accumulate: int = 1,
+        clip_norm: float | None = None,
+        weight_decay: float | None = None,
+        loss_scale: LossScale | float | None = None,
+        communicator: Any = None,
+        metrics: Mapping[str, Variable] | None = None,
+        model: Model | None = None,
+    ) -> None:
+        if accumulate < 1:
+            raise ArgumentError(f"Updater: accumulate must be at least 1, got {accumulate}")
+        if isinstance(loss, Variable) and inputs is None:
+            raise ArgumentError("Updater: inputs must be given together with a Variable as loss, got None")
+        if metrics and not isinstance(loss, Variable):
+            raise ArgumentError("Updater: metrics must be reported by the function that computes the loss, got both")
+        self.iteration = 0
+        self.data = data
+        self.solvers: dict[str, Solver] = {"main": solver} if isinstance(solver, Solver) else dict(solver)
+        self.loss_scale = LossScale(loss_scale, interval=None) if isinstance(loss_scale, (int, float)) else loss_scale
+        self._inputs = None if inputs is None else list(inputs)
+        self._loss = loss
+        self._metrics = dict(metrics or {})
+        self._accumulate = accumulate
+        self._clip_norm = clip_norm
+        self._weight_decay = weight_decay
+        self._communicator = communicator
+        self._model = model
+
+    # -- progress --------------------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """Number of epochs that have ended."""
+        return getattr(self.data, "epoch", 0)
+
+    @property
+    def epoch_size(self) -> int:
+        """Samples of an epoch; 1 when the data have no epochs."""
+        return getattr(self.data, "size", 1)
+
+    @property
+    def samples(self) -> int:
+        """Samples that were given so far; iterations when the data have no epochs."""
+        position: int | None = getattr(self.data, "position", None)
+        return self.iteration if position is None else self.epoch * self.epoch_size + position
+
+    @property
+    def samples_of_a_step(self) -> int | None:
+        """How many samples each iteration takes; None when that is not known beforehand."""
+        if type(self).step is not Updater.step or not hasattr(self.data, "position"):
+            return None
+        batch_size: int | None = getattr(self.data, "batch_size", None)
+        return None if batch_size is None else batch_size * self._accumulate
+
+    # -- one iteration ---------------------------------------------------------------------------------------------
+
+    def update(self) -> None:
+        """Run one iteration."""
+        self.step()
+        self.iteration += 1
+
+    def step(self) -> None:
+        """Run one iteration; subclasses may define another."""
+        for solver in self.solvers.values():
+            solver.zero_grad()
+        for _ in range(self._accumulate):
+            self.gradients(self.next_batch())
+        self.apply_gradients(*self.solvers.values())
+
+    def next_batch(self) -> Sequence[Any]:
+        """The arrays of the next batch."""
+        return self.data.next()
+
+    def gradients(self, batch: Sequence[Any]) -> None:
+        """Add the gradients of the loss of a batch, and report the loss."""
+        loss = self._forward(batch)
+        scale = 1 if self.loss_scale is None else self.loss_scale.scale
+        loss.backward(scale if self._accumulate == 1 else scale / self._accumulate, clear_buffer=True)
+        values: dict[str, Any] = {"loss": loss, **self._metrics}
+        if self._accumulate > 1:  # the next batch writes over them
+            values = {name: float(variable.d) for name, variable in values.items()}
+        report(values, weight=_rows(batch))
+
+    def apply_gradients(self, *solvers: Solver) -> bool:
+        """Change the parameters of `solvers` by their gradients, in the order that the class describes.
+
+        Returns:
+            False when the gradients were not finite and the step was skipped, which needs a loss scale.
+        """
+        if self._communicator is not None:
+            for solver in solvers:
+                self._communicator.all_reduce([v.grad for v in solver.get_parameters().values()], division=True)
+        if not self._rescale(solvers):
+            report({"skipped": 1.0})
+            return False
+        for solver in solvers:
+            if self._weight_decay is not None:
+                solver.weight_decay(self._weight_decay)
+            solver.update()
+        return True
+
+    def _forward(self, batch: Sequence[Any]) -> Variable:
+        if not isinstance(self._loss, Variable):
+            with auto_forward():
+                return self._loss(*[Variable.from_numpy_array(np.asarray(values)) for values in batch])
+        assert self._inputs is not None
+        if len(batch) != len(self._inputs):
+            raise ArgumentError(f"Updater: a batch must have {len(self._inputs)} arrays, one an input, got {len(batch)}")
+        for variable, values in zip(self._inputs, batch, strict=True):
+            variable.d = values
+        if self._metrics:
+            forward_all([self._loss, *self._metrics.values()], clear_no_need_grad=True)
+        else:
+            self._loss.forward(clear_no_need_grad=True)
+        return self._loss
+
+    def _rescale(self, solvers: Sequence[Solver]) -> bool:
+        """Unscale, check and clip in one change of the gradients; False when the step is to be skipped."""
+        if self.loss_scale is None and self._clip_norm is None:
+            return True
+        norm = math.hypot(*[solver.grad_norm() for solver in solvers])
+        factor = 1.0
+        if self.loss_scale is not None:
+            factor = 1.0 / self.loss_scale.scale
+            if not self.loss_scale.step(math.isfinite(norm)):
+                return False
+        norm *= factor
+        report({"grad_norm": norm})
+        if self._clip_norm is not None and norm > self._clip_norm:
+            factor *= self._clip_norm / norm
+        if factor != 1.0:
+            for solver in solvers:
+                solver.scale_grad(factor)
+        return True
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def get_state(self) -> dict[str, Any]:
+        """Iteration, model, solvers, data, loss scale, counters of random functions."""
+        state: dict[str, Any] = {"iteration": self.iteration}
+        state.update({name: state_of(item) for name, item in self._parts().items()})
+        return state
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `get_state` gave.
+
+        Raises:
+            ArgumentError: when it is the state of an updater with other parts.
+        """
+        parts = self._parts()
+        if set(state) != {"iteration", *parts}:
+            given = ", ".join(sorted(set(state) - {"iteration"}))
+            raise ArgumentError(f"Updater: the state must have {', '.join(sorted(parts))}, got {given}")
+        for name, item in parts.items():
+            set_state_of(f"Updater: {name}", item, state[name])
+        self.iteration = int(state["iteration"])
+
+    def _parts(self) -> dict[str, Any]:
+        parts: dict[str, Any] = {f"model/{name}": item for name, item in self._models().items()}
+        parts.update({f"solver/{name}": solver for name, solver in self.solvers.items()})
+        if isinstance(self.data, Stateful):
+            parts["data"] = self.data
+        if self.loss_scale is not None:
+            parts["loss_scale"] = self.loss_scale
+        if isinstance(self._loss, Variable):
+            parts["graph"] = self._loss
+        return parts
+
+    def _models(self) -> dict[str, Any]:
+        model = self._model
+        if model is None:
+            model = get_parameters(grad_only=False)
+            known = {id(variable.cell) for variable in model.values()}
+            for solver in self.solvers.values():
+                for name, variable in solver.get_parameters().items():
+                    if id(variable.cell) not in known:
+                        raise ArgumentError(
+                            f"Updater: model must be given when parameters are not in the parameter scope, got none, and "
+                            f"{name} of {solver.name}"
+                        )
+        if isinstance(model, Module) or all(isinstance(value, Variable) for value in model.values()):
+            return {"main": model} if not isinstance(model, Mapping) or model else {}
+        return dict(model)
+
+
+def _rows(batch: Sequence[Any]) -> float:
+    first = batch[0] if len(batch) else 1.0
+    shape = first.shape if isinstance(first, np.ndarray) else np.shape(first)
+    return shape[0] if shape else 1.0

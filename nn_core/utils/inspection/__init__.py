@@ -1,0 +1,4 @@
+"""Look at graphs while they run: values, numbers that are none, times."""
+
+from nn_core.utils.inspection.profile import TimeProfiler as TimeProfiler
+from nn_core.utils.inspection.value_trace import NanInfTracer as NanInfTracer

@@ -1,0 +1,161 @@
+"""Trainings that are killed at random times and resumed, for the tests of checkpoints."""
+
+import contextlib
+import hashlib
+import os
+import random
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.parametric_functions as PF
+import nn_core.solvers as S
+from nn_core import training
+from nn_core.data.iterator import DataIterator
+from nn_core.data.source import SimpleDataSource, TransformedDataSource
+from nn_core.monitor import Monitor, MonitorSeries
+
+STEPS = 24
+EVERY = 3
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a training is made of."""
+
+    dynamic: bool = False
+    solver: str = "Adam"
+    accumulate: int = 1
+    use_thread: bool = True
+    keeps_random: bool = True
+
+
+def build(x, t):
+    """Convolution, batch normalization, two dropouts (one with a seed of its own), and the loss."""
+    h = PF.convolution(x, 4, (3, 3), pad=(1, 1), name="conv")
+    h = F.relu(PF.batch_normalization(h, name="bn"))
+    h = F.dropout(F.dropout(h, 0.2), 0.2, seed=5)
+    return F.mean(F.softmax_cross_entropy(PF.affine(h, 3, name="out"), t))
+
+
+def data(run):
+    """Shuffled samples with flips and noise."""
+    rng = np.random.RandomState(8)
+    images, labels = rng.randn(20, 1, 6, 6).astype(np.float32), rng.randint(0, 3, (20, 1))
+
+    def augment(noise, image, label):
+        image = image[:, :, ::-1] if noise.random() < 0.5 else image
+        return image + noise.normal(size=image.shape).astype(np.float32) * 0.1, label
+
+    source = SimpleDataSource(lambda index: (images[index], labels[index]), 20)
+    source = TransformedDataSource(source, augment, shuffle=True, rng=np.random.RandomState(3))
+    return DataIterator(source, 6, use_thread=run.use_thread)
+
+
+def train(folder, run):
+    """Train for STEPS steps from the newest checkpoint on; returns a digest of everything at the end."""
+    nn.clear_parameters()
+    nn.seed(11 if run.keeps_random else int.from_bytes(os.urandom(4), "little") if any(folder.iterdir()) else 11)
+    x, t = nn.Variable((6, 1, 6, 6)), nn.Variable((6, 1))
+    loss = build(x, t)
+    solver = getattr(S, run.solver)()
+    solver.set_parameters(nn.get_parameters())
+    log = MonitorSeries("loss", Monitor(folder), interval=2, verbose=False)
+    with data(run) as iterator:
+        objects = {
+            "parameters": nn.get_parameters(grad_only=False),
+            "solver": solver,
+            "data": iterator,
+            "log": log,
+            "graph": loss,
+        }
+        if not run.keeps_random:
+            del objects["graph"]
+        saved = _resume(folder, run, objects)
+        for iteration in range(saved, STEPS):
+            solver.zero_grad()
+            total = 0.0
+            for _ in range(run.accumulate):
+                x.d, t.d = iterator.next()
+                if run.dynamic:
+                    with nn.auto_forward():
+                        loss = build(x, t)
+                else:
+                    loss.forward(clear_no_need_grad=True)
+                loss.backward(1.0 / run.accumulate, clear_buffer=True)
+                total += float(loss.d)
+            solver.weight_decay(1e-3)
+            solver.update()
+            solver.set_learning_rate(0.01 / (1 + iteration))
+            log.add(iteration, total)
+            if (iteration + 1) % EVERY == 0:
+                training.save_checkpoint(folder / f"checkpoint-{iteration + 1:04d}.npz", iteration=iteration + 1, **objects)
+        return _digest(objects, folder)
+
+
+def _resume(folder, run, objects):
+    values = training.load_newest_checkpoint(folder, **objects)
+    if not run.keeps_random and values is not None:
+        nn.seed(int.from_bytes(os.urandom(4), "little"))
+    return values["iteration"] if values else 0
+
+
+def _digest(objects, folder):
+    text = hashlib.sha256()
+    for name, variable in objects["parameters"].items():
+        text.update(name.encode() + variable.d.tobytes())
+    for name, state in objects["solver"].get_states().items():
+        text.update(f"{name} {state.t}".encode())
+        for key, variable in state.pstate.items():
+            text.update(key.encode() + variable.d.tobytes())
+    text.update((folder / "loss.series.txt").read_bytes())
+    return text.hexdigest()
+
+
+def killed(folder, run, rng, duration_s):
+    """Train in processes that are killed at random times until one ends; returns its digest and the number of kills."""
+    folder.mkdir(parents=True)
+    kills = 0
+    while True:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            with contextlib.suppress(BaseException):
+                os.write(writer, train(folder, run).encode())
+            os._exit(0)
+        os.close(writer)
+        if kills < 12:
+            time.sleep(rng.uniform(0.0, duration_s))
+            os.kill(child, signal.SIGKILL)
+        with os.fdopen(reader) as pipe:
+            digest = pipe.read()
+        status = os.waitpid(child, 0)[1]
+        if digest:
+            return digest, kills
+        assert os.WIFSIGNALED(status), "the training failed by itself"
+        kills += 1
+
+
+def unbroken(folder: Path, run: Run):
+    """The digest of a run that nobody kills, and how long it takes."""
+    folder.mkdir(parents=True)
+    start = time.monotonic()
+    return train(folder, run), time.monotonic() - start
+
+
+def many(folder, runs, seed):
+    """Kill every run; returns how many ended identically, and the number of kills."""
+    rng = random.Random(seed)
+    identical = kills = 0
+    for number, run in enumerate(runs):
+        expected, duration_s = unbroken(folder / f"{number}-whole", run)
+        digest, count = killed(folder / f"{number}-killed", run, rng, duration_s)
+        identical += digest == expected
+        kills += count
+    return identical, kills

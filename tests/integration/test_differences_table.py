@@ -1,0 +1,174 @@
+"""Every row of docs/differences.md has a test; this table names it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HERE = "tests/integration/test_differences.py"
+INTERFACE = "tests/unit/graph/test_function_interface.py"
+RESHAPE = "tests/unit/graph/test_reshape.py"
+PLANS = "tests/unit/graph/test_plans.py"
+PASSES = "tests/unit/graph/test_passes.py"
+MEMBERS = "tests/unit/test_module_members.py"
+LOADING = "tests/unit/io/test_strict_loading.py"
+OPERATORS = "tests/unit/operators"
+CONVERTERS = "tests/unit/experimental/test_graph_converters.py"
+CPU = "extensions/nn_ext_cpu/tests"
+NETWORKS = "extensions/nn_ext_nnp/tests/test_networks.py"
+COMMUNICATORS = "tests/unit/communicators/test_communicator.py"
+COMMANDS = "extensions/nn_ext_nnp/tests/test_commands.py"
+TRAINING = "extensions/nn_ext_nnp/tests/test_training.py"
+CODEC = "extensions/nn_ext_nnp/tests/test_codec.py"
+
+#: The first words of a row, and the test that holds it to what it says.
+TESTS = {
+    "contexts": f"{HERE}::test_contexts_are_immutable",
+    "default context": f"{HERE}::test_the_default_context_ends_in_the_reference",
+    "device of": f"{HERE}::test_the_cpu_context_names_device_0",
+    "`context_scope`": f"{HERE}::test_a_context_scope_belongs_to_its_thread",
+    "unknown keyword of": f"{HERE}::test_unknown_keywords_of_a_context_are_refused",
+    "missing extension": f"{HERE}::test_a_missing_extension_is_named_beside_those_that_are_installed",
+    "running below": "tests/unit/dispatch/test_resolve.py::test_strict_mode_refuses_to_leave_the_device_family",
+    "new backend or operator": "tests/unit/dispatch/test_plugins.py::test_operators_are_found_by_api_and_by_name",
+    "values of a new variable": f"{HERE}::test_new_values_are_zero",
+    "reading a value whose memory": f"{HERE}::test_reading_a_cleared_value_is_an_error",
+    "`backward()` after `forward(clear_buffer=True)`": f"{HERE}::test_backward_needs_what_inference_cleared",
+    "reading the value or the gradient": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
+    "`backward()` without": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
+    "a Variable that was not computed": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
+    "the truth value": f"{HERE}::test_comparisons_are_no_truth_values",
+    "`float()` and": f"{HERE}::test_an_array_of_one_element_is_a_number",
+    "NumPy array as": f"{HERE}::test_a_numpy_array_is_refused_with_a_hint",
+    "arrays with different": f"{HERE}::test_arrays_with_different_numbers_of_axes_are_broadcast",
+    "a leaf gets another shape: `-1`": f"{RESHAPE}::test_dynamic_graphs_follow_shapes_that_no_number_fixes",
+    "a leaf gets another shape: what": f"{RESHAPE}::test_shapes_that_dynamic_graphs_have_found_are_refused_with_a_hint",
+    "results inside `nn.no_grad()`": f"{HERE}::test_dynamic_functions_inside_no_grad_stay_in_the_graph_without_gradients",
+    "a comparison of Variables": "tests/unit/test_indexing.py::test_masks_and_indices_of_the_graph",
+    "gradient of what": f"{HERE}::test_what_an_assignment_overwrites_has_no_gradient",
+    "name of a `PythonFunction`": f"{HERE}::test_hooks_see_python_functions_by_their_names",
+    "`name` of the parent": f"{INTERFACE}::test_a_python_function_has_a_function_in_the_graph",
+    "`repr` of a function": f"{HERE}::test_a_function_shows_its_settings_and_str_gives_its_name",
+    "settings that are numbers": f"{HERE}::test_a_function_shows_its_settings_and_str_gives_its_name",
+    "places that a function": f"{INTERFACE}::test_places_that_do_not_exist_are_refused",
+    "clear flags of a pass with hooks": f"{PASSES}::test_a_pass_with_hooks_frees_nothing",
+    "values that `backward()` has": f"{PASSES}::test_values_that_a_backward_pass_has_recomputed_are_given_up_again",
+    "`x.data = array`": f"{PASSES}::test_views_follow_data_that_is_exchanged",
+    "`need_grad` of functions": f"{HERE}::test_the_gradients_of_functions_without_one_stop_quietly",
+    "`prefer_cached_array`": "tests/unit/test_names.py::test_the_order_of_array_classes_can_be_changed",
+    "`nn.grad`": f"{HERE}::test_gradients_as_graphs_are_those_of_backward_for_functions_that_nnabla_registers_none_for",
+    "exceptions": f"{HERE}::test_exceptions_have_one_root",
+    "NaN in": f"{HERE}::test_nan_stays_nan",
+    "indices of": f"{HERE}::test_indices_are_int64",
+    "gradients of `prod`": f"{HERE}::test_gradients_of_products_are_exact_at_zeros",
+    "gradient of `norm`": f"{HERE}::test_the_gradient_of_a_norm_at_zero_is_zero",
+    "`sigmoid_cross_entropy`": f"{HERE}::test_sigmoid_cross_entropy_takes_probabilities",
+    "gradients of cross": f"{HERE}::test_gradients_of_cross_entropies_are_bounded",
+    "`pow2`": f"{HERE}::test_gradients_of_powers_of_zero_are_zero",
+    "gradient of `mod2`": f"{HERE}::test_the_remainder_has_gradients",
+    "labels and indices": f"{HERE}::test_labels_and_indices_out_of_range_are_refused",
+    "gradient of indices": f"{PLANS}::test_gradients_of_indices_are_zeros",
+    "whole numbers in a leaf": f"{PLANS}::test_leaves_of_whole_numbers_have_floating_gradients",
+    "`x.d = 0.5`": f"{PLANS}::test_a_fraction_that_fills_whole_numbers_is_kept",
+    "reading what a pass": f"{PLANS}::test_values_that_were_given_up_are_refused_by_every_reader",
+    "a second `backward": f"{PLANS}::test_a_second_backward_after_the_values_were_given_up_is_refused",
+    "`outputs=` or": f"{PLANS}::test_circles_are_refused",
+    "one gradient array": f"{HERE}::test_one_gradient_array_for_an_intermediate_variable_and_another_is_refused",
+    "pooling": f"{HERE}::test_ranks_that_nnabla_refuses",
+    "`global_average_pooling`": f"{HERE}::test_ranks_that_nnabla_refuses",
+    "`depthwise_convolution`": f"{HERE}::test_ranks_that_nnabla_refuses",
+    "`batch_matmul`": f"{HERE}::test_ranks_that_nnabla_refuses",
+    "`batch_cholesky`": f"{OPERATORS}/test_linear.py::test_batch_cholesky",
+    "`batch_normalization` of a single": f"{HERE}::test_batch_normalization_takes_in_a_single_element",
+    "gradient of `mean_subtraction`": f"{OPERATORS}/test_normalization.py::test_mean_subtraction",
+    "gradient of `sort`": f"{HERE}::test_gradients_of_sort_go_to_the_elements_that_were_moved",
+    "gradient of `spectral_norm": f"{HERE}::test_the_gradient_of_spectral_norm_in_tests_is_finite",
+    "`istft`": f"{OPERATORS}/test_image.py::test_istft_rebuilds_the_signal",
+    "`affine_grid`": f"{HERE}::test_affine_grid_over_an_axis_of_length_1_is_zero",
+    "gradients of `quantize_linear`": f"{HERE}::test_quantization_has_gradients_of_scale_and_zero_point",
+    "mean and variance of": f"{HERE}::test_statistics_need_a_gradient_as_their_inputs_do",
+    "`inq_affine`": f"{OPERATORS}/test_quantization.py::test_inq_layers_give_no_gradient_to_fixed_weights",
+    "random numbers": f"{OPERATORS}/test_random.py::test_philox_gives_the_published_words",
+    "formats of": f"{HERE}::test_formats_of_parameters",
+    "extension of `Module": f"{MEMBERS}::test_the_extension_decides_the_format",
+    "`load_parameters`": f"{LOADING}::test_strict_says_everything_and_changes_nothing",
+    "an attribute of a Module": f"{MEMBERS}::test_an_attribute_that_is_replaced_or_deleted_leaves",
+    "modules and parameters": f"{MEMBERS}::test_a_plain_list_and_a_module_list_give_the_same_names",
+    "saving": f"{HERE}::test_a_new_file_takes_the_place_when_it_is_complete",
+    "a damaged file": f"{HERE}::test_a_damaged_file_changes_nothing",
+    "`need_grad = False` set": "tests/unit/solvers/test_frozen.py::test_a_frozen_parameter_is_left_alone_and_goes_on_later",
+    "a parameter whose gradient": "tests/unit/solvers/test_solver.py::test_zero_grad_and_parameters_without_gradient",
+    "`update()` without": "tests/unit/solvers/test_frozen.py::test_freezing_everything_is_no_reason_for_a_warning",
+    "`pickle` and": "tests/unit/test_pickling.py::test_the_values_of_a_graph_are_copied_and_not_the_graph",
+    "numbers of a solver": "tests/unit/solvers/test_numbers.py::test_every_number_is_an_attribute_that_reads_and_assigns",
+    "`position` of": f"{HERE}::test_a_new_data_iterator_is_at_its_start",
+    "parameter scopes": f"{HERE}::test_a_parameter_scope_belongs_to_its_thread",
+    "a leaf gets another shape: graphs of": f"{RESHAPE}::test_gradient_graph_alternates_without_compiling",
+    "a leaf gets another shape, then": f"{HERE}::test_backward_without_forward_in_a_new_shape_is_refused",
+    "`grad_depends_input_data`": f"{HERE}::test_what_gradients_depend_on_is_what_their_rules_read",
+    "`recompute` of a random": f"{HERE}::test_recomputed_random_numbers_are_the_same",
+    "`inplace_data`": f"{HERE}::test_only_views_work_in_place",
+    "`batch_normalization` with `batch_stat=False`": f"{HERE}::test_frozen_statistics_have_gradients",
+    "`fused_convolution` with": f"{OPERATORS}/test_convolution.py::test_fused_convolution_pads_and_normalizes",
+    "`onnx_resize` with": f"{OPERATORS}/test_image.py::test_onnx_resize_by_sizes_and_several_axes",
+    "gradient of `broadcast_to`": f"{HERE}::test_gradients_of_what_is_placed_and_repeated",
+    "`rnn`, `lstm`, `gru`": f"{CPU}/test_recurrent.py::test_dropout_between_layers_draws_the_bits_of_the_reference",
+    "`pad_packed_sequence`": f"{HERE}::test_packed_sequences_are_padded_with_the_value",
+    "`Module.load_parameters` with": "tests/unit/test_module.py::test_loading_into_another_network_is_refused",
+    "numbers in files of": "tests/unit/solvers/test_solver_state.py::test_files_keep_the_numbers",
+    "state of random": "tests/unit/test_random.py::test_a_state_brings_both_sources_back",
+    "a `MonitorSeries`": "tests/unit/test_monitor.py::test_a_new_series_starts_a_new_file",
+    "a step of `DynamicLossScalingUpdater`": "tests/unit/experimental/test_mixed_precision_training.py::test_steps",
+    "an exception of a load": "tests/unit/data/test_iterator_state.py::test_a_failing_sample_is_raised_once_and_passed_over",
+    "`opposite=True`": f"{CONVERTERS}::test_shifts_are_not_moved_across_borders",
+    "`FusedBatchNormalizationModifier`": f"{CONVERTERS}::test_converted_graphs_compute_what_the_original_does",
+    "`ChannelLastModifier`": f"{CONVERTERS}::test_channels_move_to_the_end_and_back",
+    "`IdentityModifier": f"{CONVERTERS}::test_identity_puts_other_inputs_in_every_place",
+    "`RemoveFunctionModifier`": f"{CONVERTERS}::test_functions_that_change_shapes_stay",
+    "a graph that works for one": f"{NETWORKS}::test_graphs_for_one_number_of_samples_are_refused",
+    "the number of samples": f"{NETWORKS}::test_the_number_of_samples_must_be_known",
+    "hyperparameters of solvers": f"{NETWORKS}::test_solvers_survive_with_all_numbers_and_states",
+    "a wrong text": f"{CODEC}::test_wrong_texts_are_refused_with_their_place",
+    "archives that": f"{CODEC}::test_members_that_leave_the_folder_are_refused",
+    "a variable that is neither": f"{NETWORKS}::test_odd_networks_are_refused",
+    "numbers in files, such": f"{CODEC}::test_texts_with_parameters_are_printed_as_nnabla_does",
+    "`global_config.default_context`": f"{NETWORKS}::test_everything_about_training_is_read",
+    "`NnpNetworkPass": f"{NETWORKS}::test_variables_and_functions_are_offered_to_callbacks",
+    "`patch_correlation`": f"{NETWORKS}::test_functions_without_a_place_in_files_are_refused",
+    "communicators: gradients": f"{COMMUNICATORS}::test_gradients_are_added_up_during_backward",
+    "communicators: `reduce`": f"{COMMUNICATORS}::test_reduce_leaves_the_others_alone",
+    "communicators: ranks": f"{COMMUNICATORS}::test_sizes_and_calls_must_agree",
+    "communicators: order": f"{COMMUNICATORS}::test_halves_are_added_up_in_float32",
+    "communicators: a process": f"{COMMUNICATORS}::test_one_process_is_a_world_without_an_engine",
+    "`DataParallelCommunicator`": f"{COMMUNICATORS}::test_threads_with_devices_are_refused",
+    "`nnabla_cli train": f"{TRAINING}::test_costs_are_those_of_nnabla",
+    "states of solvers": f"{TRAINING}::test_resuming_gives_the_same_bits",
+    "the cost is": f"{TRAINING}::test_what_cannot_be_trained_ends_with_1",
+    "`nnabla_cli infer`": f"{COMMANDS}::test_infer_computes_each_sample",
+    "`forward`: results": f"{COMMANDS}::test_forward_adds_columns",
+    "`core.graph_def`": "extensions/nn_ext_nnp/tests/test_graph_def.py::test_networks_are_called_like_functions",
+    "folding with": f"{CONVERTERS}::test_normalizations_by_batch_are_not_folded",
+    "folding batch": f"{CONVERTERS}::test_normalizations_before_inner_products_are_folded",
+}
+
+
+def rows():
+    """The first cell of each row of the tables."""
+    text = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
+    found = [line[2:].split(" | ")[0].strip() for line in text.splitlines() if line.startswith("| ")]
+    return [row for row in found if row != "subject"]
+
+
+@pytest.mark.parametrize("row", rows())
+def test_a_row_has_its_test(row):
+    places = [TESTS[start] for start in TESTS if row.startswith(start)]
+    assert places, f"TESTS must name the test of this row of docs/differences.md: {row}"
+    for place in places:
+        path, _, name = place.partition("::")
+        assert re.search(rf"^ *def {name}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), place
+
+
+@pytest.mark.parametrize("start", TESTS)
+def test_no_row_of_the_table_is_stale(start):
+    assert any(row.startswith(start) for row in rows()), "docs/differences.md has no row that starts so"

@@ -1,0 +1,310 @@
+"""Iterators: their state, what they survive, and that no sample is lost or read twice."""
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nn_core.data.iterator import DataIterator, data_iterator, data_iterator_simple
+from nn_core.data.source import (
+    ConcatDataSource,
+    DataSource,
+    DataSourceWithMemoryCache,
+    SimpleDataSource,
+    SlicedDataSource,
+    TransformedDataSource,
+)
+from nn_core.errors import ArgumentError
+
+
+class Squares(DataSource):
+    """A source as programs define them: its order is drawn in reset()."""
+
+    def __init__(self, n, shuffle=False, rng=None):
+        super().__init__(shuffle, rng)
+        self._size, self._variables = n, ("x", "y")
+        self.reset()
+
+    def reset(self):
+        self._indexes = self._rng.permutation(self._size) if self._shuffle else range(self._size)
+        super().reset()
+
+    def _get_data(self, position):
+        x = self._indexes[position]
+        return np.array([x]), np.array([x * x])
+
+
+def simple(size=11, rng=None):
+    return SimpleDataSource(lambda index: (np.array([index]), index * 10), size, True, rng)
+
+
+def noisy(rng):
+    """A load function that draws from the generator of the orders, as careless augmentation does."""
+    return SimpleDataSource(lambda index: (np.array([index + rng.randn()]),), 11, True, rng)
+
+
+def shared(make):
+    rng = np.random.RandomState(7)
+    return make(rng)
+
+
+SOURCES = {
+    "simple": simple,
+    "default_rng": lambda: simple(rng=np.random.default_rng(3)),
+    "program": lambda: Squares(11, True),
+    "memory cache": lambda: shared(lambda rng: DataSourceWithMemoryCache(simple(rng=rng), True, rng)),
+    "slice": lambda: shared(lambda rng: SlicedDataSource(simple(20, rng), True, rng, 4, 15)),
+    "concat": lambda: shared(lambda rng: ConcatDataSource([Squares(5, True, rng), Squares(6, True, rng)], True, rng)),
+    "noise": lambda: shared(noisy),
+    "transformed": lambda: TransformedDataSource(simple(), lambda rng, x, y: (x + rng.normal(), y), shuffle=True),
+}
+
+
+def values(batch):
+    return [array.ravel().tolist() for array in batch]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("use_thread", [False, True], ids=["direct", "thread"])
+def test_a_state_continues_anywhere(name, use_thread):
+    with DataIterator(SOURCES[name](), 4, use_thread=use_thread) as iterator:
+        states, batches = [], []
+        for _ in range(9):
+            states.append(json.dumps(iterator.get_state(), default=np.ndarray.tolist))
+            batches.append((values(iterator.next()), iterator.epoch, iterator.position))
+    for number, state in enumerate(states):
+        with DataIterator(SOURCES[name](), 4, use_thread=use_thread) as fresh:
+            if number % 2:
+                fresh.next()  # it may have run already
+            fresh.set_state(json.loads(state))
+            again = [(values(fresh.next()), fresh.epoch, fresh.position) for _ in range(9 - number)]
+        assert again == batches[number:]
+
+
+@pytest.mark.parametrize("use_thread", [False, True], ids=["direct", "thread"])
+def test_nothing_is_replayed(use_thread):
+    read = []
+
+    def load(index):
+        read.append(index)
+        return (index,)
+
+    def make():
+        return data_iterator_simple(load, 40_000, 4, shuffle=True, use_thread=use_thread)
+
+    with make() as iterator:
+        state = iterator.get_state()
+        state["position"] = 20_000
+    read.clear()
+    with make() as iterator:
+        iterator.set_state(state)
+        iterator.next()
+    assert len(read) <= 2 * 4
+
+
+def test_states_that_do_not_fit():
+    with DataIterator(simple(), 4) as iterator, DataIterator(simple(12), 4) as other:
+        state = iterator.get_state()
+        with pytest.raises(ArgumentError, match="set_state: the data must have 11 samples, got 12"):
+            other.set_state(state)
+        with pytest.raises(ArgumentError, match="position must be one of 11 samples, got 12"):
+            iterator.set_state({**state, "position": 12})
+        third = DataIterator(simple(rng=np.random.default_rng(0)), 4)
+        with third, pytest.raises(ArgumentError, match=r"the generators must be \['PCG64'\], got \['MT19937'\]"):
+            third.set_state(state)
+        with pytest.raises(ArgumentError, match="there must be 0 sources inside the source, got 1"):
+            iterator.set_state({**state, "drawn": [None]})
+    with pytest.raises(ArgumentError, match=r"the state must be set before close\(\), got one after it"):
+        iterator.set_state(state)
+
+
+def bad_at(*failing, kind=ValueError):
+    def load(index):
+        if index in failing:
+            raise kind(f"no sample {index}")
+        return (index,)
+
+    return load
+
+
+@pytest.mark.parametrize("use_thread", [False, True], ids=["direct", "thread"])
+@pytest.mark.parametrize("stop", [False, True], ids=["for ever", "stop"])
+def test_a_failing_sample_is_raised_once_and_passed_over(use_thread, stop):
+    with data_iterator_simple(bad_at(2, 5), 8, 3, use_thread=use_thread, stop_exhausted=stop) as iterator:
+        for index, batch in ((2, [0, 1, 3]), (5, [4, 6, 7])):
+            with pytest.raises(ValueError, match=f"no sample {index}") as raised:
+                iterator.next()
+            assert raised.value.__notes__ == [
+                f"nn_core: in DataIterator, reading sample {index} at position {index} of epoch 0"
+            ]
+            assert iterator.next()[0].tolist() == batch
+        assert (iterator.epoch, iterator.position) == ((0, 8) if stop else (1, 0))
+
+
+def test_stop_iteration_of_a_source_is_not_the_end():
+    with (
+        data_iterator_simple(bad_at(1, kind=StopIteration), 4, 2) as iterator,
+        pytest.raises(RuntimeError, match="a data source must not raise StopIteration for a sample"),
+    ):
+        iterator.next()
+
+
+def test_a_state_remembers_what_is_passed_over():
+    with data_iterator_simple(bad_at(2), 8, 3, use_thread=False) as iterator:
+        with pytest.raises(ValueError, match="no sample 2"):
+            iterator.next()
+        state = iterator.get_state()
+    with data_iterator_simple(bad_at(2), 8, 3, use_thread=False) as iterator:
+        iterator.set_state(state)
+        assert iterator.next()[0].tolist() == [0, 1, 3]
+
+
+def test_a_failing_callback_loses_no_batch():
+    calls = []
+
+    def fail(epoch):
+        calls.append(epoch)
+        raise KeyError(epoch)
+
+    with data_iterator_simple(bad_at(), 3, 2, epoch_end_callbacks=[fail, calls.append]) as iterator:
+        iterator.next()
+        with pytest.raises(KeyError):
+            iterator.next()
+        assert iterator.next()[0].tolist() == [2, 0]
+    assert calls == [0, 0]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
+@pytest.mark.parametrize("use_thread", [False, True], ids=["direct", "thread"])
+def test_interrupts_lose_no_batch(use_thread):
+    def load(index):
+        time.sleep(0.0004)
+        return (index,)
+
+    seen, interrupts = [], 0
+    previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with data_iterator_simple(load, 1000, 5, use_thread=use_thread) as iterator:
+            while len(seen) < 200:
+                position = iterator.position
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.0001 + 0.003 * np.random.rand())
+                    batch = iterator.next()
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    seen += batch[0].tolist()
+                except KeyboardInterrupt:
+                    interrupts += 1
+                    # Interrupted after the batch was given: the position says so, and this test has lost its value.
+                    seen += list(range(position, iterator.position))[len(seen) - position :]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert interrupts > 5
+    assert seen == list(range(len(seen)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
+def test_a_forked_child_goes_on_where_the_parent_was():
+    def load(index):
+        time.sleep(0.002)
+        return (index,)
+
+    with data_iterator_simple(load, 20, 3, shuffle=True) as iterator:
+        iterator.next()
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            got = [iterator.next()[0].tolist() for _ in range(9)]
+            os.write(writer, json.dumps(got).encode())
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            theirs = json.load(pipe)
+        assert os.waitpid(child, 0)[1] == 0
+        assert [iterator.next()[0].tolist() for _ in range(9)] == theirs
+
+
+def test_the_thread_of_a_dropped_iterator_ends():
+    iterator = data_iterator_simple(bad_at(), 100, 2)
+    iterator.next()
+    thread = iterator._prefetcher._thread
+    del iterator
+    gc.collect()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_an_iterator_that_is_not_used_starts_no_thread():
+    before = threading.active_count()
+    with data_iterator_simple(bad_at(), 100, 2):
+        assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("hang", ["", "time.sleep(1000) if i > 3 else None"], ids=["used", "source hangs"])
+def test_the_exit_of_the_interpreter_does_not_wait(hang):
+    program = f"""
+import time
+from nn_core.utils.data_iterator import data_iterator_simple
+def load(i):
+    {hang or "pass"}
+    return (i,)
+iterator = data_iterator_simple(load, 100, 2)
+print(iterator.next()[0].tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout == "[0, 1]\n"
+    assert done.stderr == ""
+
+
+def test_names_are_asked_for_without_drawing():
+    rng = np.random.RandomState(1)
+    source = SimpleDataSource(lambda index: (rng.rand(),), 4, False, rng)
+    state = rng.get_state()[1].tolist()
+    assert source.variables == ("x0",)
+    assert rng.get_state()[1].tolist() == state
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    size=st.integers(1, 12),
+    batch_size=st.integers(1, 7),
+    failing=st.sets(st.integers(0, 11)),
+    stop=st.booleans(),
+    resume=st.lists(st.booleans(), min_size=15, max_size=15),
+    use_thread=st.booleans(),
+)
+def test_every_good_sample_comes_once_an_epoch(size, batch_size, failing, stop, resume, use_thread):
+    def make():
+        source = SimpleDataSource(bad_at(*failing), size, True)
+        return data_iterator(source, batch_size, use_thread=use_thread, with_memory_cache=False, stop_exhausted=stop)
+
+    iterator = make()
+    seen, failed = [], []
+    for restart in resume:
+        if restart:
+            state = iterator.get_state()
+            iterator.close()
+            iterator = make()
+            iterator.set_state(state)
+        try:
+            seen += iterator.next()[0].tolist()
+        except ValueError as error:
+            failed += error.__notes__
+        except StopIteration:
+            pass
+    epochs = iterator.epoch
+    iterator.close()
+    assert len(set(failed)) == len(failed)  # the notes have epoch and position
+    for index in set(range(size)) - failing:
+        assert seen.count(index) <= epochs + 1
+        assert seen.count(index) >= epochs or stop

@@ -1,0 +1,50 @@
+"""The examples of function_spec.yaml, which the docstrings and the reference pages show, run and give what they say."""
+
+import ast
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.spec.builtin import SPECS
+
+EXAMPLES = {spec.api: spec.example for spec in SPECS if spec.example}
+#: Functions of the specification without an example; the list must not grow.
+WITHOUT = {
+    *("bool_scatter", "gather_axes", "group_normalization", "gru", "instance_normalization", "interpolate"),
+    *("interpolate_backward", "istft", "layer_normalization", "lstm", "meshgrid", "onnx_non_max_suppression"),
+    *("onnx_resize_backward", "pack_padded_sequence", "pad_packed_sequence", "patch_correlation_backward", "prelu"),
+    *("quantize_linear", "dequantize_linear", "rnn", "roi_align", "roi_align_backward", "scatter_axes", "sink", "stft"),
+    "sync_batch_normalization",
+}
+
+
+def test_functions_have_an_example():
+    assert {spec.api for spec in SPECS} - EXAMPLES.keys() <= WITHOUT
+
+
+@pytest.mark.parametrize("api", EXAMPLES)
+def test_examples_give_what_they_say(api):
+    names = {"nn": nn, "F": F, "np": np}
+    for line in EXAMPLES[api].splitlines():
+        code, _, said = line.partition("  # ")
+        try:
+            ast.parse(code, mode="eval")
+        except SyntaxError:
+            exec(code, names)
+            continue
+        result = eval(code, names)
+        try:
+            expected = ast.literal_eval(said.partition(" (")[0])
+        except (SyntaxError, ValueError):
+            continue  # words
+        if isinstance(expected, tuple):
+            assert result == expected
+        elif isinstance(expected, list):
+            np.testing.assert_allclose(np.asarray(result, float), expected, rtol=6e-3, atol=1e-6)
+
+
+def test_the_examples_are_checked():
+    checked = [text for text in EXAMPLES.values() if ").shape  # (" in text or "  # [" in text]
+    assert len(checked) >= 170

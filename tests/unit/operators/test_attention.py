@@ -1,0 +1,100 @@
+"""Tests of the operators of the topic attention."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.testing.operators import check_forward, check_gradient, check_table
+
+rng = np.random.default_rng(26)
+
+
+def normal(*shape: int) -> np.ndarray:
+    return rng.standard_normal(shape)
+
+
+def test_table() -> None:
+    check_table("attention")
+
+
+def truth(query, key, value, mask=None, *, is_causal=False, scale=None):
+    """Attention query by query, each on the keys that it sees."""
+    n_queries, n_keys = query.shape[-2], key.shape[-2]
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    mask = np.zeros((n_queries, n_keys)) if mask is None else mask
+    mask = np.broadcast_to(mask, (*query.shape[:-1], n_keys))
+    y = np.zeros((*query.shape[:-1], value.shape[-1]))
+    for place in np.ndindex(*query.shape[:-1]):
+        batch = place[:-1]
+        scores = key[batch] @ query[place] * scale + mask[place]
+        seen = np.isfinite(scores) & ((np.arange(n_keys) <= place[-1]) | (not is_causal))
+        if seen.any():
+            weights = np.exp(scores[seen] - np.log(np.exp(scores[seen]).sum()))
+            y[place] = weights @ value[batch][seen]
+    return y
+
+
+HIDDEN = np.where(rng.random((2, 3, 5)) < 0.3, -np.inf, 0.2)
+HIDDEN[0, 1] = -np.inf
+CASES = [
+    ((2, 3, 4), (2, 5, 4), (2, 5, 6), None, {}),
+    ((2, 3, 4), (2, 5, 4), (2, 5, 6), (3, 5), {"scale": 0.7}),
+    ((2, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 3), (2, 1, 1, 5), {}),
+    ((2, 5, 4), (2, 5, 4), (2, 5, 4), None, {"is_causal": True}),
+    ((4, 2), (6, 2), (6, 3), (4, 6), {"is_causal": True}),
+]
+
+
+@pytest.mark.parametrize(("query", "key", "value", "mask", "settings"), CASES)
+def test_scaled_dot_product_attention(query, key, value, mask, settings) -> None:
+    inputs = [normal(*query), normal(*key), normal(*value), None if mask is None else normal(*mask)]
+    check_forward("ScaledDotProductAttention", inputs, partial(truth, **settings), **settings)
+    check_gradient("ScaledDotProductAttention", inputs, **settings)
+
+
+def test_a_query_that_sees_no_key_gives_zeros_and_takes_no_gradient() -> None:
+    inputs = [normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 4), HIDDEN]
+    check_forward("ScaledDotProductAttention", inputs, truth)
+    variables = [nn.Variable.from_numpy_array(array, need_grad=True) for array in inputs]
+    y = F.scaled_dot_product_attention(*variables)
+    y.forward()
+    for variable in variables:
+        variable.grad.zero()
+    y.backward()
+    assert (y.d[0, 1] == 0).all()
+    assert (variables[0].g[0, 1] == 0).all()
+    assert all(np.isfinite(variable.g).all() for variable in variables)
+
+
+def test_keys_that_do_not_exist_give_zeros() -> None:
+    y = F.scaled_dot_product_attention(nn.NdArray((2, 3, 4)), nn.NdArray((2, 0, 4)), nn.NdArray((2, 0, 5)))
+    assert y.shape == (2, 3, 5)
+    assert (y.data == 0).all()
+
+
+def test_large_scores_do_not_overflow() -> None:
+    inputs = [np.full((1, 2, 4), 1e4), np.full((1, 3, 4), 1e4), normal(1, 3, 2)]
+    y = F.scaled_dot_product_attention(*[nn.NdArray.from_numpy_array(array) for array in inputs])
+    assert np.allclose(y.data, inputs[2].mean(1, keepdims=True), rtol=1e-5)
+
+
+def test_second_derivatives() -> None:
+    query, key, value = (nn.Variable.from_numpy_array(normal(3, 2), need_grad=True) for _ in range(3))
+    y = F.sum(F.scaled_dot_product_attention(query, key, value, is_causal=True) ** 2)
+    (first,) = nn.grad(y, query)
+    penalty = F.sum(first**2)
+    penalty.forward()
+    query.grad.zero()
+    penalty.backward()
+    given, step = query.g.copy(), 1e-3
+    for place in np.ndindex(*query.shape):
+        sides = []
+        for sign in (1, -1):
+            query.d[place] += sign * step
+            penalty.forward()
+            sides.append(float(penalty.d))
+            query.d[place] -= sign * step
+        assert given[place] == pytest.approx((sides[0] - sides[1]) / (2 * step), rel=2e-2, abs=1e-3)

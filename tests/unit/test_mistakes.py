@@ -1,0 +1,400 @@
+"""Typical mistakes of the first week: each gives an error of nn_core that names the function, says what must hold and what
+was given, and gives a hint where the remedy is known."""
+
+import re
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.initializer as I
+import nn_core.parametric_functions as PF
+import nn_core.solvers as S
+from nn_core.data.iterator import data_iterator_simple
+from nn_core.errors import NNCoreError
+from nn_core.ext_utils import get_extension_context
+from nn_core.monitor import Monitor, MonitorSeries
+from nn_core.parameter import get_parameter_or_create, set_parameter
+
+x = nn.Variable((3, 4))
+w = nn.Variable((4, 3))
+t = nn.Variable((3, 1))
+img = nn.Variable((2, 3, 8, 8))
+k = nn.Variable((4, 3, 3, 3))
+seq = nn.Variable((5, 2, 8))
+
+
+class Net(nn.Module):
+    def call(self, x):
+        return PF.affine(x, 3)
+
+
+class Empty(nn.Module):
+    pass
+
+
+def leaf():
+    return nn.Variable.from_numpy_array(np.ones((2, 2)), need_grad=True)
+
+
+def label_loss(label):
+    labels = nn.Variable.from_numpy_array(np.full((3, 1), label, np.float32))
+    F.softmax_cross_entropy(x, labels).forward()
+
+
+def collide():
+    with nn.parameter_scope("outer"):
+        get_parameter_or_create("inner", (2,))
+    with nn.parameter_scope("outer/inner"):
+        pass
+
+
+def backward_of_constant():
+    y = F.sum(nn.Variable((2,)) * 2)
+    y.forward()
+    y.backward()
+
+
+def second_backward():
+    y = F.sum(F.tanh(F.tanh(leaf())))
+    y.forward(clear_no_need_grad=True)
+    y.backward(clear_buffer=True)
+    y.backward(clear_buffer=True)
+
+
+def wrong_grad():
+    y = leaf() * 2
+    y.forward()
+    y.backward(np.ones((9, 9)))
+
+
+def saved(path):
+    get_parameter_or_create("p", (2,))
+    nn.save_parameters(path)
+
+
+def damaged():
+    path = Path(tempfile.mkdtemp()) / "damaged.h5"
+    path.write_bytes(b"nothing of this is HDF5")
+    return path
+
+
+def run_in(context):
+    with nn.context_scope(context):
+        F.relu(nn.NdArray((2,)))
+
+
+MISTAKES = {
+    # -- functions ---------------------------------------------------------------------------------------------------------
+    "F unknown: mse_loss": lambda: F.mse_loss(x, x),
+    "F unknown: linear": lambda: F.linear(x, w),
+    "F unknown: dense": lambda: F.dense(x, 3),
+    "F unknown: cross_entropy": lambda: F.cross_entropy(x, t),
+    "F unknown: conv2d": lambda: F.conv2d(img, 4, 3),
+    "F unknown: cat": lambda: F.cat([x, x]),
+    "F unknown: permute": lambda: F.permute(x, (1, 0)),
+    "F unknown: unsqueeze": lambda: F.unsqueeze(x, 0),
+    "F unknown: reluu": lambda: F.reluu(x),
+    "F unknown: Relu": lambda: F.Relu(x),
+    "F unknown: max_pool2d": lambda: F.max_pool2d(img, 2),
+    "F unknown: add": lambda: F.add(x, x),
+    "F input: list": lambda: F.relu([1.0, 2.0]),
+    "F input: ndarray": lambda: F.relu(np.ones(3)),
+    "F input: number": lambda: F.relu(3),
+    "F input: None": lambda: F.relu(None),
+    "F input: text": lambda: F.relu("x"),
+    "F input: Module": lambda: F.relu(Net()),
+    "F input: missing": lambda: F.relu(),
+    "F argument: unknown": lambda: F.relu(x, inplce=True),
+    "F argument: too many": lambda: F.relu(x, True, -1, None, 5),
+    "F argument: text for flag": lambda: F.relu(x, inplace="yes"),
+    "affine: weight shape": lambda: F.affine(x, nn.Variable((7, 3))),
+    "affine: bias shape": lambda: F.affine(x, w, nn.Variable((9,))),
+    "affine: base_axis": lambda: F.affine(x, w, base_axis=5),
+    "affine: missing weight": lambda: F.affine(x),
+    "affine: weight is a number": lambda: F.affine(x, 10),
+    "convolution: kernel too large": lambda: F.convolution(img, nn.Variable((4, 3, 20, 20))),
+    "convolution: channels": lambda: F.convolution(img, nn.Variable((4, 5, 3, 3))),
+    "convolution: stride 0": lambda: F.convolution(img, k, stride=0),
+    "convolution: negative pad": lambda: F.convolution(img, k, pad=-1),
+    "convolution: pad of 3": lambda: F.convolution(img, k, pad=(1, 1, 1)),
+    "convolution: pad text": lambda: F.convolution(img, k, pad="same"),
+    "convolution: float stride": lambda: F.convolution(img, k, stride=1.5),
+    "convolution: groups": lambda: F.convolution(img, k, group=2),
+    "convolution: 2-d input": lambda: F.convolution(x, k),
+    "max_pooling: no kernel": lambda: F.max_pooling(img),
+    "max_pooling: kernel 0": lambda: F.max_pooling(img, 0),
+    "max_pooling: kernel float": lambda: F.max_pooling(img, 2.5),
+    "max_pooling: kernel too long": lambda: F.max_pooling(img, (2, 2, 2, 2, 2)),
+    "max_pooling: kernel text": lambda: F.max_pooling(img, "2"),
+    "softmax: axis": lambda: F.softmax(x, axis=7),
+    "softmax: axis float": lambda: F.softmax(x, axis=1.0),
+    "softmax: axis text": lambda: F.softmax(x, axis="last"),
+    "reshape: wrong size": lambda: F.reshape(x, (7, 7)),
+    "reshape: two -1": lambda: F.reshape(x, (-1, -1)),
+    "reshape: -2": lambda: F.reshape(x, (-2, 4)),
+    "reshape: float": lambda: F.reshape(x, (2.0, 4)),
+    "transpose: repeated": lambda: F.transpose(x, (0, 0)),
+    "transpose: too few": lambda: F.transpose(img, (1, 0)),
+    "concatenate: shapes": lambda: F.concatenate(x, nn.Variable((3, 5)), axis=0),
+    "concatenate: axis": lambda: F.concatenate(x, x, axis=4),
+    "concatenate: list": lambda: F.concatenate([x, x]),
+    "concatenate: nothing": lambda: F.concatenate(),
+    "concatenate: ranks": lambda: F.concatenate(x, img),
+    "stack: shapes": lambda: F.stack(x, w),
+    "split: axis": lambda: F.split(x, axis=3),
+    "add2: shapes": lambda: F.add2(x, nn.Variable((3, 5))),
+    "broadcast: shape": lambda: F.broadcast(x, (3, 5)),
+    "batch_matmul: shapes": lambda: F.batch_matmul(nn.Variable((2, 3, 4)), nn.Variable((2, 3, 4))),
+    "dropout: p 1.5": lambda: F.dropout(x, 1.5),
+    "dropout: p negative": lambda: F.dropout(x, -0.1),
+    "dropout: p text": lambda: F.dropout(x, "0.5"),
+    "one_hot: no shape": lambda: F.one_hot(t),
+    "softmax_cross_entropy: shapes": lambda: F.softmax_cross_entropy(x, nn.Variable((5, 1))),
+    "softmax_cross_entropy: labels NaN": lambda: label_loss(float("nan")),
+    "softmax_cross_entropy: label too large": lambda: label_loss(99),
+    "squared_error: shapes": lambda: F.squared_error(x, nn.Variable((3, 5))),
+    "sum: axis": lambda: F.sum(x, axis=2),
+    "sum: axis text": lambda: F.sum(x, axis="rows"),
+    "sum: axes repeated": lambda: F.sum(x, axis=(0, 0)),
+    "mean: keepdim": lambda: F.mean(x, keepdim=True),
+    "max: axis": lambda: F.max(x, axis=9),
+    "batch_normalization: shapes": lambda: F.batch_normalization(img, w, w, w, w),
+    "interpolate: nothing": lambda: F.interpolate(img),
+    "interpolate: mode": lambda: F.interpolate(img, 2, mode="bicubic"),
+    "pad: odd": lambda: F.pad(img, (1, 1, 1)),
+    "pad: mode": lambda: F.pad(img, (1, 1), mode="wrap"),
+    "embed: text": lambda: F.embed("words", w),
+    "randn: shape text": lambda: F.randn(shape="3"),
+    "clip: nothing": lambda: F.clip(x),
+    "squeeze: axis": lambda: F.squeeze(x, 0),
+    "where: shapes": lambda: F.where(x, img, img),
+    "matmul: number": lambda: F.matmul(x, 2),
+    "gather: axis": lambda: F.gather(x, t, axis=5),
+    "top_k_data: k": lambda: F.top_k_data(x, 99),
+    "leaky_relu: text": lambda: F.leaky_relu(x, alpha="0.1"),
+    "arange: no stop": lambda: F.arange(3),
+    # -- parametric functions ----------------------------------------------------------------------------------------------
+    "PF unknown: dense": lambda: PF.dense(x, 3),
+    "PF unknown: linear": lambda: PF.linear(x, 3),
+    "PF unknown: Conv2d": lambda: PF.Conv2d(img, 3, 3),
+    "PF unknown: batch_norm": lambda: PF.batch_norm(img),
+    "PF unknown: relu": lambda: PF.relu(x),
+    "PF.affine: negative": lambda: PF.affine(x, -4),
+    "PF.affine: float": lambda: PF.affine(x, 4.5),
+    "PF.affine: zero": lambda: PF.affine(x, 0),
+    "PF.affine: text": lambda: PF.affine(x, "4"),
+    "PF.affine: nothing": lambda: PF.affine(x),
+    "PF.affine: bias": lambda: PF.affine(x, 4, bias=False),
+    "PF.affine: input list": lambda: PF.affine([[1.0]], 4),
+    "PF.affine: input ndarray": lambda: PF.affine(np.ones((2, 3)), 4),
+    "PF.affine: base_axis": lambda: PF.affine(x, 4, base_axis=9),
+    "PF.affine: w_init text": lambda: PF.affine(x, 4, w_init="zeros", name="a"),
+    "PF.affine: w_init shape": lambda: PF.affine(x, 4, w_init=np.ones((9, 9)), name="b"),
+    "PF.affine: another shape": lambda: (PF.affine(x, 4, name="c"), PF.affine(x, 5, name="c")),
+    "PF.convolution: no kernel": lambda: PF.convolution(img, 4),
+    "PF.convolution: kernel 0": lambda: PF.convolution(img, 4, 0, name="k0"),
+    "PF.convolution: kernel too large": lambda: PF.convolution(img, 4, 30, name="k30"),
+    "PF.convolution: padding": lambda: PF.convolution(img, 4, 3, padding=1),
+    "PF.convolution: outmaps float": lambda: PF.convolution(img, 4.0, 3),
+    "PF.convolution: outmaps negative": lambda: PF.convolution(img, -4, 3),
+    "PF.convolution: groups": lambda: PF.convolution(img, 4, 3, group=2, name="g"),
+    "PF.convolution: kernel text": lambda: PF.convolution(img, 4, "3x3"),
+    "PF.convolution: 2-d input": lambda: PF.convolution(x, 4, (3, 3), name="2d"),
+    "PF.convolution: swapped": lambda: PF.convolution(img, (3, 3), 4),
+    "PF.batch_normalization: axes": lambda: PF.batch_normalization(img, axes=(9,)),
+    "PF.batch_normalization: training": lambda: PF.batch_normalization(img, training=True),
+    "PF.embed: float": lambda: PF.embed(t, 10.5, 3),
+    "PF.embed: no features": lambda: PF.embed(t, 10),
+    "PF.multi_head_attention: heads": lambda: PF.multi_head_attention(seq, seq, seq, num_heads=3),
+    "PF.lstm_cell: nothing": lambda: PF.lstm_cell(x),
+    "scope: name of a parameter": lambda: collide(),
+    "scope: number": lambda: nn.parameter_scope(3).__enter__(),
+    "get_parameter_or_create: no shape": lambda: get_parameter_or_create("new"),
+    "get_parameter_or_create: no name": lambda: get_parameter_or_create("", (2,)),
+    "set_parameter: array": lambda: set_parameter("w", np.ones(3)),
+    # -- solvers -----------------------------------------------------------------------------------------------------------
+    "S unknown: SGD": lambda: S.SGD(0.1),
+    "S unknown: adam": lambda: S.adam(),
+    "S unknown: RMSProp": lambda: S.RMSProp(),
+    "S.Adam: lr": lambda: S.Adam(lr=0.1),
+    "S.Sgd: alpha": lambda: S.Sgd(alpha=0.1),
+    "S.Sgd: learning_rate": lambda: S.Sgd(learning_rate=0.1),
+    "S.Sgd: negative": lambda: S.Sgd(-0.1),
+    "S.Sgd: NaN": lambda: S.Sgd(float("nan")),
+    "S.Sgd: text": lambda: S.Sgd("fast"),
+    "S.Adam: beta 2": lambda: S.Adam(beta1=2.0),
+    "S.Momentum: weight_decay": lambda: S.Momentum(0.1, weight_decay=1e-4),
+    "set_parameters: list": lambda: S.Sgd().set_parameters([x]),
+    "set_parameters: variable": lambda: S.Sgd().set_parameters(x),
+    "set_parameters: array": lambda: S.Sgd().set_parameters({"w": np.ones(3)}),
+    "set_learning_rate: negative": lambda: S.Sgd().set_learning_rate(-1),
+    "solver attribute": lambda: setattr(S.Adam(), "lr", 0.1),
+    "solver.step()": lambda: S.Adam().steps(),
+    "weight_decay: text": lambda: S.Sgd().weight_decay("0.1"),
+    "clip_grad_by_norm: negative": lambda: S.Sgd().clip_grad_by_norm(-1.0),
+    # -- variables ---------------------------------------------------------------------------------------------------------
+    "nn unknown: Varable": lambda: nn.Varable((2,)),
+    "nn unknown: Tensor": lambda: nn.Tensor((2,)),
+    "nn unknown: Linear": lambda: nn.Linear(2, 3),
+    "Variable: array": lambda: nn.Variable(np.ones((2, 3))),
+    "Variable: two lengths": lambda: nn.Variable(2, 3),
+    "Variable: negative": lambda: nn.Variable((-1, 3)),
+    "Variable: float": lambda: nn.Variable((2.5, 3)),
+    "Variable: None": lambda: nn.Variable((None, 3)),
+    "Variable: text": lambda: nn.Variable("23"),
+    "Variable: need_grad": lambda: nn.Variable((2,), need_grad="yes"),
+    "Variable: name": lambda: nn.Variable((2,), name=3),
+    "Variable: dtype": lambda: nn.Variable((2,), dtype="float16"),
+    "from_numpy_array: text": lambda: nn.Variable.from_numpy_array("abc"),
+    "from_numpy_array: ragged": lambda: nn.Variable.from_numpy_array([[1], [2, 3]]),
+    "from_numpy_array: complex": lambda: nn.Variable.from_numpy_array([1j]),
+    "x.d: shape": lambda: setattr(x, "d", np.ones((5, 5))),
+    "x.d: text": lambda: setattr(x, "d", "abc"),
+    "x.d: Variable": lambda: setattr(nn.Variable((2,)), "d", nn.Variable((2,)) * 2),
+    "x.data: array": lambda: setattr(x, "data", np.ones(x.shape)),
+    "x.grad: shape": lambda: setattr(x, "grad", nn.NdArray((9,))),
+    "x.values": lambda: x.values,
+    "x.requires_grad": lambda: setattr(x, "requires_grad", True),
+    "x.need_grad text": lambda: setattr(nn.Variable((2,)), "need_grad", "no"),
+    "x + text": lambda: x + "1",
+    "x + None": lambda: x + None,
+    "x + ndarray": lambda: x + np.ones(4),
+    "ndarray @ x": lambda: np.ones((4, 3)) @ x,
+    "x @ y shapes": lambda: x @ x,
+    "x + y shapes": lambda: x + nn.Variable((3, 5)),
+    "x[text]": lambda: x["a"],
+    "x[float]": lambda: x[1.5],
+    "x[too many]": lambda: x[0, 0, 0],
+    "x[out of range]": lambda: x[99],
+    "x[mask shape]": lambda: x[np.ones((5, 5), bool)],
+    "if x > 0": lambda: bool(x > 0),
+    "3 in x": lambda: 3 in x,
+    "float(x)": lambda: float(nn.Variable((3,))),
+    "x.item()": lambda: nn.Variable((3,)).item(),
+    "f'{x:.2f}'": lambda: f"{nn.Variable((3,)):.2f}",
+    "np.exp(x)": lambda: np.exp(x),
+    "np.mean(x)": lambda: np.mean(x),
+    "len of a number": lambda: len(nn.Variable(())),
+    "y.d before forward": lambda: (x * 2).d,
+    "y.g before backward": lambda: (leaf() * 2).g,
+    "backward before forward": lambda: F.sum(leaf() * 2).backward(),
+    "second backward": lambda: second_backward(),
+    "backward: grad shape": lambda: wrong_grad(),
+    "reset_shape: size": lambda: nn.Variable((2, 3)).reset_shape((7,)),
+    "reset_shape: text": lambda: nn.Variable((2, 3)).reset_shape("7"),
+    "rewire_on: shape": lambda: x.rewire_on(nn.Variable((9,))),
+    "apply: unknown": lambda: x.apply(need_gradd=True),
+    "forward_all: variable": lambda: nn.forward_all(3),
+    "nn.grad: not a variable": lambda: nn.grad([3], [x]),
+    "NdArray: negative": lambda: nn.NdArray((-2,)),
+    "NdArray: text": lambda: nn.NdArray("ab"),
+    "NdArray: attribute": lambda: nn.NdArray((2,)).need_grad,
+    "NdArray += shape": lambda: nn.NdArray((2,)).__iadd__(nn.NdArray((3,))),
+    # -- modules -----------------------------------------------------------------------------------------------------------
+    "Module: no call": lambda: Empty()(x),
+    "Module: unknown attribute": lambda: Net().layer,
+    "Module: too many inputs": lambda: Net()(x, x, x),
+    "Sequential: function": lambda: nn.Sequential(F.relu),
+    "ModuleList: function": lambda: nn.ModuleList([F.relu]),
+    "Module: set of modules": lambda: setattr(Net(), "parts", {Net()}),
+    "Module: load from nowhere": lambda: Net().load_parameters("/nowhere/net.h5"),
+    "summary: no shape": lambda: nn.summary(Net()),
+    # -- files -------------------------------------------------------------------------------------------------------------
+    "save: folder": lambda: saved("/nowhere/at/all/net.h5"),
+    "save: extension": lambda: saved("net.xyz"),
+    "save: no extension": lambda: saved("net"),
+    "load: no file": lambda: nn.load_parameters("/nowhere/net.h5"),
+    "load: extension": lambda: nn.load_parameters("net.xyz"),
+    "load: damaged": lambda: nn.load_parameters(damaged()),
+    "load: number": lambda: nn.load_parameters(3),
+    "solver states: no file": lambda: S.Sgd().load_states("/nowhere/states.h5"),
+    # -- contexts ----------------------------------------------------------------------------------------------------------
+    "Context: unknown backend": lambda: run_in(nn.Context(["gpu"])),
+    "Context: text": lambda: nn.Context(3),
+    "Context: type": lambda: nn.Context(["cpu:float99"]),
+    "Context: unknown argument": lambda: nn.Context(["cpu"], device="0"),
+    "context_scope: text": lambda: nn.context_scope("cpu").__enter__(),
+    "set_default_context: text": lambda: nn.set_default_context("cpu"),
+    "get_extension_context: gpu": lambda: get_extension_context("gpu"),
+    "get_extension_context: type_config": lambda: get_extension_context("cpu", type_config="double-ish"),
+    "seed: text": lambda: nn.seed("abc"),
+    "set_num_threads: 0": lambda: nn.set_num_threads(0),
+    "set_num_threads: text": lambda: nn.set_num_threads("two"),
+    "set_auto_forward: text": lambda: nn.set_auto_forward("on"),
+    "explain: unknown": lambda: nn.explain("convolutoin"),
+    # -- initializers and data ---------------------------------------------------------------------------------------------
+    "I unknown": lambda: I.XavierInitializer(),
+    "UniformInitializer: order": lambda: I.UniformInitializer((1, -1))((2, 2)),
+    "UniformInitializer: number": lambda: I.UniformInitializer(0.1)((2, 2)),
+    "NormalInitializer: negative": lambda: I.NormalInitializer(-1.0)((2, 2)),
+    "data_iterator_simple: batch 0": lambda: data_iterator_simple(lambda i: (i,), 10, 0),
+    "data_iterator_simple: no examples": lambda: data_iterator_simple(lambda i: (i,), -1, 4),
+    "Monitor: interval 0": lambda: MonitorSeries("loss", Monitor(tempfile.mkdtemp()), interval=0),
+}
+
+
+#: What Python itself says, in the class that its protocols want; the text names the function and what is wrong.
+OF_PYTHON = {
+    "F input: missing": "relu.* missing", "F argument: unknown": "relu.* 'inplce'", "F argument: too many": "relu.* takes",
+    "affine: missing weight": "affine.* 'weight'", "max_pooling: no kernel": "max_pooling.* 'kernel'",
+    "one_hot: no shape": "one_hot.* 'shape'", "mean: keepdim": "mean.* 'keepdim'", "arange: no stop": "arange.* 'stop'",
+    "Variable: dtype": "Variable.* 'dtype'", "x + text": "'Variable' and 'str'", "x + None": "'Variable' and 'NoneType'",
+    "x[text]": "integers, slices", "x[float]": "integers, slices", "x[too many]": "at most 2 entries",
+    "x[out of range]": "index 99 is out of bounds for axis 0 with size 3", "x[mask shape]": "size of axis is 3",
+    "Module: no call": r"Empty: call\(\) must be defined", "Module: unknown attribute": "'Net' .* 'layer'",
+    "Module: too many inputs": r"Net\.call.* takes 2", "Context: unknown argument": "Context.* 'device'",
+    "Module: load from nowhere": "/nowhere/net.h5", "load: no file": "/nowhere/net.h5", "save: folder": "/nowhere/at/all",
+    "solver states: no file": "/nowhere/states.h5",
+}
+#: Hints that must be there.
+HINTS = {
+    "F unknown: mse_loss": "did you mean 'squared_error'",
+    "PF unknown: dense": "did you mean 'affine'",
+    "S unknown: SGD": "did you mean 'Sgd'",
+    "nn unknown: Linear": "did you mean 'nn_core.parametric_functions.affine'",
+    "PF.affine: bias": "^affine: .*'bias'; did you mean 'with_bias'",
+    "PF.convolution: padding": "^convolution: .*'padding'; did you mean 'pad'",
+    "PF.batch_normalization: training": "did you mean 'batch_stat'",
+    "S.Adam: lr": "^Adam: .*'lr'; did you mean 'alpha'",
+    "S.Sgd: alpha": "^Sgd: .*'alpha'; did you mean 'lr'",
+    "S.Sgd: learning_rate": "did you mean 'lr'",
+    "Variable: array": "hint: from_numpy_array",
+    "F input: ndarray": "hint: wrap it",
+    "concatenate: list": r"hint: .*concatenate\(\*inputs\)",
+    "set_parameters: list": r"hint: nn_core.get_parameters\(\)",
+    "Context: unknown backend": "did you mean 'cuda'.*\n  hint: nn-core doctor",
+    "get_extension_context: gpu": "did you mean 'cuda'",
+    "PF.affine: negative": "^affine: n_outmaps must be a positive integer, got -4",
+    "PF.affine: float": "^affine: n_outmaps must be a positive integer, got 4.5",
+    "S.Sgd: negative": "^Sgd: lr must be at least 0, got -0.1",
+    "second backward": "hint: run forward",
+    "if x > 0": "hint: use y.d.all",
+    "np.mean(x)": "hint: use nn_core.functions.mean",
+}
+
+
+def test_there_are_enough():
+    assert len(MISTAKES) >= 200
+    assert len(OF_PYTHON) <= 25
+    assert {*OF_PYTHON, *HINTS} <= MISTAKES.keys()
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_explained(mistake):
+    with nn.parameter_scope("mistake", {}), pytest.raises(Exception) as caught:  # which one is told below
+        MISTAKES[mistake]()
+    error, text = caught.value, str(caught.value)
+    if mistake in OF_PYTHON:
+        assert isinstance(error, (TypeError, IndexError, AttributeError, NotImplementedError, FileNotFoundError))
+        assert re.search(OF_PYTHON[mistake], text), text
+        return
+    assert isinstance(error, NNCoreError), repr(error)
+    if mistake in HINTS:
+        assert re.search(HINTS[mistake], text), text
+    says_what_must_hold = "must" in text and "got" in text
+    assert says_what_must_hold or re.search("did you mean|has no attribute|unexpected keyword|missing|needs", text), text
+    assert not re.search(r" object at 0x|Traceback", text)

@@ -1,0 +1,358 @@
+"""Every hostile package ends in a message that names the plugin and the remedy, and the rest works."""
+
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import types
+import warnings
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.ext
+import nn_core.functions as F
+from nn_core import __main__, installed
+from nn_core.dispatch import doctor, guard, loader
+from nn_core.dispatch import plugins as plugins_module
+from nn_core.dispatch.plugin import State
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.errors import NNCoreError, PluginError
+from nn_core.registrations import recorded
+from nn_core.settings import Settings
+from nn_core.testing.hostile import HEAD, HOSTILE, Hostile
+from nn_core.testing.hostile import install as install_package
+
+BYSTANDER = """
+@kernel("bystander.Twice")
+def twice(xp, x):
+    return 2 * x
+
+@hookimpl
+def nn_core_functions():
+    return [FunctionPackage(spec=SPEC)]
+
+SPEC = '''
+- name: bystander.Twice
+  api: bystander_twice
+  topic: arithmetic
+  doc: Twice.
+  inputs: {x: {doc: Input.}}
+  outputs: {y: {doc: Output.}}
+  shape: same_as x
+  backward: {none: a test}
+'''
+"""
+
+
+def of_stage(*stages):
+    """Parameters of a test: the hostile packages of some stages."""
+    return pytest.mark.parametrize(
+        "hostile", [pytest.param(h, id=h.does.replace(" ", "-")) for h in HOSTILE if h.stage in stages]
+    )
+
+
+@pytest.fixture
+def with_hostile(tmp_path, monkeypatch, install):
+    """Installs a hostile package beside a sound one, for the plugins of the process."""
+    assert __main__.main.commands
+
+    def prepare(hostile):
+        install("bystander", BYSTANDER)
+        PLUGINS.refresh()
+        PLUGINS.module("bystander")
+        seconds = 0.3 if "must end within" in hostile.message else 60  # a busy machine is no reason
+        for module in (plugins_module, loader):
+            monkeypatch.setattr(module, "settings", lambda: Settings(plugin_timeout=seconds))
+        install_package(tmp_path / "hostile", hostile)
+        monkeypatch.syspath_prepend(tmp_path / "hostile")
+        PLUGINS.refresh()
+
+    before = set(sys.modules)
+    yield prepare
+    monkeypatch.undo()
+    for name in ("hostile", "bystander"):
+        if name in PLUGINS._plugins:
+            PLUGINS._unload(PLUGINS._plugins[name])
+    PLUGINS.refresh()
+    for name in set(sys.modules) - before:
+        if name.startswith("nn_ext_hostile"):
+            del sys.modules[name]
+
+
+def the_rest_works():
+    """Operators of the core and of another plugin."""
+    x = nn.NdArray.from_numpy_array(np.full((2, 3), 0.5, np.float32))
+    with nn.context_scope(nn.Context(["reference"])):
+        np.testing.assert_allclose(F.tanh(x).data, np.tanh(0.5), rtol=1e-6)
+        np.testing.assert_array_equal(F.bystander_twice(x).data, np.ones((2, 3)))
+        np.testing.assert_array_equal(F.bystander.twice(x).data, np.ones((2, 3)))
+
+
+def run_operator():
+    """Forward and backward of the operator that some packages bring."""
+    x = nn.Variable.from_numpy_array(np.ones((2, 3), np.float32), need_grad=True)
+    x.g = 0
+    with nn.context_scope(nn.Context(["reference"])):
+        y = F.hostile_op(x)
+        y.forward()
+        y.backward()
+
+
+def test_there_are_enough_of_them():
+    assert len(HOSTILE) >= 40
+    assert len({hostile.does for hostile in HOSTILE}) == len(HOSTILE)
+
+
+@of_stage("load")
+def test_a_plugin_that_cannot_be_loaded(with_hostile, hostile, caplog):
+    with_hostile(hostile)
+    before = recorded()
+    with pytest.raises(PluginError, match=f"(?s){hostile.message}") as caught:
+        PLUGINS.module("hostile")
+    assert "plugin 'hostile' (nn-ext-hostile 1.0): must load, got: " in str(caught.value)
+    assert "hint: nn-core doctor says more; pip install --upgrade nn-ext-hostile, or pip uninstall" in str(caught.value)
+    assert recorded() == before
+    assert "hostile_op" not in dir(F)
+    assert "nn_ext_hostile" not in sys.modules
+    assert PLUGINS.state("hostile") is State.BROKEN
+    the_rest_works()
+
+
+@of_stage("backend")
+def test_a_backend_that_cannot_be_used(with_hostile, hostile):
+    with_hostile(hostile)
+    with pytest.raises(PluginError, match=f"(?s)plugin 'hostile' .*{hostile.message}"):
+        PLUGINS.backend("hostile")
+    x = nn.NdArray.from_numpy_array(np.zeros((2,), np.float32))
+    with nn.context_scope(nn.Context(["hostile", "reference"])):
+        np.testing.assert_array_equal(F.cos(x).data, [1, 1])
+    the_rest_works()
+
+
+@of_stage("run")
+def test_an_operator_that_does_not_do_what_it_should(with_hostile, hostile):
+    with_hostile(hostile)
+    with pytest.raises((NNCoreError, ZeroDivisionError)) as caught:
+        run_operator()
+    text = "".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    assert re.search(f"(?s){hostile.message}", text), text
+    if sys.version_info >= (3, 11):
+        assert "hostile" in "".join(traceback.format_exception_only(caught.value))
+    the_rest_works()
+
+
+@of_stage("target")
+def test_a_target_that_cannot_be_imported(with_hostile, hostile):
+    with_hostile(hostile)
+    with pytest.raises(PluginError, match=f"(?s)solver 'HostileSolver' of plugin 'hostile': .*{hostile.message}"):
+        nn.solvers.HostileSolver  # noqa: B018  # looking it up imports it
+    the_rest_works()
+
+
+@of_stage("strict")
+def test_strict_mode_refuses_what_does_more_than_being_imported(with_hostile, hostile, monkeypatch):
+    with_hostile(hostile)
+    original = nn.context.get_current_context
+    monkeypatch.setattr(loader, "settings", lambda: Settings(strict=True))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    filters, errors = warnings.filters[:], np.geterr()
+    level, term = logging.getLogger().level, signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(PluginError, match=f"(?s)strict mode: importing .* free of work, got: .*{hostile.message}"):
+            PLUGINS.module("hostile")
+    finally:
+        warnings.filters[:] = filters
+        warnings._filters_mutated()
+        np.seterr(**errors)
+        os.environ.pop("HOSTILE", None)
+        logging.getLogger().setLevel(level)
+        signal.signal(signal.SIGTERM, term)
+        nn.context.get_current_context = original
+
+
+@pytest.mark.slow
+@of_stage("process")
+def test_the_doctor_survives_what_takes_the_interpreter_down(with_hostile, hostile, monkeypatch):
+    with_hostile(hostile)
+    monkeypatch.setattr(doctor, "settings", lambda: Settings(plugin_timeout=0.1))
+    monkeypatch.setattr(doctor, "_START_S", 4.0)
+    (finding,) = doctor._examined("hostile")
+    assert finding.state is State.BROKEN
+    assert re.search(hostile.message, finding.reason), finding.reason
+    assert finding.advice == "pip install --upgrade nn-ext-hostile, or pip uninstall nn-ext-hostile"
+    the_rest_works()
+
+
+@pytest.mark.slow
+def test_the_doctor_says_what_importing_does(with_hostile):
+    body = "import time\ntime.sleep(0.15)\nprint('Welcome!')\n" + next(
+        h.body for h in HOSTILE if h.does == "raises in its kernel"
+    )
+    with_hostile(Hostile(does="", body=body, stage="load", message=""))
+    (finding,) = doctor._examined("hostile")
+    assert finding.state is State.LOADED and finding.reason == "functions: hostile.Op"
+    assert finding.remarks[0] == "prints 'Welcome!'"
+    assert finding.remarks[1].startswith("importing took ")
+
+
+def test_a_plugin_that_was_repaired_loads_after_a_refresh(with_hostile, tmp_path):
+    (broken,) = [h for h in HOSTILE if h.does == "fails after it registered"]
+    with_hostile(broken)
+    with pytest.raises(PluginError):
+        PLUGINS.module("hostile")
+    (tmp_path / "hostile" / "nn_ext_hostile.py").write_text(HEAD + broken.body.partition("@hookimpl\ndef nn_core_b")[0])
+    PLUGINS.refresh()
+    run_operator()
+
+
+# Interrupts.
+
+CTRL_C = """
+import os, signal, threading, time
+from nn_core.dispatch.guard import guarded
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    guarded("plugin", 20, lambda: time.sleep(10))
+except KeyboardInterrupt:
+    print("stopped by the user")
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+"""
+
+
+def test_ctrl_c_of_the_user_stays_ctrl_c():
+    result = subprocess.run([sys.executable, "-c", CTRL_C], capture_output=True, text=True, check=False)
+    assert result.stdout == "stopped by the user\n", result.stderr
+
+
+def test_a_deadline_reaches_other_threads():
+    caught = []
+
+    def work():
+        try:
+            guard.guarded("plugin 'x'", 0.2, lambda: [None for _ in iter(int, 1)])
+        except PluginError as error:
+            caught.append(str(error))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(20)
+    assert caught == ["plugin 'x': must end within 0.2 s, got no end"]
+
+
+def test_deadlines_within_deadlines_end_the_right_one():
+    def inner():
+        return guard.guarded("inner", 10, lambda: time.sleep(5))
+
+    with pytest.raises(PluginError, match=r"outer: must end within 0.2 s"):
+        guard.guarded("outer", 0.2, inner)
+    assert guard.guarded("outer", 5, lambda: 3) == 3
+
+
+# Blocking.
+
+
+def test_a_blocked_plugin_is_absent_and_says_why(with_hostile, monkeypatch):
+    with_hostile(Hostile(does="", body="raise SystemExit", stage="load", message=""))
+    monkeypatch.setattr(installed, "settings", blocked := (lambda: Settings(plugins=("-hostile",))))
+    monkeypatch.setattr(plugins_module, "settings", blocked)
+    PLUGINS.refresh()
+    with pytest.raises(nn.errors.BackendNotFoundError, match=r"(?s)got 'hostile'.*hint: NN_CORE_PLUGINS blocks it"):
+        PLUGINS.backend("hostile")
+    (finding,) = doctor._examined("hostile")
+    assert finding.state is State.BLOCKED
+    monkeypatch.setattr(installed, "settings", lambda: Settings(plugins=("+bystander",)))
+    PLUGINS.refresh()
+    assert PLUGINS.names() == ["bystander", "reference"]
+
+
+# Checked calls.
+
+
+class Careless:
+    """A kernel of y = 2 x that leaves something out, or does something more."""
+
+    def __init__(self, fault):
+        self.fault = fault
+
+    def refuse(self, call):
+        return None
+
+    def forward(self, call):
+        return self.run
+
+    def backward(self, call, wanted):
+        def run(x, y, dy, dx):
+            dx[...] = 2 * dy
+            if self.fault == "changes a gradient":
+                dy[...] = 0
+            if self.fault == "leaves a gradient":
+                dx.view(np.int32)[0] = np.int32(-1515870811)
+
+        return run
+
+    def run(self, x, y):
+        if self.fault == "leaves an output":
+            y[1:] = 2 * x[1:]
+            return
+        y[...] = 2 * x
+        if self.fault == "changes an input":
+            x[0] = 7
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("nothing", ""),
+        ("leaves an output", "tanh on backend 'reference': a kernel must write all of its outputs, got 3 elements unwritten"),
+        ("changes an input", "tanh on backend 'reference': a kernel must not change its inputs, got array 0 changed"),
+        ("changes a gradient", "tanh on backend 'reference': a kernel must not change its inputs, got array 2 changed"),
+        ("leaves a gradient", "a kernel must write all of its outputs, got 3 elements unwritten"),
+    ],
+)
+def test_calls_of_kernels_are_checked_when_asked_to(monkeypatch, fault, message):
+    module = types.ModuleType("careless")
+    exec(f"from nn_core.ext import *\n{HEAD}", vars(module))
+    package = module.FunctionPackage(overlays={"reference": {"Tanh": Careless(fault)}})
+    module.nn_core_functions = module.hookimpl(lambda: [package])
+    nn.ext.register(module)
+    monkeypatch.setattr("nn_core.graph.execute.settings", lambda: Settings(check_kernels=True))
+    PLUGINS.forget_prepared()
+    try:
+        x = nn.Variable.from_numpy_array(np.ones((2, 3), np.float32), need_grad=True)
+        x.g = 0
+        with nn.context_scope(nn.Context(["reference"])):
+            y = F.tanh(x)
+            if message:
+                with pytest.raises(PluginError, match=message):
+                    y.forward()
+                    y.backward()
+            else:
+                y.forward()
+                y.backward()
+                np.testing.assert_array_equal(y.d, np.full((2, 3), 2))
+                np.testing.assert_array_equal(x.g, np.full((2, 3), 2))
+    finally:
+        monkeypatch.undo()
+        nn.ext.unregister("careless")
+
+
+def test_checked_kernels_give_the_same_results(monkeypatch):
+    monkeypatch.setattr("nn_core.graph.execute.settings", lambda: Settings(check_kernels=True))
+    PLUGINS.forget_prepared()
+    x = nn.Variable.from_numpy_array(np.array([1.0, 2.0], np.float32), need_grad=True)
+    x.g = 1
+    with nn.context_scope(nn.Context(["reference"])):
+        y = F.sum(x * x + F.exp(x) + x)  # three gradients add up in place
+        for _ in range(3):
+            y.forward()
+            y.backward()
+    np.testing.assert_allclose(x.g, 1 + 3 * (2 * x.d + np.exp(x.d) + 1), rtol=1e-6)
+    monkeypatch.undo()
+    PLUGINS.forget_prepared()

@@ -1,0 +1,298 @@
+"""The trainer: order, resuming, signals, errors."""
+
+import json
+import logging
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+from nn_core.errors import ArgumentError, GraphError
+from nn_core.training import (
+    Checkpoint,
+    FailOnNonFinite,
+    Log,
+    Plot,
+    Print,
+    Progress,
+    Schedule,
+    Statistics,
+    Trainer,
+    best,
+    early_stop,
+    every,
+    observe,
+    report,
+)
+from nn_core.training.checkpoint import read_snapshot
+from nn_core.utils.learning_rate_scheduler import ExponentialScheduler
+
+
+class Note:
+    """Writes down what is done with it."""
+
+    every = every(2)
+
+    def __init__(self, notes, name, phase="read"):
+        self.notes, self.name, self.phase = notes, name, phase
+
+    def __call__(self, trainer):
+        self.notes.append(f"{self.name} {trainer.iteration}")
+
+    def start(self, trainer):
+        self.notes.append(f"start {self.name}")
+
+    def stop(self, trainer):
+        self.notes.append(f"stop {self.name}")
+
+    def failed(self, trainer, error):
+        self.notes.append(f"{self.name} {type(error).__name__}")
+
+
+def test_the_order_of_extensions(make_updater, tmp_path):
+    notes = []
+    trainer = Trainer(make_updater(), every(3), tmp_path)
+    trainer.extend(Note(notes, "c", "save"), Note(notes, "b"))
+    trainer.extend(Note(notes, "a", "measure"), every=every(1))
+    trainer.extend(Note(notes, "b2"), name="another")
+    trainer.run()
+    assert notes == [
+        *(f"start {name}" for name in ("a", "b", "b2", "c")),
+        "a 1",
+        *("a 2", "b 2", "b2 2", "c 2"),
+        "a 3",
+        *(f"stop {name}" for name in ("c", "b2", "b", "a")),
+    ]
+    assert trainer.stop_reason == "3 iterations have passed"
+    assert trainer.get_extension("another").name == "b2"
+
+
+def test_names_are_made_unique(make_updater, tmp_path):
+    trainer = Trainer(make_updater(), every(1), tmp_path, [Log(), Log(path="b.jsonl")])
+    assert trainer.get_extension("Log") is not trainer.get_extension("Log_1")
+    with pytest.raises(ArgumentError, match=r"get_extension: name must be that of an extension \(Log, Log_1\), got 'log'"):
+        trainer.get_extension("log")
+    with pytest.raises(ArgumentError, match="extend: name must be that of one extension, and new, got 'Log'"):
+        trainer.extend(Log(), name="Log")
+    with pytest.raises(ArgumentError, match="extend: an extension must be a function of the trainer, got 3"):
+        trainer.extend(3)
+    with pytest.raises(ArgumentError, match=r"extend: the phase of a must be one of measure, .*, got 'later'"):
+        trainer.extend(Note([], "a", "later"))
+    with pytest.raises(ArgumentError, match=r"that a plugin offers .*, got 'board'\n  hint: pip install nn-ext-board"):
+        trainer.extend("board")
+
+
+def test_functions_and_stop(make_updater, tmp_path):
+    trainer = Trainer(make_updater(), every(100), tmp_path)
+
+    @trainer.on(every(3))
+    def enough(trainer):
+        trainer.stop("it is enough")
+
+    trainer.run()
+    assert (trainer.iteration, trainer.stop_reason) == (3, "it is enough")
+
+
+def test_errors_reach_everybody(make_updater, tmp_path):
+    notes = []
+    trainer = Trainer(make_updater(), every(9), tmp_path, [Note(notes, "a")])
+
+    @trainer.on(every(1))
+    def fail(trainer):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        trainer.run()
+    assert notes == ["start a", "a ZeroDivisionError", "stop a"]
+
+
+def test_values_that_are_not_finite(make_updater, tmp_path):
+    trainer = Trainer(make_updater(), every(9), tmp_path, [FailOnNonFinite()])
+
+    @trainer.on(every(2))
+    def spoil(trainer):
+        report({"spoilt": float("nan")})
+
+    spoil.phase = "measure"
+    trainer = Trainer(make_updater(), every(9), tmp_path, [FailOnNonFinite()])
+    trainer.extend(spoil, every=every(2))
+    with pytest.raises(GraphError, match="FailOnNonFinite: spoilt must be finite, got nan in iteration 2\n  hint: lower"):
+        trainer.run()
+
+
+def test_early_stopping_says_why(make_updater, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "nn_core")
+    trainer = Trainer(make_updater(), every(99) | early_stop("level", 3, "min"), tmp_path)
+    trainer.extend(observe("level", lambda trainer: max(2, 5 - trainer.iteration)), every=every(1))
+    trainer.run()
+    assert trainer.iteration == 6
+    assert "training has ended after iteration 6: level has not improved on 2 for 3 times" in caplog.text
+
+
+def test_names_that_nobody_reports(make_updater, tmp_path):
+    trainer = Trainer(make_updater(), every(2), tmp_path)
+    trainer.extend(lambda trainer: None, every=best("los", "min"))
+    with pytest.raises(ArgumentError, match=r"best: the key must be one that is reported \(loss\), got 'los'"):
+        trainer.run()
+
+
+def extensions():
+    return [
+        Log(),
+        Schedule(ExponentialScheduler(0.1, 0.9)),
+        observe("rate", lambda trainer: trainer.updater.solvers["main"].learning_rate()),
+        Checkpoint(keep=2, best="loss", mode="min"),
+    ]
+
+
+def final(trainer, out):
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    for line in lines:
+        line.pop("elapsed_time")
+    values = [variable.d.tolist() for variable in nn.get_parameters().values()]
+    return lines, values, trainer.updater.solvers["main"].learning_rate()
+
+
+@pytest.mark.parametrize("until", [every(4, "epoch"), every(4, "epoch") | every(1, "hour")])
+def test_a_resumed_run_ends_as_an_unbroken_one(make_updater, tmp_path, until):
+    whole = Trainer(make_updater("Adam", accumulate=2), until, tmp_path / "whole", extensions())
+    whole.run(resume=True)  # there is nothing to resume
+    expected = final(whole, tmp_path / "whole")
+    out = tmp_path / "parts"
+    for stop in (2, 4, 5, 100):
+        trainer = Trainer(make_updater("Adam", accumulate=2), until, out, extensions())
+
+        def crash(trainer, stop=stop):
+            if trainer.iteration == stop:
+                raise KeyError(stop)
+
+        trainer.extend(crash, every=every(1))
+        try:
+            trainer.run(resume=True)
+        except KeyError:
+            continue
+    assert final(trainer, out) == expected
+    assert len(list(out.glob("checkpoint-*.npz"))) == 2
+    assert (out / "best.npz").exists()
+    again = Trainer(make_updater("Adam", accumulate=2), until, out, extensions())
+    again.run(resume=True)  # it was over
+    assert again.iteration == whole.iteration
+    assert final(again, out) == expected
+
+
+def test_training_goes_on_when_more_is_wanted(make_updater, tmp_path):
+    Trainer(make_updater(), every(2, "epoch"), tmp_path, [Checkpoint()]).run()
+    trainer = Trainer(make_updater(), every(4, "epoch") | early_stop("loss", 99, "min"), tmp_path, [Checkpoint(), Log()])
+    trainer.run(resume=True)
+    assert trainer.epoch == 4
+    assert trainer.iteration == 12
+
+
+def test_asynchronous_checkpoints_hold_the_moment(make_updater, tmp_path):
+    trainer = Trainer(make_updater(), every(6), tmp_path)
+    trainer.extend(Checkpoint(keep=None, asynchronous=True), every=every(1))
+    trainer.run()
+    plain = Trainer(make_updater(), every(6), tmp_path / "plain")
+    plain.extend(Checkpoint(keep=None), every=every(1))
+    plain.run()
+    for path in sorted(tmp_path.glob("*.npz")):
+        states = [read_snapshot(p).states["trainer"]["updater"] for p in (path, tmp_path / "plain" / path.name)]
+        np.testing.assert_equal(*states)
+
+
+def test_errors_of_the_writing_thread_are_raised(make_updater, tmp_path):
+    out = tmp_path / "out"
+    trainer = Trainer(make_updater(), every(3), out)
+    trainer.extend(Checkpoint(asynchronous=True), every=every(1))
+
+    @trainer.on(every(1))
+    def remove(trainer):
+        if trainer.iteration == 2:
+            trainer.get_extension("Checkpoint").wait()
+            out.rename(tmp_path / "moved")
+            out.write_text("a file in the way")
+
+    with pytest.raises(FileExistsError):
+        trainer.run()
+
+
+def test_checkpoint_refusals():
+    with pytest.raises(ArgumentError, match="Checkpoint: keep must be at least 1, got 0"):
+        Checkpoint(keep=0)
+    with pytest.raises(ArgumentError, match="Checkpoint: mode must be 'min' or 'max' when best is given, got None"):
+        Checkpoint(best="loss")
+
+
+def test_tables_and_lines(make_updater, tmp_path, capsys, monkeypatch):
+    trainer = Trainer(make_updater(), every(2, "epoch"), tmp_path, [Print("epoch", "loss", "nothing"), Statistics()])
+    trainer.extend(Progress(interval=1))
+    monkeypatch.setattr("nn_core.training.extensions.terminal._LINES_S", 0.0)
+    trainer.run()
+    out, err = capsys.readouterr()
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[0] == ["epoch", "loss", "nothing"]
+    assert [row[0] for row in rows[1:]] == ["1", "2"]
+    assert float(rows[2][1]) < float(rows[1][1])
+    lines = err.splitlines()
+    assert lines[-1].startswith("iteration 6 of 6, epoch 2, loss=")
+
+
+def test_curves(make_updater, tmp_path):
+    trainer = Trainer(make_updater(), every(2, "epoch"), tmp_path, [Plot("loss", "none")])
+    trainer.run()
+    plot = trainer.get_extension("Plot")
+    assert [x for x, _ in plot._points["loss"]] == [3, 6]
+    again = Plot("loss", "new")
+    again.set_state(json.loads(json.dumps(plot.get_state())))
+    assert again._points == {"loss": plot._points["loss"], "new": []}
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ArgumentError, match="Plot: there must be names of values to draw, got none"):
+        Plot()
+
+
+def test_statistics_of_parameters(make_updater, tmp_path):
+    trainer = Trainer(make_updater(), every(1), tmp_path)
+    trainer.extend(Statistics(statistics=("max",)), Log(), every=every(1))
+    trainer.run()
+    entry = trainer.get_extension("Log").entries[0]
+    assert entry["affine/W/data/max"] == pytest.approx(nn.get_parameters()["affine/W"].d.max())
+    assert "affine/b/grad/max" in entry
+
+
+@pytest.mark.parametrize(("name", "end"), [("SIGTERM", SystemExit), ("SIGINT", KeyboardInterrupt)])
+def test_signals_save_before_the_end(make_updater, tmp_path, caplog, name, end):
+    def make():
+        trainer = Trainer(make_updater(), every(50), tmp_path)
+        trainer.extend(Checkpoint(), every=every(40))
+        return trainer
+
+    number = getattr(signal, name)
+    previous = signal.getsignal(number)
+    trainer = make()
+    trainer.extend(lambda trainer: os.kill(os.getpid(), number), every=lambda trainer: trainer.iteration == 5)
+    with pytest.raises(end) as raised:
+        trainer.run()
+    assert end is KeyboardInterrupt or raised.value.code == 128 + number
+    assert signal.getsignal(number) is previous
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-00000005.npz"]
+    assert f"training was interrupted after iteration 5 by {name}" in caplog.text
+    trainer = make()
+    trainer.run(resume=True)
+    assert trainer.iteration == 50
+
+
+def test_a_second_signal_ends_at_once(make_updater, tmp_path):
+    trainer = Trainer(make_updater(), every(50), tmp_path)
+
+    @trainer.on(every(5))
+    def interrupt_twice(trainer):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    assert trainer.iteration == 5

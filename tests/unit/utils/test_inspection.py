@@ -1,0 +1,75 @@
+"""Tracing NaN and infinity, and timing functions."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.solvers as S
+from nn_core.errors import ArgumentError
+from nn_core.utils.inspection import NanInfTracer, TimeProfiler
+
+
+def leaf(values):
+    return nn.Variable.from_numpy_array(np.array(values, np.float32), need_grad=True)
+
+
+def test_the_first_bad_function_is_named(caplog):
+    y = F.exp(F.log(leaf([-1.0, 1.0]))) + leaf([np.inf, 0.0])
+    tracer = NanInfTracer()
+    with pytest.raises(ValueError, match="forward of Log must be finite, got NaN in output 0"), tracer.trace():
+        y.forward(function_post_hook=tracer.forward_post_hook)
+    assert caplog.text.count("must be finite") == 3
+    tracer.check()  # it was said
+
+
+def test_gradients():
+    x = leaf([0.0])
+    y = F.pow_scalar(x, 0.5)
+    y.forward()
+    x.grad.zero()
+    tracer = NanInfTracer(need_details=False)
+    with pytest.raises(ValueError, match="backward of PowScalar must be finite, got infinity in gradient 0"), tracer.trace():
+        y.backward(function_post_hook=tracer.backward_post_hook)
+
+
+def test_what_is_looked_for():
+    y = F.log(leaf([-1.0]))
+    tracer = NanInfTracer(trace_nan=False)
+    with tracer.trace():
+        y.forward(function_pre_hook=tracer.pre_hook, function_post_hook=tracer.post_hook)
+    with pytest.raises(ArgumentError, match="NanInfTracer: at least one of trace_nan and trace_inf must be True"):
+        NanInfTracer(False, False)
+
+
+def test_times(tmp_path):
+    w = leaf(np.ones((2, 2)))
+    y = F.sum(F.tanh(w) * F.sin(w))
+    solver = S.Sgd()
+    solver.set_parameters({"w": w})
+    profiler = TimeProfiler()
+    hooks = {"function_pre_hook": profiler.pre_hook, "function_post_hook": profiler.post_hook}
+    for _ in range(3):
+        with profiler.scope("forward"):
+            y.forward(**hooks)
+        with profiler.scope("backward"):
+            solver.zero_grad()
+            y.backward(**hooks)
+        with profiler.scope("update"):
+            solver.update(profiler.pre_hook, profiler.post_hook)
+    times = profiler.calc_elapsed_time()
+    assert [key.split(":")[1] for key in times["forward"]] == ["Tanh", "Sin", "Mul2", "Sum"]
+    assert len(times["backward"]) == 4
+    assert list(times["update"]) == ["0:parameter"]
+    assert all(0 < value < 1000 for scope in times.values() for value in scope.values())
+    profiler.to_csv(str(tmp_path / "times"))
+    with (tmp_path / "times" / "forward.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["function"], row["runs"]) for row in rows] == [
+        ("0:Tanh", "2"),
+        ("1:Sin", "2"),
+        ("2:Mul2", "2"),
+        ("3:Sum", "2"),
+    ]
