@@ -9,7 +9,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead import_time
 
-.PHONY: help demo test test-slow lint types layers check gen docs bench conformance test-gpu bench-gpu clean
+.PHONY: help mutation interrupts demo test test-slow fuzz lint types layers check gen docs bench conformance test-gpu bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -22,7 +22,8 @@ $(VENV)/.core: pyproject.toml
 
 $(VENV)/.extensions: $(VENV)/.core $(NATIVE) $(wildcard extensions/*/pyproject.toml)
 	$(BIN)/python -m pip install --quiet ./extensions/nn_ext_cpu
-	$(BIN)/python -m pip install --quiet --editable ./extensions/nn_ext_cuda --editable ./extensions/nn_ext_cudnn
+	$(BIN)/python -m pip install --quiet --editable ./extensions/nn_ext_cuda --editable ./extensions/nn_ext_cudnn --editable ./extensions/nn_ext_nnp
+	$(BIN)/python -m pip install --quiet --editable './extensions/nn_ext_mpi[mpich]' # about 37 MB installed
 	@touch $@
 
 demo: $(VENV)/.extensions ## train a convolutional net on handwritten digits and show the result
@@ -34,14 +35,30 @@ test: $(VENV)/.extensions ## all tests but the slow ones
 test-slow: $(VENV)/.extensions ## the tests that take longer than two seconds, the tutorials among them
 	$(PYTEST) -m slow tests extensions
 
+SEED ?= 0
+COUNT ?= 2000
+
+fuzz: $(VENV)/.extensions ## COUNT random programs, and five times as many hostile calls, from SEED
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.fuzz programs --seed $(SEED) --count $(COUNT)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.fuzz api --seed $(SEED) --count $$((5 * $(COUNT)))
+
 conformance: $(VENV)/.extensions ## every operator, dtype and sample on every installed backend
 	$(PYTEST) --backend=all -m conformance tests/conformance extensions
+
+COUNT ?= 500
+SEED ?= 0
+mutation: $(VENV)/.core ## load mutated files: make mutation COUNT=10000 SEED=1
+	$(BIN)/python -m tools.mutations --count $(COUNT) --seed $(SEED)
+
+interrupts: $(VENV)/.extensions ## interrupt calls at random instructions: make interrupts COUNT=500 SEED=1
+	$(BIN)/python -m tools.interrupts --count $(COUNT) --seed $(SEED)
 
 lint: $(VENV)/.core ## ruff
 	$(BIN)/ruff check .
 
-types: $(VENV)/.core ## mypy
+types: $(VENV)/.extensions ## mypy; and mypy and pyright on programs of users
 	$(BIN)/mypy
+	$(BIN)/python tools/check_types.py
 
 layers: $(VENV)/.core ## import layers
 	$(BIN)/lint-imports

