@@ -1,0 +1,91 @@
+"""Archives of NNP files: zip, with members chosen by their extensions. Nothing is unpacked into folders."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import IO, Final
+
+from nn_core.ext import FileFormatError
+
+VERSION_MEMBER: Final = "nnp_version.txt"
+VERSION: Final = b"0.1\n"
+#: Members that are read; the others are left alone.
+EXTENSIONS: Final = (".nntxt", ".prototxt", ".protobuf", ".h5", ".optimizer")
+#: An archive may grow by so much when it is read; texts of networks shrink to a twentieth.
+_GROWTH: Final = 200
+_ALWAYS_ALLOWED_BYTES: Final = 16 << 20
+_MEMBER_LIMIT: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file of an archive."""
+
+    name: str
+    data: bytes
+
+    @property
+    def extension(self) -> str:
+        """With the dot, lower case."""
+        return PurePosixPath(self.name).suffix.lower()
+
+
+def read_archive(file: IO[bytes], name: str) -> list[Member]:
+    """The members of known extensions, in the order of the archive.
+
+    Raises:
+        FileFormatError: when the archive is damaged; when members are encrypted, have the same name, would leave the
+            folder, or are larger than an honest archive of this size makes them.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            chosen = _checked(archive, name)
+            return [Member(info.filename, archive.read(info)) for info in chosen]
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
+        if isinstance(error, FileFormatError):
+            raise
+        raise FileFormatError(f"{name}: the file must be a whole zip archive, got: {error}") from error
+
+
+def write_archive(file: IO[bytes], members: Iterable[Member]) -> None:
+    """Write an archive of `members`, with the version that NNabla writes in front. Same members, same bytes."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for member in (Member(VERSION_MEMBER, VERSION), *members):
+            archive.writestr(zipfile.ZipInfo(member.name, (1980, 1, 1, 0, 0, 0)), member.data)
+
+
+def _checked(archive: zipfile.ZipFile, name: str) -> list[zipfile.ZipInfo]:
+    infos = archive.infolist()
+    if len(infos) > _MEMBER_LIMIT:
+        raise FileFormatError(f"{name}: the archive must have at most {_MEMBER_LIMIT} members, got {len(infos)}")
+    seen: set[str] = set()
+    for info in infos:
+        if info.filename in seen:
+            raise FileFormatError(f"{name}: members must have different names, got {info.filename!r} twice")
+        seen.add(info.filename)
+        _require_inside(info.filename, name)
+        if info.flag_bits & 0x1:
+            raise FileFormatError(f"{name}: members must not be encrypted, got {info.filename!r}")
+    chosen = [i for i in infos if not i.is_dir() and PurePosixPath(i.filename).suffix.lower() in EXTENSIONS]
+    total, packed = sum(i.file_size for i in chosen), sum(i.compress_size for i in chosen)
+    if total > _ALWAYS_ALLOWED_BYTES and total > _GROWTH * packed:
+        raise FileFormatError(
+            f"{name}: the archive must not grow more than {_GROWTH} times when it is read, got {packed} bytes for {total}"
+        )
+    return chosen
+
+
+def _require_inside(member: str, name: str) -> None:
+    path = PurePosixPath(member.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or "\0" in member or (path.parts and path.parts[0].endswith(":")):
+        raise FileFormatError(f"{name}: members must be inside the archive's folder, got {member!r}")
+
+
+def as_file(member: Member) -> IO[bytes]:
+    """The bytes of a member as a file with its name."""
+    file = io.BytesIO(member.data)
+    file.name = member.name
+    return file

@@ -1,0 +1,98 @@
+"""Texts and bytes of NNP messages, read strictly."""
+
+from typing import Any, Final
+
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+
+from nn_core.ext import FileFormatError
+from nn_ext_nnp.schema import functions, message
+
+#: Functions of files that stand for the parts of loops.
+LOOP_FUNCTIONS: Final = ("RepeatStart", "RepeatEnd", "RecurrentInput", "RecurrentOutput", "Delay")
+
+
+def parse_text(data: bytes, file: str) -> Any:
+    """The NNablaProtoBuf that a text says.
+
+    Raises:
+        FileFormatError: when it is not UTF-8, or has a field that there is not; names the line.
+    """
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{file}: the text must be UTF-8, got {error}") from error
+    made = message("NNablaProtoBuf")
+    try:
+        text_format.Parse(text, made)
+    except text_format.ParseError as error:
+        line = error.GetLine()
+        where = f"{file}:{line}" if line else file
+        raise FileFormatError(f"{where}: the text must be that of an NNP network, got: {error}") from error
+    except (RecursionError, ValueError) as error:  # nesting without end; numbers that fit no type
+        raise FileFormatError(f"{file}: the text must be that of an NNP network, got: {error}") from error
+    return made
+
+
+def parse_bytes(data: bytes, file: str) -> Any:
+    """The NNablaProtoBuf that bytes say; functions are numbered as in NNabla 1.39.
+
+    Raises:
+        FileFormatError: when they are damaged, or have a field that there is not.
+    """
+    made = message("NNablaProtoBuf")
+    try:
+        made.ParseFromString(data)
+    except (DecodeError, RecursionError) as error:
+        raise FileFormatError(f"{file}: the file must be whole and an NNP message, got: {error}") from error
+    unknown = _unknown_field(made)
+    if unknown:
+        raise FileFormatError(f"{file}: fields must be those of NNabla 1.39, got {unknown}")
+    return made
+
+
+def print_text(made: Any) -> bytes:
+    """The text of a message, as NNabla writes it."""
+    text: str = text_format.MessageToString(made)
+    return text.encode()
+
+
+def require_known_functions(made: Any, file: str, data: bytes = b"") -> None:
+    """Refuse functions that there are not, all in one message.
+
+    Raises:
+        FileFormatError: names each with its place; with the line if `data` is the text.
+    """
+    unknown = [
+        f"{function.type!r} ({function.name!r} in network {network.name!r}{_line_of(data, function.type)})"
+        for network in made.network
+        for function in network.function
+        if function.type not in functions() and function.type not in LOOP_FUNCTIONS
+    ]
+    if unknown:
+        raise FileFormatError(f"{file}: functions must be those of NNabla 1.39, got {', '.join(unknown)}")
+
+
+def _line_of(data: bytes, kind: str) -> str:
+    found = data.find(f'type: "{kind}"'.encode())
+    line = data.count(b"\n", 0, found) + 1
+    return "" if found < 0 else f", line {line}"
+
+
+def _unknown_field(made: Any, path: str = "") -> str:
+    """The first field without a name in a message or in one inside it; "" when there is none."""
+    from google.protobuf import unknown_fields  # only binary files need it
+
+    for field in unknown_fields.UnknownFieldSet(made):
+        return f"number {field.field_number} in {path or made.DESCRIPTOR.name}"
+    for descriptor, value in made.ListFields():
+        if descriptor.message_type is None:
+            continue
+        values = value.values() if descriptor.message_type.GetOptions().map_entry else value
+        for item in values if descriptor.is_repeated else [value]:
+            if not hasattr(item, "DESCRIPTOR"):
+                continue
+            unknown = _unknown_field(item, f"{path or made.DESCRIPTOR.name}.{descriptor.name}")
+            if unknown:
+                return unknown
+    return ""

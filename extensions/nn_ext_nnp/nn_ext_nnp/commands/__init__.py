@@ -1,0 +1,1 @@
+"""The subcommands of ``nn-core`` for networks in files."""

@@ -1,0 +1,170 @@
+"""Look at files of networks, and turn them into others."""
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+import click
+import numpy as np
+
+from nn_core.ext import ArgumentError, Entry, FileFormatError, atomic_writer, read_entries, write_entries
+from nn_ext_nnp.archive import Member, write_archive
+from nn_ext_nnp.codec import print_text
+from nn_ext_nnp.commands.failing import clean_failures
+from nn_ext_nnp.document import Document, read_document
+from nn_ext_nnp.loops import expand_loops
+from nn_ext_nnp.parameters import h5_bytes
+from nn_ext_nnp.saving import message_bytes
+from nn_ext_nnp.wire import parameter_bytes
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE)
+@click.option("-F", "--functions", is_flag=True, help="Print the functions of each network.")
+@click.option("-V", "--variables", is_flag=True, help="Print the variables of each network.")
+@click.option("-n", "--network", default="", help="Print this network only.")
+@clean_failures
+def dump(files: tuple[Path, ...], functions: bool, variables: bool, network: str) -> None:
+    """Print what FILES say together: networks, optimizers, monitors, executors.
+
+    Example: nn-core dump -F network.nnp
+    """
+    document = read_document(list(files))
+    names = [found.name for found in document.proto.network]
+    if network and network not in names:
+        raise ArgumentError(f"dump: --network must be one of {names}, got {network!r}")
+    for found in document.proto.network:
+        if network in ("", found.name):
+            click.echo(_network_text(found, functions, variables))
+    click.echo(f"Parameters: {len(document.parameters)}, {sum(e.values.size for e in document.parameters.values())} values")
+    shapes = {n.name: {v.name: list(v.shape.dim) for v in n.variable} for n in document.proto.network}
+    for kind in ("optimizer", "monitor", "executor"):
+        for index, part in enumerate(getattr(document.proto, kind)):
+            if network in ("", part.network_name):
+                click.echo(_part_text(kind.capitalize(), index, part, shapes.get(part.network_name, {})))
+
+
+def _network_text(network: Any, functions: bool, variables: bool) -> str:
+    counts = f"{len(network.variable)} variables, {len(network.function)} functions"
+    lines = [f"Network {network.name}: batch size {network.batch_size}, {counts}"]
+    if variables:
+        lines += [f"  {v.type:9} {v.name} {list(v.shape.dim)}" for v in network.variable]
+    if functions:
+        lines += [f"  {f.type} {f.name}: {', '.join(f.input)} -> {', '.join(f.output)}" for f in network.function]
+    return "\n".join(lines)
+
+
+def _part_text(kind: str, index: int, part: Any, shapes: dict[str, list[int]]) -> str:
+    lines = [f"{kind}[{index}]: {part.name}, network {part.network_name}"]
+    for title in ("data", "generator", "loss", "monitor", "output"):
+        for variable in getattr(part, f"{title}_variable", ()):
+            name = variable.variable_name
+            lines.append(f"{kind}[{index}]: {title.capitalize():9} {name} {shapes.get(name, 'unknown')}")
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE)
+@click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--nnp-parameter-h5/--nnp-parameter-protobuf", "as_h5", default=True, help="Format of parameters in .nnp.")
+@click.option("--nnp-exclude-parameter", "without_parameters", is_flag=True, help="Write no parameters.")
+@click.option("--nnp-no-expand-network", "keep_loops", is_flag=True, help="Leave loops as they are.")
+@clean_failures
+def convert(files: tuple[Path, ...], output: Path, as_h5: bool, without_parameters: bool, keep_loops: bool) -> None:
+    """Write what FILES say together to OUTPUT, in the format of its extension.
+
+    Formats: .nnp, .nntxt, .prototxt and .protobuf, and .h5 for parameters alone.
+
+    Example: nn-core convert network.nntxt parameters.h5 network.nnp
+    """
+    document = read_document(list(files))
+    if not keep_loops:
+        expanded = [expand_loops(network, document.name) for network in document.proto.network]
+        del document.proto.network[:]
+        document.proto.network.extend(expanded)
+    entries = {} if without_parameters else document.parameters
+    data = _bytes(document, entries, output.suffix.lower(), as_h5)
+    with atomic_writer(output) as file:
+        file.write(data)
+
+
+def _bytes(document: Document, entries: dict[str, Entry], extension: str, as_h5: bool) -> bytes:
+    if extension in (".nntxt", ".prototxt", ".protobuf"):
+        return message_bytes(document.proto, entries, extension)
+    if extension == ".h5":
+        return h5_bytes(entries)
+    if extension != ".nnp":
+        raise ArgumentError(f"convert: OUTPUT must be .nnp, .nntxt, .prototxt, .protobuf or .h5, got {extension!r}")
+    members = [Member("network.nntxt", print_text(document.proto))]
+    if entries:
+        parameters = h5_bytes(entries) if as_h5 else parameter_bytes(entries)
+        members.append(Member("parameter.h5" if as_h5 else "parameter.protobuf", parameters))
+    for name, states in document.states.items():
+        members.append(Member(name.rpartition("/")[2], h5_bytes(states)))
+    buffer = io.BytesIO()
+    write_archive(buffer, members)
+    return buffer.getvalue()
+
+
+@click.command("decode_param")
+@click.option("-p", "--param", required=True, type=_FILE, help="File of parameters.")
+@click.option("-o", "--outdir", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder of the texts.")
+@clean_failures
+def decode_param(param: Path, outdir: Path) -> None:
+    """Write each parameter to a text file: its shape, then a number a line.
+
+    Example: nn-core decode_param -p parameters.h5 -o texts
+    """
+    entries = _entries(param)
+    outdir.mkdir(parents=True, exist_ok=True)
+    for name, entry in entries.items():
+        numbers = "".join(f"\n{number!r}" for number in entry.values.astype(np.float64).ravel().tolist())
+        with atomic_writer(outdir / f"{_file_name(name)}.txt") as file:
+            file.write(f"{tuple(entry.values.shape)}{numbers}".encode())
+    click.echo(f"{len(entries)} parameters")
+
+
+@click.command("encode_param")
+@click.option("-i", "--indir", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder.")
+@click.option("-p", "--param", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File to write.")
+@clean_failures
+def encode_param(indir: Path, param: Path) -> None:
+    """Read the texts that decode_param has written and write a file of parameters.
+
+    Example: nn-core encode_param -i texts -p parameters.h5
+    """
+    entries = {
+        "/".join(unquote(part) for part in path.stem.split("~")): Entry(_values(path), {"need_grad": True, "index": index})
+        for index, path in enumerate(sorted(indir.glob("*.txt")))
+    }
+    if not entries:
+        raise ArgumentError(f"encode_param: {indir} must have files .txt, got none")
+    if param.suffix.lower() not in (".h5", ".protobuf", ".nntxt", ".prototxt", ".nnp"):
+        raise ArgumentError(f"encode_param: --param must be .h5, .protobuf, .nntxt, .prototxt or .nnp, got {param.suffix!r}")
+    write_entries(param, entries, param.suffix.lower())
+    click.echo(f"{len(entries)} parameters")
+
+
+def _file_name(parameter: str) -> str:
+    """The name with ~ for /; what files cannot have in their names is percent-encoded."""
+    return "~".join(quote(part, safe="").replace("~", "%7E") for part in parameter.split("/"))
+
+
+def _entries(path: Path) -> dict[str, Entry]:
+    return dict(read_entries(path, ".h5")) if path.suffix.lower() == ".h5" else read_document(path).parameters
+
+
+def _values(path: Path) -> "np.ndarray[Any, Any]":
+    head, *lines = path.read_text().split("\n")
+    try:
+        shape = tuple(int(part) for part in head.strip().strip("()").split(",") if part.strip())
+        values = np.array([float(line) for line in lines if line.strip()], np.float32)
+    except ValueError as error:
+        raise FileFormatError(f"{path}: must have a shape, then a number a line, got: {error}") from error
+    if min((0, *shape)) < 0 or math.prod(shape) != values.size:
+        raise FileFormatError(f"{path}: must have as many numbers as the shape {shape} says, got {values.size}")
+    return values.reshape(shape)

@@ -1,0 +1,227 @@
+"""Run networks of files on data."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import numpy as np
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.ext import ArgumentError, FileFormatError, atomic_writer
+from nn_core.ext_utils import get_extension_context
+from nn_core.utils.data_iterator import data_iterator_csv_dataset
+from nn_ext_nnp.commands.failing import clean_failures
+from nn_ext_nnp.loading import Executor, Info, load
+
+Array = np.ndarray[Any, Any]
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_TYPES: Final = {"float32": np.float32, "uint8": np.uint8, "int32": np.int32}
+
+
+def loaded(config: Path, param: Path | None, batch_size: int, context: str | None) -> Info:
+    """What a configuration says, with parameters, built for `batch_size` samples (below 1: as the file says)."""
+    if context is not None:
+        name, _, device = context.partition(":")
+        nn.set_default_context(get_extension_context(name, device_id=device or "0"))
+    sources = [config] if param is None else [config, param]
+    return load(sources, prepare_data_iterator=False, batch_size=batch_size if batch_size > 0 else None)
+
+
+def executor_of(info: Info, name: str | None) -> Executor:
+    """The executor called `name`, or the first.
+
+    Raises:
+        ArgumentError: when there is none.
+    """
+    if not info.executors:
+        raise ArgumentError("the configuration must have an executor, got none")
+    if name is not None and name not in info.executors:
+        raise ArgumentError(f"--executor must be one of {list(info.executors)}, got {name!r}")
+    return info.executors[name] if name is not None else next(iter(info.executors.values()))
+
+
+def compute(executor: Executor) -> list[Array]:
+    """The outputs of an executor, combined over its evaluations."""
+    outputs = [variable.apply(persistent=True) for variable in executor.output_assign]
+    root = outputs[0] if len(outputs) == 1 else F.sink(*outputs)
+    passes: list[list[Array]] = []
+    for _ in range(executor.num_evaluations):
+        for variable, (kind, multiplier) in executor.generator_assign.items():
+            variable.d = generated(kind, multiplier, variable.shape)
+        root.forward(clear_buffer=True)
+        passes.append([np.array(output.d, np.float32) for output in outputs])
+    return [_combined(executor.repeat_evaluation_type, np.stack(values)) for values in zip(*passes, strict=True)]
+
+
+def _combined(kind: str, values: Array) -> Array:
+    """The results of several passes as one."""
+    if kind == "mean":
+        return np.asarray(values.mean(axis=0), np.float32)
+    if kind == "std":
+        return np.asarray(values.std(axis=0), np.float32)
+    if kind == "last":
+        return np.asarray(values[-1], np.float32)
+    raise ArgumentError(f"repeat_evaluation_type must be mean, std or last, got {kind!r}")
+
+
+def generated(kind: str, multiplier: float, shape: tuple[int, ...]) -> Array:
+    """Values for a generator variable.
+
+    Raises:
+        ArgumentError: when the kind is unknown.
+    """
+    if kind == "Normal":
+        return np.random.default_rng().normal(0, multiplier, shape)
+    if kind == "Uniform":
+        return np.random.default_rng().uniform(-multiplier, multiplier, shape)
+    if kind == "Range":
+        return np.arange(np.prod(shape, dtype=int)).reshape(shape) * 1.0
+    if kind == "Constant":
+        return np.full(shape, multiplier)
+    raise ArgumentError(f"generator variables must be Normal, Uniform, Range or Constant, got {kind!r}")
+
+
+@click.command()
+@click.option("-c", "--config", required=True, type=_FILE, help="File of the network.")
+@click.option("-o", "--output", default="", help="Where to write: <output>_<sample>.bin. Default: nothing is written.")
+@click.option("-p", "--param", type=_FILE, help="File of parameters, in place of those of the network.")
+@click.option("-t", "--data_type", type=click.Choice(list(_TYPES)), default="float32", help="Numbers in INPUTS.")
+@click.option("-b", "--batch_size", default=1, help="Number of samples; -1: that of the file.")
+@click.option("-E", "--executor", help="Which executor; the first by default.")
+@click.option("-C", "--context", help="Where to run, such as cpu or cudnn:0.")
+@click.argument("inputs", nargs=-1, required=True, type=_FILE)
+@clean_failures
+def infer(
+    config: Path,
+    output: str,
+    param: Path | None,
+    data_type: str,
+    batch_size: int,
+    executor: str | None,
+    context: str | None,
+    inputs: tuple[Path, ...],
+) -> None:
+    """Run a network on raw binary files, one for each of its data variables.
+
+    The outputs of each sample are joined and written as float32.
+
+    Example: nn-core infer -c network.nnp -b 4 -o result images.bin
+    """
+    chosen = executor_of(loaded(config, param, batch_size, context), executor)
+    variables = list(chosen.dataset_assign)
+    if len(inputs) != len(variables):
+        names = ", ".join(chosen.dataset_assign.values())
+        raise ArgumentError(f"infer: INPUTS must be {len(variables)} files, for {names}, got {len(inputs)}")
+    for variable, path in zip(variables, inputs, strict=True):
+        values = np.fromfile(path, _TYPES[data_type])
+        if values.size != variable.size:
+            raise FileFormatError(
+                f"infer: {path} must have {variable.size} numbers of type {data_type} for the shape {variable.shape}, "
+                f"got {values.size}"
+            )
+        variable.d = values.reshape(variable.shape)
+    samples = max((variable.shape[0] for variable in variables if variable.ndim), default=1)
+    rows = _per_sample(compute(chosen), samples)
+    for index, row in enumerate(rows if output else ()):
+        with atomic_writer(f"{output}_{index}.bin") as file:
+            file.write(np.concatenate([part.ravel() for part in row]).astype("<f4").tobytes())
+    click.echo(f"{len(rows)} samples")
+
+
+def _per_sample(outputs: Sequence[Array], samples: int) -> list[list[Array]]:
+    """Outputs cut along their first axis; those without the samples there count once for each."""
+    return [
+        [output[n] if output.ndim and output.shape[0] == samples else output for output in outputs] for n in range(samples)
+    ]
+
+
+@click.command()
+@click.option("-c", "--config", required=True, type=_FILE, help="File of the network.")
+@click.option("-d", "--dataset", required=True, type=_FILE, help="CSV file of the data.")
+@click.option("-o", "--outdir", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write to.")
+@click.option("-p", "--param", type=_FILE, help="File of parameters, in place of those of the network.")
+@click.option("-f", "--outfile", default="output_result.csv", help="Name of the CSV file to write.")
+@click.option("-b", "--batch_size", default=-1, help="Number of samples at a time; -1: that of the file.")
+@click.option("-E", "--executor", help="Which executor; the first by default.")
+@click.option("-C", "--context", help="Where to run, such as cpu or cudnn:0.")
+@clean_failures
+def forward(
+    config: Path,
+    dataset: Path,
+    outdir: Path,
+    param: Path | None,
+    outfile: str,
+    batch_size: int,
+    executor: str | None,
+    context: str | None,
+) -> None:
+    """Run a network on the rows of a CSV file and write them with the results in further columns.
+
+    Results with two axes become .csv files, those with more .npy files, which the cells name.
+
+    Example: nn-core forward -c network.nnp -d data.csv -o results
+    """
+    chosen = executor_of(loaded(config, param, batch_size, context), executor)
+    with dataset.open(newline="", encoding="utf-8-sig") as file:
+        header, *rows = [row for row in csv.reader(file) if row]
+    outdir.mkdir(parents=True, exist_ok=True)
+    results = _forward_rows(chosen, dataset, len(rows))
+    columns = [_Column(name, [row[k] for row in results]) for k, (_, name) in enumerate(chosen.output_assign.values())]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*header, *(title for column in columns for title in column.titles())])
+    for index, row in enumerate(rows):
+        writer.writerow([*row, *(cell for column in columns for cell in column.cells(index, outdir))])
+    with atomic_writer(outdir / outfile) as target:
+        target.write(text.getvalue().encode())
+    click.echo(f"{len(rows)} samples")
+
+
+def _forward_rows(executor: Executor, dataset: Path, count: int) -> list[list[Array]]:
+    variables = list(executor.dataset_assign)
+    size = variables[0].shape[0] if variables and variables[0].ndim else 1
+    results: list[list[Array]] = []
+    with data_iterator_csv_dataset(
+        dataset, size, shuffle=False, use_thread=False, normalize=not executor.no_image_normalization, with_file_cache=False
+    ) as iterator:
+        places = {name: place for place, name in enumerate(iterator.variables)}
+        missing = [name for name in executor.dataset_assign.values() if name not in places]
+        if missing:
+            raise ArgumentError(f"forward: {dataset} must have the columns {missing}, got {list(places)}")
+        while len(results) < count:
+            batch = iterator.next()
+            for variable, name in executor.dataset_assign.items():
+                variable.d = np.asarray(batch[places[name]]).reshape(variable.shape)
+            results += _per_sample(compute(executor), size)
+    return results[:count]
+
+
+class _Column:
+    """One result, as columns of a CSV file."""
+
+    def __init__(self, name: str, values: list[Array]) -> None:
+        self.name = name
+        self.values = values
+
+    def titles(self) -> list[str]:
+        count = self.values[0].size if self.values and self.values[0].ndim == 1 else 1
+        return [f"{self.name}__{n}" for n in range(count)] if count > 1 else [self.name]
+
+    def cells(self, index: int, outdir: Path) -> list[str]:
+        values = self.values[index]
+        if values.ndim < 2:
+            return [str(number) for number in np.atleast_1d(values)]
+        folder = f"{self.name}_{index // 1000:04d}"
+        (outdir / folder).mkdir(exist_ok=True)
+        path = f"{folder}/{index}{'.csv' if values.ndim == 2 else '.npy'}"
+        with atomic_writer(outdir / path) as file:
+            if values.ndim == 2:
+                np.savetxt(file, values, fmt="%.9g", delimiter=",")
+            else:
+                np.save(file, values, allow_pickle=False)
+        return [path]

@@ -1,0 +1,106 @@
+"""Everything that one or more files say together: messages, parameters, states of solvers."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import numpy as np
+
+from nn_core.ext import ArgumentError, Entry, FileFormatError, read_entries
+from nn_ext_nnp.archive import Member, as_file, read_archive
+from nn_ext_nnp.codec import parse_bytes, parse_text, require_known_functions
+from nn_ext_nnp.schema import message
+from nn_ext_nnp.wire import entry_of, split_parameters
+
+Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
+
+
+@dataclass(slots=True)
+class Document:
+    """The result of reading.
+
+    Attributes:
+        proto: the messages of all texts, without parameters.
+        parameters: values and attributes by name.
+        states: entries of files with states of solvers, by the name of the file.
+        name: of the first file, for messages.
+    """
+
+    proto: Any = field(default_factory=lambda: message("NNablaProtoBuf"))
+    parameters: dict[str, Entry] = field(default_factory=dict)
+    states: dict[str, Mapping[str, Entry]] = field(default_factory=dict)
+    name: str = "the file"
+
+
+def read_document(sources: Source | Sequence[Source], extension: str = ".nntxt", with_parameters: bool = True) -> Document:
+    """Read files of networks and parameters, which are taken together.
+
+    Args:
+        sources: paths, or binary files of the format `extension`.
+        extension: format of open files.
+        with_parameters: whether to read parameters.
+
+    Raises:
+        ArgumentError: when a file has another extension.
+        FileFormatError: when it is damaged, or says what there is not.
+        FileNotFoundError: when there is none.
+    """
+    listed: list[Source] = list(sources) if isinstance(sources, (list, tuple)) else [sources]  # type: ignore[list-item]
+    document = Document()
+    for position, source in enumerate(listed):
+        is_path = isinstance(source, (str, os.PathLike))
+        name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "the file"))
+        if position == 0:
+            document.name = name
+        with _opened(source) as file:
+            _add(document, Path(name).suffix.lower() if is_path else extension, file, name, with_parameters)
+    return document
+
+
+def _opened(source: Source) -> AbstractContextManager[IO[bytes]]:
+    return Path(source).open("rb") if isinstance(source, (str, os.PathLike)) else nullcontext(source)
+
+
+def _add(document: Document, extension: str, file: IO[bytes], name: str, with_parameters: bool) -> None:
+    if extension == ".nnp":
+        for member in read_archive(file, name):
+            _add_member(document, member, f"{name}/{member.name}", with_parameters)
+    elif extension in (".nntxt", ".prototxt", ".protobuf", ".h5"):
+        _add_member(document, Member(f"x{extension}", file.read()), name, with_parameters)
+    else:
+        raise ArgumentError(f"load: files must be .nnp, .nntxt, .prototxt, .protobuf or .h5, got {name!r}")
+
+
+def _add_member(document: Document, member: Member, name: str, with_parameters: bool) -> None:
+    extension = member.extension
+    if extension in (".nntxt", ".prototxt"):
+        add_message(document, parse_text(member.data, name), name, member.data)
+    elif extension == ".protobuf":
+        rest, parameters = split_parameters(member.data, name)
+        add_message(document, parse_bytes(rest, name), name)
+        document.parameters.update(parameters)
+    elif extension == ".h5" and with_parameters:
+        document.parameters.update(_in_order(read_entries(as_file(Member(name, member.data)), ".h5")))
+    elif extension == ".optimizer" and ".h5" in member.name:
+        document.states[member.name] = read_entries(as_file(Member(name, member.data)), ".h5")
+    elif extension == ".optimizer":
+        add_message(document, parse_bytes(member.data, name), name)
+
+
+def _in_order(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    return dict(sorted(entries.items(), key=lambda item: item[1].attributes.get("index", 0)))
+
+
+def add_message(document: Document, made: Any, name: str, text: bytes = b"") -> None:
+    """Take over a message; its parameters become entries."""
+    require_known_functions(made, name, text)
+    for parameter in made.parameter:
+        values = np.fromiter(parameter.data, np.float32, len(parameter.data))
+        if parameter.variable_name in document.parameters:
+            raise FileFormatError(f"{name}: parameters must have different names, got {parameter.variable_name!r} twice")
+        document.parameters[parameter.variable_name] = entry_of(parameter, values, name, len(document.parameters))
+    del made.parameter[:]
+    document.proto.MergeFrom(made)

@@ -1,0 +1,251 @@
+"""Networks of files as graphs of nn_core."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import nn_core as nn
+from nn_core.ext import ArgumentError, FileFormatError, NNCoreError
+from nn_core.parameter import get_parameter_or_create
+from nn_ext_nnp.application import apply_function
+from nn_ext_nnp.initial import initial_values
+from nn_ext_nnp.loops import expand_loops
+from nn_ext_nnp.settings import place_inputs, read_settings
+
+
+@dataclass(slots=True, eq=False)
+class PlannedVariable:
+    """A variable before there is a graph.
+
+    Attributes:
+        name: unique in its network.
+        proto: its message.
+        variable: what takes its place; None: a new one.
+        need_grad: of a parameter; None: as the parameter has it.
+    """
+
+    name: str
+    proto: Any
+    variable: nn.Variable | None = None
+    need_grad: bool | None = None
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether it is one."""
+        return bool(self.proto.type == "Parameter")
+
+    @property
+    def shape(self) -> list[int]:
+        """Its shape; -1 stands for the number of samples."""
+        return list(self.proto.shape.dim)
+
+
+@dataclass(slots=True, eq=False)
+class PlannedFunction:
+    """A function before there is a graph; `inputs` and `outputs` are variables of the plan."""
+
+    name: str
+    proto: Any
+    inputs: list[PlannedVariable]
+    outputs: list[PlannedVariable]
+
+    @property
+    def type(self) -> str:
+        """Its name in the specification."""
+        return str(self.proto.type)
+
+
+@dataclass(slots=True)
+class NetworkPlan:
+    """A network of a file, loops expanded and functions in an order in which they can run."""
+
+    name: str
+    batch_size: int
+    variables: dict[str, PlannedVariable]
+    functions: list[PlannedFunction]
+    file: str = "the file"
+
+    @property
+    def inputs(self) -> list[PlannedVariable]:
+        """Variables that functions read and none computes, without parameters."""
+        made = {variable for function in self.functions for variable in function.outputs}
+        read = dict.fromkeys(variable for function in self.functions for variable in function.inputs)
+        return [variable for variable in read if variable not in made and not variable.is_parameter]
+
+    @property
+    def outputs(self) -> list[PlannedVariable]:
+        """Variables that functions compute and none reads."""
+        read = {variable for function in self.functions for variable in function.inputs}
+        return [v for function in self.functions for v in function.outputs if v not in read]
+
+
+@dataclass(slots=True)
+class Network:
+    """A network as a graph.
+
+    Attributes:
+        name: its name in the file.
+        batch_size: number of samples.
+        variables: all variables by name, parameters included.
+        inputs: those to be set.
+        outputs: those that nothing reads.
+        parameters: those that are parameters.
+    """
+
+    name: str
+    batch_size: int
+    variables: dict[str, nn.Variable] = field(default_factory=dict)
+    inputs: dict[str, nn.Variable] = field(default_factory=dict)
+    outputs: dict[str, nn.Variable] = field(default_factory=dict)
+    parameters: dict[str, nn.Variable] = field(default_factory=dict)
+
+
+def plan_network(network: Any, file: str) -> NetworkPlan:
+    """Check a Network message and put its functions in order.
+
+    Raises:
+        FileFormatError: when names are used twice or not known, or functions wait for each other.
+    """
+    expanded = expand_loops(network, file)
+    where = f"{file}: network {network.name!r}"
+    variables: dict[str, PlannedVariable] = {}
+    for proto in expanded.variable:
+        if proto.type not in ("Buffer", "Parameter"):
+            raise FileFormatError(f"{where}: type of variable {proto.name!r} must be Buffer or Parameter, got {proto.type!r}")
+        if proto.name in variables:
+            raise FileFormatError(f"{where}: variables must have different names, got {proto.name!r} twice")
+        variable = variables[proto.name] = PlannedVariable(proto.name, proto)
+        if variable.is_parameter and min((0, *variable.shape)) < 0:
+            raise FileFormatError(
+                f"{file}: parameter {proto.name!r} must have lengths of at least 0, got the shape {variable.shape}"
+            )
+
+    def of(function: Any, names: Iterable[str]) -> list[PlannedVariable]:
+        unknown = [name for name in names if name not in variables]
+        if unknown:
+            raise FileFormatError(f"{where}: variables of function {function.name!r} must be listed, got {unknown[0]!r}")
+        return [variables[name] for name in names]
+
+    listed = [PlannedFunction(f.name, f, of(f, f.input), of(f, f.output)) for f in expanded.function]
+    return NetworkPlan(network.name, network.batch_size, variables, _in_order(listed, where), file)
+
+
+def _in_order(functions: list[PlannedFunction], where: str) -> list[PlannedFunction]:
+    makers: dict[PlannedVariable, PlannedFunction] = {}
+    for function in functions:
+        for variable in function.outputs:
+            if variable in makers or variable.is_parameter:
+                raise FileFormatError(f"{where}: one function must compute variable {variable.name!r}, got several")
+            makers[variable] = function
+    order: list[PlannedFunction] = []
+    done: dict[int, bool] = {}  # False: functions before it are being put in order
+    for start in functions:
+        stack = [] if id(start) in done else [(start, iter(start.inputs))]
+        done.setdefault(id(start), False)
+        while stack:
+            function, inputs = stack[-1]
+            before = next((makers[v] for v in inputs if v in makers and not done.get(id(makers[v]))), None)
+            if before is None:
+                done[id(function)] = True
+                order.append(stack.pop()[0])
+            elif id(before) in done:
+                raise FileFormatError(f"{where}: functions must not wait for each other, got a circle at {before.name!r}")
+            else:
+                done[id(before)] = False
+                stack.append((before, iter(before.inputs)))
+    return order
+
+
+def build(
+    plan: NetworkPlan,
+    batch_size: int | None = None,
+    rng: np.random.Generator | None = None,
+    make: Mapping[str, Callable[..., Any]] | None = None,
+) -> Network:
+    """Make the graph of a plan. Parameters are those of the current scope; missing ones are made there.
+
+    Args:
+        plan: what to build.
+        batch_size: number of samples; None: that of the file.
+        rng: for initial values of parameters.
+        make: by the name of a function, what is called with its inputs in place of it.
+
+    Raises:
+        ArgumentError: when the number of samples is not known.
+        FileFormatError: when a function does not take its inputs; names it.
+    """
+    samples = plan.batch_size if batch_size is None else batch_size
+    network = Network(plan.name, samples)
+    used = dict.fromkeys(v for function in plan.functions for v in (*function.inputs, *function.outputs))
+    inputs, outputs = plan.inputs, plan.outputs
+    if samples < 1 and any(dim < 1 for v in (*inputs,) for dim in v.shape):
+        raise ArgumentError(
+            f"load: batch_size must be given for network {plan.name!r} of {plan.file}, got {samples} in the file"
+        )
+    for variable in used:
+        if variable.variable is not None:
+            network.variables[variable.name] = variable.variable
+        elif variable.is_parameter:
+            network.variables[variable.name] = _parameter(variable, rng)
+        elif variable in inputs:
+            network.variables[variable.name] = _input(variable, samples, rng)
+        if variable.is_parameter:
+            network.parameters[variable.name] = network.variables[variable.name]
+    for function in plan.functions:
+        custom = None if make is None else make.get(function.name)
+        _apply(plan, function, network, samples, custom)
+    network.inputs = {v.name: network.variables[v.name] for v in inputs}
+    network.outputs = {v.name: network.variables[v.name] for v in outputs}
+    return network
+
+
+def _parameter(variable: PlannedVariable, rng: np.random.Generator | None) -> nn.Variable:
+    shape = tuple(variable.shape)
+    parameter = nn.parameter.get_parameter(variable.name)
+    if parameter is None and variable.proto.HasField("initializer"):
+        parameter = get_parameter_or_create(variable.name, shape, initial_values(variable.proto, shape, rng))
+    elif parameter is None:
+        parameter = get_parameter_or_create(variable.name, shape)  # zeros, without memory until they are read
+    if parameter.shape != shape:
+        raise FileFormatError(
+            f"load: parameter {variable.name!r} must have the shape {shape} that the network says, got {parameter.shape}"
+        )
+    if variable.need_grad is None:
+        return parameter
+    return parameter.get_unlinked_variable(need_grad=variable.need_grad)
+
+
+def _input(variable: PlannedVariable, samples: int, rng: np.random.Generator | None) -> nn.Variable:
+    shape = tuple(samples if dim < 1 else dim for dim in variable.shape)
+    made = nn.Variable(shape)
+    made.name = variable.name
+    if variable.proto.HasField("initializer"):
+        made.d = initial_values(variable.proto, shape, rng)
+    return made
+
+
+def _apply(
+    plan: NetworkPlan, function: PlannedFunction, network: Network, samples: int, custom: Callable[..., Any] | None
+) -> None:
+    inputs = [network.variables[v.name] for v in function.inputs]
+    try:
+        if custom is not None:
+            results = custom(*inputs)
+        else:
+            settings = read_settings(function.proto, samples)
+            placed = place_inputs(function.type, inputs, settings)
+            results = apply_function(function.type, placed, settings, len(function.outputs))
+    except (NNCoreError, ValueError, TypeError) as error:
+        where = f"{plan.file}: function {function.name!r} ({function.type}) of network {plan.name!r}"
+        raise FileFormatError(f"{where} must fit its inputs, got: {error}") from error
+    listed = list(results) if isinstance(results, (list, tuple)) else [results]
+    if len(function.outputs) > len(listed):
+        raise FileFormatError(
+            f"{plan.file}: function {function.name!r} ({function.type}) must have {len(listed)} outputs, "
+            f"got {len(function.outputs)}"
+        )
+    for variable, result in zip(function.outputs, listed, strict=False):
+        result.name = variable.name
+        network.variables[variable.name] = result

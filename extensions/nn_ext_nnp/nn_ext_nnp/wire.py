@@ -1,0 +1,154 @@
+"""Parameters in binary messages, read and written without a list of Python numbers."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from nn_core.ext import DTypeError, Entry, FileFormatError
+from nn_ext_nnp.schema import classes, message
+
+_VARINT: Final = 0
+_FIXED64: Final = 1
+_BYTES: Final = 2
+_FIXED32: Final = 5
+_PARAMETER: Final = 200
+_DATA: Final = 100
+
+Array = np.ndarray[Any, Any]
+
+
+def split_parameters(data: bytes, file: str) -> tuple[bytes, dict[str, Entry]]:
+    """The bytes of all other fields of an NNablaProtoBuf, and its parameters.
+
+    Raises:
+        FileFormatError: when a message ends early, or a parameter contradicts its shape.
+    """
+    view = memoryview(data)
+    rest = bytearray()
+    entries: dict[str, Entry] = {}
+    for number, kind, start, body, end in _fields(view, file):
+        if (number, kind) != (_PARAMETER, _BYTES):
+            rest += view[start:end]
+            continue
+        name, entry = _parameter(view[body:end], file, len(entries))
+        entries[name] = entry
+    return bytes(rest), entries
+
+
+def parameter_bytes(entries: Mapping[str, Entry]) -> bytes:
+    """The field `parameter` of an NNablaProtoBuf for each entry."""
+    parts: list[bytes] = []
+    for name, entry in entries.items():
+        require_floats(name, entry)
+        head = message("Parameter", variable_name=name, need_grad=bool(entry.attributes.get("need_grad", True)))
+        head.shape.dim.extend(entry.values.shape)
+        head.shape.SetInParent()
+        values = np.ascontiguousarray(entry.values, "<f4").tobytes()
+        # fields in the order of their numbers: name, shape, data, need_grad
+        need_grad = b""
+        if head.need_grad:
+            need_grad = message("Parameter", need_grad=True).SerializeToString()
+        head.need_grad = False
+        body = head.SerializeToString()
+        if values:
+            body += _varint(_DATA << 3 | _BYTES) + _varint(len(values)) + values
+        body += need_grad
+        parts += [_varint(_PARAMETER << 3 | _BYTES), _varint(len(body)), body]
+    return b"".join(parts)
+
+
+def require_floats(name: str, entry: Entry) -> None:
+    """Refuse arrays that float32 numbers, which are all that messages hold, do not stand for.
+
+    Raises:
+        DTypeError: when they are no floating-point numbers, such as the counters in states of solvers.
+    """
+    if entry.values.dtype.kind != "f":
+        raise DTypeError(
+            f"array {name} must hold floating-point numbers to be in an NNP message, got {entry.values.dtype}\n"
+            "  hint: .h5 holds any numbers"
+        )
+
+
+def entry_of(parameter: Any, values: Array, file: str, index: int) -> Entry:
+    """The entry of a Parameter message with `values`.
+
+    Raises:
+        FileFormatError: when the name is missing, or the shape has another number of elements.
+    """
+    shape = tuple(parameter.shape.dim)
+    if not parameter.variable_name:
+        raise FileFormatError(f"{file}: parameters must have names, got one without")
+    count = 1
+    for dim in shape:
+        count *= dim
+    if any(dim < 0 for dim in shape) or count != values.size:
+        raise FileFormatError(
+            f"{file}: parameter {parameter.variable_name!r} of shape {shape} must have as many values, got {values.size}"
+        )
+    return Entry(values.reshape(shape), {"need_grad": parameter.need_grad, "index": index})
+
+
+def _parameter(view: memoryview, file: str, index: int) -> tuple[str, Entry]:
+    head = bytearray()
+    chunks: list[Array] = []
+    for number, kind, start, body, end in _fields(view, file):
+        if number != _DATA or kind not in (_BYTES, _FIXED32):
+            head += view[start:end]
+        elif (end - body) % 4:
+            raise FileFormatError(f"{file}: values of parameters must be whole float32 numbers, got {end - body} bytes")
+        else:
+            chunks.append(np.frombuffer(view[body:end], "<f4"))
+    parsed = classes()["Parameter"]()
+    try:
+        parsed.ParseFromString(bytes(head))
+    except Exception as error:
+        raise FileFormatError(f"{file}: parameters must be whole messages, got: {error}") from error
+    values = np.concatenate(chunks) if chunks else np.empty(0, np.float32)
+    return parsed.variable_name, entry_of(parsed, values.astype(np.float32, copy=False), file, index)
+
+
+def _fields(view: memoryview, file: str) -> Iterator[tuple[int, int, int, int, int]]:
+    """Number, wire type, and the places where a field, its content and the next field start."""
+    place = 0
+    while place < len(view):
+        start = place
+        tag, place = _read_varint(view, place, file)
+        number, kind = tag >> 3, tag & 7
+        body = place
+        if kind == _VARINT:
+            _, place = _read_varint(view, place, file)
+        elif kind == _BYTES:
+            length, body = _read_varint(view, place, file)
+            place = body + length
+        elif kind in (_FIXED32, _FIXED64):
+            place += 4 if kind == _FIXED32 else 8
+        else:
+            raise FileFormatError(f"{file}: the file must be an NNP message, got a field of wire type {kind}")
+        if place > len(view) or number == 0:
+            end = f"ends at byte {place} of {len(view)}"
+            raise FileFormatError(f"{file}: the file must be whole, got field {number} that {end}")
+        yield number, kind, start, body, place
+
+
+def _read_varint(view: memoryview, place: int, file: str) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if place >= len(view):
+            break
+        byte = view[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place
+    raise FileFormatError(f"{file}: the file must be whole, got a number that does not end")
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

@@ -1,0 +1,135 @@
+"""Commands: results against those that NNabla's command line gave for the same files, and exit codes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import nn_core as nn
+from nn_core.__main__ import main
+
+DATA = Path(__file__).with_name("data")
+CONFIG = str(DATA / "convnet.nnp")
+VALUES = np.load(DATA / "convnet_values.npz")
+COMMANDS = ("dump", "convert", "decode_param", "encode_param", "infer", "forward", "train")
+
+
+def run(*args, code=0):
+    result = CliRunner().invoke(main, [str(arg) for arg in args])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_an_example(name):
+    assert f"Example: nn-core {name} " in " ".join(run(name, "--help").split())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_wrong_options_end_with_2(name):
+    run(name, "--nothing", code=2)
+
+
+def test_dump_prints_what_there_is():
+    text = run("dump", "-F", "-V", CONFIG)
+    assert "Network net: batch size 4, 14 variables, 5 functions" in text
+    assert "Convolution @net/Convolution: x, c1/conv/W, c1/conv/b -> @net/Convolution_out" in text
+    assert "Executor[0]: Output    y [-1, 5]" in text
+    assert "Network train" not in run("dump", "-n", "net", CONFIG)
+    assert "--network must be one of ['net', 'train'], got 'x'" in run("dump", "-n", "x", CONFIG, code=1)
+
+
+def test_infer_computes_each_sample(tmp_path):
+    VALUES["x"].astype("<f4").tofile(tmp_path / "x.bin")
+    assert run("infer", "-c", CONFIG, "-b", 4, "-o", tmp_path / "r", tmp_path / "x.bin") == "4 samples\n"
+    for n in range(4):
+        np.testing.assert_allclose(np.fromfile(tmp_path / f"r_{n}.bin", "<f4"), VALUES["y"][n], atol=1e-5)
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_infer_refuses_data_of_another_size(tmp_path):
+    VALUES["x"].astype("<f4").tofile(tmp_path / "x.bin")
+    text = run("infer", "-c", CONFIG, "-b", 3, "-o", tmp_path / "r", tmp_path / "x.bin", code=1)
+    assert "must have 324 numbers of type float32 for the shape (3, 3, 6, 6), got 432" in text
+    assert "INPUTS must be 1 files, for x, got 2" in run("infer", "-c", CONFIG, tmp_path / "x.bin", tmp_path / "x.bin", code=1)
+    assert "--executor must be one of ['rt'], got 'e'" in run("infer", "-c", CONFIG, "-E", "e", tmp_path / "x.bin", code=1)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def dataset(folder, rows=6):
+    lines = ["x:image,y:label"]
+    for n in range(rows):
+        np.save(folder / f"{n}.npy", VALUES["x"][n % 4])
+        lines.append(f"{n}.npy,{n}")
+    (folder / "data.csv").write_text("\n".join(lines) + "\n")
+    return folder / "data.csv"
+
+
+@pytest.mark.parametrize("batch_size", [-1, 1, 5])
+def test_forward_adds_columns(batch_size, tmp_path):
+    run("forward", "-c", CONFIG, "-d", dataset(tmp_path), "-o", tmp_path / "out", "-b", batch_size)
+    header, *lines = (tmp_path / "out" / "output_result.csv").read_text().splitlines()
+    assert header == "x:image,y:label,y__0,y__1,y__2,y__3,y__4" and len(lines) == 6
+    for n, line in enumerate(lines):
+        assert line.startswith(f"{n}.npy,{n},")
+        np.testing.assert_allclose([float(cell) for cell in line.split(",")[2:]], VALUES["y"][n % 4], atol=1e-5)
+
+
+def test_forward_refuses_other_columns(tmp_path):
+    path = dataset(tmp_path)
+    path.write_text(path.read_text().replace("x:image", "z:image"))
+    assert "must have the columns ['x'], got ['z', 'y']" in run("forward", "-c", CONFIG, "-d", path, "-o", tmp_path, code=1)
+    assert not (tmp_path / "output_result.csv").exists()
+
+
+@pytest.mark.parametrize("options", [(), ("--nnp-parameter-protobuf",)])
+def test_convert_goes_around(options, tmp_path):
+    run("convert", CONFIG, tmp_path / "a.protobuf")
+    run("convert", tmp_path / "a.protobuf", tmp_path / "a.nntxt")
+    run("convert", *options, tmp_path / "a.nntxt", tmp_path / "a.nnp")
+    run("convert", tmp_path / "a.nnp", tmp_path / "a.h5")
+    assert run("dump", "-F", "-V", tmp_path / "a.nnp") == run("dump", "-F", "-V", CONFIG)
+    nn.load_parameters(tmp_path / "a.h5")
+    found = {name: p.d.copy() for name, p in nn.get_parameters(grad_only=False).items()}
+    nn.load_parameters(CONFIG)
+    for name, parameter in nn.get_parameters(grad_only=False).items():
+        np.testing.assert_array_equal(found[name], parameter.d)
+
+
+def test_failures_leave_no_file(tmp_path):
+    assert "OUTPUT must be .nnp" in run("convert", CONFIG, tmp_path / "a.xyz", code=1)
+    (tmp_path / "bad.nntxt").write_text("network { colour: 1 }")
+    assert "bad.nntxt:1: the text must be" in run("convert", tmp_path / "bad.nntxt", tmp_path / "b.nnp", code=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.nntxt"]
+
+
+def test_parameters_as_texts_and_back(tmp_path):
+    run("decode_param", "-p", CONFIG, "-o", tmp_path / "texts")
+    assert (tmp_path / "texts" / "b1~bn~beta.txt").read_text().startswith("(1, 2, 1, 1)\n-0.00099999946542")
+    run("encode_param", "-i", tmp_path / "texts", "-p", tmp_path / "p.protobuf")
+    nn.load_parameters(tmp_path / "p.protobuf")
+    found = {name: p.d.copy() for name, p in nn.get_parameters(grad_only=False).items()}
+    nn.load_parameters(CONFIG)
+    assert set(found) == set(nn.get_parameters(grad_only=False))
+    for name, parameter in nn.get_parameters(grad_only=False).items():
+        np.testing.assert_array_equal(found[name], parameter.d)
+
+
+def test_any_name_of_a_parameter_survives(tmp_path):
+    names = ["a/b~c", "a~b/c", "x y", "日本", "w.1", "p%2F"]
+    for name in names:
+        nn.parameter.set_parameter(name, nn.Variable((1,)))
+    nn.save_parameters(tmp_path / "p.h5")
+    nn.clear_parameters()
+    run("decode_param", "-p", tmp_path / "p.h5", "-o", tmp_path / "texts")
+    run("encode_param", "-i", tmp_path / "texts", "-p", tmp_path / "q.h5")
+    nn.load_parameters(tmp_path / "q.h5")
+    assert set(nn.get_parameters(grad_only=False)) == set(names)
+
+
+@pytest.mark.parametrize("text", ["(2,)\n1.0", "(2,)\n1.0\nx", "__import__('os')\n1", "(-1, -2)\n1.0\n2.0"])
+def test_texts_of_parameters_are_not_evaluated(text, tmp_path):
+    (tmp_path / "w.txt").write_text(text)
+    assert "w.txt: must have" in run("encode_param", "-i", tmp_path, "-p", tmp_path / "p.h5", code=1)
+    assert not (tmp_path / "p.h5").exists()
