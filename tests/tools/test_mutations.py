@@ -1,0 +1,35 @@
+"""Mutated files: some of each format in the tests, more by ``python -m tools.mutations``; a planted fault is found."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tools import mutations
+
+
+def reported(kind: str, count: int, seed: int) -> list[str]:
+    texts: list[str] = []
+    mutations.check(kind, range(count), seed, lambda _, text: texts.append(text) if text else None)
+    return texts
+
+
+@pytest.mark.parametrize("kind", list(mutations.KINDS))
+def test_mutated_files_are_refused_or_equal(kind: str) -> None:
+    assert reported(kind, 60, 1) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(mutations.KINDS))
+def test_many_mutated_files_are_refused_or_equal(kind: str) -> None:
+    outcomes: Counter[str] = Counter()
+    assert list(mutations.findings(kind, 500, 2, outcomes)) == []
+    assert sum(outcomes.values()) == 500
+
+
+def test_a_reader_that_verifies_nothing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nn_core.files.safetensors.verify", lambda entries, checksums: None)
+    assert "file.safetensors: loaded with other contents" in reported(".safetensors", 60, 1)

@@ -1,0 +1,66 @@
+"""The command ``python -m tools.fuzz``."""
+
+import sys
+import time
+
+import click
+
+from .runner import COUNTS
+
+
+@click.group()
+def main() -> None:
+    """Fuzz nn_core; the exit status is 1 if there is a finding."""
+
+
+@main.command()
+@click.option("--seed", default=0, help="Which programs: those of numbers 1000000 * seed and following.")
+@click.option("--count", default=2000, help="How many.")
+@click.option("--minutes", default=1e9, help="Stop after this time.")
+@click.option("--minimize/--no-minimize", default=True, help="Make the programs that differ small.")
+@click.option("--most", default=1000, help="Stop after so many findings.")
+@click.option("--leave-out", default="", help="Kinds of actions, with commas: batch, policies, dtypes, switch, flag, update.")
+def programs(seed: int, count: int, minutes: float, minimize: bool, most: int, leave_out: str) -> None:
+    """Run random programs in many ways, and compare them with a slow truth.
+
+    Every program has 5 to 40 operations. It is run static, dynamic and imperative, on the CPU and the reference
+    backend, with optimizations on and off, clear flags, hooks, data in other dtypes, other batch sizes and solver steps.
+    """
+    from .lane import check_programs
+
+    start, n_findings = time.monotonic(), 0
+    for finding in check_programs(seed, count, 60 * minutes, minimize=minimize, leave_out=leave_out.split(",")):
+        n_findings += 1
+        click.echo(f"--- finding {n_findings}, program {finding.seed}: {finding.title}\n{finding.script}")
+        if n_findings >= most:
+            break
+    click.echo(
+        f"{COUNTS.programs} programs, {COUNTS.runs} runs, {COUNTS.compared} comparisons, {COUNTS.rounding} arrays "
+        f"decided by rounding, {COUNTS.undecided} runs that do not fit another batch size, "
+        f"{time.monotonic() - start:.0f} s, {n_findings} findings"
+    )
+    sys.exit(n_findings > 0)
+
+
+@main.command()
+@click.option("--seed", default=0, help="Which calls.")
+@click.option("--count", default=10_000, help="How many.")
+@click.option("--minutes", default=1e9, help="Stop after this time.")
+def api(seed: int, count: int, minutes: float) -> None:
+    """Call every public callable with odd values, in odd orders.
+
+    A call may give a result, an exception of nn_core.errors, TypeError, MemoryError or OSError; a crash, a hang, a warning
+    or another exception is a finding. Of the findings at one place the shortest is printed.
+    """
+    from .watch import check_calls
+
+    start = time.monotonic()
+    report = check_calls(seed, count, 60 * minutes)
+    for n, finding in enumerate(report.findings.values()):
+        click.echo(f"--- finding {n + 1}: {finding['kind']} at {finding['place']}: {finding['text']}\n{finding['source']}")
+    click.echo(f"{report.calls} calls, {time.monotonic() - start:.0f} s, {len(report.findings)} findings")
+    sys.exit(bool(report.findings))
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m tools.fuzz")

@@ -1,0 +1,234 @@
+"""The slow truth: the functions of a graph one after another on float64 arrays, by reference kernels and gradient rules.
+
+Of nn_core's engine only the graph itself is used: no plan, no memory, no dispatch, no fusing. How far rounding may carry
+a result is found out by computing it again with noise before and after every function.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from nn_core.errors import NNCoreError
+from nn_core.graph.node import Cell, Node, Vertex
+from nn_core.graph.order import forward_order
+from nn_core.rules.registry import GRADIENTS, GradientCall
+from nn_core.testing.operators import ArrayFunctions, run, updated
+from nn_core.variable import Variable
+
+from .program import Array
+
+#: Relative size of the noise: some units in the last place of float32.
+NOISE: Final = 1e-6
+#: How often a difference that the noise made is allowed.
+ALLOWED: Final = 40.0
+#: Tolerance relative to the largest magnitude, if noise changes nothing.
+FLOOR: Final = 1e-5
+#: Results that the noise changes by more than this part of their magnitude tell nothing.
+USELESS: Final = 0.02
+#: Results as large as this tell nothing: float32 may not hold what they are computed from.
+FARTHEST: Final = 1e12
+
+#: Changes the numbers of an array as rounding might.
+Noise: TypeAlias = Callable[[Array], Array]
+
+_F = ArrayFunctions()
+
+
+class Undefined(Exception):  # noqa: N818
+    """The graph has something that the oracle does not compute."""
+
+
+class Graph:
+    """The functions before some variables, in order."""
+
+    def __init__(self, roots: Sequence[Variable]) -> None:
+        self.order = forward_order(roots)
+        if any(node.python is not None for node in self.order):
+            raise Undefined("a PythonFunction")
+
+    def forward(self, values: dict[Cell, Array], noise: Noise | None = None) -> None:
+        """Compute all functions; `values` holds those of the leaves and gets all others."""
+        for node in self.order:
+            compute(node, values, noise)
+
+    def backward(
+        self, root: Variable, values: Mapping[Cell, Array], start: float, noise: Noise | None = None
+    ) -> dict[Cell, Array]:
+        """The gradients of leaves and others where that of `root` is `start`; `values` are those after forward()."""
+        if not root.need_grad:
+            return {}
+        grads: dict[Cell, Array] = {root.cell: np.full(values[root.cell].shape, start)}
+        for node in reversed(self.order):
+            if node.need_grad and node.spec.differentiable and any(cell in grads for cell in node.cells):
+                for vertex, gradient in zip(node.inputs, gradients(node, values, grads, noise), strict=True):
+                    if vertex is None or gradient is None or not vertex.need_grad:
+                        continue
+                    part = disturbed(np.asarray(gradient), noise)
+                    grads[vertex.cell] = grads[vertex.cell] + part if vertex.cell in grads else part
+        return grads
+
+
+def compute(node: Node, values: dict[Cell, Array], noise: Noise | None = None) -> None:
+    """Compute one function on the values of its inputs."""
+    exact = [None if vertex is None else values[vertex.cell] for vertex in node.inputs]
+    inputs = [None if array is None else disturbed(array, noise) for array in exact]
+    try:
+        results = run(node.spec.name, *inputs, **node.args)
+    except NNCoreError:  # a matrix that is not positive definite any more, say
+        if noise is None:
+            raise
+        results = run(node.spec.name, *exact, **node.args)
+    n_outputs = len(results) - len(node.spec.updates)
+    for cell, result in zip(node.cells, results[:n_outputs], strict=True):
+        values[cell] = disturbed(np.asarray(result), noise)
+    for vertex, after in zip(node.inputs, updated(node.spec, inputs, results[n_outputs:]), strict=True):
+        if vertex is not None and not any(after is array for array in inputs):
+            values[vertex.cell] = np.asarray(after, np.float64)
+
+
+def gradients(
+    node: Node, values: Mapping[Cell, Array], grads: Mapping[Cell, Array], noise: Noise | None = None
+) -> Sequence[Any]:
+    """The gradients of the inputs of a function by its rule."""
+    spec = node.spec
+    inputs = [
+        None if vertex is None else disturbed(_floating(values[vertex.cell], spec, n), noise)
+        for n, vertex in enumerate(node.inputs)
+    ]
+    outputs = [disturbed(values[cell], noise) for cell in node.cells]
+    n_visible = len(outputs) - sum(entry.aux for entry in spec.outputs)
+    arriving = [
+        disturbed(grads[cell], noise) if cell in grads else np.zeros(values[cell].shape) for cell in node.cells[:n_visible]
+    ]
+    wanted = [vertex is not None and vertex.need_grad for vertex in node.inputs]
+    with np.errstate(all="ignore"):
+        result = GRADIENTS[spec.name](_F, GradientCall(spec, inputs, outputs, arriving, node.args, wanted))
+    return result if isinstance(result, (tuple, list)) else (result,)
+
+
+def _floating(array: Array, spec: Any, position: int) -> Array:
+    entry = spec.inputs[min(position, len(spec.inputs) - 1)]
+    return array.astype(np.float64) if entry.dtype in ("float", "wide") and array.dtype.kind != "f" else array
+
+
+def disturbed(array: Array, noise: Noise | None) -> Array:
+    """The array with noise, if it holds floating-point numbers."""
+    if noise is None or array.dtype.kind != "f":
+        return array
+    return noise(array)
+
+
+def _shaken(seed: int) -> Noise:
+    rng = np.random.default_rng(seed)
+    return lambda array: array * (1.0 + NOISE * rng.uniform(-1.0, 1.0, array.shape))
+
+
+def _rounded(array: Array) -> Array:
+    """As float32 holds the numbers: what cancels there to zero does so here too."""
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Slack:
+    """How far a result may be from the truth.
+
+    Attributes:
+        least: What is allowed in any case; so much is known without computing anything again.
+        full: Gives what noise makes of the result; infinite where rounding decides it.
+    """
+
+    least: float = 0.0
+    full: Callable[[], float] = float
+
+    def __add__(self, other: "Slack | float") -> "Slack":
+        if isinstance(other, Slack):
+            return Slack(self.least + other.least, lambda: self.full() + other.full())
+        return Slack(self.least + other, lambda: self.full() + other)
+
+
+@dataclass
+class Truth:
+    """Values with tolerances: what a run must give.
+
+    Attributes:
+        values: Of every cell of the graph, after the pass.
+        grads: Gradients that a backward pass from the loss gives.
+        compute: Computes both again with noise.
+    """
+
+    values: dict[Cell, Array]
+    grads: dict[Cell, Array]
+    compute: Callable[[Noise], tuple[dict[Cell, Array], dict[Cell, Array]]]
+
+    @cached_property
+    def noisy(self) -> list[tuple[dict[Cell, Array], dict[Cell, Array]]]:
+        """Values and gradients as noise makes them, computed when they are first asked for: most results need none."""
+        return [self.compute(noise) for noise in (_shaken(1), _shaken(2), _rounded)]
+
+    def value(self, cell: Cell) -> tuple[Array, Slack]:
+        """A value and how far a run may be from it."""
+        exact = self.values[cell]
+        return exact, Slack(_least(exact), lambda: _tolerance(exact, [values[cell] for values, _ in self.noisy]))
+
+    def grad(self, cell: Cell) -> tuple[Array, Slack]:
+        """A gradient (zeros where none arrives) and how far a run may be from it."""
+        zeros = np.zeros(self.values[cell].shape)
+        exact = self.grads.get(cell, zeros)
+        slack = Slack(_least(exact), lambda: _tolerance(exact, [grads.get(cell, zeros) for _, grads in self.noisy]))
+        return exact, slack + FLOOR * self._steepest
+
+    @cached_property
+    def _steepest(self) -> float:
+        """The largest gradient anywhere: those of normalizations are differences of such numbers."""
+        return max((float(np.max(np.abs(grad))) for grad in self.grads.values() if grad.size), default=0.0)
+
+
+def truth_of(graph: Graph, root: Variable, leaves: Mapping[Cell, Array], start: float) -> Truth:
+    """Values and gradients for some values of the leaves, and a gradient of the root to start from."""
+    needs = {vertex: vertex._need_grad for node in graph.order for vertex in node.inputs if vertex is not None}
+
+    def compute(noise: Noise | None) -> tuple[dict[Cell, Array], dict[Cell, Array]]:
+        values = dict(leaves)
+        graph.forward(values, noise)
+        return values, graph.backward(root, values, start, noise)
+
+    def compute_again(noise: Noise) -> tuple[dict[Cell, Array], dict[Cell, Array]]:
+        present = {vertex: vertex._need_grad for vertex in needs}
+        _set_need_grad(needs)  # flags may have changed since
+        try:
+            return compute(noise)
+        finally:
+            _set_need_grad(present)
+
+    return Truth(*compute(None), compute_again)
+
+
+def _set_need_grad(flags: Mapping[Vertex, bool | None]) -> None:
+    for vertex, flag in flags.items():
+        vertex._need_grad = flag
+
+
+def _least(exact: Array) -> float:
+    """The tolerance of rounding alone."""
+    if exact.dtype.kind != "f" or not exact.size:
+        return 0.0
+    scale = float(np.max(np.abs(exact)))
+    return FLOOR * scale + 1e-6 if scale < FARTHEST else 0.0
+
+
+def _tolerance(exact: Array, noisy: Sequence[Array]) -> float:
+    if exact.dtype.kind != "f":
+        return 0.0 if all(np.array_equal(exact, other) for other in noisy) else np.inf
+    if not exact.size:
+        return 0.0
+    scale = float(np.max(np.abs(exact)))
+    if not scale < FARTHEST:
+        return np.inf
+    spread = max(float(np.max(np.abs(exact - other))) for other in noisy)
+    if not spread <= USELESS * max(scale, 1e-3):
+        return np.inf
+    return ALLOWED * spread + FLOOR * scale + 1e-6

@@ -1,0 +1,491 @@
+"""Run a program in a way, and compare every result with the truth."""
+
+import signal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+import nn_core as nn
+from nn_core.errors import GraphError, NNCoreError
+from nn_core.graph.node import Cell
+from nn_core.parametric_functions.scope import get_parameter_or_create
+from nn_core.variable import Variable
+
+from .namespace import fresh_namespace
+from .oracle import Graph, Slack, Truth, truth_of
+from .program import Array, Leaf, Program, compiled
+from .ways import Action, Way
+
+#: An input of the program by number, or a parameter by name.
+Key = int | str
+
+LEARNING_RATE: Final = 0.1
+SCALE: Final = 2.5
+FORWARD: Final = {
+    "keep": "v{0}.forward()",
+    "train": "v{0}.forward(clear_no_need_grad=True)",
+    "infer": "v{0}.forward(clear_buffer=True)",
+    "hook": "v{0}.forward(function_post_hook=lambda f: None)",
+    "hook_train": "v{0}.forward(clear_no_need_grad=True, function_pre_hook=lambda f: None)",
+    "all": "nn.forward_all([{1}])",
+    "all_train": "nn.forward_all([{1}], clear_no_need_grad=True)",
+}
+BACKWARD: Final = {
+    "plain": "v{0}.backward()",
+    "clear": "v{0}.backward(clear_buffer=True)",
+    "hook": "v{0}.backward(function_post_hook=lambda f: None)",
+    "scale": "v{0}.backward(2.5)",
+}
+
+
+_METHODS: Final = {
+    **{kind: f"_{kind}" for kind in ("switch", "flag", "batch", "forward", "build", "backward", "zero", "update")},
+    "data": "_data_",
+    "read": "_read_all",
+}
+
+
+class Skip(Exception):  # noqa: N818
+    """The way cannot be followed further, and nothing is wrong."""
+
+
+class Difference(Exception):  # noqa: N818
+    """A result that differs from the truth, or an exception that should not be."""
+
+    def __init__(self, title: str, check: str = "") -> None:
+        super().__init__(title)
+        self.title = title
+        self.check = check
+
+
+@dataclass
+class Counts:
+    """What a lane has done."""
+
+    programs: int = 0
+    runs: int = 0
+    compared: int = 0
+    rounding: int = 0
+    undecided: int = 0
+
+
+COUNTS: Final = Counts()
+
+
+class Reference:
+    """The graph of a program on which truth is computed, once for all ways."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.space = fresh_namespace()
+        nn.seed(program.seed)
+        with nn.context_scope(nn.Context(["reference"])), nn.parameter_scope("truth", {}):
+            for item in program.items:
+                if isinstance(item, Leaf):
+                    self.space[f"v{item.number}"] = Variable(item.shape, need_grad=item.need_grad)
+                else:
+                    for line in item.lines():
+                        exec(compiled(line), self.space)
+            self.parameters: dict[str, Variable] = dict(nn.get_parameters(grad_only=False))
+        self.initial = {name: _initial(program.seed, name, p) for name, p in self.parameters.items()}
+        self.numbers = [n for item in program.items for n in item.outs]
+        self._graphs: dict[tuple[int, ...], Graph] = {}
+        self._truths: dict[Any, Truth] = {}
+        self._of_batches: dict[int, Reference | None] = {}
+
+    def of_batch(self, length: int) -> "Reference | None":
+        """The graph for another batch size, built anew by the same lines; None where they do not fit it."""
+        if length not in self._of_batches:
+            self._of_batches[length] = self._built_anew(length)
+        return self._of_batches[length]
+
+    def _built_anew(self, length: int) -> "Reference | None":
+        try:
+            made = Reference(self.program.of_batch(length))
+        except (NNCoreError, IndexError, TypeError, ValueError):
+            return None  # a number in the program holds for one batch size only
+        shapes = {name: parameter.shape for name, parameter in made.parameters.items()}
+        return made if shapes == {name: parameter.shape for name, parameter in self.parameters.items()} else None
+
+    def variable(self, number: int) -> Variable:
+        """The variable of a value."""
+        found: Variable = self.space[f"v{number}"]
+        return found
+
+    def cell(self, key: Key) -> Cell:
+        """Where the value of an input, a parameter or a result is."""
+        return self.parameters[key].cell if isinstance(key, str) else self.variable(key).cell
+
+    def graph(self, roots: tuple[int, ...]) -> Graph:
+        """The functions that some values need."""
+        if roots not in self._graphs:
+            self._graphs[roots] = Graph([self.variable(n) for n in roots])
+        return self._graphs[roots]
+
+    def truth(self, roots: tuple[int, ...], state: dict[Key, Array], unlinked: dict[int, Array], start: float = 1.0) -> Truth:
+        """Values and gradients after a pass that computes `roots`."""
+        flags = tuple(leaf.number for leaf in self.program.leaves if self.variable(leaf.number).need_grad)
+        known = {**state, **unlinked}
+        key = (roots, flags, start, tuple((k, v.shape, v.dtype.kind, v.tobytes()) for k, v in known.items()))
+        if key not in self._truths:
+            leaves = {self.cell(k): _as_truth(v) for k, v in known.items()}
+            root = self.variable(self.program.loss) if self.program.loss in roots else Variable((), need_grad=False)
+            self._truths[key] = truth_of(self.graph(roots), root, leaves, start)
+        return self._truths[key]
+
+
+def _as_truth(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _initial(seed: int, name: str, parameter: Variable) -> Array:
+    if not parameter.need_grad:
+        return parameter.d.astype(np.float32)
+    rng = np.random.default_rng([seed, *name.encode()])
+    return np.asarray(rng.uniform(0.2, 1.0, parameter.shape) * rng.choice([-1, 1], parameter.shape), np.float32)
+
+
+@dataclass
+class Run:
+    """One way of one program."""
+
+    reference: Reference
+    way: Way
+    lines: list[str] = field(default_factory=list)
+    data: dict[tuple[Key, int, str, tuple[int, ...]], Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.program = self.reference.program
+        self._first = self.reference
+        self._fits = True
+        self.space = fresh_namespace()
+        self.space["data"] = self._data
+        self.state: dict[Key, Array] = {}
+        self.leaves = {leaf.number: leaf for leaf in self.program.leaves}
+        self.grads: dict[Key, tuple[Array, Slack]] = {}
+        self.unlinked: dict[int, Array] = {}
+        self.last: Truth | None = None
+        self.after_complete = False
+        self.set_flags: list[int] = []
+        self.passed: list[int] = []
+        self.readable: set[int] = set()
+        self.disturbed = False
+
+    def run(self) -> Difference | None:
+        """The first difference, or None."""
+        COUNTS.runs += 1
+        nn.clear_parameters()
+        with ExitStack() as stack:
+            self.space["stack"] = stack
+            stack.callback(nn.set_auto_forward, False)
+            stack.callback(self._restore)
+            try:
+                self._start()
+                for action in self.way.actions:
+                    getattr(self, _METHODS[action.kind])(*action.values)
+            except Difference as difference:
+                return difference
+            except Skip:
+                return None
+        return None
+
+    # -- lines -----------------------------------------------------------------------------------------------------
+
+    def execute(self, line: str, allowed: tuple[type[Exception], ...] = ()) -> None:
+        """Run a line; exceptions that are not `allowed` are differences."""
+        self.lines.append(line)
+        try:
+            exec(compiled(line), self.space)
+        except allowed as error:
+            raise Skip from error
+        except Hang:
+            raise
+        except Exception as error:
+            kind = type(error).__name__
+            raise Difference(f"{line}: {kind}: {error}") from error
+
+    def _data(self, key: Key, data_set: int, dtype: str, shape: tuple[int, ...]) -> Array:
+        place = key, data_set, dtype, shape
+        if place not in self.data:
+            if isinstance(key, str):
+                array = self.reference.initial[key]
+            else:
+                array = replace(self.leaves[key], shape=shape).values(self.program.seed, data_set)
+            self.data[place] = array.astype(dtype) if array.dtype.kind == "f" else array
+        return self.data[place]
+
+    def _restore(self) -> None:
+        self._flag_again(self._first, {number: self.leaves[number].need_grad for number in self.set_flags})
+
+    def _flag_again(self, reference: Reference, flags: Mapping[int, bool]) -> None:
+        for number, value in flags.items():
+            reference.variable(number).need_grad = value
+
+    # -- actions ---------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        way = self.way
+        self.execute(f"stack.enter_context(nn.context_scope(get_extension_context({way.backend!r})))")
+        if way.without:
+            self._switch(*way.without)
+        self.space["parameter"] = get_parameter_or_create
+        for name, parameter in self.reference.parameters.items():
+            shape = parameter.shape
+            self.state[name] = self._data(name, 0, "float32", shape)
+            self.execute(f"parameter({name!r}, {shape}, data({name!r}, 0, 'float32', {shape}), {parameter.need_grad})")
+        for leaf in self.program.leaves:
+            if way.mode == "imperative":
+                self.execute(f"v{leaf.number} = nn.NdArray({leaf.shape})")
+            else:
+                self.execute(f"v{leaf.number} = nn.Variable({leaf.shape}, need_grad={leaf.need_grad})")
+        if way.mode == "dynamic":
+            self.execute("nn.set_auto_forward(True)")
+        elif way.mode == "static":
+            self._lines()
+            self._zero()
+
+    def _lines(self) -> None:
+        for step in self.program.steps:
+            for line in step.lines(imperative=self.way.mode == "imperative"):
+                self.execute(line)
+
+    def _switch(self, *names: str) -> None:
+        self.execute(f"stack.enter_context(without({', '.join(map(repr, names))}))")
+
+    def _flag(self, number: int, name: str, value: bool) -> None:
+        self.execute(f"v{number}.{name} = {value}")
+        if name == "need_grad":
+            self.set_flags.append(number)
+            self._flag_again(self._first, {number: value})
+            self._flag_again(self.reference, {number: value})
+
+    def _batch(self, length: int) -> None:
+        for number in self.program.batch & self.leaves.keys():
+            shape = (length, *self.leaves[number].shape[1:])
+            self.leaves[number] = replace(self.leaves[number], shape=shape)
+            self.execute(f"v{number}.reset_shape({shape}, True)")
+        self.last = None
+        self.readable, self.passed, self.unlinked = set(), [], {}
+        found = self._first if length == self._length else self._first.of_batch(length)
+        self._fits = found is not None
+        if found is not None:
+            flags = {leaf.number: self._first.variable(leaf.number).need_grad for leaf in self.program.leaves}
+            self._flag_again(found, flags)
+            self.reference = found
+        self._zero()
+
+    @property
+    def _length(self) -> int | None:
+        return next((leaf.shape[0] for leaf in self.program.leaves if leaf.number in self.program.batch), None)
+
+    def _data_(self, data_set: int, dtype: str) -> None:
+        self.last = None
+        attribute = "data" if self.way.mode == "imperative" else "d"
+        for number, leaf in self.leaves.items():
+            self.state[number] = self._data(number, data_set, dtype, leaf.shape)
+            self.execute(f"v{number}.{attribute} = data({number}, {data_set}, {dtype!r}, {leaf.shape})")
+
+    def _forward(self, policy: str, target: int) -> None:
+        complete, before = target == self.program.loss, dict(self.state)
+        for number in self.program.unlinked if complete or self.program.unlinked else ():
+            self._pass("keep", (number,))
+        roots = (*self.program.roots[:-1], target) if policy.startswith("all") else (target,)
+        self._pass(policy, roots)
+        if complete:
+            self.after_complete = policy != "infer"
+        else:
+            self.after_complete = self.after_complete and policy in ("keep", "hook", "all")
+            if any(not np.array_equal(self.state[key], before[key]) for key in before):
+                self.last = None  # what is kept is of different passes
+            self.disturbed = True
+
+    def _pass(self, policy: str, roots: tuple[int, ...]) -> None:
+        line = FORWARD[policy].format(roots[-1], ", ".join(f"v{n}" for n in roots))
+        truth = self._truth(roots)
+        if truth is None:
+            COUNTS.undecided += 1
+            self.execute(line, allowed=(NNCoreError, IndexError))
+            raise Skip
+        self.execute(line)
+        self.disturbed = False
+        self._passed(truth, roots)
+        if policy in ("keep", "hook", "all"):
+            self.readable.update(self._kept(self.passed))
+        if roots[-1] == self.program.loss:
+            self.last, self.last_call = truth, self.call
+        for number in roots:
+            self._compare(f"v{number}.d", *truth.value(self.reference.cell(number)))
+
+    def _kept(self, numbers: Iterable[int]) -> set[int]:
+        # a recomputed value that is a view of another one takes its memory along
+        return set() if any("recompute" in step.flags for step in self.program.steps) else set(numbers)
+
+    def _truth(self, roots: tuple[int, ...]) -> Truth | None:
+        if not self._fits:
+            return None
+        self.call = roots, dict(self.state), dict(self.unlinked)
+        try:
+            return self.reference.truth(*self.call)
+        except NNCoreError:
+            return None  # indices out of range, or a matrix that is not positive definite any more
+
+    def _passed(self, truth: Truth, roots: Sequence[int]) -> None:
+        """Note and check what the pass has changed."""
+        for number in self.program.unlinked:
+            cell = self.reference.cell(number)
+            if cell in truth.values:
+                self.unlinked[number] = truth.values[cell]
+        for key, before in self.state.items():
+            value, slack = truth.value(self.reference.cell(key))
+            if value is not before and not np.array_equal(value, before):
+                self._compare(self._name(key), value, slack)
+                self.state[key] = np.array(self._read(self._name(key)))
+        self.readable = set(roots)
+        self.passed = [n for n in self.reference.numbers if self.reference.cell(n) in truth.values]
+        self.values = truth
+
+    def _build(self) -> None:
+        roots = tuple(n for step in self.program.steps for n in step.outs)
+        self._lines()
+        self.last_call = roots, dict(self.state), dict(self.unlinked)
+        truth = self.reference.truth(*self.last_call)
+        self._passed(truth, roots)
+        self.readable = self._kept(self.readable)
+        self.last, self.after_complete, self.disturbed = truth, True, False
+        if self.way.mode != "imperative":
+            for key in self._trained():
+                self.grads.setdefault(key, (np.zeros(self.state[key].shape), Slack()))
+        for number in self.program.roots:
+            self._compare(f"v{number}.d", *truth.value(self.reference.cell(number)))
+
+    def _name(self, key: Key) -> str:
+        if isinstance(key, int):
+            return f"v{key}.d"
+        return f"nn.get_parameters(grad_only=False)[{key!r}].d"
+
+    def _trained(self) -> Iterator[Key]:
+        for leaf in self.program.leaves:
+            if self.reference.variable(leaf.number).need_grad:
+                yield leaf.number
+        for name, parameter in self.reference.parameters.items():
+            if parameter.need_grad:
+                yield name
+
+    def _variable(self, key: Key) -> str:
+        return f"v{key}" if isinstance(key, int) else f"nn.get_parameters(grad_only=False)[{key!r}]"
+
+    def _zero(self) -> None:
+        for key in [*(leaf.number for leaf in self.program.leaves), *self.reference.parameters]:
+            leaf = self.leaves[key] if isinstance(key, int) else None
+            if leaf is not None and not leaf.need_grad:
+                continue
+            self.execute(f"{self._variable(key)}.grad.zero()")
+            shape = leaf.shape if leaf is not None else self.reference.parameters[str(key)].shape
+            self.grads[key] = np.zeros(shape), Slack()
+
+    def _backward(self, how: str) -> None:
+        if self.last is None:
+            raise Skip
+        allowed = () if self.after_complete and not self.disturbed else (GraphError,)
+        self.execute(BACKWARD[how].format(self.program.loss), allowed)
+        truth = self.reference.truth(*self.last_call, SCALE) if how == "scale" else self.last
+        if how == "clear":
+            self.after_complete = False
+            self.readable &= {self.program.loss}
+        for key in self._trained():
+            gradient, tolerance = truth.grad(self.reference.cell(key))
+            before, slack = self.grads.get(key, (np.zeros(gradient.shape), Slack()))
+            total = before + gradient
+            magnitude = float(np.max(np.abs(total))) if total.size else 0.0
+            self.grads[key] = total, slack + tolerance + 1e-6 * magnitude
+            self._compare(f"{self._variable(key)}.g", *self.grads[key])
+
+    def _read(self, what: str) -> Array:
+        if self.way.mode == "imperative" and what.startswith("v"):
+            what = what.replace(".d", ".data")
+        self.execute(f"result = {what}.copy()")
+        found: Array = self.space.pop("result")
+        return found
+
+    def _read_all(self) -> None:
+        for number in self.passed:
+            try:
+                self._compare(f"v{number}.d", *self.values.value(self.reference.cell(number)))
+            except Difference as difference:
+                if "GraphError" not in difference.title or number in self.readable:
+                    raise
+                self.lines.pop()
+
+    def _update(self) -> None:
+        trained = [key for key in self._trained() if key in self.grads and self.state[key].dtype.kind == "f"]
+        if not trained:
+            return
+        table = ", ".join(f"{str(key)!r}: {self._variable(key)}" for key in trained)
+        self.execute(f"solver = S.Sgd(lr={LEARNING_RATE})")
+        self.execute(f"solver.set_parameters({{{table}}})")
+        self.execute("solver.update()")
+        for key in trained:
+            gradient, tolerance = self.grads[key]
+            expected = self.state[key] - LEARNING_RATE * gradient
+            scale = float(np.max(np.abs(expected))) if expected.size else 0.0
+            coarse = 1e-3 if self.state[key].dtype == np.float16 else 1e-6
+            self._compare(self._name(key), expected, tolerance + coarse * scale)
+            self.state[key] = self._read(self._name(key)).astype(self.state[key].dtype)
+        self.after_complete = False
+        self.last = None  # another backward pass would read the new parameters
+
+    def _compare(self, what: str, exact: Array, slack: Slack) -> None:
+        COUNTS.compared += 1
+        given = self._read(what)
+        self.lines.pop()
+        known = given.shape == exact.shape and np.isfinite(slack.least)
+        if known and np.allclose(given, exact, rtol=0, atol=slack.least, equal_nan=True):
+            return
+        tolerance = slack.full()
+        if not np.isfinite(tolerance):
+            COUNTS.rounding += 1
+            return
+        if given.shape != exact.shape:
+            raise Difference(f"{what} has shape {given.shape} for {exact.shape}", f"assert {what}.shape == {exact.shape}")
+        if not np.allclose(given, exact, rtol=0, atol=tolerance, equal_nan=True):
+            with np.errstate(all="ignore"):
+                most = float(np.max(np.abs(np.asarray(given, np.float64) - exact)))
+            where = what.replace(".d", ".data") if self.way.mode == "imperative" and what.startswith("v") else what
+            check = f"np.testing.assert_allclose({where}, {exact.tolist()!r}, rtol=0, atol={tolerance:.3g})"
+            raise Difference(f"{what} differs by {most:.3g} (allowed {tolerance:.3g})", check)
+
+
+class Hang(Exception):  # noqa: N818
+    """A program took too long."""
+
+
+@contextmanager
+def limit(seconds: int) -> Iterator[None]:
+    """Raise `Hang` after some seconds."""
+
+    def stop(*_: object) -> None:
+        raise Hang(f"longer than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def perform(reference: Reference, way: Way) -> "tuple[Run, Difference | None]":
+    """Run a way; hangs are differences."""
+    run = Run(reference, way)
+    try:
+        with limit(10):
+            return run, run.run()
+    except Hang as error:
+        return run, Difference(f"{run.lines[-1]}: {error}")
+
+
+__all__ = ["COUNTS", "Action", "Difference", "Reference", "Run", "perform"]

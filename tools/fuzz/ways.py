@@ -1,0 +1,137 @@
+"""The ways in which a program is run: mode, backend, optimizations, and an order of passes with what happens between."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from nn_core.settings import OPTIMIZATIONS
+
+from .program import Program
+
+#: Forward passes after which every gradient can be computed, and others.
+COMPLETE: Final = ("keep", "train", "hook", "hook_train", "all", "all_train")
+PARTIAL: Final = ("infer", "keep", "train", "hook", "all")
+DTYPES: Final = ("float32", "float32", "float64")
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing that a run does.
+
+    Attributes:
+        kind: "switch", "flag", "batch", "data", "forward", "build", "read", "backward", "zero" or "update".
+        values: What it takes, see `runner`.
+    """
+
+    kind: str
+    values: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Way:
+    """A run of a program: "static", "dynamic" or "imperative"."""
+
+    mode: str
+    backend: str
+    without: tuple[str, ...]
+    actions: tuple[Action, ...]
+
+
+def draw_way(rng: np.random.Generator, program: Program, mode: str, leave_out: Sequence[str] = ()) -> Way:
+    """A random way of a mode, without some kinds of actions."""
+    backend = "cpu" if rng.random() < 0.8 else "reference"
+    rounds = 1 if mode == "imperative" else int(rng.integers(1, 4))
+    actions: list[Action] = []
+    for n in range(rounds):
+        actions += {"static": _static, "dynamic": _dynamic, "imperative": _imperative}[mode](rng, program, n)
+    if "policies" in leave_out and mode == "static":
+        complete = next(a for a in actions if a.kind == "forward" and a.values[1] == program.loss and a.values[0] != "infer")
+        actions = [complete if a.kind == "forward" else a for a in actions]
+    if "dtypes" in leave_out:
+        actions = [Action("data", (a.values[0], "float32")) if a.kind == "data" else a for a in actions]
+    actions = [action for action in actions if action.kind not in leave_out]
+    return Way(mode, backend, () if "switch" in leave_out else _switches(rng), tuple(actions))
+
+
+def _switches(rng: np.random.Generator) -> tuple[str, ...]:
+    kind = rng.random()
+    if kind < 0.5:
+        return ()
+    if kind < 0.65:
+        return tuple(OPTIMIZATIONS)
+    return (str(rng.choice(list(OPTIMIZATIONS))),)
+
+
+def _chance(rng: np.random.Generator, probability: float) -> bool:
+    return bool(rng.random() < probability)
+
+
+def _one(rng: np.random.Generator, values: Sequence[Any]) -> Any:
+    return values[rng.integers(len(values))]
+
+
+def _data(rng: np.random.Generator, n: int) -> Action:
+    return Action("data", (int(rng.integers(0, 3)) if n else 0, _one(rng, DTYPES)))
+
+
+def _static(rng: np.random.Generator, program: Program, n: int) -> list[Action]:
+    actions: list[Action] = []
+    if n and _chance(rng, 0.15):
+        actions.append(Action("switch", _switches(rng)))
+    if n and _chance(rng, 0.2):
+        actions.append(_flag(rng, program))
+    if n and program.batch and _chance(rng, 0.5):
+        actions.append(Action("batch", (int(rng.integers(1, 5)),)))
+    actions.append(_data(rng, n))
+    values = [number for step in program.steps for number in step.outs]
+    for _ in range(int(rng.integers(0, 2))):
+        actions.append(Action("forward", (_one(rng, PARTIAL), _one(rng, [program.loss, *values]))))
+        actions += [Action("read")] if _chance(rng, 0.1) else []
+    actions.append(Action("forward", (_one(rng, COMPLETE), program.loss)))
+    actions += [Action("read")] if _chance(rng, 0.25) else []
+    if _chance(rng, 0.1):
+        actions.append(Action("forward", (_one(rng, PARTIAL), _one(rng, [program.loss, *values]))))
+    actions += _backward(rng)
+    if _chance(rng, 0.2):
+        actions.append(Action("forward", ("infer", program.loss)))
+    return actions
+
+
+def _backward(rng: np.random.Generator) -> list[Action]:
+    actions: list[Action] = []
+    if _chance(rng, 0.9):
+        actions.append(Action("backward", (_one(rng, ["plain", "clear", "clear", "hook", "scale"]),)))
+        if actions[-1].values[0] != "clear" and _chance(rng, 0.15):
+            actions.append(Action("backward", (_one(rng, ["plain", "clear", "scale"]),)))
+        actions += [Action("read")] if _chance(rng, 0.1) else []
+        actions += [Action("update")] if _chance(rng, 0.3) else []
+    actions += [Action("zero")] if _chance(rng, 0.7) else []
+    return actions
+
+
+def _flag(rng: np.random.Generator, program: Program) -> Action:
+    if _chance(rng, 0.5):
+        leaves = [leaf.number for leaf in program.leaves if leaf.need_grad]
+        if leaves:
+            return Action("flag", (_one(rng, leaves), "need_grad", _chance(rng, 0.4)))
+    steps = [step for step in program.steps if "unlink" not in step.flags]
+    if not steps:
+        return Action("zero")
+    return Action("flag", (_one(rng, steps).outs[0], "persistent", _chance(rng, 0.6)))
+
+
+def _dynamic(rng: np.random.Generator, program: Program, n: int) -> list[Action]:
+    actions: list[Action] = []
+    if n and _chance(rng, 0.1):
+        actions.append(Action("switch", _switches(rng)))
+    actions += [_data(rng, n), Action("build")]
+    actions += [Action("read")] if _chance(rng, 0.4) else []
+    if _chance(rng, 0.25):
+        actions.append(Action("forward", (_one(rng, COMPLETE), program.loss)))
+    return [*actions, *_backward(rng)]
+
+
+def _imperative(rng: np.random.Generator, program: Program, n: int) -> list[Action]:
+    return [_data(rng, n), Action("build"), Action("read")]

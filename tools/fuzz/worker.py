@@ -1,0 +1,118 @@
+"""The process that runs sessions: ``python -m tools.fuzz.worker SEED FIRST COUNT LOG``; `watch` starts it.
+
+Every statement is written to the log before it runs, so that the last one is known whatever happens. Findings go to the
+standard output, one JSON object a line.
+"""
+
+import faulthandler
+import json
+import resource
+import signal
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import IO, Any
+
+import nn_core as nn
+from nn_core.errors import NNCoreError
+from nn_core.ext_utils import get_extension_context
+
+from .sessions import Session, fresh_space
+
+#: Bytes of memory that the process may use, and seconds that a statement may take.
+MEMORY = 6 << 30
+SECONDS = 5
+#: Ends of calls that are as they should be.
+ALLOWED = (NNCoreError, TypeError, MemoryError, OSError, StopIteration, NotImplementedError)
+
+
+class Slow(Exception):  # noqa: N818
+    """A statement took too long."""
+
+
+def verdict(statement: str, space: dict[str, Any]) -> BaseException | None:
+    """Run a statement; the exception that should not have been."""
+    try:
+        signal.alarm(SECONDS)
+        exec(statement.removeprefix("!"), space)
+    except Slow as error:
+        return error
+    except ALLOWED as error:
+        return error if isinstance(error, RecursionError) else None
+    except IndexError as error:
+        return None if _picks(error) else error
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        return error
+    finally:
+        signal.alarm(0)
+    return None
+
+
+def _picks(error: IndexError) -> bool:
+    """Whether an index out of bounds was refused on purpose: what iterates over a sequence relies on this class."""
+    return "indexing.py" in traceback.extract_tb(error.__traceback__)[-1].filename
+
+
+def place_of(error: BaseException) -> str:
+    """Where in nn_core an exception was raised, or through which line it went."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "nn_" in frame.filename]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno} {frames[-1].name}" if frames else "nowhere"
+
+
+def reset() -> None:
+    """Forget what a session has set for the process."""
+    nn.clear_parameters()
+    nn.set_auto_forward(False)
+    nn.set_global_recompute(False)
+    nn.set_default_context(get_extension_context("cpu"))
+    for key in ("x", "", "relu"):
+        nn.unset_function_pre_hook(key)
+        nn.unset_function_post_hook(key)
+        nn.unset_solver_pre_hook(key)
+        nn.unset_solver_post_hook(key)
+
+
+def run_session(seed: int, number: int, log: IO[str]) -> tuple[int, list[dict[str, str]]]:
+    """Run one session: how many calls, and the findings among them."""
+    reset()
+    space = fresh_space()
+    done: list[str] = []
+    findings = []
+    for statement in Session(seed, number, space).statements():
+        log.seek(0)
+        log.truncate()
+        log.write("\n".join([f"# seed {seed}, session {number}", *done, statement.removeprefix("!")]))
+        log.flush()
+        done.append(statement.removeprefix("!"))
+        error = verdict(statement, space)
+        if error is not None:
+            kind = type(error).__name__
+            text = "\n".join(done)
+            findings.append({"kind": kind, "place": place_of(error), "text": str(error)[:300], "source": text})
+            if isinstance(error, Slow):
+                break
+    return len(done), findings
+
+
+def main() -> None:
+    """Run sessions and print findings."""
+    seed, first, count = (int(text) for text in sys.argv[1:4])
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    faulthandler.enable()
+    warnings.simplefilter("error")
+
+    def stop(*_: object) -> None:
+        raise Slow(f"longer than {SECONDS} s")
+
+    signal.signal(signal.SIGALRM, stop)
+    with Path(sys.argv[4]).open("w") as log:
+        for number in range(first, first + count):
+            calls, findings = run_session(seed, number, log)
+            for finding in findings:
+                print(json.dumps(finding), flush=True)  # noqa: T201
+            print(json.dumps({"session": number, "calls": calls}), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Change bytes of files and load them: each gives a FileFormatError, or exactly what was saved.
+
+    python -m tools.mutations --count 10000 --seed 0
+
+The files are loaded in a process of their own, with a limit on its memory, so that a crash or an endless loop of a library,
+or a claim of 10^15 elements, is a finding too. Tables have no checksums: any result counts that is not an error of another
+kind.
+"""
+
+import io
+import json
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from nn_core.data.file_cache import CacheDataSource, write_cache
+from nn_core.data.source import SimpleDataSource
+from nn_core.data.table import CsvDataSource
+from nn_core.errors import FileFormatError
+from nn_core.files import Entry, read_entries, write_entries
+
+MEMORY_LIMIT_BYTES = 512 << 20
+TIME_LIMIT_S = 2.0
+_BATCH = 250
+_HANG_S, _START_S = 30.0, 300.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A mutation that was loaded as something else, or failed otherwise than it should."""
+
+    kind: str
+    number: int
+    text: str
+
+
+def entries() -> dict[str, Entry]:
+    """A small network: several dtypes, shapes and groups."""
+    rng = np.random.default_rng(7)
+    return {
+        "conv/W": Entry(rng.normal(size=(4, 3, 3, 3)).astype(np.float32), {"need_grad": True, "index": 0}),
+        "conv/b": Entry(rng.normal(size=4).astype(np.float32), {"need_grad": True, "index": 1}),
+        "bn/mean": Entry(rng.normal(size=(1, 4)), {"need_grad": False, "index": 2}),
+        "bn/t": Entry(np.array(12, np.int64), {"need_grad": False, "index": 3}),
+        "empty": Entry(np.zeros((0, 3), np.float16), {"need_grad": False, "index": 4}),
+    }
+
+
+def _comparable(found: dict[str, Entry]) -> Any:
+    return {
+        name: (entry.values.dtype.name, entry.values.shape, entry.values.tobytes(), sorted(entry.attributes.items()))
+        for name, entry in found.items()
+    }
+
+
+def _parameters(extension: str) -> tuple[Callable[[Path], None], Callable[[Path], Any]]:
+    def save(folder: Path) -> None:
+        write_entries(folder / f"file{extension}", entries(), extension)
+
+    return save, lambda folder: _comparable(read_entries(folder / f"file{extension}", extension))
+
+
+def _samples(source: Any) -> Any:
+    return [[(a.dtype.name, a.shape, a.tobytes()) for a in source.next()] for _ in range(source.size)]
+
+
+def _save_cache(folder: Path) -> None:
+    write_cache(SimpleDataSource(lambda i: (np.full(2, i), np.array([i], np.uint8)), 25), folder, samples_per_file=10)
+
+
+def _save_table(folder: Path) -> None:
+    np.save(folder / "a.npy", np.arange(6.0).reshape(2, 3))
+    (folder / "b.csv").write_text("1,2\n3,4\n")
+    (folder / "t.csv").write_text("x__0:width,x__1,image,y\n" + "1,2.5,a.npy,7\n3,4,b.csv,8\n" * 4)
+
+
+def _load_table(folder: Path) -> Any:
+    _samples(CsvDataSource(folder / "t.csv"))  # there is nothing to compare with: numbers are numbers
+    return None
+
+
+#: How files of each kind are saved into a folder and loaded from it.
+KINDS: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any]]] = {
+    ".h5": _parameters(".h5"),
+    ".npz": _parameters(".npz"),
+    ".safetensors": _parameters(".safetensors"),
+    "cache": (_save_cache, lambda folder: _samples(CacheDataSource(folder))),
+    "table": (_save_table, _load_table),
+}
+
+
+def mutated(content: bytes, rng: np.random.Generator) -> bytes:
+    """`content` with a bit flipped, bytes replaced, a part cut out, doubled, zeroed or moved, or the end cut off."""
+    data = bytearray(content)
+    for _ in range(int(rng.choice([1, 1, 1, 2, 5]))):
+        start, length = int(rng.integers(len(data) or 1)), int(rng.choice([1, 2, 4, 8, 64]))
+        part = data[start : start + length]
+        match int(rng.integers(8)):
+            case 0 | 1 | 2 if data:
+                data[start] ^= 1 << int(rng.integers(8))
+            case 3:
+                data[start : start + length] = rng.bytes(len(part))
+            case 4:
+                del data[start : start + length]
+            case 5:
+                data[start:start] = part
+            case 6:
+                data[start : start + length] = bytes([int(rng.choice([0, 255]))]) * len(part)
+            case _:
+                del data[start if rng.integers(2) else max(len(data) - length, 0) :]
+    return bytes(data)
+
+
+def check(kind: str, numbers: range, seed: int, report: Callable[[int, str], None]) -> Counter[str]:
+    """Load mutations of one kind; `report(number, text)` gets what was found."""
+    save, load = KINDS[kind]
+    outcomes: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save(folder)
+        paths = sorted(path for path in folder.iterdir() if path.is_file())
+        contents = [path.read_bytes() for path in paths]
+        expected = load(folder)
+        for number in numbers:
+            report(number, "")  # so that a crash can be told from what came before it
+            rng = np.random.default_rng([seed, number])
+            which = int(rng.integers(len(paths)))
+            paths[which].write_bytes(mutated(contents[which], rng))
+            outcome, text = _outcome(lambda: load(folder), expected)
+            outcomes[outcome] += 1
+            if text:
+                report(number, f"{paths[which].name}: {text}")
+            paths[which].write_bytes(contents[which])
+    return outcomes
+
+
+def _outcome(load: Callable[[], Any], expected: Any) -> tuple[str, str]:
+    start = time.perf_counter()
+    try:
+        outcome, text = ("equal", "") if load() == expected else ("other", "loaded with other contents")
+    except FileFormatError:
+        outcome, text = "refused", ""
+    except Exception:
+        file = io.StringIO()
+        traceback.print_exc(file=file)
+        outcome, text = "other", file.getvalue()
+    if time.perf_counter() - start > TIME_LIMIT_S:
+        return "slow", f"took {time.perf_counter() - start:.1f} s"
+    return outcome, text
+
+
+def _work(kind: str, numbers: range, seed: int, pipe: Any) -> None:
+    warnings.simplefilter("error")
+    resource.setrlimit(resource.RLIMIT_AS, (_size_of_process() + MEMORY_LIMIT_BYTES, resource.RLIM_INFINITY))
+    pipe.send(check(kind, numbers, seed, lambda number, text: pipe.send((number, text))))
+
+
+def _size_of_process() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+
+def findings(kind: str, count: int, seed: int, outcomes: Counter[str]) -> Iterator[Finding]:
+    """Load `count` mutations of a kind in processes of their own; counts what became of them in `outcomes`."""
+    context = multiprocessing.get_context("spawn")
+    start = 0
+    while start < count:
+        stop, last = min(start + _BATCH, count), start
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=_work, args=(kind, range(start, stop), seed, theirs))
+        process.start()
+        has_started = False
+        theirs.close()
+        try:
+            while True:
+                if not ours.poll(_HANG_S if has_started else _START_S):
+                    process.kill()
+                message, has_started = ours.recv(), True
+                if isinstance(message, Counter):
+                    outcomes.update(message)
+                    last = stop
+                    break
+                last = message[0]
+                if message[1]:
+                    yield Finding(kind, *message)
+        except EOFError:
+            process.join()
+            outcomes["crash"] += 1
+            yield Finding(kind, last, f"the process ended with {process.exitcode}")
+            last += 1
+        process.join()
+        start = last
+
+
+@click.command()
+@click.option("--count", default=500, help="Mutations of each kind.")
+@click.option("--seed", default=0)
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(list(KINDS)), help="Default: all.")
+def main(count: int, seed: int, kinds: tuple[str, ...]) -> None:
+    """Load mutated files; the exit status is 1 if there is a finding."""
+    n_findings = 0
+    for kind in kinds or KINDS:
+        outcomes: Counter[str] = Counter()
+        for finding in findings(kind, count, seed, outcomes):
+            n_findings += 1
+            click.echo(f"--- {finding.kind}, seed {seed}, number {finding.number}: {finding.text}")
+        click.echo(json.dumps({"kind": kind, "seed": seed, "count": count, **outcomes}))
+    sys.exit(n_findings > 0)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m tools.mutations")
