@@ -30,7 +30,7 @@ def losses(x, t, target=0.0):
     loss = F.mean(F.softmax_cross_entropy(network(x), t))
     gradients = nn.grad([loss], nn.get_parameters().values())
     # The small number keeps the derivative of the square root finite.
-    penalty = sum((F.sum(g**2) + 1e-12) ** 0.5 - target for g in gradients)
+    penalty = F.add_n(*[(F.sum(g**2) + 1e-12) ** 0.5 - target for g in gradients])
     return loss, penalty
 
 

@@ -1,0 +1,98 @@
+"""What the core learns of this package: names and where things are. Nothing here does any work."""
+
+from collections.abc import Sequence
+
+from nn_core.ext import (
+    CommandInfo,
+    CommunicatorInfo,
+    DataInfo,
+    FileFormatInfo,
+    FunctionPackage,
+    InitializerInfo,
+    ParametricFunctionInfo,
+    PassInfo,
+    SchedulerInfo,
+    SolverInfo,
+    TrainingInfo,
+    ViewerInfo,
+    hookimpl,
+)
+from nn_ext_kinds.kernels import Abs
+
+PLUGIN_API = 1
+REQUIRES_CORE = ">=0.1,<0.2"
+REQUIRES_PLUGINS = ("reference",)
+
+
+@hookimpl
+def nn_core_file_formats() -> Sequence[FileFormatInfo]:
+    """Parameters as JSON: ``nn.save_parameters("weights.jsonw")``."""
+    where = "nn_ext_kinds.formats"
+    return [FileFormatInfo(name="jsonw", extensions=(".jsonw",), read=f"{where}:read", write=f"{where}:write")]
+
+
+@hookimpl
+def nn_core_commands() -> Sequence[CommandInfo]:
+    """``nn-core sizes FILE``."""
+    return [CommandInfo(name="sizes", help="Print the sizes of saved parameters.", target="nn_ext_kinds.commands:sizes")]
+
+
+@hookimpl
+def nn_core_training() -> Sequence[TrainingInfo]:
+    """A logger for the trainer."""
+    return [TrainingInfo(name="LossLogger", role="logger", target="nn_ext_kinds.training:LossLogger")]
+
+
+@hookimpl
+def nn_core_communicators() -> Sequence[CommunicatorInfo]:
+    """An engine of communicators, for one process."""
+    return [CommunicatorInfo(name="counted", target="nn_ext_kinds.training:Counted")]
+
+
+@hookimpl
+def nn_core_parametric_functions() -> Sequence[ParametricFunctionInfo]:
+    """``PF.scale(x)``."""
+    return [ParametricFunctionInfo(name="scale", target="nn_ext_kinds.layers:scale")]
+
+
+@hookimpl
+def nn_core_solvers() -> Sequence[SolverInfo]:
+    """``S.SignSgd(lr)``, with a multi-tensor kernel for the reference backend."""
+    where = "nn_ext_kinds.solvers"
+    return [SolverInfo(name="SignSgd", target=f"{where}:SignSgd", updates={"reference": f"{where}:SIGN_SGD"})]
+
+
+@hookimpl
+def nn_core_initializers() -> Sequence[InitializerInfo]:
+    """``nn_core.initializer.CheckerInitializer(value)``."""
+    return [InitializerInfo(name="CheckerInitializer", target="nn_ext_kinds.layers:CheckerInitializer")]
+
+
+@hookimpl
+def nn_core_schedulers() -> Sequence[SchedulerInfo]:
+    """``TriangleScheduler`` in nn_core.utils.learning_rate_scheduler."""
+    return [SchedulerInfo(name="TriangleScheduler", target="nn_ext_kinds.solvers:TriangleScheduler")]
+
+
+@hookimpl
+def nn_core_data() -> Sequence[DataInfo]:
+    """A source of data."""
+    return [DataInfo(name="CountingSource", role="source", target="nn_ext_kinds.data:CountingSource")]
+
+
+@hookimpl
+def nn_core_passes() -> Sequence[PassInfo]:
+    """A pass over graphs."""
+    return [PassInfo(name="count_functions", role="pass", target="nn_ext_kinds.graphs:count_functions")]
+
+
+@hookimpl
+def nn_core_viewers() -> Sequence[ViewerInfo]:
+    """A viewer of graphs."""
+    return [ViewerInfo(name="TextViewer", role="viewer", target="nn_ext_kinds.graphs:TextViewer")]
+
+
+@hookimpl
+def nn_core_functions() -> Sequence[FunctionPackage]:
+    """A kernel for an operator of the core on a backend of the core: an overlay."""
+    return [FunctionPackage(overlays={"reference": {"Abs": Abs()}})]
