@@ -143,10 +143,9 @@ def megabytes(y: nn.Variable) -> tuple[float, float]:
     """What the forward and the backward pass of the function of `y` have to move."""
     function = y.parent
     assert function is not None
-    needs = function.spec.backward.needs
-    inputs, outputs = list(function.inputs), list(function.outputs)
-    read = [v for v, entry in zip(inputs, function.spec.inputs, strict=False) if entry.name in needs]
-    read += [v for v, entry in zip(outputs, function.spec.outputs, strict=False) if entry.name in needs]
+    spec, inputs, outputs = function.node.spec, function.inputs, function.outputs
+    read = [v for v, entry in zip(inputs, spec.inputs, strict=False) if entry.name in spec.backward.needs]
+    read += [v for v, entry in zip(outputs, spec.outputs, strict=False) if entry.name in spec.backward.needs]
     written = [v for v in inputs if v.need_grad]
     return 4e-6 * sum(v.size for v in inputs + outputs), 4e-6 * sum(v.size for v in [*read, *outputs, *written])
 

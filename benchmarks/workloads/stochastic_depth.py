@@ -1,0 +1,84 @@
+"""Twenty residual layers of affine 32 and tanh, of which each step skips about half at random, batch 32, SGD.
+
+Nearly every graph has a structure that was not there before, so nothing that was compiled for one serves the next.
+"""
+
+import random
+
+import numpy as np
+
+DEPTH, WIDTH, BATCH, KEPT = 20, 32, 32, 0.5
+
+
+def data():
+    """Random inputs (B, 32)."""
+    return np.random.RandomState(0).randn(BATCH, WIDTH).astype(np.float32)
+
+
+def nn_core():
+    """Dynamic graph."""
+    import nn_core as nn
+    import nn_core.functions as F
+    import nn_core.parametric_functions as PF
+    import nn_core.solvers as S
+
+    return _dynamic(nn, F, PF, S)
+
+
+def nnabla():
+    """Dynamic graph."""
+    import nnabla as nn
+    import nnabla.functions as F
+    import nnabla.parametric_functions as PF
+    import nnabla.solvers as S
+
+    return _dynamic(nn, F, PF, S)
+
+
+def _dynamic(nn, F, PF, S):
+    x = nn.Variable((BATCH, WIDTH))
+    values = data()
+    chance = random.Random(0)
+    solver = S.Sgd(lr=1e-3)
+
+    def network(taken):
+        h = x
+        for i in taken:
+            h = h + F.tanh(PF.affine(h, WIDTH, name=f"fc{i}"))
+        return F.mean(h)
+
+    network(range(DEPTH))
+    solver.set_parameters(nn.get_parameters())
+
+    def step():
+        x.d = values
+        with nn.auto_forward():
+            loss = network([i for i in range(DEPTH) if chance.random() < KEPT])
+        solver.zero_grad()
+        loss.backward(clear_buffer=True)
+        solver.update()
+
+    return step
+
+
+def torch():
+    """Eager."""
+    import torch as th
+
+    chance = random.Random(0)
+    layers = th.nn.ModuleList([th.nn.Linear(WIDTH, WIDTH) for _ in range(DEPTH)])
+    optimizer = th.optim.SGD(layers.parameters(), 1e-3)
+    x = th.from_numpy(data())
+
+    def step():
+        optimizer.zero_grad()
+        h = x
+        for layer in layers:
+            if chance.random() < KEPT:
+                h = h + th.tanh(layer(h))
+        loss = h.mean()
+        if loss.requires_grad:
+            loss.backward()
+            optimizer.step()
+
+    return step
