@@ -5,6 +5,7 @@ last. Plans lend their memory to arrays; a ``BufferLease`` says for how long.
 """
 
 import functools
+import itertools
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,10 +22,15 @@ ALIGNMENT_BYTES = 64
 class Version:
     """Counts events that can make a compiled plan wrong: buffers replaced, another copy written, graphs rewired."""
 
-    __slots__ = ("value",)
+    __slots__ = ("_numbers", "value")
 
     def __init__(self) -> None:
+        self._numbers = itertools.count(1)
         self.value = 0
+
+    def advance(self) -> None:
+        """Take a value that never was taken before, whatever other threads do meanwhile."""
+        self.value = next(self._numbers)
 
 
 GRAPH_VERSION = Version()
@@ -342,7 +348,7 @@ class SyncedArray:
         self.valid.clear()
         self.latest = None
         if self.bound:
-            GRAPH_VERSION.value += 1
+            GRAPH_VERSION.advance()
 
     def attach(self, key: Key, array: Array, lease: BufferLease) -> None:
         """Let a plan's `array` be the values, for as long as `lease` lasts."""
@@ -356,13 +362,13 @@ class SyncedArray:
         self.clear_called = not lease.alive
         if not lease.alive:
             if self.bound and self.latest is not None:
-                GRAPH_VERSION.value += 1
+                GRAPH_VERSION.advance()
             self.copies.clear()
             self.valid.clear()
             self.latest = None
             return
         if self.bound and self.copies.get(key) is not array:
-            GRAPH_VERSION.value += 1
+            GRAPH_VERSION.advance()
         self.copies[key] = array
         self._move_latest(key)
 
@@ -376,7 +382,7 @@ class SyncedArray:
             self.copies[key] = array = contiguous
             self.valid.add(key)
             if self.bound:
-                GRAPH_VERSION.value += 1
+                GRAPH_VERSION.advance()
         return array
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -387,7 +393,7 @@ class SyncedArray:
 
     def _move_latest(self, key: Key) -> None:
         if self.latest is not key and self.latest != key and self.bound:
-            GRAPH_VERSION.value += 1
+            GRAPH_VERSION.advance()
         self.latest = key
         if len(self.valid) != 1 or key not in self.valid:
             self.valid = {key}
@@ -396,7 +402,7 @@ class SyncedArray:
         self.latest = None
         self.valid.clear()
         if self.bound:
-            GRAPH_VERSION.value += 1
+            GRAPH_VERSION.advance()
 
     def _end_lease(self) -> None:
         """Leave the memory of a plan to it: the values are the array's own from now on."""
@@ -407,7 +413,7 @@ class SyncedArray:
                 self.copies.pop(self.latest, None)
                 self.valid.discard(self.latest)
             if self.bound:
-                GRAPH_VERSION.value += 1
+                GRAPH_VERSION.advance()
 
     def expect(self) -> None:
         """Note that a function will write the values, unless some were written: until then nobody may read them."""

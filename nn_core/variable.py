@@ -386,7 +386,7 @@ class Variable(Vertex, VariableOperators):
         for array in (cell.data, cell._grad):
             if array is not None:
                 change_leaf_shape(array, target, size)
-        RESHAPED.value += 1
+        RESHAPED.advance()
         invalidate()
 
     def _require_same_shape(self, what: str, array: NdArray) -> None:

@@ -72,7 +72,7 @@ class Derivation:
                 self._attach(result, ending)
                 self._ends[number] = weakref.ref(ending.node), ending.place
         invalidate()
-        RESHAPED.value += 1
+        RESHAPED.advance()
 
     def _present_shapes(self) -> Shapes:
         return tuple([vertex.shape for vertex in self._watched])

@@ -7,7 +7,7 @@ the first graph of a structure goes back through its functions here, and the sec
 Kernels overwrite what they are given, as in a plan; what several functions contribute is added up here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from nn_core.errors import ShapeError
 from nn_core.graph.compile import data_read, is_view
 from nn_core.graph.execute import Prepared, contiguous_values, is_contiguous
 from nn_core.graph.node import Node, Vertex
-from nn_core.graph.replay import Part, Structure, part_of, release
+from nn_core.graph.replay import Part, Structure, release
 from nn_core.graph.rule import RuleRunner
 from nn_core.synced import HOST, Key, dtype_of
 from nn_core.typing import Array, Runner, Shape
@@ -71,7 +71,8 @@ def _is_simple(part: Part) -> bool:
 
 def run(structure: Structure, root: Vertex, grad: Any) -> None:
     """Compute the gradients of the leaves, and give up the intermediate values."""
-    calls = [_call_of(part) for part in structure.order]  # reading an array may turn a lazy value into a node
+    parts = {id(part): part for part in structure.order}
+    calls = [_call_of(part, parts) for part in structure.order]  # reading an array may turn a lazy value into a node
     last = calls[-1]
     flow = {(id(last.part), root._index): _start(root.shape, last.prepared.output_dtypes[root._index], grad)}
     for call in reversed(calls):
@@ -92,14 +93,26 @@ def _kernel_of(part: Part) -> Prepared:
     return prepared
 
 
-def _call_of(part: Part) -> _Call:
+def _call_of(part: Part, parts: Mapping[int, Part]) -> _Call:
     inputs = part.inputs if isinstance(part, Node) else part._inputs
-    below = [None if vertex is None else part_of(vertex) for vertex in inputs]
+    below = [None if vertex is None else _source_of(vertex, parts) for vertex in inputs]
     origins = [
         None if source is None or vertex is None else (id(source), vertex._index)
         for source, vertex in zip(below, inputs, strict=True)
     ]
     return _Call(part, _kernel_of(part), inputs, origins)
+
+
+def _source_of(vertex: Vertex, parts: Mapping[int, Part]) -> Part | None:
+    """The part of the pass that gives `vertex`; None for a leaf.
+
+    `part_of` would not do: when another thread changes a flag meanwhile, it makes the node of a lazy value, under which
+    no gradient would be found.
+    """
+    part = parts.get(id(vertex))
+    if part is None and not vertex.is_leaf:
+        part = parts[id(vertex.producer)]
+    return part
 
 
 def _n_visible(call: _Call) -> int:

@@ -177,7 +177,7 @@ def prepare(
 def forget_prepared() -> None:
     """Drop what was prepared: kernels may have changed (plugins refreshed, settings toggled)."""
     _PREPARED.clear()
-    GRAPH_VERSION.value += 1
+    GRAPH_VERSION.advance()
     forget_shapes()
 
 

@@ -19,7 +19,7 @@ from nn_core.context import Context
 from nn_core.locks import fork_safe
 from nn_core.refusal import checked_flag
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.synced import GRAPH_VERSION, RELEASED
+from nn_core.synced import GRAPH_VERSION, RELEASED, Version
 from nn_core.typing import Shape
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class Vertex:
         if self._need_grad is not None:
             return self._need_grad
         trace, trace_node = self._trace, self._trace_node
-        if trace_node is not None and trace.version == FLAGS_VERSION[0]:
+        if trace_node is not None and trace.version == FLAGS_VERSION.value:
             return bool(trace_node.through)
         return self.producer is not None and self.producer.need_grad
 
@@ -303,7 +303,7 @@ class Node:
         #: a `nn_core.graph.derive.Derivation` whose result this function gives
         self.derivation: Any = None
         self._need_grad = need_grad
-        self._flags_version = FLAGS_VERSION[0]
+        self._flags_version = FLAGS_VERSION.value
         reference = weakref.ref(self)
         for vertex in self.inputs:
             if vertex is not None:
@@ -329,7 +329,7 @@ class Node:
     @property
     def need_grad(self) -> bool:
         """Whether any input needs a gradient."""
-        if self._flags_version != FLAGS_VERSION[0]:
+        if self._flags_version != FLAGS_VERSION.value:
             refresh_need_grad(self)
         return self._need_grad
 
@@ -382,18 +382,18 @@ def materialize_readers(vertex: Vertex) -> None:
 
 
 #: How often a flag or a link of a graph was changed.
-FLAGS_VERSION: Final = [0]
+FLAGS_VERSION: Final = Version()
 
 
 def invalidate() -> None:
     """Note that a flag or a link of an existing graph was changed: plans look at their graph again."""
-    GRAPH_VERSION.value += 1
-    FLAGS_VERSION[0] += 1
+    GRAPH_VERSION.advance()
+    FLAGS_VERSION.advance()
 
 
 def refresh_need_grad(node: Node) -> None:
     """Bring the gradient flags of `node` and everything before it up to date, without recursion."""
-    version = FLAGS_VERSION[0]
+    version = FLAGS_VERSION.value
     stack = [node]
     while stack:
         current = stack[-1]

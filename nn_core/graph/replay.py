@@ -169,9 +169,11 @@ class Template:
 
 def release(structure: Structure, root: Vertex) -> None:
     """Give up the data of all functions of a graph but its result."""
-    if root._trace is not None:
-        root._trace.broken = True
-    if structure.all_lazy and root._trace_node is not None:
+    trace = root._trace
+    if trace is not None:
+        trace.broken = True
+    # after a change of flags, nodes may have been made of lazy values
+    if structure.all_lazy and trace is not None and trace.version == FLAGS_VERSION.value:
         kept = root._value
         for part in structure.order:
             part._value = RELEASED  # type: ignore[union-attr]  # they are vertices
@@ -218,7 +220,7 @@ class _Places:
 def structure_of(root: Vertex) -> Structure | None:
     """The structure of a graph whose functions were computed as they were called; None if it cannot be shared."""
     trace_node, trace = root._trace_node, root._trace
-    if trace_node is None or not trace_node.whole or trace.broken or trace.version != FLAGS_VERSION[0]:
+    if trace_node is None or not trace_node.whole or trace.broken or trace.version != FLAGS_VERSION.value:
         return _walked(root)
     if len(trace.results) <= trace_node.position or trace.results[trace_node.position]() is not root:  # a call was interrupted
         return _walked(root)
@@ -280,7 +282,7 @@ def _inputs_of(part: Part) -> tuple[Vertex | None, ...]:
 def part_of(vertex: Vertex) -> Part | None:
     """The function that gives `vertex`: its node, or itself while it is lazy; None for a leaf."""
     trace, trace_node = vertex._trace, vertex._trace_node
-    if trace_node is not None and trace.version != FLAGS_VERSION[0]:
+    if trace_node is not None and trace.version != FLAGS_VERSION.value:
         vertex._materialize()  # whether it needs a gradient has to be found out anew, and that takes nodes
         trace_node = None
     return vertex._producer if trace_node is None else vertex

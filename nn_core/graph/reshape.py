@@ -208,7 +208,7 @@ def _carry_out(changes: Sequence[_Change]) -> None:
                 change_shape(cell._grad, new)
     if changes:
         invalidate()
-        RESHAPED.value += 1
+        RESHAPED.advance()
 
 
 # Arrays ---------------------------------------------------------------------------------------------------------------

@@ -154,7 +154,7 @@ class Trace:
 
     def __init__(self, tree: "_Tree", context: Context, no_grad: bool) -> None:
         self.context = context
-        self.version = FLAGS_VERSION[0]
+        self.version = FLAGS_VERSION.value
         self.thread = get_ident()
         self.node: TraceNode | Root = tree.root(context, no_grad)
         self.results: list[ref[Variable]] = []
@@ -168,7 +168,7 @@ class Trace:
 
     def follow(self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any]) -> Variable | None:
         """Compute a call that was made at this place before; None when it was not, or when the walk is over."""
-        if self.version != FLAGS_VERSION[0] or self.thread != get_ident() or self.first() is None:
+        if self.version != FLAGS_VERSION.value or self.thread != get_ident() or self.first() is None:
             return None
         node = self.node.latest
         if node is None or node.spec is not spec or len(inputs) != node.n_inputs:
@@ -338,7 +338,7 @@ def current_trace() -> Trace | None:
     trace: Trace | None = MEMO.get()
     if (
         trace is not None
-        and trace.version == FLAGS_VERSION[0]
+        and trace.version == FLAGS_VERSION.value
         and trace.thread == get_ident()
         and trace.first() is not None
     ):
@@ -353,7 +353,7 @@ def current_trace() -> Trace | None:
 def _forget() -> None:
     """Drop the nodes of all threads, and end all walks: kernels or defaults may have changed."""
     _TREES[0] = _Tree()
-    FLAGS_VERSION[0] += 1
+    FLAGS_VERSION.advance()
 
 
 register_cache(Cache("followed calls", lambda: None, lambda: 0, _forget))

@@ -35,17 +35,17 @@ class Frozen:
     __slots__ = ("_flags", "_variables", "_version")
 
     def __init__(self, slots: Collection[Slot]) -> None:
-        self._version = FLAGS_VERSION[0]
+        self._version = FLAGS_VERSION.value
         self._variables = [slot.variable for slot in slots]
         self._flags = [is_frozen(variable) for variable in self._variables]
 
     def is_current(self) -> bool:
         """Whether the same parameters as before are frozen."""
         # Setting the need_grad of any variable counts the version up, so most calls compare two numbers.
-        if self._version != FLAGS_VERSION[0]:
+        if self._version != FLAGS_VERSION.value:
             if self._flags != [is_frozen(variable) for variable in self._variables]:
                 return False
-            self._version = FLAGS_VERSION[0]
+            self._version = FLAGS_VERSION.value
         return True
 
 

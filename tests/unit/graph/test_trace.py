@@ -16,7 +16,7 @@ import nn_core as nn
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.report import strict_dispatch
 from nn_core.errors import GraphError, ShapeError
-from nn_core.graph import replay, trace
+from nn_core.graph import backward, direct, node, replay, trace
 from nn_core.graph.apply import apply, operator
 from nn_core.graph.node import Vertex, invalidate
 from nn_core.settings import without
@@ -570,6 +570,44 @@ def test_another_thread_changes_a_flag_while_a_graph_is_looked_at(monkeypatch):
         return results
 
     require_same(program)
+
+
+WHERE_FLAGS_ARE_READ = tuple(module.__file__ for module in (backward, direct, node, replay))
+
+
+@pytest.mark.parametrize("stride", [71, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_another_thread_changes_a_flag_at_any_line(compiled, stride, monkeypatch):
+    """A training, disturbed at one line after the other as a thread with a graph of its own may."""
+    monkeypatch.setattr(direct, "is_new", lambda structure: not compiled)
+    n_lines = 0
+
+    def trained(disturbed):
+        nonlocal n_lines
+        n_lines = 0
+
+        def watch(frame, event, _):
+            nonlocal n_lines
+            if event == "line":
+                n_lines += 1
+                if n_lines == disturbed:
+                    invalidate()
+            return watch if frame.f_code.co_filename in WHERE_FLAGS_ARE_READ else None
+
+        before = sys.gettrace()
+        sys.settrace(watch)
+        try:
+            return train(1, n_steps=3)
+        finally:
+            sys.settrace(before)
+
+    with without("replay"), nn.auto_forward():
+        expected = train(1, n_steps=3)
+    with nn.auto_forward():
+        trained(disturbed=0)
+        assert n_lines > 500
+        for disturbed in range(1, n_lines, stride):
+            np.testing.assert_allclose(trained(disturbed), expected, rtol=1e-5, err_msg=f"disturbed at line {disturbed}")
 
 
 def test_a_graph_of_one_thread_is_used_in_others():
