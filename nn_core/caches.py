@@ -69,6 +69,9 @@ def clear_caches() -> None:
     """Drop all that is kept to be found again; it is made anew when it is needed.
 
     Plans of graphs belong to their variables and stay. Arrays, parameters and results do not change.
+
+    Example:
+        >>> nn.clear_caches()
     """
     for cache in list(_CACHES.values()):
         cache.clear()

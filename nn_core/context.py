@@ -103,7 +103,13 @@ class Context:
 
 
 def get_current_context() -> Context:
-    """The context of the innermost scope, else the default one."""
+    """The context of the innermost scope, else the default one.
+
+    Example:
+        >>> with nn.context_scope(nn.Context(["reference:half"])):
+        ...     print(nn.get_current_context().backend)
+        ['reference:half']
+    """
     context = _current.get()
     if context is None:
         context = Context()
@@ -112,7 +118,12 @@ def get_current_context() -> Context:
 
 
 def context_scope(ctx: Context) -> AbstractContextManager[Context | None]:
-    """Make `ctx` the current context inside a ``with`` block, for this thread or async task only."""
+    """Make `ctx` the current context inside a ``with`` block, for this thread or async task only.
+
+    Example:
+        >>> with nn.context_scope(nn.Context(["reference:float"])):
+        ...     y = F.tanh(nn.Variable((2, 3)))  # remembers this context
+    """
     return _current.scope(_checked("context_scope", ctx))
 
 
@@ -121,6 +132,13 @@ def set_default_context(ctx: Context) -> None:
 
     Raises:
         ArgumentError: inside a context_scope, where the change would have no effect until the scope ends.
+
+    Example:
+        >>> before = nn.get_current_context()
+        >>> nn.set_default_context(nn.Context(["reference:float"]))
+        >>> nn.get_current_context().backend
+        ['reference:float']
+        >>> nn.set_default_context(before)
     """
     _checked("set_default_context", ctx)
     if _current.is_scoped:

@@ -62,8 +62,8 @@ class Function:
     compute at once and leave the graph as it is.
 
     Example:
-        >>> x = Variable.from_numpy_array([[1.0, 2.0]], need_grad=True)
-        >>> y = Affine(Context(), base_axis=1)(x, Variable.from_numpy_array([[1.0], [3.0]]))
+        >>> x = nn.Variable.from_numpy_array([[1.0, 2.0]], need_grad=True)
+        >>> y = F.affine(x, nn.Variable.from_numpy_array([[1.0], [3.0]]))
         >>> y.parent.name, y.parent.arguments
         ('Affine', {'base_axis': 1})
         >>> y.parent.forward(y.parent.inputs, [y])
@@ -119,8 +119,8 @@ class Function:
             One result, or a tuple of them when the operator has several.
 
         Example:
-            >>> y = Affine(Context(), base_axis=1)(Variable((2, 3)), Variable((3, 5)))
-            >>> y.parent.applied_to(Variable((7, 3)), y.parent.inputs[1]).shape
+            >>> y = F.affine(nn.Variable((2, 3)), nn.Variable((3, 5)))
+            >>> y.parent.applied_to(nn.Variable((7, 3)), y.parent.inputs[1]).shape
             (7, 5)
         """
         node = self._node

@@ -18,6 +18,11 @@ def add_available_context(ctx: str) -> None:
 
     Raises:
         ArgumentError: when `ctx` is not a string.
+
+    Example:
+        >>> nn.add_available_context("cpu")
+        >>> "cpu" in nn.available_contexts
+        True
     """
     if not isinstance(ctx, str):
         raise ArgumentError(f"add_available_context: ctx must be the name of a backend, got {ctx!r}")
@@ -26,7 +31,12 @@ def add_available_context(ctx: str) -> None:
 
 
 def array_classes() -> list[str]:
-    """Names of the kinds of arrays on the host, the preferred one first."""
+    """Names of the kinds of arrays on the host, the preferred one first.
+
+    Example:
+        >>> nn.array_classes()
+        ['CpuCachedArray', 'CpuArray']
+    """
     return list(_PREFERRED)
 
 
@@ -34,12 +44,24 @@ def prefer_cached_array(prefer: bool) -> None:
     """Change the order of ``array_classes()``.
 
     Memory stays as it is: plans place values in arenas, and backends keep pools of their own.
+
+    Example:
+        >>> nn.prefer_cached_array(False)
+        >>> nn.array_classes()
+        ['CpuArray', 'CpuCachedArray']
+        >>> nn.reset_array_preference()
     """
     _PREFERRED[:] = _USUAL if checked_flag("prefer_cached_array: prefer", prefer) else _USUAL[::-1]
 
 
 def reset_array_preference() -> None:
-    """Give ``array_classes()`` its usual order."""
+    """Give ``array_classes()`` its usual order.
+
+    Example:
+        >>> nn.reset_array_preference()
+        >>> nn.array_classes()[0]
+        'CpuCachedArray'
+    """
     prefer_cached_array(True)
 
 

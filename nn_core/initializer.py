@@ -15,12 +15,35 @@ from nn_core.synced import UNCOMPUTED
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
+__all__ = [
+    "BaseInitializer",
+    "ConstantInitializer",
+    "NormalInitializer",
+    "OrthogonalInitializer",
+    "RangeInitializer",
+    "UniformInitializer",
+    "UniformIntInitializer",
+    "WeightNormalizationScaleInitializer",
+    "calc_normal_std_glorot",
+    "calc_normal_std_he_backward",
+    "calc_normal_std_he_forward",
+    "calc_uniform_lim_glorot",
+]
+
 FloatArray: TypeAlias = np.ndarray[Any, Any]
 Rng: TypeAlias = np.random.RandomState | np.random.Generator
 
 
 class BaseInitializer:
-    """What every initializer is: called with a shape, it returns the values."""
+    """What every initializer is: called with a shape, it returns the values.
+
+    Example:
+        >>> class Ones(I.BaseInitializer):
+        ...     def __call__(self, shape):
+        ...         return np.ones(shape, np.float32)
+        >>> PF.affine(nn.Variable((8, 4)), 3, w_init=Ones()).shape
+        (8, 3)
+    """
 
     @door
     def __call__(self, shape: Shape) -> FloatArray:
@@ -36,7 +59,7 @@ class NormalInitializer(BaseInitializer):
         rng: Generator to draw from; None: the one that ``nn_core.seed`` seeds.
 
     Example:
-        >>> NormalInitializer(0.1)((2, 3)).shape
+        >>> I.NormalInitializer(0.1)((2, 3)).shape
         (2, 3)
     """
 
@@ -62,8 +85,8 @@ class UniformInitializer(BaseInitializer):
         rng: Generator to draw from; None: the one that ``nn_core.seed`` seeds.
 
     Example:
-        >>> limits = calc_uniform_lim_glorot(64, 32, (3, 3))
-        >>> UniformInitializer(limits)((32, 64, 3, 3)).dtype
+        >>> limits = I.calc_uniform_lim_glorot(64, 32, (3, 3))
+        >>> I.UniformInitializer(limits)((32, 64, 3, 3)).dtype
         dtype('float32')
     """
 
@@ -86,6 +109,10 @@ class UniformIntInitializer(BaseInitializer):
     Args:
         lim: Lowest integer, and the one after the highest.
         rng: Generator to draw from; None: the one that ``nn_core.seed`` seeds.
+
+    Example:
+        >>> I.UniformIntInitializer((0, 10))((2, 3)).shape
+        (2, 3)
     """
 
     def __init__(self, lim: tuple[int, int] = (0, 10), rng: Rng | None = None) -> None:
@@ -109,7 +136,7 @@ class ConstantInitializer(BaseInitializer):
         value: The value of every element.
 
     Example:
-        >>> ConstantInitializer(0.5)((2,))
+        >>> I.ConstantInitializer(0.5)((2,))
         array([0.5, 0.5], dtype=float32)
     """
 
@@ -132,7 +159,7 @@ class RangeInitializer(BaseInitializer):
         step: Difference between neighbours.
 
     Example:
-        >>> RangeInitializer(1, 2)((2, 3)).tolist()
+        >>> I.RangeInitializer(1, 2)((2, 3)).tolist()
         [[1, 3, 5], [1, 3, 5]]
     """
 
@@ -164,6 +191,11 @@ class OrthogonalInitializer(BaseInitializer):
 
     References:
         Saxe, McClelland and Ganguli (2013), Exact solutions to the nonlinear dynamics of learning.
+
+    Example:
+        >>> w = I.OrthogonalInitializer()((2, 5))
+        >>> (w @ w.T).round(3).tolist() == [[1, 0], [0, 1]]
+        True
     """
 
     def __init__(self, gain: float = 1.0, rng: Rng | None = None) -> None:
@@ -190,6 +222,10 @@ class WeightNormalizationScaleInitializer(BaseInitializer):
         w: The weight.
         dim: Axis of `w` that keeps its own scale for each index; the norm is taken over the others.
         eps: Added to the squared norm.
+
+    Example:
+        >>> I.WeightNormalizationScaleInitializer(nn.NdArray.from_numpy_array([[3.0, 4.0], [6.0, 8.0]]))((2,)).tolist()
+        [5.0, 10.0]
     """
 
     def __init__(self, w: Variable | NdArray, dim: int = 0, eps: float = 1e-12) -> None:
@@ -223,6 +259,10 @@ def calc_normal_std_he_forward(inmaps: int, outmaps: int, kernel: Sequence[int] 
 
     References:
         He et al. (2015), Delving deep into rectifiers, section 2.2.
+
+    Example:
+        >>> round(I.calc_normal_std_he_forward(64, 32, (3, 3)), 4)
+        0.0589
     """
     return sqrt(2.0 / (prod(kernel) * inmaps))
 
@@ -238,6 +278,10 @@ def calc_normal_std_he_backward(inmaps: int, outmaps: int, kernel: Sequence[int]
 
     References:
         He et al. (2015), Delving deep into rectifiers, section 2.2.
+
+    Example:
+        >>> round(I.calc_normal_std_he_backward(64, 32, (3, 3)), 4)
+        0.0833
     """
     return sqrt(2.0 / (prod(kernel) * outmaps))
 
@@ -253,6 +297,10 @@ def calc_normal_std_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1
 
     References:
         Glorot and Bengio (2010), Understanding the difficulty of training deep feedforward neural networks.
+
+    Example:
+        >>> round(I.calc_normal_std_glorot(64, 32), 4)
+        0.1443
     """
     return sqrt(2.0 / (prod(kernel) * (inmaps + outmaps)))
 
@@ -268,6 +316,10 @@ def calc_uniform_lim_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (
 
     References:
         Glorot and Bengio (2010), Understanding the difficulty of training deep feedforward neural networks.
+
+    Example:
+        >>> I.calc_uniform_lim_glorot(64, 32)
+        (-0.25, 0.25)
     """
     limit = sqrt(6.0 / (prod(kernel) * (inmaps + outmaps)))
     return -limit, limit

@@ -13,7 +13,15 @@ R = TypeVar("R")
 
 
 def recompute_fn(recompute_: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator: run the function inside ``recompute(recompute_)``."""
+    """Decorator: run the function inside ``recompute(recompute_)``.
+
+    Example:
+        >>> @nn.recompute_fn()
+        ... def block(x):
+        ...     return F.tanh(PF.affine(x, 4))
+        >>> block(nn.Variable((8, 4), need_grad=True)).shape
+        (8, 4)
+    """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)

@@ -143,7 +143,13 @@ def without(*optimizations: str) -> Iterator[None]:
 
 
 def num_threads() -> int | None:
-    """The number of threads that a native kernel may use; None: each backend decides."""
+    """The number of threads that a native kernel may use; None: each backend decides.
+
+    Example:
+        >>> nn.set_num_threads(2)
+        >>> nn.num_threads()
+        2
+    """
     return _NUM_THREADS[0] if _NUM_THREADS else settings().num_threads
 
 
@@ -152,6 +158,11 @@ def set_num_threads(threads: int) -> None:
 
     Raises:
         ArgumentError: when `threads` is not an integer of at least 1.
+
+    Example:
+        >>> nn.set_num_threads(2)
+        >>> nn.num_threads()
+        2
     """
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ArgumentError(f"set_num_threads: threads must be an integer of at least 1, got {threads!r}")
@@ -214,7 +225,8 @@ def strict_shapes(strict: bool = True) -> AbstractContextManager[bool | None]:
         >>> with strict_shapes():
         ...     x.d = [1, 2, 3]
         Traceback (most recent call last):
-        nn_core.errors.ShapeError: NdArray: assigned values must have the shape (2, 3) or be a number, got (3,)
+            ...
+        nn_core.errors.ShapeError: NdArray: assigned values must have the shape (2, 3) or be a number, got (3,)...
     """
     return _STRICT_SHAPES.scope(strict)
 

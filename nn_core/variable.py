@@ -489,6 +489,13 @@ def forward_all(
         clear_no_need_grad: see ``Variable.forward``.
         function_pre_hook: called with each function before it runs.
         function_post_hook: called with each function after it has run.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([1.0, 2.0])
+        >>> total, mean = F.sum(x), F.mean(x)
+        >>> nn.forward_all([total, mean])  # common parts run once
+        >>> total.item(), mean.item()
+        (3.0, 1.5)
     """
     if not isinstance(variables, Iterable):
         raise ArgumentError(f"forward_all: variables must be a sequence of Variables, got {described(variables)}")

@@ -16,6 +16,16 @@ class Sequential(Module):
 
     Raises:
         ArgumentError: when something else than a module is given.
+
+    Example:
+        >>> class Dense(nn.Module):
+        ...     def __init__(self, n_features):
+        ...         self.n_features = n_features
+        ...     def call(self, x):
+        ...         return F.relu(PF.affine(x, self.n_features))
+        >>> net = nn.Sequential(Dense(16), Dense(3))
+        >>> net(nn.Variable((8, 4))).shape
+        (8, 3)
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -121,6 +121,10 @@ def explain(variable_or_name: HasProducer | str, ctx: Context | None = None) -> 
 
     Raises:
         ArgumentError: when no function has the name, or no function computes the variable.
+
+    Example:
+        >>> nn.explain("tanh", nn.Context(["reference:float"])).winner
+        'reference:float'
     """
     ctx = ctx or get_current_context()
     if isinstance(variable_or_name, str):

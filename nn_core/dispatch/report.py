@@ -41,7 +41,13 @@ class FallbackReport(tuple[Fallback, ...]):
 
 
 def fallback_report() -> FallbackReport:
-    """Which functions were set up below the first choice of their context so far, how often, and why."""
+    """Which functions were set up below the first choice of their context so far, how often, and why.
+
+    Example:
+        >>> report = nn.fallback_report()
+        >>> isinstance(str(report), str)
+        True
+    """
     with _lock:
         return FallbackReport(sorted(_fallbacks.values(), key=lambda fallback: (fallback.function, fallback.wanted)))
 
@@ -56,6 +62,10 @@ def strict_dispatch(strict: bool = True) -> AbstractContextManager[bool | None]:
     """Inside the ``with`` block, refuse to run a function outside the device family of the first choice.
 
     Outside of every block NN_CORE_STRICT decides.
+
+    Example:
+        >>> with nn.strict_dispatch():
+        ...     y = F.tanh(nn.NdArray((2, 3)))  # a FallbackError if it had to leave the device
     """
     return _strict.scope(strict)
 

@@ -370,6 +370,9 @@ def prelu(
     Notes:
         The gradient at 0 is 1.
 
+    Example:
+        F.prelu(nn.NdArray.from_numpy_array([[0.5, -2]]), nn.NdArray.from_numpy_array([0.25, 0.1]))  # [[0.5, -0.2]]
+
     References:
         K. He, X. Zhang, S. Ren, J. Sun (2015), Delving deep into rectifiers.
 

@@ -63,6 +63,9 @@ def interpolate(
         Coordinates are clipped to [0, n_in - 1] and computed as exact fractions. An output axis of length 1 has the
         coordinate 0, except with half_pixel_for_nn.
 
+    Example:
+        F.interpolate(nn.Variable((8, 3, 16, 16)), scale=(2, 2)).shape  # (8, 3, 32, 32)
+
     Spec: function_spec.yaml, entry Interpolate
     """
     return apply(
@@ -110,6 +113,9 @@ def interpolate_backward(
 
     Notes:
         Linear in dy; its own gradient is interpolate.
+
+    Example:
+        F.interpolate_backward(nn.Variable((8, 3, 32, 32)), (16, 16), 'linear').shape  # (8, 3, 16, 16)
 
     Spec: function_spec.yaml, entry InterpolateBackward
     """
@@ -237,6 +243,9 @@ def onnx_resize_backward(
     Notes:
         Linear in dy; its own gradient is onnx_resize with extrapolation_value 0.
 
+    Example:
+        F.onnx_resize_backward(nn.Variable((1, 1, 4, 4)), (1, 1, 2, 2), scales=(1, 1, 2, 2)).shape  # (1, 1, 2, 2)
+
     Spec: function_spec.yaml, entry ONNXResizeBackward
     """
     return apply(
@@ -360,6 +369,10 @@ def stft(
     Notes:
         Samples behind the last whole frame are not used.
 
+    Example:
+        real, imaginary = F.stft(nn.Variable((2, 1024)), window_size=256, stride=128, fft_size=256)
+        real.shape  # (2, 129, 9)
+
     References:
         J. B. Allen, "Short term spectral analysis, synthesis, and modification by discrete Fourier transform", 1977.
 
@@ -417,6 +430,10 @@ def istft(
     Notes:
         Windows whose squares leave a sample without weight are refused. Imaginary parts at the frequencies 0 and, for
         even fft_size, 1/2 have no effect.
+
+    Example:
+        real, imaginary = F.stft(nn.Variable((2, 1024)), window_size=256, stride=128, fft_size=256)
+        F.istft(real, imaginary, window_size=256, stride=128, fft_size=256).shape  # (2, 1024)
 
     References:
         D. W. Griffin, J. S. Lim, "Signal estimation from modified short-time Fourier transform", 1984.
@@ -634,6 +651,11 @@ def patch_correlation_backward(
 
     Notes:
         Bilinear in dy and the images; its own gradient is made of patch_correlation and itself.
+
+    Example:
+        x1, x2 = nn.Variable((1, 3, 8, 8)), nn.Variable((1, 3, 8, 8))
+        dx1, dx2 = F.patch_correlation_backward(nn.Variable((1, 3, 3, 8, 8)), x1, x2, shift=(1, 1))
+        dx1.shape  # (1, 3, 8, 8)
 
     Spec: function_spec.yaml, entry PatchCorrelationBackward
     """

@@ -263,6 +263,9 @@ def bool_scatter(
         That mask has nnz non-zeros is checked when the function runs. The gradient of `input` is picked by mask, so its
         shape is known only then.
 
+    Example:
+        F.bool_scatter(nn.NdArray.from_numpy_array([7, 8]), nn.NdArray.from_numpy_array([[1, 0], [0, 1]]))  # [[7, 0], [0, 8]]
+
     Spec: function_spec.yaml, entry BoolScatter
     """
     return apply(BOOL_SCATTER, (input, mask, output), {}, outputs)
@@ -646,6 +649,11 @@ def onnx_non_max_suppression(
     Notes:
         Until the function has run, M is 0.
 
+    Example:
+        boxes = nn.NdArray.from_numpy_array([[[0, 0, 1, 1], [0, 0, 1, 0.9], [2, 2, 3, 3]]])
+        scores = nn.NdArray.from_numpy_array([[[0.9, 0.8, 0.7]]])
+        F.onnx_non_max_suppression(boxes, scores, max_output_boxes_per_class=3, iou_threshold=0.5)  # [[0, 0, 0], [0, 0, 2]]
+
     References:
         ONNX operator specification, NonMaxSuppression, version 11.
 
@@ -688,6 +696,11 @@ def gather_axes(
     Returns:
         y: Elements that were read. Shape (N_1, ..., N_b, L_1, ..., L_k).
 
+    Example:
+        rows, columns = [1, 0], [2, 2, -1]
+        x = nn.NdArray.from_numpy_array([[[1, 2, 3], [4, 5, 6]]])
+        F.gather_axes(x, nn.NdArray.from_numpy_array([rows + columns]), shape=(2, 3))  # [[[6, 6, 0], [3, 3, 0]]]
+
     Spec: function_spec.yaml, entry GatherAxes
     """
     return apply(GATHER_AXES, (x, source), {"base_axis": base_axis, "shape": shape}, outputs)
@@ -714,6 +727,10 @@ def scatter_axes(
 
     Returns:
         dx: Sums, zero where nothing was added. Shape (N_1, ..., N_b, D_1, ..., D_k).
+
+    Example:
+        dy = nn.NdArray.from_numpy_array([[1, 2, 3]])
+        F.scatter_axes(dy, nn.NdArray.from_numpy_array([[0, 2, 2]]), shape=(4,))  # [[1, 0, 5, 0]]
 
     Spec: function_spec.yaml, entry ScatterAxes
     """

@@ -185,6 +185,10 @@ def sync_batch_normalization(
         With a group of one process it is `batch_normalization`. Statistics cross processes in the function that users
         call, which holds the communicator.
 
+    Example:
+        beta, gamma, mean, variance = (nn.Variable((1, 3, 1, 1)) for _ in range(4))
+        F.sync_batch_normalization(nn.Variable((8, 3, 4, 4)), beta, gamma, mean, variance, comm=None).shape  # (8, 3, 4, 4)
+
     References:
         Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.
 
@@ -225,6 +229,9 @@ def layer_normalization(
 
     Returns:
         y: Output. Shape (N, D_1, ..., D_n).
+
+    Example:
+        F.layer_normalization(nn.NdArray.from_numpy_array([[1, 2, 3]]), None, None)  # [[-1.2247, 0, 1.2247]]
 
     References:
         Ba, Kiros and Hinton (2016), Layer normalization, section 3.
@@ -272,6 +279,9 @@ def instance_normalization(
     Returns:
         y: Output. Shape (N, C, D_1, ..., D_n).
 
+    Example:
+        F.instance_normalization(nn.NdArray.from_numpy_array([[[1, 3], [0, 5]]]), None, None)  # [[[-1, 1], [-1, 1]]]
+
     References:
         Ulyanov, Vedaldi and Lempitsky (2016), Instance normalization: the missing ingredient for fast stylization,
         section 2.
@@ -318,6 +328,9 @@ def group_normalization(
 
     Returns:
         y: Output. Shape (N, C, D_1, ..., D_n).
+
+    Example:
+        F.group_normalization(nn.Variable((8, 6, 4, 4)), None, None, num_groups=3).shape  # (8, 6, 4, 4)
 
     References:
         Wu and He (2018), Group normalization, section 3.1.

@@ -346,6 +346,10 @@ def roi_align(
         Pixel (0, 0) covers box coordinates 0 to 1. A sample up to one pixel outside of the image reads the edge, one
         further off zero. The boxes get no gradient.
 
+    Example:
+        images = nn.NdArray.from_numpy_array(np.arange(16.0).reshape(1, 1, 4, 4))
+        F.roi_align(images, nn.NdArray.from_numpy_array([[0, 0, 0, 4, 4]]), (2, 2))  # [[[[2.5, 4.5], [10.5, 12.5]]]]
+
     References:
         He et al. (2017), Mask R-CNN, section 3.
 
@@ -392,6 +396,10 @@ def roi_align_backward(
 
     Notes:
         This is the gradient of `roi_align`. The boxes get no gradient.
+
+    Example:
+        boxes = nn.NdArray.from_numpy_array([[0, 0, 0, 4, 4]])
+        F.roi_align_backward(nn.Variable((1, 3, 2, 2)), boxes, (1, 3, 4, 4), (2, 2)).shape  # (1, 3, 4, 4)
 
     Spec: function_spec.yaml, entry RoiAlignBackward
     """

@@ -646,6 +646,10 @@ def quantize_linear(
     Notes:
         The gradient is that of x / scale + zero_point, straight through rounding and saturation.
 
+    Example:
+        scale, zero_point = nn.NdArray.from_numpy_array([0.5]), nn.NdArray.from_numpy_array([10])
+        F.quantize_linear(nn.NdArray.from_numpy_array([0, 1, -2]), scale, zero_point)  # [10, 12, 6]
+
     References:
         ONNX Operators, QuantizeLinear.
 
@@ -678,6 +682,10 @@ def dequantize_linear(
 
     Returns:
         y: Values. Shape (D_1, ..., D_n).
+
+    Example:
+        scale, zero_point = nn.NdArray.from_numpy_array([0.5]), nn.NdArray.from_numpy_array([10])
+        F.dequantize_linear(nn.NdArray.from_numpy_array([10, 12, 6]), scale, zero_point)  # [0, 1, -2]
 
     References:
         ONNX Operators, DequantizeLinear.

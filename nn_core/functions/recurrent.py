@@ -53,6 +53,11 @@ def rnn(
     Notes:
         The second direction starts at the last step. NNabla leaves the dropout out.
 
+    Example:
+        x, h = nn.Variable((5, 8, 3)), nn.Variable((1, 1, 8, 4))
+        y, h_n = F.rnn(x, h, nn.Variable((1, 4, 3 + 4)))
+        y.shape  # (5, 8, 4)
+
     References:
         Elman (1990), Finding structure in time; Schuster and Paliwal (1997), Bidirectional recurrent neural networks.
 
@@ -115,6 +120,11 @@ def lstm(
         The second direction starts at the last step. The gates are stacked in the order i, f, g, o. NNabla leaves the
         dropout out.
 
+    Example:
+        x, h, c = nn.Variable((5, 8, 3)), nn.Variable((1, 1, 8, 4)), nn.Variable((1, 1, 8, 4))
+        y, h_n, c_n = F.lstm(x, h, c, nn.Variable((1, 4, 4, 3 + 4)))
+        y.shape  # (5, 8, 4)
+
     References:
         Hochreiter and Schmidhuber (1997), Long short-term memory; Gers, Schmidhuber and Cummins (2000), Learning to
         forget.
@@ -169,6 +179,11 @@ def gru(
         The second direction starts at the last step. The gates are stacked in the order r, z, n. NNabla leaves the
         dropout out.
 
+    Example:
+        x, h = nn.Variable((5, 8, 3)), nn.Variable((1, 1, 8, 4))
+        y, h_n = F.gru(x, h, nn.Variable((1, 3, 4, 3 + 4)))
+        y.shape  # (5, 8, 4)
+
     References:
         Cho et al. (2014), Learning phrase representations using RNN encoder-decoder, section 2.3.
 
@@ -206,6 +221,12 @@ def pack_padded_sequence(
     Notes:
         Lengths that increase, or that lie outside of 0 to T, are refused when the function runs.
 
+    Example:
+        padded = nn.NdArray.from_numpy_array([[1, 4], [2, 5], [3, 0]])  # two sequences, one per column
+        packed, batch_sizes = F.pack_padded_sequence(padded, nn.NdArray.from_numpy_array([3, 2]))
+        packed  # [1, 4, 2, 5, 3]
+        batch_sizes  # [2, 2, 1]
+
     Spec: function_spec.yaml, entry PackPaddedSequence
     """
     return apply(PACK_PADDED_SEQUENCE, (padded_sequence, lengths), {"batch_first": batch_first}, outputs)
@@ -238,6 +259,12 @@ def pad_packed_sequence(
     Notes:
         NNabla fills up with 0 whatever `padding_value` is, and ignores a `total_length` that is too short, which is
         refused here.
+
+    Example:
+        packed = nn.NdArray.from_numpy_array([1, 4, 2, 5, 3])
+        padded, lengths = F.pad_packed_sequence(packed, nn.NdArray.from_numpy_array([2, 2, 1]))
+        padded  # [[1, 4], [2, 5], [3, 0]]
+        lengths  # [3, 2]
 
     Spec: function_spec.yaml, entry PadPackedSequence
     """

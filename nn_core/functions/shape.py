@@ -543,6 +543,11 @@ def meshgrid(
     Returns:
         y: One grid for each input. Shape (L_2, L_1, L_3, ...), or (L_1, L_2, L_3, ...).
 
+    Example:
+        x, y = F.meshgrid(nn.NdArray.from_numpy_array([1, 2, 3]), nn.NdArray.from_numpy_array([4, 5]))
+        x  # [[1, 2, 3], [1, 2, 3]]
+        y  # [[4, 4, 4], [5, 5, 5]]
+
     Spec: function_spec.yaml, entry Meshgrid
     """
     return apply(MESHGRID, x, {"ij_indexing": ij_indexing}, outputs)
@@ -734,6 +739,12 @@ def sink(
 
     Notes:
         The gradient of the result is not read. Use it at the end of a graph only.
+
+    Example:
+        x, label = nn.Variable((8, 3), need_grad=True), nn.Variable((8, 1))
+        loss, score = F.mean(F.softmax_cross_entropy(x, label)), F.top_n_error(x, label)
+        both = F.sink(loss, score)
+        both.forward()  # one pass for the loss and the score
 
     Spec: function_spec.yaml, entry Sink
     """

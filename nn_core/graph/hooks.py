@@ -20,27 +20,53 @@ POST_HOOKS: dict[str, Hook] = {}
 
 
 def set_function_pre_hook(key: str, function_pre_hook: Hook) -> None:
-    """Call `function_pre_hook(function)` before every function that runs, until it is unset under `key`."""
+    """Call `function_pre_hook(function)` before every function that runs, until it is unset under `key`.
+
+    Example:
+        >>> nn.set_function_pre_hook("names", lambda function: print(function.info.type_name))
+        >>> y = F.tanh(nn.Variable.from_numpy_array([0.5]))
+        >>> y.forward()
+        Tanh
+        >>> nn.unset_function_pre_hook("names")
+    """
     _require_callable(function_pre_hook)
     PRE_HOOKS[key] = function_pre_hook
     invalidate()
 
 
 def unset_function_pre_hook(key: str) -> None:
-    """Remove the hook that was set under `key`."""
+    """Remove the hook that was set under `key`.
+
+    Example:
+        >>> nn.set_function_pre_hook("names", print)
+        >>> nn.unset_function_pre_hook("names")
+    """
     PRE_HOOKS.pop(key, None)
     invalidate()
 
 
 def set_function_post_hook(key: str, function_post_hook: Hook) -> None:
-    """Call `function_post_hook(function)` after every function that has run, until it is unset under `key`."""
+    """Call `function_post_hook(function)` after every function that has run, until it is unset under `key`.
+
+    Example:
+        >>> nn.set_function_post_hook("names", lambda function: print(function.info.type_name))
+        >>> y = F.tanh(nn.Variable.from_numpy_array([0.5]))
+        >>> y.forward()
+        Tanh
+        >>> nn.unset_function_post_hook("names")
+    """
     _require_callable(function_post_hook)
     POST_HOOKS[key] = function_post_hook
     invalidate()
 
 
 def unset_function_post_hook(key: str) -> None:
-    """Remove the hook that was set under `key`."""
+    """Remove the hook that was set under `key`.
+
+    Example:
+        >>> nn.set_function_post_hook("names", print)
+        >>> nn.unset_function_post_hook("names")
+    """
     POST_HOOKS.pop(key, None)
     invalidate()
 

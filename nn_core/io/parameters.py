@@ -114,6 +114,14 @@ def load_parameters(
         FileFormatError: when the file is damaged, of another format, or contradicts itself.
         ShapeError: when a parameter exists with another shape, unless `strict` is False.
         FileNotFoundError: when there is no such file.
+
+    Example:
+        >>> import io
+        >>> w = nn.Variable((2, 3), need_grad=True)
+        >>> file = io.BytesIO()
+        >>> nn.save_parameters(file, {"w": w}, extension=".npz")
+        >>> print(nn.load_parameters(io.BytesIO(file.getvalue()), extension=".npz"))
+        0 loaded; 1 created: w
     """
     if proto is not None or needs_proto:
         raise ArgumentError("load_parameters: proto must be None and needs_proto False, got a request for a network")

@@ -33,6 +33,10 @@ def prelu(
 
     References:
         He et al. (2015), Delving deep into rectifiers.
+
+    Example:
+        >>> PF.prelu(nn.Variable((8, 3, 16, 16)), shared=False).shape
+        (8, 3, 16, 16)
     """
     shape = () if shared else (inp.shape[base_axis],)
     slope_init = _QUARTERS if slope_init is None else slope_init

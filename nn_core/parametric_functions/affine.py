@@ -34,6 +34,12 @@ def affine(
 
     Returns:
         Shape (N_1, ..., N_k, K), or with several lengths in place of K.
+
+    Example:
+        >>> PF.affine(nn.Variable((8, 20)), 10, name="output").shape
+        (8, 10)
+        >>> list(nn.get_parameters())
+        ['output/affine/W', 'output/affine/b']
     """
     n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
     w_init = glorot(n_features, prod(out_shape), rng=rng) if w_init is None else w_init
@@ -62,6 +68,10 @@ def embed(
 
     Returns:
         Shape (N_1, ..., N_k, n_features).
+
+    Example:
+        >>> PF.embed(nn.Variable((8, 12)), n_inputs=1000, n_features=64).shape
+        (8, 12, 64)
     """
     n_inputs, n_features = counted("n_inputs", n_inputs, "embed"), counted("n_features", n_features, "embed")
     initializer = _UNIT_VARIANCE if initializer is None else initializer

@@ -70,6 +70,12 @@ def multi_head_attention(
 
     References:
         Vaswani et al. (2017), Attention is all you need, section 3.2.
+
+    Example:
+        >>> x = nn.Variable((5, 2, 24))  # length 5, batch 2
+        >>> y, weights = PF.multi_head_attention(x, x, x, num_heads=4)
+        >>> y.shape, weights.shape
+        ((5, 2, 24), (8, 5, 5))
     """
     q_dim, k_dim, v_dim = query.shape[2], key.shape[2], value.shape[2]
     k_embed_dim = q_dim if k_embed_dim is None else k_embed_dim
@@ -160,6 +166,11 @@ def transformer(
 
     References:
         Vaswani et al. (2017), Attention is all you need.
+
+    Example:
+        >>> src, tgt = nn.Variable((7, 2, 16)), nn.Variable((5, 2, 16))
+        >>> PF.transformer(src, tgt, 16, 2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=32).shape
+        (5, 2, 16)
     """
     _require_features("transformer", embed_dim, src=src, tgt=tgt)
     memory = src
@@ -232,6 +243,10 @@ def transformer_encode(
 
     References:
         Vaswani et al. (2017), Attention is all you need, section 3.1.
+
+    Example:
+        >>> PF.transformer_encode(nn.Variable((7, 2, 16)), 16, 2, dim_feedforward=32).shape
+        (7, 2, 16)
     """
     _require_features("transformer_encode", embed_dim, src=src)
     attended: Operand
@@ -290,6 +305,11 @@ def transformer_decode(
 
     References:
         Vaswani et al. (2017), Attention is all you need, section 3.1.
+
+    Example:
+        >>> tgt, memory = nn.Variable((5, 2, 16)), nn.Variable((7, 2, 16))
+        >>> PF.transformer_decode(tgt, memory, 16, 2, dim_feedforward=32).shape
+        (5, 2, 16)
     """
     _require_features("transformer_decode", embed_dim, tgt=tgt, memory=memory)
     attended: Operand

@@ -45,6 +45,10 @@ def binary_connect_affine(
 
     References:
         Courbariaux, Bengio and David (2015), BinaryConnect.
+
+    Example:
+        >>> PF.binary_connect_affine(nn.Variable((8, 20)), 10).shape
+        (8, 10)
     """
     n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
     default = glorot(n_features, prod(out_shape), rng=rng)
@@ -85,6 +89,10 @@ def binary_connect_convolution(
 
     References:
         Courbariaux, Bengio and David (2015), BinaryConnect.
+
+    Example:
+        >>> PF.binary_connect_convolution(nn.Variable((8, 3, 16, 16)), 4, 3, pad=1).shape
+        (8, 4, 16, 16)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)
@@ -122,6 +130,10 @@ def binary_weight_affine(
 
     References:
         Rastegari et al. (2016), XNOR-Net, section 3.1.
+
+    Example:
+        >>> PF.binary_weight_affine(nn.Variable((8, 20)), 10).shape
+        (8, 10)
     """
     n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
     default = glorot(n_features, prod(out_shape), rng=rng)
@@ -163,6 +175,10 @@ def binary_weight_convolution(
 
     References:
         Rastegari et al. (2016), XNOR-Net, section 3.1.
+
+    Example:
+        >>> PF.binary_weight_convolution(nn.Variable((8, 3, 16, 16)), 4, 3, pad=1).shape
+        (8, 4, 16, 16)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)

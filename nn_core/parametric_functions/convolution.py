@@ -41,6 +41,10 @@ def convolution(
 
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`, or (N, *spatial, K) if `channel_last`.
+
+    Example:
+        >>> PF.convolution(nn.Variable((8, 3, 16, 16)), 4, 3, pad=1, stride=2).shape
+        (8, 4, 8, 8)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)
@@ -84,6 +88,10 @@ def deconvolution(
 
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`, or (N, *spatial, K) if `channel_last`.
+
+    Example:
+        >>> PF.deconvolution(nn.Variable((8, 3, 16, 16)), 4, 2, stride=2).shape
+        (8, 4, 32, 32)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)
@@ -134,6 +142,12 @@ def deformable_convolution(
 
     References:
         Dai et al. (2017), Deformable convolutional networks; Zhu et al. (2019), Deformable ConvNets v2 (mask).
+
+    Example:
+        >>> x = nn.Variable((8, 3, 16, 16))
+        >>> offset = PF.convolution(x, 2 * 3 * 3, 3, pad=1, name="offset")
+        >>> PF.deformable_convolution(x, 4, 3, offset, pad=1).shape
+        (8, 4, 16, 16)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)
@@ -177,6 +191,10 @@ def depthwise_convolution(
 
     References:
         Chollet (2017), Xception: deep learning with depthwise separable convolutions.
+
+    Example:
+        >>> PF.depthwise_convolution(nn.Variable((8, 3, 16, 16)), 3, pad=1, multiplier=2).shape
+        (8, 6, 16, 16)
     """
     kernel = kernel_lengths(inp, kernel, base_axis)
     channels = inp.shape[base_axis]
@@ -216,6 +234,10 @@ def depthwise_deconvolution(
 
     Returns:
         Shape (N, C / divisor, *spatial).
+
+    Example:
+        >>> PF.depthwise_deconvolution(nn.Variable((8, 3, 16, 16)), 2, stride=2).shape
+        (8, 3, 32, 32)
     """
     kernel = kernel_lengths(inp, kernel, base_axis)
     channels = inp.shape[base_axis]

@@ -42,6 +42,10 @@ def svd_affine(
 
     Returns:
         Shape (N_1, ..., N_k, K).
+
+    Example:
+        >>> PF.svd_affine(nn.Variable((8, 20)), 10, r=4).shape
+        (8, 10)
     """
     n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
     n_outputs = prod(out_shape)
@@ -92,6 +96,10 @@ def svd_convolution(
 
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`.
+
+    Example:
+        >>> PF.svd_convolution(nn.Variable((8, 3, 16, 16)), 4, 3, r=3, pad=1).shape
+        (8, 4, 16, 16)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)
@@ -159,6 +167,10 @@ def cpd3_convolution(
 
     References:
         Lebedev et al. (2015), Speeding-up convolutional neural networks using fine-tuned CP-decomposition.
+
+    Example:
+        >>> PF.cpd3_convolution(nn.Variable((8, 3, 16, 16)), 4, 3, r=2, pad=1, max_iter=5).shape
+        (8, 4, 16, 16)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)

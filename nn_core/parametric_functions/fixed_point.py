@@ -50,6 +50,10 @@ def fixed_point_quantized_affine(
 
     Returns:
         Shape (N_1, ..., N_k, K).
+
+    Example:
+        >>> PF.fixed_point_quantized_affine(nn.Variable((8, 20)), 10).shape
+        (8, 10)
     """
     quantize_weight = _fixed_point(sign_w, n_w, delta_w, ste_fine_grained_w) if quantize_w else None
     quantize_bias = _fixed_point(sign_b, n_b, delta_b, ste_fine_grained_b) if quantize_b else None
@@ -104,6 +108,10 @@ def fixed_point_quantized_convolution(
 
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`.
+
+    Example:
+        >>> PF.fixed_point_quantized_convolution(nn.Variable((8, 3, 16, 16)), 4, 3, pad=1).shape
+        (8, 4, 16, 16)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)

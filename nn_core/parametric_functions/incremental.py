@@ -49,6 +49,10 @@ def inq_affine(
 
     References:
         Zhou et al. (2017), Incremental network quantization.
+
+    Example:
+        >>> PF.inq_affine(nn.Variable((8, 20)), 10).shape
+        (8, 10)
     """
     n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
     shape = (n_features, *out_shape)
@@ -97,6 +101,10 @@ def inq_convolution(
 
     References:
         Zhou et al. (2017), Incremental network quantization.
+
+    Example:
+        >>> PF.inq_convolution(nn.Variable((8, 3, 16, 16)), 4, 3, pad=1).shape
+        (8, 4, 16, 16)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)

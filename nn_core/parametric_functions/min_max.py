@@ -59,6 +59,10 @@ def min_max_quantize(
     References:
         Jacob et al. (2018), Quantization and training of neural networks for efficient integer-arithmetic-only
         inference.
+
+    Example:
+        >>> PF.min_max_quantize(nn.Variable((8, 20))).shape
+        (8, 20)
     """
     shape = (1,) * x.ndim
     lowest = get_parameter_or_create("ql_min", shape, np.full(shape, ql_min), False)
@@ -123,6 +127,10 @@ def min_max_quantized_affine(
 
     Returns:
         Shape (N_1, ..., N_k, K).
+
+    Example:
+        >>> PF.min_max_quantized_affine(nn.Variable((8, 20)), 10).shape
+        (8, 10)
     """
     w_ends, b_ends = (qr_min_w_init, qr_max_w_init), (qr_min_b_init, qr_max_b_init)
     return quantized_affine(
@@ -199,6 +207,10 @@ def min_max_quantized_convolution(
 
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`.
+
+    Example:
+        >>> PF.min_max_quantized_convolution(nn.Variable((8, 3, 16, 16)), 4, 3, pad=1).shape
+        (8, 4, 16, 16)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)

@@ -84,6 +84,13 @@ def batch_normalization(
 
     References:
         Ioffe and Szegedy (2015), Batch normalization.
+
+    Example:
+        >>> x = nn.Variable((8, 3, 16, 16))
+        >>> trained = PF.batch_normalization(x, name="bn")
+        >>> tested = PF.batch_normalization(x, batch_stat=False, name="bn")  # the same parameters
+        >>> tested.shape
+        (8, 3, 16, 16)
     """
     shape = _kept_axes("batch_normalization", inp, axes)
     beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias, ("mean", "var"))
@@ -152,6 +159,11 @@ def fused_batch_normalization(
 
     Returns:
         The shape of `inp`; with `output_stat` a tuple of it, mean and variance.
+
+    Example:
+        >>> x = nn.Variable((8, 3, 16, 16))
+        >>> PF.fused_batch_normalization(x, z=x).shape
+        (8, 3, 16, 16)
     """
     shape = _kept_axes("fused_batch_normalization", inp, axes)
     beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias, ("mean", "var"))
@@ -224,6 +236,10 @@ def sync_batch_normalization(
 
     Returns:
         The shape of `inp`; with `output_stat` a tuple of it, mean and variance.
+
+    Example:
+        >>> PF.sync_batch_normalization(nn.Variable((8, 3, 16, 16)), comm=None).shape
+        (8, 3, 16, 16)
     """
     shape = _kept_axes("sync_batch_normalization", inp, axes)
     beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias, ("mean", "var"))
@@ -255,6 +271,10 @@ def mean_subtraction(
 
     Returns:
         The shape of `inp`.
+
+    Example:
+        >>> PF.mean_subtraction(nn.Variable((8, 3, 16, 16))).shape
+        (8, 3, 16, 16)
     """
     mean = get_parameter_or_create("mean", inp.shape[base_axis:], ZEROS, False)
     t = get_parameter_or_create("t", (1,), ZEROS, False)
@@ -308,6 +328,10 @@ def layer_normalization(
 
     References:
         Ba, Kiros and Hinton (2016), Layer normalization.
+
+    Example:
+        >>> PF.layer_normalization(nn.Variable((8, 20))).shape
+        (8, 20)
     """
     shape = list(inp.shape)
     for axis in checked_axes("layer_normalization", "batch_axis", inp, batch_axis):
@@ -367,6 +391,10 @@ def instance_normalization(
 
     References:
         Ulyanov, Vedaldi and Lempitsky (2016), Instance normalization.
+
+    Example:
+        >>> PF.instance_normalization(nn.Variable((8, 3, 16, 16))).shape
+        (8, 3, 16, 16)
     """
     shape = _kept_axes("instance_normalization", inp, channel_axis)
     beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias)
@@ -428,6 +456,10 @@ def group_normalization(
 
     References:
         Wu and He (2018), Group normalization.
+
+    Example:
+        >>> PF.group_normalization(nn.Variable((8, 6, 16, 16)), num_groups=3).shape
+        (8, 6, 16, 16)
     """
     shape = _kept_axes("group_normalization", inp, channel_axis)
     beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias)

@@ -54,6 +54,10 @@ def pow2_quantized_affine(
 
     Returns:
         Shape (N_1, ..., N_k, K).
+
+    Example:
+        >>> PF.pow2_quantized_affine(nn.Variable((8, 20)), 10).shape
+        (8, 10)
     """
     quantize_weight = _power_of_two(sign_w, with_zero_w, n_w, m_w, ste_fine_grained_w) if quantize_w else None
     quantize_bias = _power_of_two(sign_b, with_zero_b, n_b, m_b, ste_fine_grained_b) if quantize_b else None
@@ -111,6 +115,10 @@ def pow2_quantized_convolution(
 
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`.
+
+    Example:
+        >>> PF.pow2_quantized_convolution(nn.Variable((8, 3, 16, 16)), 4, 3, pad=1).shape
+        (8, 4, 16, 16)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)

@@ -38,6 +38,10 @@ def pruned_affine(
 
     Returns:
         Shape (N_1, ..., N_k, K).
+
+    Example:
+        >>> PF.pruned_affine(nn.Variable((8, 20)), 10).shape
+        (8, 10)
     """
     prune_weight = _pruned(rate_w) if prune_w else None
     prune_bias = _pruned(rate_b) if prune_b else None
@@ -80,6 +84,10 @@ def pruned_convolution(
 
     Returns:
         Shape (N, K, *spatial), where K is `outmaps`.
+
+    Example:
+        >>> PF.pruned_convolution(nn.Variable((8, 3, 16, 16)), 4, 3, pad=1).shape
+        (8, 4, 16, 16)
     """
     outmaps = counted("outmaps", outmaps, "convolution")
     kernel = kernel_lengths(inp, kernel, base_axis)

@@ -54,6 +54,12 @@ def rnn(
 
     Returns:
         The outputs of the last layer, shape (T, B, directions * H), and the last states, shape of `h`.
+
+    Example:
+        >>> x, h = nn.Variable((5, 8, 3)), nn.Variable((1, 1, 8, 4))  # 5 steps, batch 8
+        >>> y, h_n = PF.rnn(x, h)
+        >>> y.shape, h_n.shape
+        ((5, 8, 4), (1, 1, 8, 4))
     """
     weights = _weights(x, h, None, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
     y, h_n = F.rnn(x, h, *weights, num_layers, nonlinearity, dropout, bidirectional, training)
@@ -93,6 +99,12 @@ def gru(
 
     References:
         Cho et al. (2014), Learning phrase representations using RNN encoder-decoder.
+
+    Example:
+        >>> x, h = nn.Variable((5, 8, 3)), nn.Variable((1, 1, 8, 4))  # 5 steps, batch 8
+        >>> y, h_n = PF.gru(x, h)
+        >>> y.shape, h_n.shape
+        ((5, 8, 4), (1, 1, 8, 4))
     """
     weights = _weights(x, h, 3, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
     y, h_n = F.gru(x, h, *weights, num_layers, dropout, bidirectional, training)
@@ -137,6 +149,12 @@ def lstm(
 
     References:
         Hochreiter and Schmidhuber (1997), Long short-term memory.
+
+    Example:
+        >>> x, h = nn.Variable((5, 8, 3)), nn.Variable((1, 1, 8, 4))  # 5 steps, batch 8
+        >>> y, h_n, c_n = PF.lstm(x, h, nn.Variable(h.shape))
+        >>> y.shape, c_n.shape
+        ((5, 8, 4), (1, 1, 8, 4))
     """
     if isinstance(w0_init, int):
         return _step(x, h, c, w0_init, w_init, b_init, fix_parameters)
@@ -173,6 +191,12 @@ def lstm_cell(
 
     References:
         Hochreiter and Schmidhuber (1997), Long short-term memory; Gers et al. (1999), Learning to forget.
+
+    Example:
+        >>> h, c = nn.Variable((8, 4)), nn.Variable((8, 4))
+        >>> h, c = PF.lstm_cell(nn.Variable((8, 3)), h, c, 4)
+        >>> h.shape, c.shape
+        ((8, 4), (8, 4))
     """
     return _step(x, h, c, state_size, w_init, b_init, fix_parameters)
 
@@ -202,6 +226,13 @@ class LSTMCell:
         h: First output. Default: zeros.
         c: First memory. Default: zeros.
         name: Name of a scope around the parameters.
+
+    Example:
+        >>> cell = PF.LSTMCell(batch_size=8, state_size=4)
+        >>> for x in [nn.Variable((8, 3)) for _ in range(5)]:
+        ...     y = cell(x)
+        >>> y.shape
+        (8, 4)
     """
 
     @door

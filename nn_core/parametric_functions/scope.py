@@ -58,7 +58,14 @@ def parameter_scope(name: str, scope: Scope | None = None) -> AmbientScope[Scope
 
 
 def get_current_parameter_scope() -> Scope:
-    """The scope in which parameters are made and looked up now."""
+    """The scope in which parameters are made and looked up now.
+
+    Example:
+        >>> with nn.parameter_scope("encoder"):
+        ...     scope = nn.get_current_parameter_scope()
+        >>> scope
+        {}
+    """
     return _CURRENT.get()
 
 
@@ -75,6 +82,11 @@ def get_parameters(
 
     Returns:
         Variables by their path from the current scope.
+
+    Example:
+        >>> y = PF.affine(nn.Variable((8, 4)), 3, name="output")
+        >>> {name: w.shape for name, w in nn.get_parameters().items()}
+        {'output/affine/W': (4, 3), 'output/affine/b': (3,)}
     """
     found = {} if params is None else params
     _collect(_CURRENT.get(), f"{path}/" if path else "", grad_only, found)
@@ -108,7 +120,14 @@ def pop_parameter(key: str) -> Any:
 
 
 def clear_parameters() -> None:
-    """Forget all parameters of the current scope and of those inside it."""
+    """Forget all parameters of the current scope and of those inside it.
+
+    Example:
+        >>> y = PF.affine(nn.Variable((8, 4)), 3)
+        >>> nn.clear_parameters()
+        >>> nn.get_parameters()
+        {}
+    """
     _CURRENT.get().clear()
 
 

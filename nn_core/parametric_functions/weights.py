@@ -32,6 +32,10 @@ def weight_normalization(
 
     References:
         Salimans and Kingma (2016), Weight normalization.
+
+    Example:
+        >>> PF.affine(nn.Variable((8, 20)), 10, apply_w=lambda w: PF.weight_normalization(w, dim=1)).shape
+        (8, 10)
     """
     (axis,) = checked_axes("weight_normalization", "dim", w, dim)
     g_init = WeightNormalizationScaleInitializer(w, axis, eps) if g_init is None else g_init
@@ -67,6 +71,10 @@ def spectral_norm(
 
     References:
         Miyato et al. (2018), Spectral normalization for generative adversarial networks.
+
+    Example:
+        >>> PF.affine(nn.Variable((8, 20)), 10, apply_w=lambda w: PF.spectral_norm(w, dim=1)).shape
+        (8, 10)
     """
     (axis,) = checked_axes("spectral_norm", "dim", w, dim)
     u_init = NormalInitializer() if u_init is None else u_init

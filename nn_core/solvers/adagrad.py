@@ -20,6 +20,18 @@ class Adagrad(Solver, closed=True):
 
     References:
         Duchi, Hazan and Singer (2011), Adaptive subgradient methods for online learning and stochastic optimization.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.Adagrad(lr=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.9]
     """
 
     lr: float
@@ -56,6 +68,18 @@ class Adadelta(Solver, closed=True):
 
     References:
         Zeiler (2012), ADADELTA: an adaptive learning rate method.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.Adadelta()
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.996]
     """
 
     lr: float
@@ -94,6 +118,18 @@ class RMSprop(Solver, closed=True):
 
     References:
         Tieleman and Hinton (2012), Neural networks for machine learning, lecture 6.5.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.RMSprop(lr=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.684]
     """
 
     lr: float
@@ -132,6 +168,18 @@ class RMSpropGraves(Solver, closed=True):
 
     References:
         Graves (2013), Generating sequences with recurrent neural networks, equations 38 to 45.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.RMSpropGraves(lr=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.541]
     """
 
     lr: float

@@ -25,6 +25,18 @@ class Adam(Solver, closed=True):
 
     References:
         Kingma and Ba (2015), Adam: a method for stochastic optimization, the efficient form of section 2.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.Adam(alpha=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.9]
     """
 
     alpha: float
@@ -65,6 +77,18 @@ class AdamW(Solver, closed=True):
 
     References:
         Loshchilov and Hutter (2019), Decoupled weight decay regularization, algorithm 2.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.AdamW(alpha=0.1, wd=0.01)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.86]
     """
 
     alpha: float
@@ -109,6 +133,18 @@ class Adamax(Solver, closed=True):
 
     References:
         Kingma and Ba (2015), Adam: a method for stochastic optimization, section 7.1.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.Adamax(alpha=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.9]
     """
 
     alpha: float
@@ -150,6 +186,18 @@ class AMSGRAD(Solver, closed=True):
 
     References:
         Reddi, Kale and Kumar (2018), On the convergence of Adam and beyond, algorithm 2.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.AMSGRAD(alpha=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.684]
     """
 
     alpha: float
@@ -203,6 +251,18 @@ class AdaBound(Solver, closed=True):
 
     References:
         Luo, Xiong, Liu and Sun (2019), Adaptive gradient methods with dynamic bound of learning rate.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.AdaBound(alpha=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.9]
     """
 
     alpha: float
@@ -255,6 +315,18 @@ class AMSBound(Solver, closed=True):
 
     References:
         Luo, Xiong, Liu and Sun (2019), Adaptive gradient methods with dynamic bound of learning rate.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.AMSBound(alpha=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.684]
     """
 
     alpha: float
@@ -319,6 +391,18 @@ class AdaBelief(Solver, closed=True):
     References:
         Zhuang et al. (2020), AdaBelief optimizer: adapting stepsizes by the belief in observed gradients;
         Liu et al. (2020), On the variance of the adaptive learning rate and beyond, algorithm 2 (rectification).
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.AdaBelief(alpha=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.889]
     """
 
     alpha: float

@@ -13,22 +13,42 @@ POST_HOOKS: dict[str, Hook] = {}
 
 
 def set_solver_pre_hook(key: str, solver_pre_hook: Hook) -> None:
-    """Call `solver_pre_hook()` before each change of a parameter or its gradient by a solver, until it is unset."""
+    """Call `solver_pre_hook()` before each change of a parameter or its gradient by a solver, until it is unset.
+
+    Example:
+        >>> nn.set_solver_pre_hook("say", lambda: print("before a parameter"))
+        >>> nn.unset_solver_pre_hook("say")
+    """
     PRE_HOOKS[key] = solver_pre_hook
 
 
 def unset_solver_pre_hook(key: str) -> None:
-    """Remove the hook that was set under `key`."""
+    """Remove the hook that was set under `key`.
+
+    Example:
+        >>> nn.set_solver_pre_hook("say", print)
+        >>> nn.unset_solver_pre_hook("say")
+    """
     PRE_HOOKS.pop(key, None)
 
 
 def set_solver_post_hook(key: str, solver_post_hook: Hook) -> None:
-    """Call `solver_post_hook()` after each change of a parameter or its gradient by a solver, until it is unset."""
+    """Call `solver_post_hook()` after each change of a parameter or its gradient by a solver, until it is unset.
+
+    Example:
+        >>> nn.set_solver_post_hook("say", lambda: print("after a parameter"))
+        >>> nn.unset_solver_post_hook("say")
+    """
     POST_HOOKS[key] = solver_post_hook
 
 
 def unset_solver_post_hook(key: str) -> None:
-    """Remove the hook that was set under `key`."""
+    """Remove the hook that was set under `key`.
+
+    Example:
+        >>> nn.set_solver_post_hook("say", print)
+        >>> nn.unset_solver_post_hook("say")
+    """
     POST_HOOKS.pop(key, None)
 
 

@@ -25,6 +25,18 @@ class Lars(Solver, closed=True):
 
     References:
         You, Gitman and Ginsburg (2017), Large batch training of convolutional networks, algorithm 1.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.Lars(lr=10)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.96]
     """
 
     lr: float
@@ -76,6 +88,18 @@ class Lamb(Solver, closed=True):
 
     References:
         You et al. (2020), Large batch optimization for deep learning: training BERT in 76 minutes, algorithm 2.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.Lamb(eta=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.6]
     """
 
     eta: float

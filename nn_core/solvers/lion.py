@@ -23,6 +23,18 @@ class Lion(Solver, closed=True):
 
     References:
         Chen et al. (2023), Symbolic discovery of optimization algorithms, algorithm 2.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.Lion(lr=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.9]
     """
 
     lr: float

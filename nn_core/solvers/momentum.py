@@ -14,6 +14,18 @@ class Sgd(Solver, closed=True):
 
     Notes:
         Hyper-parameters of an update kernel: lr, t.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.Sgd(lr=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.2]
     """
 
     lr: float
@@ -42,6 +54,18 @@ class Momentum(Solver, closed=True):
 
     References:
         Qian (1999), On the momentum term in gradient descent learning algorithms.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.Momentum(lr=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.2]
     """
 
     lr: float
@@ -75,6 +99,18 @@ class Nesterov(Solver, closed=True):
     References:
         Nesterov (1983), A method of solving a convex programming problem with convergence rate O(1/k^2), in the form
         where the parameters are those of the look-ahead point.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.Nesterov(lr=0.1)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [2.48]
     """
 
     lr: float
@@ -112,6 +148,18 @@ class SgdW(Solver, closed=True):
 
     References:
         Loshchilov and Hutter (2019), Decoupled weight decay regularization, algorithm 1.
+
+    Example:
+        >>> x = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> x.grad.zero()
+        >>> solver = S.SgdW(lr=0.1, wd=0.01)
+        >>> solver.set_parameters({"x": x})
+        >>> loss = F.sum(x * x)
+        >>> loss.forward()
+        >>> loss.backward()
+        >>> solver.update()
+        >>> print(x.d.round(3))
+        [3.16]
     """
 
     lr: float

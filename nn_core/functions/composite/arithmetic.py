@@ -26,8 +26,7 @@ def sqrt(x: Operand) -> Operand:
         An array of the shape of x; NaN where x is negative. The gradient at 0 is infinite.
 
     Example:
-        >>> import nn_core as nn
-        >>> sqrt(nn.NdArray.from_numpy_array([4.0, 9.0])).numpy().tolist()
+        >>> F.sqrt(nn.NdArray.from_numpy_array([4.0, 9.0])).numpy().tolist()
         [2.0, 3.0]
     """
     return operators.pow_scalar(x, 0.5)
@@ -45,8 +44,7 @@ def rsqrt(x: Operand) -> Operand:
         An array of the shape of x; NaN where x is negative, infinity where it is 0.
 
     Example:
-        >>> import nn_core as nn
-        >>> rsqrt(nn.NdArray.from_numpy_array([4.0, 16.0])).numpy().tolist()
+        >>> F.rsqrt(nn.NdArray.from_numpy_array([4.0, 16.0])).numpy().tolist()
         [0.5, 0.25]
     """
     return operators.pow_scalar(x, -0.5)
@@ -64,8 +62,7 @@ def square(x: Operand) -> Operand:
         An array of the shape of x.
 
     Example:
-        >>> import nn_core as nn
-        >>> square(nn.NdArray.from_numpy_array([-3.0, 2.0])).numpy().tolist()
+        >>> F.square(nn.NdArray.from_numpy_array([-3.0, 2.0])).numpy().tolist()
         [9.0, 4.0]
     """
     return operators.mul2(x, x)
@@ -88,8 +85,7 @@ def clip(x: Operand, min: Operand | float | None = None, max: Operand | float | 
         ArgumentError: when neither bound is given.
 
     Example:
-        >>> import nn_core as nn
-        >>> clip(nn.NdArray.from_numpy_array([-3.0, 0.5, 2.0]), 0, 1).numpy().tolist()
+        >>> F.clip(nn.NdArray.from_numpy_array([-3.0, 0.5, 2.0]), 0, 1).numpy().tolist()
         [0.0, 0.5, 1.0]
     """
     if min is None and max is None:
@@ -113,6 +109,10 @@ def clip_by_value(x: Operand, min: Operand | float, max: Operand | float) -> Ope
 
     Notes:
         The gradient is that of x inside the bounds; outside, it flows to the bound if that is an array.
+
+    Example:
+        >>> F.clip_by_value(nn.NdArray.from_numpy_array([-3.0, 0.5, 2.0]), -1, 1).numpy().tolist()
+        [-1.0, 0.5, 1.0]
     """
     raised = operators.maximum2(x, min) if isinstance(min, (Variable, NdArray)) else operators.maximum_scalar(x, min)
     if isinstance(max, (Variable, NdArray)):
@@ -136,6 +136,10 @@ def clip_by_norm(x: Operand, clip_norm: Operand | float, axis: Axes | None = Non
 
     Notes:
         The comparison is made between squares, so the gradient is finite where x is zero.
+
+    Example:
+        >>> print(F.clip_by_norm(nn.NdArray.from_numpy_array([3.0, 4.0]), 1).numpy().round(3))
+        [0.6 0.8]
     """
     squares = reduction.sum(operators.pow_scalar(x, 2.0), axes=listed(axis), keep_dims=True)
     if isinstance(clip_norm, (Variable, NdArray)):

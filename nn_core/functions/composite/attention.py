@@ -79,6 +79,13 @@ def multi_head_attention(
 
     References:
         Vaswani et al. (2017), Attention is all you need, section 3.2.
+
+    Example:
+        >>> x = nn.Variable((5, 2, 8))  # length 5, batch 2
+        >>> w = [nn.Variable((8, 8)) for _ in range(4)]
+        >>> y, weights = F.multi_head_attention(x, x, x, 2, *w)
+        >>> y.shape, weights.shape
+        ((5, 2, 8), (4, 5, 5))
     """
     n_target, n_batch, _ = query.shape
     n_source = key.shape[0]

@@ -46,7 +46,7 @@ def interpolate(
         ArgumentError: when neither `scale` nor `output_size` is given.
 
     Example:
-        >>> interpolate(x, scale=(2, 2)).shape  # x: (8, 3, 16, 16)
+        >>> F.interpolate(nn.Variable((8, 3, 16, 16)), scale=(2, 2)).shape
         (8, 3, 32, 32)
     """
     n_spatial = max(x.ndim - 2, 1)
@@ -95,6 +95,10 @@ def patch_correlation(
 
     References:
         Dosovitskiy et al. (2015), FlowNet, section 3.
+
+    Example:
+        >>> F.patch_correlation(nn.Variable((1, 3, 8, 8)), nn.Variable((1, 3, 8, 8)), shift=(1, 1)).shape
+        (1, 3, 3, 8, 8)
     """
     sides = _pair(padding)
     if len(sides) == 2:

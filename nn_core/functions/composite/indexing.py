@@ -29,7 +29,9 @@ def gather_nd(data: Operand, indices: Any) -> Operand:
         An array of shape (Y_0, ..., Y_{K-1}, X_M, ..., X_{N-1}).
 
     Example:
-        >>> gather_nd(data, [[0, 1], [1, 0]])  # data[0, 1] and data[1, 0]
+        >>> data = nn.NdArray.from_numpy_array([[1.0, 2.0], [3.0, 4.0]])
+        >>> F.gather_nd(data, [[0, 1], [1, 0]]).numpy().tolist()  # data[0, 1] and data[1, 0]
+        [2.0, 3.0]
     """
     y: Operand = operators.gather_nd(data, _as_operand(data, indices))
     return y
@@ -55,6 +57,10 @@ def scatter_nd(
 
     Raises:
         ArgumentError: when both or none of `shape` and `out` are given.
+
+    Example:
+        >>> F.scatter_nd(nn.NdArray.from_numpy_array([7.0, 8.0]), [[0, 1], [1, 0]], shape=(2, 2)).numpy().tolist()
+        [[0.0, 7.0], [8.0, 0.0]]
     """
     if (shape is None) == (out is None):
         given = "none" if shape is None else "both"
@@ -106,6 +112,11 @@ def sort(
 
     Notes:
         Equal elements keep their order. NaN comes last.
+
+    Example:
+        >>> values, indices = F.sort(nn.NdArray.from_numpy_array([3.0, 1.0, 2.0]), with_index=True)
+        >>> values.numpy().tolist(), indices.numpy().tolist()
+        ([1.0, 2.0, 3.0], [1, 2, 0])
     """
     if checked_flag("only_index", only_index):
         return operators.sort(x, axis, reverse, with_index=True)[1]

@@ -32,9 +32,7 @@ def matmul(a: Operand, b: Operand) -> Operand:
         An array of shape (..., M, N); an operand with one axis adds none.
 
     Example:
-        >>> import numpy as np
-        >>> import nn_core as nn
-        >>> matmul(nn.Variable((8, 2, 3)), nn.Variable((3, 4))).shape
+        >>> F.matmul(nn.Variable((8, 2, 3)), nn.Variable((3, 4))).shape
         (8, 2, 4)
     """
     for name, operand in (("a", a), ("b", b)):
@@ -63,6 +61,10 @@ def dot(a: Operand | float, b: Operand | float, out: Operand | None = None) -> O
 
     Raises:
         ShapeError: when the axes that are summed over have different lengths, or `out` has another shape.
+
+    Example:
+        >>> F.dot(nn.NdArray.from_numpy_array([1.0, 2.0]), nn.NdArray.from_numpy_array([3.0, 4.0])).item()
+        11.0
     """
     if not isinstance(a, (Variable, NdArray)) and not isinstance(b, (Variable, NdArray)):
         return _of_numpy(a, b, out)

@@ -82,6 +82,12 @@ def batch_normalization(
 
     References:
         Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.
+
+    Example:
+        >>> x = nn.Variable((8, 3, 4, 4))
+        >>> beta, gamma, mean, variance = (nn.Variable((1, 3, 1, 1)) for _ in range(4))
+        >>> F.batch_normalization(x, beta, gamma, mean, variance).shape
+        (8, 3, 4, 4)
     """
     axes = listed(axes)
     no_scale, no_bias = gamma is None, beta is None
@@ -159,6 +165,12 @@ def fused_batch_normalization(
 
     Returns:
         An array of the shape of x; with `output_stat` a tuple of it, the mean and the variance.
+
+    Example:
+        >>> x = nn.Variable((8, 3, 4, 4))
+        >>> beta, gamma, mean, variance = (nn.Variable((1, 3, 1, 1)) for _ in range(4))
+        >>> F.fused_batch_normalization(x, beta, gamma, mean, variance, z=x).shape
+        (8, 3, 4, 4)
     """
     axes = listed(axes)
     y = operators.fused_batch_normalization(
@@ -211,6 +223,10 @@ def layer_normalization(
 
     References:
         Ba, Kiros and Hinton (2016), Layer normalization, section 3.
+
+    Example:
+        >>> print(F.layer_normalization(nn.NdArray.from_numpy_array([[1.0, 2.0, 3.0]]), None, None).numpy().round(3))
+        [[-1.225  0.     1.225]]
     """
     axes = listed(batch_axis)
     y = operators.layer_normalization(x, beta, gamma, axes, eps, gamma is None, beta is None)
@@ -265,6 +281,10 @@ def instance_normalization(
 
     References:
         Ulyanov, Vedaldi and Lempitsky (2016), Instance normalization, section 2.
+
+    Example:
+        >>> F.instance_normalization(nn.NdArray.from_numpy_array([[[1.0, 3.0], [0.0, 4.0]]]), None, None).numpy().round(3).tolist()
+        [[[-1.0, 1.0], [-1.0, 1.0]]]
     """
     axes = listed(batch_axis)
     y = operators.instance_normalization(x, beta, gamma, channel_axis, axes, eps, gamma is None, beta is None)
@@ -323,6 +343,10 @@ def group_normalization(
 
     References:
         Wu and He (2018), Group normalization, section 3.1.
+
+    Example:
+        >>> F.group_normalization(nn.Variable((8, 6, 4, 4)), None, None, num_groups=3).shape
+        (8, 6, 4, 4)
     """
     axes = listed(batch_axis)
     y = operators.group_normalization(x, beta, gamma, num_groups, channel_axis, axes, eps, gamma is None, beta is None)
@@ -373,6 +397,10 @@ def tensor_normalization(
 
     Returns:
         An array of the shape of x; with `output_stat` a tuple of it, the mean and the variance.
+
+    Example:
+        >>> F.tensor_normalization(nn.NdArray.from_numpy_array([[1.0, 2.0], [3.0, 6.0]]), axes=1).numpy().round(3).tolist()
+        [[-1.0, -1.0], [1.0, 1.0]]
     """
     axes = listed(axes)
     y = operators.tensor_normalization(x, beta, gamma, axes, eps, gamma is None, beta is None)
@@ -394,5 +422,10 @@ def mean_subtraction(
 
     Returns:
         An array of the shape of x.
+
+    Example:
+        >>> mean, t = nn.Variable((3,)), nn.Variable((1,))
+        >>> F.mean_subtraction(nn.Variable((8, 3)), mean, t).shape
+        (8, 3)
     """
     return operators.mean_subtraction(x, mean, t, base_axis, update_running_mean)

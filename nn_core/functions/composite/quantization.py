@@ -37,6 +37,10 @@ def fixed_point_quantize(
 
     Returns:
         An array of the shape of x.
+
+    Example:
+        >>> F.fixed_point_quantize(nn.NdArray.from_numpy_array([0.11, -0.3, 9.0]), n=4, delta=0.25).numpy().tolist()
+        [0.0, -0.25, 1.75]
     """
     if not quantize:
         return x
@@ -68,6 +72,10 @@ def pow2_quantize(
 
     Returns:
         An array of the shape of x.
+
+    Example:
+        >>> F.pow2_quantize(nn.NdArray.from_numpy_array([0.3, -0.7, 9.0]), n=4, m=1).numpy().tolist()
+        [0.25, -0.5, 2.0]
     """
     if not quantize:
         return x
@@ -107,6 +115,12 @@ def min_max_quantize(
 
     Returns:
         An array of the shape of x.
+
+    Example:
+        >>> low, high = nn.NdArray.from_numpy_array([[0.0]]), nn.NdArray.from_numpy_array([[1.0]])
+        >>> bottom, top = nn.NdArray.from_numpy_array([[0.0]]), nn.NdArray.from_numpy_array([[4.0]])  # four steps
+        >>> F.min_max_quantize(nn.NdArray.from_numpy_array([[0.1, 0.6, 2.0]]), low, high, bottom, top).numpy().tolist()
+        [[0.0, 0.5, 1.0]]
     """
     if not quantize:
         return x
@@ -138,5 +152,10 @@ def quantize_linear(
 
     Returns:
         An array of the shape of x.
+
+    Example:
+        >>> scale, zero_point = nn.NdArray.from_numpy_array([0.5]), nn.NdArray.from_numpy_array([10])
+        >>> F.quantize_linear(nn.NdArray.from_numpy_array([0.0, 1.0, -2.0]), scale, zero_point).numpy().tolist()
+        [10.0, 12.0, 6.0]
     """
     return operators.quantize_linear(x, scale, zero_point, round_mode, narrow_range, np.dtype(dtype).num)

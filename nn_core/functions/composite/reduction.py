@@ -25,6 +25,10 @@ def sum(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand
 
     Returns:
         The sums.
+
+    Example:
+        >>> F.sum(nn.NdArray.from_numpy_array([[1.0, 2.0], [3.0, 4.0]]), axis=0).numpy().tolist()
+        [4.0, 6.0]
     """
     return operators.sum(x, axes=listed(axis), keep_dims=keepdims)
 
@@ -39,6 +43,10 @@ def mean(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operan
 
     Returns:
         The means.
+
+    Example:
+        >>> F.mean(nn.NdArray.from_numpy_array([[1.0, 2.0], [3.0, 4.0]]), axis=1).numpy().tolist()
+        [1.5, 3.5]
     """
     return operators.mean(x, axes=listed(axis), keep_dims=keepdims)
 
@@ -53,6 +61,10 @@ def prod(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operan
 
     Returns:
         The products.
+
+    Example:
+        >>> F.prod(nn.NdArray.from_numpy_array([[1.0, 2.0], [3.0, 4.0]]), axis=1).numpy().tolist()
+        [2.0, 12.0]
     """
     return operators.prod(x, axes=listed(axis), keep_dims=keepdims)
 
@@ -96,6 +108,11 @@ def max(
 
     Returns:
         The maxima; with `with_index` a tuple of maxima and indices; with `only_index` the indices.
+
+    Example:
+        >>> values, indices = F.max(nn.NdArray.from_numpy_array([[1.0, 5.0], [3.0, 4.0]]), axis=1, with_index=True)
+        >>> values.numpy().tolist(), indices.numpy().tolist()
+        ([5.0, 4.0], [1, 1])
     """
     if checked_flag("only_index", only_index):
         return operators.max(x, listed(axis), keepdims, with_index=True)[1]
@@ -143,6 +160,10 @@ def min(
 
     Returns:
         The minima; with `with_index` a tuple of minima and indices; with `only_index` the indices.
+
+    Example:
+        >>> F.min(nn.NdArray.from_numpy_array([[1.0, 5.0], [3.0, 4.0]]), axis=1).numpy().tolist()
+        [1.0, 3.0]
     """
     if checked_flag("only_index", only_index):
         return operators.min(x, listed(axis), keepdims, with_index=True)[1]
@@ -163,8 +184,7 @@ def argmax(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Oper
         The indices, counted in C order over the reduced axes; the first of equal elements.
 
     Example:
-        >>> import nn_core as nn
-        >>> argmax(nn.NdArray.from_numpy_array([[1.0, 5.0], [7.0, 2.0]]), axis=1).numpy().tolist()
+        >>> F.argmax(nn.NdArray.from_numpy_array([[1.0, 5.0], [7.0, 2.0]]), axis=1).numpy().tolist()
         [1, 0]
     """
     return max(x, axis, keepdims, only_index=True)
@@ -182,8 +202,7 @@ def argmin(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Oper
         The indices, counted in C order over the reduced axes; the first of equal elements.
 
     Example:
-        >>> import nn_core as nn
-        >>> argmin(nn.NdArray.from_numpy_array([[1.0, 5.0], [7.0, 2.0]]), axis=1).numpy().tolist()
+        >>> F.argmin(nn.NdArray.from_numpy_array([[1.0, 5.0], [7.0, 2.0]]), axis=1).numpy().tolist()
         [0, 1]
     """
     return min(x, axis, keepdims, only_index=True)
@@ -210,8 +229,7 @@ def var(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int 
         ArgumentError: when `ddof` is not less than the number of elements.
 
     Example:
-        >>> import nn_core as nn
-        >>> var(nn.NdArray.from_numpy_array([1.0, 3.0])).item()
+        >>> F.var(nn.NdArray.from_numpy_array([1.0, 3.0])).item()
         1.0
     """
     axes = listed(axis)
@@ -237,8 +255,7 @@ def std(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int 
         The standard deviations. Their gradient is infinite or NaN where they are 0.
 
     Example:
-        >>> import nn_core as nn
-        >>> std(nn.NdArray.from_numpy_array([1.0, 5.0])).item()
+        >>> F.std(nn.NdArray.from_numpy_array([1.0, 5.0])).item()
         2.0
     """
     return arithmetic.pow_scalar(var(x, axis, keepdims, ddof), 0.5)
@@ -259,8 +276,7 @@ def logsumexp(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> O
         An array without the reduced axes; -inf where all elements are -inf.
 
     Example:
-        >>> import nn_core as nn
-        >>> f"{logsumexp(nn.NdArray.from_numpy_array([1000.0, 1000.0])):.3f}"
+        >>> f"{F.logsumexp(nn.NdArray.from_numpy_array([1000.0, 1000.0])):.3f}"
         '1000.693'
     """
     axes = listed(axis)
@@ -285,6 +301,10 @@ def norm(x: Operand, p: float | None = None, axis: Axes | None = None, keepdims:
 
     Returns:
         The norms.
+
+    Example:
+        >>> F.norm(nn.NdArray.from_numpy_array([[3.0, 4.0], [6.0, 8.0]]), axis=1).numpy().round(3).tolist()
+        [5.0, 10.0]
     """
     return operators.norm(x, p=p, axes=listed(axis), keep_dims=keepdims)
 
@@ -299,6 +319,10 @@ def reduce(x: Operand, op: str = "sum") -> Operand:
 
     Returns:
         An array of shape ().
+
+    Example:
+        >>> F.reduce(nn.NdArray.from_numpy_array([1.0, 2.0, 6.0]), op="mean").item()
+        3.0
     """
     reductions = {"sum": operators.reduce_sum, "mean": operators.reduce_mean}
     if op not in reductions:

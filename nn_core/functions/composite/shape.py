@@ -34,8 +34,7 @@ def flatten(x: Operand, start_axis: int = 0, end_axis: int = -1) -> Operand:
         An array with the same elements; one axis for an array without axes.
 
     Example:
-        >>> import nn_core as nn
-        >>> flatten(nn.Variable((8, 3, 4, 4)), 1).shape
+        >>> F.flatten(nn.Variable((8, 3, 4, 4)), 1).shape
         (8, 48)
     """
     start, end = _axis("flatten", "start_axis", start_axis, max(x.ndim, 1)), _axis("flatten", "end_axis", end_axis, max(x.ndim, 1))
@@ -60,8 +59,7 @@ def squeeze(x: Operand, axis: Axes | None = None) -> Operand:
         ShapeError: when an axis to drop has another length.
 
     Example:
-        >>> import nn_core as nn
-        >>> squeeze(nn.Variable((1, 3, 1))).shape
+        >>> F.squeeze(nn.Variable((1, 3, 1))).shape
         (3,)
     """
     given = [i for i, length in enumerate(x.shape) if length == 1] if axis is None else listed(axis)
@@ -84,8 +82,7 @@ def expand_dims(x: Operand, axis: Axes) -> Operand:
         An array with the same elements.
 
     Example:
-        >>> import nn_core as nn
-        >>> expand_dims(nn.Variable((3, 4)), 0).shape
+        >>> F.expand_dims(nn.Variable((3, 4)), 0).shape
         (1, 3, 4)
     """
     ndim = x.ndim + len(listed(axis))
@@ -127,6 +124,10 @@ def slice(
 
     Notes:
         Bounds mean what they mean in a Python slice. Settings with fewer entries than axes belong to the last axes.
+
+    Example:
+        >>> F.slice(nn.NdArray.from_numpy_array(np.arange(6.0)), start=(1,), stop=(6,), step=(2,)).numpy().tolist()
+        [1.0, 3.0, 5.0]
     """
     for name, setting in (("start", start), ("stop", stop), ("step", step)):
         if setting is not None and not isinstance(setting, Sequence):
@@ -154,5 +155,9 @@ def tile(x: Operand, reps: int | Sequence[int]) -> Operand:
 
     Returns:
         An array of shape (r_1 * D_1, ..., r_n * D_n).
+
+    Example:
+        >>> F.tile(nn.NdArray.from_numpy_array([[1.0, 2.0]]), (2, 2)).numpy().tolist()
+        [[1.0, 2.0, 1.0, 2.0], [1.0, 2.0, 1.0, 2.0]]
     """
     return tile_operator(x, listed(reps))

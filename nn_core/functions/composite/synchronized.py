@@ -105,6 +105,12 @@ def sync_batch_normalization(
 
     Raises:
         ArgumentError: when more than one process is to share statistics of NdArrays, which have no graph.
+
+    Example:
+        >>> x = nn.Variable((8, 3, 4, 4))
+        >>> beta, gamma, mean, variance = (nn.Variable((1, 3, 1, 1)) for _ in range(4))
+        >>> F.sync_batch_normalization(x, beta, gamma, mean, variance, comm=None).shape
+        (8, 3, 4, 4)
     """
     kept = listed(axes)
     if comm is None or comm.size == 1 or not batch_stat:

@@ -53,6 +53,10 @@ def weight_standardization(
 
     References:
         Qiao et al. (2019), Micro-batch training with batch-channel normalization and weight standardization.
+
+    Example:
+        >>> F.weight_standardization(nn.NdArray.from_numpy_array([[1.0, 3.0], [0.0, 4.0]])).numpy().round(3).tolist()
+        [[-1.0, 1.0], [-1.0, 1.0]]
     """
     y = operators.weight_standardization(w, channel_axis, eps)
     return (y, *statistics_over_others(w, (channel_axis,))) if output_stat else y
@@ -72,6 +76,10 @@ def norm_normalization(x: Operand, p: float | None = None, axes: Axes | None = N
 
     Returns:
         An array of the shape of x.
+
+    Example:
+        >>> print(F.norm_normalization(nn.NdArray.from_numpy_array([[3.0, 4.0]]), axes=1).numpy().round(3))
+        [[0.6 0.8]]
     """
     return operators.norm_normalization(x, p, listed(axes), eps)
 
@@ -122,6 +130,11 @@ def spectral_norm(
 
     References:
         Miyato et al. (2018), Spectral normalization for generative adversarial networks, section 2 and algorithm 1.
+
+    Example:
+        >>> w, u = nn.NdArray.from_numpy_array([[2.0, 0.0], [0.0, 1.0]]), nn.NdArray.from_numpy_array([1.0, 0.0])
+        >>> F.spectral_norm(w, u).numpy().round(3).tolist()
+        [[1.0, 0.0], [0.0, 0.5]]
     """
     vector: Any = u
     before: Any = None

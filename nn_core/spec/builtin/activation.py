@@ -250,6 +250,10 @@ PRELU = FunctionSpec(
     formula="y = x0 (x0 >= 0), x1 x0 (otherwise)",
     notes="The gradient at 0 is 1.",
     references="K. He, X. Zhang, S. Ren, J. Sun (2015), Delving deep into rectifiers.",
+    example=(
+        "F.prelu(nn.NdArray.from_numpy_array([[0.5, -2]]), nn.NdArray.from_numpy_array([0.25, 0.1]))  # "
+        "[[0.5, -0.2]]"
+    ),
 )
 
 GELU = FunctionSpec(

@@ -67,6 +67,7 @@ INTERPOLATE = FunctionSpec(
         "Coordinates are clipped to [0, n_in - 1] and computed as exact fractions. An output axis of "
         "length 1 has the coordinate 0, except with half_pixel_for_nn."
     ),
+    example="F.interpolate(nn.Variable((8, 3, 16, 16)), scale=(2, 2)).shape  # (8, 3, 32, 32)",
 )
 
 INTERPOLATE_BACKWARD = FunctionSpec(
@@ -91,6 +92,7 @@ INTERPOLATE_BACKWARD = FunctionSpec(
     ),
     formula="dx_i = sum_{o, t} w_t(o) [i_t(o) = i] dy_o",
     notes="Linear in dy; its own gradient is interpolate.",
+    example="F.interpolate_backward(nn.Variable((8, 3, 32, 32)), (16, 16), 'linear').shape  # (8, 3, 16, 16)",
 )
 
 ONNX_RESIZE = FunctionSpec(
@@ -229,6 +231,10 @@ ONNX_RESIZE_BACKWARD = FunctionSpec(
     ),
     formula="dx_i = sum_{o, t} w_t(o) [i_t(o) = i] dy_o",
     notes="Linear in dy; its own gradient is onnx_resize with extrapolation_value 0.",
+    example=(
+        "F.onnx_resize_backward(nn.Variable((1, 1, 4, 4)), (1, 1, 2, 2), scales=(1, 1, 2, 2)).shape  # "
+        "(1, 1, 2, 2)"
+    ),
 )
 
 FFT = FunctionSpec(
@@ -347,6 +353,10 @@ STFT = FunctionSpec(
         "J. B. Allen, \"Short term spectral analysis, synthesis, and modification by discrete Fourier "
         "transform\", 1977."
     ),
+    example=(
+        "real, imaginary = F.stft(nn.Variable((2, 1024)), window_size=256, stride=128, fft_size=256)\n"
+        "real.shape  # (2, 129, 9)"
+    ),
 )
 
 ISTFT = FunctionSpec(
@@ -405,6 +415,10 @@ ISTFT = FunctionSpec(
         "frequencies 0 and, for even fft_size, 1/2 have no effect."
     ),
     references="D. W. Griffin, J. S. Lim, \"Signal estimation from modified short-time Fourier transform\", 1984.",
+    example=(
+        "real, imaginary = F.stft(nn.Variable((2, 1024)), window_size=256, stride=128, fft_size=256)\n"
+        "F.istft(real, imaginary, window_size=256, stride=128, fft_size=256).shape  # (2, 1024)"
+    ),
 )
 
 AFFINE_GRID = FunctionSpec(
@@ -603,6 +617,11 @@ PATCH_CORRELATION_BACKWARD = FunctionSpec(
     backward=BackwardSpec(needs=("dy", "x1", "x2")),
     formula="dx1 and dx2 are the gradients of sum(dy * patch_correlation(x1, x2))",
     notes="Bilinear in dy and the images; its own gradient is made of patch_correlation and itself.",
+    example=(
+        "x1, x2 = nn.Variable((1, 3, 8, 8)), nn.Variable((1, 3, 8, 8))\ndx1, dx2 = "
+        "F.patch_correlation_backward(nn.Variable((1, 3, 3, 8, 8)), x1, x2, shift=(1, 1))\ndx1.shape  # "
+        "(1, 3, 8, 8)"
+    ),
 )
 
 SPECS: tuple[FunctionSpec, ...] = (

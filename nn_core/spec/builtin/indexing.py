@@ -281,6 +281,10 @@ BOOL_SCATTER = FunctionSpec(
         "That mask has nnz non-zeros is checked when the function runs. The gradient of `input` is picked "
         "by mask, so its shape is known only then."
     ),
+    example=(
+        "F.bool_scatter(nn.NdArray.from_numpy_array([7, 8]), nn.NdArray.from_numpy_array([[1, 0], [0, "
+        "1]]))  # [[7, 0], [0, 8]]"
+    ),
 )
 
 BOOL_FILL = FunctionSpec(
@@ -631,6 +635,11 @@ ONNX_NON_MAX_SUPPRESSION = FunctionSpec(
     tags=("dynamic_shape",),
     notes="Until the function has run, M is 0.",
     references="ONNX operator specification, NonMaxSuppression, version 11.",
+    example=(
+        "boxes = nn.NdArray.from_numpy_array([[[0, 0, 1, 1], [0, 0, 1, 0.9], [2, 2, 3, 3]]])\nscores = "
+        "nn.NdArray.from_numpy_array([[[0.9, 0.8, 0.7]]])\nF.onnx_non_max_suppression(boxes, scores, "
+        "max_output_boxes_per_class=3, iou_threshold=0.5)  # [[0, 0, 0], [0, 0, 2]]"
+    ),
 )
 
 GATHER_AXES = FunctionSpec(
@@ -654,6 +663,11 @@ GATHER_AXES = FunctionSpec(
     ),
     backward=BackwardSpec(needs=("source",)),
     formula="y[n, i_1, ..., i_k] = x[n, source_1[n, i_1], ..., source_k[n, i_k]], zero where a position is -1",
+    example=(
+        "rows, columns = [1, 0], [2, 2, -1]\nx = nn.NdArray.from_numpy_array([[[1, 2, 3], [4, 5, 6]]])\n"
+        "F.gather_axes(x, nn.NdArray.from_numpy_array([rows + columns]), shape=(2, 3))  # [[[6, 6, 0], "
+        "[3, 3, 0]]]"
+    ),
 )
 
 SCATTER_AXES = FunctionSpec(
@@ -690,6 +704,10 @@ SCATTER_AXES = FunctionSpec(
         ),
     ),
     backward=BackwardSpec(needs=("source",)),
+    example=(
+        "dy = nn.NdArray.from_numpy_array([[1, 2, 3]])\nF.scatter_axes(dy, "
+        "nn.NdArray.from_numpy_array([[0, 2, 2]]), shape=(4,))  # [[1, 0, 5, 0]]"
+    ),
 )
 
 SPECS: tuple[FunctionSpec, ...] = (

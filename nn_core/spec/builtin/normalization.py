@@ -264,6 +264,11 @@ SYNC_BATCH_NORMALIZATION = FunctionSpec(
         "function that users call, which holds the communicator."
     ),
     references="Ioffe and Szegedy (2015), Batch normalization, algorithms 1 and 2.",
+    example=(
+        "beta, gamma, mean, variance = (nn.Variable((1, 3, 1, 1)) for _ in range(4))\n"
+        "F.sync_batch_normalization(nn.Variable((8, 3, 4, 4)), beta, gamma, mean, variance, "
+        "comm=None).shape  # (8, 3, 4, 4)"
+    ),
 )
 
 LAYER_NORMALIZATION = FunctionSpec(
@@ -319,6 +324,7 @@ LAYER_NORMALIZATION = FunctionSpec(
     backward=BackwardSpec(needs=("x", "gamma", "mean", "variance")),
     formula="y = gamma (x - mean) / sqrt(variance + eps) + beta",
     references="Ba, Kiros and Hinton (2016), Layer normalization, section 3.",
+    example="F.layer_normalization(nn.NdArray.from_numpy_array([[1, 2, 3]]), None, None)  # [[-1.2247, 0, 1.2247]]",
 )
 
 INSTANCE_NORMALIZATION = FunctionSpec(
@@ -378,6 +384,10 @@ INSTANCE_NORMALIZATION = FunctionSpec(
     references=(
         "Ulyanov, Vedaldi and Lempitsky (2016), Instance normalization: the missing ingredient for "
         "fast stylization, section 2."
+    ),
+    example=(
+        "F.instance_normalization(nn.NdArray.from_numpy_array([[[1, 3], [0, 5]]]), None, None)  # [[[-1, "
+        "1], [-1, 1]]]"
     ),
 )
 
@@ -443,6 +453,7 @@ GROUP_NORMALIZATION = FunctionSpec(
     backward=BackwardSpec(needs=("x", "gamma", "mean", "variance")),
     formula="y = gamma (x - mean) / sqrt(variance + eps) + beta",
     references="Wu and He (2018), Group normalization, section 3.1.",
+    example="F.group_normalization(nn.Variable((8, 6, 4, 4)), None, None, num_groups=3).shape  # (8, 6, 4, 4)",
 )
 
 TENSOR_NORMALIZATION = FunctionSpec(

@@ -422,6 +422,10 @@ ROI_ALIGN = FunctionSpec(
         "the edge, one further off zero. The boxes get no gradient."
     ),
     references="He et al. (2017), Mask R-CNN, section 3.",
+    example=(
+        "images = nn.NdArray.from_numpy_array(np.arange(16.0).reshape(1, 1, 4, 4))\nF.roi_align(images, "
+        "nn.NdArray.from_numpy_array([[0, 0, 0, 4, 4]]), (2, 2))  # [[[[2.5, 4.5], [10.5, 12.5]]]]"
+    ),
 )
 
 ROI_ALIGN_BACKWARD = FunctionSpec(
@@ -443,6 +447,10 @@ ROI_ALIGN_BACKWARD = FunctionSpec(
     ),
     backward=BackwardSpec(needs=("boxes",)),
     notes="This is the gradient of `roi_align`. The boxes get no gradient.",
+    example=(
+        "boxes = nn.NdArray.from_numpy_array([[0, 0, 0, 4, 4]])\nF.roi_align_backward(nn.Variable((1, 3, "
+        "2, 2)), boxes, (1, 3, 4, 4), (2, 2)).shape  # (1, 3, 4, 4)"
+    ),
 )
 
 SPECS: tuple[FunctionSpec, ...] = (

@@ -817,6 +817,10 @@ QUANTIZE_LINEAR = FunctionSpec(
     formula="y = saturate(round(x / scale) + zero_point)",
     notes="The gradient is that of x / scale + zero_point, straight through rounding and saturation.",
     references="ONNX Operators, QuantizeLinear.",
+    example=(
+        "scale, zero_point = nn.NdArray.from_numpy_array([0.5]), nn.NdArray.from_numpy_array([10])\n"
+        "F.quantize_linear(nn.NdArray.from_numpy_array([0, 1, -2]), scale, zero_point)  # [10, 12, 6]"
+    ),
 )
 
 DEQUANTIZE_LINEAR = FunctionSpec(
@@ -837,6 +841,10 @@ DEQUANTIZE_LINEAR = FunctionSpec(
     backward=BackwardSpec(needs=("x", "scale", "zero_point")),
     formula="y = (x - zero_point) scale",
     references="ONNX Operators, DequantizeLinear.",
+    example=(
+        "scale, zero_point = nn.NdArray.from_numpy_array([0.5]), nn.NdArray.from_numpy_array([10])\n"
+        "F.dequantize_linear(nn.NdArray.from_numpy_array([10, 12, 6]), scale, zero_point)  # [0, 1, -2]"
+    ),
 )
 
 SPECS: tuple[FunctionSpec, ...] = (

@@ -90,6 +90,10 @@ RNN = FunctionSpec(
         "Elman (1990), Finding structure in time; Schuster and Paliwal (1997), Bidirectional "
         "recurrent neural networks."
     ),
+    example=(
+        "x, h = nn.Variable((5, 8, 3)), nn.Variable((1, 1, 8, 4))\ny, h_n = F.rnn(x, h, nn.Variable((1, "
+        "4, 3 + 4)))\ny.shape  # (5, 8, 4)"
+    ),
 )
 
 LSTM = FunctionSpec(
@@ -192,6 +196,10 @@ LSTM = FunctionSpec(
         "Hochreiter and Schmidhuber (1997), Long short-term memory; Gers, Schmidhuber and Cummins "
         "(2000), Learning to forget."
     ),
+    example=(
+        "x, h, c = nn.Variable((5, 8, 3)), nn.Variable((1, 1, 8, 4)), nn.Variable((1, 1, 8, 4))\ny, h_n, "
+        "c_n = F.lstm(x, h, c, nn.Variable((1, 4, 4, 3 + 4)))\ny.shape  # (5, 8, 4)"
+    ),
 )
 
 GRU = FunctionSpec(
@@ -285,6 +293,10 @@ GRU = FunctionSpec(
         "leaves the dropout out."
     ),
     references="Cho et al. (2014), Learning phrase representations using RNN encoder-decoder, section 2.3.",
+    example=(
+        "x, h = nn.Variable((5, 8, 3)), nn.Variable((1, 1, 8, 4))\ny, h_n = F.gru(x, h, nn.Variable((1, "
+        "3, 4, 3 + 4)))\ny.shape  # (5, 8, 4)"
+    ),
 )
 
 PACK_PADDED_SEQUENCE = FunctionSpec(
@@ -324,6 +336,11 @@ PACK_PADDED_SEQUENCE = FunctionSpec(
     backward=BackwardSpec(needs=("lengths",)),
     tags=("dynamic_shape",),
     notes="Lengths that increase, or that lie outside of 0 to T, are refused when the function runs.",
+    example=(
+        "padded = nn.NdArray.from_numpy_array([[1, 4], [2, 5], [3, 0]])  # two sequences, one per column\n"
+        "packed, batch_sizes = F.pack_padded_sequence(padded, nn.NdArray.from_numpy_array([3, 2]))\n"
+        "packed  # [1, 4, 2, 5, 3]\nbatch_sizes  # [2, 2, 1]"
+    ),
 )
 
 PAD_PACKED_SEQUENCE = FunctionSpec(
@@ -379,6 +396,11 @@ PAD_PACKED_SEQUENCE = FunctionSpec(
     notes=(
         "NNabla fills up with 0 whatever `padding_value` is, and ignores a `total_length` that is too "
         "short, which is refused here."
+    ),
+    example=(
+        "packed = nn.NdArray.from_numpy_array([1, 4, 2, 5, 3])\npadded, lengths = "
+        "F.pad_packed_sequence(packed, nn.NdArray.from_numpy_array([2, 2, 1]))\npadded  # [[1, 4], [2, "
+        "5], [3, 0]]\nlengths  # [3, 2]"
     ),
 )
 

@@ -496,6 +496,10 @@ MESHGRID = FunctionSpec(
             default=False,
         ),
     ),
+    example=(
+        "x, y = F.meshgrid(nn.NdArray.from_numpy_array([1, 2, 3]), nn.NdArray.from_numpy_array([4, 5]))\n"
+        "x  # [[1, 2, 3], [1, 2, 3]]\ny  # [[4, 4, 4], [5, 5, 5]]"
+    ),
 )
 
 IDENTITY = FunctionSpec(
@@ -659,6 +663,11 @@ SINK = FunctionSpec(
     ),
     tags=("sink",),
     notes="The gradient of the result is not read. Use it at the end of a graph only.",
+    example=(
+        "x, label = nn.Variable((8, 3), need_grad=True), nn.Variable((8, 1))\nloss, score = "
+        "F.mean(F.softmax_cross_entropy(x, label)), F.top_n_error(x, label)\nboth = F.sink(loss, score)\n"
+        "both.forward()  # one pass for the loss and the score"
+    ),
 )
 
 SPECS: tuple[FunctionSpec, ...] = (

@@ -1,0 +1,88 @@
+"""The examples in docstrings of public functions and classes run and give what they say."""
+
+import ast
+import contextvars
+import doctest
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.initializer as I
+import nn_core.parametric_functions as PF
+import nn_core.solvers as S
+from nn_core import context, settings
+from nn_core.spec.builtin import SPECS
+from tests.integration.markdown import ROOT
+
+#: What examples take for granted, as the documentation does.
+NAMES = {"nn": nn, "np": np, "F": F, "PF": PF, "S": S, "I": I}
+OPERATORS = {spec.api for spec in SPECS}
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def _public(module):
+    return {name: getattr(module, name) for name in dir(module) if name[0] != "_" and callable(getattr(module, name))}
+
+
+def _documented(module):
+    return {name: thing for name, thing in _public(module).items() if inspect.isroutine(thing) or inspect.isclass(thing)}
+
+
+def _has_example(name, thing):
+    # the examples of operators are those of function_spec.yaml, see functions/test_examples.py
+    return ">>> " in (inspect.getdoc(thing) or "") or ("Example:" in (inspect.getdoc(thing) or "") and name in OPERATORS)
+
+
+def _modules():
+    for path in sorted((ROOT / "nn_core").glob("**/*.py")):
+        if ">>> " in path.read_text(encoding="utf-8"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            yield name.removesuffix(".__init__")
+
+
+def _docstrings(module):
+    """Docstrings with prompts in the source of a module, by the name of what they describe."""
+    tree = ast.parse(inspect.getsource(module))
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module))]
+    found = ((getattr(node, "name", "the module"), ast.get_docstring(node) or "") for node in nodes)
+    return [(name, text) for name, text in found if ">>> " in text]
+
+
+@pytest.fixture
+def _outside_of_scopes(tmp_path, monkeypatch):
+    """Examples run as in a new program: no open scope, the default context, and nothing stays behind."""
+    monkeypatch.chdir(tmp_path)
+    default, threads = context._current._default, list(settings._NUM_THREADS)
+    context._current.set_default(nn.Context(["reference:float"]))
+    yield
+    context._current.set_default(default)
+    settings._NUM_THREADS[:] = threads
+
+
+@pytest.mark.parametrize("module", [nn, F, PF, S, I], ids=["nn", "F", "PF", "S", "initializer"])
+def test_everything_public_has_an_example(module):
+    assert [name for name, thing in _documented(module).items() if not _has_example(name, thing)] == []
+
+
+@pytest.mark.usefixtures("_outside_of_scopes")
+@pytest.mark.parametrize("name", list(_modules()))
+def test_the_examples_of_the_module_run(name):
+    module = importlib.import_module(name)
+    for described, text in _docstrings(module):
+        report = contextvars.Context().run(_run, text, {**vars(module), **NAMES}, f"{name}.{described}")
+        assert not report, "".join(report)
+
+
+def _run(text, names, title):
+    """Run the prompts of a docstring; returns what went wrong."""
+    nn.clear_parameters()
+    nn.seed(0)
+    report = []
+    test = doctest.DocTestParser().get_doctest(text, names, title, title, 0)
+    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append)
+    nn.clear_parameters()
+    return report
