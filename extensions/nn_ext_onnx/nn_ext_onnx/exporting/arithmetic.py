@@ -1,0 +1,151 @@
+"""Arithmetic, comparisons and logic element by element."""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from nn_ext_onnx.exporting.registry import CONVERTERS, Call, Converter, NotExportableError, converter, expressions
+from nn_ext_onnx.exporting.values import BOOL, FLOAT, Value
+
+#: Operators of one input with another name.
+_SAME: Final = {
+    "Abs": "Abs",
+    "Exp": "Exp",
+    "Log": "Log",
+    "Ceil": "Ceil",
+    "Floor": "Floor",
+    "Sin": "Sin",
+    "Cos": "Cos",
+    "Tan": "Tan",
+    "Sinh": "Sinh",
+    "Cosh": "Cosh",
+    "ASin": "Asin",
+    "ACos": "Acos",
+    "ATan": "Atan",
+    "ASinh": "Asinh",
+    "ACosh": "Acosh",
+    "ATanh": "Atanh",
+    "Erf": "Erf",
+    "ClipGradByValue": "Identity",
+    "ClipGradByNorm": "Identity",
+    "TopKGrad": "Identity",
+}
+_BINARY: Final = {
+    "Add2": "Add",
+    "BcAdd2": "Add",
+    "Sub2": "Sub",
+    "Mul2": "Mul",
+    "Div2": "Div",
+    "Pow2": "Pow",
+    "Minimum2": "Min",
+    "Maximum2": "Max",
+}
+_COMPARISONS: Final = {
+    "Equal": "Equal",
+    "GreaterEqual": "GreaterOrEqual",
+    "Greater": "Greater",
+    "LessEqual": "LessOrEqual",
+    "Less": "Less",
+}
+_LOGICAL: Final = {"LogicalAnd": "And", "LogicalOr": "Or", "LogicalXor": "Xor"}
+
+
+def _unary(kind: str) -> Converter:
+    return lambda call: call.x.op(kind)
+
+
+def _binary(kind: str) -> Converter:
+    return lambda call: call.x.op(kind, call[1])
+
+
+def _comparison(kind: str, negated: bool = False) -> Callable[..., Value]:
+    def expression(x: Value, other: Any = None, val: Any = None) -> Value:
+        found = x.compare(kind, val if other is None else other)
+        return (found.op("Not") if negated else found).cast(FLOAT)
+
+    return expression
+
+
+def _logical(kind: str) -> Callable[..., Value]:
+    def expression(x: Value, other: Value | None = None, val: bool = False) -> Value:
+        return x.cast(BOOL).op(kind, val if other is None else other.cast(BOOL)).cast(FLOAT)
+
+    return expression
+
+
+CONVERTERS.update({name: _unary(kind) for name, kind in _SAME.items()})
+CONVERTERS.update({name: _binary(kind) for name, kind in _BINARY.items()})
+for _name, _kind in _COMPARISONS.items():
+    expressions({_name: _comparison(_kind), f"{_name}Scalar": _comparison(_kind)})
+expressions({"NotEqual": _comparison("Equal", True), "NotEqualScalar": _comparison("Equal", True)})
+for _name, _kind in _LOGICAL.items():
+    expressions({_name: _logical(_kind), f"{_name}Scalar": _logical(_kind)})
+
+
+def where(condition: Value, yes: Any, no: Any) -> Value:
+    """Elements of `yes` where `condition` holds, else of `no`; numbers are float32."""
+    graph = condition.graph
+    values = [value if isinstance(value, Value) else graph.constant(value, FLOAT) for value in (yes, no)]
+    return graph.op("Where", condition, *values, dtype=values[0].dtype)
+
+
+def round_half_away(x: Value) -> Value:
+    """The nearest integer, halves away from zero; no sum is rounded."""
+    whole = where(x.compare("Less", 0.0), x.op("Ceil"), x.op("Floor"))
+    return whole + where((x - whole).op("Abs").compare("GreaterOrEqual", 0.5), x.op("Sign"), 0.0)
+
+
+def _atan2(y: Value, x: Value) -> Value:
+    is_negative = y.compare("Less", 0.0).op("Or", (1.0 / y).compare("Less", 0.0))
+    half_turn = where(is_negative, -math.pi, math.pi)
+    turned = (y / x).op("Atan") + where(x.compare("Less", 0.0), half_turn, 0.0)
+    return where(x.compare("Equal", 0.0), y.op("Sign") * (math.pi / 2), turned)
+
+
+expressions(
+    {
+        "AddScalar": lambda x, val, inplace: x + val,
+        "MulScalar": lambda x, val, inplace: x * val,
+        "PowScalar": lambda x, val, inplace: x**val,
+        "RSubScalar": lambda x, val: val - x,
+        "RDivScalar": lambda x, val: val / x,
+        "RPowScalar": lambda x, val: val**x,
+        "MinimumScalar": lambda x, val: x.op("Min", val),
+        "MaximumScalar": lambda x, val: x.op("Max", val),
+        "Sign": lambda x, alpha: where(x.compare("Equal", 0.0), alpha, x.op("Sign")),
+        "Round": round_half_away,
+        "ATan2": _atan2,
+        "LogicalNot": lambda x: x.cast(BOOL).op("Not").cast(FLOAT),
+        "IsNaN": lambda x: x.op("IsNaN", dtype=BOOL).cast(FLOAT),
+        "IsInf": lambda x: x.op("IsInf", dtype=BOOL).cast(FLOAT),
+        "ResetNaN": lambda x, val: where(x.op("IsNaN", dtype=BOOL), val, x),
+        "ResetInf": lambda x, val: where(x.op("IsInf", dtype=BOOL), val, x),
+        "AddN": lambda *x: x[0].op("Sum", *x[1:]),
+        "MulN": lambda *x: functools.reduce(Value.__mul__, x),
+    }
+)
+
+
+@converter("Where")
+def _where(call: Call) -> Value:
+    """The axes of the condition are the leading ones."""
+    extra = len(call.shapes[1]) - call.ndim
+    condition = call.x.cast(BOOL)
+    condition = condition.unsqueeze(*range(call.ndim, call.ndim + extra)) if extra else condition
+    return where(condition, call[1], call[2])
+
+
+@converter("Mod2")
+def _mod2(call: Call) -> Value:
+    is_floating = "f" in (call.x.dtype.kind, call[1].dtype.kind)
+    if is_floating:
+        return call.x.cast(FLOAT).op("Mod", call[1].cast(FLOAT), fmod=1)
+    return call.x.op("Mod", call[1].cast(call.x.dtype), fmod=int(call.args["fmod"]))
+
+
+@converter("BitShift")
+def _bit_shift(call: Call) -> Value:
+    if call.x.dtype.kind != "u":
+        raise NotExportableError(f"BitShift of ONNX takes unsigned integers, got {call.x.dtype}")
+    return call.x.op("BitShift", call[1].cast(call.x.dtype), direction=call.args["direction"])

@@ -1,0 +1,223 @@
+"""Models: a draft with its header, dynamic axes, checks and files."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import onnx
+from onnx import helper
+
+import nn_core as nn
+from nn_core.ext import ArgumentError, atomic_writer
+from nn_core.graph_rewriting import functions_of
+from nn_ext_onnx.exporting.dynamic import with_dynamic_batch
+from nn_ext_onnx.exporting.graphs import Draft, draft
+
+#: Operator sets that are written, and the version of the file format that came with each.
+IR_VERSIONS: Final = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10}
+DEFAULT_OPSET: Final = 17
+#: Beyond this, tensors go into a file of their own: protobuf holds at most 2 GiB.
+_INLINE_LIMIT: Final = 2**31 - 2**20
+_LARGE_TENSOR: Final = 1024
+
+
+def export_model(
+    outputs: Any,
+    inputs: Mapping[str, nn.Variable] | Sequence[nn.Variable] | None = None,
+    *,
+    opset: int = DEFAULT_OPSET,
+    dynamic_batch: bool | str = False,
+    name: str = "network",
+) -> onnx.ModelProto:
+    """The graph of `outputs` as a model of ONNX.
+
+    Args:
+        outputs: a Variable, a sequence of them, or a mapping from names; or a network that `nn_core.utils` has loaded.
+        inputs: the leaves that the model gets, by name or in order. By default these are all leaves that are neither
+            parameters of the current scope nor trained; all others are written as constants.
+        opset: version of the operator set, 13 to 21.
+        dynamic_batch: whether the first axis of the inputs may have any length, or the name of that axis.
+        name: of the graph.
+
+    Returns:
+        The model, checked by ``onnx.checker``. Computations are those of inference where a function has both.
+
+    Raises:
+        ArgumentError: lists every function that cannot be exported and where it stands; or says why the first axis cannot
+            have any length.
+    """
+    if opset not in IR_VERSIONS:
+        raise ArgumentError(f"export: opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, got {opset}")
+    wanted, given = named_outputs(outputs), _given_inputs(outputs, inputs)
+    parameters = nn.get_parameters(grad_only=False)
+    leaves = named_inputs(wanted, given, parameters)
+    made = draft(wanted, leaves, parameters, opset)
+    axis = (dynamic_batch if isinstance(dynamic_batch, str) else "batch") if dynamic_batch else None
+    batched: dict[str, bool] = {}
+    if axis is not None:
+        batched = with_dynamic_batch(made, wanted, leaves, parameters)
+    model = _model(made, wanted, leaves, name, axis, batched)
+    if _is_small(made):
+        onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def _is_small(made: Draft) -> bool:
+    return sum(array.nbytes for array in made.graph.constants.values()) < _INLINE_LIMIT
+
+
+def export(
+    path: str | os.PathLike[str],
+    outputs: Any,
+    inputs: Mapping[str, nn.Variable] | Sequence[nn.Variable] | None = None,
+    *,
+    opset: int = DEFAULT_OPSET,
+    dynamic_batch: bool | str = False,
+    name: str = "network",
+    verify: bool = False,
+    external_data: bool | None = None,
+) -> None:
+    """Write the graph of `outputs` as a file of ONNX; see `export_model`.
+
+    Args:
+        path: the file; it appears when it is complete.
+        outputs: see `export_model`.
+        inputs: see `export_model`.
+        opset: see `export_model`.
+        dynamic_batch: see `export_model`.
+        name: see `export_model`.
+        verify: compute the model with onnxruntime on random inputs and compare, before the file appears.
+        external_data: whether constants go into a second file `<path>.data`; None: if the model is too large for one.
+
+    Raises:
+        ArgumentError: see `export_model`; or `verify` found a difference.
+
+    Example:
+        >>> import tempfile
+        >>> import nn_core.functions as F
+        >>> x = nn.Variable((2, 3))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     export(f"{folder}/net.onnx", {"y": F.tanh(x)}, {"x": x}, dynamic_batch=True)
+        ...     onnx.load(f"{folder}/net.onnx").graph.node[0].op_type
+        'Tanh'
+    """
+    model = export_model(outputs, inputs, opset=opset, dynamic_batch=dynamic_batch, name=name)
+    if verify:
+        from nn_ext_onnx.exporting.verification import verify_model  # onnxruntime is for those who ask
+
+        wanted = named_outputs(outputs)
+        leaves = named_inputs(wanted, _given_inputs(outputs, inputs), nn.get_parameters(grad_only=False))
+        verify_model(model, wanted, leaves)
+    write_model(path, model, external_data)
+
+
+def write_model(path: str | os.PathLike[str], model: onnx.ModelProto, external_data: bool | None = None) -> None:
+    """Write a model, with its large tensors in a second file if it is too large for one or if asked to."""
+    target = Path(path)
+    if external_data is None:
+        external_data = sum(len(tensor.raw_data) for tensor in model.graph.initializer) >= _INLINE_LIMIT
+    if external_data:
+        _move_tensors(target, model)
+    with atomic_writer(target) as file:
+        file.write(model.SerializeToString())
+
+
+def _move_tensors(target: Path, model: onnx.ModelProto) -> None:
+    data_name = f"{target.name}.data"
+    with atomic_writer(target.with_name(data_name)) as file:
+        position = 0
+        for tensor in model.graph.initializer:
+            if len(tensor.raw_data) < _LARGE_TENSOR:
+                continue
+            padding = -position % 4096
+            file.write(bytes(padding))
+            length = len(tensor.raw_data)
+            file.write(tensor.raw_data)
+            for key, value in (("location", data_name), ("offset", position + padding), ("length", length)):
+                tensor.external_data.add(key=key, value=str(value))
+            position += padding + length
+            tensor.ClearField("raw_data")
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+
+
+def named_outputs(outputs: Any) -> dict[str, nn.Variable]:
+    """Outputs by name.
+
+    Raises:
+        ArgumentError: when they are something else than Variables.
+    """
+    if hasattr(outputs, "outputs") and hasattr(outputs, "inputs"):
+        return dict(outputs.outputs)
+    if isinstance(outputs, nn.Variable):
+        outputs = [outputs]
+    if isinstance(outputs, Mapping):
+        named = dict(outputs)
+    else:
+        listed = list(outputs)
+        named = {f"y{n}" if len(listed) > 1 else "y": output for n, output in enumerate(listed)}
+    wrong = [type(output).__name__ for output in named.values() if not isinstance(output, nn.Variable)]
+    if wrong or not named:
+        raise ArgumentError(f"export: outputs must be Variables, got {wrong or 'none'}")
+    return named
+
+
+def _given_inputs(outputs: Any, inputs: Any) -> Any:
+    if inputs is None and hasattr(outputs, "outputs") and hasattr(outputs, "inputs"):
+        return dict(outputs.inputs)
+    return inputs
+
+
+def named_inputs(
+    outputs: Mapping[str, nn.Variable], inputs: Any, parameters: Mapping[str, nn.Variable]
+) -> dict[str, nn.Variable]:
+    """The leaves that the model gets, by name."""
+    if isinstance(inputs, Mapping):
+        return dict(inputs)
+    if inputs is None:
+        inputs = _free_leaves(outputs, set(parameters.values()))
+    named: dict[str, nn.Variable] = {}
+    for variable in inputs:
+        stem = variable.name or "x"
+        name, count = stem, 0
+        while name in named or name in outputs:
+            count += 1
+            name = f"{stem}_{count}"
+        named[name] = variable
+    return named
+
+
+def _free_leaves(outputs: Mapping[str, nn.Variable], parameters: set[nn.Variable]) -> list[nn.Variable]:
+    found: dict[nn.Variable, None] = {}
+    for function in functions_of([output for output in outputs.values() if output.parent is not None]):
+        for variable in function.inputs:
+            if variable.parent is None and variable not in parameters and not variable.need_grad:
+                found[variable] = None
+    return list(found)
+
+
+def _model(
+    made: Draft,
+    outputs: Mapping[str, nn.Variable],
+    inputs: Mapping[str, nn.Variable],
+    name: str,
+    axis: str | None,
+    batched: Mapping[str, bool],
+) -> onnx.ModelProto:
+    def described(key: str, value: Any, variable: nn.Variable) -> onnx.ValueInfoProto:
+        shape: list[int | str] = list(variable.shape)
+        if axis is not None and batched.get(key):
+            shape[0] = axis
+        return helper.make_tensor_value_info(key, helper.np_dtype_to_tensor_dtype(value.dtype), shape)
+
+    graph = helper.make_graph(
+        made.graph.nodes,
+        name,
+        [described(key, value, inputs[key]) for key, value in made.inputs.items()],
+        [described(key, value, outputs[key]) for key, value in made.outputs.items()],
+        made.graph.tensors(),
+    )
+    opset = made.graph.opset
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="nn_core")
+    model.ir_version = IR_VERSIONS[opset]
+    return model

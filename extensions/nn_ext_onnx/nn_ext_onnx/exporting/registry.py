@@ -1,0 +1,115 @@
+"""The table of converters: which writes which function of nn_core."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from nn_ext_onnx.exporting.values import FLOAT, INT, GraphWriter, Value
+
+
+class NotExportableError(Exception):
+    """A call that ONNX, or the chosen operator set, cannot express; the text says why."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One function of the graph that is exported.
+
+    Attributes:
+        graph: what nodes are added to.
+        name: of the function.
+        inputs: its inputs in the order of its specification, None where optional ones are left out.
+        shapes: their shapes.
+        args: its settings.
+        output_shapes: the shapes of its visible outputs.
+    """
+
+    graph: GraphWriter
+    name: str
+    inputs: list[Value | None]
+    shapes: list[tuple[int, ...]]
+    args: dict[str, Any]
+    output_shapes: list[tuple[int, ...]]
+
+    @property
+    def x(self) -> Value:
+        """The first input."""
+        return self[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first input."""
+        return self.shapes[0]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of the first input."""
+        return len(self.shapes[0])
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """The shape of the first output."""
+        return self.output_shapes[0]
+
+    def __getitem__(self, index: int) -> Value:
+        value = self.inputs[index]
+        if value is None:
+            raise NotExportableError(f"input {index} must be given")
+        return value
+
+    def optional(self, index: int) -> Value | None:
+        """An input, or None where it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def need_opset(self, opset: int, what: str) -> None:
+        """Refuse when the operator set is older.
+
+        Raises:
+            NotExportableError: says which one is needed.
+        """
+        if self.graph.opset < opset:
+            raise NotExportableError(f"{what} needs opset {opset} or newer, got {self.graph.opset}")
+
+    def zeros(self, shape: Sequence[int], value: float = 0.0, dtype: np.dtype[Any] = FLOAT) -> Value:
+        """An array of one number; its shape may depend on the batch."""
+        return self.graph.op("Expand", self.graph.constant(value, dtype), tuple(shape))
+
+    def arange(self, stop: int, dtype: np.dtype[Any] = INT) -> Value:
+        """The numbers below `stop` as a constant."""
+        return self.graph.constant(np.arange(stop), dtype)
+
+
+Converter: TypeAlias = Callable[[Call], "Value | Sequence[Value]"]
+
+CONVERTERS: Final[dict[str, Converter]] = {}
+
+
+def converter(*names: str) -> Callable[[Converter], Converter]:
+    """Register the decorated function for functions of nn_core."""
+
+    def decorate(function: Converter) -> Converter:
+        for name in names:
+            CONVERTERS[name] = function
+        return function
+
+    return decorate
+
+
+def expressions(table: dict[str, Callable[..., Value]]) -> None:
+    """Register functions of the values of all inputs and the settings."""
+    for name, expression in table.items():
+        CONVERTERS[name] = _of_expression(expression)
+
+
+def _of_expression(expression: Callable[..., Value]) -> Converter:
+    return lambda call: expression(*call.inputs, **call.args)
+
+
+def size_of(shape: Sequence[int]) -> int:
+    """The number of elements."""
+    return math.prod(shape)

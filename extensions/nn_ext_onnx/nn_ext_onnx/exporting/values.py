@@ -1,0 +1,203 @@
+"""The ONNX graph that is being written, and its values, which combine like arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+FLOAT: Final = np.dtype("float32")
+INT: Final = np.dtype("int64")
+BOOL: Final = np.dtype("bool")
+
+
+class Value:
+    """A value of the graph: a name and a dtype. Arithmetic with values and numbers adds nodes."""
+
+    __slots__ = ("dtype", "graph", "name")
+
+    def __init__(self, graph: GraphWriter, name: str, dtype: np.dtype[Any]) -> None:
+        self.graph, self.name, self.dtype = graph, name, dtype
+
+    def op(self, kind: str, *others: Any, dtype: np.dtype[Any] | None = None, **attributes: Any) -> Value:
+        """The only output of a node whose first input is this value."""
+        return self.graph.op(kind, self, *others, dtype=dtype, **attributes)
+
+    def cast(self, dtype: np.dtype[Any]) -> Value:
+        """This value in another dtype."""
+        if dtype == self.dtype:
+            return self
+        return self.op("Cast", dtype=dtype, to=helper.np_dtype_to_tensor_dtype(dtype))
+
+    def compare(self, kind: str, other: Any) -> Value:
+        """A comparison: booleans."""
+        return self.op(kind, other, dtype=BOOL)
+
+    def reshape(self, shape: Sequence[int]) -> Value:
+        """The same elements in another shape."""
+        return self.op("Reshape", tuple(shape))
+
+    def transpose(self, axes: Sequence[int]) -> Value:
+        """The axes in another order."""
+        return self if list(axes) == sorted(axes) else self.op("Transpose", perm=list(axes))
+
+    def reduce(self, kind: str, axes: Sequence[int], keep: bool = True) -> Value:
+        """A reduction over `axes`; none: as it is."""
+        if not axes:
+            return self
+        if kind == "ReduceSum" or self.graph.opset >= 18:
+            return self.op(kind, tuple(axes), keepdims=int(keep))
+        return self.op(kind, axes=list(axes), keepdims=int(keep))
+
+    def slice(self, axis: int, start: int, stop: int, step: int = 1) -> Value:
+        """Elements from `start` to `stop` along one axis."""
+        return self.op("Slice", (start,), (stop,), (axis,), (step,))
+
+    def take(self, indices: Any, axis: int) -> Value:
+        """Elements at fixed places along one axis."""
+        return self.op("Gather", np.asarray(indices, dtype=np.int64), axis=axis)
+
+    def unsqueeze(self, *axes: int) -> Value:
+        """New axes of length 1."""
+        return self.op("Unsqueeze", axes)
+
+    def squeeze(self, *axes: int) -> Value:
+        """Axes of length 1 removed."""
+        return self.op("Squeeze", axes)
+
+    def clip(self, low: float | None, high: float | None) -> Value:
+        """Values held between two numbers."""
+        return self.op("Clip", low, high)
+
+    def __add__(self, other: Any) -> Value:
+        return self.op("Add", other)
+
+    def __sub__(self, other: Any) -> Value:
+        return self.op("Sub", other)
+
+    def __mul__(self, other: Any) -> Value:
+        return self.op("Mul", other)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self.op("Div", other)
+
+    def __pow__(self, other: Any) -> Value:
+        return self.op("Pow", other)
+
+    def __neg__(self) -> Value:
+        return self.op("Neg")
+
+    def __radd__(self, other: Any) -> Value:
+        return self.graph.constant(other, self.dtype) + self
+
+    def __rsub__(self, other: Any) -> Value:
+        return self.graph.constant(other, self.dtype) - self
+
+    def __rmul__(self, other: Any) -> Value:
+        return self * other
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return self.graph.constant(other, self.dtype) / self
+
+    def __rpow__(self, other: Any) -> Value:
+        return self.graph.constant(other, self.dtype) ** self
+
+
+class GraphWriter:
+    """Nodes and constants of a graph that grows.
+
+    Args:
+        opset: version of the operator set.
+    """
+
+    def __init__(self, opset: int) -> None:
+        self.opset = opset
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: dict[str, np.ndarray[Any, Any]] = {}
+        self._numbers: dict[tuple[float, str, bool], Value] = {}
+        self._taken: set[str] = set()
+        self._counts: dict[str, int] = {}
+
+    def fresh(self, stem: str) -> str:
+        """A name that nothing has: `stem`, or with a number."""
+        while True:
+            count = self._counts.get(stem, 0)
+            self._counts[stem] = count + 1
+            name = f"{stem}_{count}" if count else stem
+            if name not in self._taken:
+                self._taken.add(name)
+                return name
+
+    def constant(self, values: Any, dtype: np.dtype[Any] | None = None, name: str = "constant") -> Value:
+        """A constant array; equal numbers are written once."""
+        array = np.asarray(values, dtype=dtype)
+        if array.dtype == np.float64:
+            array = array.astype(np.float32)
+        key = (float(array), array.dtype.str, bool(np.signbit(array))) if array.ndim == 0 and array.dtype.kind != "c" else None
+        if key is not None and key in self._numbers:
+            return self._numbers[key]
+        made = Value(self, self.fresh(name), array.dtype)
+        self.constants[made.name] = array
+        if key is not None and not np.isnan(key[0]):
+            self._numbers[key] = made
+        return made
+
+    def op(self, kind: str, *inputs: Any, dtype: np.dtype[Any] | None = None, **attributes: Any) -> Value:
+        """The output of a new node with one output.
+
+        Args:
+            kind: the operator.
+            inputs: Values, None for those left out, numbers, and integers or arrays that become constants.
+            dtype: of the output; that of the first input if not given.
+            attributes: of the node; those that are None are left out.
+        """
+        return self.ops(kind, *inputs, dtypes=[dtype], **attributes)[0]
+
+    def ops(self, kind: str, *inputs: Any, dtypes: Sequence[np.dtype[Any] | None], **attributes: Any) -> list[Value]:
+        """The outputs of a new node, one for each of `dtypes`; see `op`."""
+        first = next((value.dtype for value in inputs if isinstance(value, Value)), FLOAT)
+        if kind == "Where":
+            first = next((value.dtype for value in inputs[1:] if isinstance(value, Value)), FLOAT)
+        values = [self._as_value(value, first) for value in inputs]
+        folded = self._folded(kind, values, attributes)
+        if folded is not None:
+            return [folded]
+        while values and values[-1] is None:
+            values.pop()
+        outputs = [Value(self, self.fresh(f"{kind}_out"), first if dtype is None else dtype) for dtype in dtypes]
+        names = ["" if value is None else value.name for value in values]
+        given_attributes = {name: value for name, value in attributes.items() if value is not None}
+        node = helper.make_node(kind, names, [output.name for output in outputs], **given_attributes)
+        self.nodes.append(node)
+        return outputs
+
+    def _as_value(self, value: Any, dtype: np.dtype[Any]) -> Value | None:
+        if value is None or isinstance(value, Value):
+            return value
+        if isinstance(value, (tuple, list)) and all(isinstance(v, (int, np.integer)) for v in value):
+            return self.constant(np.asarray(value, dtype=np.int64))
+        if isinstance(value, (bool, int, float)):
+            return self.constant(value, dtype)
+        return self.constant(value)
+
+    def _folded(self, kind: str, values: Sequence[Value | None], attributes: dict[str, Any]) -> Value | None:
+        """Weights in another shape or order are written so."""
+        source = values[0] if values else None
+        if kind not in ("Reshape", "Transpose") or source is None or source.name not in self.constants:
+            return None
+        array = self.constants[source.name]
+        if kind == "Transpose":
+            array = np.transpose(array, attributes["perm"])
+        else:
+            shape = values[1]
+            assert shape is not None
+            array = np.reshape(array, self.constants.pop(shape.name))
+        return self.constant(array, name=source.name)
+
+    def tensors(self) -> list[onnx.TensorProto]:
+        """The constants that nodes read."""
+        read = {name for node in self.nodes for name in node.input}
+        return [numpy_helper.from_array(np.asarray(a, order="C"), name) for name, a in self.constants.items() if name in read]

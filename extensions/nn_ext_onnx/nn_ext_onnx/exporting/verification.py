@@ -1,0 +1,74 @@
+"""A model held against the graph that it was made of."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import onnx
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.ext import ArgumentError, BackendNotFoundError
+
+#: Largest difference, relative to the largest magnitude of an output (but to 1 at least).
+TOLERANCE: Final = 1e-4
+
+
+def run_model(model: onnx.ModelProto, arrays: Mapping[str, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """What onnxruntime computes.
+
+    Raises:
+        BackendNotFoundError: when it is not installed.
+    """
+    try:
+        import onnxruntime
+    except ModuleNotFoundError as error:
+        raise BackendNotFoundError(
+            "export: verify must have onnxruntime, got no such module\n  hint: pip install onnxruntime"
+        ) from error
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    found: list[np.ndarray[Any, Any]] = session.run(None, dict(arrays))
+    return found
+
+
+def verify_model(model: onnx.ModelProto, outputs: Mapping[str, nn.Variable], inputs: Mapping[str, nn.Variable]) -> None:
+    """Compute both with the data that the inputs have.
+
+    Raises:
+        ArgumentError: when an output has another shape, or differs by more than `TOLERANCE`.
+    """
+    dtypes = {entry.name: entry.type.tensor_type.elem_type for entry in model.graph.input}
+    arrays = {
+        name: np.asarray(variable.d).astype(onnx.helper.tensor_dtype_to_np_dtype(dtypes[name]))
+        for name, variable in inputs.items()
+    }
+    found = run_model(model, arrays)
+    copies = [output.apply(persistent=True) for output in outputs.values()]
+    (copies[0] if len(copies) == 1 else F.sink(*copies)).forward()
+    for (name, output), values in zip(outputs.items(), found, strict=True):
+        expected = np.asarray(output.d)
+        if values.shape != expected.shape:
+            raise ArgumentError(
+                f"export: output {name!r} must have shape {expected.shape}, got {values.shape} from onnxruntime"
+            )
+        difference = largest_difference(values, expected)
+        if difference > TOLERANCE:
+            raise ArgumentError(
+                f"export: output {name!r} must be equal within {TOLERANCE:g} in onnxruntime, "
+                f"got a difference of {difference:.2e}"
+            )
+
+
+def largest_difference(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float:
+    """The largest difference, relative to the largest finite magnitude that is expected; infinite where NaNs differ."""
+    found, expected = found.astype(np.float64), expected.astype(np.float64)
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+    if same.all():
+        return 0.0
+    finite = np.abs(expected[np.isfinite(expected)])
+    scale = max(1.0, float(finite.max(initial=0.0)))
+    difference = float(np.abs(found[~same] - expected[~same]).max()) / scale
+    return np.inf if np.isnan(difference) else difference
