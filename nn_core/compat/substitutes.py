@@ -21,11 +21,8 @@ SUBSTITUTES = {
     "nnabla.config": "the settings of nn_core are environment variables, shown by the command nn-core info",
     "nnabla.context.current_ctx": "nn_core.get_current_context()",
     "nnabla.core.graph_optimizer": _NETWORKS,
-    "nnabla.core.modules": "subclass nn_core.Module and use the parametric functions in its methods",
     "nnabla.core.variable_batch_size": _NETWORKS,
     "nnabla.dtypes": "the dtypes of NumPy",
-    "nnabla.experimental.framework": _TRAINER,
-    "nnabla.experimental.parametric_function_class": "nn_core.Module with parametric functions in its methods",
     "nnabla.experimental.tb_graph_writer": "nn_core.monitor writes losses and images to files",
     "nnabla.grad.Grad": "the function nn_core.grad",
     "nnabla.lms": "values larger than the memory of a device are not moved to the host; nn_core.recompute() saves memory",
@@ -37,7 +34,6 @@ SUBSTITUTES = {
     "nnabla.utils.converter": _NETWORKS,
     "nnabla.utils.create_cache": "data_iterator_cache and FileCache of nn_core.data read and write caches",
     "nnabla.utils.data_source_loader": "the data sources of nn_core.utils.data_source read local files",
-    "nnabla.utils.dlpack": "nn_core.NdArray.from_numpy_array takes what NumPy can read, and .data gives NumPy arrays",
     "nnabla.utils.download": "urllib.request of the standard library",
     "nnabla.utils.function_profile": "nn_core.set_function_pre_hook and set_function_post_hook see each function run",
     "nnabla.utils.get_file_handle": _NETWORKS,
@@ -49,7 +45,6 @@ SUBSTITUTES = {
     "nnabla.utils.nvml": "nn_ext_cuda.memory_info() of the package nn-ext-cuda",
     "nnabla.utils.profiler": "function_pre_hook and function_post_hook of forward and backward see each function run",
     "nnabla.utils.qnn": _NO_QUANTIZATION,
-    "nnabla.utils.rnn": "nn_core.functions.pack_padded_sequence and pad_packed_sequence",
 }
 
 

@@ -148,6 +148,12 @@ TESTS = {
     "`nnabla_cli infer`": f"{COMMANDS}::test_infer_computes_each_sample",
     "`forward`: results": f"{COMMANDS}::test_forward_adds_columns",
     "`core.graph_def`": "extensions/nn_ext_nnp/tests/test_graph_def.py::test_networks_are_called_like_functions",
+    "`experimental.framework.Trainer`": (
+        "tests/unit/experimental/test_framework.py::test_training_ends_after_max_epoch_epochs_in_all"
+    ),
+    "names of parameters of a `parametric_function_class`": (
+        "tests/unit/experimental/test_parametric_function_class.py::test_parameters_and_modules_are_listed_by_path"
+    ),
     "folding with": f"{CONVERTERS}::test_normalizations_by_batch_are_not_folded",
     "folding batch": f"{CONVERTERS}::test_normalizations_before_inner_products_are_folded",
 }

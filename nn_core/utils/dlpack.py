@@ -1,0 +1,84 @@
+"""Arrays of other libraries without a copy, by capsules of DLPack."""
+
+from typing import Any
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.context import Context
+from nn_core.errors import ArgumentError, ShapeError
+from nn_core.variable import Variable
+
+
+class _Owner:
+    """Hands a capsule to NumPy in the way it asks for one; the capsule itself names the device of its memory."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+class _Writable:
+    """The memory of an array, to be written as well."""
+
+    def __init__(self, values: np.ndarray[Any, Any]) -> None:
+        self._values = values  # keeps the memory alive
+        self.__array_interface__ = {**values.__array_interface__, "data": (values.ctypes.data, False)}
+
+
+def to_dlpack(a: NdArray | Variable, dtype: Any = None, ctx: Context | None = None) -> Any:
+    """A DLPack capsule over the memory of an array on the host.
+
+    Args:
+        a: The array; of a Variable, its data.
+        dtype: The array is converted to it; None: its own.
+        ctx: Context of the conversion.
+
+    Returns:
+        A capsule for one consumer. The NdArray and the consumer share memory.
+
+    Raises:
+        ArgumentError: when `a` is neither.
+
+    Example:
+        >>> import numpy as np
+        >>> capsule = to_dlpack(NdArray.from_numpy_array(np.arange(3.0)))
+        >>> from_dlpack(capsule).data.tolist()
+        [0.0, 1.0, 2.0]
+    """
+    array = a.data if isinstance(a, Variable) else a
+    if not isinstance(array, NdArray):
+        raise ArgumentError(f"to_dlpack: a must be an NdArray or a Variable, got {type(a).__name__}")
+    if dtype is not None:
+        array.cast(dtype, ctx)
+    return array.__dlpack__()
+
+
+def from_dlpack(dlp: Any, arr: NdArray | None = None) -> NdArray:
+    """An NdArray over the memory of a capsule, or of an object with ``__dlpack__``.
+
+    Args:
+        dlp: The capsule, which is consumed, or the object.
+        arr: An NdArray of the same shape that takes a copy of the values in place of a new one.
+
+    Returns:
+        A new NdArray that shares memory with the producer, or `arr`.
+
+    Raises:
+        ShapeError: when `arr` has another shape.
+    """
+    if not hasattr(dlp, "__dlpack__"):
+        # A capsule of the first version of DLPack cannot say whether it may be written; NumPy takes it as read-only.
+        dlp = np.asarray(_Writable(np.from_dlpack(_Owner(dlp))))
+    found = NdArray.from_dlpack(dlp)
+    if arr is None:
+        return found
+    if arr.shape != found.shape:
+        raise ShapeError(f"from_dlpack: arr must have the shape {found.shape}, got {arr.shape}")
+    arr.data = found.data
+    return arr
