@@ -112,6 +112,30 @@ def test_running_is_one_call(kernels, cudnn, name, function, call_of):
     assert np.isfinite(made[0].get()).all()
 
 
+@pytest.mark.parametrize("offset", [1, 2, 4, 8])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_views_off_their_alignment_are_copied_where_values_are_narrow(kernels, cudnn, offset, dtype, call_of):
+    from nn_ext_cuda.runtime import cupy
+
+    call = call_of("Softmax", (4, 5), dtype=dtype)
+    values = np.random.default_rng(0).normal(size=20).astype(dtype)
+    x, y = (cupy.asarray(np.zeros(64, dtype))[offset : offset + 20].reshape(4, 5) for _ in range(2))
+    x[...] = cupy.asarray(values.reshape(4, 5))
+    pointers = []
+    forward = cudnn.parts[1].cudnnSoftmaxForward
+    cudnn.parts[1].cudnnSoftmaxForward = lambda *args: pointers.extend((args[5], args[8])) or forward(*args)
+    kernels["Softmax"].forward(call).bind(x, y)()
+    expected = np.exp(values.reshape(4, 5).astype("float64"))
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(y.get(), expected, rtol=2e-3)
+    np.testing.assert_array_equal(x.get(), values.reshape(4, 5))
+    assert len(pointers) == 2
+    if dtype == "float16":
+        assert all(pointer % 16 == 0 for pointer in pointers)
+    else:
+        assert pointers == [x.data.ptr, y.data.ptr]
+
+
 def test_what_cudnn_does_not_support_is_done_by_cuda_for_good(kernels, cudnn, caplog, call_of):
     from nn_ext_cuda.runtime import cupy
 

@@ -10,12 +10,16 @@ from typing import Any, Final, TypeAlias
 from nn_core.ext import Array, Runner, Shape
 from nn_ext_cuda.dtypes import ITEM_BYTES
 from nn_ext_cuda.errors import failed
+from nn_ext_cuda.memory import allocated
 from nn_ext_cudnn import handle
 from nn_ext_cudnn.errors import CudnnError, NotSupportedError, located
 
 _LOGGER: Final = logging.getLogger("nn_core.cudnn")
 #: Scratch arrays begin at multiples of it, as arrays of CuPy do.
 ALIGNMENT: Final = 512
+#: Functions over descriptors read 16-bit values in packs, at addresses that are multiples of it. A view that begins
+#: elsewhere would be a misaligned access, after which the process can use the device no more.
+ARRAY_ALIGNMENT: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +92,13 @@ class Recipe:
     def __call__(self, *arrays: Array) -> None:
         self.bind(*arrays)()
 
-    def bind(self, *arrays: Array) -> "RecipeStep":
+    def bind(self, *arrays: Array) -> "RecipeStep | AlignedStep":
         """All parts on these arrays."""
-        return RecipeStep(self, arrays[: self.n_arrays])
+        given = arrays[: self.n_arrays]
+        aligned = [_aligned(array) for array in given]
+        step = RecipeStep(self, aligned)
+        moved = [(array, copy) for array, copy in zip(given, aligned, strict=True) if copy is not array]
+        return AlignedStep(step, moved) if moved else step
 
 
 class RecipeStep:
@@ -153,6 +161,43 @@ class RecipeStep:
         self._starts = []
         self._calls = [runner.bind(*self._arrays).run]
         self._calls[0]()
+
+
+class AlignedStep:
+    """A step on copies of arrays whose addresses cuDNN may not be given; see `ARRAY_ALIGNMENT`.
+
+    It can be part of a CUDA graph: the copies are made when it is bound, and are written in the order of the stream.
+    """
+
+    __slots__ = ("_moved", "_step")
+
+    capturable = True
+
+    def __init__(self, step: RecipeStep, moved: Sequence[tuple[Array, Array]]) -> None:
+        self._step = step
+        self._moved = tuple(moved)
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        return self._step.name
+
+    def run(self) -> None:
+        """Bring all values to the copies, results too (a sum is added to them), run, and take all values back."""
+        for array, copy in self._moved:
+            copy[...] = array
+        self._step.run()
+        for array, copy in self._moved:
+            array[...] = copy
+
+    __call__ = run
+
+
+def _aligned(array: Array | None) -> Array | None:
+    """`array`, or an uninitialised one of its kind where cuDNN may not be given its address."""
+    if array is None or array.dtype.itemsize != 2 or int(array.data.ptr) % ARRAY_ALIGNMENT == 0:
+        return array
+    return allocated(tuple(array.shape), array.dtype.name)
 
 
 def _value(argument: Argument, arrays: Sequence[Array | None]) -> Any:
