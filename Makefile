@@ -9,7 +9,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead import_time
 
-.PHONY: help mutation interrupts demo test test-slow fuzz lint types layers check gen docs bench conformance test-gpu bench-gpu clean
+.PHONY: help mutation interrupts demo test test-slow fuzz lint types layers check gen docs bench conformance test-gpu gpu-wheels gpu-install bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -94,12 +94,28 @@ $(VENV)/.gpu: $(VENV)/.extensions
 	$(BIN)/python -m pip install --quiet --editable './extensions/nn_ext_cuda[cuda$(CUDA)]' --editable './extensions/nn_ext_cudnn[cuda$(CUDA)]'
 	@touch $@
 
+# Where time is short: make test-gpu TIER=smoke (minutes), or parts by SHARD=2/5; JOBS processes share the device.
+TIER ?= full
+SHARD ?= 1/1
+GPU_PYTEST := $(GPU_PYTHON) -m pytest -n $(JOBS) --tier=$(TIER) --shard=$(SHARD) --require-backend=cuda,cudnn
+
 test-gpu: $(GPU_READY) ## conformance, demo and tutorials on a GPU; what cannot run there fails
 	$(GPU_PYTHON) -m nn_core doctor cuda cudnn
-	$(GPU_PYTHON) -m pytest --backend=cuda,cudnn --require-backend=cuda,cudnn -m conformance extensions/nn_ext_cuda extensions/nn_ext_cudnn
-	$(GPU_PYTHON) -m pytest -m 'slow or not slow' extensions/nn_ext_cuda extensions/nn_ext_cudnn
 	$(GPU_PYTHON) examples/digits_demo.py -c $(GPU_CONTEXT)
-	NN_CORE_TUTORIAL_CONTEXT=$(GPU_CONTEXT) $(GPU_PYTHON) -m pytest tests/integration/test_tutorials.py
+	$(GPU_PYTEST) --backend=cuda,cudnn -m conformance extensions/nn_ext_cuda extensions/nn_ext_cudnn
+ifneq ($(TIER),smoke)
+	$(GPU_PYTEST) -m '(slow or not slow) and not conformance' extensions/nn_ext_cuda extensions/nn_ext_cudnn
+	NN_CORE_TUTORIAL_CONTEXT=$(GPU_CONTEXT) $(GPU_PYTEST) -m 'slow or not slow' tests/integration/test_tutorials.py
+endif
+
+GPU_WHEELS := build/gpu-wheels
+gpu-wheels: ## what a machine with a GPU and no network needs, as wheels in build/gpu-wheels; install them there with make gpu-install
+	$(PYTHON) -m pip wheel --quiet --wheel-dir $(GPU_WHEELS) '.[test,examples]' ./extensions/nn_ext_cpu \
+		'./extensions/nn_ext_cuda[cuda$(CUDA)]' './extensions/nn_ext_cudnn[cuda$(CUDA)]'
+
+gpu-install: ## install build/gpu-wheels into GPU_PYTHON without a network
+	$(GPU_PYTHON) -m pip install --no-index --find-links $(GPU_WHEELS) 'nn-core[test,examples]' nn-ext-cpu \
+		'nn-ext-cuda[cuda$(CUDA)]' 'nn-ext-cudnn[cuda$(CUDA)]'
 
 bench-gpu: $(GPU_READY) ## the benchmarks on a GPU beside PyTorch, if that is installed; the page goes to benchmarks/results
 	$(GPU_PYTHON) -m benchmarks.gpu -c $(GPU_CONTEXT) -o benchmarks/results

@@ -1,8 +1,10 @@
 """The pytest plugin of the conformance kit: ``pytest -p nn_core.testing.pytest_plugin --backend=acme``.
 
-Options choose the backends; without ``--backend`` a fast subset runs, one sample of each function in float32.
+Options choose the backends; without ``--backend`` a fast subset runs, one sample of each function in float32. Where time is
+short, ``--tier`` chooses how many cases run, and ``--shard=2/5`` the second of five parts of them.
 """
 
+import argparse
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -16,6 +18,15 @@ from nn_core.testing.report import Report
 from nn_core.testing.xfails import chosen_cases, test_id, xfails_of
 
 _REPORT = pytest.StashKey[Report]()
+#: How many cases run, from few to all.
+TIERS = ("smoke", "core", "full")
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, _, n_parts = text.partition("/")
+    if not (part.isdecimal() and n_parts.isdecimal() and 1 <= int(part) <= int(n_parts)):
+        raise argparse.ArgumentTypeError(f"a shard must be I/N with 1 <= I <= N, such as 2/5, got {text!r}")
+    return int(part), int(n_parts)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,6 +43,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAMES",
         default="",
         help="fail, instead of skipping, where one of these backends is not available",
+    )
+    group.addoption(
+        "--tier",
+        choices=TIERS,
+        help="smoke: one sample of each function in float32; core: all samples in float32; full: all samples and dtypes "
+        "(default: full with --backend, else smoke)",
+    )
+    group.addoption(
+        "--shard",
+        metavar="I/N",
+        type=_shard,
+        default=(1, 1),
+        help="run the I-th of N parts of the tests; the conformance checks of one case stay together",
     )
     group.addoption(
         "--engine",
@@ -82,10 +106,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if not hasattr(metafunc.function, "conformance_cases"):
         return
     config, module = metafunc.config, metafunc.module
-    fast = not config.getoption("--backend")
+    tier = config.getoption("--tier") or ("full" if config.getoption("--backend") else "smoke")
     known = xfails_of(module)
     parameters = [_unavailable(config, name) for name in missing_backends(config, module)]
-    for case in chosen_cases(metafunc.function, module, backends_of(config, module), fast=fast):
+    for case in chosen_cases(metafunc.function, module, backends_of(config, module), fast=tier == "smoke"):
+        if tier == "core" and getattr(case, "dtype", DTYPES[0]) != DTYPES[0]:
+            continue
         failure = known.get(test_id(metafunc.function.__name__, case))
         marks = [] if failure is None else [pytest.mark.xfail(strict=True, reason=f"{failure.date}: {failure.reason}")]
         parameters.append(pytest.param(case, id=str(case), marks=marks))
@@ -114,12 +140,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.fail(case.reason, pytrace=False)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run all checks of one case after each other: what they have in common is then computed once."""
     first: dict[str, int] = {}
     for position, item in enumerate(items):
         first.setdefault(_group(item), position)
     items.sort(key=lambda item: first[_group(item)])
+    part, n_parts = config.getoption("--shard")
+    number = {group: position for position, group in enumerate(first)}
+    dropped = [item for item in items if number[_group(item)] % n_parts != part - 1]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if number[_group(item)] % n_parts == part - 1]
 
 
 def _group(item: pytest.Item) -> str:
