@@ -15,6 +15,7 @@ from nn_core.dispatch.hookspecs import hookimpl as hookimpl
 from nn_core.dispatch.kinds import KINDS
 from nn_core.dispatch.kinds import CommandInfo as CommandInfo
 from nn_core.dispatch.kinds import CommunicatorInfo as CommunicatorInfo
+from nn_core.dispatch.kinds import CompositeInfo as CompositeInfo
 from nn_core.dispatch.kinds import DataInfo as DataInfo
 from nn_core.dispatch.kinds import FileFormatInfo as FileFormatInfo
 from nn_core.dispatch.kinds import InitializerInfo as InitializerInfo
@@ -74,6 +75,7 @@ __all__ = [
     "Call",
     "CommandInfo",
     "CommunicatorInfo",
+    "CompositeInfo",
     "Context",
     "DTypeError",
     "DataInfo",

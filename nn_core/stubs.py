@@ -4,6 +4,7 @@ from inspect import Parameter, Signature
 from pathlib import Path
 
 import nn_core.functions
+from nn_core.dispatch.offers import Offer
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import REGISTRY
 from nn_core.spec.model import FunctionSpec
@@ -35,7 +36,13 @@ def functions_stub() -> str:
     modules = [getattr(nn_core.functions, name).__module__ for name in names]
     imports = [f"from {module} import {name} as {name}\n" for module, name in zip(modules, names, strict=True)]
     added = [f"# {plugin}\n{_function(spec)}\n" for plugin, spec in REGISTRY]
+    added += [f"# {offer.plugin}\n{_import(offer)}\n" for offer in PLUGINS.offered("composites")]
     return "".join([_HEAD, *imports, *(["\n"] if added else []), *added])
+
+
+def _import(offer: Offer) -> str:
+    target = PLUGINS.offers.load(offer)
+    return f"from {target.__module__} import {target.__name__} as {offer.info.name}"
 
 
 def _function(spec: FunctionSpec) -> str:

@@ -16,6 +16,7 @@ from nn_core.context import Context
 from nn_core.dispatch.kinds import (
     CommandInfo,
     CommunicatorInfo,
+    CompositeInfo,
     DataInfo,
     FileFormatInfo,
     InitializerInfo,
@@ -119,6 +120,11 @@ def nn_core_training() -> Sequence[TrainingInfo]:  # type: ignore[empty-body]  #
 @hookspec
 def nn_core_communicators() -> Sequence[CommunicatorInfo]:  # type: ignore[empty-body]  # a declaration
     """Name the engines of data-parallel training of the plugin."""
+
+
+@hookspec
+def nn_core_composites() -> Sequence[CompositeInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the functions of the plugin that are made of other functions."""
 
 
 @hookspec

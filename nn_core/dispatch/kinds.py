@@ -75,6 +75,14 @@ class CommandInfo(TargetInfo):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompositeInfo(TargetInfo):
+    """A function made of other functions, found as ``F.name``; `target` is a function of Variables or NdArrays.
+
+    It is called again with the same arguments where the shapes of Variables change, so it must not have other effects.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParametricFunctionInfo(TargetInfo):
     """A layer, found as ``PF.name``; `target` is a function, usually made by ``parametric_function_api``."""
 
@@ -179,6 +187,7 @@ _ROWS: Final = (
     Kind("commands", CommandInfo, "command", pattern(r"[a-z][a-z0-9_-]*")),
     Kind("training", TrainingInfo, "part of the trainer", roles=("extension", "logger")),
     Kind("communicators", CommunicatorInfo, "communicator", pattern(r"[a-z][a-z0-9_]*")),
+    Kind("composites", CompositeInfo, "function", pattern(r"[a-z][a-z0-9_]*"), own="nn_core.functions:__all__"),
     Kind("parametric_functions", ParametricFunctionInfo, "parametric function", own="nn_core.parametric_functions"),
     Kind("solvers", SolverInfo, "solver", own="nn_core.solvers"),
     Kind("initializers", InitializerInfo, "initializer", own="nn_core.initializer"),

@@ -110,6 +110,9 @@ class Loader:
         if len(plugin.backends) != len(backends):
             raise PluginError(f"backends must have different names, got {[info.name for info in backends]}")
         specs = self._add_functions(plugin, functions)
+        both = {spec.api for spec in specs} & {info.name for info in offers["composites"]}
+        if both:
+            raise PluginError(f"functions must be operators or composites, got both for {', '.join(sorted(both))}")
         self.offers.add(plugin.name, offers)
         plugin.functions = tuple(spec.name for spec in specs)
         plugin.registrations = check_registrations(plugin, specs, seen, self.registry)

@@ -1,14 +1,17 @@
-"""Functions of plugins: found in ``nn_core.functions`` by API name and built from their specification at run time."""
+"""Functions of plugins, found in ``nn_core.functions``: operators, built from their specification at run time, and composites."""
 
 import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from nn_core.dispatch.claims import suggestion
+from nn_core.dispatch.claims import ambiguous, suggestion
+from nn_core.dispatch.offers import Offer
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import UnknownAttributeError
 from nn_core.graph.apply import apply
+from nn_core.graph.derive import follows_shapes
+from nn_core.graph.imperative import one_kind
 from nn_core.spec.model import FunctionSpec
 from nn_core.spec.signature import docstring, signature
 
@@ -39,6 +42,16 @@ def build_function(spec: FunctionSpec) -> Callable[..., Any]:
     return function
 
 
+def composite(offer: Offer) -> Callable[..., Any]:
+    """The function that `offer` names: imperative beside an NdArray, and built again where shapes change."""
+    return _composite(PLUGINS.offers.load(offer))
+
+
+@cache
+def _composite(target: Callable[..., Any]) -> Callable[..., Any]:
+    return follows_shapes(one_kind(target))
+
+
 class PluginNamespace:
     """The functions of one plugin, as ``F.<plugin>.<name>``; a name may go without the prefix of the plugin."""
 
@@ -48,15 +61,17 @@ class PluginNamespace:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):
             raise AttributeError(f"functions of plugin {self._plugin!r}: there is no attribute {name!r}")
-        specs = {spec.api: spec for spec in self._specs()}
-        spec = specs.get(name) or specs.get(f"{self._plugin}_{name}")
-        if spec is None:
-            hint = suggestion(name, specs)
-            raise AttributeError(f"plugin {self._plugin!r} has no function {name!r}{hint}")
-        return build_function(spec)
+        specs, offers = self._specs(), self._offers()
+        for known in (name, f"{self._plugin}_{name}"):
+            if known in specs:
+                return build_function(specs[known])
+            if known in offers:
+                return composite(offers[known])
+        hint = suggestion(name, [*specs, *offers])
+        raise AttributeError(f"plugin {self._plugin!r} has no function {name!r}{hint}")
 
     def __dir__(self) -> list[str]:
-        return sorted(spec.api for spec in self._specs())
+        return sorted([*self._specs(), *self._offers()])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._plugin,)
@@ -64,9 +79,12 @@ class PluginNamespace:
     def __repr__(self) -> str:
         return f"<functions of plugin {self._plugin!r}>"
 
-    def _specs(self) -> list[FunctionSpec]:
+    def _specs(self) -> dict[str, FunctionSpec]:
         PLUGINS.module(self._plugin)
-        return PLUGINS.registry.of_plugin(self._plugin)
+        return {spec.api: spec for spec in PLUGINS.registry.of_plugin(self._plugin)}
+
+    def _offers(self) -> dict[str, Offer]:
+        return {offer.info.name: offer for offer in PLUGINS.offers.of("composites", self._plugin)}
 
 
 def __getattr__(name: str) -> Any:
@@ -75,14 +93,18 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'nn_core.functions' has no attribute {name!r}")
     if name in PLUGINS.names():
         return PluginNamespace(name)
-    added = PLUGINS.function(name)
+    added, offer = PLUGINS.function(name), PLUGINS.offer("composites", name)
+    if added is not None and offer is not None:
+        raise ambiguous("function", name, [added.plugin, offer.plugin])
     if added is not None:
         return build_function(added.spec)
+    if offer is not None:
+        return composite(offer)
     own = vars(sys.modules["nn_core.functions"]).get("__all__", ())
-    hint = suggestion(name, [*own, *PLUGINS.names_of("functions")])
+    hint = suggestion(name, [*own, *PLUGINS.names_of("functions"), *PLUGINS.names_of("composites")])
     raise UnknownAttributeError(f"module 'nn_core.functions' has no function {name!r}, of its own or of a plugin{hint}")
 
 
 def __dir__() -> list[str]:
     own = vars(sys.modules["nn_core.functions"]).get("__all__", ())
-    return sorted({*own, *PLUGINS.names_of("functions")})
+    return sorted({*own, *PLUGINS.names_of("functions"), *PLUGINS.names_of("composites")})

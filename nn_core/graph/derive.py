@@ -137,21 +137,24 @@ def follows_shapes(function: F) -> F:
 
 
 def _note(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], returned: Any) -> None:
-    values = [part for value in (*args, *kwargs.values()) for part in _listed(value)]
-    sources = [value for value in values if isinstance(value, Vertex)]
+    sources = [value for value in _flat((*args, *kwargs.values())) if isinstance(value, Vertex)]
+    results = _flat(returned)
     places = [
         place
-        for place, result in enumerate(_listed(returned))
+        for place, result in enumerate(results)
         if isinstance(result, Vertex) and not result.is_leaf and all(result is not source for source in sources)
     ]
     if sources and places:
 
         def build() -> list[Vertex]:
-            made = _listed(function(*args, **kwargs))
+            made = _flat(function(*args, **kwargs))
             return [made[place] for place in places]
 
-        Derivation(build, sources, [_listed(returned)[place] for place in places])
+        Derivation(build, sources, [results[place] for place in places])
 
 
-def _listed(returned: Any) -> Sequence[Any]:
-    return returned if isinstance(returned, (list, tuple)) else (returned,)
+def _flat(value: Any) -> list[Any]:
+    """The parts of lists and tuples, also of nested ones, in order."""
+    if isinstance(value, (list, tuple)):
+        return [part for item in value for part in _flat(item)]
+    return [value]

@@ -14,6 +14,7 @@ import nn_core.solvers as S
 from nn_core import __main__, ext, initializer
 from nn_core.dispatch.kinds import KINDS
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.stubs import functions_stub
 from nn_core.utils import learning_rate_scheduler
 from tests.integration.markdown import ROOT
 
@@ -109,6 +110,26 @@ def test_the_others_do_what_they_say():
     comm.init()
     comm.engine.all_reduce(np.ones(1))
     assert (comm.size, comm.engine.sums) == (1, 1)
+
+
+@pytest.mark.usefixtures("kinds")
+def test_the_composite_follows_shapes_and_computes_at_once_beside_an_ndarray():
+    x = nn.Variable.from_numpy_array(np.arange(6, dtype=np.float32).reshape(2, 3), need_grad=True)
+    y = F.mean_square(x)
+    y.forward()
+    np.testing.assert_allclose(y.d, [5 / 3, 50 / 3], rtol=1e-6)
+    x.reset_shape((1, 2), force=True)
+    x.d = [[1, 3]]
+    y.forward()
+    np.testing.assert_allclose(y.d, [5], rtol=1e-6)
+    assert F.kinds.mean_square is F.mean_square and "mean_square" in dir(F.kinds) and "mean_square" in dir(F)
+    array = F.mean_square(nn.NdArray.from_numpy_array(np.full((1, 4), 2.0, np.float32)))
+    assert isinstance(array, nn.NdArray) and array.data.tolist() == [4.0]
+
+
+@pytest.mark.usefixtures("kinds")
+def test_the_stub_of_functions_imports_the_composite():
+    assert "from nn_ext_kinds.functions import mean_square as mean_square" in functions_stub()
 
 
 @pytest.mark.usefixtures("kinds")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from nn_core.ext import (
     CommandInfo,
     CommunicatorInfo,
+    CompositeInfo,
     DataInfo,
     FileFormatInfo,
     FunctionPackage,
@@ -47,6 +48,12 @@ def nn_core_training() -> Sequence[TrainingInfo]:
 def nn_core_communicators() -> Sequence[CommunicatorInfo]:
     """An engine of communicators, for one process."""
     return [CommunicatorInfo(name="counted", target="nn_ext_kinds.training:Counted")]
+
+
+@hookimpl
+def nn_core_composites() -> Sequence[CompositeInfo]:
+    """``F.mean_square(x)``."""
+    return [CompositeInfo(name="mean_square", target="nn_ext_kinds.functions:mean_square")]
 
 
 @hookimpl

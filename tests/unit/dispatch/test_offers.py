@@ -28,6 +28,7 @@ INFOS = {
     "commands": "CommandInfo(name='acme-do', help='Do it.', target='{target}')",
     "training": "TrainingInfo(name='AcmeLogger', role='logger', target='{target}')",
     "communicators": "CommunicatorInfo(name='acme', target='{target}')",
+    "composites": "CompositeInfo(name='acme_function', target='{target}')",
     "parametric_functions": "ParametricFunctionInfo(name='acme_layer', target='{target}')",
     "solvers": "SolverInfo(name='AcmeSgd', target='{target}')",
     "initializers": "InitializerInfo(name='AcmeInitializer', target='{target}')",
@@ -113,6 +114,17 @@ def test_a_hook_that_returns_something_else_is_refused_with_its_line(install, pl
 def test_a_wrong_description_is_refused(install, plugins, kind, info, message):
     install("acme", HOOK.format(kind=kind, info=info))
     with pytest.raises(PluginError, match=message):
+        plugins.module("acme")
+
+
+def test_an_operator_and_a_composite_of_one_name_in_one_plugin_are_refused(install, plugins):
+    spec = (
+        "- {name: acme.F, api: acme_function, topic: activation, doc: D., inputs: {x: {doc: X.}}, outputs: {y: {doc: Y.}}, "
+        "shape: same_as x, backward: {none: a test}}"
+    )
+    body = "@kernel('acme.F')\ndef f(xp, x):\n    return x\n@hookimpl\ndef nn_core_functions():\n"
+    install("acme", f"{body}    return [FunctionPackage(spec={spec!r})]\n{offer('composites')}")
+    with pytest.raises(PluginError, match="functions must be operators or composites, got both for acme_function"):
         plugins.module("acme")
 
 

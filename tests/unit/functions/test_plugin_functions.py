@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+import types
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_core import ext
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.errors import PluginError
 from nn_core.functions.plugin_functions import PluginNamespace, build_function
 from nn_core.spec.builtin import BY_API
 from nn_core.spec.load import loads
@@ -77,3 +80,39 @@ def test_functions_of_plugins_are_pickled_by_name(acme: None, protocol: int) -> 
     function, namespace = pickle.loads(pickle.dumps((F.acme_scale, PluginNamespace("acme")), protocol))
     assert function is F.acme_scale
     assert repr(namespace) == repr(copy.deepcopy(namespace)) == repr(PluginNamespace("acme"))
+
+
+def double(x: nn.Variable) -> nn.Variable:
+    return x + x
+
+
+@ext.hookimpl
+def nn_core_composites() -> list[ext.CompositeInfo]:
+    return [ext.CompositeInfo(name="acme_double", target=double)]
+
+
+@pytest.fixture
+def twice() -> Iterator[None]:
+    module = types.ModuleType("twice")
+    module.nn_core_composites = nn_core_composites  # type: ignore[attr-defined]
+    ext.register(module)
+    yield
+    ext.unregister("twice")
+
+
+def test_a_composite_is_found_like_an_operator(twice: None) -> None:
+    y = F.acme_double(nn.NdArray.from_numpy_array(np.ones(2, np.float32)))
+    assert y.data.tolist() == [2.0, 2.0] and "acme_double" in dir(F)
+    assert dir(F.twice) == ["acme_double"] and F.twice.acme_double is F.acme_double
+    with pytest.raises(AttributeError, match=r"has no function 'acme_doubel'.*; did you mean 'acme_double'"):
+        _ = F.acme_doubel
+
+
+def test_an_operator_and_a_composite_of_one_name_are_refused_with_both_plugins(twice: None) -> None:
+    PLUGINS.registry.add("acme", loads(SPEC.replace("acme_scale", "acme_double")), {})
+    try:
+        with pytest.raises(PluginError, match="'acme_double': must be claimed by one plugin, got 'acme' and 'twice'"):
+            _ = F.acme_double
+    finally:
+        PLUGINS.registry.remove("acme")
+        PLUGINS.forget_prepared()
