@@ -27,6 +27,11 @@ def run_blocks(path: Path) -> dict[str, Any]:
     return names
 
 
+def code_of(path: Path) -> str:
+    """The blocks of a page, one after another."""
+    return "\n".join(_BLOCK.findall(path.read_text(encoding="utf-8")))
+
+
 def relative_links(path: Path) -> list[str]:
     """What a page links to inside the repository."""
     return [link for link in _LINK.findall(path.read_text(encoding="utf-8")) if "://" not in link]

@@ -2,12 +2,17 @@
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 import yaml
 
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.parametric_functions as PF
+import nn_core.solvers as S
 from nn_core import errors
 from nn_core.spec import load
 from tests.integration.markdown import ROOT, relative_links, run_blocks
@@ -17,6 +22,8 @@ RUN = [
     "docs/differences.md",
     "docs/distributed.md",
     "docs/errors.md",
+    "docs/from_keras.md",
+    "docs/from_pytorch.md",
     "docs/index.md",
     "docs/spec.md",
     "docs/training.md",
@@ -42,6 +49,17 @@ def test_the_page_about_nnabla_runs(tmp_path):
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_the_links_of_the_page_lead_somewhere(page):
     assert [link for link in relative_links(page) if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["from_keras", "from_pytorch"])
+def test_the_names_of_the_table_exist(page):
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    table = text[text.index("## Names") :]
+    modules = {"nn": nn, "F": F, "PF": PF, "S": S}
+    # the last column has our names
+    used = re.findall(r"\b(nn|F|PF|S)\.(\w+)", " ".join(line.rsplit("|", 2)[1] for line in table.splitlines() if "|" in line))
+    assert [f"{module}.{name}" for module, name in used if not hasattr(modules[module], name)] == []
+    assert len(used) > 20
 
 
 def test_every_exception_is_described():
