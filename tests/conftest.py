@@ -2,10 +2,21 @@
 
 import zlib
 
+import hypothesis
 import numpy as np
 import pytest
 
 import nn_core as nn
+
+# The same examples in every run, however busy the machine is.
+hypothesis.settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True)

@@ -200,12 +200,15 @@ def test_barrier_waits_for_all(run: Run) -> None:
     """No rank passes before the last one has come."""
 
     def program(engine: Engine) -> None:
-        _finish(engine.barrier())
-        start = time.monotonic()
         if engine.rank == 0:
             time.sleep(0.2)
+        before = np.array([time.monotonic_ns()])
         _finish(engine.barrier())
-        assert time.monotonic() - start > 0.15
+        after = time.monotonic_ns()
+        last = before.copy()
+        _finish(engine.all_reduce(last, "max"))
+        if len(set(engine.hosts)) == 1:  # clocks of several hosts cannot be compared
+            assert before.item() <= last.item() <= after
 
     run(program)
 
@@ -240,19 +243,17 @@ def test_late_ranks_are_named(run: Run) -> None:
         circle = Circle("late", range(engine.size), part, 0.4)
         late = engine.size - 1
         if engine.size > 1 and engine.rank == late:
-            time.sleep(1)
+            _finish(engine.barrier())  # when the others have given up
             circle = Circle("late", range(engine.size), part, 60)
             circle.agree("all_reduce", "x")
         elif engine.size > 1:
-            named = f"nothing from rank {late} on " if hasattr(part, "post") else "no answer from at least one of "
+            named = f"nothing from .*{late} on " if hasattr(part, "post") else "no answer from at least one of "
             message = f"all_reduce: every rank must take part in collective 1 of group 'late' within 0.4 s, got {named}"
-            start = time.monotonic()
             with pytest.raises(CommunicationError, match=message):
                 circle.agree("all_reduce", "x")
-            assert time.monotonic() - start < 0.9
             with pytest.raises(CommunicationError, match="barrier: the group 'late' must be whole, got a call after"):
                 circle.agree("barrier")
-            time.sleep(1)
+            _finish(engine.barrier())
         _finish(engine.barrier())
 
     run(program)

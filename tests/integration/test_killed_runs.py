@@ -38,10 +38,9 @@ def test_a_hundred_kills(tmp_path):
 def test_without_the_state_of_random_numbers_the_end_is_another(tmp_path):
     run = Run(keeps_random=False)
     rng = __import__("random").Random(2)
-    expected, duration_s = unbroken(tmp_path / "whole", run)
-    kills = 0
+    expected, n_calls = unbroken(tmp_path / "whole", run)
     for number in range(8):  # a kill before the first checkpoint starts anew, and changes nothing
-        digest, kills = killed(tmp_path / f"killed-{number}", run, rng, duration_s)
+        digest, kills = killed(tmp_path / f"killed-{number}", run, rng, n_calls)
         if kills and digest != expected:
             return
     pytest.fail("a run without the state of random numbers must end differently")

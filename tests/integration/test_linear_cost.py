@@ -76,11 +76,13 @@ def calls(work, *arguments):
         counted[0] += event in ("call", "c_call")
 
     gc.collect()
+    gc.disable()  # finalizers of what other tests have left are not counted
     sys.setprofile(count)
     try:
         work(*arguments)
     finally:
         sys.setprofile(None)
+        gc.enable()
     return counted[0]
 
 

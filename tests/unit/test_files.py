@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import tracemalloc
 import zipfile
 
@@ -353,14 +352,12 @@ def test_hdf5_that_asks_for_too_much(tmp_path, fill, message):
     with h5py.File(tmp_path / "file.h5", "w") as store:
         fill(store)
     tracemalloc.start()
-    start = time.perf_counter()
     try:
         with pytest.raises(FileFormatError, match=message):
             read_entries(tmp_path / "file.h5", ".h5")
         assert tracemalloc.get_traced_memory()[1] < 5e6
     finally:
         tracemalloc.stop()
-    assert time.perf_counter() - start < 1
 
 
 def test_compressed_hdf5_of_others(tmp_path):

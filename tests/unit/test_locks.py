@@ -28,9 +28,9 @@ def test_a_lock_that_another_thread_holds_is_open_in_a_child(make):
     held.wait()
     child = os.fork()
     if child == 0:
-        os._exit(0 if lock.acquire(timeout=5) else 1)
+        os._exit(0 if lock.acquire(timeout=60) else 1)
     done.set()
     holder.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert lock.acquire(timeout=5)
+    assert lock.acquire(timeout=60)
     lock.release()

@@ -1,8 +1,8 @@
 """Scopes and defaults of ambient values."""
 
 import asyncio
+import sys
 import threading
-import timeit
 
 import pytest
 
@@ -95,13 +95,14 @@ def test_a_scope_hides_a_change_of_the_default(value):
 
 
 def test_tasks_do_not_see_the_scopes_of_each_other(value):
-    async def task(name, wait):
+    async def task(name, turns):
         with value.scope(name):
-            await asyncio.sleep(wait)
+            for _ in range(turns):
+                await asyncio.sleep(0)
             return value.get()
 
     async def both():
-        return await asyncio.gather(task("slow", 0.02), task("fast", 0.01))
+        return await asyncio.gather(task("slow", 3), task("fast", 1))
 
     assert asyncio.run(both()) == ["slow", "fast"]
     assert value.get() == "default"
@@ -114,5 +115,11 @@ def test_is_scoped_tells_whether_a_scope_is_open(value):
 
 
 def test_reading_costs_next_to_nothing(value):
-    best = min(timeit.repeat(value.get, number=10_000, repeat=5)) / 10_000
-    assert best < 1e-6  # 50 ns when nothing else runs
+    called = []
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, _: called.append(event) if event in ("call", "c_call") else None)
+    try:
+        value.get()
+    finally:
+        sys.setprofile(before)
+    assert len(called) <= 3  # get(), the look-up in the context, and setprofile() itself

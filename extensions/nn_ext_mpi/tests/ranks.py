@@ -25,14 +25,14 @@ needs_mpi = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is on
 
 
 def run_ranks(
-    size: int, *arguments: str | Path, timeout_s: float = 100, **variables: str
+    size: int, *arguments: str | Path, timeout_s: float = 300, **variables: str
 ) -> "subprocess.CompletedProcess[str]":
     """Run Python with `arguments` on `size` ranks."""
     command = [*mpiexec_command(_FOUND, size, root=True), sys.executable, *map(str, arguments)]
     return run(command, timeout_s, **variables)
 
 
-def launch(*arguments: str | Path, timeout_s: float = 100, **variables: str) -> "subprocess.CompletedProcess[str]":
+def launch(*arguments: str | Path, timeout_s: float = 300, **variables: str) -> "subprocess.CompletedProcess[str]":
     """Run ``nn-core launch`` with `arguments`."""
     return run([sys.executable, "-m", "nn_core", "launch", "--root", *map(str, arguments)], timeout_s, **variables)
 

@@ -1,7 +1,6 @@
 """NNabla's methods, between threads and alone."""
 
 import threading
-import time
 
 import ml_dtypes
 import numpy as np
@@ -11,6 +10,7 @@ import nn_core as nn
 import nn_core.communicators as C
 import nn_core.functions as F
 from nn_core.communicators import LocalCommunicator
+from nn_core.communicators.threads import ThreadHandle
 from nn_core.errors import ArgumentError, CommunicationError, DTypeError, ShapeError
 from nn_core.utils import communicator_util
 
@@ -194,23 +194,36 @@ def test_groups_number_their_ranks_anew():
     assert LocalCommunicator.run(3, program) == [4, 1, 2]
 
 
-def test_a_late_rank_is_named():
-    failures = []
+def test_a_late_rank_is_named(monkeypatch):
+    """The time of this test is over when both other ranks have told that they wait."""
+    failures, both_have_failed = [], threading.Event()
+    wait = ThreadHandle.wait
+
+    def wait_for_both(handle, limit_s):
+        if not limit_s:
+            return wait(handle, limit_s)
+        if not hasattr(handle, "noticed"):  # the wait after which a rank tells that it waits
+            handle.noticed = True
+            return wait(handle, 0.01)
+        board = handle._world.board
+        while not all(board.get(rank, "").endswith("all_reduce") for rank in (0, 2)):
+            if wait(handle, 0.01):
+                return True
+        return wait(handle, 0)
 
     def program(comm):
         if comm.rank == 1:
-            time.sleep(0.6)
+            assert both_have_failed.wait(60)
             return
-        comm.all_reduce(array([1]))
+        with pytest.raises(CommunicationError) as caught:
+            comm.all_reduce(array([1]))
+        failures.append((comm.rank, str(caught.value)))
+        if len(failures) == 2:
+            both_have_failed.set()
 
-    def record(comm):
-        try:
-            program(comm)
-        except CommunicationError as error:
-            failures.append((comm.rank, str(error)))
-
-    LocalCommunicator.run(3, record, timeout_s=0.3)
-    text = "all_reduce: every rank must take part in collective 1 of group 'world' within 0.3 s, got nothing from rank 1 on"
+    monkeypatch.setattr(ThreadHandle, "wait", wait_for_both)
+    LocalCommunicator.run(3, program, timeout_s=100)
+    text = "all_reduce: every rank must take part in collective 1 of group 'world' within 100 s, got nothing from rank 1 on"
     assert sorted(failures) == [(0, f"{text} localhost"), (2, f"{text} localhost")]
 
 

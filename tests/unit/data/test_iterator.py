@@ -167,7 +167,7 @@ def test_the_next_batch_is_made_in_the_background():
 
     with data_iterator_simple(watch, 4, 2) as iterator:
         iterator.next()
-        assert asked.wait(5)
+        assert asked.wait(60)
 
 
 def test_close(use_thread):

@@ -67,7 +67,7 @@ def test_threads_do_not_see_each_others_scopes():
     seen = []
 
     def look():
-        inside.wait(5)
+        inside.wait(60)
         seen.append(get_current_parameter_scope())
         checked.set()
 
@@ -76,7 +76,7 @@ def test_threads_do_not_see_each_others_scopes():
     root = get_current_parameter_scope()
     with parameter_scope("mine"):
         inside.set()
-        assert checked.wait(5)
+        assert checked.wait(60)
     thread.join()
     assert seen == [root]
 
@@ -86,7 +86,7 @@ def test_threads_make_a_parameter_once():
     made = []
 
     def make():
-        barrier.wait(5)
+        barrier.wait(60)
         made.append(get_parameter_or_create("w", (3,), UniformInitializer()))
 
     threads = [threading.Thread(target=make) for _ in range(8)]

@@ -1,5 +1,6 @@
 """Every hostile package ends in a message that names the plugin and the remedy, and the rest works."""
 
+import linecache
 import logging
 import os
 import re
@@ -58,6 +59,25 @@ def of_stage(*stages):
     )
 
 
+class Patient(threading.Thread):
+    """A timer that ends when a hostile package hangs, however long a busy machine needs to get there."""
+
+    def __init__(self, _, function):
+        super().__init__(daemon=True)
+        self._function, self._watched, self._cancelled = function, threading.get_ident(), threading.Event()
+
+    def cancel(self):
+        self._cancelled.set()
+
+    def run(self):
+        while not self._cancelled.wait(0.01):
+            frame = sys._current_frames()[self._watched]
+            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+            if "nn_ext_hostile" in frame.f_code.co_filename and re.search(r"while True|sleep\(|lock\.acquire", line):
+                self._function()
+                return
+
+
 @pytest.fixture
 def with_hostile(tmp_path, monkeypatch, install):
     """Installs a hostile package beside a sound one, for the plugins of the process."""
@@ -67,9 +87,11 @@ def with_hostile(tmp_path, monkeypatch, install):
         install("bystander", BYSTANDER)
         PLUGINS.refresh()
         PLUGINS.module("bystander")
-        seconds = 0.3 if "must end within" in hostile.message else 60  # a busy machine is no reason
         for module in (plugins_module, loader):
-            monkeypatch.setattr(module, "settings", lambda: Settings(plugin_timeout=seconds))
+            monkeypatch.setattr(module, "settings", lambda: Settings(plugin_timeout=60))
+        if "must end within" in hostile.message:
+            linecache.clearcache()
+            monkeypatch.setattr(threading, "Timer", Patient)
         install_package(tmp_path / "hostile", hostile)
         monkeypatch.syspath_prepend(tmp_path / "hostile")
         PLUGINS.refresh()
@@ -182,7 +204,7 @@ def test_strict_mode_refuses_what_does_more_than_being_imported(with_hostile, ho
 def test_the_doctor_survives_what_takes_the_interpreter_down(with_hostile, hostile, monkeypatch):
     with_hostile(hostile)
     monkeypatch.setattr(doctor, "settings", lambda: Settings(plugin_timeout=0.1))
-    monkeypatch.setattr(doctor, "_START_S", 4.0)
+    monkeypatch.setattr(doctor, "_START_S", 4.0 if "must end within" in hostile.message else 300.0)
     (finding,) = doctor._examined("hostile")
     assert finding.state is State.BROKEN
     assert re.search(hostile.message, finding.reason), finding.reason
@@ -215,11 +237,10 @@ def test_a_plugin_that_was_repaired_loads_after_a_refresh(with_hostile, tmp_path
 # Interrupts.
 
 CTRL_C = """
-import os, signal, threading, time
+import signal
 from nn_core.dispatch.guard import guarded
-threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
-    guarded("plugin", 20, lambda: time.sleep(10))
+    guarded("plugin", 60, lambda: signal.raise_signal(signal.SIGINT))
 except KeyboardInterrupt:
     print("stopped by the user")
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -242,7 +263,7 @@ def test_a_deadline_reaches_other_threads():
 
     thread = threading.Thread(target=work)
     thread.start()
-    thread.join(20)
+    thread.join(60)
     assert caught == ["plugin 'x': must end within 0.2 s, got no end"]
 
 
@@ -252,7 +273,7 @@ def test_deadlines_within_deadlines_end_the_right_one():
 
     with pytest.raises(PluginError, match=r"outer: must end within 0.2 s"):
         guard.guarded("outer", 0.2, inner)
-    assert guard.guarded("outer", 5, lambda: 3) == 3
+    assert guard.guarded("outer", 60, lambda: 3) == 3
 
 
 # Blocking.

@@ -2,9 +2,7 @@
 
 import json
 import logging
-import os
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -272,7 +270,7 @@ def test_signals_save_before_the_end(make_updater, tmp_path, caplog, name, end):
     number = getattr(signal, name)
     previous = signal.getsignal(number)
     trainer = make()
-    trainer.extend(lambda trainer: os.kill(os.getpid(), number), every=lambda trainer: trainer.iteration == 5)
+    trainer.extend(lambda trainer: signal.raise_signal(number), every=lambda trainer: trainer.iteration == 5)
     with pytest.raises(end) as raised:
         trainer.run()
     assert end is KeyboardInterrupt or raised.value.code == 128 + number
@@ -289,9 +287,8 @@ def test_a_second_signal_ends_at_once(make_updater, tmp_path):
 
     @trainer.on(every(5))
     def interrupt_twice(trainer):
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(1)
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         trainer.run()
