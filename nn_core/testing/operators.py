@@ -95,8 +95,7 @@ def as_inputs(spec: FunctionSpec, inputs: Sequence[Any], args: dict[str, Any], d
 
 
 def _float_dtype(arrays: Sequence[Any], otherwise: str) -> str:
-    names = [array.dtype.name for array in arrays if array is not None and array.dtype.kind == "f"]
-    return names[0] if names else otherwise
+    return next((array.dtype.name for array in arrays if array is not None and array.dtype.kind == "f"), otherwise)
 
 
 def made_entries(spec: FunctionSpec, n_results: int, shapes: Sequence[Shape | None]) -> list[OutputSpec | None]:

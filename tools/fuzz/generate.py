@@ -10,6 +10,7 @@ from nn_core.errors import NNCoreError
 from nn_core.graph.order import forward_order
 from nn_core.variable import Variable
 
+from .conditioning import amplifies
 from .namespace import fresh_namespace
 from .oracle import Undefined, compute
 from .palette import PALETTE, Refused
@@ -154,7 +155,10 @@ class Maker:
             if node.python is not None:
                 raise Undefined
             if any(cell not in self._cells for cell in node.cells):
+                before = dict(self._cells)
                 compute(node, self._cells)  # type: ignore[arg-type]
+                if amplifies(node, before, self._cells):  # type: ignore[arg-type]
+                    raise Undefined
         return self._cells[variable.cell]
 
 

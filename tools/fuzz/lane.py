@@ -16,7 +16,7 @@ from .ways import draw_way
 
 #: The modes that the second way of a program is drawn from; the first one is static. More programs find more than more
 #: ways of one.
-MODES = ("static", "dynamic", "dynamic", "dynamic", "imperative")
+MODES = ("static", "dynamic", "dynamic", "dynamic", "imperative", "mixed", "mixed")
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ import numpy as np
 from nn_core.errors import NNCoreError
 from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.order import forward_order
+from nn_core.reference.registry import KERNELS
 from nn_core.rules.registry import GRADIENTS, GradientCall
-from nn_core.testing.operators import ArrayFunctions, run, updated
+from nn_core.testing.operators import ArrayFunctions, infer_shapes, made_entries, updated
 from nn_core.variable import Variable
 
 from .program import Array
@@ -23,9 +24,9 @@ from .program import Array
 #: Relative size of the noise: some units in the last place of float32.
 NOISE: Final = 1e-6
 #: How often a difference that the noise made is allowed.
-ALLOWED: Final = 40.0
+ALLOWED: Final = 12.0
 #: Tolerance relative to the largest magnitude, if noise changes nothing.
-FLOOR: Final = 1e-5
+FLOOR: Final = 4e-6
 #: Results that the noise changes by more than this part of their magnitude tell nothing.
 USELESS: Final = 0.02
 #: Results as large as this tell nothing: float32 may not hold what they are computed from.
@@ -35,6 +36,7 @@ FARTHEST: Final = 1e12
 Noise: TypeAlias = Callable[[Array], Array]
 
 _F = ArrayFunctions()
+NO_RUNS: Final[Mapping[Node, int]] = {}
 
 
 class Undefined(Exception):  # noqa: N818
@@ -49,10 +51,13 @@ class Graph:
         if any(node.python is not None for node in self.order):
             raise Undefined("a PythonFunction")
 
-    def forward(self, values: dict[Cell, Array], noise: Noise | None = None) -> None:
-        """Compute all functions; `values` holds those of the leaves and gets all others."""
+    def forward(self, values: dict[Cell, Array], noise: Noise | None = None, runs: Mapping[Node, int] = NO_RUNS) -> None:
+        """Compute all functions; `values` holds those of the leaves and gets all others.
+
+        `runs` says how often a seeded function has run before.
+        """
         for node in self.order:
-            compute(node, values, noise)
+            compute(node, values, noise, runs.get(node, 0))
 
     def backward(
         self, root: Variable, values: Mapping[Cell, Array], start: float, noise: Noise | None = None
@@ -71,16 +76,17 @@ class Graph:
         return grads
 
 
-def compute(node: Node, values: dict[Cell, Array], noise: Noise | None = None) -> None:
-    """Compute one function on the values of its inputs."""
+def compute(node: Node, values: dict[Cell, Array], noise: Noise | None = None, runs: int = 0) -> None:
+    """Compute one function on the values of its inputs; a seeded one for the time after `runs` others."""
     exact = [None if vertex is None else values[vertex.cell] for vertex in node.inputs]
     inputs = [None if array is None else disturbed(array, noise) for array in exact]
+    key = key_of(node, runs)
     try:
-        results = run(node.spec.name, *inputs, **node.args)
+        results = run_kernel(node, inputs, key)
     except NNCoreError:  # a matrix that is not positive definite any more, say
         if noise is None:
             raise
-        results = run(node.spec.name, *exact, **node.args)
+        results = run_kernel(node, exact, key)
     n_outputs = len(results) - len(node.spec.updates)
     for cell, result in zip(node.cells, results[:n_outputs], strict=True):
         values[cell] = disturbed(np.asarray(result), noise)
@@ -89,23 +95,59 @@ def compute(node: Node, values: dict[Cell, Array], noise: Noise | None = None) -
             values[vertex.cell] = np.asarray(after, np.float64)
 
 
+def key_of(node: Node, runs: int) -> tuple[int, int] | None:
+    """What a seeded function with a seed of its own draws from when it has run so often: the seed, and how often."""
+    return (node.args["seed"], runs + 1) if node.spec.has("seeded") else None
+
+
+def run_kernel(
+    node: Node, inputs: Sequence[Array | None], key: tuple[int, int] | None = None, dtype: str = "float64"
+) -> tuple[Any, ...]:
+    """All results of the reference kernel of a function, in a dtype; the checks of its call were made by the graph."""
+    spec = node.spec
+    types = {"float": dtype, "wide": dtype, "index": "int64"}
+    arrays: list[Any] = []
+    for n, array in enumerate(inputs):
+        same = dtype if array is None or array.dtype.kind == "f" else array.dtype
+        wanted = types.get(spec.inputs[min(n, len(spec.inputs) - 1)].dtype, same)
+        arrays.append(None if array is None else array.astype(wanted, copy=False))
+    shapes = infer_shapes(spec, [None if array is None else array.shape for array in arrays], node.args)
+    if spec.has("view"):
+        return (arrays[0].reshape(shapes[0]),)
+    extra = {} if key is None else {"key": np.array(key, np.uint64)}
+    with np.errstate(all="ignore"):
+        results = KERNELS[spec.name](np, *arrays, **node.args, **extra)
+    results = results if isinstance(results, tuple) else (results,)
+    types["same"] = arrays[0].dtype if arrays else dtype
+    entries = made_entries(spec, len(results), shapes)
+    return tuple(
+        result if result is None or entry is None else np.asarray(result).astype(types[entry.dtype], copy=False)
+        for result, entry in zip(results, entries, strict=True)
+    )
+
+
 def gradients(
     node: Node, values: Mapping[Cell, Array], grads: Mapping[Cell, Array], noise: Noise | None = None
 ) -> Sequence[Any]:
     """The gradients of the inputs of a function by its rule."""
-    spec = node.spec
-    inputs = [
-        None if vertex is None else disturbed(_floating(values[vertex.cell], spec, n), noise)
-        for n, vertex in enumerate(node.inputs)
-    ]
+    inputs = [None if vertex is None else disturbed(values[vertex.cell], noise) for vertex in node.inputs]
     outputs = [disturbed(values[cell], noise) for cell in node.cells]
-    n_visible = len(outputs) - sum(entry.aux for entry in spec.outputs)
+    n_visible = len(outputs) - sum(entry.aux for entry in node.spec.outputs)
     arriving = [
         disturbed(grads[cell], noise) if cell in grads else np.zeros(values[cell].shape) for cell in node.cells[:n_visible]
     ]
+    return gradients_of(node, inputs, outputs, arriving)
+
+
+def gradients_of(
+    node: Node, inputs: Sequence[Array | None], outputs: Sequence[Array], arriving: Sequence[Array]
+) -> Sequence[Any]:
+    """The gradients of the inputs of a function by its rule, from arrays."""
+    spec = node.spec
+    known = [None if array is None else _floating(array, spec, n) for n, array in enumerate(inputs)]
     wanted = [vertex is not None and vertex.need_grad for vertex in node.inputs]
     with np.errstate(all="ignore"):
-        result = GRADIENTS[spec.name](_F, GradientCall(spec, inputs, outputs, arriving, node.args, wanted))
+        result = GRADIENTS[spec.name](_F, GradientCall(spec, known, outputs, arriving, node.args, wanted))
     return result if isinstance(result, (tuple, list)) else (result,)
 
 
@@ -121,9 +163,16 @@ def disturbed(array: Array, noise: Noise | None) -> Array:
     return noise(array)
 
 
-def _shaken(seed: int) -> Noise:
+def shaken(seed: int) -> Noise:
+    """Noise as large as `NOISE`."""
     rng = np.random.default_rng(seed)
     return lambda array: array * (1.0 + NOISE * rng.uniform(-1.0, 1.0, array.shape))
+
+
+def _coarse(array: Array) -> Array:
+    """With fewer bits: the errors of equal numbers are equal, and add up where `shaken` makes them cancel."""
+    mantissa, exponent = np.frexp(array)
+    return np.ldexp(np.floor(mantissa / NOISE) * NOISE, exponent)
 
 
 def _rounded(array: Array) -> Array:
@@ -167,7 +216,7 @@ class Truth:
     @cached_property
     def noisy(self) -> list[tuple[dict[Cell, Array], dict[Cell, Array]]]:
         """Values and gradients as noise makes them, computed when they are first asked for: most results need none."""
-        return [self.compute(noise) for noise in (_shaken(1), _shaken(2), _rounded)]
+        return [self.compute(noise) for noise in (shaken(1), _coarse, _rounded)]
 
     def value(self, cell: Cell) -> tuple[Array, Slack]:
         """A value and how far a run may be from it."""
@@ -187,13 +236,18 @@ class Truth:
         return max((float(np.max(np.abs(grad))) for grad in self.grads.values() if grad.size), default=0.0)
 
 
-def truth_of(graph: Graph, root: Variable, leaves: Mapping[Cell, Array], start: float) -> Truth:
-    """Values and gradients for some values of the leaves, and a gradient of the root to start from."""
+def truth_of(
+    graph: Graph, root: Variable, leaves: Mapping[Cell, Array], start: float, runs: Mapping[Node, int] = NO_RUNS
+) -> Truth:
+    """Values and gradients for some values of the leaves, and a gradient of the root to start from.
+
+    `runs` says how often each seeded function has run before.
+    """
     needs = {vertex: vertex._need_grad for node in graph.order for vertex in node.inputs if vertex is not None}
 
     def compute(noise: Noise | None) -> tuple[dict[Cell, Array], dict[Cell, Array]]:
         values = dict(leaves)
-        graph.forward(values, noise)
+        graph.forward(values, noise, runs)
         return values, graph.backward(root, values, start, noise)
 
     def compute_again(noise: Noise) -> tuple[dict[Cell, Array], dict[Cell, Array]]:

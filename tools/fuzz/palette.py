@@ -19,9 +19,11 @@ Draw: TypeAlias = Callable[["Maker"], None]
 
 #: Most elements of an input.
 LARGEST: Final = 200
+#: Fewest numbers of which a normalization takes a mean: with two, the gradient is next to nothing, and rounding decides.
+FEWEST: Final = 3
 #: Inputs of these must be matrices of a certain kind.
 STRUCTURED: Final = {"BatchInv", "BatchDet", "BatchLogdet", "BatchCholesky"}
-#: Left out: they draw random numbers, or change what others read.
+#: Left out: they change what others read.
 LEFT_OUT: Final = {"Sink", "Assign"}
 
 
@@ -30,7 +32,9 @@ class Refused(Exception):  # noqa: N818
 
 
 def _plain(spec: FunctionSpec) -> bool:
-    return not any(spec.has(tag) for tag in ("seeded", "dynamic_shape", "composite")) and spec.name not in LEFT_OUT
+    if spec.has("seeded") and all(arg.name != "seed" for arg in spec.args):
+        return False  # what it draws follows from all the functions before it
+    return not any(spec.has(tag) for tag in ("dynamic_shape", "composite")) and spec.name not in LEFT_OUT
 
 
 UNARY: Final = [
@@ -199,6 +203,8 @@ def layer(m: "Maker") -> None:
             raise Refused
         x = m.step(f"F.reshape({{0}}, (1, 2, 1, {math.prod(shape) // 2}))", x)[0]
         shape = m.shape(x)
+    if _numbers_of_a_statistic(kind, shape) < FEWEST:
+        raise Refused
     pad = f"pad={(1,) * (len(shape) - 2)}"
     kernel = (3,) * (len(shape) - 2)
     texts = {
@@ -221,6 +227,15 @@ def layer(m: "Maker") -> None:
     m.step(texts[kind], x)
 
 
+def _numbers_of_a_statistic(kind: str, shape: tuple[int, ...]) -> int:
+    """From how many numbers a normalization takes each mean; `FEWEST` for other layers."""
+    if kind in ("bn", "bn_fused", "conv_bn"):
+        return math.prod(shape) // max(shape[1], 1)
+    if kind in ("ln", "gn"):
+        return math.prod(shape[1:])
+    return math.prod(shape[2:]) if kind == "in" else FEWEST
+
+
 def embed(m: "Maker") -> None:
     """Integer inputs."""
     indices = m.leaf((int(m.rng.integers(1, 4)),), low=0, high=3, integer=True)
@@ -241,6 +256,18 @@ def embed(m: "Maker") -> None:
         m.step("F.softmax_cross_entropy({0}, {1})", x, labels)
     else:
         m.step("F.tanh({0}) * 0.5", indices)
+
+
+def seeded(m: "Maker") -> None:
+    """Random numbers from a seed, which every way of running must draw alike."""
+    seed, x = m.rng.integers(100), m.pick()
+    size = m.shape(x)
+    kind = m.rng.integers(5)
+    if kind < 3:
+        m.step(f"F.dropout({{0}}, 0.4, seed={seed})", x)
+    else:
+        drawn = f"F.rand(0.5, 1.5, {size}, seed={seed})" if kind == 3 else f"F.randn(0, 0.3, {size}, seed={seed})"
+        m.step("{0} * {1}", x, m.step(drawn)[0])
 
 
 def unlink(m: "Maker") -> None:
@@ -269,7 +296,8 @@ def sample(m: "Maker") -> None:
         numbers.append(_sample_input(m, spec, entry, position, array, fixed))
     while places and places[-1] == "None":
         places.pop()
-    settings = [f"{key}={value!r}" for key, value in entry.args.items()]
+    args = {**entry.args, "seed": int(m.rng.integers(100))} if spec.has("seeded") else entry.args
+    settings = [f"{key}={value!r}" for key, value in args.items()]
     positional = "" if spec.variadic and not numbers else ", ".join(places)
     text = f"operator({spec.api!r})({', '.join([positional, *settings] if positional else settings)})"
     m.step(text, *numbers, count=None)
@@ -300,6 +328,7 @@ PALETTE: Final[tuple[tuple[float, Draw], ...]] = (
     (1, matmul),
     (2.5, layer),
     (1, embed),
+    (0.6, seeded),
     (0.4, unlink),
     (4, sample),
 )

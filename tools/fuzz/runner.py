@@ -11,19 +11,22 @@ import numpy as np
 import nn_core as nn
 from nn_core.errors import GraphError, NNCoreError
 from nn_core.graph.node import Cell
+from nn_core.graph.order import forward_order
 from nn_core.parametric_functions.scope import get_parameter_or_create
+from nn_core.synced import UNCOMPUTED
 from nn_core.variable import Variable
 
 from .namespace import fresh_namespace
 from .oracle import Graph, Slack, Truth, truth_of
-from .program import Array, Leaf, Program, compiled
-from .ways import Action, Way
+from .program import Array, Leaf, Program, Step, compiled
+from .ways import SOLVERS, Action, Way
 
 #: An input of the program by number, or a parameter by name.
 Key = int | str
 
-LEARNING_RATE: Final = 0.1
 SCALE: Final = 2.5
+#: Steps of a solver with the same gradients: the second one reads the states of the first.
+UPDATES: Final = 2
 FORWARD: Final = {
     "keep": "v{0}.forward()",
     "train": "v{0}.forward(clear_no_need_grad=True)",
@@ -43,6 +46,7 @@ BACKWARD: Final = {
 
 _METHODS: Final = {
     **{kind: f"_{kind}" for kind in ("switch", "flag", "batch", "forward", "build", "backward", "zero", "update")},
+    "gradients": "_gradients",
     "data": "_data_",
     "read": "_read_all",
 }
@@ -92,6 +96,9 @@ class Reference:
             self.parameters: dict[str, Variable] = dict(nn.get_parameters(grad_only=False))
         self.initial = {name: _initial(program.seed, name, p) for name, p in self.parameters.items()}
         self.numbers = [n for item in program.items for n in item.outs]
+        order = forward_order([self.variable(n) for n in self.numbers])
+        self.seeded = [node for node in order if node.spec.has("seeded")]
+        self.once = bool(self.seeded) or any(node.spec.updates for node in order)
         self._graphs: dict[tuple[int, ...], Graph] = {}
         self._truths: dict[Any, Truth] = {}
         self._of_batches: dict[int, Reference | None] = {}
@@ -125,15 +132,24 @@ class Reference:
             self._graphs[roots] = Graph([self.variable(n) for n in roots])
         return self._graphs[roots]
 
-    def truth(self, roots: tuple[int, ...], state: dict[Key, Array], unlinked: dict[int, Array], start: float = 1.0) -> Truth:
-        """Values and gradients after a pass that computes `roots`."""
+    def truth(
+        self,
+        roots: tuple[int, ...],
+        state: dict[Key, Array],
+        unlinked: dict[int, Array],
+        runs: tuple[int, ...],
+        start: float = 1.0,
+    ) -> Truth:
+        """Values and gradients after a pass that computes `roots`; `runs` says how often seeded functions have run."""
         flags = tuple(leaf.number for leaf in self.program.leaves if self.variable(leaf.number).need_grad)
         known = {**state, **unlinked}
-        key = (roots, flags, start, tuple((k, v.shape, v.dtype.kind, v.tobytes()) for k, v in known.items()))
+        key = (roots, flags, start, runs, tuple((k, v.shape, v.dtype.kind, v.tobytes()) for k, v in known.items()))
         if key not in self._truths:
             leaves = {self.cell(k): _as_truth(v) for k, v in known.items()}
             root = self.variable(self.program.loss) if self.program.loss in roots else Variable((), need_grad=False)
-            self._truths[key] = truth_of(self.graph(roots), root, leaves, start)
+            self._truths[key] = truth_of(
+                self.graph(roots), root, leaves, start, dict(zip(self.seeded, runs, strict=True))
+            )
         return self._truths[key]
 
 
@@ -172,7 +188,9 @@ class Run:
         self.set_flags: list[int] = []
         self.passed: list[int] = []
         self.readable: set[int] = set()
+        self.backward_truth: Truth | None = None
         self.disturbed = False
+        self.runs = [0] * len(self.reference.seeded)
 
     def run(self) -> Difference | None:
         """The first difference, or None."""
@@ -237,11 +255,11 @@ class Run:
             self.state[name] = self._data(name, 0, "float32", shape)
             self.execute(f"parameter({name!r}, {shape}, data({name!r}, 0, 'float32', {shape}), {parameter.need_grad})")
         for leaf in self.program.leaves:
-            if way.mode == "imperative":
+            if way.imperative and leaf.number not in way.variables:
                 self.execute(f"v{leaf.number} = nn.NdArray({leaf.shape})")
             else:
                 self.execute(f"v{leaf.number} = nn.Variable({leaf.shape}, need_grad={leaf.need_grad})")
-        if way.mode == "dynamic":
+        if way.mode == "dynamic" or (way.mode == "mixed" and (way.auto or self.reference.once)):
             self.execute("nn.set_auto_forward(True)")
         elif way.mode == "static":
             self._lines()
@@ -249,8 +267,26 @@ class Run:
 
     def _lines(self) -> None:
         for step in self.program.steps:
-            for line in step.lines(imperative=self.way.mode == "imperative"):
-                self.execute(line)
+            for number in self._refused(step):
+                self.execute(f"v{number}.forward()")
+            for line in step.lines(imperative=self.way.imperative):
+                self._built(line)
+
+    def _built(self, line: str) -> None:
+        try:
+            self.execute(line)
+        except Difference as difference:
+            if self.way.mode != "mixed" or "must be computed before the call" not in difference.title:
+                raise
+            self.lines.pop()  # a call within the line gave a Variable to the next one
+            self.execute(f"with nn.auto_forward(): {line}")
+
+    def _refused(self, step: Step) -> list[int]:
+        """The inputs of a step that are refused beside NdArrays, since nobody has computed them."""
+        values = {number: self.space[f"v{number}"] for number in step.inputs}
+        if all(isinstance(value, Variable) for value in values.values()):
+            return []
+        return [n for n, value in values.items() if isinstance(value, Variable) and value.data._synced.lease is UNCOMPUTED]
 
     def _switch(self, *names: str) -> None:
         self.execute(f"stack.enter_context(without({', '.join(map(repr, names))}))")
@@ -283,13 +319,12 @@ class Run:
 
     def _data_(self, data_set: int, dtype: str) -> None:
         self.last = None
-        attribute = "data" if self.way.mode == "imperative" else "d"
         for number, leaf in self.leaves.items():
             self.state[number] = self._data(number, data_set, dtype, leaf.shape)
-            self.execute(f"v{number}.{attribute} = data({number}, {data_set}, {dtype!r}, {leaf.shape})")
+            self.execute(f"{self._values(number)} = data({number}, {data_set}, {dtype!r}, {leaf.shape})")
 
     def _forward(self, policy: str, target: int) -> None:
-        complete, before = target == self.program.loss, dict(self.state)
+        complete, before, runs = target == self.program.loss, dict(self.state), self.runs
         for number in self.program.unlinked if complete or self.program.unlinked else ():
             self._pass("keep", (number,))
         roots = (*self.program.roots[:-1], target) if policy.startswith("all") else (target,)
@@ -298,7 +333,7 @@ class Run:
             self.after_complete = policy != "infer"
         else:
             self.after_complete = self.after_complete and policy in ("keep", "hook", "all")
-            if any(not np.array_equal(self.state[key], before[key]) for key in before):
+            if runs != self.runs or any(not np.array_equal(self.state[key], before[key]) for key in before):
                 self.last = None  # what is kept is of different passes
             self.disturbed = True
 
@@ -326,7 +361,7 @@ class Run:
     def _truth(self, roots: tuple[int, ...]) -> Truth | None:
         if not self._fits:
             return None
-        self.call = roots, dict(self.state), dict(self.unlinked)
+        self.call = roots, dict(self.state), dict(self.unlinked), tuple(self.runs)
         try:
             return self.reference.truth(*self.call)
         except NNCoreError:
@@ -334,6 +369,8 @@ class Run:
 
     def _passed(self, truth: Truth, roots: Sequence[int]) -> None:
         """Note and check what the pass has changed."""
+        order = self.reference.graph(tuple(roots)).order
+        self.runs = [n + (node in order) for n, node in zip(self.runs, self.reference.seeded, strict=True)]
         for number in self.program.unlinked:
             cell = self.reference.cell(number)
             if cell in truth.values:
@@ -350,16 +387,30 @@ class Run:
     def _build(self) -> None:
         roots = tuple(n for step in self.program.steps for n in step.outs)
         self._lines()
-        self.last_call = roots, dict(self.state), dict(self.unlinked)
+        self.runs = [0] * len(self.reference.seeded)  # of the new functions
+        self.last_call = roots, dict(self.state), dict(self.unlinked), tuple(self.runs)
         truth = self.reference.truth(*self.last_call)
         self._passed(truth, roots)
         self.readable = self._kept(self.readable)
         self.last, self.after_complete, self.disturbed = truth, True, False
-        if self.way.mode != "imperative":
+        if self.way.imperative:
+            self._compute_graphs()
+        else:
             for key in self._trained():
                 self.grads.setdefault(key, (np.zeros(self.state[key].shape), Slack()))
         for number in self.program.roots:
             self._compare(f"v{number}.d", *truth.value(self.reference.cell(number)))
+
+    def _compute_graphs(self) -> None:
+        """Of mixed operands: what is of Variables alone was not computed yet."""
+        for number in self.passed:
+            variable = self.space[f"v{number}"]
+            if isinstance(variable, Variable) and variable.parent is not None and not nn.get_auto_forward():
+                self.execute(f"v{number}.forward()")
+
+    def _values(self, number: int) -> str:
+        """How the numbers of a value are read and set."""
+        return f"v{number}.d" if isinstance(self.space[f"v{number}"], Variable) else f"v{number}.data"
 
     def _name(self, key: Key) -> str:
         if isinstance(key, int):
@@ -392,6 +443,7 @@ class Run:
         allowed = () if self.after_complete and not self.disturbed else (GraphError,)
         self.execute(BACKWARD[how].format(self.program.loss), allowed)
         truth = self.reference.truth(*self.last_call, SCALE) if how == "scale" else self.last
+        self.backward_truth = None if how == "clear" else truth
         if how == "clear":
             self.after_complete = False
             self.readable &= {self.program.loss}
@@ -403,12 +455,27 @@ class Run:
             self.grads[key] = total, slack + tolerance + 1e-6 * magnitude
             self._compare(f"{self._variable(key)}.g", *self.grads[key])
 
+    def _gradients(self) -> None:
+        """Compare the gradients of results within the graph, which a backward pass leaves there."""
+        if self.backward_truth is None:
+            return
+        for step in self.program.steps:
+            for number in step.outs:
+                cell = self.reference.cell(number)
+                if number != self.program.loss and cell in self.backward_truth.grads and self._is_active(number):
+                    self._compare(f"v{number}.g", *self.backward_truth.grad(cell))
+
+    def _is_active(self, number: int) -> bool:
+        return self.reference.variable(number).need_grad
+
     def _read(self, what: str) -> Array:
-        if self.way.mode == "imperative" and what.startswith("v"):
-            what = what.replace(".d", ".data")
-        self.execute(f"result = {what}.copy()")
+        self.execute(f"result = {self._where(what)}.copy()")
         found: Array = self.space.pop("result")
         return found
+
+    def _where(self, what: str) -> str:
+        """The expression for a value, which is an NdArray in some modes."""
+        return self._values(int(what[1:-2])) if what[0] == "v" and what.endswith(".d") else what
 
     def _read_all(self) -> None:
         for number in self.passed:
@@ -419,23 +486,46 @@ class Run:
                     raise
                 self.lines.pop()
 
-    def _update(self) -> None:
+    def _update(self, name: str) -> None:
         trained = [key for key in self._trained() if key in self.grads and self.state[key].dtype.kind == "f"]
         if not trained:
             return
         table = ", ".join(f"{str(key)!r}: {self._variable(key)}" for key in trained)
-        self.execute(f"solver = S.Sgd(lr={LEARNING_RATE})")
+        self.execute(f"solver = {SOLVERS[name]}")
         self.execute(f"solver.set_parameters({{{table}}})")
-        self.execute("solver.update()")
+        for _ in range(UPDATES):
+            self.execute("solver.update()")
         for key in trained:
-            gradient, tolerance = self.grads[key]
-            expected = self.state[key] - LEARNING_RATE * gradient
-            scale = float(np.max(np.abs(expected))) if expected.size else 0.0
-            coarse = 1e-3 if self.state[key].dtype == np.float16 else 1e-6
-            self._compare(self._name(key), expected, tolerance + coarse * scale)
+            gradient, slack = self.grads[key]
+            expected, full = self._updated(self.state[key], gradient, slack)
+            self._compare(self._name(key), expected, full)
             self.state[key] = self._read(self._name(key)).astype(self.state[key].dtype)
         self.after_complete = False
         self.last = None  # another backward pass would read the new parameters
+        self.backward_truth = None
+
+    def _updated(self, before: Array, gradient: Array, slack: Slack) -> tuple[Array, Slack]:
+        """A parameter after the updates, and how far it may be from that when the gradient has a tolerance."""
+        solver = self.space["solver"]
+
+        def stepped(g: Array) -> Array:
+            w = before.astype(np.float64)
+            states = [np.zeros(w.shape) for _ in solver.state_names]
+            with np.errstate(all="ignore"):
+                for t in range(1, UPDATES + 1):
+                    solver.step(np, w, g, states, [*(getattr(solver, n) for n in solver.hyper_names), t])
+            return w
+
+        expected = stepped(gradient)
+        scale = float(np.max(np.abs(expected))) if expected.size else 0.0
+        coarse = (1e-3 if before.dtype == np.float16 else 2e-6) * scale
+
+        def reach(tolerance: float) -> Any:
+            if not np.isfinite(tolerance):
+                return tolerance
+            return coarse + sum(np.abs(stepped(gradient + sign * tolerance) - expected) for sign in (1, -1))
+
+        return expected, Slack(coarse, lambda: reach(slack.full()))
 
     def _compare(self, what: str, exact: Array, slack: Slack) -> None:
         COUNTS.compared += 1
@@ -445,7 +535,7 @@ class Run:
         if known and np.allclose(given, exact, rtol=0, atol=slack.least, equal_nan=True):
             return
         tolerance = slack.full()
-        if not np.isfinite(tolerance):
+        if not np.all(np.isfinite(tolerance)):
             COUNTS.rounding += 1
             return
         if given.shape != exact.shape:
@@ -453,9 +543,9 @@ class Run:
         if not np.allclose(given, exact, rtol=0, atol=tolerance, equal_nan=True):
             with np.errstate(all="ignore"):
                 most = float(np.max(np.abs(np.asarray(given, np.float64) - exact)))
-            where = what.replace(".d", ".data") if self.way.mode == "imperative" and what.startswith("v") else what
-            check = f"np.testing.assert_allclose({where}, {exact.tolist()!r}, rtol=0, atol={tolerance:.3g})"
-            raise Difference(f"{what} differs by {most:.3g} (allowed {tolerance:.3g})", check)
+            most_allowed = float(np.max(tolerance))
+            check = f"np.testing.assert_allclose({self._where(what)}, {exact.tolist()!r}, rtol=0, atol={most_allowed:.3g})"
+            raise Difference(f"{what} differs by {most:.3g} (allowed {most_allowed:.3g})", check)
 
 
 class Hang(Exception):  # noqa: N818

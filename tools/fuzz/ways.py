@@ -8,12 +8,24 @@ import numpy as np
 
 from nn_core.settings import OPTIMIZATIONS
 
+from .palette import FEWEST
 from .program import Program
 
 #: Forward passes after which every gradient can be computed, and others.
 COMPLETE: Final = ("keep", "train", "hook", "hook_train", "all", "all_train")
 PARTIAL: Final = ("infer", "keep", "train", "hook", "all")
 DTYPES: Final = ("float32", "float32", "float64")
+#: Solvers, with numbers that move parameters far enough to see it.
+SOLVERS: Final = {
+    "Sgd": "S.Sgd(lr=0.1)",
+    "Momentum": "S.Momentum(lr=0.1)",
+    "Nesterov": "S.Nesterov(lr=0.1)",
+    "Adagrad": "S.Adagrad(lr=0.1)",
+    "RMSprop": "S.RMSprop(lr=0.05)",
+    "Adadelta": "S.Adadelta(eps=0.01)",
+    "Adam": "S.Adam(alpha=0.1)",
+    "Adamax": "S.Adamax(alpha=0.1)",
+}
 
 
 @dataclass(frozen=True)
@@ -21,7 +33,7 @@ class Action:
     """One thing that a run does.
 
     Attributes:
-        kind: "switch", "flag", "batch", "data", "forward", "build", "read", "backward", "zero" or "update".
+        kind: "switch", "flag", "batch", "data", "forward", "build", "read", "backward", "gradients", "zero" or "update".
         values: What it takes, see `runner`.
     """
 
@@ -31,28 +43,44 @@ class Action:
 
 @dataclass(frozen=True)
 class Way:
-    """A run of a program: "static", "dynamic" or "imperative"."""
+    """A run of a program: "static", "dynamic", "imperative", or "mixed".
+
+    Attributes:
+        variables: The inputs that are Variables in a mixed run, in which others are NdArrays.
+        auto: Whether functions of Variables alone compute at once there.
+    """
 
     mode: str
     backend: str
     without: tuple[str, ...]
     actions: tuple[Action, ...]
+    variables: frozenset[int] = frozenset()
+    auto: bool = False
+
+    @property
+    def imperative(self) -> bool:
+        """Whether there are NdArrays among the values."""
+        return self.mode in ("imperative", "mixed")
 
 
 def draw_way(rng: np.random.Generator, program: Program, mode: str, leave_out: Sequence[str] = ()) -> Way:
     """A random way of a mode, without some kinds of actions."""
     backend = "cpu" if rng.random() < 0.8 else "reference"
-    rounds = 1 if mode == "imperative" else int(rng.integers(1, 4))
+    rounds = 1 if mode in ("imperative", "mixed") else int(rng.integers(1, 4))
     actions: list[Action] = []
     for n in range(rounds):
-        actions += {"static": _static, "dynamic": _dynamic, "imperative": _imperative}[mode](rng, program, n)
+        actions += _DRAWS[mode](rng, program, n)
     if "policies" in leave_out and mode == "static":
         complete = next(a for a in actions if a.kind == "forward" and a.values[1] == program.loss and a.values[0] != "infer")
         actions = [complete if a.kind == "forward" else a for a in actions]
     if "dtypes" in leave_out:
         actions = [Action("data", (a.values[0], "float32")) if a.kind == "data" else a for a in actions]
     actions = [action for action in actions if action.kind not in leave_out]
-    return Way(mode, backend, () if "switch" in leave_out else _switches(rng), tuple(actions))
+    switches = () if "switch" in leave_out else _switches(rng)
+    if mode != "mixed":
+        return Way(mode, backend, switches, tuple(actions))
+    variables = frozenset(leaf.number for leaf in program.leaves if _chance(rng, 0.5))
+    return Way(mode, backend, switches, tuple(actions), variables, _chance(rng, 0.3))
 
 
 def _switches(rng: np.random.Generator) -> tuple[str, ...]:
@@ -83,7 +111,8 @@ def _static(rng: np.random.Generator, program: Program, n: int) -> list[Action]:
     if n and _chance(rng, 0.2):
         actions.append(_flag(rng, program))
     if n and program.batch and _chance(rng, 0.5):
-        actions.append(Action("batch", (int(rng.integers(1, 5)),)))
+        least = FEWEST if any("normalization" in step.text for step in program.steps) else 1
+        actions.append(Action("batch", (int(rng.integers(least, least + 4)),)))
     actions.append(_data(rng, n))
     values = [number for step in program.steps for number in step.outs]
     for _ in range(int(rng.integers(0, 2))):
@@ -106,7 +135,8 @@ def _backward(rng: np.random.Generator) -> list[Action]:
         if actions[-1].values[0] != "clear" and _chance(rng, 0.15):
             actions.append(Action("backward", (_one(rng, ["plain", "clear", "scale"]),)))
         actions += [Action("read")] if _chance(rng, 0.1) else []
-        actions += [Action("update")] if _chance(rng, 0.3) else []
+        actions += [Action("gradients")] if _chance(rng, 0.3) else []
+        actions += [Action("update", (_one(rng, tuple(SOLVERS)),))] if _chance(rng, 0.3) else []
     actions += [Action("zero")] if _chance(rng, 0.7) else []
     return actions
 
@@ -135,3 +165,6 @@ def _dynamic(rng: np.random.Generator, program: Program, n: int) -> list[Action]
 
 def _imperative(rng: np.random.Generator, program: Program, n: int) -> list[Action]:
     return [_data(rng, n), Action("build"), Action("read")]
+
+
+_DRAWS: Final = {"static": _static, "dynamic": _dynamic, "imperative": _imperative, "mixed": _imperative}
