@@ -473,7 +473,8 @@ def cast(source: Array, target: Array) -> None:
         ArgumentError: when numbers that are not finite, or too large, would have to become whole numbers.
     """
     if target.dtype.kind not in "iu" or source.dtype.kind != "f":
-        np.copyto(target, source, casting="unsafe")
+        with np.errstate(over="ignore"):  # infinite where the dtype does not go as far
+            np.copyto(target, source, casting="unsafe")
         return
     try:
         with np.errstate(invalid="raise"):

@@ -226,3 +226,8 @@ def test_lengths_may_be_given_one_after_the_other():
         nn.NdArray(2, 2.5)
     with pytest.raises(ShapeError, match="shape: must be an int or a sequence of ints, got None"):
         nn.NdArray(None)
+
+
+def test_numbers_that_the_wanted_dtype_does_not_hold_become_infinite() -> None:
+    array = nn.NdArray.from_numpy_array(np.array([1e308, -1e308, 1.0]))
+    assert array.cast("float32").tolist() == [np.inf, -np.inf, 1.0]
