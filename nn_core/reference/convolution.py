@@ -186,7 +186,7 @@ def _convolve(
 def _multiply(xp: Namespace, weight: Array, columns: Array, group: int) -> Array:
     """One product for each group, of its weight matrix and all of its (C, R, ...) columns: (n_outputs, places)."""
     n_outputs, *rest = weight.shape
-    matrices = xp.reshape(weight, (group, n_outputs // group, prod(rest)))
+    matrices = xp.reshape(weight, (group, n_outputs // max(group, 1), prod(rest)))  # no group where there is no channel
     n_places = prod(columns.shape[2:])
     products = xp.matmul(matrices, xp.reshape(columns, (group, prod(rest), n_places)))
     return xp.reshape(products, (n_outputs, n_places))
@@ -204,8 +204,9 @@ def _deconvolve(
 ) -> Array:
     n_batch, n_inputs, *counts = x.shape
     n_outputs, shape = weight.shape[1], weight.shape[2:]
-    matrices = xp.reshape(weight, (group, n_inputs // group, n_outputs * prod(shape)))
-    rows = xp.reshape(xp.moveaxis(x, 1, 0), (group, n_inputs // group, n_batch * prod(counts)))
+    per_group = n_inputs // max(group, 1)
+    matrices = xp.reshape(weight, (group, per_group, n_outputs * prod(shape)))
+    rows = xp.reshape(xp.moveaxis(x, 1, 0), (group, per_group, n_batch * prod(counts)))
     columns = xp.matmul(xp.moveaxis(matrices, 1, 2), rows)
     columns = xp.reshape(columns, (group * n_outputs, prod(shape), n_batch, *counts))
     lengths = [
@@ -303,7 +304,7 @@ def _sample(xp: Namespace, images: Array, rows: Array, cols: Array) -> Array:
             share = (1 - xp.abs(rows - row)) * (1 - xp.abs(cols - col))
             share = xp.where((row >= 0) & (row < height) & (col >= 0) & (col < width), share, 0)
             place = xp.clip(row, 0, height - 1) * width + xp.clip(col, 0, width - 1)
-            place = xp.reshape(place.astype(xp.int64), (n_batch, n_groups, 1, -1))
+            place = xp.reshape(place.astype(xp.int64), (n_batch, n_groups, 1, prod(rows.shape[2:])))
             total = total + xp.take_along_axis(flat, place, axis=-1) * xp.reshape(share, place.shape)
     return xp.reshape(total, (n_batch, n_groups, n_channels, *rows.shape[2:]))
 

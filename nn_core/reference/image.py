@@ -176,7 +176,7 @@ def _overlap_add(xp: Namespace, frames: Array, stride: int) -> Array:
     total = xp.zeros((batch, n_frames + n_blocks - 1, stride), dtype=frames.dtype)
     for block in range(n_blocks):
         total[:, block : block + n_frames] += blocks[:, :, block]
-    return total.reshape(batch, -1)[:, : (n_frames - 1) * stride + size]
+    return total.reshape(batch, (n_frames - 1 + n_blocks) * stride)[:, : (n_frames - 1) * stride + size]
 
 
 def _bin_counts(xp: Namespace, fft_size: int) -> Array:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from nn_core.errors import ArgumentError
 from nn_core.reference.precision import widen
+from nn_core.reference.reduction import mean
 from nn_core.reference.registry import kernel
 from nn_core.reference.windows import overlap_add, padded, windows
 from nn_core.typing import Array, Namespace
@@ -121,7 +123,7 @@ def average_pooling(xp: Namespace, x: Array, *, including_pad: bool, **args: Any
 @kernel("GlobalAveragePooling")
 def global_average_pooling(xp: Namespace, x: Array) -> Array:
     """The mean of each channel of each sample."""
-    return xp.mean(widen(xp, x), axis=tuple(range(2, x.ndim)), keepdims=True)
+    return mean(xp, x, tuple(range(2, x.ndim)), True)
 
 
 @kernel("Unpooling")
@@ -147,7 +149,7 @@ def roi_align(
     images = xp.moveaxis(widen(xp, input), -1, 1) if channel_last else widen(xp, input)
     rows, columns = _bins(xp, boxes, images.shape[2:], output_size, spatial_scale, sampling_ratio)
     y = xp.zeros((boxes.shape[0], images.shape[1], *output_size), dtype=images.dtype)
-    for number, image in enumerate(_image_numbers(boxes)):
+    for number, image in enumerate(_image_numbers(boxes, images.shape[0])):
         y[number] = xp.matmul(xp.matmul(rows[number], images[image]), columns[number].T)
     return xp.moveaxis(y, 1, -1) if channel_last else y
 
@@ -169,13 +171,19 @@ def roi_align_backward(
     lengths = input_shape[1:3] if channel_last else input_shape[2:]
     rows, columns = _bins(xp, boxes, lengths, output_size, spatial_scale, sampling_ratio)
     dx = xp.zeros((input_shape[0], dy.shape[1], *lengths), dtype=dy.dtype)
-    for number, image in enumerate(_image_numbers(boxes)):
+    for number, image in enumerate(_image_numbers(boxes, input_shape[0])):
         dx[image] += xp.matmul(xp.matmul(rows[number].T, dy[number]), columns[number])
     return xp.moveaxis(dx, 1, -1) if channel_last else dx
 
 
-def _image_numbers(boxes: Array) -> list[int]:
-    return [int(number) for number in boxes[:, 0]]
+def _image_numbers(boxes: Array, n_images: int) -> list[int]:
+    numbers = [float(number) for number in boxes[:, 0]]
+    for number in numbers:
+        if not (0 <= number < n_images and number == int(number)):
+            raise ArgumentError(
+                f"roi_align: boxes must begin with the number of an image, from 0 to {n_images - 1}, got {number:g}"
+            )
+    return [int(number) for number in numbers]
 
 
 def _bins(

@@ -12,6 +12,7 @@ from nn_core.reference.convolution import convolution
 from nn_core.reference.linear import affine
 from nn_core.reference.philox import uniform
 from nn_core.reference.precision import widen
+from nn_core.reference.reduction import mean
 from nn_core.reference.registry import kernel
 from nn_core.typing import Array, Namespace, Shape
 
@@ -85,7 +86,7 @@ def binary_weight_affine(
 ) -> tuple[Array, Array, Array]:
     """Affine with signs times the mean magnitude of each output's weights, the new `alpha`."""
     signs = _binary(xp, weight, quantize_zero_to)
-    scale = xp.mean(xp.abs(widen(xp, weight)), axis=0)
+    scale = mean(xp, xp.abs(widen(xp, weight)), (0,), False)
     return affine(xp, x, signs * scale, bias, base_axis=base_axis), signs, scale.reshape(alpha.shape)
 
 
@@ -103,7 +104,7 @@ def binary_weight_convolution(
 ) -> tuple[Array, Array, Array]:
     """Convolution with signs times the mean magnitude of each filter, the new `alpha`."""
     signs = _binary(xp, weight, quantize_zero_to)
-    scale = xp.mean(xp.abs(widen(xp, weight)), axis=tuple(range(1, weight.ndim)), keepdims=True)
+    scale = mean(xp, xp.abs(widen(xp, weight)), tuple(range(1, weight.ndim)), True)
     y = convolution(xp, x, signs * scale, bias, channel_last=False, **geometry)
     return y, signs, scale.reshape(alpha.shape)
 

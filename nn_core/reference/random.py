@@ -236,7 +236,7 @@ def random_erase(
 
     Streams: 0 erase or not, 1 area, 2 aspect ratio, 3 first row, 4 first column, 5 new value of each element of x.
     """
-    samples = x.reshape(-1, *x.shape[base_axis:])
+    samples = x.reshape(math.prod(x.shape[:base_axis]), *x.shape[base_axis:])
     n_channels, height, width = samples.shape[-1:] + samples.shape[1:3] if channel_last else samples.shape[1:]
     patches = (samples.shape[0], n, 1 if share else n_channels, 1, 1)
 
@@ -287,7 +287,7 @@ def image_augmentation(
     8 contrast and 9 brightness, one number for each channel of each sample; 10 noise, one for each element of y.
     """
     y_shape = crop_lengths(x.shape, shape)
-    images = widen(xp, x).reshape(-1, *x.shape[-3:])
+    images = widen(xp, x).reshape(math.prod(x.shape[:-3]), *x.shape[-3:])
     n_images, n_channels, height, width = images.shape
 
     def draw(stream: int, low: float, high: float) -> Array:
@@ -309,7 +309,7 @@ def image_augmentation(
     y = _bilinear(xp, images, row, column)
 
     def draw_each(stream: int, limit: float, is_each: bool) -> Array:
-        u = philox.uniform(xp, key, n_images * n_channels, stream=stream).reshape(-1, n_channels, 1, 1)
+        u = philox.uniform(xp, key, n_images * n_channels, stream=stream).reshape(n_images, n_channels, 1, 1)
         return limit * (2 * (u if is_each else u[:, :1]) - 1)
 
     gain = xp.exp(draw_each(8, math.log(contrast), contrast_each))

@@ -266,6 +266,12 @@ def test_roi_align_agrees_with_nnabla() -> None:
     np.testing.assert_allclose(y[1, 0], [[5.9765625, 6.063965], [15.042969, 13.060547]], rtol=1e-6)
 
 
+@pytest.mark.parametrize("number", [-1.0, 1.0, 0.5, np.nan])
+def test_roi_align_of_an_image_that_does_not_exist(number: float) -> None:
+    with pytest.raises(ArgumentError, match="boxes must begin with the number of an image, from 0 to 0"):
+        run("RoiAlign", np.ones((1, 2, 4, 4)), [[number, 0, 0, 2, 2]], output_size=(1, 1))
+
+
 def test_roi_align_without_boxes() -> None:
     check_forward("RoiAlign", [np.ones((1, 2, 4, 4)), np.zeros((0, 5))], np.zeros((0, 2, 3, 3)), output_size=(3, 3))
     check_gradient("RoiAlign", [np.ones((1, 2, 4, 4)), np.zeros((0, 5))], wrt=(0,), output_size=(3, 3))
