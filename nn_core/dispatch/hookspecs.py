@@ -85,11 +85,14 @@ class FunctionPackage:
         kernels: Kernels of these functions for backends of others, ``{backend: {function: kernel}}``.
         overlays: Kernels of functions of others for backends of others, likewise. They are asked before the backend's
             own kernel, which runs the calls that they refuse.
+        samples: Name of the module that adds samples of these functions by ``nn_core.testing.sample``; the conformance kit
+            imports it.
     """
 
     spec: Path | str = ""
     kernels: Mapping[str, Mapping[str, Kernel]] = field(default_factory=dict)
     overlays: Mapping[str, Mapping[str, Kernel]] = field(default_factory=dict)
+    samples: str = ""
 
 
 @hookspec

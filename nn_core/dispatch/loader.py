@@ -115,6 +115,7 @@ class Loader:
             raise PluginError(f"functions must be operators or composites, got both for {', '.join(sorted(both))}")
         self.offers.add(plugin.name, offers)
         plugin.functions = tuple(spec.name for spec in specs)
+        plugin.samples = tuple(package.samples for package in functions if package.samples)
         plugin.registrations = check_registrations(plugin, specs, seen, self.registry)
         brought = {(key, name) for key, group in offers.items() for info in group for name in info.keys}
         brought |= {("functions", spec.api) for spec in specs} | {("backends", name) for name in plugin.backends}

@@ -43,6 +43,7 @@ class Plugin:
     module: ModuleType | None = None
     backends: "dict[str, BackendInfo]" = field(default_factory=dict)
     functions: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
     registrations: tuple[Registration, ...] = ()
     failure: Failure | None = None
 

@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -128,14 +129,22 @@ def functions_of(backends: Sequence[str]) -> list[FunctionSpec]:
     """The functions of the core, then those that the plugins of `backends` and operator plugins brought."""
     for backend in backends:
         PLUGINS.backend(backend)
-    return [*SPECS, *(added.spec for added in REGISTRY)]
+    return [*SPECS, *_added()]
+
+
+def _added() -> list[FunctionSpec]:
+    """The functions that plugins brought, after the samples in their packages."""
+    for name in {added.plugin for added in REGISTRY} & set(PLUGINS.names()):
+        for module in PLUGINS.plugin(name).samples:
+            import_module(module)
+    return [added.spec for added in REGISTRY]
 
 
 def rule_functions(backends: Sequence[str]) -> list[FunctionSpec]:
     """The functions whose rules are proven in a run: those of the core where the reference is under test, and the
     ones that plugins brought."""
     core = SPECS if REFERENCE in backends else ()
-    return [*core, *(added.spec for added in REGISTRY)]
+    return [*core, *_added()]
 
 
 def description_cases(backends: Sequence[str], fast: bool) -> Iterator[SpecCase]:

@@ -85,15 +85,17 @@ def error(
     _add(_ERRORS, function, ErrorSample(name, exception, match, inputs, args))
 
 
-def convention(reason: str, /, *gradients: str, second: bool = False) -> None:
+def convention(reason: str, /, *gradients: str, first: bool = True, second: bool = False) -> None:
     """Note that some gradients are not derivatives, on purpose.
 
     Args:
         reason: Why.
         gradients: Names of functions, or ``"Function.input"`` for one input.
+        first: Whether they themselves are; else only ``nn.grad`` of them is, if `second` says so.
         second: Whether ``nn.grad`` of them is a convention too.
     """
-    CONVENTIONS.update(dict.fromkeys(gradients, reason))
+    if first:
+        CONVENTIONS.update(dict.fromkeys(gradients, reason))
     if second:
         SECOND_CONVENTIONS.update(gradients)
 
@@ -119,7 +121,13 @@ def errors_of(spec: FunctionSpec) -> list[ErrorSample]:
 
 def named_functions() -> set[str]:
     """Names of all functions that samples were written for."""
-    return {*_SAMPLES, *_ERRORS, *(name.partition(".")[0] for name in CONVENTIONS)}
+    return {*_SAMPLES, *_ERRORS, *SECOND_CONVENTIONS, *(_function_of(gradient) for gradient in CONVENTIONS)}
+
+
+def _function_of(gradient: str) -> str:
+    """The function in the name of a gradient: "RoiAlign.boxes", or "acme.Scale.x" where "acme.Scale" has samples."""
+    owner, _, last = gradient.rpartition(".")
+    return owner if owner in _SAMPLES and last else gradient
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Operators of Chainer's that NNabla lacks, for nn_core."""

@@ -1,0 +1,1 @@
+"""Functions made of functions of nn_core, by topic."""

@@ -1,0 +1,180 @@
+"""Other places for elements."""
+
+from collections.abc import Sequence
+
+import nn_core.functions as F
+from nn_core import Variable
+from nn_core.ext import ArgumentError, ShapeError
+from nn_ext_contrib.functions.checks import require_ndim
+
+
+def depth2space(x: Variable, r: int) -> Variable:
+    """Make each pixel a block of pixels out of its channels: y[b, c, h r + i, w r + j] = x[b, (i r + j) C + c, h, w].
+
+    Args:
+        x: Images. Shape (B, C r^2, H, W).
+        r: Height and width of a block.
+
+    Returns:
+        Shape (B, C, H r, W r).
+
+    Raises:
+        ShapeError: when x has other axes, or r^2 does not divide the number of channels.
+
+    Example:
+        >>> depth2space(nn.NdArray.from_numpy_array([[[[1.0]], [[2.0]], [[3.0]], [[4.0]]]]), 2).data.tolist()
+        [[[[1.0, 2.0], [3.0, 4.0]]]]
+    """
+    require_ndim("depth2space", "x", x, 4, "(B, C r^2, H, W)")
+    batch, depth, height, width = x.shape
+    if r < 1 or depth % (r * r):
+        raise ShapeError(f"depth2space: r^2 must divide the {depth} channels of x, got r = {r}")
+    channels = depth // (r * r)
+    blocks = F.transpose(F.reshape(x, (batch, r, r, channels, height, width)), (0, 3, 4, 1, 5, 2))
+    return F.reshape(blocks, (batch, channels, height * r, width * r))
+
+
+def space2depth(x: Variable, r: int) -> Variable:
+    """Make channels out of each block of pixels, the inverse of `depth2space`.
+
+    Args:
+        x: Images. Shape (B, C, H r, W r).
+        r: Height and width of a block.
+
+    Returns:
+        Shape (B, C r^2, H, W).
+
+    Raises:
+        ShapeError: when x has other axes, or r does not divide height and width.
+
+    Example:
+        >>> space2depth(nn.NdArray.from_numpy_array([[[[1.0, 2.0], [3.0, 4.0]]]]), 2).data.tolist()
+        [[[[1.0]], [[2.0]], [[3.0]], [[4.0]]]]
+    """
+    require_ndim("space2depth", "x", x, 4, "(B, C, H r, W r)")
+    batch, channels, height, width = x.shape
+    if r < 1 or height % r or width % r:
+        raise ShapeError(f"space2depth: r must divide height and width of x, got {r} and {x.shape}")
+    blocks = F.transpose(F.reshape(x, (batch, channels, height // r, r, width // r, r)), (0, 3, 5, 1, 2, 4))
+    return F.reshape(blocks, (batch, channels * r * r, height // r, width // r))
+
+
+def im2col(
+    x: Variable,
+    ksize: int | Sequence[int],
+    stride: int | Sequence[int] = 1,
+    pad: int | Sequence[int] = 0,
+    dilate: int | Sequence[int] = 1,
+    cover_all: bool = False,
+) -> Variable:
+    """Gather the pixels under each window of an image.
+
+    y[n, (c kh + i) kw + j, p, q] = x[n, c, p s - pad + i d, q s - pad + j d]
+
+    Args:
+        x: Images. Shape (N, C, H, W).
+        ksize: Height kh and width kw of a window, or one number for both.
+        stride: Distance s of windows, likewise.
+        pad: Width of the border of zeros, likewise.
+        dilate: Distance d of the pixels of a window, likewise.
+        cover_all: Let windows reach beyond the end, so that every pixel is under one.
+
+    Returns:
+        Shape (N, C kh kw, H', W').
+
+    Raises:
+        ShapeError: when x has other axes, or is smaller than a window.
+
+    Example:
+        >>> im2col(nn.NdArray.from_numpy_array([[[[1.0, 2.0, 3.0]]]]), (1, 2)).data.tolist()
+        [[[[1.0, 2.0]], [[2.0, 3.0]]]]
+    """
+    require_ndim("im2col", "x", x, 4, "(N, C, H, W)")
+    kernel, strides, pads, steps = (_pair("im2col", *item) for item in zip(
+        ("ksize", "stride", "pad", "dilate"), (ksize, stride, pad, dilate), strict=True
+    ))  # fmt: skip
+    sizes, widths = [], [0, 0, 0, 0]
+    for length, k, s, p, d in zip(x.shape[2:], kernel, strides, pads, steps, strict=True):
+        reach = (k - 1) * d + 1
+        size = (length + 2 * p - reach + (s - 1 if cover_all else 0)) // s + 1
+        if size < 1:
+            raise ShapeError(f"im2col: x must be as large as a window of {reach} with pad {p}, got {x.shape}")
+        sizes.append(size)
+        widths += [p, max(p, (size - 1) * s + reach - length - p)]
+    padded = F.pad(x, tuple(widths)) if any(widths) else x
+    columns = [
+        F.slice(
+            padded,
+            start=(0, 0, i * steps[0], j * steps[1]),
+            stop=(
+                *x.shape[:2],
+                i * steps[0] + (sizes[0] - 1) * strides[0] + 1,
+                j * steps[1] + (sizes[1] - 1) * strides[1] + 1,
+            ),
+            step=(1, 1, *strides),
+        )
+        for i in range(kernel[0])
+        for j in range(kernel[1])
+    ]
+    return F.reshape(F.stack(*columns, axis=2), (x.shape[0], x.shape[1] * len(columns), *sizes))
+
+
+def permutate(x: Variable, indices: Variable, axis: int = 0, inv: bool = False) -> Variable:
+    """Reorder an axis: y[..., i, ...] = x[..., indices[i], ...], or y[..., indices[i], ...] = x[..., i, ...] if `inv`.
+
+    Args:
+        x: Array of any shape with the axis.
+        indices: A permutation of the numbers below the length of the axis. That none is missing is not checked.
+        axis: The axis.
+        inv: Reorder back.
+
+    Returns:
+        The shape of x.
+
+    Raises:
+        ShapeError: when the number of indices is not the length of the axis.
+
+    Example:
+        >>> x, order = nn.NdArray.from_numpy_array([1.0, 2.0, 3.0]), nn.NdArray.from_numpy_array([2, 0, 1])
+        >>> permutate(x, order).data.tolist(), permutate(x, order, inv=True).data.tolist()
+        ([3.0, 1.0, 2.0], [2.0, 3.0, 1.0])
+    """
+    if not -x.ndim <= axis < x.ndim:
+        raise ArgumentError(f"permutate: axis must be in [{-x.ndim}, {x.ndim}), got {axis}")
+    if indices.shape != (x.shape[axis],):
+        raise ShapeError(
+            f"permutate: indices must have shape ({x.shape[axis]},), the length of axis {axis}, got {indices.shape}"
+        )
+    order = F.sort(indices, axis=0, only_index=True) if inv else indices
+    return F.gather(x, order, axis=axis % x.ndim)
+
+
+def select_item(x: Variable, t: Variable) -> Variable:
+    """Pick one element of each row: y[n] = x[n, t[n]].
+
+    Args:
+        x: Array of shape (N, K).
+        t: Numbers of columns. Shape (N).
+
+    Returns:
+        Shape (N).
+
+    Raises:
+        ShapeError: when the shapes do not fit.
+
+    Example:
+        >>> x, t = nn.NdArray.from_numpy_array([[1.0, 2.0], [3.0, 4.0]]), nn.NdArray.from_numpy_array([1, 0])
+        >>> select_item(x, t).data.tolist()
+        [2.0, 3.0]
+    """
+    require_ndim("select_item", "x", x, 2, "(N, K)")
+    if t.shape != x.shape[:1]:
+        raise ShapeError(f"select_item: t must have shape {x.shape[:1]}, one column for each row of x, got {t.shape}")
+    return F.gather(x, t, axis=1, batch_dims=1)
+
+
+def _pair(function: str, name: str, value: int | Sequence[int]) -> tuple[int, int]:
+    pair = tuple(value) if isinstance(value, Sequence) else (value, value)
+    if len(pair) != 2:
+        raise ArgumentError(f"{function}: {name} must be one number or two, got {value}")
+    return pair[0], pair[1]
