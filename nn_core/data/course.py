@@ -85,9 +85,9 @@ class Course:
         self._start = self._now()
         self.source.reset()
 
-    def is_skipped(self) -> bool:
-        """Whether the next sample is to be passed over."""
-        return bool(self._skipped) and (self.epoch, self.source.position) in self._skipped
+    def skips(self, position: int) -> bool:
+        """Whether the sample at `position` of this epoch is to be passed over."""
+        return bool(self._skipped) and (self.epoch, position) in self._skipped
 
     def go_to(self, mark: Mark) -> None:
         """Return to a place; no sample is read."""

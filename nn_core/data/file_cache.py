@@ -15,7 +15,6 @@ import tempfile
 import weakref
 import zlib
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate
@@ -78,7 +77,7 @@ class CacheDataSource(OrderedDataSource):
         self._names = names
         self._ends = list(accumulate(counts))
         self._counts = counts
-        self._open: OrderedDict[int, list[np.ndarray[Any, Any]]] = OrderedDict()
+        self._open: dict[int, list[np.ndarray[Any, Any]]] = {}
         super().__init__(self._ends[-1] if counts else 0, variables, shuffle, rng)
 
     def _sample(self, index: int) -> Sample:
@@ -87,13 +86,13 @@ class CacheDataSource(OrderedDataSource):
         return tuple(array[row] for array in self._arrays(number))
 
     def _arrays(self, number: int) -> list[np.ndarray[Any, Any]]:
-        arrays = self._open.get(number)
+        # Single operations on a dictionary, because several threads may read.
+        arrays = self._open.pop(number, None)
         if arrays is None:
-            arrays = self._open[number] = self._read(number)
-            if len(self._open) > OPEN_FILES:
-                self._open.popitem(last=False)
-        else:
-            self._open.move_to_end(number)
+            arrays = self._read(number)
+        self._open[number] = arrays
+        for oldest in list(self._open)[:-OPEN_FILES]:
+            self._open.pop(oldest, None)
         return arrays
 
     def _read(self, number: int) -> list[np.ndarray[Any, Any]]:

@@ -4,11 +4,13 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from nn_core.data.course import Mark
 from nn_core.data.file_cache import CacheDataSource, DataSourceWithFileCache
-from nn_core.data.reading import Batch, Prefetcher, Produced, Reader
+from nn_core.data.parallel import ParallelReader
+from nn_core.data.reading import Prefetcher, Produced, Reader
 from nn_core.data.source import (
     ConcatDataSource,
     DataSource,
@@ -17,12 +19,20 @@ from nn_core.data.source import (
     SlicedDataSource,
 )
 from nn_core.data.table import CsvDataSource
+from nn_core.data.tasks import Batch, BatchTransform
+from nn_core.data.workers import Pool, ProcessPool, ThreadPool
 from nn_core.errors import ArgumentError
+from nn_core.logger import logger
 from nn_core.random import Rng
 from nn_core.refusal import described, door
 
 #: Called with the number of an epoch.
 Callback: TypeAlias = Callable[[int], object]
+
+_POOLS: Final[Mapping[str, Callable[[DataSource, BatchTransform | None, int], Pool]]] = {
+    "thread": ThreadPool,
+    "process": ProcessPool,
+}
 
 
 class DataIterator:
@@ -40,6 +50,18 @@ class DataIterator:
         epoch_end_callbacks: Called with the number of an epoch when it ends.
         stop_exhausted: Raise StopIteration at the end of an epoch, leaving out an incomplete batch; the next call
             starts another epoch.
+        workers: Number of workers that read batches at the same time; 0: none, see `use_thread`. The batches are the same
+            and in the same order, if what the source draws while it reads a sample depends on the sample alone
+            (`TransformedDataSource`).
+        worker_type: "thread", for sources that read files or compute outside of Python, or "process", for others. Processes
+            get a pickled copy of the source.
+        transform: ``transform(rng, *arrays)`` gives the changed arrays of a batch, a tuple; `rng` depends on the place of the
+            batch alone. It runs where the batch is read.
+        skip_errors: Pass over samples that cannot be read, log each, and count them in `skipped`, in place of raising what
+            the source raised. An epoch in which none can be read raises the last error.
+
+    Attributes:
+        skipped: Number of samples that were passed over by `skip_errors`.
 
     Example:
         >>> import numpy as np
@@ -60,18 +82,41 @@ class DataIterator:
         epoch_begin_callbacks: Sequence[Callback] = (),
         epoch_end_callbacks: Sequence[Callback] = (),
         stop_exhausted: bool = False,
+        workers: int = 0,
+        worker_type: str = "thread",
+        transform: BatchTransform | None = None,
+        skip_errors: bool = False,
     ) -> None:
         if batch_size < 1:
             raise ArgumentError(f"DataIterator: batch_size must be at least 1, got {batch_size}")
+        if workers < 0 or worker_type not in _POOLS:
+            raise ArgumentError(
+                f"DataIterator: workers must be at least 0 and worker_type one of {', '.join(_POOLS)}, "
+                f"got {workers} and {worker_type!r}"
+            )
         self._source = data_source
         self._batch_size = batch_size
         self._rng = rng
-        self._use_thread = use_thread
+        self._use_thread = use_thread and not workers
         self._stop_exhausted = stop_exhausted
+        self._options: dict[str, Any] = {
+            "workers": workers,
+            "worker_type": worker_type,
+            "transform": transform,
+            "skip_errors": skip_errors,
+        }
+        self._skip_errors = skip_errors
+        self.skipped = 0
         self._begin_callbacks = list(epoch_begin_callbacks)
         self._end_callbacks = list(epoch_end_callbacks)
         self._closed = False
-        self._reader = Reader(data_source, batch_size, stop_exhausted)
+        self._reader: Reader | ParallelReader
+        if workers:
+            make_pool = partial(_POOLS[worker_type], data_source, transform, workers)
+            # One batch in the hands of each worker, and another one that waits for it.
+            self._reader = ParallelReader(data_source, batch_size, stop_exhausted, make_pool, 2 * workers)
+        else:
+            self._reader = Reader(data_source, batch_size, stop_exhausted, transform)
         #: the place after the last batch that was given; the reader may be ahead of it
         self._mark = self._reader.course.mark()
         self._prefetcher: Prefetcher | None = None
@@ -115,10 +160,10 @@ class DataIterator:
                 passed over then, and the next call gives the others.
         """
         self._require_open("a batch must be taken")
-        produced = self._read_ahead() if self._use_thread else self._reader.read(self._mark)
-        if produced.error is not None:
-            self._mark = produced.mark
-            raise produced.error
+        produced = self._read()
+        while produced.error is not None:
+            self._pass_over(produced)
+            produced = self._read()
         self._announce(produced)
         if self._use_thread:
             self._request(produced.mark)
@@ -198,7 +243,12 @@ class DataIterator:
         if use_cache:
             source = DataSourceWithFileCache(source, cache_dir, shuffle=self._source.shuffle, rng=generator)
         return DataIterator(
-            source, self._batch_size, generator, self._use_thread, stop_exhausted=self._stop_exhausted
+            source,
+            self._batch_size,
+            generator,
+            self._use_thread,
+            stop_exhausted=self._stop_exhausted,
+            **self._options,
         )
 
     def close(self) -> None:
@@ -209,6 +259,8 @@ class DataIterator:
         self._ahead = None
         if self._prefetcher is not None:
             self._prefetcher.close()
+        if isinstance(self._reader, ParallelReader):
+            self._reader.close()
         self._source.close()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -223,10 +275,24 @@ class DataIterator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _read(self) -> Produced:
+        return self._read_ahead() if self._use_thread else self._reader.read(self._mark)
+
+    def _pass_over(self, produced: Produced) -> None:
+        """Go on after a sample that cannot be read; raise why, unless such samples are to be skipped."""
+        assert produced.error is not None
+        self._mark = produced.mark
+        if not self._skip_errors or len(produced.mark.skipped) >= self.size:
+            raise produced.error
+        self.skipped += 1
+        notes = " ".join(getattr(produced.error, "__notes__", ())[:1])
+        logger.warning("DataIterator: a sample was skipped: %s (%s)", produced.error, notes)
+
     def _read_ahead(self) -> Produced:
         """The batch after the mark, which the thread has read or is reading."""
         if self._prefetcher is None or self._prefetcher.pid != os.getpid():
             # A forked child has no such thread; a new one returns to the mark, whatever the parent's was doing.
+            assert isinstance(self._reader, Reader)
             if self._prefetcher is not None:
                 self._reader.forget_place()
             self._prefetcher = Prefetcher(self._reader)

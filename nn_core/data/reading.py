@@ -3,20 +3,15 @@
 import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import NamedTuple
 
 from nn_core.data.course import Course, Mark
 from nn_core.data.source import DataSource, Sample
+from nn_core.data.tasks import Batch, BatchTransform, SampleError, make_batch, read_sample
 from nn_core.errors import ShapeError
-from nn_core.graph.failure import attach_note
-
-#: An array for each variable, with an axis of samples in front.
-Batch: TypeAlias = tuple[np.ndarray[Any, Any], ...]
 
 
 class Produced(NamedTuple):
@@ -35,14 +30,6 @@ class Produced(NamedTuple):
     error: Exception | None = None
 
 
-class _SampleError(Exception):
-    """Reading a sample failed; carries the place to go on from."""
-
-    def __init__(self, epoch: int, position: int) -> None:
-        super().__init__()
-        self.place = (epoch, position)
-
-
 class Reader:
     """Makes batches from any place on the course of a source.
 
@@ -50,13 +37,17 @@ class Reader:
         source: The source.
         batch_size: Number of samples in a batch.
         stop_exhausted: Leave out incomplete batches at the end of an epoch.
+        transform: Changes each batch; None: nothing does.
     """
 
-    def __init__(self, source: DataSource, batch_size: int, stop_exhausted: bool) -> None:
+    def __init__(
+        self, source: DataSource, batch_size: int, stop_exhausted: bool, transform: BatchTransform | None = None
+    ) -> None:
         self.course = Course(source)
         self._source = source
         self._batch_size = batch_size
         self._stop_exhausted = stop_exhausted
+        self._transform = transform
         self._at: Mark | None = None
 
     def read(self, mark: Mark) -> Produced:
@@ -71,14 +62,10 @@ class Reader:
         self._at = None  # until the batch is complete, the source is at no known place
         try:
             batch, ended = self._batch()
-        except _SampleError as failure:
+        except SampleError as failure:
             error = failure.__cause__
             assert isinstance(error, Exception)
-            epoch, position = failure.place
-            order = self._source.order
-            sample = f"sample {order[position]}" if order is not None else "the sample"
-            attach_note(error, f"nn_core: in DataIterator, reading {sample} at position {position} of epoch {epoch}")
-            return Produced(None, mark.without(epoch, position), (), error)
+            return Produced(None, mark.without(*failure.place), (), error)
         except ShapeError as error:
             return Produced(None, self.course.mark(), (), error)  # the samples do not fit together: drop the batch
         self._at = self.course.mark()
@@ -95,13 +82,14 @@ class Reader:
             ended = course.epoch
             course.end_epoch()
             return None, (ended,)
+        begin = (course.epoch, source.position)
         samples: list[Sample] = []
         ended_epochs: list[int] = []
         while len(samples) < self._batch_size:
-            if course.is_skipped():
+            if course.skips(source.position):
                 source.go_to(source.position + 1)
             else:
-                samples.append(self._sample())
+                samples.append(read_sample(source, course.epoch))
             if source.position >= source.size:
                 if self._stop_exhausted:
                     break
@@ -111,16 +99,7 @@ class Reader:
             ended_epochs.append(course.epoch)
             course.end_epoch()
             return None, tuple(ended_epochs)
-        return _stacked(source, samples), tuple(ended_epochs)
-
-    def _sample(self) -> Sample:
-        epoch, position = self.course.epoch, self._source.position
-        try:
-            return self._source.next()
-        except Exception as error:
-            if isinstance(error, StopIteration):  # would read as the end of the data
-                error = RuntimeError("a data source must not raise StopIteration for a sample")
-            raise _SampleError(epoch, position) from error
+        return make_batch(source, samples, self._transform, *begin), tuple(ended_epochs)
 
 
 class Prefetcher:
@@ -163,15 +142,3 @@ def _serve(
         except BaseException as error:  # whatever it is, it belongs to the thread that waits for the batch
             future.set_exception(error)
         del request, mark, future  # an idle thread keeps no batch alive
-
-
-def _stacked(source: DataSource, samples: Sequence[Sample]) -> Batch:
-    batch = []
-    for number, column in enumerate(zip(*samples, strict=True)):
-        arrays = [np.asarray(value) for value in column]
-        if any(array.shape != arrays[0].shape for array in arrays):
-            shapes = ", ".join(str(shape) for shape in sorted({array.shape for array in arrays}))
-            name = source.variables[number]
-            raise ShapeError(f"DataIterator: the values of {name} must have one shape in a batch, got {shapes}")
-        batch.append(np.stack(arrays))
-    return tuple(batch)

@@ -1,0 +1,324 @@
+"""Workers give the batches that one thread gives, in the same order, and survive everything."""
+
+import gc
+import itertools
+import multiprocessing
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nn_core.data import workers as pools
+from nn_core.data.file_cache import DataSourceWithFileCache
+from nn_core.data.iterator import DataIterator
+from nn_core.data.source import (
+    ConcatDataSource,
+    DataSourceWithMemoryCache,
+    SimpleDataSource,
+    SlicedDataSource,
+    TransformedDataSource,
+)
+from nn_core.errors import ArgumentError, ShapeError
+from tests.unit.data import worker_sources as functions
+
+PROCESSES = pytest.mark.skipif(not hasattr(os, "fork"), reason="starts many processes, which is slow without a fork server")
+
+
+def shuffled(function=functions.numbers, size=23):
+    return SimpleDataSource(function, size, True, np.random.RandomState(5))
+
+
+def shared_generator():
+    rng = np.random.RandomState(3)
+    first = SimpleDataSource(functions.numbers, 7, True, rng)
+    return ConcatDataSource([first, SlicedDataSource(shuffled(), True, rng, 2, 11)], True, rng)
+
+
+SOURCES = {
+    "simple": shuffled,
+    "generator": lambda: SimpleDataSource(functions.numbers, 11, True, np.random.default_rng(2)),
+    "transformed": lambda: TransformedDataSource(shuffled(), functions.augment, shuffle=True),
+    "shared generator": shared_generator,
+    "memory cache": lambda: DataSourceWithMemoryCache(shuffled(), True),
+    "file cache": lambda: DataSourceWithFileCache(shuffled(), shuffle=True),
+}
+
+
+def equal(batch, other):
+    return len(batch) == len(other) and all(map(np.array_equal, batch, other))
+
+
+def take(iterator, count):
+    """The next batches, with None where an epoch ends."""
+    found = []
+    for _ in range(count):
+        try:
+            found.append(iterator.next())
+        except StopIteration:
+            found.append(None)
+    return found
+
+
+def require_equal(found, expected):
+    for batch, other in zip(found, expected, strict=True):
+        assert (batch is None) == (other is None)
+        assert batch is None or equal(batch, other)
+
+
+@pytest.mark.parametrize("stop_exhausted", [False, True])
+@pytest.mark.parametrize("source", SOURCES)
+def test_threads_give_the_batches_of_one(source, stop_exhausted):
+    with DataIterator(SOURCES[source](), 4, use_thread=False, stop_exhausted=stop_exhausted) as iterator:
+        expected = take(iterator, 20)
+        state = iterator.get_state()
+        after = take(iterator, 5)
+    with DataIterator(SOURCES[source](), 4, workers=3, stop_exhausted=stop_exhausted) as iterator:
+        require_equal(take(iterator, 20), expected)
+        assert (iterator.epoch, iterator.position) == (state["epoch"], state["position"])
+    with DataIterator(SOURCES[source](), 4, workers=2, stop_exhausted=stop_exhausted) as iterator:
+        iterator.set_state(state)
+        require_equal(take(iterator, 5), after)
+
+
+@settings(max_examples=25, derandomize=True, deadline=None)
+@given(
+    size=st.integers(1, 9),
+    batch_size=st.integers(1, 7),
+    stop_exhausted=st.booleans(),
+    bad=st.sets(st.integers(0, 8), max_size=2),
+    skip=st.booleans(),
+)
+def test_failing_samples_are_passed_over_as_without_workers(size, batch_size, stop_exhausted, bad, skip):
+    def load(index):
+        if index in bad:
+            raise ValueError(f"no sample {index}")
+        return (index,)
+
+    def read(workers):
+        found = []
+        source = SimpleDataSource(load, size, True, np.random.RandomState(0))
+        options = {"use_thread": False, "stop_exhausted": stop_exhausted, "workers": workers, "skip_errors": skip}
+        with DataIterator(source, batch_size, **options) as iterator:
+            for _ in range(12):
+                try:
+                    found.append((iterator.next()[0].tolist(), iterator.epoch, iterator.position))
+                except (StopIteration, ValueError) as error:
+                    found.append((repr(error), iterator.epoch, iterator.position))
+            return found, iterator.skipped
+
+    assert read(2) == read(0)
+
+
+def test_a_batch_transformation_draws_the_same_whoever_runs_it():
+    def batches(**options):
+        with DataIterator(shuffled(), 4, transform=functions.mixed, **options) as iterator:
+            return take(iterator, 8)
+
+    expected = batches(use_thread=False)
+    require_equal(batches(workers=3), expected)
+    require_equal(batches(use_thread=True), expected)
+    with DataIterator(shuffled(), 4, use_thread=False) as iterator:
+        assert not any(equal(batch, other) for batch, other in zip(take(iterator, 8), expected, strict=True))
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(ArgumentError, match="worker_type one of thread, process, got 2 and 'gpu'"):
+        DataIterator(shuffled(), 4, workers=2, worker_type="gpu")
+    with (
+        DataIterator(SimpleDataSource(lambda index: (index,), 4), 2, workers=1, worker_type="process") as iterator,
+        pytest.raises(ArgumentError, match="must be picklable"),
+    ):
+        iterator.next()
+
+
+def test_samples_that_do_not_fit_together_are_passed_over():
+    source = SimpleDataSource(functions.ragged, 4)
+    with DataIterator(source, 2, workers=2) as iterator:
+        with pytest.raises(ShapeError, match="must have one shape in a batch"):
+            iterator.next()
+        assert iterator.position == 2
+
+
+def test_an_iterator_that_is_dropped_ends_its_threads():
+    iterator = DataIterator(shuffled(), 4, workers=2)
+    iterator.next()
+    threads = iterator._reader._pool._threads
+    del iterator
+    gc.collect()
+    for thread in threads:
+        thread.join()
+
+
+def test_the_next_call_after_an_interrupt_gives_the_batch(monkeypatch):
+    wait = pools.ThreadPool.wait
+    with DataIterator(shuffled(), 4, use_thread=False) as iterator:
+        expected = take(iterator, 4)
+
+    def interrupted(self, number):
+        result = wait(self, number)  # the batch is there, and is lost on its way
+        monkeypatch.setattr(pools.ThreadPool, "wait", wait)
+        raise KeyboardInterrupt(result)
+
+    with DataIterator(shuffled(), 4, workers=2) as iterator:
+        require_equal([iterator.next()], expected[:1])
+        monkeypatch.setattr(pools.ThreadPool, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            iterator.next()
+        require_equal(take(iterator, 3), expected[1:])
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+@PROCESSES
+@pytest.mark.parametrize("function", [functions.numbers, functions.images], ids=["connection", "shared memory"])
+def test_processes_give_the_batches_of_one(function):
+    def source():
+        return TransformedDataSource(shuffled(function), functions.augment)
+
+    with DataIterator(source(), 8, use_thread=False, transform=functions.mixed) as iterator:
+        expected = take(iterator, 9)
+    with DataIterator(source(), 8, workers=2, worker_type="process", transform=functions.mixed) as iterator:
+        found = take(iterator, 9)
+    require_equal(found, expected)
+    assert all(array.flags.writeable for batch in found for array in batch)
+
+
+@PROCESSES
+def test_what_careless_code_draws_in_a_process_depends_on_the_batch_alone():
+    def batches(workers):
+        with DataIterator(shuffled(functions.careless), 4, workers=workers, worker_type="process") as iterator:
+            return take(iterator, 6)
+
+    first = batches(1)
+    require_equal(batches(2), first)
+    assert len({value for batch in first for value in batch[1].tolist()}) == 24
+
+
+@PROCESSES
+def test_an_exception_in_a_process_is_raised_once_and_names_its_sample():
+    with DataIterator(SimpleDataSource(functions.bad, 8), 2, workers=2, worker_type="process") as iterator:
+        assert iterator.next()[1].tolist() == [0, 10]
+        with pytest.raises(RuntimeError, match="OwnError: sample 3 cannot be read") as caught:
+            iterator.next()
+        notes = caught.value.__notes__
+        assert notes[0] == "nn_core: in DataIterator, reading sample 3 at position 3 of epoch 0"
+        assert "in bad" in notes[1]
+        assert iterator.next()[1].tolist() == [20, 40]
+
+
+@PROCESSES
+def test_a_sample_that_kills_processes_is_an_error():
+    with DataIterator(SimpleDataSource(functions.deadly, 4), 2, workers=1, worker_type="process") as iterator:
+        assert iterator.next()[0].tolist() == [0, 1]
+        with pytest.raises(RuntimeError, match=r"got 3 that died \(exit code -9\)"):
+            iterator.next()
+        state = iterator.get_state()
+        assert state["position"] == 2
+
+
+@PROCESSES
+def test_an_iterator_that_is_dropped_ends_its_processes():
+    iterator = DataIterator(SimpleDataSource(functions.endless, 4), 2, workers=2, worker_type="process")
+    pool = iterator._reader._pool = iterator._reader._make_pool()
+    processes = [worker.process for worker in pool._workers]
+    del iterator, pool
+    gc.collect()
+    assert not any(process.is_alive() for process in processes)
+
+
+PROGRAM = """
+import sys
+from nn_core.data.iterator import DataIterator
+from nn_core.data.source import SimpleDataSource
+from tests.unit.data.worker_sources import endless, numbers
+
+if __name__ == "__main__":
+    iterator = DataIterator(SimpleDataSource({function}, 100), 2, workers=2, worker_type="{kind}")
+    {use}
+    print("done", flush=True)
+    {end}
+"""
+
+
+@pytest.mark.parametrize("kind", ["thread", pytest.param("process", marks=[PROCESSES, pytest.mark.slow])])
+@pytest.mark.parametrize(
+    ("function", "use", "end", "code"),
+    [
+        ("numbers", "iterator.next()", "", 0),
+        ("endless", "iterator._reader._pool = pool = iterator._reader._make_pool()", "sys.exit(3)", 3),
+        ("numbers", "iterator.next()", "raise KeyboardInterrupt", -2),
+    ],
+    ids=["used", "source hangs", "interrupt"],
+)
+def test_the_interpreter_ends_while_workers_are_there(tmp_path, kind, function, use, end, code):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(kind=kind, function=function, use=use, end=end))
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    done = subprocess.run(
+        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.returncode) == ("done\n", code), done.stderr
+
+
+@pytest.mark.slow
+def test_a_program_without_a_guard_gets_advice(tmp_path):
+    program = tmp_path / "program.py"
+    text = PROGRAM.format(kind="process", function="numbers", use="iterator.next()", end="")
+    program.write_text(text.replace('if __name__ == "__main__":', "if True:"))
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    done = subprocess.run(
+        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert '`if __name__ == "__main__":`' in done.stderr
+
+
+@PROCESSES
+@pytest.mark.parametrize("n_faults", [12, pytest.param(1000, marks=pytest.mark.slow)])
+def test_faults_lose_no_batch(n_faults, monkeypatch):
+    """Processes are killed, calls are interrupted, samples fail, iterators are dropped and resumed, in a random order."""
+    rng = np.random.default_rng(n_faults)
+    wait = pools.connection.wait
+
+    def interrupt(*args):
+        monkeypatch.setattr(pools.connection, "wait", wait)
+        raise KeyboardInterrupt
+
+    def make(**options):
+        source = TransformedDataSource(shuffled(functions.bad, 19), functions.augment)
+        return DataIterator(source, 4, skip_errors=True, use_thread=False, **options)
+
+    def kill():
+        reader = iterator._reader
+        if reader._pool is not None and reader._pool._workers:
+            worker = reader._pool._workers[rng.integers(len(reader._pool._workers))]
+            worker.process.kill()
+
+    workers = {"workers": 2, "worker_type": "process"}
+    reference, iterator = make(), make(**workers)
+    for fault, _ in itertools.product(range(n_faults), range(2)):
+        kind = ("kill", "kill", "interrupt", "drop")[rng.integers(4)]
+        if kind == "kill":
+            kill()
+        elif kind == "interrupt":
+            monkeypatch.setattr(pools.connection, "wait", interrupt)
+        elif fault % 5 == 0:
+            state = iterator.get_state()
+            iterator = make(**workers)
+            iterator.set_state(state)
+        try:
+            batch = iterator.next()
+        except KeyboardInterrupt:
+            batch = iterator.next()
+        monkeypatch.setattr(pools.connection, "wait", wait)
+        assert equal(batch, reference.next())
+    assert (iterator.epoch, iterator.position) == (reference.epoch, reference.position)
+    iterator.close()
+    gc.collect()
+    assert not [process for process in multiprocessing.active_children() if process.name == "nn_core.data"]

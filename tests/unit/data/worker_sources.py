@@ -1,0 +1,60 @@
+"""Functions that worker processes import."""
+
+import os
+import random
+import signal
+
+import numpy as np
+
+
+def numbers(index):
+    """A small sample."""
+    return np.array([index]), index * 10
+
+
+def images(index):
+    """A sample that is large enough for shared memory."""
+    return np.full((3, 64, 64), index, np.float32), index
+
+
+def bad(index):
+    """Samples 3 and 11 cannot be read."""
+    if index in (3, 11):
+        raise OwnError(index, "cannot be read")
+    return np.array([index]), index * 10
+
+
+def deadly(index):
+    """Sample 2 ends the process."""
+    if index == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return (index,)
+
+
+def ragged(index):
+    return (np.zeros(1 + index % 2),)
+
+
+def careless(index):
+    """Draws from the generators of the process."""
+    return index, np.random.rand(), random.random()
+
+
+def endless(index):
+    signal.pause()
+
+
+def augment(rng, x, y):
+    return x + rng.random(), y
+
+
+def mixed(rng, x, y):
+    weight = rng.random()
+    return weight * x + (1 - weight) * x[::-1], y
+
+
+class OwnError(Exception):
+    """Its constructor takes two arguments, and its pickle gives it one."""
+
+    def __init__(self, index, text):
+        super().__init__(f"sample {index} {text}")
