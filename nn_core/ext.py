@@ -6,6 +6,7 @@ docs/plugins.md walks through a plugin; examples/plugin_minimal and examples/plu
 from types import ModuleType
 from typing import Any
 
+from nn_core.adapted import AdaptedBackend as AdaptedBackend
 from nn_core.caches import Cache as Cache
 from nn_core.caches import register_cache as register_cache
 from nn_core.context import Context as Context
@@ -64,6 +65,7 @@ from nn_core.typing import Step as Step
 
 __all__ = [
     "WHEN_SWITCHED",
+    "AdaptedBackend",
     "ArgumentError",
     "Array",
     "ArrayDesc",

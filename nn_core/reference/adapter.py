@@ -30,8 +30,11 @@ class ReferenceKernel:
         self._namespace = namespace
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse bfloat16 where nothing knows the dtype; take everything else."""
+        """Refuse dtypes that the array library lacks, and bfloat16 where nothing knows it; take everything else."""
         dtypes = {desc.dtype for desc in (*call.inputs, *call.outputs) if desc is not None}
+        missing = dtypes & getattr(self._namespace, "missing_dtypes", frozenset())
+        if missing:
+            return Refusal(f"the array library has no {', '.join(sorted(missing))}")
         if _BFLOAT16 in dtypes and not hasattr(self._namespace, _BFLOAT16) and find_spec("ml_dtypes") is None:
             return Refusal("bfloat16 needs the package ml_dtypes: pip install ml-dtypes")
         return None

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+from nn_core.reference import axis_maps
 from nn_core.reference.precision import widen
 from nn_core.reference.registry import kernel
 from nn_core.reference.resampling import interpolate_taps, resample, resample_transposed, resized_axes
+from nn_core.reference.windows import padded
 from nn_core.typing import Array, Namespace, Shape
 
 
@@ -110,12 +112,12 @@ def stft(
         x = x[:, : weight.shape[0]] / weight.astype(x.dtype)
         pad_mode = "constant"
     if margin:
-        x = xp.pad(x, ((0, 0), (margin, margin)), mode=pad_mode)
+        x = _with_margin(xp, x, margin, pad_mode)
     places = stride * xp.arange(n_frames)[:, None] + xp.arange(fft_size)
     spectrum = xp.fft.rfft(x[:, places] * window.astype(x.dtype), axis=2)
     if as_istft_backward:
         spectrum = spectrum * (_bin_counts(xp, fft_size) / fft_size)
-    return xp.swapaxes(spectrum.real, 1, 2), xp.swapaxes(spectrum.imag, 1, 2)
+    return xp.moveaxis(spectrum.real, 1, 2), xp.moveaxis(spectrum.imag, 1, 2)
 
 
 @kernel("ISTFT")
@@ -137,20 +139,28 @@ def istft(
     y_r, y_i = widen(xp, y_r), widen(xp, y_i)
     window = _window(xp, window_size, fft_size, window_type).astype(y_r.dtype)
     margin = fft_size // 2 if center else 0
-    spectrum = xp.swapaxes(y_r + 1j * y_i, 1, 2)
+    spectrum = xp.moveaxis(y_r + 1j * y_i, 1, 2)
     if as_stft_backward:
         spectrum = spectrum * (fft_size / _bin_counts(xp, fft_size))
     frames = xp.fft.irfft(spectrum, n=fft_size, axis=2).astype(y_r.dtype) * window
-    padded = _overlap_add(xp, frames, stride)
-    x = padded[:, margin : padded.shape[1] - margin]
+    whole = _overlap_add(xp, frames, stride)
+    x = whole[:, margin : whole.shape[1] - margin]
     if not as_stft_backward:
         return x / _window_sum(xp, window, frames.shape[1], stride, margin)
     if margin and pad_mode == "reflect":
-        left = xp.flip(padded[:, :margin], axis=1)
-        right = xp.flip(padded[:, padded.shape[1] - margin :], axis=1)
+        left = xp.flip(whole[:, :margin], axis=1)
+        right = xp.flip(whole[:, whole.shape[1] - margin :], axis=1)
         rest = x.shape[1] - margin - 1
-        x = x + xp.pad(left, ((0, 0), (1, rest))) + xp.pad(right, ((0, 0), (rest, 1)))
+        x = x + padded(xp, left, (1,), (rest,)) + padded(xp, right, (rest,), (1,))
     return x
+
+
+def _with_margin(xp: Namespace, x: Array, margin: int, pad_mode: str) -> Array:
+    """`x` (batch, samples) with zeros, or its mirror image, in front and behind."""
+    if pad_mode == "constant":
+        return padded(xp, x, (margin,), (margin,))
+    places = axis_maps.reflected(xp, xp.arange(-margin, x.shape[1] + margin), x.shape[1])
+    return xp.take(x, places, axis=1)
 
 
 def _window(xp: Namespace, window_size: int, fft_size: int, window_type: str) -> Array:
@@ -158,7 +168,7 @@ def _window(xp: Namespace, window_size: int, fft_size: int, window_type: str) ->
     phase = 2 * math.pi / window_size * xp.arange(window_size, dtype="float64")
     a, b = {"hanning": (0.5, 0.5), "hamming": (0.54, 0.46), "rectangular": (1.0, 0.0)}[window_type]
     left = (fft_size - window_size) // 2
-    return xp.pad(a - b * xp.cos(phase), (left, fft_size - window_size - left))
+    return padded(xp, a - b * xp.cos(phase), (left,), (fft_size - window_size - left,))
 
 
 def _window_sum(xp: Namespace, window: Array, n_frames: int, stride: int, margin: int) -> Array:
@@ -171,7 +181,7 @@ def _overlap_add(xp: Namespace, frames: Array, stride: int) -> Array:
     """Add frames of shape (batch, frames, size) that start every `stride` samples, one block of `stride` at a time."""
     batch, n_frames, size = frames.shape
     n_blocks = -(-size // stride)
-    blocks = xp.pad(frames, ((0, 0), (0, 0), (0, n_blocks * stride - size)))
+    blocks = padded(xp, frames, (0,), (n_blocks * stride - size,))
     blocks = blocks.reshape(batch, n_frames, n_blocks, stride)
     total = xp.zeros((batch, n_frames + n_blocks - 1, stride), dtype=frames.dtype)
     for block in range(n_blocks):
@@ -319,8 +329,7 @@ def patch_correlation_backward(
                 spread = _patch_spread(xp, spread, axis, patch[axis - 1], patch_step[axis - 1], x1.shape[axis + 1])
             spread = spread[:, None]
             dx1 += spread * _shifted(x2, row, column, x1.shape)
-            view = _shifted(dx2, row, column, x1.shape)
-            view += spread * x1
+            dx2[_shift_places(row, column, x1.shape)] += spread * x1
     return (
         dx1[:, :, padding[0] : padding[0] + height, padding[2] : padding[2] + width],
         dx2[:, :, wide[0] : wide[0] + height, wide[2] : wide[2] + width],
@@ -338,11 +347,15 @@ def _with_shift(padding: Shape, shift: Shape) -> Shape:
 
 
 def _pad_image(xp: Namespace, x: Array, padding: Shape) -> Array:
-    return xp.pad(x, ((0, 0), (0, 0), (padding[0], padding[1]), (padding[2], padding[3])))
+    return padded(xp, x, (padding[0], padding[2]), (padding[1], padding[3]))
 
 
 def _shifted(x: Array, row: int, column: int, shape: Shape) -> Array:
-    return x[:, :, row : row + shape[2], column : column + shape[3]]
+    return x[_shift_places(row, column, shape)]
+
+
+def _shift_places(row: int, column: int, shape: Shape) -> tuple[slice, ...]:
+    return slice(None), slice(None), slice(row, row + shape[2]), slice(column, column + shape[3])
 
 
 def _patch_sum(x: Array, axis: int, size: int, step: int) -> Array:

@@ -45,7 +45,7 @@ def gather(xp: Namespace, x: Array, Indices: Array, *, axis: int, batch_dims: in
     rows = Indices.reshape(grouped.shape[0], *Indices.shape[batch_dims:])
     picked = [xp.take(entry, row, axis=len(before)) for entry, row in zip(grouped, rows, strict=True)]
     shape = (*x.shape[:axis], *Indices.shape[batch_dims:], *x.shape[axis + 1 :])
-    return xp.stack(picked).reshape(shape) if picked else xp.empty(shape, dtype=x.dtype)
+    return xp.stack(picked).reshape(shape) if picked else xp.zeros(shape, dtype=x.dtype)
 
 
 @kernel("GatherNd")
@@ -118,7 +118,7 @@ def bool_fill(xp: Namespace, data: Array, mask: Array, *, value: float) -> Array
 @kernel("NonZero")
 def nonzero(xp: Namespace, x: Array) -> Array:
     if x.ndim == 0:
-        return xp.empty((0, int(x != 0)), dtype=xp.int64)
+        return xp.zeros((0, int(x != 0)), dtype=xp.int64)
     return xp.stack(xp.nonzero(x))
 
 
@@ -182,7 +182,7 @@ def searchsorted(xp: Namespace, sorted_sequence: Array, values: Array, *, right:
         strict=True,
     )
     found = [xp.searchsorted(sequence, wanted, side="right" if right else "left") for sequence, wanted in rows]
-    return xp.stack(found).reshape(values.shape) if found else xp.empty(values.shape, dtype=xp.int64)
+    return xp.stack(found).reshape(values.shape) if found else xp.zeros(values.shape, dtype=xp.int64)
 
 
 @kernel("TopKData")
@@ -224,13 +224,12 @@ def nms_detection2d(xp: Namespace, x: Array, *, thresh: float, nms: float, nms_p
     probabilities = y[..., 5:] * objectness[..., None]
     probabilities = xp.where(probabilities >= thresh, probabilities, 0)
     half = y[..., 2:4] / 2
-    corners = xp.concatenate((y[..., :2] - half, y[..., :2] + half), axis=-1)
+    corners = xp.concat((y[..., :2] - half, y[..., :2] + half), axis=-1)
     for sample in range(y.shape[0]):
         overlap = _overlap(xp, corners[sample]) > nms
         if nms_per_class:
             for label in range(probabilities.shape[2]):
-                column = probabilities[sample, :, label]
-                column[...] = _kept_scores(xp, column, overlap)
+                probabilities[sample, :, label] = _kept_scores(xp, probabilities[sample, :, label], overlap)
         else:
             kept = _kept_scores(xp, objectness[sample], overlap)
             probabilities[sample] = xp.where(kept[:, None] > 0, probabilities[sample], 0)
@@ -254,7 +253,7 @@ def onnx_non_max_suppression(
     boxes = widen(xp, boxes)
     first, second = boxes[..., :2], boxes[..., 2:]
     low, high = (first - second / 2, first + second / 2) if center_point_box else (first, second)
-    corners = xp.concatenate((xp.minimum(low, high), xp.maximum(low, high)), axis=-1)
+    corners = xp.concat((xp.minimum(low, high), xp.maximum(low, high)), axis=-1)
     picked = []
     for sample in range(boxes.shape[0]):
         overlap = _overlap(xp, corners[sample]) > iou_threshold

@@ -112,4 +112,6 @@ def confusion_matrix(xp: Namespace, x: Array, target: Array, axis: int) -> Array
     labels, predictions = target.reshape(-1), xp.argmax(x, axis=axis).reshape(-1)
     counted = labels >= 0
     cells = labels[counted] * n_classes + predictions[counted]
-    return xp.bincount(cells, minlength=n_classes * n_classes).reshape((n_classes, n_classes))
+    counts = xp.zeros(n_classes * n_classes, dtype=xp.int64)
+    xp.add.at(counts, cells, 1)
+    return counts.reshape((n_classes, n_classes))

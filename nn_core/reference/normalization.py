@@ -172,7 +172,7 @@ def spectral_norm(
     xp: Namespace, w: Array, u: Array, *, dim: int, itr: int, eps: float, test: bool, output_u: bool
 ) -> tuple[Array | None, ...]:
     """Divide by the largest singular value, approached by power iteration (Miyato et al., 2018, algorithm 1)."""
-    before, w, left = xp.copy(u), widen(xp, w), xp.reshape(widen(xp, u), (-1,))
+    before, w, left = u.copy(), widen(xp, w), xp.reshape(widen(xp, u), (-1,))
     matrix = xp.reshape(xp.moveaxis(w, dim, 0), (w.shape[dim], prod(w.shape[:dim]) * prod(w.shape[dim + 1 :])))
     for _ in range(itr):
         right = _unit(xp, xp.matmul(left, matrix), eps)

@@ -34,19 +34,19 @@ _LOW: Final = 0xFFFFFFFF
 
 
 def bits(xp: Namespace, key: Array, n: int, *, stream: int = 0) -> Array:
-    """The first `n` random words of `stream`. uint32, shape (n,)."""
+    """The first `n` random words of `stream`, from [0, 2**32). int64, shape (n,)."""
     return _lanes(xp, key, n, stream).reshape(-1)[:n]
 
 
 def words_at(xp: Namespace, key: Array, blocks: Array, *, stream: int = 0) -> tuple[Array, Array, Array, Array]:
     """The four random words of each of some `blocks` (non-negative integers) of `stream`: of elements 4 b to 4 b + 3.
 
-    Four uint32 arrays of the shape of `blocks`; for rejection methods, where a few elements draw again.
+    Four int64 arrays of the shape of `blocks`; for rejection methods, where a few elements draw again.
     """
-    blocks = xp.asarray(blocks, dtype=xp.uint64) + stream * (STREAM_LENGTH // 4)
-    counter, seed = key[1:2], key[0:1]
-    words = (blocks & _LOW, blocks >> 32, counter & _LOW, counter >> 32)
-    return philox4x32(xp, words, (seed & _LOW, seed >> 32))
+    blocks = xp.asarray(blocks, dtype=xp.int64) + stream * (STREAM_LENGTH // 4)
+    counter, seed = key[1:2].astype(xp.int64), key[0:1].astype(xp.int64)
+    words = (blocks & _LOW, _high(blocks), counter & _LOW, _high(counter))
+    return philox4x32(xp, words, (seed & _LOW, _high(seed)))
 
 
 def uniform(xp: Namespace, key: Array, n: int, dtype: str = "float64", *, stream: int = 0) -> Array:
@@ -73,11 +73,11 @@ def below(xp: Namespace, words: Array, n: int) -> Array:
 
     The chance of a value differs from 1 / n by at most 2**-32.
     """
-    return ((words.astype(xp.uint64) * n) >> 32).astype(xp.int64)
+    return _high(words * n)
 
 
 def _lanes(xp: Namespace, key: Array, n: int, stream: int) -> Array:
-    """The blocks that hold the first `n` elements of `stream`, one a row. uint32, shape (ceil(n / 4), 4)."""
+    """The blocks that hold the first `n` elements of `stream`, one a row. int64, shape (ceil(n / 4), 4)."""
     return xp.stack(words_at(xp, key, xp.arange(-(-n // 4)), stream=stream), axis=-1)
 
 
@@ -86,18 +86,19 @@ def philox4x32(
 ) -> tuple[Array, Array, Array, Array]:
     """Ten rounds of Philox4x32 on counter words under key words.
 
-    All arrays are uint64 with values below 2**32 and broadcast against each other; the results are uint32.
+    All arrays are int64 with values from [0, 2**32), the results too, and broadcast against each other. Products wrap around
+    2**64, so that their bits are those of unsigned ones, which not every array library has.
     """
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(N_ROUNDS):
         p0 = c0 * MULTIPLIERS[0]
         p1 = c2 * MULTIPLIERS[1]
-        c0, c1, c2, c3 = (p1 >> 32) ^ c1 ^ k0, p1 & _LOW, (p0 >> 32) ^ c3 ^ k1, p0 & _LOW
+        c0, c1, c2, c3 = _high(p1) ^ c1 ^ k0, p1 & _LOW, _high(p0) ^ c3 ^ k1, p0 & _LOW
         k0, k1 = (k0 + KEY_STEPS[0]) & _LOW, (k1 + KEY_STEPS[1]) & _LOW
-    return (
-        c0.astype(xp.uint32),
-        c1.astype(xp.uint32),
-        c2.astype(xp.uint32),
-        c3.astype(xp.uint32),
-    )
+    return c0, c1, c2, c3
+
+
+def _high(x: Array) -> Array:
+    """The upper 32 of 64 bits; the mask takes off what the shift copies of the sign."""
+    return (x >> 32) & _LOW

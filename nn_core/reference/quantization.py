@@ -194,12 +194,12 @@ def _power_of_two(xp: Namespace, weight: Array, num_bits: int) -> Array:
     top = xp.floor(_log2(xp, xp.max(magnitude) * (4 / 3)))
     bottom = top + 1 - 2 ** (num_bits - 2)
     exponent = xp.clip(xp.floor(_log2(xp, magnitude * (4 / 3))), bottom, top)
-    return xp.where(magnitude < xp.exp2(bottom - 1), 0.0, xp.sign(weight) * xp.exp2(exponent)).astype(weight.dtype)
+    return xp.where(magnitude < 2.0 ** (bottom - 1), 0.0, xp.sign(weight) * 2.0**exponent).astype(weight.dtype)
 
 
 def _log2(xp: Namespace, x: Array) -> Array:
     """Logarithm to base 2, where 0 counts as the smallest normal number."""
-    return xp.log2(xp.maximum(x, xp.finfo(x.dtype).tiny))
+    return xp.log2(xp.maximum(x, float(xp.finfo(x.dtype).tiny)))
 
 
 # --- Quantizers
@@ -222,7 +222,7 @@ def pow2_quantize(
     high = 2.0**m
     low = 2.0 ** (m - (2 ** (n - sign - with_zero) - 1))
     magnitude = xp.abs(x) if sign else xp.maximum(x, 0)
-    y = xp.clip(xp.exp2(xp.floor(_log2(xp, magnitude) + 0.5)), low, high)
+    y = xp.clip(2.0 ** xp.floor(_log2(xp, magnitude) + 0.5), low, high)
     if with_zero:
         y = xp.where(magnitude < low * math.sqrt(0.5), 0.0, y)
     return xp.where(x < 0, -y, y) if sign else y

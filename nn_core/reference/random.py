@@ -41,7 +41,7 @@ def rand_binomial(xp: Namespace, *, n: int, p: float, shape: Shape, seed: int, k
         return xp.full(shape, n * p, dtype=xp.float64)
     successes = xp.arange(1, n + 1, dtype=xp.float64)
     log_ratios = xp.log((n + 1 - successes) / successes) + math.log(p / (1 - p))
-    log_chances = xp.concatenate((xp.zeros(1), xp.cumsum(log_ratios))) + n * math.log1p(-p)
+    log_chances = xp.concat((xp.zeros(1), xp.cumsum(log_ratios))) + n * math.log1p(-p)
     cumulative = xp.cumsum(xp.exp(log_chances))[:-1]
     return xp.searchsorted(cumulative, u, side="right").astype(xp.float64).reshape(shape)
 
@@ -106,14 +106,14 @@ def random_choice(
         u = philox.uniform(xp, key, weights.shape[0] * n_drawn).reshape(-1, n_drawn)
         sums = xp.cumsum(weights, axis=1)
         rows = [xp.searchsorted(row, fraction * row[-1], side="right") for row, fraction in zip(sums, u, strict=True)]
-        places = xp.stack(rows) if rows else xp.empty((0, n_drawn), dtype=xp.int64)
+        places = xp.stack(rows) if rows else xp.zeros((0, n_drawn), dtype=xp.int64)
     else:
         # Efraimidis and Spirakis (2006), "Weighted random sampling with a reservoir": the smallest of exponential
         # numbers with rate w are a weighted sample without replacement, in the order of drawing.
         u = (philox.uniform(xp, key, weights.size) + 2.0**-24).reshape(weights.shape)
         times = xp.where(weights > 0, -xp.log(u) / xp.where(weights > 0, weights, 1), xp.inf)
         places = xp.argsort(times, axis=1)[:, :n_drawn]
-    y = xp.take_along_axis(x.reshape(-1, n), places, axis=1) if n else xp.empty(places.shape, dtype=x.dtype)
+    y = xp.take_along_axis(x.reshape(-1, n), places, axis=1) if n else xp.zeros(places.shape, dtype=x.dtype)
     y_shape = (*x.shape[:-1], *(shape or (1,)))
     return y.reshape(y_shape), places.reshape(y_shape)
 
@@ -142,7 +142,7 @@ def _moved(xp: Namespace, x: Array, maps: list[Array], base_axis: int, shape: Sh
         samples = samples[origin] if x.size else xp.zeros((origin.size, *samples.shape[1:]), dtype=x.dtype)
         maps = [xp.where(is_outside[:, None], -1, axis_map) for axis_map in maps]
         columns = [origin[:, None], *maps]
-    source = xp.concatenate(columns, axis=1)
+    source = xp.concat(columns, axis=1)
     y = axis_maps.take(xp, samples, maps, fill)
     return y.reshape(shape), source.reshape(*shape[:base_axis], source.shape[1])
 

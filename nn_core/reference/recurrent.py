@@ -214,7 +214,9 @@ def pad_packed_sequence(
             f"{packed_sequence.shape[0]}, got {batch_sizes.tolist()}"
         )
     is_valid = xp.arange(n_sequences) < batch_sizes[:, None]
-    shape = (max(n_steps, total_length), n_sequences, *packed_sequence.shape[1:])
-    x = xp.full(shape, padding_value, dtype=packed_sequence.dtype)
-    x[:n_steps][is_valid] = packed_sequence
+    x = xp.full((n_steps, n_sequences, *packed_sequence.shape[1:]), padding_value, dtype=packed_sequence.dtype)
+    x[is_valid] = packed_sequence
+    if total_length > n_steps:
+        rest = (total_length - n_steps, *x.shape[1:])
+        x = xp.concat((x, xp.full(rest, padding_value, dtype=x.dtype)), axis=0)
     return (xp.moveaxis(x, 0, 1) if batch_first else x), xp.sum(is_valid, axis=0)

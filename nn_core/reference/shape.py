@@ -16,7 +16,7 @@ def identity(xp: Namespace, x: Array) -> Array:
 
 @kernel("Concatenate")
 def concatenate(xp: Namespace, *x: Array, axis: int) -> Array:
-    return xp.concatenate(x, axis=axis)
+    return xp.concat(x, axis=axis)
 
 
 @kernel("Split")
@@ -103,7 +103,7 @@ def _shift_maps(xp: Namespace, shape: Shape, shifts: tuple[int, ...], border_mod
 
 @kernel("Transpose")
 def transpose(xp: Namespace, x: Array, *, axes: tuple[int, ...]) -> Array:
-    return xp.transpose(x, axes).copy()
+    return xp.permute_dims(x, axes).copy()
 
 
 @kernel("Broadcast")

@@ -52,21 +52,21 @@ def test_every_function_of_the_topic_has_its_attachments() -> None:
 )
 def test_philox_gives_the_published_words(counter: list[int], key: list[int], words: list[int]) -> None:
     def as_arrays(values: list[int]) -> Any:
-        return tuple(np.array([value], np.uint64) for value in values)
+        return tuple(np.array([value], np.int64) for value in values)
 
     result = philox.philox4x32(np, as_arrays(counter), as_arrays(key))
     assert [int(word[0]) for word in result] == words
-    assert result[0].dtype == np.uint32
+    assert result[0].dtype == np.int64
 
 
 def test_bits_follow_the_layout_of_seed_counter_and_element() -> None:
     seed, counter, element, stream = 0x0123456789ABCDEF, 0xFEDCBA9876543210, 4 * 77 + 2, 5
     block = (stream << 40) // 4 + 77
-    halves = [np.array([value & 0xFFFFFFFF, value >> 32], np.uint64)[:, None] for value in (block, counter, seed)]
+    halves = [np.array([value & 0xFFFFFFFF, value >> 32], np.int64)[:, None] for value in (block, counter, seed)]
     expected = philox.philox4x32(np, (*halves[0], *halves[1]), tuple(halves[2]))[2]
     bits = philox.bits(np, np.array([seed, counter], np.uint64), element + 1, stream=stream)
     assert bits[-1] == expected[0]
-    assert bits.dtype == np.uint32
+    assert bits.dtype == np.int64
 
 
 def test_bits_do_not_depend_on_how_many_are_drawn() -> None:
@@ -100,7 +100,7 @@ def test_normal_is_box_muller_on_pairs() -> None:
 
 
 def test_below_scales_words() -> None:
-    words = np.array([0, 2**31, 2**32 - 1], np.uint32)
+    words = np.array([0, 2**31, 2**32 - 1], np.int64)
     assert philox.below(np, words, 10).tolist() == [0, 5, 9]
     assert philox.below(np, words, 2**32).tolist() == [0, 2**31, 2**32 - 1]
 

@@ -1,0 +1,146 @@
+"""Every operator over array_api_strict, which has the standard and nothing else; a training over that and the examples."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.parametric_functions as PF
+import nn_core.solvers as S
+from nn_core.ext import AdaptedBackend, BackendInfo, hookimpl, register, unregister
+from nn_core.spec.builtin import SPECS
+from nn_core.spec.model import FunctionSpec
+from nn_core.testing.cases import Case, has_kernel
+from nn_core.testing.checks.backward import check_backward
+from nn_core.testing.checks.forward import check_forward
+from nn_core.testing.checks.graph import check_graph
+from nn_core.testing.samples.registry import samples_of
+from tests.packaging.conftest import EXAMPLES
+
+
+class Strict:
+    """A plugin that brings array_api_strict."""
+
+    PLUGIN_API = 1
+    REQUIRES_CORE = ">=0.1"
+
+    @staticmethod
+    @hookimpl
+    def nn_core_backends() -> list[BackendInfo]:
+        import array_api_strict
+
+        def load() -> AdaptedBackend:
+            return AdaptedBackend("strict", "StrictArray", array_api_strict)
+
+        return [BackendInfo(name="strict", array_class="StrictArray", load=load)]
+
+
+def plugin_of(name: str) -> Any:
+    """The plugin over a library, or a skip where the library is not installed."""
+    if name == "strict":
+        return vars_of(Strict, name)
+    pytest.importorskip(name, reason=f"{name} is not installed: an example of a backend runs where it is")
+    if name == "torch":
+        pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    path = EXAMPLES / f"plugin_{name}" / f"nn_ext_{name}.py"
+    spec = importlib.util.spec_from_file_location(f"nn_ext_{name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def vars_of(plugin: type, name: str) -> ModuleType:
+    module = ModuleType(name)
+    vars(module).update({key: getattr(plugin, key) for key in vars(plugin) if not key.startswith("__")})
+    return module
+
+
+@pytest.fixture(scope="module", params=["strict", "torch", "jax"])
+def library(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "strict":
+        yield request.getfixturevalue("strict")
+        return
+    register(plugin_of(request.param), request.param)
+    yield request.param
+    unregister(request.param)
+
+
+@pytest.fixture(scope="module")
+def strict() -> Iterator[str]:
+    register(plugin_of("strict"), "strict")
+    yield "strict"
+    unregister("strict")
+
+
+def check(backend: str, spec: FunctionSpec) -> None:
+    case = Case(backend, spec, "float32", samples_of(spec)[0])
+    check_graph(case)
+    if has_kernel(spec):
+        check_forward(case)
+        if spec.differentiable and case.sample.gradient:
+            check_backward(case)
+
+
+OPERATORS = [spec for spec in SPECS if not spec.has("composite")]
+SOME = [spec for spec in SPECS if spec.name in ("Add2", "Affine", "BatchNormalization", "Convolution", "MaxPooling", "Slice")]
+
+
+@pytest.mark.parametrize("spec", OPERATORS, ids=lambda spec: spec.name)
+def test_every_operator_runs_over_the_standard(strict: str, spec: FunctionSpec) -> None:
+    check(strict, spec)
+
+
+@pytest.mark.parametrize("spec", SOME, ids=lambda spec: spec.name)
+def test_operators_run_over_libraries(library: str, spec: FunctionSpec) -> None:
+    check(library, spec)
+
+
+def losses(context: nn.Context, dynamic: bool) -> list[float]:
+    """Losses of a small network while it is trained."""
+    rng = np.random.default_rng(3)
+    images, labels = rng.normal(size=(8, 1, 6, 6)), rng.integers(0, 3, (8, 1))
+    found = []
+    nn.clear_parameters()
+    nn.seed(5)
+    with nn.context_scope(context):
+        x, t = nn.Variable.from_numpy_array(images), nn.Variable.from_numpy_array(labels)
+
+        def build() -> nn.Variable:
+            h = F.relu(PF.batch_normalization(PF.convolution(x, 4, (3, 3), name="c"), name="b"))
+            return F.mean(F.softmax_cross_entropy(PF.affine(F.max_pooling(h, (2, 2)), 3, name="a"), t))
+
+        solver = S.Momentum(lr=0.1)
+        loss = build()
+        solver.set_parameters(nn.get_parameters())
+        for _ in range(6):
+            with nn.auto_forward(dynamic):
+                loss = build() if dynamic else loss
+            if not dynamic:
+                loss.forward(clear_no_need_grad=True)
+            solver.zero_grad()
+            loss.backward(clear_buffer=True)
+            solver.update()
+            found.append(float(loss.d))
+    nn.clear_parameters()
+    return found
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_training_over_libraries_follows_the_reference(library: str, dynamic: bool) -> None:
+    given = losses(nn.Context([f"{library}:float"]), dynamic)
+    np.testing.assert_allclose(given, losses(nn.Context(["reference:float"]), dynamic), rtol=2e-4)
+    assert given[-1] < given[0]
+
+
+def test_the_library_says_what_it_leaves_to_the_host() -> None:
+    bare = AdaptedBackend("bare", "Bare", SimpleNamespace(asarray=np.asarray, __name__="bare"))
+    assert {"exp", "matmul", "linalg.det", "take"} <= set(bare.host_functions())
+    assert AdaptedBackend("whole", "Whole", np).host_functions() == ("diagonal", "einsum", "tile", "unique")
