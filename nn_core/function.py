@@ -17,15 +17,15 @@ from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.graph.apply import GraphFunctions, apply
 from nn_core.graph.backward import run_backward
+from nn_core.graph.call import ResolvedCall, resolved_call
 from nn_core.graph.compile import is_view, needed_data, new_key
-from nn_core.graph.execute import run, same_dtypes_of
 from nn_core.graph.modes import auto_forward as auto_forward_scope
 from nn_core.graph.modes import get_auto_forward
 from nn_core.graph.node import Cell, Node, Vertex, invalidate
 from nn_core.graph.order import forward_order
 from nn_core.graph.python_function import PythonFunction as PythonFunction
 from nn_core.graph.python_function import settings_of
-from nn_core.graph.recipe import Recipe, recipe_of
+from nn_core.graph.run import run, same_dtypes_of
 from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.rules.registry import GradientCall
 from nn_core.spec.builtin import BY_NAME
@@ -129,7 +129,7 @@ class Function:
                 raise ArgumentError(f"applied_to: changes must be empty for the PythonFunction {self.name}, got {changes}")
             with context_scope(node.context):
                 return node.python(*inputs)
-        settings = node.setup.given if isinstance(node.setup, Recipe) else node.args
+        settings = node.setup.given if isinstance(node.setup, ResolvedCall) else node.args
         with context_scope(node.context):
             return apply(node.spec, self._placed("applied_to", inputs), {**settings, **changes})
 
@@ -285,7 +285,7 @@ class Function:
         active = _flags("set_active_input_mask: mask", mask, len(inputs))
         _MASKED[node] = (inputs, active if any(active) else [True] * len(inputs))
         node.inputs = tuple(_active(node, inputs))
-        node.setup = _recipe(node, node.inputs)
+        node.setup = _resolved(node, node.inputs)
         invalidate()
 
     # -- passes on given variables ---------------------------------------------------------------------------------
@@ -307,12 +307,12 @@ class Function:
             ShapeError: when the shapes do not fit the function.
         """
         node = self._node
-        placed, recipe = self._set_up("forward", inputs, outputs)
-        if recipe is None:
+        placed, call = self._set_up("forward", inputs, outputs)
+        if call is None:
             node.python.forward_impl(list(inputs), list(outputs))
             return
         key = _draw(node) if node.spec.has("seeded") else None
-        _compute(recipe, node.context, _arrays(placed), [variable.data for variable in outputs], key)
+        _compute(call, node.context, _arrays(placed), [variable.data for variable in outputs], key)
 
     def setup_recompute(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
         """Do what ``recompute`` needs before the forward pass: nothing, since random functions note what they drew."""
@@ -328,12 +328,12 @@ class Function:
             GraphError: when a random function has not been computed before.
         """
         node = self._node
-        placed, recipe = self._set_up("recompute", inputs, outputs)
-        if recipe is None:
+        placed, call = self._set_up("recompute", inputs, outputs)
+        if call is None:
             node.python.forward_impl(list(inputs), list(outputs))
             return
         arrays = _without_updates(node.spec, _arrays(placed))
-        _compute(recipe, node.context, arrays, [variable.data for variable in outputs], _last_key(node, "recompute"))
+        _compute(call, node.context, arrays, [variable.data for variable in outputs], _last_key(node, "recompute"))
 
     def backward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], accum: Sequence[bool] | None = None
@@ -351,9 +351,9 @@ class Function:
             GraphError: when the function is random and has not been computed before.
         """
         node = self._node
-        placed, recipe = self._given("backward", inputs, outputs)
+        placed, call = self._given("backward", inputs, outputs)
         adds = _flags("backward: accum", [True] * len(inputs) if accum is None else accum, len(inputs))
-        if recipe is None:
+        if call is None:
             wanted = [variable.need_grad for variable in inputs]
             node.python.backward_impl(list(inputs), list(outputs), wanted, adds)
             return
@@ -361,19 +361,19 @@ class Function:
             if variable.need_grad and not add:
                 variable.grad.zero()
         if node.spec.differentiable:
-            _propagate(node, recipe, placed, outputs, _active(node, self._placed("backward", adds)))
+            _propagate(node, call, placed, outputs, _active(node, self._placed("backward", adds)))
 
     # -- checks ----------------------------------------------------------------------------------------------------
 
     def _set_up(
         self, method: str, inputs: Sequence[Variable], outputs: Sequence[Variable]
-    ) -> tuple[list[Any], Recipe | None]:
+    ) -> tuple[list[Any], ResolvedCall | None]:
         """As `_given`, and give `outputs` the shapes of the results."""
-        placed, recipe = self._given(method, inputs, outputs)
-        if recipe is not None:
-            for variable, shape in zip(outputs, recipe.output_shapes, strict=False):
+        placed, call = self._given(method, inputs, outputs)
+        if call is not None:
+            for variable, shape in zip(outputs, call.output_shapes, strict=False):
                 variable.reset_shape(shape, True)
-            return placed, recipe
+            return placed, call
         known = [variable.shape for variable in (*self.inputs, *self.outputs)]
         if method == "setup" or known != [variable.shape for variable in (*inputs, *outputs)]:
             self._node.python.setup_impl(list(inputs), list(outputs))
@@ -381,10 +381,10 @@ class Function:
 
     def _given(
         self, method: str, inputs: Sequence[Variable], outputs: Sequence[Variable]
-    ) -> tuple[list[Any], Recipe | None]:
+    ) -> tuple[list[Any], ResolvedCall | None]:
         """The inputs that take part, in the order of the specification, and what follows from their shapes.
 
-        There is no recipe for a PythonFunction.
+        What follows is None for a PythonFunction.
         """
         for what, values in (("inputs", inputs), ("outputs", outputs)):
             for value in values:
@@ -392,11 +392,11 @@ class Function:
                     raise ArgumentError(f"{method}: {what} must be Variables, got {type(value).__name__}")
         node = self._node
         placed = _active(node, self._placed(method, inputs))
-        recipe = None if node.python is not None else _recipe(node, placed)
-        expected = len(node.cells) if recipe is None else recipe.n_visible
+        call = None if node.python is not None else _resolved(node, placed)
+        expected = len(node.cells) if call is None else call.n_visible
         if len(outputs) != expected:
             raise ArgumentError(f"{method}: outputs of {self.name} must be {expected} Variables, got {len(outputs)}")
-        return placed, recipe
+        return placed, call
 
     def _placed(self, method: str, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """`inputs` in the order of the specification, None where an optional one is not given."""
@@ -491,12 +491,12 @@ def _arrays(placed: Sequence[Variable | None]) -> list[NdArray | None]:
     return [None if variable is None else variable.data for variable in placed]
 
 
-def _recipe(node: Node, placed: Sequence[Vertex | None]) -> Recipe:
+def _resolved(node: Node, placed: Sequence[Vertex | None]) -> ResolvedCall:
     for entry, variable in zip(node.spec.inputs, placed, strict=False):
         if variable is None and not entry.optional:
             raise ArgumentError(f"{node.spec.api}: input {entry.name} must be given, got none")
-    settings = node.setup.given if isinstance(node.setup, Recipe) else node.args
-    return recipe_of(node.spec, settings, [None if variable is None else variable.shape for variable in placed])
+    settings = node.setup.given if isinstance(node.setup, ResolvedCall) else node.args
+    return resolved_call(node.spec, settings, [None if variable is None else variable.shape for variable in placed])
 
 
 def _active(node: Node, placed: Sequence[Any]) -> list[Any]:
@@ -508,15 +508,15 @@ def _active(node: Node, placed: Sequence[Any]) -> list[Any]:
 
 
 def _compute(
-    recipe: Recipe, context: Context, arrays: list[NdArray | None], results: Sequence[NdArray], key: Any
+    call: ResolvedCall, context: Context, arrays: list[NdArray | None], results: Sequence[NdArray], key: Any
 ) -> list[NdArray]:
     """Run the kernel on `arrays`; what it computes beyond `results` goes to new arrays, which are returned too."""
-    same = same_dtypes_of(recipe.spec, arrays) if recipe.takes_same else ()
+    same = same_dtypes_of(call.spec, arrays) if call.takes_same else ()
     read = {id(array._synced) for array in arrays if array is not None}
-    wanted = [*results, *[NdArray(shape) for shape in recipe.output_shapes[len(results) :]]]
+    wanted = [*results, *[NdArray(shape) for shape in call.output_shapes[len(results) :]]]
     # what is read must not be written to before it was read
     written = [NdArray(array.shape) if id(array._synced) in read else array for array in wanted]
-    run(recipe.prepared(context, same), arrays, written, key)
+    run(call.kernel(context, same), arrays, written, key)
     for array, target in zip(written, wanted, strict=True):
         if array is not target:
             target.copy_from(array)
@@ -565,11 +565,11 @@ def _numbers(key: Any) -> tuple[int, ...]:
 
 
 def _propagate(
-    node: Node, recipe: Recipe, placed: Sequence[Variable | None], outputs: Sequence[Variable], adds: Sequence[bool]
+    node: Node, call: ResolvedCall, placed: Sequence[Variable | None], outputs: Sequence[Variable], adds: Sequence[bool]
 ) -> None:
     """Add to the gradients of `placed`, one after the other, what follows from the gradients of `outputs`."""
-    cells = [Cell(variable.data, variable.grad) for variable in outputs[: recipe.n_visible]]
-    cells += [Cell(array) for array in _aux_outputs(node, recipe, _arrays(placed))]
+    cells = [Cell(variable.data, variable.grad) for variable in outputs[: call.n_visible]]
+    cells += [Cell(array) for array in _aux_outputs(node, call, _arrays(placed))]
     leaves = [None if variable is None else Vertex(Cell(variable.data), variable.need_grad) for variable in placed]
     if not any(leaf is not None and leaf.need_grad for leaf in leaves):
         return
@@ -581,9 +581,9 @@ def _propagate(
             leaf.cell.grad = variable.grad
         else:  # a gradient of its own, since a later one may be told to overwrite it
             repeated.append((variable, leaf.cell.grad, adds[place]))
-    scratch = Node(node.spec, recipe.args, leaves, cells, node.context, True)
-    scratch.setup = recipe
-    roots = [Vertex(cell) for cell in cells[: recipe.n_visible]]
+    scratch = Node(node.spec, call.args, leaves, cells, node.context, True)
+    scratch.setup = call
+    roots = [Vertex(cell) for cell in cells[: call.n_visible]]
     for index, root in enumerate(roots):
         scratch.connect(index, root)
     for root in roots:
@@ -592,15 +592,15 @@ def _propagate(
         variable.grad.copy_from(_F.add2(variable.grad, part) if add else part)
 
 
-def _aux_outputs(node: Node, recipe: Recipe, arrays: list[NdArray | None]) -> list[NdArray]:
+def _aux_outputs(node: Node, call: ResolvedCall, arrays: list[NdArray | None]) -> list[NdArray]:
     """The auxiliary results that the gradient reads, computed again."""
-    n_visible, entries = recipe.n_visible, node.spec.outputs
-    if len(recipe.output_shapes) == n_visible:
+    n_visible, entries = call.n_visible, node.spec.outputs
+    if len(call.output_shapes) == n_visible:
         return []
     if not any(entry.aux and entry.name in node.spec.backward.needs for entry in entries):
-        return [NdArray(shape) for shape in recipe.output_shapes[n_visible:]]
+        return [NdArray(shape) for shape in call.output_shapes[n_visible:]]
     arrays = _without_updates(node.spec, list(arrays))
-    return _compute(recipe, node.context, arrays, (), _last_key(node, "backward"))[n_visible:]
+    return _compute(call, node.context, arrays, (), _last_key(node, "backward"))[n_visible:]
 
 
 def _gradient_reads(

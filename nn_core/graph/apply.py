@@ -10,8 +10,8 @@ from nn_core.context import get_current_context
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.array_functions import bound_arguments
-from nn_core.graph.compile import is_view, new_key, prepared_of
-from nn_core.graph.execute import Prepared, run, same_dtypes_of
+from nn_core.graph.call import PreparedKernel, ResolvedCall, resolved_call
+from nn_core.graph.compile import is_view, kernel_of, new_key
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.graph.imperative import array_of, call_at_once, has_ndarray
@@ -20,7 +20,7 @@ from nn_core.graph.modes import AUTO_FORWARD, RECOMPUTE, stops_gradients
 from nn_core.graph.node import Cell, Node, Setup, invalidate
 from nn_core.graph.order import require_no_circle
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
-from nn_core.graph.recipe import Recipe, recipe_of
+from nn_core.graph.run import run, same_dtypes_of
 from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.graph.trace import Trace, current_trace
 from nn_core.refusal import described
@@ -73,17 +73,17 @@ def apply(
             raise _wrong_kind(spec, inputs, value)
     if spec.variadic or None in shapes:
         require_shapes(spec, inputs)
-    recipe = recipe_of(spec, args, shapes)
+    call = resolved_call(spec, args, shapes)
     if outputs is not None:
         outputs = _listed_outputs(spec, outputs)
         imperative = imperative or (not inputs and isinstance(outputs[0], NdArray))
     if imperative:
-        return _apply_at_once(recipe, inputs, outputs)
-    if trace is not None and recipe.plain:
-        variable = trace.branch(spec, inputs, args, recipe)
+        return _apply_at_once(call, inputs, outputs)
+    if trace is not None and call.plain:
+        variable = trace.branch(spec, inputs, args, call)
         if variable is not None:
             return variable
-    return _apply_in_graph(recipe, inputs, outputs)
+    return _apply_in_graph(call, inputs, outputs)
 
 
 def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> ArgumentError:
@@ -97,8 +97,8 @@ def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> Argume
     return ArgumentError(f"{spec.api}: input {name} must be a Variable or an NdArray, got {type(value).__name__}{hint}")
 
 
-def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:
-    spec = recipe.spec
+def _apply_in_graph(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:
+    spec = call.spec
     if spec.has("dynamic_shape"):
         _compute_inputs(inputs)
     blocked = not spec.differentiable or stops_gradients()
@@ -109,17 +109,17 @@ def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[A
                 need_grad = True
                 break
     if outputs is not None:
-        cells = _given_cells(spec, outputs, recipe.output_shapes)
+        cells = _given_cells(spec, outputs, call.output_shapes)
         require_no_circle(spec.api, inputs, cells)
-    elif recipe.view:
-        cells = [Cell(_view_of(inputs[0], recipe.output_shapes[0]))]
+    elif call.view:
+        cells = [Cell(_view_of(inputs[0], call.output_shapes[0]))]
     else:
-        cells = [Cell(NdArray.of_shape(shape)) for shape in recipe.output_shapes]
-    node = Node(spec, recipe.args, inputs, cells, get_current_context(), need_grad)
-    node.setup = recipe
+        cells = [Cell(NdArray.of_shape(shape)) for shape in call.output_shapes]
+    node = Node(spec, call.args, inputs, cells, get_current_context(), need_grad)
+    node.setup = call
     recompute_now = RECOMPUTE.get()
     results: list[Variable] = []
-    for index in range(recipe.n_visible):
+    for index in range(call.n_visible):
         given = None if outputs is None or index >= len(outputs) else outputs[index]
         variable = given if isinstance(given, Variable) else Variable.of_cell(cells[index])
         if blocked:
@@ -130,11 +130,11 @@ def _apply_in_graph(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[A
             invalidate()
         results.append(variable)
     if AUTO_FORWARD.get() or spec.has("dynamic_shape"):
-        run_node(node, recipe)
-    elif not recipe.view:
+        run_node(node, call)
+    elif not call.view:
         for cell in cells:
             cell.data._synced.expect()
-    return results[0] if recipe.single else tuple(results)
+    return results[0] if call.single else tuple(results)
 
 
 def _given_cells(spec: FunctionSpec, outputs: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Cell]:
@@ -178,7 +178,7 @@ def _compute_inputs(inputs: Sequence[Any]) -> None:
         run_forward(tuple(roots))
 
 
-def run_node(node: Node, recipe: Recipe | None = None) -> None:
+def run_node(node: Node, call: ResolvedCall | None = None) -> None:
     """Compute one function of a graph at once, on the data that its inputs hold."""
     hooks = active_hooks(None, None) if PRE_HOOKS or POST_HOOKS else None
     if hooks:
@@ -186,8 +186,8 @@ def run_node(node: Node, recipe: Recipe | None = None) -> None:
             hook(node)
     if node.python is not None:
         _run_python(node)
-    elif (recipe is not None and not recipe.view) or not is_view(node):
-        _run_kernel(node, recipe)
+    elif (call is not None and not call.view) or not is_view(node):
+        _run_kernel(node, call)
     if hooks:
         for hook in hooks[1]:
             hook(node)
@@ -199,58 +199,58 @@ def _run_python(node: Node) -> None:
     PythonForward(node)(*arrays)
 
 
-def _run_kernel(node: Node, recipe: Recipe | None) -> None:
-    if recipe is None or recipe.takes_same:
-        prepared = prepared_of(node, {})
+def _run_kernel(node: Node, call: ResolvedCall | None) -> None:
+    if call is None or call.takes_same:
+        kernel = kernel_of(node, {})
     else:
-        prepared = node.prepared = recipe.prepared(node.context, ())
-    if prepared.seeded:
+        kernel = node.kernel = call.kernel(node.context)
+    if kernel.seeded:
         new_key(node, FUNCTION_SEED.draw)
     inputs = [None if vertex is None else vertex.cell.data for vertex in node.inputs]
     if node.spec.updates:
-        _protect_intermediates(node, prepared, inputs)
-    run(prepared, inputs, [cell.data for cell in node.cells], node.key)
+        _protect_intermediates(node, kernel, inputs)
+    run(kernel, inputs, [cell.data for cell in node.cells], node.key)
 
 
-def _protect_intermediates(node: Node, prepared: Prepared, inputs: list[NdArray | None]) -> None:
+def _protect_intermediates(node: Node, kernel: PreparedKernel, inputs: list[NdArray | None]) -> None:
     """Let a function rewrite copies of what other functions computed, because gradients may read that."""
-    for position, (vertex, updated) in enumerate(zip(node.inputs, prepared.updated, strict=True)):
+    for position, (vertex, updated) in enumerate(zip(node.inputs, kernel.updated, strict=True)):
         if updated and vertex is not None and vertex.producer is not None:
             copy = NdArray(vertex.shape)
             copy.copy_from(vertex.cell.data)
             inputs[position] = copy
 
 
-def _apply_at_once(recipe: Recipe, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:
-    spec = recipe.spec
+def _apply_at_once(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:
+    spec = call.spec
     arrays = [array_of(value, spec.api) for value in inputs]
-    if recipe.view and outputs is None and arrays[0]._window is None:
-        return arrays[0].view(recipe.output_shapes[0])
-    same = same_dtypes_of(spec, arrays) if recipe.takes_same else ()
-    prepared = recipe.prepared(get_current_context(), same)
+    if call.view and outputs is None and arrays[0]._window is None:
+        return arrays[0].view(call.output_shapes[0])
+    same = same_dtypes_of(spec, arrays) if call.takes_same else ()
+    kernel = call.kernel(get_current_context(), same)
     results: list[NdArray] = []
-    for index, shape in enumerate(recipe.output_shapes):
+    for index, shape in enumerate(call.output_shapes):
         if outputs is None or index >= len(outputs):
             results.append(NdArray.of_shape(shape))
             continue
         given = _given_output(spec, outputs, index, shape)
         results.append(given.cell.data if isinstance(given, Variable) else given)
-    key = _imperative_key(recipe) if prepared.seeded else None
+    key = _imperative_key(call) if kernel.seeded else None
     shared = [any(result._synced is array._synced for array in arrays if array is not None) for result in results]
     if any(shared) and not spec.has("inplace_ok"):
         fresh = [NdArray(result.shape) if same else result for result, same in zip(results, shared, strict=True)]
-        run(prepared, arrays, fresh, key)
+        run(kernel, arrays, fresh, key)
         for result, new in zip(results, fresh, strict=True):
             if new is not result:
                 result.copy_from(new)
     else:
-        run(prepared, arrays, results, key)
-    return results[0] if recipe.single else tuple(results[: recipe.n_visible])
+        run(kernel, arrays, results, key)
+    return results[0] if call.single else tuple(results[: call.n_visible])
 
 
-def _imperative_key(recipe: Recipe) -> Any:
+def _imperative_key(call: ResolvedCall) -> Any:
     key = np.zeros(2, np.uint64)
-    seed = recipe.args.get("seed", -1)
+    seed = call.args.get("seed", -1)
     key[0], key[1] = (seed, 1) if isinstance(seed, int) and seed >= 0 else FUNCTION_SEED.draw()
     return key
 

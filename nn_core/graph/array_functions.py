@@ -8,11 +8,11 @@ import numpy as np
 from nn_core.context import Context
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError
-from nn_core.graph.execute import is_contiguous, prepare
-from nn_core.graph.infer import infer, input_entries
-from nn_core.rules.arguments import resolve_args
+from nn_core.graph.call import PreparedKernel, SameDtypes, resolved_call
+from nn_core.graph.infer import input_entries
+from nn_core.graph.run import compute, fetch_raw
 from nn_core.spec.model import FunctionSpec
-from nn_core.synced import HOST, Space, dtype_of
+from nn_core.synced import HOST, Space
 from nn_core.typing import Array
 
 
@@ -56,34 +56,20 @@ class ArrayFunctions:
         return operator
 
     def _run(self, spec: FunctionSpec, inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:
-        shapes = tuple(None if array is None else tuple(array.shape) for array in inputs)
-        args = resolve_args(spec, given, shapes)
+        shapes = [None if array is None else tuple(array.shape) for array in inputs]
+        call = resolved_call(spec, given, shapes)
         if spec.has("view"):
-            return inputs[0].reshape(*infer(spec, args, shapes))
-        entries = input_entries(spec, len(inputs))
-        same = tuple(
-            str(array.dtype) if array is not None and entry.dtype == "same" else None
-            for array, entry in zip(inputs, entries, strict=True)
-        )
-        prepared = prepare(spec, args, shapes, same, self._context)
-        space = prepared.space
+            return inputs[0].reshape(call.output_shapes[0])
+        kernel = call.kernel(self._context, _dtypes_of(spec, inputs) if call.takes_same else ())
+        space = kernel.space
         arrays: list[Any] = [
-            None if array is None else _as_contiguous(self._moved(array, space), space, str(dtype))
-            for array, dtype in zip(inputs, prepared.input_dtypes, strict=True)
+            None if array is None else fetch_raw(self._moved(array, space), space, str(dtype))
+            for array, dtype in zip(inputs, kernel.input_dtypes, strict=True)
         ]
-        if spec.has("dynamic_shape"):
-            results: Any = prepared.forward(*arrays)
-        else:
-            results = [
-                space.empty(shape, dtype)
-                for shape, dtype in zip(prepared.output_shapes, prepared.output_dtypes, strict=True)
-            ]
-            prepared.forward(*arrays, *results)
+        results = _computed(kernel, arrays)
         if space is not self._space:
             results = [self._moved(result, self._space) for result in results]
-        visible = len(results) - sum(entry.aux for entry in spec.outputs)
-        return results[0] if visible == 1 and not spec.outputs[0].variadic else tuple(results[:visible])
-
+        return results[0] if call.single else tuple(results[: call.n_visible])
 
     def _moved(self, array: Array, space: Space) -> Array:
         """`array`, which lies on the host or where the function computes whose gradient this is, in `space`."""
@@ -95,11 +81,17 @@ class ArrayFunctions:
         return self._space.to_numpy(array) if space is HOST else space.from_numpy(np.asarray(array))
 
 
-def _as_contiguous(array: Array, space: Space, dtype: str) -> Array:
-    if isinstance(array, np.generic):  # what arithmetic on arrays without axes gives
-        return np.asarray(array, dtype_of(dtype))
-    if str(getattr(array, "dtype", "")) == dtype and is_contiguous(array):
-        return array
-    result = space.empty(tuple(getattr(array, "shape", ())), dtype)
-    result[...] = array
-    return result
+def _dtypes_of(spec: FunctionSpec, inputs: Sequence[Any]) -> SameDtypes:
+    return tuple(
+        str(array.dtype) if array is not None and entry.dtype == "same" else None
+        for array, entry in zip(inputs, input_entries(spec, len(inputs)), strict=True)
+    )
+
+
+def _computed(kernel: PreparedKernel, arrays: Sequence[Array | None]) -> Sequence[Array]:
+    if kernel.dynamic:
+        results: Sequence[Array] = compute(kernel, arrays)
+        return results
+    made = [make() for make in kernel.makers]
+    compute(kernel, [*arrays, *made])
+    return made

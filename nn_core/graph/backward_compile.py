@@ -9,14 +9,15 @@ from nn_core.array import NdArray
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import GraphError, ShapeError
 from nn_core.graph.backward_data import BackwardPlan, ForwardData, dtype_held
-from nn_core.graph.compile import alias, assign, is_view, needed_data, prepared_of
-from nn_core.graph.execute import Prepared, is_contiguous, prepare
+from nn_core.graph.call import PreparedKernel, resolved_call
+from nn_core.graph.compile import alias, assign, is_view, kernel_of, needed_data
 from nn_core.graph.forward import ForwardPlan
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.plan import Attachment, Binding, signature_of
 from nn_core.graph.python_function import PythonBackward
 from nn_core.graph.rule import RuleRunner
+from nn_core.graph.run import is_contiguous
 from nn_core.synced import HOST, STRIDED, Key, Space, SyncedArray, dtype_of
 from nn_core.typing import Array, Backend, Runner
 
@@ -118,19 +119,19 @@ class GradientCompiler:
             target.buffer = Buffer(root.shape, dtype, space, space.empty(root.shape, dtype))
             self._plan.start = target.buffer
 
-    def _prepared(self, node: Node) -> Prepared:
+    def _kernel_of(self, node: Node) -> PreparedKernel:
         if any(entry.dtype == "same" for entry in node.spec.inputs):
             arrays = [vertex.cell.data._synced for vertex in node.inputs if vertex is not None]
             self._plan.dtypes += [(synced, dtype_held(synced)) for synced in arrays]
-        return prepared_of(node, self._data.dtypes)
+        return kernel_of(node, self._data.dtypes)
 
     def _place_of(self, vertex: Vertex) -> tuple[str, Space]:
         node = vertex.producer
         assert node is not None
         if node.python is not None:
             return "float32", HOST
-        prepared = self._prepared(node)
-        return prepared.output_dtypes[vertex._index], prepared.space
+        kernel = self._kernel_of(node)
+        return kernel.output_dtypes[vertex._index], kernel.space
 
     def add(self, node: Node) -> None:
         """The gradient of `node`, and the additions that it leads to."""
@@ -144,8 +145,8 @@ class GradientCompiler:
         if node.spec.has("sink") and not node.args["one_input_grad"]:
             self._take_given(node, wanted)
             return
-        prepared = self._prepared(node)
-        wanted = tuple(want and _is_floating(dtype) for want, dtype in zip(wanted, prepared.input_dtypes, strict=True))
+        kernel = self._kernel_of(node)
+        wanted = tuple(want and _is_floating(dtype) for want, dtype in zip(wanted, kernel.input_dtypes, strict=True))
         if not any(wanted):
             return  # indices and labels have no gradient: that of their variables stays zero
         reads_inputs, reads_outputs = needed_data(node)
@@ -153,44 +154,44 @@ class GradientCompiler:
             for cell, needed in zip(cells, reads, strict=True):
                 if needed and cell is not None:
                     self._data.locate(cell.data._synced)
-        as_stored = prepared.layout in ("channels_last", "any")
-        grads = self._output_grads(node, prepared)
+        as_stored = kernel.layout in ("channels_last", "any")
+        grads = self._output_grads(node, kernel)
         inputs = [
-            self._data.of(cell, (prepared.space, dtype), not as_stored, prepared.backend)
+            self._data.of(cell, (kernel.space, dtype), not as_stored, kernel.backend)
             if needed and cell is not None and dtype
             else None
-            for cell, dtype, needed in zip(_cells(node), prepared.input_dtypes, reads_inputs, strict=True)
+            for cell, dtype, needed in zip(_cells(node), kernel.input_dtypes, reads_inputs, strict=True)
         ]
         outputs = [
-            self._data.of(cell, (prepared.space, dtype), not as_stored, prepared.backend) if needed else None
-            for cell, dtype, needed in zip(node.cells, prepared.output_dtypes, reads_outputs, strict=True)
+            self._data.of(cell, (kernel.space, dtype), not as_stored, kernel.backend) if needed else None
+            for cell, dtype, needed in zip(node.cells, kernel.output_dtypes, reads_outputs, strict=True)
         ]
-        flags = self._layout(node, prepared, [*inputs, *outputs])
+        flags = self._layout(node, kernel, [*inputs, *outputs])
         n_inputs = len(node.inputs)
-        runner = prepared.backward_for(wanted, flags)
+        runner = kernel.backward_for(wanted, flags)
         if runner is None:
             shapes = [None if vertex is None else vertex.shape for vertex in node.inputs]
-            runner = RuleRunner(prepared, shapes, [cell.data._shape for cell in node.cells], wanted)
-        backend = prepared.backend
+            runner = RuleRunner(kernel, shapes, [cell.data._shape for cell in node.cells], wanted)
+        backend = kernel.backend
         inputs = [self._as_laid_out(b, f, backend) for b, f in zip(inputs, flags[:n_inputs], strict=True)]
         outputs = [self._as_laid_out(b, f, backend) for b, f in zip(outputs, flags[n_inputs:], strict=True)]
         grads = [self._as_laid_out(b, f, backend) for b, f in zip(grads, flags[n_inputs:], strict=False)]
-        gradients, additions = self._input_targets(node, prepared, wanted, flags)
+        gradients, additions = self._input_targets(node, kernel, wanted, flags)
         first = len(inputs) + len(outputs) + len(grads)
         runner, additions = self._accumulating(runner, gradients, additions, first)
-        self._builder.add(node, runner, [*inputs, *outputs, *grads, *gradients], prepared.backend)
-        self._accumulate(node, additions, prepared.backend)
+        self._builder.add(node, runner, [*inputs, *outputs, *grads, *gradients], kernel.backend)
+        self._accumulate(node, additions, kernel.backend)
 
-    def _layout(self, node: Node, prepared: Prepared, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
+    def _layout(self, node: Node, kernel: PreparedKernel, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
         """Which inputs and outputs lie channels-last, as the forward pass left them; their gradients lie alike."""
         cells = [*_cells(node), *node.cells]
-        if prepared.layout not in ("channels_last", "any"):
+        if kernel.layout not in ("channels_last", "any"):
             return (False,) * len(cells)
         flags = [
             cell is not None and (self._lies_channels_last(cell) if buffer is None else buffer.channels_last)
             for cell, buffer in zip(cells, data, strict=True)
         ]
-        if prepared.layout == "any":
+        if kernel.layout == "any":
             shapes = {cell.data._shape for cell in _cells(node) if cell is not None}
             every = all(flag for flag, cell in zip(flags, _cells(node), strict=False) if cell is not None)
             rank = len(next(iter(shapes), ()))
@@ -220,17 +221,17 @@ class GradientCompiler:
         self._builder.copy(buffer, copy, backend)
         return copy
 
-    def _output_grads(self, node: Node, prepared: Prepared) -> list[Buffer | None]:
+    def _output_grads(self, node: Node, kernel: PreparedKernel) -> list[Buffer | None]:
         grads: list[Buffer | None] = []
         n_visible = len(node.cells) - sum(entry.aux for entry in node.spec.outputs)
-        for cell, dtype in list(zip(node.cells, prepared.output_dtypes, strict=True))[:n_visible]:
+        for cell, dtype in list(zip(node.cells, kernel.output_dtypes, strict=True))[:n_visible]:
             target = self._targets.get(cell)
             if target is None or target.buffer is None:
-                zeros = prepared.space.empty(cell.data._shape, dtype)
+                zeros = kernel.space.empty(cell.data._shape, dtype)
                 zeros[...] = 0
-                grads.append(Buffer(cell.data._shape, dtype, prepared.space, zeros))
+                grads.append(Buffer(cell.data._shape, dtype, kernel.space, zeros))
             else:
-                grads.append(self._converted(target.buffer, prepared.space, dtype, prepared.backend))
+                grads.append(self._converted(target.buffer, kernel.space, dtype, kernel.backend))
         return grads
 
     def _converted(self, buffer: Buffer, space: Space, dtype: str, backend: Backend | None = None) -> Buffer:
@@ -242,19 +243,19 @@ class GradientCompiler:
         return copy
 
     def _input_targets(
-        self, node: Node, prepared: Prepared, wanted: Sequence[bool], flags: Sequence[bool]
+        self, node: Node, kernel: PreparedKernel, wanted: Sequence[bool], flags: Sequence[bool]
     ) -> tuple[list[Buffer | None], list[tuple[Target, Buffer]]]:
         """Where the gradients of the inputs are written, and what is to be added to what afterwards."""
         gradients: list[Buffer | None] = []
         additions: list[tuple[Target, Buffer]] = []
         for vertex, dtype, want, flag in zip(
-            node.inputs, prepared.input_dtypes, wanted, flags[: len(node.inputs)], strict=True
+            node.inputs, kernel.input_dtypes, wanted, flags[: len(node.inputs)], strict=True
         ):
             if vertex is None or not want or dtype is None:
                 gradients.append(None)
                 continue
             target = self._targets[vertex.cell]
-            buffer, add = self._contribution(target, dtype, prepared.space, flag)
+            buffer, add = self._contribution(target, dtype, kernel.space, flag)
             gradients.append(buffer)
             if add:
                 additions.append((target, buffer))
@@ -372,7 +373,7 @@ class GradientCompiler:
             target.received += 1
             target.buffer, target.written = alias(grad, vertex.shape), True
             return
-        backend = self._prepared(node).backend
+        backend = self._kernel_of(node).backend
         buffer, add = self._contribution(target, grad.dtype, grad.space, False)
         self._builder.add(node, assign, (buffer, alias(grad, vertex.shape)))
         if add:
@@ -380,17 +381,17 @@ class GradientCompiler:
 
     def _take_given(self, node: Node, wanted: Sequence[bool]) -> None:
         """Continue with the gradients that the caller has set on the inputs."""
-        prepared = self._prepared(node)
-        for vertex, dtype, want in zip(node.inputs, prepared.input_dtypes, wanted, strict=True):
+        kernel = self._kernel_of(node)
+        for vertex, dtype, want in zip(node.inputs, kernel.input_dtypes, wanted, strict=True):
             if vertex is None or not want or dtype is None or vertex.producer is None:
                 continue
             target = self._targets[vertex.cell]
             target.received += 1
             target.is_leaf = True  # its gradient array is the caller's, not the plan's
             grad = vertex.cell.grad
-            given = self._builder.read(grad, (prepared.space, dtype), True)
+            given = self._builder.read(grad, (kernel.space, dtype), True)
             if target.buffer is None:
-                target.buffer, target.written = Buffer(vertex.shape, dtype, prepared.space), True
+                target.buffer, target.written = Buffer(vertex.shape, dtype, kernel.space), True
                 self._builder.add(node, assign, (target.buffer, given))
             else:
                 self._accumulate(node, [(target, given)])
@@ -490,14 +491,12 @@ def _adder(node: Node | None, total: Buffer, part: Buffer) -> tuple[Runner, Any]
     ):
         return _add, None
     spec = spec_of_api("add2")
-    args = {arg.name: arg.default for arg in spec.args}
-    context = node.context.in_dtype(total.dtype)
-    prepared = prepare(spec, args, (total.shape, total.shape), (None, None), context)  # type: ignore[arg-type]  # defaults are plain
-    if prepared.space is not total.space or prepared.output_dtypes[0] != total.dtype:
+    kernel = resolved_call(spec, {}, (total.shape, total.shape)).kernel(node.context.in_dtype(total.dtype))
+    if kernel.space is not total.space or kernel.output_dtypes[0] != total.dtype:
         return _add, None
-    if total.channels_last and prepared.layout != "any":
+    if total.channels_last and kernel.layout != "any":
         return _add, None
-    return prepared.forward_for((total.channels_last,) * 3), prepared.backend
+    return kernel.forward_for((total.channels_last,) * 3), kernel.backend
 
 
 def _lie_alike(a: Buffer, b: Buffer) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nn_core.array import NdArray
-from nn_core.graph.compile import Builder, found, is_view, prepared_of, require_alive
+from nn_core.graph.compile import Builder, found, is_view, kernel_of, require_alive
 from nn_core.graph.forward import KEEP_ALL, ForwardPlan, emit_forward, held_by_sinks
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Cell, Node, Vertex
@@ -123,7 +123,7 @@ class ForwardData:
                 self.locate(synced)
         pinned: set[SyncedArray] = set()
         for node in sorted(nodes, key=self._rank.__getitem__):
-            emit_forward(self.builder, node, prepared_of(node, self.dtypes), pinned, again=True)
+            emit_forward(self.builder, node, kernel_of(node, self.dtypes), pinned, again=True)
 
     def release(self) -> None:
         """Note which arrays lose their data when the pass is over."""

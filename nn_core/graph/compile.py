@@ -7,10 +7,12 @@ import numpy as np
 
 from nn_core.array import NdArray
 from nn_core.errors import GraphError
-from nn_core.graph.execute import Prepared, is_contiguous, prepare
+from nn_core.graph.call import PreparedKernel, ResolvedCall, SameDtypes, resolved_call
+from nn_core.graph.infer import input_entries
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import Entry, Plan
+from nn_core.graph.run import is_contiguous
 from nn_core.settings import is_enabled
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.synced import HOST, Key, Space, SyncedArray, cast, convert, dtype_of
@@ -190,20 +192,28 @@ def found(synced: SyncedArray) -> Buffer | None:
     return buffer
 
 
-def prepared_of(node: Node, dtypes: Mapping[SyncedArray, str]) -> Prepared:
+def kernel_of(node: Node, dtypes: Mapping[SyncedArray, str]) -> PreparedKernel:
     """The kernel of `node`; `dtypes` says what arrays that the plan computes will hold.
 
     Whole numbers that need a gradient are read as floating-point numbers, so that the gradient is one too.
     """
     shapes = tuple([None if vertex is None else vertex.cell.data._shape for vertex in node.inputs])
-    same: tuple[str | None, ...] = (None,) * len(shapes)
-    floating = node.context.dtype if node.spec.differentiable else None
-    if any(entry.dtype == "same" for entry in node.spec.inputs):
+    call = node.setup
+    # what the caller gave serves for the shapes that it was given for; and what a node holds may have been forgotten since
+    known = isinstance(call, ResolvedCall) and call.shapes == shapes
+    call = resolved_call(node.spec, call.given if known else node.args, shapes)
+    same: SameDtypes = ()
+    if call.takes_same:
+        floating = node.context.dtype if node.spec.differentiable else None
+        entries = input_entries(node.spec, len(shapes))
         same = tuple(
-            None if vertex is None else _dtype_read(vertex, dtypes, floating) for vertex in node.inputs
+            [
+                None if vertex is None or entry.dtype != "same" else _dtype_read(vertex, dtypes, floating)
+                for vertex, entry in zip(node.inputs, entries, strict=True)
+            ]
         )
-    node.prepared = prepare(node.spec, node.args, shapes, same, node.context)
-    return node.prepared
+    node.kernel = call.kernel(node.context, same)
+    return node.kernel
 
 
 def _dtype_read(vertex: Vertex, dtypes: Mapping[SyncedArray, str], floating: str | None) -> str:

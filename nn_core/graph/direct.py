@@ -14,11 +14,12 @@ import numpy as np
 
 from nn_core.array import NdArray
 from nn_core.errors import ShapeError
+from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import data_read, is_view
-from nn_core.graph.execute import Prepared, contiguous_values, is_contiguous
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.replay import Part, Structure, release
 from nn_core.graph.rule import RuleRunner
+from nn_core.graph.run import fetch
 from nn_core.synced import HOST, Key, dtype_of
 from nn_core.typing import Array, Runner, Shape
 
@@ -33,7 +34,7 @@ class _Call(NamedTuple):
     """One function of the graph: its kernel, its inputs, and whose outputs they are (None: leaves)."""
 
     part: Part
-    prepared: Prepared
+    kernel: PreparedKernel
     inputs: Sequence[Vertex | None]
     origins: Sequence[tuple[int, int] | None]
 
@@ -55,18 +56,18 @@ def can_run(structure: Structure) -> bool:
     for part in structure.order:
         if not _is_simple(part):
             return False
-        prepared = _kernel_of(part)
-        dtypes.update(name for name in (*prepared.input_dtypes, *prepared.output_dtypes) if name is not None)
+        kernel = _kernel_of(part)
+        dtypes.update(name for name in (*kernel.input_dtypes, *kernel.output_dtypes) if name is not None)
     floating = [name for name in dtypes if dtype_of(name).kind not in "iub"]
     return len(floating) == 1 and floating[0] not in _NARROW
 
 
 def _is_simple(part: Part) -> bool:
     """Whether a function runs on the host, and takes its gradient from those that read its results."""
-    prepared = _kernel_of(part)
-    if prepared.space is not HOST or prepared.dynamic or prepared.spec.has("sink"):
+    kernel = _kernel_of(part)
+    if kernel.space is not HOST or kernel.dynamic or kernel.spec.has("sink"):
         return False
-    return isinstance(part, Vertex) or is_view(part) or not prepared.spec.has("view")
+    return isinstance(part, Vertex) or is_view(part) or not kernel.spec.has("view")
 
 
 def run(structure: Structure, root: Vertex, grad: Any) -> None:
@@ -74,7 +75,7 @@ def run(structure: Structure, root: Vertex, grad: Any) -> None:
     parts = {id(part): part for part in structure.order}
     calls = [_call_of(part, parts) for part in structure.order]  # reading an array may turn a lazy value into a node
     last = calls[-1]
-    flow = {(id(last.part), root._index): _start(root.shape, last.prepared.output_dtypes[root._index], grad)}
+    flow = {(id(last.part), root._index): _start(root.shape, last.kernel.output_dtypes[root._index], grad)}
     for call in reversed(calls):
         grads = [flow.pop((id(call.part), index), None) for index in range(_n_visible(call))]
         if any(grad is not None for grad in grads):
@@ -88,9 +89,9 @@ def run(structure: Structure, root: Vertex, grad: Any) -> None:
     release(structure, root)
 
 
-def _kernel_of(part: Part) -> Prepared:
-    prepared: Prepared = part.prepared if isinstance(part, Node) else part._trace_node.prepared
-    return prepared
+def _kernel_of(part: Part) -> PreparedKernel:
+    kernel: PreparedKernel = part.kernel if isinstance(part, Node) else part._trace_node.kernel
+    return kernel
 
 
 def _call_of(part: Part, parts: Mapping[int, Part]) -> _Call:
@@ -154,14 +155,14 @@ def _wanted(call: _Call) -> tuple[bool, ...]:
     return tuple(
         [
             vertex is not None and dtype is not None and vertex.need_grad and dtype_of(dtype).kind not in "iub"
-            for vertex, dtype in zip(call.inputs, call.prepared.input_dtypes, strict=True)
+            for vertex, dtype in zip(call.inputs, call.kernel.input_dtypes, strict=True)
         ]
     )
 
 
 def _targets(call: _Call, wanted: Sequence[bool], shapes: Sequence[Shape | None]) -> list[Array | None]:
     """Fresh arrays for the gradients of the inputs that want one."""
-    empty, dtypes = call.prepared.empty, call.prepared.input_dtypes
+    empty, dtypes = call.kernel.empty, call.kernel.input_dtypes
     return [
         empty(shape, dtype) if want and shape is not None and dtype is not None else None
         for want, shape, dtype in zip(wanted, shapes, dtypes, strict=True)
@@ -170,13 +171,13 @@ def _targets(call: _Call, wanted: Sequence[bool], shapes: Sequence[Shape | None]
 
 def _runner(call: _Call, wanted: tuple[bool, ...], shapes: Sequence[Shape | None]) -> Runner:
     """The fused gradient of the backend, or the gradient rule, for arrays in C order."""
-    prepared = call.prepared
-    runner = prepared.backward_for(wanted, (False,) * (len(shapes) + len(prepared.output_shapes)))
+    kernel = call.kernel
+    runner = kernel.backward_for(wanted, (False,) * (len(shapes) + len(kernel.output_shapes)))
     if runner is not None:
         return runner
-    rule = prepared.rules.get(wanted)
+    rule = kernel.rules.get(wanted)
     if rule is None:
-        rule = prepared.rules[wanted] = RuleRunner(prepared, shapes, prepared.output_shapes, wanted)
+        rule = kernel.rules[wanted] = RuleRunner(kernel, shapes, kernel.output_shapes, wanted)
     return rule
 
 
@@ -184,23 +185,23 @@ def _filled(call: _Call, grads: Sequence[Array | None]) -> list[Array]:
     """The gradients of all results: zeros where none flows."""
     return [
         np.zeros(shape, dtype_of(dtype)) if grad is None else grad
-        for grad, shape, dtype in zip(grads, call.prepared.output_shapes, call.prepared.output_dtypes, strict=False)
+        for grad, shape, dtype in zip(grads, call.kernel.output_shapes, call.kernel.output_dtypes, strict=False)
     ]
 
 
 def _data(call: _Call) -> list[Array | None]:
     """The data of inputs and outputs that the gradient reads, None for the others."""
-    part, prepared = call.part, call.prepared
-    reads_inputs, reads_outputs = data_read(prepared.spec, prepared.args, len(call.inputs), len(prepared.output_shapes))
+    part, kernel = call.part, call.kernel
+    reads_inputs, reads_outputs = data_read(kernel.spec, kernel.args, len(call.inputs), len(kernel.output_shapes))
     arrays = [
         _values(vertex, key) if needed and vertex is not None and key is not None else None
-        for vertex, key, needed in zip(call.inputs, prepared.input_keys, reads_inputs, strict=True)
+        for vertex, key, needed in zip(call.inputs, kernel.input_keys, reads_inputs, strict=True)
     ]
-    for index, (key, needed) in enumerate(zip(prepared.output_keys, reads_outputs, strict=True)):
+    for index, (key, needed) in enumerate(zip(kernel.output_keys, reads_outputs, strict=True)):
         if not needed:
             arrays.append(None)
         elif isinstance(part, Node):
-            arrays.append(_in_c_order(part.cells[index].data, key))
+            arrays.append(fetch(part.cells[index].data, key))
         else:
             arrays.append(_values(part, key))
     return arrays
@@ -210,12 +211,7 @@ def _values(vertex: Vertex, key: Key) -> Array:
     value, node = vertex._value, vertex._trace_node  # in this order: the node says whether that is still the value
     if node is not None and node.output_key == key:
         return value
-    return _in_c_order(vertex.cell.data, key)
-
-
-def _in_c_order(array: NdArray, key: Key) -> Array:
-    raw = array.read(*key)
-    return raw if is_contiguous(raw) else contiguous_values(array, *key)
+    return fetch(vertex.cell.data, key)
 
 
 def _add_to_leaf(shape: Shape, grad: NdArray, part: Array) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from nn_core.errors import GraphError
-from nn_core.graph.compile import Builder, alias, assign, is_view, key_of, needed_data, new_key, prepared_of
-from nn_core.graph.execute import Prepared, adopt_shape
+from nn_core.graph.call import PreparedKernel
+from nn_core.graph.compile import Builder, alias, assign, is_view, kernel_of, key_of, needed_data, new_key
 from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.infer import input_entries
 from nn_core.graph.inference_fusion import fused
@@ -16,6 +16,7 @@ from nn_core.graph.plan import Attachment, Plan, current_plan, plans_of, remembe
 from nn_core.graph.plans import refuse_turn
 from nn_core.graph.python_function import PythonForward
 from nn_core.graph.reshape import RESHAPED, fit, note_shapes
+from nn_core.graph.run import adopt_shape
 from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.synced import HOST, SyncedArray
 from nn_core.typing import Array, Runner
@@ -98,8 +99,8 @@ def compile_forward(
         if node.python is not None:
             _add_python(builder, node)
         elif not is_view(node):
-            prepared = prepared_of(node, dtypes)
-            emit_forward(builder, node, prepared, pinned)
+            kernel = kernel_of(node, dtypes)
+            emit_forward(builder, node, kernel, pinned)
         for cell in node.cells:
             buffer = builder.data.get(cell.data._synced)
             if buffer is not None:
@@ -125,15 +126,15 @@ def compile_forward(
 
 
 def emit_forward(
-    builder: Builder, node: Node, prepared: Prepared, contiguous: set[SyncedArray], *, again: bool = False
+    builder: Builder, node: Node, kernel: PreparedKernel, contiguous: set[SyncedArray], *, again: bool = False
 ) -> None:
     """Add the forward operation of `node`; with `again`, one that leaves running statistics alone."""
-    layout = prepared.layout
-    space = prepared.space
+    layout = kernel.layout
+    space = kernel.space
     inputs: list[Buffer | None] = []
     as_stored = layout == "channels_last" or (layout == "any" and _all_channels_last(builder, node, contiguous))
     entries = input_entries(node.spec, len(node.inputs))
-    for vertex, dtype, entry in zip(node.inputs, prepared.input_dtypes, entries, strict=True):
+    for vertex, dtype, entry in zip(node.inputs, kernel.input_dtypes, entries, strict=True):
         if vertex is None or dtype is None:
             inputs.append(None)
             continue
@@ -141,25 +142,25 @@ def emit_forward(
         if entry.name in node.spec.updates:
             inputs.append(_updated(builder, synced, vertex, (space, dtype), again))
         else:
-            inputs.append(builder.read(vertex.cell.data, (space, dtype), not as_stored, prepared.backend))
+            inputs.append(builder.read(vertex.cell.data, (space, dtype), not as_stored, kernel.backend))
     outputs: list[Buffer] = []
-    for position, shape in prepared.private:
+    for position, shape in kernel.private:
         adopt_shape(node.cells[position].data, shape)
     for position, (cell, shape, dtype) in enumerate(
-        zip(node.cells, prepared.output_shapes, prepared.output_dtypes, strict=True)
+        zip(node.cells, kernel.output_shapes, kernel.output_dtypes, strict=True)
     ):
-        buffer = Buffer(cell.data._shape if prepared.dynamic else shape, dtype, space)
+        buffer = Buffer(cell.data._shape if kernel.dynamic else shape, dtype, space)
         image = 3 <= len(shape) <= 5 and (position == 0 or layout == "any")
         buffer.channels_last = as_stored and image and cell.data._synced not in contiguous
         outputs.append(buffer)
     flags = tuple([b is not None and b.channels_last for b in (*inputs, *outputs)])
     arrays: list[Buffer | None] = [*inputs, *outputs]
-    runner: Runner = prepared.forward_for(flags)
-    if prepared.seeded:
+    runner: Runner = kernel.forward_for(flags)
+    if kernel.seeded:
         arrays.append(Buffer((2,), "uint64", HOST, key_of(node)))
-    if prepared.dynamic:
+    if kernel.dynamic:
         runner = _FixedShape(node, runner, len(inputs))
-    builder.add(None if again else node, runner, arrays, prepared.backend)  # hooks of a backward pass see gradients only
+    builder.add(None if again else node, runner, arrays, kernel.backend)  # hooks of a backward pass see gradients only
     for cell, buffer in zip(node.cells, outputs, strict=True):
         synced = cell.data._synced
         builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)

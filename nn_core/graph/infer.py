@@ -7,36 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.caches import KeyedCache
 from nn_core.dispatch.registry import shape_rule_of
 from nn_core.errors import ArgumentError, NNCoreError, PluginError, ShapeError
 from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.spec.model import ArgValue, FunctionSpec, OutputSpec
 from nn_core.typing import Shape
 
-#: More calls than this and the oldest are dropped.
-CACHE_LIMIT = 8192
 #: Elements of the largest array that a call may make: more than a machine has, but addressable.
 MAX_SIZE = 2**48
-
-_SHAPES: KeyedCache[Any, tuple[Shape | None, ...]] = KeyedCache("shapes", entry_bytes=1024, max_entries=CACHE_LIMIT)
 
 
 def infer(
     spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]
 ) -> tuple[Shape | None, ...]:
     """Shapes of all outputs, aux outputs included, from the shapes of the inputs; None: the settings leave it out."""
-    key = (spec.name, tuple(args.values()), shapes)
-    found = _SHAPES.get(key)
-    if found is None:
-        found = _infer(spec, args, shapes)
-        _SHAPES.store(key, found)
-    return found
-
-
-def _infer(
-    spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]
-) -> tuple[Shape | None, ...]:
     try:
         found = _by_rule(spec, args, shapes)
         for shape in found:
@@ -83,11 +67,6 @@ def described(spec: FunctionSpec, complaint: str, args: Mapping[str, ArgValue], 
     named += [f"{name} {value}" for name, value in args.items() if value not in (None, False, ())]
     lines = [f"{spec.api}: {first}", "  " + "  ".join(named)]
     return "\n".join([*lines, rest] if rest else lines)
-
-
-def forget_shapes() -> None:
-    """Drop what was inferred: rules may have changed."""
-    _SHAPES.clear()
 
 
 @functools.lru_cache(maxsize=4096)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from nn_core.array import NdArray
 from nn_core.dispatch.registry import spec_of
 from nn_core.errors import NNCoreError
-from nn_core.graph.compile import prepared_of
+from nn_core.graph.compile import kernel_of
 from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.settings import is_enabled
 from nn_core.synced import SyncedArray
@@ -77,7 +77,7 @@ class _Chain:
     def fused(self) -> Node | None:
         """The function to run instead; None if the backend of the convolution does not want it."""
         convolution = self.nodes[0]
-        backend = prepared_of(convolution, {}).backend
+        backend = kernel_of(convolution, {}).backend
         wanted = getattr(backend, "inference_fusions", getattr(backend, "joins", ()))  # joins: its former name
         if _FUSED not in wanted:
             return None
@@ -97,12 +97,12 @@ class _Chain:
         vertices = [inputs["x"], inputs["weight"], *[inputs.get(name) for name in names]]
         node = Node.standing_for(self.last, spec, ordered, vertices)
         try:
-            prepared = prepared_of(node, {})
+            kernel = kernel_of(node, {})
         except NNCoreError:  # the rule of the fused function is stricter than those of its parts
             return None
-        if prepared.backend is not backend or prepared.kernel is not backend.kernels.get(_FUSED):
+        if kernel.backend is not backend or kernel.implementation is not backend.kernels.get(_FUSED):
             return None
-        node.add_outputs([Cell(NdArray.of_shape(shape)) for shape in prepared.output_shapes[1:]])
+        node.add_outputs([Cell(NdArray.of_shape(shape)) for shape in kernel.output_shapes[1:]])
         return node
 
     def _take_batch_normalization(self, node: Node) -> bool:

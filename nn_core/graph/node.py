@@ -145,15 +145,15 @@ class Vertex:
             if trace_node is None:
                 return
             trace.broken = True
-            recipe, prepared = trace_node.recipe, trace_node.prepared
-            data = NdArray.of_shape(recipe.output_shapes[0])
+            call, kernel = trace_node.call, trace_node.kernel
+            data = NdArray.of_shape(call.output_shapes[0])
             if value is RELEASED:
                 data._synced.lease = RELEASED
             else:
-                data._synced.hold(prepared.output_keys[0], value)
-            node = Node(recipe.spec, recipe.args, inputs, (Cell(data),), trace.context, trace_node.through)
-            node.prepared = prepared
-            node.setup = recipe
+                data._synced.hold(kernel.output_keys[0], value)
+            node = Node(call.spec, call.args, inputs, (Cell(data),), trace.context, trace_node.through)
+            node.kernel = kernel
+            node.setup = call
             node._flags_version = trace.version
             node._outputs[0] = weakref.ref(self)
             self._producer = node
@@ -197,7 +197,7 @@ class Vertex:
         trace_node = self._trace_node
         if trace_node is None:
             return self.cell.data._shape
-        shape: Shape = trace_node.recipe.output_shapes[0]
+        shape: Shape = trace_node.call.output_shapes[0]
         return shape
 
     @property
@@ -273,8 +273,8 @@ class Node:
         "context",
         "derivation",
         "inputs",
+        "kernel",
         "key",
-        "prepared",
         "python",
         "setup",
         "spec",
@@ -296,9 +296,9 @@ class Node:
         self._outputs: list[weakref.ref[Vertex] | None] = [None] * len(self.cells)
         self.context = context
         self.key: Any = None
-        self.prepared: Any = None
+        self.kernel: Any = None
         self.python: Any = None
-        #: a `Recipe` or a `Setup`; None for a function that only a plan knows
+        #: a `ResolvedCall` or a `Setup`; None for a function that only a plan knows
         self.setup: Any = None
         #: a `nn_core.graph.derive.Derivation` whose result this function gives
         self.derivation: Any = None

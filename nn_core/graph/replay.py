@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from nn_core.caches import Cache, register_cache
 from nn_core.graph.backward_data import BackwardPlan
+from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import NarrowedRead, Refresh
-from nn_core.graph.execute import Prepared
 from nn_core.graph.node import FLAGS_VERSION, Cell, Node, Vertex
 from nn_core.graph.plan import Entry, bind
 from nn_core.locks import fork_safe
@@ -88,13 +88,13 @@ class Structure:
             positions[id(part)] = len(positions)
             inputs_of_part = _inputs_of(part)
             if isinstance(part, Node):
-                key.append(part.prepared)
+                key.append(part.kernel)
                 key += [cell.data._synced.lease for cell in part.cells if cell.data._synced.lease is not None]
             else:
                 trace_node = part._trace_node
                 if trace_node is None:
                     return None
-                key.append(trace_node.prepared)
+                key.append(trace_node.kernel)
             for vertex in inputs_of_part:
                 if vertex is None:
                     key.append(None)
@@ -135,7 +135,7 @@ class Template:
         self.plan = plan
         self._parameters = [leaf.cell for leaf in _parameters_of(structure)]  # alive, because the key has their addresses
         self._spaces = spaces
-        kernels = [_node_of(part).prepared for part in structure.order]
+        kernels = [_node_of(part).kernel for part in structure.order]
         own = [origin for piece in pieces for origin in piece.origins if origin.part >= 0]
         #: whether functions have given all arrays as they are wanted
         self._direct = all(origin.key == kernels[origin.part].output_keys[origin.number] for origin in own)
@@ -269,7 +269,7 @@ def _cells_of(part: Part) -> tuple[Cell, ...]:
     return part.cells if isinstance(part, Node) else (part.cell,)
 
 
-def _as_given(origin: _Origin, kernels: Sequence[Prepared]) -> tuple[int, int, Key, Shape | None]:
+def _as_given(origin: _Origin, kernels: Sequence[PreparedKernel]) -> tuple[int, int, Key, Shape | None]:
     """`origin` without its shape where that is the shape in which the part gives the array."""
     part, number, key, shape = origin
     return part, number, key, None if part >= 0 and kernels[part].output_shapes[number] == shape else shape
@@ -296,7 +296,7 @@ def _is_kept(vertex: Vertex) -> bool:
 
 def _is_kept_node(node: Node) -> bool:
     """Whether all results of a node hold values, and may lose them."""
-    if node.python is not None or node.prepared is None:
+    if node.python is not None or node.kernel is None:
         return False
     for index, cell in enumerate(node.cells):
         synced = cell.data._synced

@@ -12,15 +12,14 @@ from weakref import WeakKeyDictionary
 
 from nn_core.array import NdArray
 from nn_core.errors import GraphError, ShapeError
-from nn_core.graph.compile import prepared_of
-from nn_core.graph.execute import contiguous_values, run
-from nn_core.graph.infer import infer, made_outputs
+from nn_core.graph.call import ResolvedCall, resolved_call
+from nn_core.graph.compile import kernel_of
 from nn_core.graph.node import Cell, Node, Setup, Vertex, invalidate
 from nn_core.graph.order import forward_order
 from nn_core.graph.plan import plans_of
 from nn_core.graph.plans import MAX_SHAPES, Shapes
 from nn_core.graph.python_function import WRAPPERS
-from nn_core.graph.recipe import Recipe, recipe_of
+from nn_core.graph.run import fetch, run
 from nn_core.synced import HOST, UNCOMPUTED, SyncedArray, Version
 from nn_core.typing import Shape
 
@@ -87,7 +86,7 @@ class _Change(NamedTuple):
     """A function that is to be set up anew; `view` says whether its output shares the memory of its input."""
 
     node: Node
-    setup: Recipe | Setup
+    setup: ResolvedCall | Setup
     view: bool
 
 
@@ -116,12 +115,12 @@ def _infer(order: Sequence[Node], compute: Callable[[Sequence[Vertex]], object])
     _carry_out(changes)
 
 
-def _set_up(node: Node, shapes: tuple[Shape | None, ...]) -> Recipe | Setup:
+def _set_up(node: Node, shapes: tuple[Shape | None, ...]) -> ResolvedCall | Setup:
     """The settings and output shapes of a function for inputs of other shapes."""
     if node.python is not None:
         return _python_setup(node, shapes)
     try:
-        return recipe_of(node.spec, node.setup.given, shapes)
+        return resolved_call(node.spec, node.setup.given, shapes)
     except ShapeError as error:
         if "hint:" in str(error):
             raise
@@ -144,15 +143,15 @@ def _require_outputs(node: Node) -> None:
 
 
 def _is_private(node: Node, index: int) -> bool:
-    recipe = node.setup
-    if not isinstance(recipe, Recipe):
+    call = node.setup
+    if not isinstance(call, ResolvedCall):
         return False
-    return made_outputs(recipe.spec, infer(recipe.spec, recipe.args, recipe.shapes))[index][0].private
+    return call.output_entries[index].private
 
 
 def _is_shared(node: Node) -> bool:
     """Whether the output of `node` is the memory that its input has, or had with another shape."""
-    if not isinstance(node.setup, Recipe) or not node.setup.view or node.inputs[0] is None:
+    if not isinstance(node.setup, ResolvedCall) or not node.setup.view or node.inputs[0] is None:
         return False
     result = node.cells[0].data
     return node.inputs[0].cell.data._synced is result._synced or not _owns(result)
@@ -180,10 +179,10 @@ def _set_up_by_values(
     node: Node, shapes: tuple[Shape | None, ...], compute: Callable[[Sequence[Vertex]], object]
 ) -> None:
     """Run a function whose output shapes are known only afterwards, after what it depends on."""
-    _carry_out([_Change(node, recipe_of(node.spec, node.setup.given, shapes), False)])
+    _carry_out([_Change(node, resolved_call(node.spec, node.setup.given, shapes), False)])
     compute([vertex for vertex in node.inputs if vertex is not None and not vertex.is_leaf])
     inputs = [None if vertex is None else vertex.cell.data for vertex in node.inputs]
-    run(prepared_of(node, {}), inputs, [cell.data for cell in node.cells])
+    run(kernel_of(node, {}), inputs, [cell.data for cell in node.cells])
     for cell in node.cells:
         if cell._grad is not None and cell._grad._shape != cell.data._shape:
             change_shape(cell._grad, cell.data._shape)
@@ -193,8 +192,8 @@ def _carry_out(changes: Sequence[_Change]) -> None:
     for node, setup, view in changes:
         before = node.setup.output_shapes
         node.setup = setup
-        node.prepared = None
-        if isinstance(setup, Recipe):
+        node.kernel = None
+        if isinstance(setup, ResolvedCall):
             node.args = setup.args
         for cell, old, new in zip(node.cells, before, setup.output_shapes, strict=True):
             if view:
@@ -238,7 +237,7 @@ def change_leaf_shape(array: NdArray, shape: Shape, size: int) -> None:
         return
     key = (HOST, array._synced.dtype)
     fill = array._synced.pending_fill
-    values = contiguous_values(array, *key) if array._synced.latest is not None and fill is None else None
+    values = fetch(array, key) if array._synced.latest is not None and fill is None else None
     uncomputed = array._synced.lease is UNCOMPUTED
     change_shape(array, shape)
     if uncomputed:

@@ -7,7 +7,7 @@ import numpy as np
 from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import GraphError
 from nn_core.graph.array_functions import ArrayFunctions
-from nn_core.graph.execute import Prepared
+from nn_core.graph.call import PreparedKernel
 from nn_core.graph.failure import add_note
 from nn_core.rules.registry import GradientCall, GradientRule
 from nn_core.typing import Array, Shape
@@ -17,7 +17,7 @@ class RuleRunner:
     """Runner that computes the gradients of a function by its gradient rule, on raw arrays.
 
     Args:
-        prepared: The function.
+        kernel: The function.
         inputs: The shapes of its inputs, None where one is not given.
         outputs: The shapes of its outputs.
         wanted: Which inputs want a gradient.
@@ -36,20 +36,20 @@ class RuleRunner:
     )
 
     def __init__(
-        self, prepared: Prepared, inputs: Sequence[Shape | None], outputs: Sequence[Shape], wanted: Sequence[bool]
+        self, kernel: PreparedKernel, inputs: Sequence[Shape | None], outputs: Sequence[Shape], wanted: Sequence[bool]
     ) -> None:
-        spec = prepared.spec
+        spec = kernel.spec
         rule = gradient_of(spec.name)
         if rule is None:
             raise GraphError(f"{spec.api}: the gradient must have a rule, got none for {spec.name}")
         self._rule: GradientRule = rule
-        self._backend = prepared.backend.name
-        self._functions = ArrayFunctions(prepared.context, prepared.space)
+        self._backend = kernel.backend.name
+        self._functions = ArrayFunctions(kernel.context, kernel.space)
         self._n_inputs = len(inputs)
         self._n_outputs = len(outputs)
         self._n_visible = self._n_outputs - sum(entry.aux for entry in spec.outputs)
         self._shapes = [*inputs, *outputs]
-        self._spec_args = (spec, prepared.args)
+        self._spec_args = (spec, kernel.args)
         self._wanted = tuple(wanted)
 
     def __call__(self, *arrays: Array) -> None:

@@ -18,12 +18,11 @@ from weakref import ref
 from nn_core.caches import Cache, register_cache
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.report import is_strict
-from nn_core.graph.execute import Prepared, contiguous_values, is_contiguous
-from nn_core.graph.failure import note_call
+from nn_core.graph.call import WHEN_FORGOTTEN, PreparedKernel, ResolvedCall
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
 from nn_core.graph.node import FLAGS_VERSION, TRACES, Vertex
-from nn_core.graph.recipe import WHEN_FORGOTTEN, Recipe
+from nn_core.graph.run import fetch
 from nn_core.settings import is_enabled
 from nn_core.spec.model import FunctionSpec
 from nn_core.state import MEMO, WHEN_DEFAULT_CHANGES
@@ -51,8 +50,8 @@ class TraceNode:
     Attributes:
         position: How many calls lie before it.
         spec, given, sources: The function, its settings as they were given, and where its inputs come from.
-        recipe, prepared: The function with everything about it, and its kernel.
-        input_keys, output_key, space, make, forward: What running it takes, out of `prepared`.
+        call, kernel: The function with everything about it, and its kernel.
+        input_keys, output_key, space, make, forward: What running it takes, out of `kernel`.
         need_grad: What the variable of the result gets: False, or None where it follows from `through`.
         through: Whether an input needs a gradient.
         whole: Whether all inputs come from this walk or are leaves, here and in every node before.
@@ -62,18 +61,18 @@ class TraceNode:
     """
 
     __slots__ = (
+        "call",
         "following",
         "forward",
         "given",
         "input_keys",
+        "kernel",
         "latest",
         "make",
         "n_inputs",
         "need_grad",
         "output_key",
         "position",
-        "prepared",
-        "recipe",
         "sources",
         "space",
         "spec",
@@ -88,21 +87,21 @@ class TraceNode:
         spec: FunctionSpec,
         given: Mapping[str, Any],
         sources: Sequence[_Source],
-        recipe: Recipe,
-        prepared: Prepared,
+        call: ResolvedCall,
+        kernel: PreparedKernel,
     ) -> None:
         self.position = position
         self.spec = spec
         self.given = given
         self.sources = sources
         self.n_inputs = len(sources)
-        self.recipe = recipe
-        self.prepared = prepared
-        self.input_keys: Sequence[Any] = prepared.input_keys
-        self.output_key = prepared.output_keys[0]
-        self.space = prepared.space
-        self.make = prepared.makers[0]
-        self.forward = prepared.forward
+        self.call = call
+        self.kernel = kernel
+        self.input_keys: Sequence[Any] = kernel.input_keys
+        self.output_key = kernel.output_keys[0]
+        self.space = kernel.space
+        self.make = kernel.makers[0]
+        self.forward = kernel.forward
         self.need_grad: bool | None = None
         self.through = False
         self.whole = True
@@ -207,8 +206,7 @@ class Trace:
             if array._shape is synced.shape and synced.lease is None and synced.pending_fill is None and key in synced.valid:
                 arrays.append(synced.copies[key])
             else:
-                raw = array.read(*key)
-                arrays.append(raw if is_contiguous(raw) else contiguous_values(array, *key))
+                arrays.append(fetch(array, key))
         value = node.make()
         arrays.append(value)
         if node.space is not HOST:
@@ -216,7 +214,7 @@ class Trace:
         try:
             node.forward(*arrays)
         except Exception as error:
-            note_call(error, node.prepared.call, node.prepared.backend.name, node.prepared.kernel)
+            node.kernel.note(error)
             raise
         variable = _new(Variable)
         Vertex.__init__(variable, None, node.need_grad, node, self, inputs, value)
@@ -272,17 +270,17 @@ class Trace:
         return tuple(sources)
 
     def branch(
-        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], recipe: Recipe
+        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], call: ResolvedCall
     ) -> Variable | None:
         """Compute a call that is made at this place for the first time; None if it is not one to be followed."""
         if len(self.results) >= MAX_LENGTH:
             self.end()
             return None
-        prepared = recipe.prepared(self.context, ())
+        kernel = call.kernel(self.context)
         sources = self._sources_of(inputs)
-        if not prepared.simple or sources is None:
+        if not kernel.simple or sources is None:
             return None
-        node = TraceNode(len(self.results), spec, args, sources, recipe, prepared)
+        node = TraceNode(len(self.results), spec, args, sources, call, kernel)
         if self._no_grad or not spec.differentiable:
             node.need_grad = False
         else:

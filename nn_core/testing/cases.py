@@ -14,9 +14,8 @@ from nn_core.context import TYPE_CONFIGS, Context
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
 from nn_core.dispatch.registry import REGISTRY
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, NNCoreError, PluginError
-from nn_core.graph.execute import Prepared, prepare
+from nn_core.graph.call import PreparedKernel, resolved_call
 from nn_core.graph.infer import input_entries
-from nn_core.rules.arguments import resolve_args
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec
 from nn_core.testing.samples.registry import ErrorSample, Sample, Settings, errors_of, numbers_of, samples_of
@@ -45,7 +44,7 @@ class Case:
         return context_of(self.backend, self.dtype)
 
     @property
-    def prepared(self) -> Prepared:
+    def prepared(self) -> PreparedKernel:
         """The kernel that runs the case, as the engine resolves it."""
         return _prepared(self)
 
@@ -234,8 +233,8 @@ def same_dtypes(spec: FunctionSpec, inputs: Sequence[Any], dtype: str) -> tuple[
 
 
 @cache
-def _prepared(case: Case) -> Prepared:
+def _prepared(case: Case) -> PreparedKernel:
     inputs = numbers_of(case.spec, case.sample)
     shapes = tuple(None if array is None else array.shape for array in inputs)
-    args = resolve_args(case.spec, case.sample.args, shapes)
-    return prepare(case.spec, args, shapes, same_dtypes(case.spec, inputs, case.dtype), case.context)
+    call = resolved_call(case.spec, case.sample.args, shapes)
+    return call.kernel(case.context, same_dtypes(case.spec, inputs, case.dtype) if call.takes_same else ())

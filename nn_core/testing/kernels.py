@@ -8,7 +8,7 @@ import numpy as np
 
 from nn_core.dispatch.registry import gradient_of
 from nn_core.graph.array_functions import ArrayFunctions
-from nn_core.graph.execute import Prepared
+from nn_core.graph.call import PreparedKernel
 from nn_core.graph.plan import bind
 from nn_core.rules.registry import GradientCall
 from nn_core.synced import Space, dtype_of
@@ -94,7 +94,7 @@ class KernelRun:
 
     def __init__(self, case: Case, channels_last: Sequence[bool] = (), shift: int = 0) -> None:
         self.case = case
-        self.prepared: Prepared = case.prepared
+        self.prepared: PreparedKernel = case.prepared
         self.truth: Truth = truth_of(case.spec, case.sample, case.dtype, KEY if case.spec.has("seeded") else None)
         self._flags = tuple(channels_last) or (False,) * (
             len(self.prepared.input_dtypes) + len(self.prepared.output_shapes)

@@ -13,7 +13,7 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.caches import clear_caches
 from nn_core.ext_utils import list_extensions
-from nn_core.graph import execute, infer, recipe, replay
+from nn_core.graph import call, replay
 
 WARM_UP, STEPS = 1000, 10_000
 #: The allocator keeps what it has; a leak of 200 bytes a step is above this.
@@ -128,15 +128,13 @@ def test_memory_and_objects_do_not_grow(make, divisor, backend, rng):
 
 def test_shapes_that_never_come_back_leave_the_caches_within_their_bounds(rng, monkeypatch):
     limit = 40
-    tables = execute._PREPARED, infer._SHAPES, recipe._RECIPES
     clear_caches()
-    for table in tables:
-        monkeypatch.setattr(table, "_max_entries", limit)
+    monkeypatch.setattr(call._CALLS, "_max_entries", limit)
     monkeypatch.setattr(replay, "MAX_TEMPLATES", 8)
     step = dynamic_step(rng, range(1, 200))
     for _ in range(100):
         step()
-    assert max(len(table) for table in tables) <= limit + 1  # the oldest are dropped by the entry after the last
+    assert len(call._CALLS) <= limit + 1  # the oldest are dropped by the entry after the last
     assert len(replay._TEMPLATES) <= 8
 
 

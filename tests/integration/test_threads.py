@@ -12,7 +12,7 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.ext_utils import list_extensions
-from nn_core.graph import execute, infer, recipe
+from nn_core.graph import call
 
 N_THREADS, STEPS = 3, 25
 
@@ -135,8 +135,7 @@ def test_training_in_threads_gives_what_it_gives_alone(backend, dynamic):
 
 
 def test_caches_that_overflow_in_one_thread_leave_the_others_right(backend, monkeypatch):
-    for module in (execute, infer, recipe):
-        monkeypatch.setattr(module, "CACHE_LIMIT", 5)
+    monkeypatch.setattr(call._CALLS, "_max_entries", 5)
     alone = [training(number, backend, True) for number in range(N_THREADS)]
     assert at_once(lambda number: training(number, backend, True)) == alone
 

@@ -11,7 +11,7 @@ import pytest
 from nn_core import installed
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of
-from nn_core.graph.execute import forget_prepared
+from nn_core.graph import call
 from nn_core.testing import cases, truth
 from nn_core.testing.cases import Case, ErrorCase, FunctionCase
 from nn_core.testing.samples.registry import Sample, errors_of, samples_of
@@ -59,7 +59,7 @@ def install(folder: Path, module: str, body: str, name: str) -> None:
 
 def forget() -> None:
     """Forget what was prepared and computed with other kernels and rules."""
-    forget_prepared()
+    call.forget()
     cases._prepared.cache_clear()
     truth.truth_of.cache_clear()
 
@@ -70,7 +70,7 @@ class Bed:
     def plant(self, function: str, kernel: Any) -> None:
         """Let `kernel` run `function` on the backend "planted"."""
         PLUGINS.backend("planted").kernels[function] = kernel
-        forget()
+        call.forget()
 
     def plant_update(self, solver: str, kernel: Any) -> None:
         """Let `kernel` do the updates of `solver` on the backend "planted"."""
@@ -104,7 +104,7 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
     monkeypatch.undo()
     PLUGINS.refresh()
     sys.modules.pop("planted_backend", None)
-    forget()
+    call.forget()
 
 
 class Tanh:

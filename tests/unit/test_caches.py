@@ -11,7 +11,7 @@ import nn_core.functions as F
 from nn_core import caches
 from nn_core.caches import Cache, KeyedCache, balance, register_cache
 from nn_core.errors import ArgumentError
-from nn_core.graph.execute import _PREPARED
+from nn_core.graph.call import _CALLS
 from nn_core.settings import cache_mb, set_cache_mb
 
 
@@ -76,13 +76,13 @@ def test_cleared_caches_are_filled_again():
     y.forward()
     y.backward()
     nn.clear_caches()
-    assert len(_PREPARED) == 0
+    assert len(_CALLS) == 0
     assert {report.n_bytes for report in caches.caches()} == {0}
     y.forward()
     y.backward()
     assert (y.d.item(), x.g.tolist()) == (3.0, [6.0, 0.0])
     F.sum(F.relu(x * 5)).forward()
-    assert len(_PREPARED) > 0
+    assert len(_CALLS) > 0
 
 
 SIZES = """

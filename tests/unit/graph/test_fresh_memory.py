@@ -9,7 +9,7 @@ import nn_core as nn
 from nn_core import synced
 from nn_core.dispatch.plugins import get_backend
 from nn_core.graph.apply import operator
-from nn_core.graph.recipe import forget_recipes
+from nn_core.graph.call import forget
 from nn_core.testing.cases import Case, cases, installed_backends
 from nn_core.testing.truth import truth_of
 
@@ -42,10 +42,10 @@ def fill(monkeypatch):
         monkeypatch.setattr(kind, "empty", empty)
         if hasattr(kind, "maker"):
             monkeypatch.setattr(kind, "maker", lambda self, shape, dtype: functools.partial(self.empty, shape, dtype))
-    forget_recipes()
+    forget()
     yield lambda value: byte.__setitem__(0, value)
     object.__setattr__(synced.HOST, "empty", before)
-    forget_recipes()
+    forget()
 
 
 def float_cases() -> list[Case]:

@@ -8,7 +8,7 @@ import nn_core.functions as F
 from nn_core.dispatch.plugins import get_backend
 from nn_core.errors import GraphError, ShapeError
 from nn_core.graph.apply import operator
-from nn_core.graph.execute import forget_prepared
+from nn_core.graph.call import forget
 
 sin, cos, exp, mul2, add2 = (operator(name) for name in ("sin", "cos", "exp", "mul2", "add2"))
 affine, reduce_sum, reshape, split = (operator(name) for name in ("affine", "reduce_sum", "reshape", "split"))
@@ -33,7 +33,7 @@ def test_leaf_gradients_accumulate_and_intermediate_ones_do_not():
 def test_gradients_of_leaves_are_wide_whatever_they_come_from(monkeypatch):
     backend = get_backend("reference")
     monkeypatch.setattr(type(backend), "wide_dtypes", {"bfloat16": "float32"}, raising=False)
-    forget_prepared()
+    forget()
     with nn.context_scope(nn.Context(["reference:bfloat16"])):
         x, w = variable(1, 2), variable(3, 4)
         y = add2(mul2(x, w), sin(w))
@@ -46,7 +46,7 @@ def test_gradients_of_leaves_are_wide_whatever_they_come_from(monkeypatch):
         w.grad.zero()
         y.backward()
         assert np.allclose(w.g, x.d + np.cos(w.d), atol=0.02)
-    forget_prepared()
+    forget()
 
 
 def test_zero_starts_the_accumulation_again():

@@ -18,8 +18,8 @@ import nn_core.testing.samples
 from nn_core.errors import GraphError, NNCoreError, ShapeError
 from nn_core.graph import backward, forward, reshape
 from nn_core.graph.apply import operator
+from nn_core.graph.call import resolved_call
 from nn_core.graph.forward import KEEP_ALL
-from nn_core.graph.recipe import recipe_of
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
@@ -68,17 +68,17 @@ def lengthened(values: Values, axis: int, inputs: Sequence[int], by: int) -> Val
 def is_taken(spec: FunctionSpec, args: Mapping[str, Any], values: Values, n_outputs: int) -> bool:
     """Whether the function takes inputs of these shapes and gives as many outputs."""
     try:
-        recipe = recipe_of(spec, args, [None if v is None else v.shape for v in values])
+        call = resolved_call(spec, args, [None if v is None else v.shape for v in values])
     except NNCoreError:
         return False
-    return len(recipe.output_shapes) == n_outputs
+    return len(call.output_shapes) == n_outputs
 
 
 def other_values(spec: FunctionSpec, sample: Sample) -> Iterator[tuple[int, Values]]:
     """Values of other shapes for the inputs of a sample: first along the first axis, then along the others."""
     values: Values = list(numbers_of(spec, sample))
     shapes = [None if v is None else v.shape for v in values]
-    n_outputs = len(recipe_of(spec, sample.args, shapes).output_shapes)
+    n_outputs = len(resolved_call(spec, sample.args, shapes).output_shapes)
     n_axes = max((len(shape) for shape in shapes if shape is not None), default=0)
     for axis in range(n_axes):
         fitting = [i for i, shape in enumerate(shapes) if shape is not None and len(shape) > axis and shape[axis]]

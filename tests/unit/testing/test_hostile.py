@@ -343,7 +343,7 @@ def test_calls_of_kernels_are_checked_when_asked_to(monkeypatch, fault, message)
     package = module.FunctionPackage(overlays={"reference": {"Tanh": Careless(fault)}})
     module.nn_core_functions = module.hookimpl(lambda: [package])
     nn.ext.register(module)
-    monkeypatch.setattr("nn_core.graph.execute.settings", lambda: Settings(check_kernels=True))
+    monkeypatch.setattr("nn_core.graph.call.settings", lambda: Settings(check_kernels=True))
     PLUGINS.forget_prepared()
     try:
         x = nn.Variable.from_numpy_array(np.ones((2, 3), np.float32), need_grad=True)
@@ -365,7 +365,7 @@ def test_calls_of_kernels_are_checked_when_asked_to(monkeypatch, fault, message)
 
 
 def test_checked_kernels_give_the_same_results(monkeypatch):
-    monkeypatch.setattr("nn_core.graph.execute.settings", lambda: Settings(check_kernels=True))
+    monkeypatch.setattr("nn_core.graph.call.settings", lambda: Settings(check_kernels=True))
     PLUGINS.forget_prepared()
     x = nn.Variable.from_numpy_array(np.array([1.0, 2.0], np.float32), need_grad=True)
     x.g = 1

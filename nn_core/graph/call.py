@@ -1,0 +1,330 @@
+"""A call that was checked: its settings, the shapes of its outputs, and its kernels; worked out once, then looked up.
+
+The only cache of this kind. What is found by it stays true until `forget`: plugins were loaded or dropped, or an
+optimization was switched.
+"""
+
+import copy
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from nn_core.caches import KeyedCache
+from nn_core.context import Context
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.dispatch.registry import spec_of
+from nn_core.dispatch.report import is_strict
+from nn_core.dispatch.resolve import resolve, wide_dtype
+from nn_core.graph.checked import CheckedKernel
+from nn_core.graph.failure import note_call
+from nn_core.graph.infer import infer, input_entries, made_outputs
+from nn_core.graph.memory import channels_last_strides
+from nn_core.rules.arguments import resolve_args
+from nn_core.settings import WHEN_SWITCHED, is_enabled, settings
+from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.synced import GRAPH_VERSION, HOST, Space, space_of
+from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape
+
+#: The dtype of each input that is taken as it is, None for the others; empty where a function has no such input.
+SameDtypes: TypeAlias = tuple[str | None, ...]
+
+#: More calls than this and the oldest are dropped.
+MAX_CALLS: Final = 8192
+#: A prepared convolution takes about 110 KB in this process and in oneDNN, an element-wise function a few.
+_CALLS: Final[KeyedCache[Any, "ResolvedCall"]] = KeyedCache("resolved calls", entry_bytes=65_536, max_entries=MAX_CALLS)
+#: Called when calls are forgotten; who keeps some drops them.
+WHEN_FORGOTTEN: Final[list[Callable[[], object]]] = []
+
+
+class ResolvedCall:
+    """A function with checked settings, for inputs of given shapes.
+
+    Attributes:
+        given: The settings as the caller gave them: what is missing, None or counted from the end follows the shapes.
+        args: All settings, with their defaults.
+        shapes: The shapes of the inputs, None where one is not given.
+        output_entries, output_shapes: The specification and the shape of each output that is made, aux outputs included.
+        n_visible: How many of them the caller gets.
+        single: Whether the caller gets one value and no tuple.
+        view: Whether the output shares the memory of the input.
+        takes_same: Whether an input is taken in the dtype that it has.
+        plain: Whether there is one result in memory of its own, whose shape is known, and nothing is rewritten.
+    """
+
+    __slots__ = (
+        "_kernels",
+        "args",
+        "given",
+        "n_visible",
+        "output_entries",
+        "output_shapes",
+        "plain",
+        "shapes",
+        "single",
+        "spec",
+        "takes_same",
+        "view",
+    )
+
+    def __init__(
+        self, spec: FunctionSpec, given: Mapping[str, Any], args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]
+    ) -> None:
+        self.spec = spec
+        self.given = given
+        self.args = args
+        self.shapes = shapes
+        made = made_outputs(spec, infer(spec, args, shapes))
+        self.output_entries = tuple([entry for entry, _ in made])
+        self.output_shapes = tuple([shape for _, shape in made])
+        self.n_visible = sum(not entry.aux for entry in self.output_entries)
+        self.single = self.n_visible == 1 and not spec.outputs[0].variadic
+        self.view = spec.has("view") and bool(args.get("inplace", True))
+        self.takes_same = any(entry.dtype == "same" for entry in spec.inputs)
+        in_own_memory = self.single and len(made) == 1 and not (self.view or spec.updates)
+        self.plain = in_own_memory and not (self.takes_same or spec.has("dynamic_shape"))
+        #: by context, and by the dtypes of the inputs that are taken as they are, if there are some
+        self._kernels: dict[Any, PreparedKernel] = {}
+
+    def given_as(self, given: Mapping[str, Any]) -> "ResolvedCall":
+        """The same call for somebody who has given the settings in other words; it shares the kernels."""
+        other = copy.copy(self)
+        other.given = given
+        return other
+
+    def kernel(self, context: Context, same_dtypes: SameDtypes = ()) -> "PreparedKernel":
+        """The kernel for `context`, chosen when it is first asked for."""
+        key = (context, same_dtypes) if same_dtypes else context
+        kernel = self._kernels.get(key)
+        if kernel is None or (kernel.refusals and is_strict()):  # strict mode looks again, and may refuse
+            kernel = self._kernels[key] = self._chosen(context, same_dtypes)
+        return kernel
+
+    def _chosen(self, context: Context, same_dtypes: SameDtypes) -> "PreparedKernel":
+        """Ask the backends of the context, the first first."""
+        if self.spec.has("view"):
+            backend = resolve(spec_of("Identity"), {}, self._described(context, same_dtypes), context).backend
+            call = self._described(context, same_dtypes)(context.dtype, wide_dtype(backend, context.dtype))
+            return PreparedKernel(call, VIEW_COPY, backend, (), context)
+        resolution = resolve(self.spec, self.args, self._described(context, same_dtypes), context)
+        private = tuple([position for position, entry in enumerate(self.output_entries) if entry.private])
+        call = _with_private_shapes(resolution.call, resolution.kernel, private) if private else resolution.call
+        return PreparedKernel(call, resolution.kernel, resolution.backend, resolution.refusals, context, private)
+
+    def _described(self, context: Context, same_dtypes: SameDtypes) -> Callable[[str, str], Call]:
+        """What kernels are told of the call, by the dtype of its arrays and that of its parameters."""
+        entries = input_entries(self.spec, len(self.shapes))
+        own_dtypes = same_dtypes or (None,) * len(self.shapes)
+        same = next((dtype for dtype in same_dtypes if dtype is not None), None)
+
+        def describe(dtype: str, wide: str) -> Call:
+            kinds = {"float": dtype, "wide": wide, "index": "int64"}
+            inputs = tuple(
+                None if shape is None else ArrayDesc(shape, kinds.get(entry.dtype) or own or dtype)
+                for entry, shape, own in zip(entries, self.shapes, own_dtypes, strict=True)
+            )
+            made = zip(self.output_entries, self.output_shapes, strict=True)
+            outputs = tuple(ArrayDesc(shape, kinds.get(entry.dtype) or same or dtype) for entry, shape in made)
+            return Call(self.spec, self.args, inputs, outputs, dtype, context.device_id)
+
+        return describe
+
+
+def resolved_call(spec: FunctionSpec, given: Mapping[str, Any], shapes: Sequence[Shape | None]) -> ResolvedCall:
+    """A function with the settings as the caller gave them, for inputs of these shapes.
+
+    Raises:
+        ArgumentError: when a setting does not exist or is out of range.
+        ShapeError: when the shapes do not fit.
+    """
+    known = tuple(shapes)
+    key: Any = (spec, tuple(given.items()), known)
+    try:
+        call = _CALLS.get(key)
+    except TypeError:  # a setting that is a list or an array; what it stands for can be looked up
+        return resolved_call(spec, resolve_args(spec, given, known), known).given_as(given)
+    if call is None:
+        call = ResolvedCall(spec, given, resolve_args(spec, given, known), known)
+        _CALLS.store(key, call)
+    return call
+
+
+def forget() -> None:
+    """Drop all that was worked out: rules, kernels or optimizations may have changed."""
+    _CALLS.clear()
+    for callback in WHEN_FORGOTTEN:
+        callback()
+    GRAPH_VERSION.advance()
+
+
+class PreparedKernel:
+    """The kernel of a call in one context, and what to allocate for it.
+
+    Attributes:
+        call: What the kernel was told of the call.
+        implementation: The kernel of the backend.
+        private: (position, shape) of the private outputs; the shapes are those that the kernel wants.
+    """
+
+    __slots__ = (
+        "_backward",
+        "_forward",
+        "_laid_out",
+        "args",
+        "backend",
+        "call",
+        "context",
+        "dynamic",
+        "empty",
+        "images",
+        "implementation",
+        "input_dtypes",
+        "input_keys",
+        "layout",
+        "makers",
+        "output_dtypes",
+        "output_keys",
+        "output_shapes",
+        "private",
+        "refusals",
+        "rules",
+        "seeded",
+        "simple",
+        "space",
+        "spec",
+        "updated",
+    )
+
+    def __init__(
+        self,
+        call: Call,
+        kernel: Kernel,
+        backend: Backend,
+        refusals: Sequence[tuple[str, Refusal]],
+        context: Context,
+        private: Sequence[int] = (),
+    ) -> None:
+        self.call = call
+        self.spec = call.spec
+        self.args = call.args
+        self.implementation: Kernel = CheckedKernel(kernel, backend) if settings().check_kernels else kernel
+        self.backend = backend
+        self.context = context
+        self.refusals = tuple(refusals)
+        self.space: Space = space_of(backend, context.device_id)
+        self.input_dtypes = tuple(None if desc is None else desc.dtype for desc in call.inputs)
+        self.output_shapes = tuple(desc.shape for desc in call.outputs)
+        self.output_dtypes = tuple(desc.dtype for desc in call.outputs)
+        self.input_keys = tuple(None if dtype is None else (self.space, dtype) for dtype in self.input_dtypes)
+        self.output_keys = tuple((self.space, dtype) for dtype in self.output_dtypes)
+        entries = input_entries(self.spec, len(call.inputs))
+        self.updated = tuple(entry.name in self.spec.updates for entry in entries)
+        self.empty = backend.empty if self.space is HOST else self.space.empty
+        maker = getattr(backend, "maker", None) if self.space is HOST else None
+        #: makes memory for each output
+        self.makers: tuple[Callable[[], Array], ...] = tuple(
+            [
+                functools.partial(self.empty, desc.shape, desc.dtype) if maker is None else maker(desc.shape, desc.dtype)
+                for desc in call.outputs
+            ]
+        )
+        self.seeded = self.spec.has("seeded")
+        self.dynamic = self.spec.has("dynamic_shape")
+        chooser = getattr(kernel, "layout", None)
+        #: memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred)
+        self.layout = "contiguous" if chooser is None or not is_enabled("channels_last") else str(chooser(call))
+        #: whether arrays may lie channels-last where the kernel runs at once
+        self.images = self.layout != "contiguous" and self.space is HOST and any(3 <= len(s) <= 5 for s in self.output_shapes)
+        #: whether it only reads C-contiguous arrays and writes fresh ones when it runs at once
+        self.simple = not (self.seeded or self.images)
+        self.private = tuple([(position, call.outputs[position].shape) for position in private])
+        self._forward: Runner | None = None
+        self._laid_out: dict[tuple[bool, ...], Runner] = {}
+        self._backward: dict[Any, Runner | None] = {}
+        #: runners of the gradient rule, by which inputs want a gradient; see `nn_core.graph.direct`
+        self.rules: dict[tuple[bool, ...], Runner] = {}
+
+    @property
+    def forward(self) -> Runner:
+        """The forward runner for C-contiguous arrays."""
+        if self._forward is None:
+            try:
+                self._forward = self.implementation.forward(self.call)
+            except Exception as error:
+                self.note(error)
+                raise
+        return self._forward
+
+    def note(self, error: Exception) -> None:
+        """Note in `error` that it comes from this kernel."""
+        note_call(error, self.call, self.backend.name, self.implementation)
+
+    def forward_for(self, channels_last: tuple[bool, ...]) -> Runner:
+        """The forward runner for arrays (inputs, then outputs) of which some lie channels-last in memory."""
+        if not any(channels_last):
+            return self.forward
+        if channels_last not in self._laid_out:
+            self._laid_out[channels_last] = self.implementation.forward(self._call_for(channels_last))
+        return self._laid_out[channels_last]
+
+    def backward_for(self, wanted: tuple[bool, ...], channels_last: tuple[bool, ...]) -> Runner | None:
+        """The fused gradient runner; None: the gradient rule serves. Gradients lie in memory as their data does."""
+        key = (wanted, channels_last)
+        if key not in self._backward:
+            self._backward[key] = self.implementation.backward(self._call_for(channels_last), wanted)
+        return self._backward[key]
+
+    def _call_for(self, channels_last: tuple[bool, ...]) -> Call:
+        if not any(channels_last):
+            return self.call
+        n_inputs = len(self.call.inputs)
+        inputs = tuple(
+            channels_last_desc(desc) if flag and desc is not None else desc
+            for desc, flag in zip(self.call.inputs, channels_last[:n_inputs], strict=True)
+        )
+        outputs = tuple(
+            channels_last_desc(desc) if flag else desc
+            for desc, flag in zip(self.call.outputs, channels_last[n_inputs:], strict=True)
+        )
+        return dataclasses.replace(self.call, inputs=inputs, outputs=outputs)
+
+
+def channels_last_desc(desc: ArrayDesc) -> ArrayDesc:
+    """`desc` with its second axis innermost in memory."""
+    return ArrayDesc(desc.shape, desc.dtype, channels_last_strides(desc.shape, desc.dtype))
+
+
+def _with_private_shapes(call: Call, kernel: Kernel, private: Sequence[int]) -> Call:
+    """The call with the shapes that the kernel wants for its private outputs, if it has a say in that."""
+    chooser = getattr(kernel, "private_shapes", None)
+    if chooser is None:
+        return call
+    outputs = list(call.outputs)
+    for position, shape in zip(private, chooser(call), strict=True):
+        outputs[position] = dataclasses.replace(outputs[position], shape=tuple(shape))
+    return dataclasses.replace(call, outputs=tuple(outputs))
+
+
+class _ViewCopy:
+    """Kernel of a function whose output is the input in another shape, where the memory cannot be shared."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        return None
+
+    def forward(self, call: Call) -> Runner:
+        return _copy_reshaped
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        return None
+
+
+def _copy_reshaped(*arrays: Array) -> None:
+    source, target = arrays
+    target[...] = source.reshape(target.shape)
+
+
+VIEW_COPY = _ViewCopy()
+
+
+PLUGINS.when_refreshed.append(forget)
+WHEN_SWITCHED.append(forget)

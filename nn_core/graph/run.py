@@ -1,0 +1,184 @@
+"""Run one kernel at once: fetch the arrays that it reads, make those that it writes, call it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nn_core.array import NdArray
+from nn_core.graph.call import PreparedKernel
+from nn_core.graph.infer import input_entries
+from nn_core.graph.memory import as_channels_last
+from nn_core.spec.model import FunctionSpec
+from nn_core.synced import HOST, STRIDED, Key, Space, dtype_of, ready
+from nn_core.typing import Array, Shape
+
+
+def run(
+    kernel: PreparedKernel, inputs: Sequence[NdArray | None], outputs: Sequence[NdArray], key: Array | None = None
+) -> None:
+    """Compute a function on NdArrays; `key` has the numbers of a seeded one."""
+    flags = _channels_last(kernel, inputs) if kernel.images else None
+    arrays: list[Array | None] = []
+    copied_back: list[tuple[Array, Array]] = []
+    for array, array_key, updated in zip(inputs, kernel.input_keys, kernel.updated, strict=True):
+        if array is None or array_key is None:
+            arrays.append(None)
+            continue
+        synced = array._synced
+        if updated:
+            arrays.append(_opened(kernel, array, array_key, copied_back))
+        elif synced.pending_fill is None and synced.lease is None and array_key in synced.valid and array._window is None:
+            # what `fetch` would find, for an array of the engine's own: those are in C order
+            raw = synced.copies[array_key]
+            arrays.append(raw if raw.shape == array._shape else raw.reshape(array._shape))
+        elif flags is not None and flags[len(arrays)]:
+            arrays.append(array.read(*array_key))
+        else:
+            arrays.append(fetch(array, array_key))
+    if kernel.dynamic:
+        _run_dynamic(kernel, arrays, outputs)
+        return
+    if flags is not None:
+        flags += _made_channels_last(kernel, outputs)
+    for position, shape in kernel.private:
+        adopt_shape(outputs[position], shape)
+    for array, array_key in zip(outputs, kernel.output_keys, strict=True):
+        synced = array._synced
+        if synced.latest is None and synced.lease is None:
+            raw = kernel.empty(array._shape, array_key[1])
+            synced.hold(array_key, raw)
+            synced.pending_fill = None
+            arrays.append(raw)
+        else:
+            arrays.append(_target(kernel, array, array_key, copied_back))
+    if key is not None:
+        arrays.append(key)
+    compute(kernel, arrays, flags)
+    for window, raw in copied_back:
+        window[...] = raw
+
+
+def compute(kernel: PreparedKernel, arrays: Sequence[Array | None], channels_last: tuple[bool, ...] | None = None) -> Any:
+    """Call a kernel on raw arrays that lie as it wants them; a failure says which function it comes from."""
+    if kernel.space is not HOST:
+        ready(kernel.space)
+    runner = kernel.forward if channels_last is None else kernel.forward_for(channels_last)
+    try:
+        return runner(*arrays)
+    except Exception as error:
+        kernel.note(error)
+        raise
+
+
+def fetch(array: NdArray, key: Key) -> Array:
+    """The values of `array` as a raw array in C order."""
+    raw = array.read(*key)
+    if is_contiguous(raw):
+        return raw
+    array._synced.make_contiguous(key)
+    raw = array.read(*key)
+    if is_contiguous(raw):
+        return raw
+    copy = key[0].empty(array.shape, key[1])  # of a narrowed array
+    copy[...] = raw
+    return copy
+
+
+def fetch_raw(array: Array, space: Space, dtype: str) -> Array:
+    """`array` itself if it is in C order and holds `dtype`, else a copy that is and does."""
+    if isinstance(array, np.generic):  # what arithmetic on arrays without axes gives
+        return np.asarray(array, dtype_of(dtype))
+    if str(getattr(array, "dtype", "")) == dtype and is_contiguous(array):
+        return array
+    result = space.empty(tuple(getattr(array, "shape", ())), dtype)
+    result[...] = array
+    return result
+
+
+def is_contiguous(array: Array) -> bool:
+    """Whether a raw array is C-contiguous (arrays of namespaces without flags are)."""
+    flags = getattr(array, "flags", None)
+    return True if flags is None else bool(flags.c_contiguous)
+
+
+def _opened(kernel: PreparedKernel, array: NdArray, key: Key, copied_back: list[tuple[Array, Array]]) -> Array:
+    """An input that the kernel rewrites; what is no single piece of memory is copied there and back."""
+    raw = array.readwrite(*key)
+    if is_contiguous(raw):
+        return raw
+    copy = kernel.empty(array._shape, key[1])
+    copy[...] = raw
+    copied_back.append((raw, copy))
+    return copy
+
+
+def _target(kernel: PreparedKernel, array: NdArray, key: Key, copied_back: list[tuple[Array, Array]]) -> Array:
+    """An output that has memory already."""
+    synced = array._synced
+    if synced.lease is STRIDED and synced.latest == key:
+        return synced.copies[key]
+    raw = array.write(*key)
+    if array._window is None or is_contiguous(raw):
+        return raw
+    copy = kernel.empty(array._shape, key[1])
+    copied_back.append((raw, copy))
+    return copy
+
+
+def _channels_last(kernel: PreparedKernel, inputs: Sequence[NdArray | None]) -> tuple[bool, ...] | None:
+    """Which inputs lie channels-last, if the kernel takes them as they lie; None: it takes all of them in C order."""
+    flags = []
+    for array, key in zip(inputs, kernel.input_keys, strict=True):
+        synced = None if array is None else array._synced
+        flags.append(
+            synced is not None
+            and array is not None
+            and synced.lease is not None
+            and array._window is None
+            and array._shape == synced.shape
+            and key in synced.valid
+            and not synced.copies[key].flags.c_contiguous
+        )
+    if kernel.layout == "any":
+        shapes = {array._shape for array in inputs if array is not None}
+        return tuple(flags) if all(flags) and len(shapes) == 1 else None
+    return tuple(flags)
+
+
+def _made_channels_last(kernel: PreparedKernel, outputs: Sequence[NdArray]) -> tuple[bool, ...]:
+    """Give outputs that are images, and have no memory yet, memory that lies channels-last; which ones have it now."""
+    flags = []
+    for position, (array, key, make) in enumerate(zip(outputs, kernel.output_keys, kernel.makers, strict=True)):
+        synced, shape = array._synced, array._shape
+        is_image = 3 <= len(shape) <= 5 and (position == 0 or kernel.layout == "any")
+        fresh = synced.latest is None and synced.lease is None and shape == synced.shape
+        flag = is_image and fresh and 1 < shape[1] < array.size // max(shape[0], 1)
+        if flag:
+            synced.copies[key] = as_channels_last(make(), shape)
+            synced.latest, synced.valid, synced.pending_fill, synced.lease = key, {key}, None, STRIDED
+        flags.append(flag)
+    return tuple(flags)
+
+
+def _run_dynamic(kernel: PreparedKernel, arrays: list[Array | None], outputs: Sequence[NdArray]) -> None:
+    results = compute(kernel, arrays)
+    for array, dtype, result in zip(outputs, kernel.output_dtypes, results, strict=False):
+        adopt_shape(array, tuple(result.shape))
+        array.write(kernel.space, dtype)[...] = result
+
+
+def adopt_shape(array: NdArray, shape: Shape) -> None:
+    """Give `array` a shape that became known only when its function ran, or when its kernel was chosen."""
+    if array.shape != shape:
+        fresh = NdArray(shape)
+        array._shape, array._synced, array._base = fresh._shape, fresh._synced, fresh._shape
+
+
+def same_dtypes_of(spec: FunctionSpec, arrays: Sequence[NdArray | None]) -> tuple[str | None, ...]:
+    """The dtype of each input that is taken as it is, None for the others."""
+    entries = input_entries(spec, len(arrays))
+    return tuple(
+        array._synced.dtype if array is not None and entry.dtype == "same" else None
+        for entry, array in zip(entries, arrays, strict=True)
+    )
