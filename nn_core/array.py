@@ -40,7 +40,8 @@ class NdArray(NdArrayOperators):
         9.0
     """
 
-    __slots__ = ("__weakref__", "_base", "_shape", "_synced", "_window")
+    #: `synced` has the values, and is the engine's: views share it, and copies of devices and dtypes are in it
+    __slots__ = ("__weakref__", "_base", "_shape", "_window", "synced")
     __array_priority__ = 1000
     _takes_numpy = True
 
@@ -58,7 +59,7 @@ class NdArray(NdArrayOperators):
 
     def __init__(self, shape: Iterable[int] | int = (), *lengths: int) -> None:
         self._shape = checked_shape((shape, *lengths) if lengths else shape)  # type: ignore[arg-type]  # checked there
-        self._synced = SyncedArray(self._shape)
+        self.synced = SyncedArray(self._shape)
         self._window: tuple[slice, ...] | None = None
         self._base = self._shape
 
@@ -67,7 +68,7 @@ class NdArray(NdArrayOperators):
         """A new array of a shape that is known to be a tuple of ints."""
         array = NdArray.__new__(NdArray)
         array._shape = array._base = shape
-        array._synced = SyncedArray(shape)
+        array.synced = SyncedArray(shape)
         array._window = None
         return array
 
@@ -89,9 +90,9 @@ class NdArray(NdArrayOperators):
         if not values.flags.writeable or not values.flags.c_contiguous:
             array.data = values
             return array
-        array._synced.copies[(HOST, values.dtype.name)] = values
-        array._synced._move_latest((HOST, values.dtype.name))
-        array._synced.export_for_good((HOST, values.dtype.name))
+        array.synced.copies[(HOST, values.dtype.name)] = values
+        array.synced.move_latest((HOST, values.dtype.name))
+        array.synced.export_for_good((HOST, values.dtype.name))
         return array
 
     # -- what it is ------------------------------------------------------------------------------------------------
@@ -100,6 +101,16 @@ class NdArray(NdArrayOperators):
     def shape(self) -> Shape:
         """Lengths of the axes."""
         return self._shape
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the array shows a part of its memory; see `narrow`."""
+        return self._window is not None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the array shows all of its memory, in the shape that the memory has; views have shapes of their own."""
+        return self._window is None and self._shape is self.synced.shape
 
     @property
     def ndim(self) -> int:
@@ -123,28 +134,28 @@ class NdArray(NdArrayOperators):
     @property
     def dtype(self) -> np.dtype[Any]:
         """dtype of the values that were written last; float32 before that."""
-        return dtype_of(self._synced.dtype)
+        return dtype_of(self.synced.dtype)
 
     @property
     def zeroing(self) -> bool:
         """True when the array is known to be zero and nothing has read it since ``zero()``."""
-        return self._synced.pending_fill == 0.0
+        return self.synced.pending_fill == 0.0
 
     @property
     def is_unwritten(self) -> bool:
         """True when there are no values: the array is ``zeroing``, or nothing was ever written or was cleared."""
-        synced = self._synced
+        synced = self.synced
         return synced.pending_fill == 0.0 or (synced.pending_fill is None and synced.latest is None)
 
     @property
     def clear_called(self) -> bool:
         """True when the memory was given back and nothing has been written since."""
-        return self._synced.clear_called or self._synced.cleared
+        return self.synced.clear_called or self.synced.cleared
 
     @property
     def modification_count(self) -> int:
         """How often the values were replaced or opened for writing."""
-        return self._synced.modifications
+        return self.synced.modifications
 
     @door
     def size_from_axis(self, axis: int = -1) -> int:
@@ -152,7 +163,7 @@ class NdArray(NdArrayOperators):
         return _product(self._shape[max(axis, 0) :])
 
     def __bool__(self) -> bool:
-        if self._synced.dtype == "bool":
+        if self.synced.dtype == "bool":
             return bool(self._only_truth())
         return True
 
@@ -171,7 +182,7 @@ class NdArray(NdArrayOperators):
         return html_table(type(self).__name__, self._facts(), values_on_host(self))
 
     def _facts(self) -> list[str]:
-        return [str(self._shape), self._synced.dtype]
+        return [str(self._shape), self.synced.dtype]
 
     def _values(self) -> "NdArray":
         return self
@@ -210,7 +221,7 @@ class NdArray(NdArrayOperators):
             mode: "r" to read, "w" to overwrite all values, "rw" to change some.
             dtype: dtype to convert to; None: the present one.
         """
-        name = self._synced.dtype if dtype is None else np.dtype(dtype).name
+        name = self.synced.dtype if dtype is None else np.dtype(dtype).name
         if mode == "r":
             array = self.read(HOST, name).view()
             array.flags.writeable = False
@@ -221,29 +232,38 @@ class NdArray(NdArrayOperators):
             self.readwrite(HOST, name)
         else:
             raise ArgumentError(f"get_data: mode must be 'r', 'w' or 'rw', got {mode!r}")
-        return self._present(self._synced.export((HOST, name)))
+        return self.present(self.synced.export((HOST, name)))
 
     def read(self, space: Space, dtype: str) -> Array:
         """The raw array to read in `space` as `dtype`."""
-        return self._present(self._synced.read((space, dtype)))
+        return self.present(self.synced.read((space, dtype)))
 
     def write(self, space: Space, dtype: str) -> Array:
         """The raw array in `space` as `dtype`, to be overwritten as a whole."""
         if self._window is not None:
             return self.readwrite(space, dtype)
-        return self._present(self._synced.write((space, dtype)))
+        return self.present(self.synced.write((space, dtype)))
 
     def readwrite(self, space: Space, dtype: str) -> Array:
         """The raw array in `space` as `dtype`, C-contiguous, to be changed in place."""
-        synced = self._synced
+        synced = self.synced
         synced.make_contiguous((space, dtype))
-        return self._present(synced.readwrite((space, dtype)))
+        return self.present(synced.readwrite((space, dtype)))
 
-    def _present(self, raw: Array) -> Array:
+    def present(self, raw: Array) -> Array:
+        """What the array shows of `raw`, which lies as its memory does."""
         if self._window is not None:
             part = raw.reshape(self._base)[self._window]
             return part if part.shape == self._shape else part.reshape(self._shape)
         return raw if raw.shape == self._shape else raw.reshape(self._shape)
+
+    def rest_on(self, synced: SyncedArray, shape: Shape) -> None:
+        """Show `synced` as a whole, under another shape with as many elements, from now on; for the engine."""
+        self._shape, self._base, self.synced, self._window = shape, shape, synced, None
+
+    def rest_as(self, other: "NdArray") -> None:
+        """Show what `other` shows, from now on; for the engine."""
+        self._shape, self._base, self.synced, self._window = other._shape, other._base, other.synced, other._window
 
     def zero(self) -> None:
         """Set all values to zero, lazily."""
@@ -254,11 +274,11 @@ class NdArray(NdArrayOperators):
         if self._window is not None:
             self.data[...] = _number(value)
         else:
-            self._synced.fill(_number(value))
+            self.synced.fill(_number(value))
 
     def clear(self) -> None:
         """Give the memory back."""
-        self._synced.clear()
+        self.synced.clear()
 
     @door
     def cast(self, dtype: Any, ctx: Any = None) -> np.ndarray[Any, Any]:
@@ -269,7 +289,7 @@ class NdArray(NdArrayOperators):
     def data_ptr(self, dtype: Any, ctx: Any = None, write_only: bool = False) -> int:
         """Address of the first element of the values as `dtype` on the host."""
         array = self.get_data("w" if write_only else "rw", dtype)
-        self._synced.export_for_good((HOST, array.dtype.name))
+        self.synced.export_for_good((HOST, array.dtype.name))
         return int(array.ctypes.data)
 
     @door
@@ -277,7 +297,7 @@ class NdArray(NdArrayOperators):
         """Copy the values of `arr`, which must have the same shape."""
         if arr.shape != self._shape:
             raise ShapeError(f"copy_from: the arrays must have one shape, got {arr.shape} for {self._shape}")
-        source = arr._synced
+        source = arr.synced
         if source.pending_fill is not None:
             self.fill(source.pending_fill)
             return
@@ -299,7 +319,7 @@ class NdArray(NdArrayOperators):
         """The same memory under another shape with the same number of elements (one length may be -1)."""
         target = inferred_shape(shape, self.size)
         other = NdArray.__new__(NdArray)
-        other._shape, other._synced, other._window, other._base = target, self._synced, None, target
+        other._shape, other.synced, other._window, other._base = target, self.synced, None, target
         if self._window is not None:
             other._window, other._base = self._window_in_a_row(target), (_product(self._base),)
         return other
@@ -336,14 +356,14 @@ class NdArray(NdArrayOperators):
         window[dim] = slice(origin + start, origin + start + length)
         other = NdArray.__new__(NdArray)
         other._shape = (*self._shape[:dim], length, *self._shape[dim + 1 :])
-        other._synced, other._window, other._base = self._synced, tuple(window), self._base
+        other.synced, other._window, other._base = self.synced, tuple(window), self._base
         return other
 
     # -- copies ----------------------------------------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and deepcopy by value, ``copy.copy`` as another NdArray of the same memory; views stay views."""
-        return _restored, (type(self), self._shape, self._synced, self._window, self._base), self.__getstate__()
+        return _restored, (type(self), self._shape, self.synced, self._window, self._base), self.__getstate__()
 
     def __getstate__(self) -> Any:
         """What a subclass of a program adds to its instances."""
@@ -359,11 +379,11 @@ class NdArray(NdArrayOperators):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        latest = self._synced.latest
-        raw = self._synced.copies[latest] if latest is not None and self._synced.pending_fill is None else None
+        latest = self.synced.latest
+        raw = self.synced.copies[latest] if latest is not None and self.synced.pending_fill is None else None
         if raw is None or not hasattr(raw, "__cuda_array_interface__"):
             raise AttributeError("__cuda_array_interface__: the values do not lie on a CUDA device")
-        interface: dict[str, Any] = self._present(raw).__cuda_array_interface__
+        interface: dict[str, Any] = self.present(raw).__cuda_array_interface__
         return interface
 
 
@@ -395,7 +415,7 @@ def _restored(
     cls: type[NdArray], shape: Shape, synced: SyncedArray, window: tuple[slice, ...] | None, base: Shape
 ) -> NdArray:
     array = cls.__new__(cls)
-    array._shape, array._synced, array._window, array._base = shape, synced, window, base
+    array._shape, array.synced, array._window, array._base = shape, synced, window, base
     return array
 
 

@@ -21,7 +21,7 @@ _MAX_ROWS: Final = 8
 
 def values_on_host(array: "NdArray") -> np.ndarray[Any, Any] | None:
     """The values, if they are on the host and up to date; not to be changed or kept."""
-    synced = array._synced
+    synced = array.synced
     if synced.pending_fill is not None:
         with np.errstate(over="ignore"):  # a number beyond float32 reads as infinite
             return np.broadcast_to(np.float32(synced.pending_fill), array.shape)
@@ -29,7 +29,7 @@ def values_on_host(array: "NdArray") -> np.ndarray[Any, Any] | None:
         return None
     if synced.lease is not None and not synced.lease.alive:
         return None
-    return np.asarray(array._present(synced.copies[synced.latest]))
+    return np.asarray(array.present(synced.copies[synced.latest]))
 
 
 def display_line(kind: str, facts: Sequence[str], values: np.ndarray[Any, Any] | None) -> str:

@@ -512,10 +512,10 @@ def _compute(
 ) -> list[NdArray]:
     """Run the kernel on `arrays`; what it computes beyond `results` goes to new arrays, which are returned too."""
     same = same_dtypes_of(call.spec, arrays) if call.takes_same else ()
-    read = {id(array._synced) for array in arrays if array is not None}
+    read = {id(array.synced) for array in arrays if array is not None}
     wanted = [*results, *[NdArray(shape) for shape in call.output_shapes[len(results) :]]]
     # what is read must not be written to before it was read
-    written = [NdArray(array.shape) if id(array._synced) in read else array for array in wanted]
+    written = [NdArray(array.shape) if id(array.synced) in read else array for array in wanted]
     run(call.kernel(context, same), arrays, written, key)
     for array, target in zip(written, wanted, strict=True):
         if array is not target:

@@ -221,7 +221,7 @@ def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 def _assign_at_once(x: NdArray, key: Any, value: Any) -> None:
-    synced = x._synced
+    synced = x.synced
     space, dtype = synced.latest if synced.latest is not None and synced.pending_fill is None else (None, None)
     raw = x.data if space is None or dtype is None else x.readwrite(space, dtype)
     value = array_of(value, "setitem")
@@ -248,7 +248,7 @@ def _detached(x: Variable) -> Variable:
     old = Variable.of_cell(x.cell, x._need_grad)
     old.name, old._persistent, old._recompute = x.name, x._persistent, x._recompute
     if x.producer is not None:
-        x.producer.connect(x._index, old)
+        x.producer.connect(x.output_index, old)
     for function in x.function_references:
         _replace_input(function.node, x, old)
     return old
@@ -256,15 +256,15 @@ def _detached(x: Variable) -> Variable:
 
 def _replace_input(node: Node, vertex: Variable, other: Variable) -> None:
     node.inputs = tuple(other if candidate is vertex else candidate for candidate in node.inputs)
-    other._consumers = vertex._consumers
+    other.consumers = vertex.consumers
 
 
 def _take_over(x: Variable, result: Variable) -> None:
     node = result.producer
     assert node is not None
-    x._consumers = None
+    x.consumers = None
     x.cell = result.cell
     x._need_grad = None
-    x._plans = None
-    node.connect(result._index, x)
+    x.plans = None
+    node.connect(result.output_index, x)
     invalidate()

@@ -235,7 +235,7 @@ class WeightNormalizationScaleInitializer(BaseInitializer):
 
     @door
     def __call__(self, shape: Shape) -> FloatArray:
-        if isinstance(self.w, Variable) and self.w.data._synced.lease is UNCOMPUTED:
+        if isinstance(self.w, Variable) and self.w.data.synced.lease is UNCOMPUTED:
             self.w.forward()  # a weight that is computed from parameters, as by another `apply_w`
         w = (self.w if isinstance(self.w, NdArray) else self.w.data).get_data("r")
         if not -w.ndim <= self.dim < w.ndim:

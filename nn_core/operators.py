@@ -230,8 +230,8 @@ def _comparison(name: str, api: str) -> Callable[[Any, Any], Any]:
 
 def _as_truths(array: NdArray) -> NdArray:
     """The same array in dtype bool, where it is: so that it is a mask, and no truth value by mistake."""
-    latest = array._synced.latest
-    if latest is not None and array._synced.pending_fill is None:
+    latest = array.synced.latest
+    if latest is not None and array.synced.pending_fill is None:
         array.readwrite(latest[0], "bool")
     return array
 

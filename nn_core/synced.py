@@ -256,7 +256,7 @@ class SyncedArray:
             else:
                 with np.errstate(over="ignore"):
                     array[...] = value  # infinite where the dtype does not go as far
-            self._move_latest(key)
+            self.move_latest(key)
             self.pending_fill = None
             return array
         array = self.buffer(key)
@@ -286,7 +286,7 @@ class SyncedArray:
         self.pending_fill = None
         self.clear_called = False
         self.modifications += 1
-        self._move_latest(key)
+        self.move_latest(key)
         return array
 
     def overwrite(self, key: Key) -> None:
@@ -294,7 +294,7 @@ class SyncedArray:
         self.pending_fill = None
         self.clear_called = False
         self.modifications += 1
-        self._move_latest(key)
+        self.move_latest(key)
 
     def readwrite(self, key: Key) -> Array:
         """The values in `key`'s space and dtype, about to be changed in place."""
@@ -303,7 +303,7 @@ class SyncedArray:
             self._end_lease()
         self.clear_called = False
         self.modifications += 1
-        self._move_latest(key)
+        self.move_latest(key)
         return array
 
     def export(self, key: Key) -> Array:
@@ -370,7 +370,7 @@ class SyncedArray:
         if self.bound and self.copies.get(key) is not array:
             GRAPH_VERSION.advance()
         self.copies[key] = array
-        self._move_latest(key)
+        self.move_latest(key)
 
     def make_contiguous(self, key: Key) -> Array:
         """The values in C order in `key`, replacing a plan's strided buffer by a copy of its own."""
@@ -391,7 +391,7 @@ class SyncedArray:
             return _restored, (self.shape, self.dtype, self.pending_fill, None)
         return _restored, (self.shape, self.dtype, None, np.ascontiguousarray(self.read((HOST, self.dtype))))
 
-    def _move_latest(self, key: Key) -> None:
+    def move_latest(self, key: Key) -> None:
         if self.latest is not key and self.latest != key and self.bound:
             GRAPH_VERSION.advance()
         self.latest = key

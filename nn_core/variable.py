@@ -129,8 +129,8 @@ class Variable(Vertex, VariableOperators):
     @property
     def g(self) -> np.ndarray[Any, Any]:
         """The gradient as a NumPy array that shares memory; assigning copies values or fills with a number."""
-        grad, data = self.cell.grad, self.cell.data._synced
-        if data.lease is UNCOMPUTED and grad._synced.latest is None and grad._synced.pending_fill is None:
+        grad, data = self.cell.grad, self.cell.data.synced
+        if data.lease is UNCOMPUTED and grad.synced.latest is None and grad.synced.pending_fill is None:
             raise GraphError(
                 f"Variable.g: the variable must be computed before its gradient is read, got the output of {self.parent!r}, "
                 "which has not run\n  hint: call forward() and backward() first"
@@ -203,7 +203,7 @@ class Variable(Vertex, VariableOperators):
     def function_references(self) -> "list[Function]":
         """The functions that take this variable as an input and are still in use."""
         materialize_readers(self)
-        return [] if self._consumers is None else [node.as_function() for node in self._consumers.living()]
+        return [] if self.consumers is None else [node.as_function() for node in self.consumers.living()]
 
     @property
     def get_number_of_references(self) -> int:
@@ -336,7 +336,7 @@ class Variable(Vertex, VariableOperators):
             raise ShapeError(f"rewire_on: var must have the shape {self.shape}, got {var.shape}")
         if any(self.cell is v.cell for node in forward_order((var,)) for v in node.inputs if v is not None):
             raise GraphError("rewire_on: var must not depend on the variable, got a graph that would be a circle")
-        producer, index = var.producer, var._index
+        producer, index = var.producer, var.output_index
         self.cell = var.cell
         self._need_grad = None if producer is not None else var._need_grad
         self.producer = None
@@ -383,7 +383,7 @@ class Variable(Vertex, VariableOperators):
                 f"reset_shape: the new shape must have {self.size} elements, got {target}\n  hint: force=True drops the values"
             )
         cell = self.cell
-        for array in (cell.data, cell._grad):
+        for array in (cell.data, cell.made_grad):
             if array is not None:
                 change_leaf_shape(array, target, size)
         RESHAPED.advance()
@@ -441,7 +441,7 @@ class Variable(Vertex, VariableOperators):
 
     def _facts(self) -> list[str]:
         spec = self._spec()
-        dtype = self._cell.data._synced.dtype if self._cell is not None else str(getattr(self._value, "dtype", "float32"))
+        dtype = self._cell.data.synced.dtype if self._cell is not None else str(getattr(self.lazy_value, "dtype", "float32"))
         facts = [str(self.shape), dtype, f"need_grad={self.need_grad}"]
         if isinstance(self.name, str) and self.name:  # a program may have assigned anything
             facts.append(f"name={self.name!r}")
@@ -450,11 +450,11 @@ class Variable(Vertex, VariableOperators):
     def _values_on_host(self) -> np.ndarray[Any, Any] | None:
         if self._cell is not None:
             return values_on_host(self._cell.data)
-        return self._value if isinstance(self._value, np.ndarray) else None
+        return self.lazy_value if isinstance(self.lazy_value, np.ndarray) else None
 
     def _spec(self) -> FunctionSpec | None:
         """The function that computes it; asking does not make the node of a lazy vertex."""
-        known = self._trace_node or self._producer
+        known = self.trace_node or self._producer
         if known is None:
             return None
         spec: FunctionSpec = known.spec

@@ -36,7 +36,7 @@ class _Bucket:
             for start, grad in zip(starts, self.grads, strict=True)
         ]
         for grad, part in zip(self.grads, self.parts, strict=True):
-            grad._synced.hold((HOST, dtype), part)
+            grad.synced.hold((HOST, dtype), part)
             grad.zero()
 
     def gather(self) -> Array:

@@ -133,7 +133,7 @@ def _apply_in_graph(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequen
         run_node(node, call)
     elif not call.view:
         for cell in cells:
-            cell.data._synced.expect()
+            cell.data.synced.expect()
     return results[0] if call.single else tuple(results)
 
 
@@ -143,7 +143,7 @@ def _given_cells(spec: FunctionSpec, outputs: Sequence[Any], shapes: Sequence[tu
         if index < len(outputs):
             given = _given_output(spec, outputs, index, shape)
             cell = given.cell if isinstance(given, Variable) else Cell(given)
-            if cell.data._window is not None:
+            if cell.data.is_narrowed:
                 raise GraphError(f"{spec.api}: outputs[{index}] must not be a narrowed array, got one of shape {shape}")
             cells.append(cell)
         else:
@@ -168,7 +168,7 @@ def _given_output(spec: FunctionSpec, outputs: Sequence[Any], index: int, shape:
 
 def _view_of(variable: Any, shape: tuple[int, ...]) -> NdArray:
     data = variable.cell.data
-    view: NdArray = NdArray(shape) if data._window is not None else data.view(shape)
+    view: NdArray = NdArray(shape) if data.is_narrowed else data.view(shape)
     return view
 
 
@@ -224,7 +224,7 @@ def _protect_intermediates(node: Node, kernel: PreparedKernel, inputs: list[NdAr
 def _apply_at_once(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:
     spec = call.spec
     arrays = [array_of(value, spec.api) for value in inputs]
-    if call.view and outputs is None and arrays[0]._window is None:
+    if call.view and outputs is None and not arrays[0].is_narrowed:
         return arrays[0].view(call.output_shapes[0])
     same = same_dtypes_of(spec, arrays) if call.takes_same else ()
     kernel = call.kernel(get_current_context(), same)
@@ -236,7 +236,7 @@ def _apply_at_once(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequenc
         given = _given_output(spec, outputs, index, shape)
         results.append(given.cell.data if isinstance(given, Variable) else given)
     key = _imperative_key(call) if kernel.seeded else None
-    shared = [any(result._synced is array._synced for array in arrays if array is not None) for result in results]
+    shared = [any(result.synced is array.synced for array in arrays if array is not None) for result in results]
     if any(shared) and not spec.has("inplace_ok"):
         fresh = [NdArray(result.shape) if same else result for result, same in zip(results, shared, strict=True)]
         run(kernel, arrays, fresh, key)
@@ -280,10 +280,10 @@ def call_python(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: in
     if AUTO_FORWARD.get():
         run_node(node)
     else:
-        taken = [vertex.cell.data._synced for vertex in inputs if vertex is not None]
+        taken = [vertex.cell.data.synced for vertex in inputs if vertex is not None]
         for cell in node.cells:
-            if cell.data._synced not in taken:  # setup_impl may let an output share the array of an input
-                cell.data._synced.expect()
+            if cell.data.synced not in taken:  # setup_impl may let an output share the array of an input
+                cell.data.synced.expect()
     return made[0] if len(made) == 1 else tuple(made)
 
 

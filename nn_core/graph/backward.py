@@ -40,7 +40,7 @@ def run_backward(
         _warn_of_no_gradient(root)
         return
     cell = root._cell
-    if cell is not None and cell.data._synced.lease is UNCOMPUTED:
+    if cell is not None and cell.data.synced.lease is UNCOMPUTED:
         raise GraphError(
             f"backward: the variable must be computed first, got the output of {root.producer!r}, which has not run\n"
             "  hint: call forward() before backward()"
@@ -51,7 +51,7 @@ def run_backward(
     hooks = active_hooks(pre_hook, post_hook)
     observed = hooks is not None or finish is not None
     plan: BackwardPlan | None = None
-    if clear_buffer and not observed and grad is not None and not root._plans and is_enabled("replay"):
+    if clear_buffer and not observed and grad is not None and not root.plans and is_enabled("replay"):
         plan = _run_replayed(root, grad)
         if plan is None:
             return
@@ -94,7 +94,7 @@ def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
     Returns:
         None when that is done, else a plan that is still to be run.
     """
-    spec = root.producer.spec if root._trace_node is None else root._trace_node.spec  # type: ignore[union-attr]  # root is no leaf
+    spec = root.producer.spec if root.trace_node is None else root.trace_node.spec  # type: ignore[union-attr]  # root is no leaf
     structure = None if spec.has("sink") else replay.structure_of(root)  # a sink keeps the values of its inputs
     if structure is None:
         return backward_plan(root, False, True)
@@ -139,7 +139,7 @@ def _compiled(root: Vertex, order: Sequence[Node], own_start: bool, clear_buffer
     for target in targets:
         if target.is_leaf:
             grad = target.cell.grad
-            overwrite = overwrite and grad._window is None and grad.is_unwritten
+            overwrite = overwrite and not grad.is_narrowed and grad.is_unwritten
     return compile_backward(root, order, active, targets, own_start, clear_buffer, overwrite), overwrite
 
 

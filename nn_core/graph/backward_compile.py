@@ -112,7 +112,7 @@ class GradientCompiler:
         target = self._targets[root.cell]
         if own_start:
             grad = root.cell.grad
-            self._own_grads.add(grad._synced)
+            self._own_grads.add(grad.synced)
             self._plan.cells.append((root.cell, root.cell.data, grad))
             target.buffer = self._builder.read(grad, (space, dtype), True)
         else:
@@ -121,7 +121,7 @@ class GradientCompiler:
 
     def _kernel_of(self, node: Node) -> PreparedKernel:
         if any(entry.dtype == "same" for entry in node.spec.inputs):
-            arrays = [vertex.cell.data._synced for vertex in node.inputs if vertex is not None]
+            arrays = [vertex.cell.data.synced for vertex in node.inputs if vertex is not None]
             self._plan.dtypes += [(synced, dtype_held(synced)) for synced in arrays]
         return kernel_of(node, self._data.dtypes)
 
@@ -131,7 +131,7 @@ class GradientCompiler:
         if node.python is not None:
             return "float32", HOST
         kernel = self._kernel_of(node)
-        return kernel.output_dtypes[vertex._index], kernel.space
+        return kernel.output_dtypes[vertex.output_index], kernel.space
 
     def add(self, node: Node) -> None:
         """The gradient of `node`, and the additions that it leads to."""
@@ -153,7 +153,7 @@ class GradientCompiler:
         for cells, reads in ((_cells(node), reads_inputs), (node.cells, reads_outputs)):
             for cell, needed in zip(cells, reads, strict=True):
                 if needed and cell is not None:
-                    self._data.locate(cell.data._synced)
+                    self._data.locate(cell.data.synced)
         as_stored = kernel.layout in ("channels_last", "any")
         grads = self._output_grads(node, kernel)
         inputs = [
@@ -171,7 +171,7 @@ class GradientCompiler:
         runner = kernel.backward_for(wanted, flags)
         if runner is None:
             shapes = [None if vertex is None else vertex.shape for vertex in node.inputs]
-            runner = RuleRunner(kernel, shapes, [cell.data._shape for cell in node.cells], wanted)
+            runner = RuleRunner(kernel, shapes, [cell.data.shape for cell in node.cells], wanted)
         backend = kernel.backend
         inputs = [self._as_laid_out(b, f, backend) for b, f in zip(inputs, flags[:n_inputs], strict=True)]
         outputs = [self._as_laid_out(b, f, backend) for b, f in zip(outputs, flags[n_inputs:], strict=True)]
@@ -192,15 +192,15 @@ class GradientCompiler:
             for cell, buffer in zip(cells, data, strict=True)
         ]
         if kernel.layout == "any":
-            shapes = {cell.data._shape for cell in _cells(node) if cell is not None}
+            shapes = {cell.data.shape for cell in _cells(node) if cell is not None}
             every = all(flag for flag, cell in zip(flags, _cells(node), strict=False) if cell is not None)
             rank = len(next(iter(shapes), ()))
             alike = len(shapes) == 1 and every and 3 <= rank <= 5
-            return tuple([alike and cell is not None and len(cell.data._shape) == rank for cell in cells])
+            return tuple([alike and cell is not None and len(cell.data.shape) == rank for cell in cells])
         return tuple(flags)
 
     def _lies_channels_last(self, cell: Cell) -> bool:
-        synced = cell.data._synced
+        synced = cell.data.synced
         buffer = self._builder.data.get(synced)
         if buffer is not None:
             return buffer.channels_last
@@ -227,9 +227,9 @@ class GradientCompiler:
         for cell, dtype in list(zip(node.cells, kernel.output_dtypes, strict=True))[:n_visible]:
             target = self._targets.get(cell)
             if target is None or target.buffer is None:
-                zeros = kernel.space.empty(cell.data._shape, dtype)
+                zeros = kernel.space.empty(cell.data.shape, dtype)
                 zeros[...] = 0
-                grads.append(Buffer(cell.data._shape, dtype, kernel.space, zeros))
+                grads.append(Buffer(cell.data.shape, dtype, kernel.space, zeros))
             else:
                 grads.append(self._converted(target.buffer, kernel.space, dtype, kernel.backend))
         return grads
@@ -267,7 +267,7 @@ class GradientCompiler:
         Gradients of leaves add up in float32 at least, in which solvers read and change them.
         """
         target.received += 1
-        shape = target.cell.data._shape
+        shape = target.cell.data.shape
         buffer = Buffer(shape, dtype, space)
         if target.is_leaf:
             if target.buffer is None:
@@ -284,18 +284,18 @@ class GradientCompiler:
 
     def _leaf_grad(self, target: Target, dtype: str, space: Space) -> Buffer:
         grad = target.cell.grad
-        if grad._shape != target.cell.data._shape:
+        if grad.shape != target.cell.data.shape:
             raise ShapeError(
-                f"backward: grad must have the shape of data, got {grad._shape} for {target.cell.data._shape}"
+                f"backward: grad must have the shape of data, got {grad.shape} for {target.cell.data.shape}"
             )
-        synced = target.grad = grad._synced
+        synced = target.grad = grad.synced
         self._plan.cells.append((target.cell, target.cell.data, grad))
         buffer = self._leaf_grads.get(synced)
         if buffer is None:
             buffer = self._leaf_grads[synced] = self._grad_memory(synced, (space, dtype))
-        if grad._window is not None:
+        if grad.is_narrowed:
             return _narrowed(buffer, grad)
-        return buffer if synced.shape == grad._shape else alias(buffer, grad._shape)
+        return buffer if synced.shape == grad.shape else alias(buffer, grad.shape)
 
     def _grad_memory(self, synced: SyncedArray, key: Key) -> Buffer:
         """The memory in which the gradient of leaves adds up."""
@@ -402,15 +402,15 @@ class GradientCompiler:
             if cell is None:
                 inputs.append(None)
                 continue
-            located = self._data.locate(cell.data._synced)
-            latest = cell.data._synced.latest if located is None else (located.space, located.dtype)
+            located = self._data.locate(cell.data.synced)
+            latest = cell.data.synced.latest if located is None else (located.space, located.dtype)
             inputs.append(self._data.of(cell, latest or (HOST, "float32"), True))
         outputs = [self._data.of(cell, (HOST, "float32"), True) for cell in node.cells]
         grads: list[Buffer | None] = []
         for cell in node.cells:
             target = self._targets.get(cell)
             if target is None or target.buffer is None:
-                grads.append(Buffer(cell.data._shape, "float32", HOST, np.zeros(cell.data._shape, np.float32)))
+                grads.append(Buffer(cell.data.shape, "float32", HOST, np.zeros(cell.data.shape, np.float32)))
             else:
                 grads.append(self._as_laid_out(self._converted(target.buffer, HOST, "float32"), False))
         gradients: list[Buffer | None] = []
@@ -433,7 +433,7 @@ class GradientCompiler:
         for target in self._targets.values():
             if target.is_leaf or target.cell is root.cell or target.buffer is None:
                 continue
-            if not clear_buffer or target.vertex._persistent:
+            if not clear_buffer or target.vertex.persistent:
                 target.buffer.keep = target.buffer.root().keep = True
                 kept.add(id(target))
         self._builder.finish()
@@ -443,28 +443,28 @@ class GradientCompiler:
             buffer = target.buffer
             if id(target) in kept:
                 array = buffer.resolve(self._plan.arena)
-                synced = target.cell.grad._synced
+                synced = target.cell.grad.synced
                 if synced.shape != buffer.shape:
                     array = array.reshape(synced.shape)
                 self._attach(target.cell, Attachment(synced, (buffer.space, buffer.dtype), array, True))
             else:
-                synced = target.cell.grad._synced
+                synced = target.cell.grad.synced
                 self._attach(target.cell, Attachment(synced, (buffer.space, buffer.dtype), None, False))
 
     def _attach(self, cell: Cell, attachment: Attachment) -> None:
         if attachment.synced in self._own_grads:
             raise GraphError(
                 "backward: the gradient of a variable that a function computes must be an array of its own, got one that it "
-                f"shares with another variable, of shape {cell.data._shape}"
+                f"shares with another variable, of shape {cell.data.shape}"
             )
         self._own_grads.add(attachment.synced)
         self._plan.attachments.append(attachment)
-        self._plan.cells.append((cell, cell.data, cell._grad))
+        self._plan.cells.append((cell, cell.data, cell.made_grad))
 
 
 def _narrowed(whole: Buffer, array: NdArray) -> Buffer:
     """What a narrowed array shows of the memory of a leaf's gradient."""
-    part = Buffer(array._shape, whole.dtype, whole.space, array._present(whole.array))
+    part = Buffer(array.shape, whole.dtype, whole.space, array.present(whole.array))
     part.narrow = True
     return part
 

@@ -33,7 +33,7 @@ class BackwardPlan(Plan):
         """Whether data and gradients lie where the plan reads and writes them."""
         return (
             super().is_bound()
-            and all(cell.data is data and cell._grad is grad for cell, data, grad in self.cells)
+            and all(cell.data is data and cell.made_grad is grad for cell, data, grad in self.cells)
             and all(dtype_held(synced) == dtype for synced, dtype in self.dtypes)
         )
 
@@ -62,12 +62,12 @@ class ForwardData:
         self.builder = Builder(plan, as_found=True)
         self._clear = clear_buffer
         #: arrays whose values outlast the pass whatever is cleared
-        self._lasting = {root.cell.data._synced} | held_by_sinks(order)
-        self._lasting |= {c.data._synced for n in order for c in n.cells if _is_persistent(n, c.data._synced)}
+        self._lasting = {root.cell.data.synced} | held_by_sinks(order)
+        self._lasting |= {c.data.synced for n in order for c in n.cells if _is_persistent(n, c.data.synced)}
         self._rank = {node: i for i, node in enumerate(order)}
         #: the dtypes of what the forward pass has computed, dropped values among them
-        self.dtypes = {cell.data._synced: dtype_held(cell.data._synced) for node in order for cell in node.cells}
-        self._producers = {cell.data._synced: node for node in order for cell in node.cells if not is_view(node)}
+        self.dtypes = {cell.data.synced: dtype_held(cell.data.synced) for node in order for cell in node.cells}
+        self._producers = {cell.data.synced: node for node in order for cell in node.cells if not is_view(node)}
 
     def computes(self, synced: SyncedArray) -> bool:
         """Whether a function of the graph computes the data of `synced`."""
@@ -75,7 +75,7 @@ class ForwardData:
 
     def of(self, cell: Cell, key: Any, contiguous: bool, backend: Backend | None = None) -> Buffer:
         """A buffer with the data of `cell` under `key`, brought there by `backend`."""
-        synced = cell.data._synced
+        synced = cell.data.synced
         self.locate(synced)
         return self.builder.read(cell.data, key, contiguous, backend)
 
@@ -118,7 +118,7 @@ class ForwardData:
                 continue
             if _was_dropped(synced, node) or synced.cleared:
                 nodes.add(node)
-                stack.extend(vertex.cell.data._synced for vertex in node.inputs if vertex is not None)
+                stack.extend(vertex.cell.data.synced for vertex in node.inputs if vertex is not None)
             else:
                 self.locate(synced)
         pinned: set[SyncedArray] = set()
@@ -152,13 +152,13 @@ def dtype_held(synced: SyncedArray) -> str:
 def _was_dropped(synced: SyncedArray, node: Node) -> bool:
     if not synced.cleared:
         return False
-    vertices = [node.output(index) for index, cell in enumerate(node.cells) if cell.data._synced is synced]
-    return any(vertex is not None and vertex._recompute for vertex in vertices)
+    vertices = [node.output(index) for index, cell in enumerate(node.cells) if cell.data.synced is synced]
+    return any(vertex is not None and vertex.recompute for vertex in vertices)
 
 
 def _is_persistent(node: Node, synced: SyncedArray) -> bool:
     for index, cell in enumerate(node.cells):
         vertex = node.output(index)
-        if cell.data._synced is synced and vertex is not None and vertex._persistent:
+        if cell.data.synced is synced and vertex is not None and vertex.persistent:
             return True
     return False

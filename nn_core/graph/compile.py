@@ -78,10 +78,10 @@ class Builder:
 
     def read(self, array: NdArray, key: Key, contiguous: bool, backend: Backend | None = None) -> Buffer:
         """A buffer with the values of `array` under `key`; converted, transferred or copied by `backend` if need be."""
-        if array._window is None:
-            return self._read(array._synced, array._shape, key, contiguous, backend)
-        whole = self._read(array._synced, array._synced.shape, key, True, backend)
-        part = Buffer(array._shape, key[1], key[0])
+        if not array.is_narrowed:
+            return self._read(array.synced, array.shape, key, contiguous, backend)
+        whole = self._read(array.synced, array.synced.shape, key, True, backend)
+        part = Buffer(array.shape, key[1], key[0])
         self.add(None, NarrowedRead(array), (whole, part))
         return part
 
@@ -197,7 +197,7 @@ def kernel_of(node: Node, dtypes: Mapping[SyncedArray, str]) -> PreparedKernel:
 
     Whole numbers that need a gradient are read as floating-point numbers, so that the gradient is one too.
     """
-    shapes = tuple([None if vertex is None else vertex.cell.data._shape for vertex in node.inputs])
+    shapes = tuple([None if vertex is None else vertex.cell.data.shape for vertex in node.inputs])
     call = node.setup
     # what the caller gave serves for the shapes that it was given for; and what a node holds may have been forgotten since
     known = isinstance(call, ResolvedCall) and call.shapes == shapes
@@ -217,7 +217,7 @@ def kernel_of(node: Node, dtypes: Mapping[SyncedArray, str]) -> PreparedKernel:
 
 
 def _dtype_read(vertex: Vertex, dtypes: Mapping[SyncedArray, str], floating: str | None) -> str:
-    synced = vertex.cell.data._synced
+    synced = vertex.cell.data.synced
     dtype = dtypes.get(synced) or synced.dtype
     return floating if floating and vertex.need_grad and dtype_of(dtype).kind in "iub" else dtype
 
@@ -228,8 +228,8 @@ def is_view(node: Node) -> bool:
         node.spec.has("view")
         and node.python is None
         and node.inputs[0] is not None
-        and node.cells[0].data._synced is node.inputs[0].cell.data._synced
-        and node.inputs[0].cell.data._window is None
+        and node.cells[0].data.synced is node.inputs[0].cell.data.synced
+        and not node.inputs[0].cell.data.is_narrowed
     )
 
 
@@ -300,7 +300,7 @@ class NarrowedRead:
 
     def __call__(self, *arrays: Array) -> None:
         whole, part = arrays
-        part[...] = self._array._present(whole)
+        part[...] = self._array.present(whole)
 
 
 class Refresh:
@@ -338,17 +338,17 @@ class Refresh:
 class Snapshot:
     """Runner that copies the present values of an array elsewhere."""
 
-    __slots__ = ("_array", "_key", "_synced")
+    __slots__ = ("_array", "_key", "synced")
 
     def __init__(self, synced: SyncedArray, key: Key, array: Array) -> None:
-        self._synced = synced
+        self.synced = synced
         self._key = key
         self._array = array
 
     def __call__(self) -> None:
-        latest = self._synced.latest
+        latest = self.synced.latest
         assert latest is not None
-        convert(latest, self._synced.copies[latest], self._key, self._array)
+        convert(latest, self.synced.copies[latest], self._key, self._array)
 
 
 def copier(backend: Backend | None, source: ArrayDesc, target: ArrayDesc) -> Runner | None:

@@ -15,7 +15,7 @@ from nn_core.context import context_scope, get_current_context
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
 from nn_core.graph.node import Node, Vertex, invalidate
 from nn_core.graph.plans import MAX_SHAPES, Shapes
-from nn_core.graph.reshape import RESHAPED, change_shape, take_memory
+from nn_core.graph.reshape import RESHAPED, change_shape
 
 
 class _Ending(NamedTuple):
@@ -47,7 +47,7 @@ class Derivation:
         self._build = build
         self._watched = self.sources if watched is None else tuple({id(v): v for v in (*watched, *sources)}.values())
         #: the functions that give the results, and which of their outputs: other variables may take these over
-        self._ends = [(weakref.ref(result.producer), result._index) for result in results if result.producer is not None]
+        self._ends = [(weakref.ref(result.producer), result.output_index) for result in results if result.producer is not None]
         self._modes = get_current_context(), NO_GRAD.get(), RECOMPUTE.get()
         self._shapes = self._present_shapes()
         self._others: dict[Shapes, list[_Ending | None]] = {}
@@ -85,8 +85,8 @@ class Derivation:
 
     def _attach(self, result: Vertex, ending: _Ending) -> None:
         node, place, memory = ending
-        take_memory(result.cell.data, memory)
-        grad = result.cell._grad
+        result.cell.data.rest_as(memory)
+        grad = result.cell.made_grad
         if grad is not None and grad.shape != memory.shape:
             change_shape(grad, memory.shape)
         node.connect(place, result)
@@ -98,20 +98,20 @@ def _detached(result: Vertex) -> _Ending:
     node = result.producer
     assert node is not None
     node.derivation = None
-    shape = node.setup.output_shapes[result._index]
+    shape = node.setup.output_shapes[result.output_index]
     if result.cell.data.shape != shape:  # it is the gradient of a leaf as well, and was changed with that
         change_shape(result.cell.data, shape)
     memory = NdArray(())
-    take_memory(memory, result.cell.data)
-    return _Ending(node, result._index, memory)
+    memory.rest_as(result.cell.data)
+    return _Ending(node, result.output_index, memory)
 
 
 def _ending(result: Vertex, new: Vertex) -> _Ending:
     """Let the function of `new` compute `result`, for the functions of its part that read `new` as well."""
-    node, index = new.producer, new._index
+    node, index = new.producer, new.output_index
     assert node is not None
     memory = NdArray(())
-    take_memory(memory, new.cell.data)
+    memory.rest_as(new.cell.data)
     new.cell = result.cell
     node.cells = (*node.cells[:index], result.cell, *node.cells[index + 1 :])
     return _Ending(node, index, memory)

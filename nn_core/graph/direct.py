@@ -75,13 +75,13 @@ def run(structure: Structure, root: Vertex, grad: Any) -> None:
     parts = {id(part): part for part in structure.order}
     calls = [_call_of(part, parts) for part in structure.order]  # reading an array may turn a lazy value into a node
     last = calls[-1]
-    flow = {(id(last.part), root._index): _start(root.shape, last.kernel.output_dtypes[root._index], grad)}
+    flow = {(id(last.part), root.output_index): _start(root.shape, last.kernel.output_dtypes[root.output_index], grad)}
     for call in reversed(calls):
         grads = [flow.pop((id(call.part), index), None) for index in range(_n_visible(call))]
         if any(grad is not None for grad in grads):
             for vertex, origin, part in _gradients(call, grads):
                 if origin is None:
-                    _add_to_leaf(vertex.cell.data._shape, vertex.cell.grad, part)
+                    _add_to_leaf(vertex.cell.data.shape, vertex.cell.grad, part)
                 elif origin in flow:
                     flow[origin] += part
                 else:
@@ -90,15 +90,15 @@ def run(structure: Structure, root: Vertex, grad: Any) -> None:
 
 
 def _kernel_of(part: Part) -> PreparedKernel:
-    kernel: PreparedKernel = part.kernel if isinstance(part, Node) else part._trace_node.kernel
+    kernel: PreparedKernel = part.kernel if isinstance(part, Node) else part.trace_node.kernel
     return kernel
 
 
 def _call_of(part: Part, parts: Mapping[int, Part]) -> _Call:
-    inputs = part.inputs if isinstance(part, Node) else part._inputs
+    inputs = part.inputs if isinstance(part, Node) else part.lazy_inputs
     below = [None if vertex is None else _source_of(vertex, parts) for vertex in inputs]
     origins = [
-        None if source is None or vertex is None else (id(source), vertex._index)
+        None if source is None or vertex is None else (id(source), vertex.output_index)
         for source, vertex in zip(below, inputs, strict=True)
     ]
     return _Call(part, _kernel_of(part), inputs, origins)
@@ -208,7 +208,7 @@ def _data(call: _Call) -> list[Array | None]:
 
 
 def _values(vertex: Vertex, key: Key) -> Array:
-    value, node = vertex._value, vertex._trace_node  # in this order: the node says whether that is still the value
+    value, node = vertex.lazy_value, vertex.trace_node  # in this order: the node says whether that is still the value
     if node is not None and node.output_key == key:
         return value
     return fetch(vertex.cell.data, key)
@@ -216,11 +216,11 @@ def _values(vertex: Vertex, key: Key) -> Array:
 
 def _add_to_leaf(shape: Shape, grad: NdArray, part: Array) -> None:
     """Add to what the gradient of a leaf holds; one that is zero is overwritten."""
-    if grad._shape != shape:
-        raise ShapeError(f"backward: grad must have the shape of data, got {grad._shape} for {shape}")
-    if grad._synced.cleared:
+    if grad.shape != shape:
+        raise ShapeError(f"backward: grad must have the shape of data, got {grad.shape} for {shape}")
+    if grad.synced.cleared:
         grad.zero()  # the gradient of what was an intermediate value, and is a leaf now
-    if grad.is_unwritten and grad._window is None:
+    if grad.is_unwritten and not grad.is_narrowed:
         grad.write(HOST, part.dtype.name)[...] = part
     else:
         total = grad.readwrite(HOST, part.dtype.name)

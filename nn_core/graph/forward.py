@@ -102,9 +102,9 @@ def compile_forward(
             kernel = kernel_of(node, dtypes)
             emit_forward(builder, node, kernel, pinned)
         for cell in node.cells:
-            buffer = builder.data.get(cell.data._synced)
+            buffer = builder.data.get(cell.data.synced)
             if buffer is not None:
-                dtypes[cell.data._synced] = buffer.dtype
+                dtypes[cell.data.synced] = buffer.dtype
         if node.spec.has("seeded") and node.python is None:
             plan.seeded.append(node)
     both = carried.union([synced for synced, _ in plan.leaves if synced in builder.data])
@@ -138,7 +138,7 @@ def emit_forward(
         if vertex is None or dtype is None:
             inputs.append(None)
             continue
-        synced = vertex.cell.data._synced
+        synced = vertex.cell.data.synced
         if entry.name in node.spec.updates:
             inputs.append(_updated(builder, synced, vertex, (space, dtype), again))
         else:
@@ -149,9 +149,9 @@ def emit_forward(
     for position, (cell, shape, dtype) in enumerate(
         zip(node.cells, kernel.output_shapes, kernel.output_dtypes, strict=True)
     ):
-        buffer = Buffer(cell.data._shape if kernel.dynamic else shape, dtype, space)
+        buffer = Buffer(cell.data.shape if kernel.dynamic else shape, dtype, space)
         image = 3 <= len(shape) <= 5 and (position == 0 or layout == "any")
-        buffer.channels_last = as_stored and image and cell.data._synced not in contiguous
+        buffer.channels_last = as_stored and image and cell.data.synced not in contiguous
         outputs.append(buffer)
     flags = tuple([b is not None and b.channels_last for b in (*inputs, *outputs)])
     arrays: list[Buffer | None] = [*inputs, *outputs]
@@ -162,19 +162,19 @@ def emit_forward(
         runner = _FixedShape(node, runner, len(inputs))
     builder.add(None if again else node, runner, arrays, kernel.backend)  # hooks of a backward pass see gradients only
     for cell, buffer in zip(node.cells, outputs, strict=True):
-        synced = cell.data._synced
+        synced = cell.data.synced
         builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
 
 
 def _all_channels_last(builder: Builder, node: Node, contiguous: set[SyncedArray]) -> bool:
     """Whether all inputs have one shape and lie channels-last, and the outputs may: the kernel runs on them so."""
-    if any(cell.data._synced in contiguous for cell in node.cells):
+    if any(cell.data.synced in contiguous for cell in node.cells):
         return False
     shapes = set()
     for vertex in node.inputs:
         if vertex is None:
             continue
-        buffer = builder.data.get(vertex.cell.data._synced)
+        buffer = builder.data.get(vertex.cell.data.synced)
         if buffer is None or not buffer.channels_last:
             return False
         shapes.add(buffer.shape)
@@ -186,14 +186,14 @@ def _updated(builder: Builder, synced: SyncedArray, vertex: Vertex, key: Any, ag
 
     What another function computed stays as it is, because gradients may read it.
     """
-    shape = vertex.cell.data._shape
+    shape = vertex.cell.data.shape
     if not again:
         builder.rewritten.add(synced)
     if again or synced in builder.data:
         scratch = Buffer(shape, key[1], key[0])
         builder.add(None, assign, (scratch, builder.read(vertex.cell.data, key, True)))
         return scratch
-    if vertex.cell.data._window is not None:
+    if vertex.cell.data.is_narrowed:
         raise GraphError(f"an array that a function rewrites must not be a narrowed one, got one of shape {shape}")
     synced.make_contiguous(key)
     synced.readwrite(key)
@@ -208,23 +208,23 @@ def _add_python(builder: Builder, node: Node) -> None:
         if vertex is None:
             inputs.append(None)
             continue
-        synced = vertex.cell.data._synced
+        synced = vertex.cell.data.synced
         key = (builder.data[synced].space, builder.data[synced].dtype) if synced in builder.data else None
         inputs.append(builder.read(vertex.cell.data, key or synced.latest or (HOST, "float32"), True))
-    outputs = [Buffer(cell.data._shape, "float32", HOST) for cell in node.cells]
+    outputs = [Buffer(cell.data.shape, "float32", HOST) for cell in node.cells]
     builder.add(node, PythonForward(node), [*inputs, *outputs])
     for cell, buffer in zip(node.cells, outputs, strict=True):
-        synced = cell.data._synced
+        synced = cell.data.synced
         builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
 
 
 def _pinned(roots: Sequence[Vertex], order: Sequence[Node]) -> set[SyncedArray]:
     """Arrays that must lie C-contiguous: results, arrays with views, and what functions in Python touch."""
-    pinned = {root.cell.data._synced for root in roots}
+    pinned = {root.cell.data.synced for root in roots}
     for node in order:
         if node.python is not None or is_view(node):
-            pinned.update(vertex.cell.data._synced for vertex in node.inputs if vertex is not None)
-            pinned.update(cell.data._synced for cell in node.cells)
+            pinned.update(vertex.cell.data.synced for vertex in node.inputs if vertex is not None)
+            pinned.update(cell.data.synced for cell in node.cells)
     return pinned
 
 
@@ -236,14 +236,14 @@ def _choose_kept(builder: Builder, survivors: set[SyncedArray], order: Sequence[
         for index, cell in enumerate(node.cells):
             vertex = node.output(index)
             # a view holds no memory of its own: it is dropped with what it is a view of, or not at all
-            if vertex is not None and vertex._recompute and not is_view(node) and not _moves(node):
-                dropped.add(cell.data._synced)
+            if vertex is not None and vertex.recompute and not is_view(node) and not _moves(node):
+                dropped.add(cell.data.synced)
         if policy == KEEP_FOR_BACKWARD and _moves(node):  # the recomputation of others must not come as far
-            kept.update(cell.data._synced for cell in node.cells)
+            kept.update(cell.data.synced for cell in node.cells)
         if policy == KEEP_FOR_BACKWARD and node.need_grad:
             inputs, outputs = needed_data(node)
-            kept.update(v.cell.data._synced for v, n in zip(node.inputs, inputs, strict=True) if n and v is not None)
-            kept.update(c.data._synced for c, n in zip(node.cells, outputs, strict=True) if n)
+            kept.update(v.cell.data.synced for v, n in zip(node.inputs, inputs, strict=True) if n and v is not None)
+            kept.update(c.data.synced for c, n in zip(node.cells, outputs, strict=True) if n)
     for synced, buffer in builder.data.items():
         wanted = policy == KEEP_ALL or synced in kept
         if wanted and (synced not in dropped or synced in survivors):
@@ -263,15 +263,15 @@ def _touched_by_python(order: Sequence[Node]) -> set[SyncedArray]:
     touched: set[SyncedArray] = set()
     for node in order:
         if node.python is not None:
-            touched.update(vertex.cell.data._synced for vertex in node.inputs if vertex is not None)
-            touched.update(cell.data._synced for cell in node.cells)
+            touched.update(vertex.cell.data.synced for vertex in node.inputs if vertex is not None)
+            touched.update(cell.data.synced for cell in node.cells)
     return touched
 
 
 def held_by_sinks(order: Iterable[Node]) -> set[SyncedArray]:
     """Arrays of the ends of a graph that a sink holds together: they are results too."""
     return {
-        vertex.cell.data._synced
+        vertex.cell.data.synced
         for node in order
         if node.spec.has("sink")
         for vertex in node.inputs
@@ -281,12 +281,12 @@ def held_by_sinks(order: Iterable[Node]) -> set[SyncedArray]:
 
 def _survivors(roots: Sequence[Vertex], order: Sequence[Node]) -> set[SyncedArray]:
     """Arrays whose values survive every clear flag: those of results, of persistent variables and of what sinks hold."""
-    survivors = {root.cell.data._synced for root in roots} | held_by_sinks(order)
+    survivors = {root.cell.data.synced for root in roots} | held_by_sinks(order)
     for node in order:
         for index, cell in enumerate(node.cells):
             vertex = node.output(index)
-            if vertex is not None and vertex._persistent:
-                survivors.add(cell.data._synced)
+            if vertex is not None and vertex.persistent:
+                survivors.add(cell.data.synced)
     return survivors
 
 

@@ -48,7 +48,7 @@ def fused(
             continue
         replaced.update(dict.fromkeys(chain.nodes))
         replaced[chain.last] = fused
-        skipped += [cell.data._synced for member in chain.nodes for cell in member.cells if cell is not fused.cells[0]]
+        skipped += [cell.data.synced for member in chain.nodes for cell in member.cells if cell is not fused.cells[0]]
     result = [replaced.get(node, node) for node in order]
     return [node for node in result if node is not None], skipped
 
@@ -106,7 +106,7 @@ class _Chain:
         return node
 
     def _take_batch_normalization(self, node: Node) -> bool:
-        channel = len(node.cells[0].data._shape) - 1 if self._is_channel_last() else self.nodes[0].args["base_axis"]
+        channel = len(node.cells[0].data.shape) - 1 if self._is_channel_last() else self.nodes[0].args["base_axis"]
         fits = not self._args and not self._inputs and node.inputs[0] is not None
         if not fits or node.args["batch_stat"] or tuple(node.args["axes"]) != (channel,):  # type: ignore[arg-type]
             return False
@@ -129,8 +129,8 @@ class _Chain:
 
     def _take_add2(self, node: Node) -> bool:
         others = [v for v in node.inputs if v is not None and v.cell is not self.last.cells[0]]
-        shape = node.cells[0].data._shape
-        if len(others) != 1 or others[0].cell.data._shape != shape or self.last.cells[0].data._shape != shape:
+        shape = node.cells[0].data.shape
+        if len(others) != 1 or others[0].cell.data.shape != shape or self.last.cells[0].data.shape != shape:
             return False
         if self._inputs.get("z") is not None or "nonlinearity" in self._args:
             return False
@@ -151,20 +151,20 @@ def _readers(roots: Sequence[Vertex], order: Sequence[Node]) -> dict[SyncedArray
     """Who reads each array: functions, and None for the caller of the pass."""
     readers: dict[SyncedArray, list[Node | None]] = {}
     for root in roots:
-        readers.setdefault(root.cell.data._synced, []).append(None)
+        readers.setdefault(root.cell.data.synced, []).append(None)
     for node in order:
         for vertex in node.inputs:
             if vertex is not None:
-                readers.setdefault(vertex.cell.data._synced, []).append(node)
+                readers.setdefault(vertex.cell.data.synced, []).append(node)
     return readers
 
 
 def _sole_reader(node: Node, readers: Mapping[SyncedArray, Sequence[Node | None]], dropped: set[Node]) -> Node | None:
     """The function that alone reads the first result of `node`, whose values nobody can see after the pass."""
     vertex = node.output(0)
-    if node not in dropped or (vertex is not None and (vertex._persistent or vertex._recompute)):
+    if node not in dropped or (vertex is not None and (vertex.persistent or vertex.recompute)):
         return None
-    if any(readers.get(cell.data._synced) for cell in node.cells[1:]):
+    if any(readers.get(cell.data.synced) for cell in node.cells[1:]):
         return None
-    found = readers.get(node.cells[0].data._synced, ())
+    found = readers.get(node.cells[0].data.synced, ())
     return found[0] if len(found) == 1 else None

@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 class Cell:
     """The data and the gradient of a value; variables that are unlinked from each other share one."""
 
-    __slots__ = ("_grad", "data")
+    __slots__ = ("data", "made_grad")
 
     def __init__(self, data: NdArray, grad: NdArray | None = None) -> None:
         self.data = data
-        self._grad = grad
+        self.made_grad = grad
 
     @property
     def grad(self) -> NdArray:
         """The gradient, made when it is first asked for."""
-        if self._grad is None:
-            self._grad = NdArray(self.data.shape)
-            if self.data._synced.lease is RELEASED:  # a backward pass gave both up
-                self._grad._synced.lease = RELEASED
-        return self._grad
+        if self.made_grad is None:
+            self.made_grad = NdArray(self.data.shape)
+            if self.data.synced.lease is RELEASED:  # a backward pass gave both up
+                self.made_grad.synced.lease = RELEASED
+        return self.made_grad
 
     @grad.setter
     def grad(self, grad: NdArray) -> None:
-        self._grad = grad
+        self.made_grad = grad
 
 
 #: The walks through dynamic graphs (`nn_core.graph.trace.Trace`) that are still of use, by identity.
@@ -86,27 +86,27 @@ class Vertex:
     A lazy vertex has neither a cell nor a node, but these:
 
     Attributes:
-        _trace_node: The call, a `nn_core.graph.trace.TraceNode`; None for a vertex that is not lazy.
+        trace_node: The call, a `nn_core.graph.trace.TraceNode`; None for a vertex that is not lazy.
         _trace: The calls that it belongs to.
-        _inputs: What the function was applied to.
-        _value: The raw array that it gave; RELEASED when that was given up.
+        lazy_inputs: What the function was applied to.
+        lazy_value: The raw array that it gave; RELEASED when that was given up.
     """
 
     __slots__ = (
         "__weakref__",
         "_cell",
-        "_consumers",
-        "_index",
-        "_inputs",
         "_need_grad",
         "_persistent",
-        "_plans",
         "_producer",
         "_recompute",
         "_trace",
-        "_trace_node",
-        "_value",
+        "consumers",
+        "lazy_inputs",
+        "lazy_value",
         "name",
+        "output_index",
+        "plans",
+        "trace_node",
     )
 
     def __init__(
@@ -120,15 +120,15 @@ class Vertex:
     ) -> None:
         self._cell = cell
         self._producer: Node | None = None
-        self._trace_node = trace_node
+        self.trace_node = trace_node
         self._trace = trace
-        self._inputs = inputs
-        self._value = value
-        self._index = 0
+        self.lazy_inputs = inputs
+        self.lazy_value = value
+        self.output_index = 0
         self.name = ""
         #: the nodes that read it; None when none ever did
-        self._consumers: Consumers | None = None
-        self._plans: Any = None  # a `nn_core.graph.reshape.Plans`
+        self.consumers: Consumers | None = None
+        self.plans: Any = None  # a `nn_core.graph.reshape.Plans`
         self._need_grad = need_grad
         self._persistent = False
         self._recompute = False
@@ -141,25 +141,25 @@ class Vertex:
     def _materialize(self) -> None:
         """Make the node and the cell of a lazy vertex."""
         with _MATERIALIZING:
-            trace_node, trace, inputs, value = self._trace_node, self._trace, self._inputs, self._value
+            trace_node, trace, inputs, value = self.trace_node, self._trace, self.lazy_inputs, self.lazy_value
             if trace_node is None:
                 return
             trace.broken = True
             call, kernel = trace_node.call, trace_node.kernel
             data = NdArray.of_shape(call.output_shapes[0])
             if value is RELEASED:
-                data._synced.lease = RELEASED
+                data.synced.lease = RELEASED
             else:
-                data._synced.hold(kernel.output_keys[0], value)
+                data.synced.hold(kernel.output_keys[0], value)
             node = Node(call.spec, call.args, inputs, (Cell(data),), trace.context, trace_node.through)
             node.kernel = kernel
             node.setup = call
-            node._flags_version = trace.version
+            node.flags_version = trace.version
             node._outputs[0] = weakref.ref(self)
             self._producer = node
             self._cell = node.cells[0]
-            self._trace_node = self._trace = self._value = None  # in this order: who sees a trace node first finds the rest
-            self._inputs = ()
+            self.trace_node = self._trace = self.lazy_value = None  # in this order: who sees a trace node first finds the rest
+            self.lazy_inputs = ()
 
     @property
     def cell(self) -> Cell:
@@ -176,25 +176,25 @@ class Vertex:
     @property
     def producer(self) -> "Node | None":
         """The function that computes it; None for a leaf."""
-        if self._trace_node is not None:
+        if self.trace_node is not None:
             self._materialize()
         return self._producer
 
     @producer.setter
     def producer(self, producer: "Node | None") -> None:
-        if self._trace_node is not None:
+        if self.trace_node is not None:
             self._materialize()
         self._producer = producer
 
     @property
     def is_leaf(self) -> bool:
         """Whether no function computes it."""
-        return self._trace_node is None and self._producer is None  # in this order: another thread may make the node
+        return self.trace_node is None and self._producer is None  # in this order: another thread may make the node
 
     @property
     def shape(self) -> Shape:
         """Lengths of the axes of the data."""
-        trace_node = self._trace_node
+        trace_node = self.trace_node
         if trace_node is None:
             return self.cell.data._shape
         shape: Shape = trace_node.call.output_shapes[0]
@@ -208,7 +208,7 @@ class Vertex:
         """
         if self._need_grad is not None:
             return self._need_grad
-        trace, trace_node = self._trace, self._trace_node
+        trace, trace_node = self._trace, self.trace_node
         if trace_node is not None and trace.version == FLAGS_VERSION.value:
             return bool(trace_node.through)
         return self.producer is not None and self.producer.need_grad
@@ -265,13 +265,13 @@ class Node:
 
     __slots__ = (
         "__weakref__",
-        "_flags_version",
         "_need_grad",
         "_outputs",
         "args",
         "cells",
         "context",
         "derivation",
+        "flags_version",
         "inputs",
         "kernel",
         "key",
@@ -303,13 +303,13 @@ class Node:
         #: a `nn_core.graph.derive.Derivation` whose result this function gives
         self.derivation: Any = None
         self._need_grad = need_grad
-        self._flags_version = FLAGS_VERSION.value
+        self.flags_version = FLAGS_VERSION.value
         reference = weakref.ref(self)
         for vertex in self.inputs:
             if vertex is not None:
-                if vertex._consumers is None:
-                    vertex._consumers = Consumers()
-                vertex._consumers.add(reference)
+                if vertex.consumers is None:
+                    vertex.consumers = Consumers()
+                vertex.consumers.add(reference)
 
     @classmethod
     def standing_for(
@@ -329,7 +329,7 @@ class Node:
     @property
     def need_grad(self) -> bool:
         """Whether any input needs a gradient."""
-        if self._flags_version != FLAGS_VERSION.value:
+        if self.flags_version != FLAGS_VERSION.value:
             refresh_need_grad(self)
         return self._need_grad
 
@@ -367,7 +367,7 @@ class Node:
     def connect(self, index: int, vertex: Vertex) -> None:
         """Make `vertex` the holder of output `index`."""
         vertex.producer = self
-        vertex._index = index
+        vertex.output_index = index
         self._outputs[index] = weakref.ref(vertex)
 
 
@@ -377,7 +377,7 @@ def materialize_readers(vertex: Vertex) -> None:
         walk = trace()
         for reference in () if walk is None else walk.results:
             reader = reference()
-            if reader is not None and any(read is vertex for read in reader._inputs):
+            if reader is not None and any(read is vertex for read in reader.lazy_inputs):
                 reader._materialize()
 
 
@@ -403,14 +403,14 @@ def refresh_need_grad(node: Node) -> None:
             if vertex is not None
             and vertex._need_grad is None
             and vertex.producer is not None
-            and vertex.producer._flags_version != version
+            and vertex.producer.flags_version != version
         ]
         if stale:
             stack.extend(stale)
             continue
         stack.pop()
         current._need_grad = any(vertex is not None and _flag(vertex) for vertex in current.inputs)
-        current._flags_version = version
+        current.flags_version = version
 
 
 def _flag(vertex: Vertex) -> bool:

@@ -12,10 +12,10 @@ def require_no_circle(function: str, inputs: Iterable[Vertex | None], cells: Ite
     Raises:
         GraphError: when the graph would be a circle.
     """
-    written = {id(cell.data._synced) for cell in cells}
+    written = {id(cell.data.synced) for cell in cells}
     given = [vertex for vertex in inputs if vertex is not None]
     for vertex in [*given, *[v for node in forward_order(given) for v in node.inputs if v is not None]]:
-        if id(vertex.cell.data._synced) in written:
+        if id(vertex.cell.data.synced) in written:
             raise GraphError(
                 f"{function}: an output must not be what the function or its inputs are computed from, got a variable of "
                 f"shape {vertex.shape}: the graph would be a circle"

@@ -316,23 +316,23 @@ def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:
 
 def signature_of(order: Iterable[Node], roots: Sequence[Vertex]) -> tuple[Any, ...]:
     """Everything about a graph that a plan was compiled for; equal signatures mean that the plan still fits."""
-    parts: list[Any] = [tuple((root.cell, root.cell.data._synced, root._persistent) for root in roots)]
+    parts: list[Any] = [tuple((root.cell, root.cell.data.synced, root.persistent) for root in roots)]
     parts.append((disabled_optimizations(), is_deterministic()))
     for node in order:
-        parts.append((node, node.need_grad, *[cell.data._synced for cell in node.cells]))
+        parts.append((node, node.need_grad, *[cell.data.synced for cell in node.cells]))
         parts += [
             # not the truth of the vertex: the result of a comparison refuses to have one
             None
             if vertex is None
             else (
                 vertex.cell,
-                vertex.cell.data._synced,
-                vertex.cell.data._shape,
+                vertex.cell.data.synced,
+                vertex.cell.data.shape,
                 vertex.cell.data._window,
                 vertex.producer,
                 vertex.need_grad,
-                vertex._persistent,
-                vertex._recompute,
+                vertex.persistent,
+                vertex.recompute,
             )
             for vertex in node.inputs
         ]
@@ -341,9 +341,9 @@ def signature_of(order: Iterable[Node], roots: Sequence[Vertex]) -> tuple[Any, .
 
 def plans_of(root: Vertex) -> Plans:
     """The plans that were compiled for `root` and the present shapes, by kind; they live as long as it."""
-    if root._plans is None:
-        root._plans = Plans()
-    plans: Plans = root._plans
+    if root.plans is None:
+        root.plans = Plans()
+    plans: Plans = root.plans
     return plans
 
 

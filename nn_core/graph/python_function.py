@@ -151,14 +151,14 @@ def _array_over(raw: Array) -> NdArray:
     array = NdArray(raw.shape)
     if isinstance(raw, np.ndarray):
         key = (HOST, raw.dtype.name)
-        array._synced.copies[key] = raw
-        array._synced._move_latest(key)
+        array.synced.copies[key] = raw
+        array.synced.move_latest(key)
     else:
         array.data = raw
     return array
 
 
 def _bring(array: NdArray, target: Array) -> None:
-    synced = array._synced
+    synced = array.synced
     if synced.latest is None or synced.pending_fill is not None or synced.copies[synced.latest] is not target:
         target[...] = array.get_data("r")

@@ -83,15 +83,15 @@ class Structure:
         inputs: list[SyncedArray] = []
         positions: dict[int, int] = {}  # by identity: the hash of a variable is that of its cell
         numbers: dict[SyncedArray, int] = {}
-        key: list[Any] = [root._index, disabled_optimizations()]
+        key: list[Any] = [root.output_index, disabled_optimizations()]
         for part in order:
             positions[id(part)] = len(positions)
             inputs_of_part = _inputs_of(part)
             if isinstance(part, Node):
                 key.append(part.kernel)
-                key += [cell.data._synced.lease for cell in part.cells if cell.data._synced.lease is not None]
+                key += [cell.data.synced.lease for cell in part.cells if cell.data.synced.lease is not None]
             else:
-                trace_node = part._trace_node
+                trace_node = part.trace_node
                 if trace_node is None:
                     return None
                 key.append(trace_node.kernel)
@@ -104,11 +104,11 @@ class Structure:
                 if below is not None:
                     if id(below) not in positions:
                         return None
-                    key += (need_grad, positions[id(below)], vertex._index)
+                    key += (need_grad, positions[id(below)], vertex.output_index)
                 elif need_grad:
                     key.append(id(vertex.cell))
                 else:
-                    synced = vertex.cell.data._synced
+                    synced = vertex.cell.data.synced
                     number = numbers.get(synced)
                     if number is None:
                         number = numbers[synced] = len(inputs)
@@ -121,9 +121,9 @@ class Structure:
         if part < 0:
             return self.inputs[number].read(key)
         producer = self.order[part]
-        if isinstance(producer, Vertex) and producer._trace_node is not None and producer._trace_node.output_key == key:
-            return producer._value
-        return _cells_of(producer)[number].data._synced.read(key)
+        if isinstance(producer, Vertex) and producer.trace_node is not None and producer.trace_node.output_key == key:
+            return producer.lazy_value
+        return _cells_of(producer)[number].data.synced.read(key)
 
 
 class Template:
@@ -156,8 +156,8 @@ class Template:
         for space in self._spaces:
             ready(space)
         values: list[Array] | None = None
-        if structure.all_lazy and self._direct and root._trace_node is not None:
-            values = [part._value for part in structure.order if isinstance(part, Vertex)]
+        if structure.all_lazy and self._direct and root.trace_node is not None:
+            values = [part.lazy_value for part in structure.order if isinstance(part, Vertex)]
         for call, origins in self._pieces:
             arrays = []
             for part, number, key, shape in origins:
@@ -174,24 +174,24 @@ def release(structure: Structure, root: Vertex) -> None:
         trace.broken = True
     # after a change of flags, nodes may have been made of lazy values
     if structure.all_lazy and trace is not None and trace.version == FLAGS_VERSION.value:
-        kept = root._value
+        kept = root.lazy_value
         for part in structure.order:
-            part._value = RELEASED  # type: ignore[union-attr]  # they are vertices
-        root._value = kept
+            part.lazy_value = RELEASED  # type: ignore[union-attr]  # they are vertices
+        root.lazy_value = kept
         return
     elsewhere = not structure.all_lazy  # some may lie on walks that go on
-    result = None if root._trace_node is not None else root.cell.data._synced
+    result = None if root.trace_node is not None else root.cell.data.synced
     for part in structure.order:
-        if isinstance(part, Vertex) and part._trace_node is not None:
+        if isinstance(part, Vertex) and part.trace_node is not None:
             if part is not root:
-                part._value = RELEASED
+                part.lazy_value = RELEASED
             if elsewhere:
                 part._trace.broken = True
                 part._trace.end()
             continue
         for cell in _cells_of(part):
-            if cell.data._synced is not result:
-                _release(cell.data._synced)
+            if cell.data.synced is not result:
+                _release(cell.data.synced)
 
 
 def _release(synced: SyncedArray) -> None:
@@ -207,7 +207,7 @@ class _Places:
     __slots__ = ("_inputs", "_key", "_positions")
 
     def __init__(self, structure: Structure, trace: Any) -> None:
-        self._positions = [part._trace_node.position for part in structure.order if isinstance(part, Vertex)]  # all are
+        self._positions = [part.trace_node.position for part in structure.order if isinstance(part, Vertex)]  # all are
         self._inputs = [trace.number_of(synced) for synced in structure.inputs]
         self._key = structure.key
 
@@ -219,7 +219,7 @@ class _Places:
 
 def structure_of(root: Vertex) -> Structure | None:
     """The structure of a graph whose functions were computed as they were called; None if it cannot be shared."""
-    trace_node, trace = root._trace_node, root._trace
+    trace_node, trace = root.trace_node, root._trace
     if trace_node is None or not trace_node.whole or trace.broken or trace.version != FLAGS_VERSION.value:
         return _walked(root)
     if len(trace.results) <= trace_node.position or trace.results[trace_node.position]() is not root:  # a call was interrupted
@@ -276,12 +276,12 @@ def _as_given(origin: _Origin, kernels: Sequence[PreparedKernel]) -> tuple[int, 
 
 
 def _inputs_of(part: Part) -> tuple[Vertex | None, ...]:
-    return part.inputs if isinstance(part, Node) else part._inputs
+    return part.inputs if isinstance(part, Node) else part.lazy_inputs
 
 
 def part_of(vertex: Vertex) -> Part | None:
     """The function that gives `vertex`: its node, or itself while it is lazy; None for a leaf."""
-    trace, trace_node = vertex._trace, vertex._trace_node
+    trace, trace_node = vertex._trace, vertex.trace_node
     if trace_node is not None and trace.version != FLAGS_VERSION.value:
         vertex._materialize()  # whether it needs a gradient has to be found out anew, and that takes nodes
         trace_node = None
@@ -290,8 +290,8 @@ def part_of(vertex: Vertex) -> Part | None:
 
 def _is_kept(vertex: Vertex) -> bool:
     """Whether a lazy vertex holds a value, and may lose it."""
-    value = vertex._value
-    return value is not None and value is not RELEASED and not vertex._persistent and not vertex._recompute
+    value = vertex.lazy_value
+    return value is not None and value is not RELEASED and not vertex.persistent and not vertex.recompute
 
 
 def _is_kept_node(node: Node) -> bool:
@@ -299,13 +299,13 @@ def _is_kept_node(node: Node) -> bool:
     if node.python is not None or node.kernel is None:
         return False
     for index, cell in enumerate(node.cells):
-        synced = cell.data._synced
+        synced = cell.data.synced
         vertex = node.output(index)
         if synced.lease not in (None, STRIDED) or synced.latest is None or synced.bound:
             return False
-        if vertex is not None and (vertex._persistent or vertex._recompute):
+        if vertex is not None and (vertex.persistent or vertex.recompute):
             return False
-        if cell._grad is not None:
+        if cell.made_grad is not None:
             return False
     return True
 
@@ -322,7 +322,7 @@ def find(structure: Structure, overwrite: bool) -> Template | None:
 
 def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Template | None:
     """Make a template of a freshly compiled plan; None when it reads what is not told by the structure alone."""
-    if any(leaf.cell.data._synced in structure.inputs for leaf in _parameters_of(structure)):
+    if any(leaf.cell.data.synced in structure.inputs for leaf in _parameters_of(structure)):
         return None  # one address has two roles, which the arrays of a later graph may not share
     origins = _origins(structure)
     spaces = dict.fromkeys(entry.space for entry in plan.entries if entry.space is not None)
@@ -342,7 +342,7 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     plan.refreshes = [refresh for refresh in plan.refreshes if id(refresh.synced) not in own]
     kept = {synced for synced, _ in plan.leaves} | plan.leaf_grads.keys()
     plan.bind((), [binding for binding in plan.bindings if binding.synced in kept])
-    plan.cells = [(cell, data, grad) for cell, data, grad in plan.cells if grad is not None and grad._synced in kept]
+    plan.cells = [(cell, data, grad) for cell, data, grad in plan.cells if grad is not None and grad.synced in kept]
     plan.entries, plan.attachments, plan.freed = [], [], []
     template = Template(plan, pieces, list(spaces), structure)
     with _CHANGING:
@@ -418,5 +418,5 @@ def _origins(structure: Structure) -> dict[SyncedArray, tuple[int, int]]:
     origins = {synced: (-1, number) for number, synced in enumerate(structure.inputs)}
     for position, part in enumerate(structure.order):
         for index, cell in enumerate(_cells_of(part)):
-            origins.setdefault(cell.data._synced, (position, index))  # a view has the array of its input
+            origins.setdefault(cell.data.synced, (position, index))  # a view has the array of its input
     return origins

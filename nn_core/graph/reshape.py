@@ -52,8 +52,8 @@ def fit(roots: Sequence[Vertex], order: list[Node], compute: Callable[[Sequence[
     _infer(order, compute)
     shapes = _leaf_shapes(order)
     for root in roots:
-        root._plans = plans_of(root).of_shapes(shapes)
-        root._plans.fitted = RESHAPED.value
+        root.plans = plans_of(root).of_shapes(shapes)
+        root.plans.fitted = RESHAPED.value
     return order
 
 
@@ -94,7 +94,7 @@ def _infer(order: Sequence[Node], compute: Callable[[Sequence[Vertex]], object])
     changes: list[_Change] = []
     shapes: dict[Cell, Shape] = {}
     for node in order:
-        given = tuple([None if v is None else shapes.get(v.cell, v.cell.data._shape) for v in node.inputs])
+        given = tuple([None if v is None else shapes.get(v.cell, v.cell.data.shape) for v in node.inputs])
         if given == node.setup.shapes and not _lost_its_source(node, shapes):
             _require_outputs(node)
             continue
@@ -135,10 +135,10 @@ def _require_outputs(node: Node) -> None:
     if node.spec.has("dynamic_shape"):
         return
     for index, (cell, shape) in enumerate(zip(node.cells, node.setup.output_shapes, strict=True)):
-        if cell.data._shape != shape and not _is_private(node, index):
+        if cell.data.shape != shape and not _is_private(node, index):
             raise ShapeError(
                 f"{node.spec.api}: output {index} must keep the shape {shape} that the function gives it, got "
-                f"{cell.data._shape}\n  hint: change the shapes of leaves; use F.reshape for another view of a result"
+                f"{cell.data.shape}\n  hint: change the shapes of leaves; use F.reshape for another view of a result"
             )
 
 
@@ -154,7 +154,7 @@ def _is_shared(node: Node) -> bool:
     if not isinstance(node.setup, ResolvedCall) or not node.setup.view or node.inputs[0] is None:
         return False
     result = node.cells[0].data
-    return node.inputs[0].cell.data._synced is result._synced or not _owns(result)
+    return node.inputs[0].cell.data.synced is result.synced or not result.is_whole
 
 
 def _lost_its_source(node: Node, changed: Container[Cell]) -> bool:
@@ -163,7 +163,7 @@ def _lost_its_source(node: Node, changed: Container[Cell]) -> bool:
         return False
     assert node.inputs[0] is not None
     source = node.inputs[0].cell
-    return source in changed or source.data._synced is not node.cells[0].data._synced
+    return source in changed or source.data.synced is not node.cells[0].data.synced
 
 
 def _python_setup(node: Node, shapes: tuple[Shape | None, ...]) -> Setup:
@@ -184,8 +184,8 @@ def _set_up_by_values(
     inputs = [None if vertex is None else vertex.cell.data for vertex in node.inputs]
     run(kernel_of(node, {}), inputs, [cell.data for cell in node.cells])
     for cell in node.cells:
-        if cell._grad is not None and cell._grad._shape != cell.data._shape:
-            change_shape(cell._grad, cell.data._shape)
+        if cell.made_grad is not None and cell.made_grad.shape != cell.data.shape:
+            change_shape(cell.made_grad, cell.data.shape)
 
 
 def _carry_out(changes: Sequence[_Change]) -> None:
@@ -201,10 +201,10 @@ def _carry_out(changes: Sequence[_Change]) -> None:
                 _share(cell.data, node.inputs[0].cell.data, new)
             elif old != new:
                 change_shape(cell.data, new, old)
-                cell.data._synced.clear()
-                cell.data._synced.expect()
-            if cell._grad is not None and cell._grad._shape != new:
-                change_shape(cell._grad, new)
+                cell.data.synced.clear()
+                cell.data.synced.expect()
+            if cell.made_grad is not None and cell.made_grad.shape != new:
+                change_shape(cell.made_grad, new)
     if changes:
         invalidate()
         RESHAPED.advance()
@@ -221,13 +221,13 @@ def change_shape(array: NdArray, shape: Shape, place: Shape | None = None) -> No
 
     `place` is the shape under which the present memory is kept, by default the array's own.
     """
-    _keep(array, array._shape if place is None else place)
+    _keep(array, array.shape if place is None else place)
     synced = _EARLIER.get(array, {}).pop(shape, None)
     if synced is None or _is_held_by_users(synced):
         synced = SyncedArray(shape)
     else:
         synced.fill(0.0)  # ends what plans have lent it: they lend it anew when they run
-    _hold(array, synced, synced.shape)
+    array.rest_on(synced, synced.shape)
 
 
 def change_leaf_shape(array: NdArray, shape: Shape, size: int) -> None:
@@ -235,18 +235,18 @@ def change_leaf_shape(array: NdArray, shape: Shape, size: int) -> None:
     if size != array.size:
         change_shape(array, shape)
         return
-    key = (HOST, array._synced.dtype)
-    fill = array._synced.pending_fill
-    values = fetch(array, key) if array._synced.latest is not None and fill is None else None
-    uncomputed = array._synced.lease is UNCOMPUTED
+    key = (HOST, array.synced.dtype)
+    fill = array.synced.pending_fill
+    values = fetch(array, key) if array.synced.latest is not None and fill is None else None
+    uncomputed = array.synced.lease is UNCOMPUTED
     change_shape(array, shape)
     if uncomputed:
-        array._synced.expect()
+        array.synced.expect()
     if values is not None:
-        copies = array._synced.copies
+        copies = array.synced.copies
         if key not in copies or copies[key].ctypes.data != values.ctypes.data:
             copies[key] = values.reshape(shape)
-        array._synced.write(key)
+        array.synced.write(key)
     elif fill is not None:
         array.fill(fill)
 
@@ -256,15 +256,10 @@ def _is_held_by_users(synced: SyncedArray) -> bool:
     return synced.lease is None and any(key[0] is HOST and synced.is_exported(key) for key in synced.copies)
 
 
-def _owns(array: NdArray) -> bool:
-    """Whether `array` is not a view of another one; views have a tuple of their own as shape."""
-    return array._window is None and array._shape is array._synced.shape
-
-
 def _keep(array: NdArray, place: Shape) -> None:
     """Keep the memory of an array that is about to get another one, if anything was ever there."""
-    synced = array._synced
-    if not _owns(array) or (synced.latest is None and not synced.bound):
+    synced = array.synced
+    if not array.is_whole or (synced.latest is None and not synced.bound):
         return
     earlier = _EARLIER.setdefault(array, {})
     earlier.pop(place, None)
@@ -275,20 +270,10 @@ def _keep(array: NdArray, place: Shape) -> None:
 
 def _share(array: NdArray, source: NdArray, shape: Shape) -> None:
     """Let `array` be a view of `source`, or an array of its own where that cannot be."""
-    if source._window is not None:
+    if source.is_narrowed:
         change_shape(array, shape)
     else:
-        _hold(array, source._synced, shape)
+        array.rest_on(source.synced, shape)
 
 
-def take_memory(array: NdArray, other: NdArray) -> None:
-    """Give `array` the shape and the memory of `other`."""
-    array._shape, array._base = other._shape, other._base
-    array._synced, array._window = other._synced, other._window
-
-
-def _hold(array: NdArray, synced: SyncedArray, shape: Shape) -> None:
-    array._shape, array._base, array._synced, array._window = shape, shape, synced, None
-
-
-__all__ = ["RESHAPED", "change_leaf_shape", "fit", "note_shapes", "require_fitted", "take_memory"]
+__all__ = ["RESHAPED", "change_leaf_shape", "fit", "note_shapes", "require_fitted"]

@@ -25,7 +25,7 @@ def run(
         if array is None or array_key is None:
             arrays.append(None)
             continue
-        synced = array._synced
+        synced = array.synced
         if updated:
             arrays.append(_opened(kernel, array, array_key, copied_back))
         elif synced.pending_fill is None and synced.lease is None and array_key in synced.valid and array._window is None:
@@ -44,7 +44,7 @@ def run(
     for position, shape in kernel.private:
         adopt_shape(outputs[position], shape)
     for array, array_key in zip(outputs, kernel.output_keys, strict=True):
-        synced = array._synced
+        synced = array.synced
         if synced.latest is None and synced.lease is None:
             raw = kernel.empty(array._shape, array_key[1])
             synced.hold(array_key, raw)
@@ -76,7 +76,7 @@ def fetch(array: NdArray, key: Key) -> Array:
     raw = array.read(*key)
     if is_contiguous(raw):
         return raw
-    array._synced.make_contiguous(key)
+    array.synced.make_contiguous(key)
     raw = array.read(*key)
     if is_contiguous(raw):
         return raw
@@ -107,7 +107,7 @@ def _opened(kernel: PreparedKernel, array: NdArray, key: Key, copied_back: list[
     raw = array.readwrite(*key)
     if is_contiguous(raw):
         return raw
-    copy = kernel.empty(array._shape, key[1])
+    copy = kernel.empty(array.shape, key[1])
     copy[...] = raw
     copied_back.append((raw, copy))
     return copy
@@ -115,13 +115,13 @@ def _opened(kernel: PreparedKernel, array: NdArray, key: Key, copied_back: list[
 
 def _target(kernel: PreparedKernel, array: NdArray, key: Key, copied_back: list[tuple[Array, Array]]) -> Array:
     """An output that has memory already."""
-    synced = array._synced
+    synced = array.synced
     if synced.lease is STRIDED and synced.latest == key:
         return synced.copies[key]
     raw = array.write(*key)
-    if array._window is None or is_contiguous(raw):
+    if not array.is_narrowed or is_contiguous(raw):
         return raw
-    copy = kernel.empty(array._shape, key[1])
+    copy = kernel.empty(array.shape, key[1])
     copied_back.append((raw, copy))
     return copy
 
@@ -130,18 +130,18 @@ def _channels_last(kernel: PreparedKernel, inputs: Sequence[NdArray | None]) -> 
     """Which inputs lie channels-last, if the kernel takes them as they lie; None: it takes all of them in C order."""
     flags = []
     for array, key in zip(inputs, kernel.input_keys, strict=True):
-        synced = None if array is None else array._synced
+        synced = None if array is None else array.synced
         flags.append(
             synced is not None
             and array is not None
             and synced.lease is not None
-            and array._window is None
-            and array._shape == synced.shape
+            and not array.is_narrowed
+            and array.shape == synced.shape
             and key in synced.valid
             and not synced.copies[key].flags.c_contiguous
         )
     if kernel.layout == "any":
-        shapes = {array._shape for array in inputs if array is not None}
+        shapes = {array.shape for array in inputs if array is not None}
         return tuple(flags) if all(flags) and len(shapes) == 1 else None
     return tuple(flags)
 
@@ -150,7 +150,7 @@ def _made_channels_last(kernel: PreparedKernel, outputs: Sequence[NdArray]) -> t
     """Give outputs that are images, and have no memory yet, memory that lies channels-last; which ones have it now."""
     flags = []
     for position, (array, key, make) in enumerate(zip(outputs, kernel.output_keys, kernel.makers, strict=True)):
-        synced, shape = array._synced, array._shape
+        synced, shape = array.synced, array.shape
         is_image = 3 <= len(shape) <= 5 and (position == 0 or kernel.layout == "any")
         fresh = synced.latest is None and synced.lease is None and shape == synced.shape
         flag = is_image and fresh and 1 < shape[1] < array.size // max(shape[0], 1)
@@ -171,14 +171,13 @@ def _run_dynamic(kernel: PreparedKernel, arrays: list[Array | None], outputs: Se
 def adopt_shape(array: NdArray, shape: Shape) -> None:
     """Give `array` a shape that became known only when its function ran, or when its kernel was chosen."""
     if array.shape != shape:
-        fresh = NdArray(shape)
-        array._shape, array._synced, array._base = fresh._shape, fresh._synced, fresh._shape
+        array.rest_as(NdArray(shape))
 
 
 def same_dtypes_of(spec: FunctionSpec, arrays: Sequence[NdArray | None]) -> tuple[str | None, ...]:
     """The dtype of each input that is taken as it is, None for the others."""
     entries = input_entries(spec, len(arrays))
     return tuple(
-        array._synced.dtype if array is not None and entry.dtype == "same" else None
+        array.synced.dtype if array is not None and entry.dtype == "same" else None
         for entry, array in zip(entries, arrays, strict=True)
     )

@@ -185,8 +185,8 @@ class Trace:
                 arrays.append(None)
                 continue
             if vertex._trace is self:
-                value = vertex._value  # before the node, which says whether that is still the value
-                if vertex._trace_node is not source:
+                value = vertex.lazy_value  # before the node, which says whether that is still the value
+                if vertex.trace_node is not source:
                     return self._search(spec, inputs, args, node)
                 if source.output_key == key:
                     arrays.append(value)
@@ -202,7 +202,7 @@ class Trace:
                 if leaf != source:
                     return self._search(spec, inputs, args, node)
                 array = cell.data
-            synced = array._synced
+            synced = array.synced
             if array._shape is synced.shape and synced.lease is None and synced.pending_fill is None and key in synced.valid:
                 arrays.append(synced.copies[key])
             else:
@@ -247,7 +247,7 @@ class Trace:
             return 0, vertex.need_grad, vertex.shape
         if vertex._need_grad:
             return id(cell), True, cell.data._shape
-        synced = cell.data._synced
+        synced = cell.data.synced
         return self._mark_of(synced) if synced.lease is None else 0, False, cell.data._shape
 
     def _mark_of(self, synced: SyncedArray) -> int:
@@ -265,7 +265,7 @@ class Trace:
             elif type(vertex) is not Variable:
                 return None
             else:
-                node = vertex._trace_node if vertex._trace is self else None
+                node = vertex.trace_node if vertex._trace is self else None
                 sources.append(self._leaf(vertex) if node is None else node)
         return tuple(sources)
 

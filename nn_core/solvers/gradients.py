@@ -137,4 +137,4 @@ class Gradients:
 
 def _fill_of(array: NdArray) -> Callable[[float], None]:
     """The shortest way to `array.fill`: a view has to fill its part, any other array all of its memory."""
-    return array._synced.fill if array._window is None else array.fill
+    return array.synced.fill if array._window is None else array.fill

@@ -121,7 +121,7 @@ class BoundUpdate:
         places: Where to compute; the first one that has a kernel for the rule is taken, else the first one.
     """
 
-    __slots__ = ("_cells", "_disabled", "_guards", "_key", "_refreshed", "_step", "_synced", "_use", "_version", "_written")
+    __slots__ = ("_cells", "_disabled", "_guards", "_key", "_refreshed", "_step", "_use", "_version", "_written", "synced")
 
     def __init__(self, rule: Rule, members: Sequence[Member], hyper: Array, places: Sequence[Place]) -> None:
         place, runner = _prepared(rule, members, places)
@@ -133,9 +133,9 @@ class BoundUpdate:
         for array in changed:
             array.readwrite(*self._key)
         for array in read_only:
-            array._synced.make_contiguous(self._key)
-        self._written = [array._synced for array in changed]
-        self._refreshed = [array._synced for array in read_only if array._synced.latest != self._key]
+            array.synced.make_contiguous(self._key)
+        self._written = [array.synced for array in changed]
+        self._refreshed = [array.synced for array in read_only if array.synced.latest != self._key]
         for synced in self._refreshed:
             synced.valid.discard(self._key)
         self._cells = [(member.variable, member.param, member.grad) for member in members]
@@ -151,16 +151,16 @@ class BoundUpdate:
             self._step = _one_by_one(rule.step, place, params, grads, states, hyper)
         self._guards = []
         for array in (*changed, *read_only):
-            synced = array._synced
+            synced = array.synced
             synced.bound = True
             self._guards.append((synced, synced.latest, synced.copies[self._key]))
-        self._synced = [synced for synced, _, _ in self._guards]
+        self.synced = [synced for synced, _, _ in self._guards]
         self._disabled = disabled_optimizations()
         self._version = GRAPH_VERSION.value
 
     def is_current(self) -> bool:
         """Whether the arrays still lie where they lay when they were bound."""
-        for synced in self._synced:
+        for synced in self.synced:
             if synced.pending_fill is not None:
                 return False
         if self._version == GRAPH_VERSION.value:

@@ -63,4 +63,4 @@ def _input_cells(node: Node) -> Sequence[Cell]:
 
 
 def _cleared(cell: Cell) -> tuple[bool, bool]:
-    return cell.data.clear_called, cell._grad is not None and cell._grad.clear_called
+    return cell.data.clear_called, cell.made_grad is not None and cell.made_grad.clear_called

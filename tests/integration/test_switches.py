@@ -126,7 +126,7 @@ def test_shared_memory_is_less():
 
 def test_packed_weights_are_kept():
     y, _ = inference()
-    weights = nn.get_parameters()["c2/conv/W"].data._synced
+    weights = nn.get_parameters()["c2/conv/W"].data.synced
     before = y.d.copy()
     weights.copies[weights.latest][...] = 0  # behind everybody's back
     y.forward(clear_buffer=True)

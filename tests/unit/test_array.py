@@ -198,7 +198,7 @@ def test_mixing_with_numpy_arrays_is_refused_with_a_hint():
 
 def test_an_array_knows_whether_somebody_can_write_to_it():
     array = nn.NdArray.from_numpy_array(np.ones((4, 3), np.float32))
-    synced = array._synced
+    synced = array.synced
     assert not synced.is_exported(synced.latest)
     part = array.data[1:][:, ::2]
     assert synced.is_exported(synced.latest)

@@ -275,10 +275,10 @@ def test_representation_changes_nothing():
     x = nn.Variable.from_numpy_array(np.float32([1, 2]), need_grad=True)
     with nn.auto_forward():
         y = F.tanh(x)
-        before = y._trace_node
+        before = y.trace_node
         assert repr(y) == "<Variable((2,), float32, need_grad=True, from tanh): 0.7616 0.964>"
         assert y._repr_html_().count("<td>") == 2
-        assert y._trace_node is before
+        assert y.trace_node is before
     zeroed = nn.NdArray((3,))
     zeroed.zero()
     assert repr(zeroed) == "<NdArray((3,), float32): 0 0 0>"

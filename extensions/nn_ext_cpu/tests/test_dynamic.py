@@ -30,7 +30,7 @@ def image(rng):
 
 def memory_of(variable):
     """The array behind `variable`, as it lies."""
-    synced = variable.data._synced
+    synced = variable.data.synced
     return synced.copies[synced.latest]
 
 

@@ -101,7 +101,7 @@ def test_memory_that_others_know_may_change_at_any_time(layer: Layer) -> None:
 
 def test_weights_are_packed_once_while_nobody_writes(layer: Layer) -> None:
     """What the fast path is for: weights whose change nobody could see are not even read."""
-    memory = layer.w.data._synced.copies[layer.w.data._synced.latest]
+    memory = layer.w.data.synced.copies[layer.w.data.synced.latest]
     before = layer.y.d.copy()
     memory[...] = 0  # behind everybody's back
     layer.y.forward(clear_buffer=True)

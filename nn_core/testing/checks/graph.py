@@ -121,9 +121,9 @@ def _poison(graph: Graph) -> None:
         for vertex, needed in zip(node.inputs, reads_inputs, strict=True)
     ]
     arrays += [(cell.data, needed) for cell, needed in zip(node.cells, reads_outputs, strict=True)]
-    protected = [array._synced for array, needed in arrays if array is not None and needed]
+    protected = [array.synced for array, needed in arrays if array is not None and needed]
     for array, needed in arrays:
-        if array is not None and not needed and array._synced not in protected:
+        if array is not None and not needed and array.synced not in protected:
             values = array.data
             values[...] = np.iinfo(values.dtype).min if values.dtype.kind in "iu" else np.nan
 

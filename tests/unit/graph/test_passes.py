@@ -604,11 +604,11 @@ def test_gradients_of_leaves_add_up_in_float32_under_half_precision():
         y.forward()
         x.grad.zero()
         y.backward()
-        plans = list(y._plans.values())
+        plans = list(y.plans.values())
         assert x.grad.dtype == np.float32
         np.testing.assert_allclose(x.g, 2 * x.d + 1, rtol=1e-3)
         x.grad.data *= 0.5  # as solvers do with gradients, in float32
-    assert list(y._plans.values()) == plans
+    assert list(y.plans.values()) == plans
 
 
 def test_the_engine_asks_no_variable_for_its_truth(monkeypatch):

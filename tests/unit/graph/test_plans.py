@@ -52,12 +52,12 @@ def test_backward_plans_are_kept_for_each_kind_of_forward_pass():
             run(h, loss)
             w.grad.zero()
             loss.backward(clear_buffer=True)
-    known = [plan for plans in loss._plans.values() for plan in plans]
+    known = [plan for plans in loss.plans.values() for plan in plans]
     for run in (_PASSES["keep"], _PASSES["lean"], _PASSES["keep"]):
         run(h, loss)
         w.grad.zero()
         loss.backward(clear_buffer=True)
-    assert {id(plan) for plans in loss._plans.values() for plan in plans} == {id(plan) for plan in known}
+    assert {id(plan) for plans in loss.plans.values() for plan in plans} == {id(plan) for plan in known}
 
 
 def test_batches_of_changing_dtypes():

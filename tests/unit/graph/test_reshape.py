@@ -228,7 +228,7 @@ def test_the_number_of_kept_plans_is_bounded() -> None:
         x.reset_shape((size, 3), True)
         x.d = 1
         y.forward()
-    assert len(y._plans._others) < reshape.MAX_SHAPES
+    assert len(y.plans._others) < reshape.MAX_SHAPES
     assert all(len(earlier) <= reshape.MAX_SHAPES for earlier in reshape._EARLIER.values())
 
 
@@ -240,8 +240,8 @@ def test_a_graph_that_had_several_shapes_is_freed_at_once() -> None:
         x.d = 1
         y.forward()
         y.backward()
-    (plan,) = y._plans[(KEEP_ALL,)]
-    plans = [weakref.ref(plan), *[weakref.ref(some[(KEEP_ALL,)][0]) for some in y._plans._others.values()]]
+    (plan,) = y.plans[(KEEP_ALL,)]
+    plans = [weakref.ref(plan), *[weakref.ref(some[(KEEP_ALL,)][0]) for some in y.plans._others.values()]]
     assert len(plans) == 3
     gc.collect()
     gc.disable()
