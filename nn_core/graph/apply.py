@@ -195,7 +195,7 @@ def run_node(node: Node, call: ResolvedCall | None = None) -> None:
 
 def _run_python(node: Node) -> None:
     arrays = [None if vertex is None else vertex.cell.data.data for vertex in node.inputs]
-    arrays += [cell.data.get_data("w", np.float32) for cell in node.cells]
+    arrays += [cell.data.get_data("w", node.python.output_dtype) for cell in node.cells]
     PythonForward(node)(*arrays)
 
 

@@ -211,7 +211,7 @@ def _add_python(builder: Builder, node: Node) -> None:
         synced = vertex.cell.data.synced
         key = (builder.data[synced].space, builder.data[synced].dtype) if synced in builder.data else None
         inputs.append(builder.read(vertex.cell.data, key or synced.latest or (HOST, "float32"), True))
-    outputs = [Buffer(cell.data.shape, "float32", HOST) for cell in node.cells]
+    outputs = [Buffer(cell.data.shape, node.python.output_dtype, HOST) for cell in node.cells]
     builder.add(node, PythonForward(node), [*inputs, *outputs])
     for cell, buffer in zip(node.cells, outputs, strict=True):
         synced = cell.data.synced

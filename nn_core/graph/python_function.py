@@ -23,7 +23,8 @@ class PythonFunction:
     by ``outputs[0].reset_shape(shape, True)``, ``forward_impl(inputs, outputs)`` and
     ``backward_impl(inputs, outputs, propagate_down, accum)``. The methods get Variables; ``accum`` tells for each input
     whether the gradient has to be added to what is there. A property ``args``, a mapping, shows its settings to hooks
-    and to functions registered in ``nn_core.backward_functions``.
+    and to functions registered in ``nn_core.backward_functions``. Outputs are float32, or int64 where a
+    subclass sets ``output_dtype = "int64"``.
 
     Example:
         >>> class Double(PythonFunction):
@@ -35,6 +36,9 @@ class PythonFunction:
         ...         if propagate_down[0]:
         ...             inputs[0].g = outputs[0].g * 2 + (inputs[0].g if accum[0] else 0)
     """
+
+    #: Of all outputs: "float32", or "int64" for whole numbers.
+    output_dtype: str = "float32"
 
     def __init__(self, ctx: Context | None = None) -> None:
         self._ctx = ctx
@@ -88,7 +92,8 @@ def settings_of(function: PythonFunction) -> dict[str, Any]:
 def spec_of_python(function: PythonFunction, n_inputs: int, n_outputs: int) -> FunctionSpec:
     """A specification that describes `function` to the engine."""
     inputs = tuple(InputSpec(f"x{i}", "", dtype="same", optional=True) for i in range(n_inputs))
-    outputs = tuple(OutputSpec(f"y{i}", "") for i in range(n_outputs))
+    kind = "index" if function.output_dtype == "int64" else "float"
+    outputs = tuple(OutputSpec(f"y{i}", "", dtype=kind) for i in range(n_outputs))
     name = str(function.name)
     return FunctionSpec(name, name, "python", "A function in Python.", inputs, outputs, backward=BackwardSpec())
 

@@ -1,6 +1,8 @@
-"""ONNX for nn_core: `export` writes graphs as models."""
+"""ONNX for nn_core: `export` writes graphs as models, `load` builds graphs of models."""
 
 from nn_ext_onnx.exporting.models import export as export
 from nn_ext_onnx.exporting.models import export_model as export_model
+from nn_ext_onnx.importing.models import Network as Network
+from nn_ext_onnx.importing.models import load as load
 
-__all__ = ["export", "export_model"]
+__all__ = ["Network", "export", "export_model", "load"]

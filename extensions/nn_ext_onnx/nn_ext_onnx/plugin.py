@@ -14,6 +14,7 @@ def nn_core_file_formats() -> list[FileFormatInfo]:
             name="onnx",
             description="networks with their parameters, for other frameworks and runtimes",
             extensions=(".onnx",),
+            read_network="nn_ext_onnx:load",
             write_network="nn_ext_onnx:export",
         )
     ]

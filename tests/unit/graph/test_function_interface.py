@@ -393,3 +393,24 @@ def test_places_that_do_not_exist_are_refused() -> None:
     assert F.reshape(leaf([1.0]), (1, 1)).parent.inplace_data_with(0) == 0
     with pytest.raises(GraphError, match="inplace_data_with: Tanh must have an output in the memory of input 0, got none"):
         tanh.inplace_data_with(0)
+
+
+def test_a_python_function_may_have_whole_numbers_as_outputs():
+    class Increment(function.PythonFunction):
+        output_dtype = "int64"
+
+        def min_outputs(self):
+            return 1
+
+        def setup_impl(self, inputs, outputs):
+            outputs[0].reset_shape(inputs[0].shape, True)
+
+        def forward_impl(self, inputs, outputs):
+            outputs[0].d = np.asarray(inputs[0].d) + 1
+
+    x = nn.Variable.from_numpy_array(np.array([2**40, 5]))
+    y = Increment()(Increment()(x))
+    y.forward()
+    assert (y.d.dtype, y.d.tolist()) == (np.int64, [2**40 + 2, 7])
+    with nn.auto_forward():
+        assert Increment()(x).d.tolist() == [2**40 + 1, 6]

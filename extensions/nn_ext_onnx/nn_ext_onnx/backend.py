@@ -1,0 +1,102 @@
+"""The standard interface of ONNX to backends: ``prepare``, ``run_model``, ``supports_device``."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx.backend.base import Backend, BackendRep
+
+import nn_core.functions as F
+from nn_core.ext import ArgumentError, NNCoreError
+from nn_ext_onnx.importing.models import Loader, Network, read_model
+
+#: Graphs of a model that are kept, for the shapes and settings that came last.
+_KEPT: Final = 8
+
+
+class PreparedModel(BackendRep):
+    """A model that runs on arrays; a graph is built for each set of shapes and settings that it gets."""
+
+    def __init__(self, source: Any) -> None:
+        model, base = read_model(source)
+        self.loader = Loader(model, base)
+        self.names = [e.name for e in model.graph.input if e.name not in {t.name for t in model.graph.initializer}]
+        self.networks: list[Network] = []
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs for arrays in the order of the model's inputs, or by name."""
+        given = dict(inputs) if isinstance(inputs, dict) else dict(zip(self.names, _listed(inputs), strict=False))
+        wrong = [name for name, value in given.items() if isinstance(value, (list, dict)) or value is None]
+        if wrong or len(given) < len(self.names):
+            raise ArgumentError(f"run: inputs must be an array for each of {self.names}, got {wrong or list(given)}")
+        arrays = {name: np.asarray(value) for name, value in given.items()}
+        network = self._network(arrays)
+        for name, variable in network.inputs.items():
+            variable.d = _computed(arrays[name])
+        outputs = list(network.outputs.values())
+        computed = [output for output in outputs if output.parent is not None]
+        for output in computed:
+            output.persistent = True
+        if computed:
+            (computed[0] if len(computed) == 1 else F.sink(*computed)).forward()
+        return tuple(np.asarray(output.d).astype(network.dtypes[name]) for name, output in network.outputs.items())
+
+    def _network(self, arrays: dict[str, np.ndarray[Any, Any]]) -> Network:
+        for network in self.networks:
+            if _fits(network, arrays):
+                return network
+        made = self.loader.load({}, {}, arrays)
+        self.networks = [made, *self.networks][:_KEPT]
+        return made
+
+
+def _fits(network: Network, arrays: dict[str, np.ndarray[Any, Any]]) -> bool:
+    shapes = all(variable.shape == arrays[name].shape for name, variable in network.inputs.items())
+    return shapes and all(np.array_equal(array, arrays[name]) for name, array in network.bound.items())
+
+
+def _listed(inputs: Any) -> Sequence[Any]:
+    return inputs if isinstance(inputs, (list, tuple)) else [inputs]
+
+
+def _computed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return array if array.dtype.kind in "iu" else array.astype(np.float32)
+
+
+class NnCoreBackend(Backend):
+    """Runs models on nn_core, in the current context."""
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto | bytes | str, device: str = "CPU", **kwargs: Any) -> PreparedModel:
+        """A model, its bytes or its path, ready to run.
+
+        Raises:
+            ArgumentError: when it cannot be built.
+        """
+        return PreparedModel(model)
+
+    @classmethod
+    def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs of a model."""
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Devices are chosen by contexts of nn_core; the name that ONNX uses for the current one is "CPU"."""
+        return device == "CPU"
+
+    @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+        """Whether the graph can be built from the shapes that the model gives."""
+        try:
+            Loader(model).load({}, {}, {})
+        except NNCoreError:
+            return False
+        return True
+
+
+prepare = NnCoreBackend.prepare
+run_model = NnCoreBackend.run_model
+supports_device = NnCoreBackend.supports_device
+is_compatible = NnCoreBackend.is_compatible

@@ -1,0 +1,384 @@
+"""From the nodes of a model to a graph of nn_core."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper, shape_inference
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.ext import NNCoreError
+from nn_ext_onnx.importing.folding import Evaluator, evaluate
+from nn_ext_onnx.importing.host import on_host
+from nn_ext_onnx.importing.registry import WHOLE, WHOLE_RESULTS, Node, find
+from nn_ext_onnx.importing.values import (
+    COMPUTED,
+    Array,
+    UnknownNumbersError,
+    UnsupportedError,
+    Value,
+    dtype_of,
+    is_float,
+    is_whole,
+    type_proto,
+)
+
+#: Operators that draw numbers: never known.
+RANDOM: Final = frozenset(
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"}
+)
+#: More nodes than this, loops written out, are refused.
+MAX_NODES: Final = 200_000
+#: How deep bodies of functions and of control flow may nest.
+MAX_DEPTH: Final = 64
+
+
+class Scope(dict[str, Value]):
+    """Values by name; those of the graph around are seen in subgraphs."""
+
+    def __init__(self, outer: "Scope | None" = None) -> None:
+        super().__init__()
+        self.outer = outer
+
+    def __missing__(self, name: str) -> Value:
+        if self.outer is None:
+            raise UnsupportedError(f"value {name!r} must be computed before it is read")
+        return self.outer[name]
+
+
+class Builder:
+    """Builds the functions of one model.
+
+    Args:
+        opsets: version of each operator set by domain.
+        functions: the model's own functions by domain and name.
+    """
+
+    def __init__(self, opsets: Mapping[str, int], functions: Mapping[tuple[str, str], onnx.FunctionProto]) -> None:
+        self.opsets = dict(opsets)
+        self.functions = functions
+        self.problems: dict[str, None] = {}
+        self.uses: dict[str, int] = {}
+        self.n_nodes = 0
+        self.depth = 0
+
+    # -- graphs --------------------------------------------------------------------------------------------------------
+
+    def run(self, nodes: Sequence[onnx.NodeProto], scope: Scope) -> None:
+        """Build the nodes one after the other; problems are collected."""
+        for proto in nodes:
+            self.n_nodes += 1
+            if self.n_nodes > MAX_NODES:
+                raise UnsupportedError(f"more than {MAX_NODES} nodes")
+            inputs = [scope[name] if name else None for name in proto.input]
+            if any(value is not None and value.dtype == _FAILED for value in inputs):
+                made: list[Value | None] = [Value(name, _FAILED, np.zeros(())) for name in proto.output]
+            else:
+                made = self._node(proto, inputs, scope)
+            for name, value in zip(proto.output, made, strict=False):
+                if name and value is not None:
+                    scope[name] = value
+
+    def initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
+        """Put the constants of a graph into a scope; floating-point ones may be trained."""
+        for tensor in graph.initializer:
+            array = to_array(tensor)
+            trained = is_float(array.dtype) and array.ndim > 0
+            scope[tensor.name] = Value(tensor.name, array.dtype, array, is_parameter=trained)
+        if graph.sparse_initializer:
+            raise UnsupportedError("sparse initializers")
+
+    def subgraph(self, graph: onnx.GraphProto, inputs: Sequence[Value | None], scope: Scope) -> list[Value]:
+        """The outputs of a graph inside of a node."""
+        inner = Scope(scope)
+        for entry, value in zip(graph.input, inputs, strict=False):
+            if value is not None:
+                inner[entry.name] = value
+        self._enter()
+        self.initializers(graph, inner)
+        self.run(graph.node, inner)
+        self.depth -= 1
+        return [inner[entry.name] for entry in graph.output]
+
+    def _enter(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise UnsupportedError(f"bodies nested deeper than {MAX_DEPTH}")
+
+    # -- nodes ---------------------------------------------------------------------------------------------------------
+
+    def _node(self, proto: onnx.NodeProto, inputs: list[Value | None], scope: Scope) -> list[Value | None]:
+        try:
+            return self._converted(proto, inputs, scope)
+        except UnsupportedError as error:
+            self._note(proto, str(error))
+        except NNCoreError as error:
+            self._note(proto, str(error).splitlines()[0])
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, AssertionError) as error:
+            # converters trust that a node is called as its schema says; damaged files are not
+            self._note(proto, f"a wrong call: {type(error).__name__}: {error}")
+        return [Value(name, _FAILED, np.zeros(())) for name in proto.output]
+
+    def _note(self, proto: onnx.NodeProto, text: str) -> None:
+        version = self.opsets.get(_domain(proto), 0)
+        named = f" {proto.name!r}" if proto.name else ""
+        domain = f"{proto.domain}." if proto.domain else ""
+        self.problems[f"{domain}{proto.op_type} (operator set {version}), node{named}: {text}"] = None
+
+    def _converted(self, proto: onnx.NodeProto, inputs: list[Value | None], scope: Scope) -> list[Value | None]:
+        domain = _domain(proto)
+        own = self.functions.get((domain, proto.op_type))
+        if own is not None:
+            return self._function(own, proto, inputs)
+        node = Node(proto, inputs, self.opsets.get(domain, 0), self)
+        schema = self._schema(domain, proto.op_type, node.opset)
+        self._infer(node, schema)
+        if proto.op_type in CONTROL_FLOW and domain == "":
+            return list(CONTROL_FLOW[proto.op_type](node, scope))
+        if self._is_foldable(node):
+            return self._folded(node)
+        if self._needs_host(node):
+            return self._on_host(node)
+        convert = find(domain, proto.op_type, node.opset)
+        if convert is None:
+            return self._expanded(node, schema)
+        made: Any = convert(node)
+        return self._checked(node, list(made) if isinstance(made, (list, tuple)) else [made])
+
+    def _schema(self, domain: str, kind: str, version: int) -> Any:
+        try:
+            return onnx.defs.get_schema(kind, version, domain)
+        except onnx.defs.SchemaError as error:
+            raise UnsupportedError("there is no such operator") from error
+
+    def _infer(self, node: Node, schema: Any) -> None:
+        """Element types and shapes of the outputs, as far as the schema tells them."""
+        types = {
+            name: type_proto(value) for name, value in zip(node.proto.input, node.inputs, strict=False) if value is not None
+        }
+        data = {
+            name: numpy_helper.from_array(value.array, name)
+            for name, value in zip(node.proto.input, node.inputs, strict=False)
+            if value is not None and value.is_known and value.array.size <= 64 and value.dtype.kind in "iufb"
+        }
+        imports = [helper.make_opsetid(name, version) for name, version in self.opsets.items()]
+        try:
+            found = shape_inference.infer_node_outputs(schema, node.proto, types, data, {}, opset_imports=imports)
+        except shape_inference.InferenceError as error:
+            raise UnsupportedError(f"a wrong call: {str(error).splitlines()[0]}") from error
+        except (RuntimeError, TypeError, ValueError):
+            found = {}
+        for name in node.proto.output:
+            tensor = found[name].tensor_type if name in found else None
+            known = tensor is not None and tensor.elem_type
+            node.dtypes.append(dtype_of(tensor.elem_type) if known and tensor is not None else None)
+            node.shapes.append(_shape_of(tensor))
+
+    def _is_foldable(self, node: Node) -> bool:
+        if node.kind in RANDOM or (node.kind == "Dropout" and len(node.inputs) > 2):
+            return False
+        return all(value is None or value.is_known for value in node.inputs)
+
+    def _folded(self, node: Node) -> list[Value | None]:
+        made = self.evaluate(node)
+        sources = _sources(node.inputs)
+        names = [name for name in node.proto.output if name]
+        values = dict(
+            zip(names, (Value(n, a.dtype, a, sources=sources) for n, a in zip(names, made, strict=True)), strict=True)
+        )
+        return [values.get(name) for name in node.proto.output]
+
+    def evaluate(self, node: Node) -> list[Array]:
+        """The outputs of a node whose inputs are known."""
+        arrays = [None if value is None else value.array for value in node.inputs]
+        return evaluate(node.proto, arrays, self.opsets, node.shapes)
+
+    def _needs_host(self, node: Node) -> bool:
+        """Whether whole numbers are computed by an operator whose converter knows floating-point ones only."""
+        key = (_domain(node.proto), node.kind)
+        takes = any(value is not None and is_whole(value.dtype) for value in node.inputs)
+        of_first = bool(node.inputs) and node.inputs[0] is not None and is_whole(node.inputs[0].dtype)
+        if key in WHOLE or (key in WHOLE_RESULTS and not of_first):
+            return False
+        dtypes = [dtype for dtype in node.dtypes if dtype is not None]
+        compares = takes and bool(dtypes) and all(dtype.kind == "b" for dtype in dtypes)
+        return compares or any(is_whole(dtype) for dtype in dtypes)
+
+    def _on_host(self, node: Node) -> list[Value | None]:
+        shapes = [shape for shape in node.shapes if shape is not None]
+        dtypes = [dtype for dtype in node.dtypes if dtype is not None]
+        if len(shapes) != len(node.proto.output) or len(dtypes) != len(shapes) or not all(node.proto.output):
+            _demand_settings(node)
+            raise UnsupportedError("whole numbers whose shape depends on what the model gets")
+        kinds = {is_whole(dtype) for dtype in dtypes}
+        if np.dtype("uint64") in dtypes or node.kind in RANDOM or len(kinds) > 1:
+            raise UnsupportedError(f"numbers of type {', '.join(map(str, dtypes))}")
+        self._require_computed(node)
+        evaluator = Evaluator(node.proto, self.opsets)
+        return self._checked(node, list(on_host(node.kind, evaluator.run, node.inputs, shapes, kinds.pop())))
+
+    def _require_computed(self, node: Node) -> None:
+        for value in node.inputs:
+            if value is not None and value.dtype.name not in COMPUTED:
+                raise UnsupportedError(f"numbers of type {value.dtype}")
+
+    def _checked(self, node: Node, made: list[Any]) -> list[Value | None]:
+        """Results as values, held against what the schema infers."""
+        sources, values = _sources(node.inputs), []
+        for position, result in enumerate(made[: len(node.proto.output)]):
+            name = node.proto.output[position]
+            if result is None or not name:
+                values.append(None)
+                continue
+            dtype, shape = node.dtypes[position], node.shapes[position]
+            value = self._as_value(name, result, dtype, sources, node)
+            if value.dtype.name not in COMPUTED and not value.is_known:
+                raise UnsupportedError(f"numbers of type {value.dtype}")
+            if shape is not None and value.shape != shape:
+                raise UnsupportedError(f"a result of shape {value.shape} where the definition has {shape}")
+            values.append(value)
+        missing = [name for name in node.proto.output[len(made) :] if name]
+        if missing:
+            raise UnsupportedError(f"output {missing[0]!r}")
+        return values
+
+    def _as_value(self, name: str, result: Any, dtype: Any, sources: frozenset[str], node: Node) -> Value:
+        if isinstance(result, Value):
+            return result
+        if isinstance(result, nn.Variable):
+            found = dtype if dtype is not None else _first_dtype(node)
+            return Value(name, found, variable=result, sources=sources, compute=self._lazy(node, name))
+        array = np.asarray(result)
+        return Value(name, array.dtype, array, sources=sources)
+
+    def _lazy(self, node: Node, name: str) -> Any:
+        """How to find the numbers of a result after all: from parameters and known numbers, if it depends on no input."""
+        if node.kind in RANDOM or _sources(node.inputs):
+            return None
+        position = [output for output in node.proto.output if output].index(name)
+        return lambda: self.evaluate(node)[position]
+
+    def parameter(self, node: Node, index: int, change: Any, axes: Sequence[int]) -> nn.Variable:
+        """An input with its axes in another order; a weight that nothing else reads is kept so, and costs nothing later."""
+        value = node[index]
+        if value.is_parameter and self.uses.get(value.name) == 1 and not value.has_variable and self.depth == 0:
+            return value.changed(np.ascontiguousarray(change(value.array)))
+        return F.transpose(value.variable, axes)
+
+    # -- bodies --------------------------------------------------------------------------------------------------------
+
+    def _expanded(self, node: Node, schema: Any) -> list[Value | None]:
+        """An operator without a converter: by the functions that its schema is made of."""
+        types = [type_proto(v) if v is not None else onnx.TypeProto() for v in node.inputs]
+        body = None
+        if schema.has_context_dependent_function:
+            text = schema.get_context_dependent_function(
+                node.proto.SerializeToString(), [entry.SerializeToString() for entry in types]
+            )
+            body = onnx.FunctionProto.FromString(text) if text else None
+        elif schema.has_function:
+            body = schema.function_body
+        if body is None:
+            raise UnsupportedError("there is no way to build it")
+        made = self._function(body, node.proto, node.inputs, schema)
+        return self._checked(node, made)
+
+    def _function(
+        self, body: onnx.FunctionProto, proto: onnx.NodeProto, inputs: Sequence[Value | None], schema: Any = None
+    ) -> list[Value | None]:
+        """The outputs of a function for the inputs and attributes of a node."""
+        given = {attribute.name: attribute for attribute in proto.attribute}
+        for default in body.attribute_proto:
+            given.setdefault(default.name, default)
+        if schema is not None:
+            for name, entry in schema.attributes.items():
+                if name not in given and entry.default_value.type:
+                    given[name] = entry.default_value
+        inner = Scope()
+        for name, value in zip(body.input, inputs, strict=False):
+            if value is not None:
+                inner[name] = value
+        absent = {name for name in body.input if name not in inner}
+        outside, self.opsets = self.opsets, {**self.opsets, **{_normal(o.domain): o.version for o in body.opset_import}}
+        self._enter()
+        self.run([_bound(node, given, absent) for node in body.node], inner)
+        self.depth -= 1
+        self.opsets = outside
+        return [inner.get(name) for name in body.output]
+
+
+_FAILED: Final = np.dtype("V1")
+#: Filled by ``control``: operators with graphs inside.
+CONTROL_FLOW: dict[str, Any] = {}
+
+
+def _domain(proto: onnx.NodeProto) -> str:
+    return _normal(proto.domain)
+
+
+def _normal(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
+
+
+def _sources(inputs: Sequence[Value | None]) -> frozenset[str]:
+    return frozenset().union(*(value.sources for value in inputs if value is not None))
+
+
+def _demand_settings(node: Node) -> None:
+    """Ask for the numbers of inputs that may say how large the outputs are."""
+    for value in node.inputs[1:]:
+        if value is not None and not value.is_known and value.ndim <= 1 and is_whole(value.dtype):
+            raise UnknownNumbersError(value)
+
+
+def _first_dtype(node: Node) -> np.dtype[Any]:
+    return next((value.dtype for value in node.inputs if value is not None), np.dtype(np.float32))
+
+
+def _shape_of(tensor: Any) -> tuple[int, ...] | None:
+    if tensor is None or not tensor.HasField("shape"):
+        return None
+    lengths = [axis.dim_value if axis.HasField("dim_value") else None for axis in tensor.shape.dim]
+    return None if any(length is None for length in lengths) else tuple(int(v) for v in lengths if v is not None)
+
+
+def _bound(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto], absent: set[str]) -> onnx.NodeProto:
+    """A node of a function's body with the attributes of the call in the place of references."""
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    del made.attribute[:]
+    for position, name in enumerate(made.input):
+        if name in absent:
+            made.input[position] = ""
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            if attribute.ref_attr_name in given:
+                copy = made.attribute.add()
+                copy.CopyFrom(given[attribute.ref_attr_name])
+                copy.name = attribute.name
+        else:
+            copy = made.attribute.add()
+            copy.CopyFrom(attribute)
+            _bind_graphs(copy, given)
+    return made
+
+
+def _bind_graphs(attribute: onnx.AttributeProto, given: Mapping[str, onnx.AttributeProto]) -> None:
+    for graph in (attribute.g, *attribute.graphs) if attribute.type in (5, 10) else ():
+        bound = [_bound(node, given, set()) for node in graph.node]
+        del graph.node[:]
+        graph.node.extend(bound)
+
+
+def to_array(tensor: onnx.TensorProto) -> Array:
+    """The numbers of a tensor.
+
+    Raises:
+        UnsupportedError: when they do not fit its type and shape.
+    """
+    try:
+        return np.asarray(numpy_helper.to_array(tensor))
+    except (ValueError, TypeError, KeyError) as error:
+        raise UnsupportedError(f"tensor {tensor.name!r}: {error}") from error

@@ -1,0 +1,102 @@
+"""If, Loop and Scan, where what they decide on is known when the graph is built."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_ext_onnx.importing.builder import CONTROL_FLOW, Scope
+from nn_ext_onnx.importing.registry import Node
+from nn_ext_onnx.importing.shape import sliced
+from nn_ext_onnx.importing.values import UnsupportedError, Value
+
+#: Loops that run longer are not written out.
+MAX_STEPS = 10_000
+
+
+def _if(node: Node, scope: Scope) -> list[Value | None]:
+    branch = node.attr("then_branch" if bool(node.number(0)) else "else_branch")
+    return list(node.builder.subgraph(branch, [], scope))
+
+
+def _loop(node: Node, scope: Scope) -> list[Value | None]:
+    body = node.attr("body")
+    limit = None if node.optional(0) is None else int(node.number(0))
+    goes_on = True if node.optional(1) is None else bool(node.number(1))
+    n_states = len(node.inputs) - 2
+    states: list[Any] = list(node.inputs[2:])
+    scans: list[list[Value]] = [[] for _ in range(len(body.output) - 1 - n_states)]
+    step = 0
+    while goes_on and (limit is None or step < limit):
+        if step >= MAX_STEPS:
+            raise UnsupportedError(f"more than {MAX_STEPS} steps")
+        given = [_number("iteration", np.asarray(step, np.int64)), _number("condition", np.asarray(True)), *states]
+        condition, *made = node.builder.subgraph(body, given, scope)
+        goes_on = bool(condition.array.reshape(-1)[0])
+        states = made[:n_states]
+        for collected, value in zip(scans, made[n_states:], strict=True):
+            collected.append(value)
+        step += 1
+    if scans and not step:
+        raise UnsupportedError("a loop without steps that collects values")
+    return [*states, *(_stacked(values, 0) for values in scans)]
+
+
+def _number(name: str, array: Any) -> Value:
+    return Value(name, array.dtype, array)
+
+
+def _stacked(values: Sequence[Value], axis: int) -> Value:
+    """Values of all steps next to each other."""
+    first = values[0]
+    sources = frozenset().union(*(value.sources for value in values))
+    if all(value.is_known for value in values):
+        return Value(first.name, first.dtype, np.stack([value.array for value in values], axis=axis), sources=sources)
+    if first.dtype.kind in "iu":
+        raise UnsupportedError("a loop that collects whole numbers")
+    return Value(first.name, first.dtype, variable=F.stack(*[v.variable for v in values], axis=axis), sources=sources)
+
+
+def _scan(node: Node, scope: Scope) -> list[Value | None]:
+    if node.opset < 9:
+        raise UnsupportedError("Scan from before version 9")
+    body, n_scanned = node.attr("body"), node.attr("num_scan_inputs")
+    n_states = len(node.inputs) - n_scanned
+    states: list[Any] = list(node.inputs[:n_states])
+    scanned = [node[n_states + k] for k in range(n_scanned)]
+    axes = [a % v.ndim for a, v in zip(node.attr("scan_input_axes") or [0] * n_scanned, scanned, strict=True)]
+    backwards = node.attr("scan_input_directions") or [0] * n_scanned
+    length = scanned[0].shape[axes[0]]
+    if not 0 < length <= MAX_STEPS:
+        raise UnsupportedError(f"{length} steps")
+    n_outputs = len(body.output) - n_states
+    scans: list[list[Value]] = [[] for _ in range(n_outputs)]
+    for step in range(length):
+        parts = [
+            _element(value, axis, length - 1 - step if turned else step)
+            for value, axis, turned in zip(scanned, axes, backwards, strict=True)
+        ]
+        made = node.builder.subgraph(body, [*states, *parts], scope)
+        states = made[:n_states]
+        for collected, value in zip(scans, made[n_states:], strict=True):
+            collected.append(value)
+    output_axes = node.attr("scan_output_axes") or [0] * n_outputs
+    turned = node.attr("scan_output_directions") or [0] * n_outputs
+    joined = [
+        _stacked(values[::-1] if is_turned else values, axis % (values[0].ndim + 1))
+        for values, axis, is_turned in zip(scans, output_axes, turned, strict=True)
+    ]
+    return [*states, *joined]
+
+
+def _element(value: Value, axis: int, place: int) -> Value:
+    if value.is_known:
+        return Value(value.name, value.dtype, np.take(value.array, place, axis=axis), sources=value.sources)
+    places = [slice(place, place + 1, 1) if k == axis else slice(0, n, 1) for k, n in enumerate(value.shape)]
+    part: nn.Variable = F.reshape(sliced(value.variable, places), [n for k, n in enumerate(value.shape) if k != axis])
+    return Value(value.name, value.dtype, variable=part, sources=value.sources)
+
+
+CONTROL_FLOW.update({"If": _if, "Loop": _loop, "Scan": _scan})

@@ -1,0 +1,84 @@
+"""Resampling and warping."""
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_ext_onnx.importing.registry import Node, operator
+from nn_ext_onnx.importing.values import UnsupportedError
+
+_COORDINATES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_crop_and_resize")
+
+#: Coordinates that depend on the length of the result, which must not have been rounded.
+_WHOLE_LENGTHS = ("align_corners", "pytorch_half_pixel", "tf_crop_and_resize")
+
+
+@operator("Resize", since=11)
+def _resize(node: Node) -> nn.Variable:
+    mode, coordinates = node.attr("mode", "nearest"), node.attr("coordinate_transformation_mode", "half_pixel")
+    if coordinates not in _COORDINATES or node.attr("antialias", 0):
+        raise UnsupportedError(f"coordinates {coordinates!r}" if coordinates not in _COORDINATES else "antialias")
+    if node.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise UnsupportedError(f"keep_aspect_ratio_policy {node.attr('keep_aspect_ratio_policy')!r}")
+    chosen = node.attr("axes")
+    axes = [node.axis_of(axis) for axis in (range(node.ndim) if chosen is None else chosen)]
+    roi, scales, sizes = (_given(node, index) for index in (1, 2, 3))
+    settings = {}
+    if sizes:
+        lengths = list(node.shape)
+        for axis, size in zip(axes, sizes, strict=True):
+            lengths[axis] = int(size)
+        settings["sizes"] = lengths
+    else:
+        factors = [1.0] * node.ndim
+        for axis, scale in zip(axes, scales, strict=True):
+            factors[axis] = float(scale)
+            if coordinates in _WHOLE_LENGTHS and not (node.shape[axis] * float(scale)).is_integer():
+                raise UnsupportedError(f"coordinates {coordinates!r} with a length of {node.shape[axis]} times {scale}")
+        settings["scales"] = factors
+    if coordinates == "tf_crop_and_resize":
+        starts, ends = [0.0] * node.ndim, [1.0] * node.ndim
+        for k, axis in enumerate(axes):
+            starts[axis], ends[axis] = float(roi[k]), float(roi[k + len(axes)])
+        settings["roi"] = [*starts, *ends]
+    return F.onnx_resize(
+        node.x,
+        mode=mode,
+        coordinate_transformation_mode=coordinates,
+        cubic_coeff_a=node.attr("cubic_coeff_a", -0.75),
+        exclude_outside=node.attr("exclude_outside", 0),
+        extrapolation_value=node.attr("extrapolation_value", 0.0),
+        nearest_mode=node.attr("nearest_mode", "round_prefer_floor"),
+        **settings,
+    )
+
+
+def _given(node: Node, index: int) -> list[float]:
+    array = node.optional_array(index)
+    return [] if array is None else [v.item() for v in array.reshape(-1)]
+
+
+@operator("Resize", since=10)
+@operator("Upsample")
+def _upsample(node: Node) -> nn.Variable:
+    """Before version 11 places are those of the input divided by the scale."""
+    scales = node.attr("scales") or _given(node, 1)
+    mode = node.attr("mode", "nearest")
+    if mode not in ("nearest", "linear"):
+        raise UnsupportedError(f"mode {mode!r}")
+    return F.onnx_resize(
+        node.x,
+        scales=[float(s) for s in scales],
+        mode=mode,
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="floor",
+    )
+
+
+@operator("GridSample")
+def _grid_sample(node: Node) -> nn.Variable:
+    mode = node.attr("mode", "linear" if node.opset >= 20 else "bilinear")
+    if mode not in ("linear", "bilinear"):
+        raise UnsupportedError(f"mode {mode!r}")
+    padding = {"zeros": "zero", "border": "repeat", "reflection": "reflect"}[node.attr("padding_mode", "zeros")]
+    return F.warp_by_grid(
+        node.x, node.variable(1), mode="linear", padding_mode=padding, align_corners=bool(node.attr("align_corners", 0))
+    )

@@ -1,0 +1,134 @@
+"""Operators that pick and place elements."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_ext_onnx.importing.host import index_of
+from nn_ext_onnx.importing.registry import Made, Node, operator
+from nn_ext_onnx.importing.values import Array, UnsupportedError
+
+
+@operator("Gather", takes_whole=True)
+def _gather(node: Node) -> nn.Variable:
+    return F.gather(node.x, node.variable(1), axis=node.axis_of(node.attr("axis", 0)))
+
+
+def _along(shape: Sequence[int], axis: int, length: int) -> "object":
+    """How places along one axis become places in all elements of an array whose axis has `length` elements."""
+    full = [length if k == axis else n for k, n in enumerate(shape)]
+
+    def flat(indices: Array) -> Array:
+        grids = np.meshgrid(*[np.arange(n) for n in indices.shape], indexing="ij", sparse=True)
+        total = np.zeros(indices.shape, dtype=np.int64)
+        for k in range(len(full)):
+            place = np.where(indices < 0, indices + length, indices) if k == axis else grids[k]
+            total = total * full[k] + place
+        return total
+
+    return flat
+
+
+def _flat_places(node: Node, axis: int) -> nn.Variable:
+    flat = _along(node.shape, axis, node.shape[axis])
+    return index_of(node[1], (math.prod(node[1].shape),), flat)  # type: ignore[arg-type]
+
+
+@operator("GatherElements", takes_whole=True)
+def _gather_elements(node: Node) -> nn.Variable:
+    axis = node.axis_of(node.attr("axis", 0))
+    picked = F.gather(F.reshape(node.x, (-1,)), _flat_places(node, axis), axis=0)
+    return F.reshape(picked, node[1].shape)
+
+
+@operator("ScatterElements", "Scatter")
+def _scatter_elements(node: Node) -> nn.Variable:
+    places = _flat_places(node, node.axis_of(node.attr("axis", 0)))
+    flat, updates = F.reshape(node.x, (-1,)), F.reshape(node.variable(2), (-1,))
+    return F.reshape(_placed(node, flat, F.reshape(places, (1, -1)), updates), node.shape)
+
+
+def _placed(node: Node, base: nn.Variable, places: nn.Variable, updates: nn.Variable) -> nn.Variable:
+    """`updates` put or added at `places`."""
+    reduction = node.attr("reduction", "none")
+    if reduction == "add":
+        return base + F.scatter_nd(updates, places, shape=base.shape, add=True)
+    if reduction != "none":
+        raise UnsupportedError(f"reduction {reduction!r}")
+    ones = nn.Variable.from_numpy_array(np.ones(updates.shape, np.float32))
+    return F.where(F.scatter_nd(ones, places, shape=base.shape), F.scatter_nd(updates, places, shape=base.shape), base)
+
+
+@operator("ScatterND")
+def _scatter_nd(node: Node) -> nn.Variable:
+    return _placed(node, node.x, _coordinates(node), node.variable(2))
+
+
+def _coordinates(node: Node) -> nn.Variable:
+    """The axis of coordinates moved to the front."""
+    ndim = node[1].ndim
+    return F.transpose(node.variable(1), (ndim - 1, *range(ndim - 1)))
+
+
+@operator("GatherND", takes_whole=True)
+def _gather_nd(node: Node) -> nn.Variable:
+    batch, shape = node.attr("batch_dims", 0), node[1].shape
+    depth = shape[-1]
+    lengths = node.shape[: batch + depth]
+
+    def flat(indices: Array) -> Array:
+        grids = np.meshgrid(*[np.arange(n) for n in indices.shape[:-1]], indexing="ij", sparse=True)
+        total = np.zeros(indices.shape[:-1], dtype=np.int64)
+        for k, length in enumerate(lengths):
+            place = indices[..., k - batch] if k >= batch else grids[k]
+            total = total * length + np.where(place < 0, place + length, place)
+        return total
+
+    places = index_of(node[1], (math.prod(shape[:-1]),), flat)
+    rest = node.shape[batch + depth :]
+    picked = F.gather(F.reshape(node.x, (math.prod(lengths), *rest)), places, axis=0)
+    return F.reshape(picked, (*shape[:-1], *rest))
+
+
+@operator("OneHot")
+def _one_hot(node: Node) -> nn.Variable:
+    depth = int(node.number(1))
+    off, on = (float(v) for v in node.array(2))
+    axis = node.axis_of(node.attr("axis", -1), node.ndim + 1)
+    hits = F.one_hot(F.reshape(node.x, (*node.shape, 1)), (depth,))
+    y = F.where(hits, *[F.constant(v, hits.shape) for v in (on, off)])
+    return F.transpose(y, [*range(axis), node.ndim, *range(axis, node.ndim)])
+
+
+@operator("Compress")
+def _compress(node: Node) -> nn.Variable:
+    chosen = np.flatnonzero(node.array(1)).astype(np.int64)
+    given = node.attr("axis")
+    x, axis = (F.reshape(node.x, (-1,)), 0) if given is None else (node.x, node.axis_of(given))
+    return F.gather(x, nn.Variable.from_numpy_array(chosen), axis=axis)
+
+
+@operator("TopK", since=1, gives_whole=True)
+def _top_k(node: Node) -> Made:
+    k = node.attr("k") if node.opset < 10 else int(node.number(1))
+    axis, largest = node.axis_of(node.attr("axis", -1)), bool(node.attr("largest", 1))
+    values, places = F.sort(node.x, axis=axis, reverse=largest, with_index=True)
+    after = node.ndim - axis - 1
+    stop = [k, *node.shape[axis + 1 :]]
+    return [F.slice(v, start=[0] * (after + 1), stop=stop, step=[1] * (after + 1)) for v in (values, places)]
+
+
+@operator("ReverseSequence")
+def _reverse_sequence(node: Node) -> nn.Variable:
+    time, batch = node.attr("time_axis", 0), node.attr("batch_axis", 1)
+    lengths = node.array(1)
+    rows = np.arange(node.shape[time])
+    places = np.stack([np.where(rows < n, n - 1 - rows, rows) for n in lengths], axis=1 if time == 0 else 0)
+    shape = [n if axis in (time, batch) else 1 for axis, n in enumerate(node.shape)]
+    indices = np.broadcast_to(places.reshape(shape), node.shape)
+    flat = _along(node.shape, time, node.shape[time])(indices).reshape(-1)  # type: ignore[operator]
+    picked = F.gather(F.reshape(node.x, (-1,)), nn.Variable.from_numpy_array(flat), axis=0)
+    return F.reshape(picked, node.shape)

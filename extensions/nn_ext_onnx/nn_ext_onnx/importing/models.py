@@ -1,0 +1,252 @@
+"""Models as networks of nn_core."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError, Message
+
+import nn_core as nn
+from nn_core.ext import ArgumentError, FileFormatError
+from nn_ext_onnx.importing.builder import Builder, Scope
+from nn_ext_onnx.importing.external import read_external
+from nn_ext_onnx.importing.operators import load_operators
+from nn_ext_onnx.importing.values import COMPUTED, Array, UnknownNumbersError, UnsupportedError, Value, dtype_of, is_float
+
+_LISTED: Final = 40
+
+
+@dataclass(slots=True)
+class Network:
+    """A model as a graph of nn_core, at fixed shapes.
+
+    Attributes:
+        name: of the model's graph.
+        inputs: variables to put data into, by name.
+        outputs: results by name.
+        parameters: initializers that can be trained, by name.
+        dtypes: element types of the model's outputs, by name.
+        bound: inputs of the model that were written into the graph as settings, with their numbers.
+    """
+
+    name: str
+    inputs: dict[str, nn.Variable] = field(default_factory=dict)
+    outputs: dict[str, nn.Variable] = field(default_factory=dict)
+    parameters: dict[str, nn.Variable] = field(default_factory=dict)
+    dtypes: dict[str, np.dtype[Any]] = field(default_factory=dict)
+    bound: dict[str, Array] = field(default_factory=dict)
+
+
+def load(
+    source: str | os.PathLike[str] | bytes | onnx.ModelProto,
+    *,
+    dimensions: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    values: Mapping[str, Any] | None = None,
+) -> Network:
+    """Build the graph of a model.
+
+    Args:
+        source: a path, the bytes of a file, or a model.
+        dimensions: lengths of the axes that the model names, such as ``{"batch": 8}``.
+        shapes: shapes of inputs, where the model leaves them open.
+        values: numbers of inputs that the graph needs as settings, such as the shape that a Reshape gets. They become part of
+            the graph.
+
+    Returns:
+        The network. It runs on any backend and can be trained; integers are computed on the host.
+
+    Raises:
+        FileFormatError: when the file is damaged.
+        ArgumentError: lists every operator that cannot be built and where it stands; or names an axis without a length.
+
+    Example:
+        >>> from onnx import parser
+        >>> text = '<ir_version: 8, opset_import: ["": 17]> g (float[N, 2] x) => (float[N, 2] y) { y = Tanh(x) }'
+        >>> network = load(parser.parse_model(text), dimensions={"N": 3})
+        >>> network.outputs["y"].shape, network.outputs["y"].parent.name
+        ((3, 2), 'Tanh')
+    """
+    model, base = read_model(source)
+    return Loader(model, base).load(dimensions or {}, shapes or {}, values or {})
+
+
+def read_model(source: Any) -> tuple[onnx.ModelProto, Path | None]:
+    """A model and the folder of its external data.
+
+    Raises:
+        FileFormatError: when the bytes are no model.
+    """
+    if isinstance(source, onnx.ModelProto):
+        return source, None
+    base = None
+    name = "model"
+    if not isinstance(source, bytes):
+        path = Path(source)
+        name, base, source = path.name, path.parent, path.read_bytes()
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(source)
+    except DecodeError as error:
+        raise FileFormatError(f"{name}: the file must be a model of ONNX, got damaged bytes") from error
+    if not model.HasField("graph"):
+        raise FileFormatError(f"{name}: the file must be a model of ONNX, got no graph")
+    return model, base
+
+
+class Loader:
+    """Builds graphs of one model, for different shapes."""
+
+    def __init__(self, model: onnx.ModelProto, base: Path | None = None) -> None:
+        load_operators()
+        self.model = model
+        self.graph = model.graph
+        self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
+        self.functions = {(f.domain, f.name): f for f in model.functions}
+        self._check()
+        read_external(model, base)
+
+    def _check(self) -> None:
+        newest = onnx.defs.onnx_opset_version()
+        if self.opsets.get("", 1) > newest:
+            raise ArgumentError(f"load: the operator set must be at most {newest}, got {self.opsets['']}")
+        try:
+            onnx.checker.check_model(_without_external(self.model))
+        except (onnx.checker.ValidationError, RuntimeError, ValueError, TypeError) as error:
+            text = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise FileFormatError(f"load: the model must be valid, got: {text}") from error
+
+    def load(self, dimensions: Mapping[str, int], shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]) -> Network:
+        """Build the graph; inputs whose numbers it needs are taken from `values`."""
+        needed: set[str] = set()
+        while True:
+            try:
+                with nn.auto_forward(False):
+                    return self._build(dimensions, shapes, values, needed)
+            except UnknownNumbersError as error:
+                more = error.value.sources - needed
+                if not more or not more <= set(values):
+                    wanted = sorted(error.value.sources)
+                    raise ArgumentError(
+                        f"load: settings of operators must be known numbers, got {error.value.name!r}, which depends on the "
+                        f"inputs {wanted}\n  hint: load(..., values={{{', '.join(f'{name!r}: ...' for name in wanted)}}})"
+                    ) from None
+                needed |= more
+            except UnsupportedError as error:
+                raise ArgumentError(f"load: the model must be one that can be built, got {error}") from error
+
+    def _build(
+        self,
+        dimensions: Mapping[str, int],
+        shapes: Mapping[str, Sequence[int]],
+        values: Mapping[str, Any],
+        needed: set[str],
+    ) -> Network:
+        builder, scope, network = Builder(self.opsets, self.functions), Scope(), Network(self.graph.name)
+        builder.initializers(self.graph, scope)
+        builder.uses = _uses(self.graph)
+        constants = set(scope)
+        for entry in self.graph.input:
+            if entry.name not in constants:
+                scope[entry.name] = self._input(entry, dimensions, shapes, values, needed, network)
+        builder.run(self.graph.node, scope)
+        if builder.problems:
+            _refuse(list(builder.problems))
+        for entry in self.graph.output:
+            value = scope[entry.name]
+            network.outputs[entry.name] = value.variable
+            network.dtypes[entry.name] = value.dtype
+        network.parameters = {
+            name: value.variable for name, value in scope.items() if value.is_parameter and value.has_variable
+        }
+        return network
+
+    def _input(
+        self,
+        entry: onnx.ValueInfoProto,
+        dimensions: Mapping[str, int],
+        shapes: Mapping[str, Sequence[int]],
+        values: Mapping[str, Any],
+        needed: set[str],
+        network: Network,
+    ) -> Value:
+        if not entry.type.HasField("tensor_type"):
+            raise UnsupportedError(f"input {entry.name!r} is no tensor")
+        dtype = dtype_of(entry.type.tensor_type.elem_type)
+        sources = frozenset({entry.name})
+        if entry.name in needed:
+            network.bound[entry.name] = np.asarray(values[entry.name]).astype(dtype)
+            return Value(entry.name, dtype, network.bound[entry.name], sources=sources)
+        if dtype.name not in COMPUTED:
+            raise UnsupportedError(f"input {entry.name!r} has numbers of type {dtype}")
+        shape = self._shape(entry, dimensions, shapes, values)
+        if is_float(dtype) or dtype.kind == "b":
+            variable = nn.Variable(shape)
+        else:
+            variable = nn.Variable.from_numpy_array(np.zeros(shape, dtype))
+        variable.name = entry.name
+        network.inputs[entry.name] = variable
+        return Value(entry.name, dtype, variable=variable, sources=sources)
+
+    def _shape(
+        self,
+        entry: onnx.ValueInfoProto,
+        dimensions: Mapping[str, int],
+        shapes: Mapping[str, Sequence[int]],
+        values: Mapping[str, Any],
+    ) -> tuple[int, ...]:
+        if entry.name in shapes:
+            return tuple(shapes[entry.name])
+        if entry.name in values:
+            return np.asarray(values[entry.name]).shape
+        lengths = []
+        if not entry.type.tensor_type.HasField("shape"):
+            raise ArgumentError(f"load: shapes must have input {entry.name!r}, whose shape the model leaves open")
+        for axis in entry.type.tensor_type.shape.dim:
+            if axis.HasField("dim_value"):
+                lengths.append(int(axis.dim_value))
+            elif axis.dim_param in dimensions:
+                lengths.append(int(dimensions[axis.dim_param]))
+            else:
+                named = f"axis {axis.dim_param!r}" if axis.dim_param else "an axis without a name"
+                raise ArgumentError(
+                    f"load: dimensions or shapes must give the length of {named} of input {entry.name!r}\n"
+                    f"  hint: load(..., dimensions={{{axis.dim_param!r}: 1}}) or shapes={{{entry.name!r}: (...)}}"
+                )
+        if np.prod([float(length) for length in lengths]) > 2**40:
+            raise ArgumentError(f"load: inputs must fit into memory, got shape {tuple(lengths)} of {entry.name!r}")
+        return tuple(lengths)
+
+
+def _refuse(problems: Sequence[str]) -> None:
+    shown = list(problems[:_LISTED])
+    if len(problems) > _LISTED:
+        shown.append(f"and {len(problems) - _LISTED} more")
+    raise ArgumentError("load: operators must be those that nn_core can build, got\n  " + "\n  ".join(shown))
+
+
+def _uses(graph: onnx.GraphProto) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for node in graph.node:
+        for name in node.input:
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _without_external(model: onnx.ModelProto) -> Message:
+    """The model for the checker, which would look for files of external data."""
+    if all(t.data_location != onnx.TensorProto.EXTERNAL for t in model.graph.initializer):
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for tensor in copy.graph.initializer:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            tensor.ClearField("data_location")
+            del tensor.external_data[:]
+            tensor.ClearField("dims")
+            tensor.dims.append(0)
+    return copy

@@ -1,0 +1,27 @@
+"""All converters of operators: they are registered when their modules are imported."""
+
+from importlib import import_module
+from typing import Final
+
+_TOPICS: Final = (
+    "activation",
+    "arithmetic",
+    "control",
+    "convolution",
+    "image",
+    "indexing",
+    "linear",
+    "normalization",
+    "pooling",
+    "quantization",
+    "random",
+    "recurrent",
+    "reduction",
+    "shape",
+)
+
+
+def load_operators() -> None:
+    """Fill the table."""
+    for topic in _TOPICS:
+        import_module(f"nn_ext_onnx.importing.{topic}")

@@ -1,0 +1,144 @@
+"""Poolings."""
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_ext_onnx.importing.convolution import bordered, window_pads
+from nn_ext_onnx.importing.registry import Node, operator
+from nn_ext_onnx.importing.values import UnsupportedError
+
+
+class _Pooling:
+    """The geometry of a pooling: `pads` as the model has them, `after` so that the last window is whole."""
+
+    def __init__(self, node: Node) -> None:
+        self.kernel = node.attr("kernel_shape")
+        n = len(self.kernel)
+        self.strides, self.dilations = node.attr("strides") or [1] * n, node.attr("dilations") or [1] * n
+        self.pads = window_pads(node, self.kernel, self.strides, self.dilations)
+        self.lengths = node.shape[2:]
+        self.extents = [gap * (size - 1) + 1 for size, gap in zip(self.kernel, self.dilations, strict=True)]
+        self.counts = [self._count(k, bool(node.attr("ceil_mode", 0))) for k in range(n)]
+        self.after = [
+            step * (count - 1) + extent - length - before
+            for step, count, extent, length, (before, _) in zip(
+                self.strides, self.counts, self.extents, self.lengths, self.pads, strict=True
+            )
+        ]
+
+    def _count(self, k: int, is_ceil: bool) -> int:
+        length, (before, after), step = self.lengths[k], self.pads[k], self.strides[k]
+        room = length + before + after - self.extents[k]
+        count = (-(-room // step) if is_ceil else room // step) + 1
+        if is_ceil and (count - 1) * step >= length + before:
+            count -= 1
+        return int(count)
+
+    def border(self, x: nn.Variable, value: float) -> nn.Variable:
+        """`x` with the border that the windows reach over; what none reaches is cut."""
+        return bordered(x, [(before, after) for (before, _), after in zip(self.pads, self.after, strict=True)], value)
+
+    def windows(self, x: nn.Variable) -> list[nn.Variable]:
+        """For each place of the kernel what is under it at all stops."""
+        found = []
+        for place in product(*map(range, self.kernel)):
+            starts = [gap * at for gap, at in zip(self.dilations, place, strict=True)]
+            stops = [a + step * (count - 1) + 1 for a, step, count in zip(starts, self.strides, self.counts, strict=True)]
+            found.append(F.slice(x, start=starts, stop=stops, step=self.strides))
+        return found
+
+    @property
+    def is_dilated(self) -> bool:
+        """Whether windows have gaps."""
+        return any(gap > 1 for gap in self.dilations)
+
+    def sums(self, x: nn.Variable) -> nn.Variable:
+        """The sums of the windows of a bordered image."""
+        if self.is_dilated:
+            return F.add_n(*self.windows(x))
+        return F.sum_pooling(x, self.kernel, self.strides)
+
+    def inside(self, is_pad_counted: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        """How many places of each window count."""
+        total = np.ones([1] * len(self.counts))
+        for k, count in enumerate(self.counts):
+            before, after = self.pads[k]
+            at = np.arange(count)[:, None] * self.strides[k] + np.arange(self.kernel[k]) * self.dilations[k] - before
+            low, high = (-before, self.lengths[k] + after) if is_pad_counted else (0, self.lengths[k])
+            number = ((at >= low) & (at < high)).sum(axis=1)
+            total = total * number.reshape([-1 if axis == k else 1 for axis in range(len(self.counts))])
+        return total.astype(np.float32)
+
+
+@operator("MaxPool")
+def _max_pool(node: Node) -> nn.Variable:
+    if len(node.proto.output) > 1 and node.proto.output[1]:
+        raise UnsupportedError("the output Indices")
+    pooling = _Pooling(node)
+    pads = [before for before, _ in pooling.pads]
+    plain = [
+        (n + 2 * p - k) // s + 1 for n, p, k, s in zip(pooling.lengths, pads, pooling.kernel, pooling.strides, strict=True)
+    ]
+    is_symmetric = all(before == after for before, after in pooling.pads)
+    if not pooling.is_dilated and is_symmetric and plain == pooling.counts:
+        return F.max_pooling(node.x, pooling.kernel, pooling.strides, pad=pads)
+    x = pooling.border(node.x, -math.inf)
+    if pooling.is_dilated:
+        windows = pooling.windows(x)
+        y = windows[0]
+        for window in windows[1:]:
+            y = F.maximum2(y, window)
+        return y
+    return F.max_pooling(x, pooling.kernel, pooling.strides)
+
+
+@operator("AveragePool")
+def _average_pool(node: Node) -> nn.Variable:
+    pooling = _Pooling(node)
+    sums = pooling.sums(pooling.border(node.x, 0.0))
+    return sums / nn.Variable.from_numpy_array(pooling.inside(bool(node.attr("count_include_pad", 0)))[None, None])
+
+
+@operator("LpPool")
+def _lp_pool(node: Node) -> nn.Variable:
+    p, pooling = float(node.attr("p", 2)), _Pooling(node)
+    powers = F.pow_scalar(F.abs(pooling.border(node.x, 0.0)), p)
+    return F.pow_scalar(pooling.sums(powers), 1 / p)
+
+
+@operator("GlobalAveragePool")
+def _global_average_pool(node: Node) -> nn.Variable:
+    return F.mean(node.x, axis=_spatial(node), keepdims=True)
+
+
+@operator("GlobalMaxPool")
+def _global_max_pool(node: Node) -> nn.Variable:
+    return F.max(node.x, axis=_spatial(node), keepdims=True)
+
+
+@operator("GlobalLpPool")
+def _global_lp_pool(node: Node) -> nn.Variable:
+    p = float(node.attr("p", 2))
+    return F.pow_scalar(F.sum(F.pow_scalar(F.abs(node.x), p), axis=_spatial(node), keepdims=True), 1 / p)
+
+
+def _spatial(node: Node) -> Sequence[int]:
+    return tuple(range(2, node.ndim))
+
+
+@operator("RoiAlign")
+def _roi_align(node: Node) -> nn.Variable:
+    mode = node.attr("coordinate_transformation_mode", "half_pixel" if node.opset >= 16 else "output_half_pixel")
+    if node.attr("mode", "avg") != "avg" or mode != "half_pixel":
+        raise UnsupportedError(f"mode {node.attr('mode', 'avg')!r} with {mode!r}")
+    numbers = F.reshape(node.variable(2), (-1, 1))
+    boxes = F.concatenate(numbers, node.variable(1), axis=1)
+    scale = node.attr("spatial_scale", 1.0)
+    size = (node.attr("output_height", 1), node.attr("output_width", 1))
+    ratio = node.attr("sampling_ratio", 0) or -1
+    return F.roi_align(node.x, boxes, size, (scale, scale), ratio)

@@ -1,0 +1,159 @@
+"""The table of operators: which converter builds which, from which version on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import onnx
+from onnx import helper
+
+import nn_core as nn
+from nn_ext_onnx.importing.values import Array, UnsupportedError, Value
+
+#: What a converter returns: a variable, known numbers, a value, or a sequence of these for several outputs.
+Made: TypeAlias = "nn.Variable | Array | Value | Sequence[nn.Variable | Array | Value | None]"
+
+
+@dataclass(slots=True)
+class Node:
+    """One operator of the model, with the values that it reads.
+
+    Attributes:
+        proto: the node.
+        inputs: its inputs; None where optional ones are left out.
+        opset: version of the operator set of its domain.
+        dtypes: of its outputs, as its schema infers them; None where it does not.
+        shapes: of its outputs, where the schema infers all lengths.
+        builder: what builds the graph, for subgraphs.
+    """
+
+    proto: onnx.NodeProto
+    inputs: list[Value | None]
+    opset: int
+    builder: Any
+    dtypes: list[np.dtype[Any] | None] = field(default_factory=list)
+    shapes: list[tuple[int, ...] | None] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """The name of the operator."""
+        return str(self.proto.op_type)
+
+    @property
+    def x(self) -> nn.Variable:
+        """The variable of the first input."""
+        return self.variable(0)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first input."""
+        return self[0].shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of the first input."""
+        return self[0].ndim
+
+    def __getitem__(self, index: int) -> Value:
+        value = self.optional(index)
+        if value is None:
+            raise UnsupportedError(f"input {index} must be given")
+        return value
+
+    def optional(self, index: int) -> Value | None:
+        """An input, or None where it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def variable(self, index: int) -> nn.Variable:
+        """The variable of an input."""
+        return self[index].variable
+
+    def optional_variable(self, index: int) -> nn.Variable | None:
+        """The variable of an input, or None where it is left out."""
+        value = self.optional(index)
+        return None if value is None else value.variable
+
+    def array(self, index: int) -> Array:
+        """The numbers of an input that must be known when the graph is built."""
+        return self[index].array
+
+    def optional_array(self, index: int) -> Array | None:
+        """The numbers of an input, or None where it is left out."""
+        value = self.optional(index)
+        return None if value is None else value.array
+
+    def ints(self, index: int) -> tuple[int, ...]:
+        """An input of integers as a tuple."""
+        return tuple(int(v) for v in self.array(index).reshape(-1))
+
+    def number(self, index: int, default: Any = None) -> Any:
+        """The only number of an input."""
+        array = self.optional_array(index)
+        return default if array is None else array.reshape(-1)[0].item()
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """An attribute, texts decoded."""
+        for attribute in self.proto.attribute:
+            if attribute.name == name:
+                value = helper.get_attribute_value(attribute)
+                if isinstance(value, bytes):
+                    return value.decode()
+                if attribute.type == onnx.AttributeProto.STRINGS:
+                    return [text.decode() for text in value]
+                return list(value) if isinstance(value, (list, tuple)) else value
+        return default
+
+    def axes(self, index: int, name: str = "axes") -> tuple[int, ...] | None:
+        """Axes that newer operators take as input `index`, older ones as an attribute; from 0 on."""
+        given = self.attr(name)
+        if given is None and self.optional(index) is not None:
+            given = self.ints(index)
+        return None if given is None else tuple(self.axis_of(axis) for axis in given)
+
+    def axis_of(self, axis: int, ndim: int | None = None) -> int:
+        """An axis counted from the start.
+
+        Raises:
+            UnsupportedError: when there is no such axis.
+        """
+        n = self.ndim if ndim is None else ndim
+        if not -n <= axis < n:
+            raise UnsupportedError(f"axis {axis} of a value with {n} axes")
+        return axis % n
+
+
+Converter: TypeAlias = "Callable[[Node], Made]"
+
+#: By domain and name: converters by the version of the operator that they begin with.
+OPERATORS: Final[dict[tuple[str, str], dict[int, Converter]]] = {}
+#: Operators whose converters take integers as well; for others these are computed on the host.
+WHOLE: Final[set[tuple[str, str]]] = set()
+#: Operators whose converters give integers for floating-point numbers.
+WHOLE_RESULTS: Final[set[tuple[str, str]]] = set()
+
+
+def operator(
+    *names: str, since: int = 1, domain: str = "", takes_whole: bool = False, gives_whole: bool = False
+) -> Callable[[Converter], Converter]:
+    """Register the decorated function for operators from version `since` on."""
+
+    def decorate(function: Converter) -> Converter:
+        for name in names:
+            OPERATORS.setdefault((domain, name), {})[since] = function
+            if takes_whole:
+                WHOLE.add((domain, name))
+            if gives_whole:
+                WHOLE_RESULTS.add((domain, name))
+        return function
+
+    return decorate
+
+
+def find(domain: str, name: str, version: int) -> Converter | None:
+    """The converter for a version of an operator: the newest one that is not newer."""
+    found = OPERATORS.get((domain, name), {})
+    fitting = [since for since in found if since <= version]
+    return found[max(fitting)] if fitting else None

@@ -1,0 +1,137 @@
+"""Values of a model while its graph is built: known numbers, or variables of nn_core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import helper
+
+import nn_core as nn
+
+#: Element types that graphs compute with; values of others may only be known numbers. Graphs compute in more digits than
+#: bfloat16 has, whose results would be other ones.
+COMPUTED: Final = frozenset({"float16", "float32", "float64", "bool"}) | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+
+Array = np.ndarray[Any, Any]
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is one of floating point, bfloat16 included."""
+    return dtype.kind == "f" or dtype.name == "bfloat16"
+
+
+def is_whole(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is one of integers."""
+    return dtype.kind in "iu"
+
+
+class UnsupportedError(Exception):
+    """Something that cannot be imported; the text says what."""
+
+
+class UnknownNumbersError(Exception):
+    """A converter needs the numbers of a value that is not known when the graph is built."""
+
+    def __init__(self, value: Value) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Value:
+    """A value of the model.
+
+    Attributes:
+        name: in the model.
+        dtype: of the model; a variable may hold another one.
+        sources: inputs of the model that it depends on.
+        is_parameter: whether it is an initializer that may be trained.
+    """
+
+    __slots__ = ("_array", "_compute", "_variable", "dtype", "is_parameter", "name", "sources")
+
+    def __init__(
+        self,
+        name: str,
+        dtype: np.dtype[Any],
+        array: Array | None = None,
+        variable: nn.Variable | None = None,
+        sources: frozenset[str] = frozenset(),
+        is_parameter: bool = False,
+        compute: Callable[[], Array] | None = None,
+    ) -> None:
+        self.name, self.dtype, self.sources, self.is_parameter = name, dtype, sources, is_parameter
+        self._array, self._variable, self._compute = array, variable, compute
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its numbers are known and constant."""
+        return self._array is not None and not self.is_parameter
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        if self._array is not None:
+            return self._array.shape
+        assert self._variable is not None
+        return tuple(self._variable.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return len(self.shape)
+
+    @property
+    def array(self) -> Array:
+        """Its numbers, in the dtype of the model.
+
+        Raises:
+            UnknownNumbersError: when they depend on what the model gets.
+        """
+        if self._array is None and self._compute is not None:
+            self._array = self._compute()
+        if self._array is None:
+            raise UnknownNumbersError(self)
+        return self._array
+
+    @property
+    def variable(self) -> nn.Variable:
+        """The variable that stands for it in the graph."""
+        if self._variable is None:
+            assert self._array is not None
+            array = np.asarray(self._array)
+            array = array.astype(np.float32) if is_float(array.dtype) else array
+            self._variable = nn.Variable.from_numpy_array(array, need_grad=self.is_parameter)
+            self._variable.name = self.name
+        return self._variable
+
+    def changed(self, array: Array) -> nn.Variable:
+        """Make the variable of a parameter from its numbers in another layout."""
+        self._variable = Value(self.name, self.dtype, array, is_parameter=True).variable
+        return self._variable
+
+    @property
+    def has_variable(self) -> bool:
+        """Whether a variable was made for it."""
+        return self._variable is not None
+
+
+def dtype_of(elem_type: int) -> np.dtype[Any]:
+    """The dtype of an element type.
+
+    Raises:
+        UnsupportedError: when there is no such type.
+    """
+    try:
+        return np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
+    except (KeyError, TypeError) as error:
+        raise UnsupportedError(f"element type {elem_type}") from error
+
+
+def type_proto(value: Value) -> onnx.TypeProto:
+    """The type of a value, as the schemas of operators take it."""
+    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.dtype), list(value.shape))

@@ -1,0 +1,255 @@
+"""Models as graphs: names, dynamic axes, settings that models get, control flow, functions, external data, training."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper, parser
+
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.solvers as S
+from extensions.nn_ext_onnx.tests.exported import sample_model
+from extensions.nn_ext_onnx.tests.test_export_functions import REFUSED, SOMETIMES
+from nn_core.ext import ArgumentError, FileFormatError, find_extension, function_spec
+from nn_ext_onnx import export, export_model, load
+from nn_ext_onnx.backend import prepare, run_model, supports_device
+from nn_ext_onnx.table import ONE_WAY as ONE_WAY_FUNCTIONS
+from tools.nnabla_samples import SAMPLES
+
+#: Functions that are written with operators that cannot be read yet, and those that cannot be written.
+ONE_WAY = {function_spec(name).api for name in ONE_WAY_FUNCTIONS} | REFUSED | SOMETIMES
+BOTH_WAYS = sorted(set(SAMPLES) - ONE_WAY)
+
+
+def text_model(text, opset=17):
+    return parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> g {text}')
+
+
+def computed(network, arrays):
+    for name, values in arrays.items():
+        network.inputs[name].d = values
+    outputs = [output for output in network.outputs.values() if output.parent is not None]
+    for output in outputs:
+        output.persistent = True
+    if outputs:
+        (outputs[0] if len(outputs) == 1 else F.sink(*outputs)).forward()
+    return [np.asarray(output.d) for output in network.outputs.values()]
+
+
+def round_trip(api, repetition, opset):
+    exported = sample_model(api, repetition, opset)
+    return exported.differences(computed(load(exported.model), exported.arrays))
+
+
+@pytest.mark.parametrize("api", BOTH_WAYS[::3])
+def test_what_was_written_is_read(api):
+    assert round_trip(api, 0, 21) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opset", [16, 21])
+@pytest.mark.parametrize("api", sorted(set(BOTH_WAYS) - {"deformable_convolution"}))
+def test_everything_that_was_written_is_read(api, opset):
+    assert round_trip(api, 1, opset) == []
+
+
+def test_axes_get_their_lengths_when_a_model_is_loaded(tmp_path):
+    x = nn.Variable((2, 3))
+    export(tmp_path / "net.onnx", {"y": F.tanh(x)}, {"x": x}, dynamic_batch="N")
+    values = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    for network in (load(tmp_path / "net.onnx", dimensions={"N": 5}), load(tmp_path / "net.onnx", shapes={"x": (5, 3)})):
+        np.testing.assert_allclose(computed(network, {"x": values})[0], np.tanh(values), rtol=0, atol=1e-6)
+    with pytest.raises(ArgumentError, match="must give the length of axis 'N' of input 'x'"):
+        load(tmp_path / "net.onnx")
+
+
+def test_shapes_are_computed_when_a_model_is_loaded():
+    model = text_model(
+        """(float[N, 3, 4] x) => (float[N, 12] y) {
+            shape = Shape(x)  zero = Constant<value = int64[1] {0}>()  batch = Gather(shape, zero)
+            rest = Constant<value = int64[1] {-1}>()  target = Concat<axis = 0>(batch, rest)  y = Reshape(x, target) }"""
+    )
+    network = load(model, dimensions={"N": 2})
+    assert [function.name for function in nn_functions(network)] == ["Reshape"]
+    assert network.outputs["y"].shape == (2, 12)
+
+
+def nn_functions(network):
+    from nn_core.graph_rewriting import functions_of
+
+    return functions_of(network.outputs.values())
+
+
+def test_inputs_that_are_settings_are_given_as_values():
+    model = text_model("(float[2, 6] x, int64[2] shape) => (float[A, B] y) { y = Reshape(x, shape) }")
+    with pytest.raises(ArgumentError, match=r"'shape', which depends on the inputs \['shape'\]"):
+        load(model)
+    network = load(model, values={"shape": np.array([3, -1])})
+    assert (network.outputs["y"].shape, list(network.inputs), list(network.bound)) == ((3, 4), ["x"], ["shape"])
+
+
+def test_whole_numbers_are_exact():
+    model = text_model("(int64[2] a, int64[2] b) => (int64[2] y, bool[2] z) { y = Mul(a, b)  z = Less(a, b) }")
+    a, b = np.array([2**40 + 1, -7]), np.array([3, 2**53 + 1])
+    y, z = run_model(model, [a, b])
+    assert (y.tolist(), z.tolist()) == ([3 * (2**40 + 1), -7 * (2**53 + 1)], [False, True])
+    assert (y.dtype, z.dtype) == (np.int64, np.bool_)
+
+
+def test_integer_division_goes_towards_zero():
+    model = text_model("(int32[3] a, int32[3] b) => (int32[3] y) { y = Div(a, b) }")
+    (y,) = run_model(model, [np.array([-7, 7, 8], np.int32), np.array([2, -2, 3], np.int32)])
+    assert y.tolist() == [-3, -3, 2]
+
+
+def test_all_operators_that_are_missing_are_listed():
+    model = text_model(
+        """(float[3] x) => (float[3] y) {
+            a = Tanh(x)  b, c = Unique(a)  d = NonZero(a)  e = Cast<to = 1>(c)  y = Add(a, e) }"""
+    )
+    with pytest.raises(ArgumentError) as caught:
+        load(model)
+    assert "Unique (operator set 17), node: whole numbers whose shape depends on what the model gets" in str(caught.value)
+    assert "NonZero (operator set 17)" in str(caught.value)
+
+
+@pytest.mark.parametrize(("condition", "expected"), [(True, 3.0), (False, -1.0)])
+def test_a_condition_that_is_known_chooses_a_branch(condition, expected):
+    model = text_model(
+        """(float[1] x, bool c) => (float[1] y) {
+            one = Constant<value = float[1] {1.0}>()
+            y = If(c) <then_branch = a () => (float[1] p) { p = Add(x, one) },
+                       else_branch = b () => (float[1] q) { q = Sub(one, x) }> }"""
+    )
+    assert run_model(model, [np.array([2.0], np.float32), np.array(condition)])[0].tolist() == [expected]
+
+
+def test_a_loop_with_a_known_number_of_steps_is_written_out():
+    model = text_model(
+        """(float[2] x) => (float[2] y, float[3, 2] all) {
+            n = Constant<value = int64 {3}>()  go = Constant<value = bool {1}>()
+            y, all = Loop(n, go, x) <body = b (int64 i, bool c, float[2] s) => (bool k, float[2] t, float[2] u) {
+                k = Identity(c)  t = Add(s, s)  u = Identity(t) }> }"""
+    )
+    y, everything = run_model(model, [np.array([1.0, 2.0], np.float32)])
+    assert y.tolist() == [8.0, 16.0]
+    assert everything.tolist() == [[2.0, 4.0], [4.0, 8.0], [8.0, 16.0]]
+
+
+def test_functions_of_the_model_are_built():
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17, "own": 1]> g (float[2] x) => (float[2] y) { y = own.twice<alpha = 3.0>(x) }
+        <domain: "own", opset_import: ["": 17]> twice<alpha>(a) => (b) {
+            c = LeakyRelu<alpha: float = @alpha>(a)  b = Add(c, c) }"""
+    )
+    assert run_model(model, [np.array([-1.0, 2.0], np.float32)])[0].tolist() == [-6.0, 4.0]
+
+
+def test_operators_without_a_converter_are_built_from_their_definition():
+    model = text_model("(float[3] x) => (float[3] y) { y = HardSwish(x) }")
+    values = np.array([-1.0, 0.5, 4.0], np.float32)
+    expected = values * np.clip(values / 6 + 0.5, 0, 1)
+    np.testing.assert_allclose(run_model(model, [values])[0], expected, rtol=0, atol=1e-6)
+
+
+def linear_model():
+    rng = np.random.default_rng(0)
+    weight, bias = rng.normal(size=(2, 3)).astype(np.float32), np.zeros(2, np.float32)
+    node = helper.make_node("Gemm", ["x", "w", "b"], ["y"], transB=1)
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 2])]
+    tensors = [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(bias, "b")]
+    graph = helper.make_graph([node], "linear", inputs, outputs, tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), weight
+
+
+def test_an_imported_model_is_trained_further():
+    model, weight = linear_model()
+    network = load(model, dimensions={"N": 16})
+    assert {name: variable.shape for name, variable in network.parameters.items()} == {"w": (3, 2), "b": (2,)}
+    assert [function.name for function in nn_functions(network)] == ["Affine"]
+    x = np.random.default_rng(1).normal(size=(16, 3)).astype(np.float32)
+    np.testing.assert_allclose(computed(network, {"x": x})[0], x @ weight.T, rtol=0, atol=1e-5)
+    target = nn.Variable.from_numpy_array(x[:, :2] * 2)
+    loss = F.mean(F.squared_error(network.outputs["y"], target))
+    solver = S.Momentum(0.1)
+    solver.set_parameters(network.parameters)
+    for _ in range(100):
+        loss.forward()
+        solver.zero_grad()
+        loss.backward()
+        solver.update()
+    loss.forward()
+    assert loss.d < 1e-3
+    expected = computed(network, {"x": x})[0]
+    again = load(export_model({"y": network.outputs["y"]}, {"x": network.inputs["x"]}))
+    np.testing.assert_allclose(computed(again, {"x": x})[0], expected, rtol=0, atol=1e-5)
+
+
+def test_external_data_is_read_from_the_folder_of_the_model(tmp_path):
+    model, weight = linear_model()
+    onnx.save_model(model, tmp_path / "net.onnx", save_as_external_data=True, location="net.data", size_threshold=0)
+    x = np.ones((1, 3), np.float32)
+    network = load(tmp_path / "net.onnx", dimensions={"N": 1})
+    np.testing.assert_allclose(computed(network, {"x": x})[0], x @ weight.T, rtol=0, atol=1e-5)
+    with pytest.raises(FileFormatError, match="load the model by its path"):
+        load((tmp_path / "net.onnx").read_bytes(), dimensions={"N": 1})
+
+
+@pytest.mark.parametrize("location", ["../outside.data", "/etc/hostname", ""])
+def test_external_data_outside_of_the_folder_is_refused(tmp_path, location):
+    (tmp_path / "outside.data").write_bytes(bytes(100))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    model, _ = linear_model()
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    (folder / "net.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(FileFormatError, match="must be in the folder of the model"):
+        load(folder / "net.onnx", dimensions={"N": 1})
+
+
+def test_damaged_and_too_new_files_are_refused():
+    with pytest.raises(FileFormatError, match="must be a model of ONNX"):
+        load(b"\xff\xff\xff")
+    with pytest.raises(FileFormatError, match="must be a model of ONNX"):
+        load(b"")
+    with pytest.raises(FileFormatError, match="the model must be valid"):
+        load(text_model("(float[2] x) => (float[2] y) { y = Tanh(z) }"))
+    with pytest.raises(ArgumentError, match="the operator set must be at most"):
+        load(text_model("(float[2] x) => (float[2] y) { y = Tanh(x) }", opset=999))
+
+
+def test_constants_that_would_fill_the_memory_are_refused():
+    model = text_model(
+        """(float[1] x) => (float[A] y) {
+            n = Constant<value = int64[2] {4000000, 4000000}>()  c = ConstantOfShape(n)  y = Add(x, c) }"""
+    )
+    with pytest.raises(ArgumentError, match="a constant of 16000000000000 elements"):
+        load(model)
+
+
+def test_types_without_functions_are_refused():
+    with pytest.raises(ArgumentError, match="has numbers of type bfloat16"):
+        load(text_model("(bfloat16[2] x) => (bfloat16[2] y) { y = Tanh(x) }"))
+    with pytest.raises(ArgumentError, match="input 'x' is no tensor"):
+        load(text_model("(seq(float[2]) x) => (int64 y) { y = SequenceLength(x) }"))
+
+
+def test_the_backend_keeps_a_graph_for_each_shape():
+    prepared = prepare(text_model("(float[N] x) => (float[N] y) { y = Exp(x) }"))
+    for count in (2, 3, 2):
+        values = np.arange(count, dtype=np.float32)
+        np.testing.assert_allclose(prepared.run([values])[0], np.exp(values), rtol=1e-6)
+    assert len(prepared.networks) == 2
+    assert supports_device("CPU")
+    assert not supports_device("TPU")
+
+
+def test_the_door_reads_networks(tmp_path):
+    model, _ = linear_model()
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    network = find_extension("file_formats", ".onnx", "read_network")(tmp_path / "net.onnx", dimensions={"N": 2})
+    assert network.outputs["y"].shape == (2, 2)
