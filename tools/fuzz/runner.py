@@ -286,7 +286,7 @@ class Run:
         values = {number: self.space[f"v{number}"] for number in step.inputs}
         if all(isinstance(value, Variable) for value in values.values()):
             return []
-        return [n for n, value in values.items() if isinstance(value, Variable) and value.data._synced.lease is UNCOMPUTED]
+        return [n for n, value in values.items() if isinstance(value, Variable) and value.data.synced.lease is UNCOMPUTED]
 
     def _switch(self, *names: str) -> None:
         self.execute(f"stack.enter_context(without({', '.join(map(repr, names))}))")
