@@ -26,6 +26,7 @@ from nn_core.graph.trace import Trace, current_trace
 from nn_core.refusal import described
 from nn_core.spec.model import FunctionSpec
 from nn_core.state import MEMO
+from nn_core.typing import Shape
 from nn_core.variable import Variable
 
 
@@ -57,20 +58,14 @@ def apply(
                 variable = trace.follow(spec, inputs, args)
         if variable is not None:
             return variable
-    imperative = False
-    shapes: list[tuple[int, ...] | None] = []
-    for value in inputs:
-        if type(value) is Variable:
-            shapes.append(value.shape)
-        elif isinstance(value, NdArray):
-            imperative = True
-            shapes.append(value._shape)
-        elif value is None:
-            shapes.append(None)
-        elif isinstance(value, Variable):  # a subclass, which the walks of dynamic graphs pass over
-            shapes.append(value.shape)
-        else:
-            raise _wrong_kind(spec, inputs, value)
+    return _apply_anew(spec, inputs, args, outputs, trace)
+
+
+def _apply_anew(
+    spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], outputs: Sequence[Any] | None, trace: Trace | None
+) -> Any:
+    """Apply a function whose call was not made at this place of a trace before."""
+    shapes, imperative = _shapes_of(spec, inputs)
     if spec.variadic or None in shapes:
         require_shapes(spec, inputs)
     call = resolved_call(spec, args, shapes)
@@ -84,6 +79,25 @@ def apply(
         if variable is not None:
             return variable
     return _apply_in_graph(call, inputs, outputs)
+
+
+def _shapes_of(spec: FunctionSpec, inputs: tuple[Any, ...]) -> tuple[list[Shape | None], bool]:
+    """The shapes of the inputs, and whether there is an NdArray among them, with which a call is imperative."""
+    imperative = False
+    shapes: list[Shape | None] = []
+    for value in inputs:
+        if type(value) is Variable:
+            shapes.append(value.shape)
+        elif isinstance(value, NdArray):
+            imperative = True
+            shapes.append(value._shape)
+        elif value is None:
+            shapes.append(None)
+        elif isinstance(value, Variable):  # a subclass, which the walks of dynamic graphs pass over
+            shapes.append(value.shape)
+        else:
+            raise _wrong_kind(spec, inputs, value)
+    return shapes, imperative
 
 
 def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> ArgumentError:
@@ -102,26 +116,42 @@ def _apply_in_graph(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequen
     if spec.has("dynamic_shape"):
         _compute_inputs(inputs)
     blocked = not spec.differentiable or stops_gradients()
-    need_grad = False
-    if not blocked:
-        for vertex in inputs:
-            if vertex is not None and vertex.need_grad:
-                need_grad = True
-                break
-    if outputs is not None:
-        cells = _given_cells(spec, outputs, call.output_shapes)
-        require_no_circle(spec.api, inputs, cells)
-    elif call.view:
-        cells = [Cell(_view_of(inputs[0], call.output_shapes[0]))]
-    else:
-        cells = [Cell(NdArray.of_shape(shape)) for shape in call.output_shapes]
-    node = Node(spec, call.args, inputs, cells, get_current_context(), need_grad)
+    cells = _output_cells(call, inputs, outputs)
+    node = Node(spec, call.args, inputs, cells, get_current_context(), not blocked and _any_needs_grad(inputs))
     node.setup = call
+    results = _connected(node, call.n_visible, blocked, outputs or ())
+    if AUTO_FORWARD.get() or spec.has("dynamic_shape"):
+        run_node(node, call)
+    elif not call.view:
+        for cell in cells:
+            cell.data.synced.expect()
+    return results[0] if call.single else tuple(results)
+
+
+def _any_needs_grad(inputs: Sequence[Any]) -> bool:
+    for vertex in inputs:  # noqa: SIM110  # each function that is built asks this, and `any` with a generator takes longer
+        if vertex is not None and vertex.need_grad:
+            return True
+    return False
+
+
+def _output_cells(call: ResolvedCall, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> list[Cell]:
+    if outputs is not None:
+        cells = _given_cells(call.spec, outputs, call.output_shapes)
+        require_no_circle(call.spec.api, inputs, cells)
+        return cells
+    if call.view:
+        return [Cell(_view_of(inputs[0], call.output_shapes[0]))]
+    return [Cell(NdArray.of_shape(shape)) for shape in call.output_shapes]
+
+
+def _connected(node: Node, n_visible: int, blocked: bool, outputs: Sequence[Any]) -> list[Variable]:
+    """The variables of the outputs that the caller sees: those that were given, else new ones."""
     recompute_now = RECOMPUTE.get()
     results: list[Variable] = []
-    for index in range(call.n_visible):
-        given = None if outputs is None or index >= len(outputs) else outputs[index]
-        variable = given if isinstance(given, Variable) else Variable.of_cell(cells[index])
+    for index in range(n_visible):
+        given = outputs[index] if index < len(outputs) else None
+        variable = given if isinstance(given, Variable) else Variable.of_cell(node.cells[index])
         if blocked:
             variable._need_grad = False
         variable._recompute = recompute_now
@@ -129,12 +159,7 @@ def _apply_in_graph(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequen
         if variable is given:
             invalidate()
         results.append(variable)
-    if AUTO_FORWARD.get() or spec.has("dynamic_shape"):
-        run_node(node, call)
-    elif not call.view:
-        for cell in cells:
-            cell.data.synced.expect()
-    return results[0] if call.single else tuple(results)
+    return results
 
 
 def _given_cells(spec: FunctionSpec, outputs: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Cell]:
@@ -228,24 +253,38 @@ def _apply_at_once(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequenc
         return arrays[0].view(call.output_shapes[0])
     same = same_dtypes_of(spec, arrays) if call.takes_same else ()
     kernel = call.kernel(get_current_context(), same)
+    results = _result_arrays(call, outputs or ())
+    key = _imperative_key(call) if kernel.seeded else None
+    if outputs is None:
+        run(kernel, arrays, results, key)
+    else:
+        _run_into(kernel, arrays, results, key)
+    return results[0] if call.single else tuple(results[: call.n_visible])
+
+
+def _result_arrays(call: ResolvedCall, outputs: Sequence[Any]) -> list[NdArray]:
+    """The arrays that were given for the results, and new ones for those for which none was."""
     results: list[NdArray] = []
     for index, shape in enumerate(call.output_shapes):
-        if outputs is None or index >= len(outputs):
+        if index >= len(outputs):
             results.append(NdArray.of_shape(shape))
             continue
-        given = _given_output(spec, outputs, index, shape)
+        given = _given_output(call.spec, outputs, index, shape)
         results.append(given.cell.data if isinstance(given, Variable) else given)
-    key = _imperative_key(call) if kernel.seeded else None
+    return results
+
+
+def _run_into(kernel: PreparedKernel, arrays: list[Any], results: Sequence[NdArray], key: Any) -> None:
+    """Run a kernel whose results may have the memory of its inputs: then it computes elsewhere, unless it may do that."""
     shared = [any(result.synced is array.synced for array in arrays if array is not None) for result in results]
-    if any(shared) and not spec.has("inplace_ok"):
-        fresh = [NdArray(result.shape) if same else result for result, same in zip(results, shared, strict=True)]
-        run(kernel, arrays, fresh, key)
-        for result, new in zip(results, fresh, strict=True):
-            if new is not result:
-                result.copy_from(new)
-    else:
+    if kernel.spec.has("inplace_ok") or not any(shared):
         run(kernel, arrays, results, key)
-    return results[0] if call.single else tuple(results[: call.n_visible])
+        return
+    fresh = [NdArray(result.shape) if same else result for result, same in zip(results, shared, strict=True)]
+    run(kernel, arrays, fresh, key)
+    for result, new in zip(results, fresh, strict=True):
+        if new is not result:
+            result.copy_from(new)
 
 
 def _imperative_key(call: ResolvedCall) -> Any:
@@ -259,14 +298,29 @@ def call_python(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: in
     """Apply a PythonFunction: on Variables a new part of the graph, on NdArrays the result at once."""
     if has_ndarray(inputs):
         return _call_python_at_once(function, inputs, n_outputs, outputs)
-    for value in inputs:
-        if value is not None and not isinstance(value, Variable):
-            raise ArgumentError(f"{function.name}: inputs must be Variables or NdArrays, got {type(value).__name__}")
+    _require_variables(function, inputs)
     made = list(outputs) if outputs is not None else [Variable(()) for _ in range(n_outputs)]
     if outputs is not None:
         require_no_circle(function.name, inputs, [variable.cell for variable in made])
     function.setup_impl(list(inputs), made)
-    need_grad = not stops_gradients() and any(v is not None and v.need_grad for v in inputs)
+    node = _python_node(function, inputs, made)
+    if outputs is not None:
+        invalidate()
+    if AUTO_FORWARD.get():
+        run_node(node)
+    else:
+        _expect_outputs(node)
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def _require_variables(function: PythonFunction, inputs: Sequence[Any]) -> None:
+    for value in inputs:
+        if value is not None and not isinstance(value, Variable):
+            raise ArgumentError(f"{function.name}: inputs must be Variables or NdArrays, got {type(value).__name__}")
+
+
+def _python_node(function: PythonFunction, inputs: tuple[Any, ...], made: Sequence[Variable]) -> Node:
+    need_grad = not stops_gradients() and _any_needs_grad(inputs)
     spec = spec_of_python(function, len(inputs), len(made))
     node = Node(spec, {}, inputs, [variable.cell for variable in made], function.ctx, need_grad)
     node.python = function
@@ -275,16 +329,14 @@ def call_python(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: in
     for index, variable in enumerate(made):
         variable._need_grad = None
         node.connect(index, variable)
-    if outputs is not None:
-        invalidate()
-    if AUTO_FORWARD.get():
-        run_node(node)
-    else:
-        taken = [vertex.cell.data.synced for vertex in inputs if vertex is not None]
-        for cell in node.cells:
-            if cell.data.synced not in taken:  # setup_impl may let an output share the array of an input
-                cell.data.synced.expect()
-    return made[0] if len(made) == 1 else tuple(made)
+    return node
+
+
+def _expect_outputs(node: Node) -> None:
+    taken = [vertex.cell.data.synced for vertex in node.inputs if vertex is not None]
+    for cell in node.cells:
+        if cell.data.synced not in taken:  # setup_impl may let an output share the array of an input
+            cell.data.synced.expect()
 
 
 def _call_python_at_once(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: int, outputs: Any) -> Any:

@@ -39,19 +39,12 @@ def run_backward(
     if root.is_leaf or not root.need_grad:
         _warn_of_no_gradient(root)
         return
-    cell = root._cell
-    if cell is not None and cell.data.synced.lease is UNCOMPUTED:
-        raise GraphError(
-            f"backward: the variable must be computed first, got the output of {root.producer!r}, which has not run\n"
-            "  hint: call forward() before backward()"
-        )
-    for trace in (root._trace, MEMO.get()):
-        if trace is not None:
-            trace.end()
+    _require_computed(root)
+    _end_traces(root)
     hooks = active_hooks(pre_hook, post_hook)
-    observed = hooks is not None or finish is not None
     plan: BackwardPlan | None = None
-    if clear_buffer and not observed and grad is not None and not root.plans and is_enabled("replay"):
+    # a pass that nobody looks into, of a graph that was made for this one pass
+    if clear_buffer and hooks is None and finish is None and _may_replay(root, grad):
         plan = _run_replayed(root, grad)
         if plan is None:
             return
@@ -63,12 +56,29 @@ def run_backward(
         plan = plan or backward_plan(root, grad is None, clear_buffer and hooks is None)
         set_start(plan, root, grad)
         plan.run(hooks, finish)
-        for source in plan.sources:
-            source.release()
-        for synced in plan.freed:
-            synced.attach((HOST, "float32"), None, plan.gone)
+        plan.give_up_forward_data()
     finally:
         turn.release()
+
+
+def _end_traces(root: Vertex) -> None:
+    """End the trace of the graph and that of this thread: the next step begins at the root of the tree."""
+    for trace in (root._trace, MEMO.get()):
+        if trace is not None:
+            trace.end()
+
+
+def _may_replay(root: Vertex, grad: Any) -> bool:
+    return grad is not None and not root.plans and is_enabled("replay")
+
+
+def _require_computed(root: Vertex) -> None:
+    cell = root._cell
+    if cell is not None and cell.data.synced.lease is UNCOMPUTED:
+        raise GraphError(
+            f"backward: the variable must be computed first, got the output of {root.producer!r}, which has not run\n"
+            "  hint: call forward() before backward()"
+        )
 
 
 def _warn_of_no_gradient(root: Vertex) -> None:
@@ -98,12 +108,7 @@ def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
     structure = None if spec.has("sink") else replay.structure_of(root)  # a sink keeps the values of its inputs
     if structure is None:
         return backward_plan(root, False, True)
-    template: replay.Template | None = None
-    for overwrite in (True, False):
-        template = replay.find(structure, overwrite)
-        if template is not None and template.plan.take_zeros(overwrite):
-            break
-        template = None
+    template = _fitting_template(structure)
     if template is None:
         if direct.is_new(structure) and direct.can_run(structure):
             require_fitted([part for part in structure.order if isinstance(part, Node)])
@@ -116,6 +121,15 @@ def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
             return plan
     set_start(template.plan, root, grad)
     template.run(structure, root)
+    return None
+
+
+def _fitting_template(structure: replay.Structure) -> replay.Template | None:
+    """The template that overwrites the gradients of the leaves where all are zero, else the one that adds to them."""
+    for overwrite in (True, False):
+        template = replay.find(structure, overwrite)
+        if template is not None and template.plan.take_zeros(overwrite):
+            return template
     return None
 
 

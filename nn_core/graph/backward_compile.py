@@ -147,40 +147,41 @@ class GradientCompiler:
             return
         kernel = self._kernel_of(node)
         wanted = tuple(want and _is_floating(dtype) for want, dtype in zip(wanted, kernel.input_dtypes, strict=True))
-        if not any(wanted):
-            return  # indices and labels have no gradient: that of their variables stays zero
-        reads_inputs, reads_outputs = needed_data(node)
-        for cells, reads in ((_cells(node), reads_inputs), (node.cells, reads_outputs)):
-            for cell, needed in zip(cells, reads, strict=True):
-                if needed and cell is not None:
-                    self._data.locate(cell.data.synced)
-        as_stored = kernel.layout in ("channels_last", "any")
+        if any(wanted):  # indices and labels have no gradient: that of their variables stays zero
+            self._add_kernel(node, kernel, wanted)
+
+    def _add_kernel(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> None:
+        """The gradient by the backend's kernel, or by the gradient rule."""
+        backend = kernel.backend
+        data = self._data_read(node, kernel)
         grads = self._output_grads(node, kernel)
-        inputs = [
-            self._data.of(cell, (kernel.space, dtype), not as_stored, kernel.backend)
-            if needed and cell is not None and dtype
-            else None
-            for cell, dtype, needed in zip(_cells(node), kernel.input_dtypes, reads_inputs, strict=True)
-        ]
-        outputs = [
-            self._data.of(cell, (kernel.space, dtype), not as_stored, kernel.backend) if needed else None
-            for cell, dtype, needed in zip(node.cells, kernel.output_dtypes, reads_outputs, strict=True)
-        ]
-        flags = self._layout(node, kernel, [*inputs, *outputs])
-        n_inputs = len(node.inputs)
+        flags = self._layout(node, kernel, data)
         runner = kernel.backward_for(wanted, flags)
         if runner is None:
             shapes = [None if vertex is None else vertex.shape for vertex in node.inputs]
             runner = RuleRunner(kernel, shapes, [cell.data.shape for cell in node.cells], wanted)
-        backend = kernel.backend
-        inputs = [self._as_laid_out(b, f, backend) for b, f in zip(inputs, flags[:n_inputs], strict=True)]
-        outputs = [self._as_laid_out(b, f, backend) for b, f in zip(outputs, flags[n_inputs:], strict=True)]
-        grads = [self._as_laid_out(b, f, backend) for b, f in zip(grads, flags[n_inputs:], strict=False)]
+        data = [self._as_laid_out(buffer, flag, backend) for buffer, flag in zip(data, flags, strict=True)]
+        grad_flags = flags[len(node.inputs) :]
+        grads = [self._as_laid_out(buffer, flag, backend) for buffer, flag in zip(grads, grad_flags, strict=False)]
         gradients, additions = self._input_targets(node, kernel, wanted, flags)
-        first = len(inputs) + len(outputs) + len(grads)
-        runner, additions = self._accumulating(runner, gradients, additions, first)
-        self._builder.add(node, runner, [*inputs, *outputs, *grads, *gradients], kernel.backend)
-        self._accumulate(node, additions, kernel.backend)
+        runner, additions = self._accumulating(runner, gradients, additions, len(data) + len(grads))
+        self._builder.add(node, runner, [*data, *grads, *gradients], backend)
+        self._accumulate(node, additions, backend)
+
+    def _data_read(self, node: Node, kernel: PreparedKernel) -> list[Buffer | None]:
+        """The data of inputs and outputs that the gradient reads, None for the others."""
+        reads_inputs, reads_outputs = needed_data(node)
+        cells, reads = [*_cells(node), *node.cells], [*reads_inputs, *reads_outputs]
+        keys = [*kernel.input_keys, *kernel.output_keys]
+        read = [
+            (cell, key) if needed and cell is not None and key is not None else None
+            for cell, key, needed in zip(cells, keys, reads, strict=True)
+        ]
+        for pair in read:  # all of them before one is copied: what was dropped is computed again once, in its layout
+            if pair is not None:
+                self._data.locate(pair[0].data.synced)
+        in_order = kernel.layout not in ("channels_last", "any")
+        return [None if pair is None else self._data.of(*pair, in_order, kernel.backend) for pair in read]
 
     def _layout(self, node: Node, kernel: PreparedKernel, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
         """Which inputs and outputs lie channels-last, as the forward pass left them; their gradients lie alike."""
@@ -191,13 +192,7 @@ class GradientCompiler:
             cell is not None and (self._lies_channels_last(cell) if buffer is None else buffer.channels_last)
             for cell, buffer in zip(cells, data, strict=True)
         ]
-        if kernel.layout == "any":
-            shapes = {cell.data.shape for cell in _cells(node) if cell is not None}
-            every = all(flag for flag, cell in zip(flags, _cells(node), strict=False) if cell is not None)
-            rank = len(next(iter(shapes), ()))
-            alike = len(shapes) == 1 and every and 3 <= rank <= 5
-            return tuple([alike and cell is not None and len(cell.data.shape) == rank for cell in cells])
-        return tuple(flags)
+        return _all_or_none(node, flags) if kernel.layout == "any" else tuple(flags)
 
     def _lies_channels_last(self, cell: Cell) -> bool:
         synced = cell.data.synced
@@ -330,12 +325,7 @@ class GradientCompiler:
         accumulating = getattr(runner, "accumulating", getattr(runner, "adding", None))  # adding: its former name
         if accumulating is None:
             return runner, additions
-        totals: dict[int, Buffer] = {}
-        for target, part in additions:
-            total = target.buffer
-            others = {buffer.root() for buffer in (*gradients, *totals.values()) if buffer is not None}
-            if total is not None and self._has_values(target) and _lie_alike(total, part) and total.root() not in others:
-                totals[gradients.index(part)] = total
+        totals = self._totals(gradients, additions)
         adder = accumulating([first + place for place in totals]) if totals else None
         if adder is None:
             return runner, additions
@@ -343,6 +333,20 @@ class GradientCompiler:
         for place, total in totals.items():
             gradients[place] = total
         return adder, [(target, part) for target, part in additions if part not in parts]
+
+    def _totals(
+        self, gradients: Sequence[Buffer | None], additions: Sequence[tuple[Target, Buffer]]
+    ) -> dict[int, Buffer]:
+        """The totals to which a kernel may add in place of writing gradients, by the places of these."""
+        totals: dict[int, Buffer] = {}
+        for target, part in additions:
+            total = target.buffer
+            if total is None or not self._has_values(target) or not _lie_alike(total, part):
+                continue
+            others = {buffer.root() for buffer in (*gradients, *totals.values()) if buffer is not None}
+            if total.root() not in others:
+                totals[gradients.index(part)] = total
+        return totals
 
     def _accumulate(
         self, node: Node | None, additions: Sequence[tuple[Target, Buffer]], backend: Backend | None = None
@@ -397,14 +401,7 @@ class GradientCompiler:
                 self._accumulate(node, [(target, given)])
 
     def _add_python(self, node: Node, wanted: tuple[bool, ...]) -> None:
-        inputs: list[Buffer | None] = []
-        for cell in _cells(node):
-            if cell is None:
-                inputs.append(None)
-                continue
-            located = self._data.locate(cell.data.synced)
-            latest = cell.data.synced.latest if located is None else (located.space, located.dtype)
-            inputs.append(self._data.of(cell, latest or (HOST, "float32"), True))
+        inputs = [None if cell is None else self._as_it_is(cell) for cell in _cells(node)]
         outputs = [self._data.of(cell, (HOST, "float32"), True) for cell in node.cells]
         grads: list[Buffer | None] = []
         for cell in node.cells:
@@ -426,30 +423,30 @@ class GradientCompiler:
         self._builder.add(node, PythonBackward(node, wanted), [*inputs, *outputs, *grads, *gradients])
         self._accumulate(node, additions)
 
+    def _as_it_is(self, cell: Cell) -> Buffer:
+        """The data of a cell in the space and the dtype that it has."""
+        located = self._data.locate(cell.data.synced)
+        latest = cell.data.synced.latest if located is None else (located.space, located.dtype)
+        return self._data.of(cell, latest or (HOST, "float32"), True)
+
     def finish(self, root: Vertex, clear_buffer: bool) -> None:
         """Place the arrays; let the gradients of kept variables be seen."""
         self._own_grads |= self._leaf_grads.keys()
-        kept: set[int] = set()  # by identity: a list would be searched for each function
-        for target in self._targets.values():
-            if target.is_leaf or target.cell is root.cell or target.buffer is None:
-                continue
-            if not clear_buffer or target.vertex.persistent:
-                target.buffer.keep = target.buffer.root().keep = True
-                kept.add(id(target))
+        between = [
+            (target, target.buffer, not clear_buffer or target.vertex.persistent)
+            for target in self._targets.values()
+            if not target.is_leaf and target.cell is not root.cell and target.buffer is not None
+        ]
+        for _, buffer, keep in between:
+            if keep:
+                buffer.keep = buffer.root().keep = True
         self._builder.finish()
-        for target in self._targets.values():
-            if target.is_leaf or target.cell is root.cell or target.buffer is None:
-                continue
-            buffer = target.buffer
-            if id(target) in kept:
-                array = buffer.resolve(self._plan.arena)
-                synced = target.cell.grad.synced
-                if synced.shape != buffer.shape:
-                    array = array.reshape(synced.shape)
-                self._attach(target.cell, Attachment(synced, (buffer.space, buffer.dtype), array, True))
-            else:
-                synced = target.cell.grad.synced
-                self._attach(target.cell, Attachment(synced, (buffer.space, buffer.dtype), None, False))
+        for target, buffer, keep in between:
+            synced = target.cell.grad.synced
+            array = buffer.resolve(self._plan.arena) if keep else None
+            if array is not None and synced.shape != buffer.shape:
+                array = array.reshape(synced.shape)
+            self._attach(target.cell, Attachment(synced, (buffer.space, buffer.dtype), array, keep))
 
     def _attach(self, cell: Cell, attachment: Attachment) -> None:
         if attachment.synced in self._own_grads:
@@ -460,6 +457,16 @@ class GradientCompiler:
         self._own_grads.add(attachment.synced)
         self._plan.attachments.append(attachment)
         self._plan.cells.append((cell, cell.data, cell.made_grad))
+
+
+def _all_or_none(node: Node, flags: Sequence[bool]) -> tuple[bool, ...]:
+    """Which arrays lie channels-last for a kernel that takes them in any layout, if it is the same for all."""
+    inputs = [cell for cell in _cells(node) if cell is not None]
+    shapes = {cell.data.shape for cell in inputs}
+    every = all(flag for flag, cell in zip(flags, _cells(node), strict=False) if cell is not None)
+    rank = len(next(iter(shapes), ()))
+    alike = len(shapes) == 1 and every and 3 <= rank <= 5
+    return tuple([alike and cell is not None and len(cell.data.shape) == rank for cell in (*_cells(node), *node.cells)])
 
 
 def _narrowed(whole: Buffer, array: NdArray) -> Buffer:

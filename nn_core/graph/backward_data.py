@@ -9,7 +9,7 @@ from nn_core.graph.forward import KEEP_ALL, ForwardPlan, emit_forward, held_by_s
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.plan import Binding, Plan
-from nn_core.synced import SyncedArray
+from nn_core.synced import HOST, SyncedArray
 from nn_core.typing import Backend
 
 
@@ -52,6 +52,13 @@ class BackwardPlan(Plan):
             if synced.latest != key or len(synced.valid) != 1:
                 synced.overwrite(key)
         return True
+
+    def give_up_forward_data(self) -> None:
+        """End the right of the graph to the values that the pass was told to clear."""
+        for source in self.sources:
+            source.release()
+        for synced in self.freed:
+            synced.attach((HOST, "float32"), None, self.gone)
 
 
 class ForwardData:

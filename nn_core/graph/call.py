@@ -23,7 +23,7 @@ from nn_core.graph.memory import channels_last_strides
 from nn_core.rules.arguments import resolve_args
 from nn_core.settings import WHEN_SWITCHED, is_enabled, settings
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.synced import GRAPH_VERSION, HOST, Space, space_of
+from nn_core.synced import GRAPH_VERSION, HOST, Key, Space, space_of
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape
 
 #: The dtype of each input that is taken as it is, None for the others; empty where a function has no such input.
@@ -212,29 +212,21 @@ class PreparedKernel:
         self.context = context
         self.refusals = tuple(refusals)
         self.space: Space = space_of(backend, context.device_id)
-        self.input_dtypes = tuple(None if desc is None else desc.dtype for desc in call.inputs)
-        self.output_shapes = tuple(desc.shape for desc in call.outputs)
-        self.output_dtypes = tuple(desc.dtype for desc in call.outputs)
-        self.input_keys = tuple(None if dtype is None else (self.space, dtype) for dtype in self.input_dtypes)
-        self.output_keys = tuple((self.space, dtype) for dtype in self.output_dtypes)
-        entries = input_entries(self.spec, len(call.inputs))
-        self.updated = tuple(entry.name in self.spec.updates for entry in entries)
+        self.input_dtypes = _dtypes(call.inputs)
+        self.output_shapes = tuple([desc.shape for desc in call.outputs])
+        self.output_dtypes = tuple([desc.dtype for desc in call.outputs])
+        self.input_keys = _keys(self.space, self.input_dtypes)
+        self.output_keys = tuple([(self.space, dtype) for dtype in self.output_dtypes])
+        self.updated = _updated(self.spec, len(call.inputs))
         self.empty = backend.empty if self.space is HOST else self.space.empty
-        maker = getattr(backend, "maker", None) if self.space is HOST else None
         #: makes memory for each output
-        self.makers: tuple[Callable[[], Array], ...] = tuple(
-            [
-                functools.partial(self.empty, desc.shape, desc.dtype) if maker is None else maker(desc.shape, desc.dtype)
-                for desc in call.outputs
-            ]
-        )
+        self.makers = tuple([self._maker(desc) for desc in call.outputs])
         self.seeded = self.spec.has("seeded")
         self.dynamic = self.spec.has("dynamic_shape")
-        chooser = getattr(kernel, "layout", None)
         #: memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred)
-        self.layout = "contiguous" if chooser is None or not is_enabled("channels_last") else str(chooser(call))
+        self.layout = _layout_of(kernel, call)
         #: whether arrays may lie channels-last where the kernel runs at once
-        self.images = self.layout != "contiguous" and self.space is HOST and any(3 <= len(s) <= 5 for s in self.output_shapes)
+        self.images = self.layout != "contiguous" and self.space is HOST and _has_images(self.output_shapes)
         #: whether it only reads C-contiguous arrays and writes fresh ones when it runs at once
         self.simple = not (self.seeded or self.images)
         self.private = tuple([(position, call.outputs[position].shape) for position in private])
@@ -243,6 +235,11 @@ class PreparedKernel:
         self._backward: dict[Any, Runner | None] = {}
         #: runners of the gradient rule, by which inputs want a gradient; see `nn_core.graph.direct`
         self.rules: dict[tuple[bool, ...], Runner] = {}
+
+    def _maker(self, desc: ArrayDesc) -> Callable[[], Array]:
+        offer = getattr(self.backend, "maker", None) if self.space is HOST else None
+        maker: Callable[[], Array] = functools.partial(self.empty, desc.shape, desc.dtype)
+        return maker if offer is None else offer(desc.shape, desc.dtype)
 
     @property
     def forward(self) -> Runner:
@@ -287,6 +284,28 @@ class PreparedKernel:
             for desc, flag in zip(self.call.outputs, channels_last[n_inputs:], strict=True)
         )
         return dataclasses.replace(self.call, inputs=inputs, outputs=outputs)
+
+
+def _dtypes(descs: Sequence[ArrayDesc | None]) -> tuple[str | None, ...]:
+    return tuple([None if desc is None else desc.dtype for desc in descs])
+
+
+def _keys(space: Space, dtypes: Sequence[str | None]) -> tuple[Key | None, ...]:
+    return tuple([None if dtype is None else (space, dtype) for dtype in dtypes])
+
+
+def _updated(spec: FunctionSpec, n_inputs: int) -> tuple[bool, ...]:
+    """Which inputs the function rewrites."""
+    return tuple([entry.name in spec.updates for entry in input_entries(spec, n_inputs)])
+
+
+def _has_images(shapes: Sequence[Shape]) -> bool:
+    return any(3 <= len(shape) <= 5 for shape in shapes)
+
+
+def _layout_of(kernel: Kernel, call: Call) -> str:
+    chooser = getattr(kernel, "layout", None)
+    return "contiguous" if chooser is None or not is_enabled("channels_last") else str(chooser(call))
 
 
 def channels_last_desc(desc: ArrayDesc) -> ArrayDesc:

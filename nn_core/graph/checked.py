@@ -67,16 +67,25 @@ class _Checked:
         self._read = read
 
     def __call__(self, *arrays: Array) -> None:
-        places = [i for i in self._written if i < len(arrays) and arrays[i] is not None]
+        places = self._places_written(arrays)
         written = [arrays[i] for i in places]
         others = [array for i, array in enumerate(arrays) if i not in places]
         read = [(i, arrays[i]) for i in self._read if arrays[i] is not None and not _overlaps(arrays[i], written)]
         before = [np.array(self._backend.to_numpy(array)) for _, array in read]
         poisoned = [array for array in written if _poison(array, others)]
         self._runner(*arrays)
+        self._require_unchanged(read, before)
+        self._require_written(poisoned)
+
+    def _places_written(self, arrays: Sequence[Array]) -> list[int]:
+        return [i for i in self._written if i < len(arrays) and arrays[i] is not None]
+
+    def _require_unchanged(self, read: Sequence[tuple[int, Array]], before: Sequence[Array]) -> None:
         for (position, array), values in zip(read, before, strict=True):
             if _bytes(self._backend.to_numpy(array)) != _bytes(values):
                 raise PluginError(f"{self._name}: a kernel must not change its inputs, got array {position} changed")
+
+    def _require_written(self, poisoned: Sequence[Array]) -> None:
         for array in poisoned:
             left = np.asarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
             count = int((left == POISON).all(axis=1).sum())

@@ -147,14 +147,7 @@ class Builder:
     def finish(self) -> None:
         """Give every buffer its memory, in the order of use, and write the entries of the plan."""
         arena, shares = self.plan.arena, is_enabled("share_memory")
-        ends: dict[int, list[Buffer]] = {}
-        seen: set[Buffer] = set()
-        for operation in self.operations:
-            for buffer in operation.buffers:
-                if buffer is not None and (root := buffer.root()) not in seen:
-                    seen.add(root)
-                    if not root.keep:
-                        ends.setdefault(root.last, []).append(root)
+        ends = self._ends()
         for index, operation in enumerate(self.operations):
             arrays = tuple([None if buffer is None else buffer.resolve(arena) for buffer in operation.buffers])
             space = _space_of(operation)
@@ -164,6 +157,15 @@ class Builder:
             for buffer in ends.get(index, ()):
                 if buffer.block is not None and shares:
                     arena.give(buffer.block)
+
+    def _ends(self) -> dict[int, list[Buffer]]:
+        """Which buffers are read for the last time by each operation; those that are kept are not among them."""
+        buffers = [buffer for operation in self.operations for buffer in operation.buffers if buffer is not None]
+        ends: dict[int, list[Buffer]] = {}
+        for root in dict.fromkeys([buffer.root() for buffer in buffers]):
+            if not root.keep:
+                ends.setdefault(root.last, []).append(root)
+        return ends
 
 
 def _space_of(operation: Operation) -> Space | None:

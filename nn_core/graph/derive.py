@@ -139,11 +139,7 @@ def follows_shapes(function: F) -> F:
 def _note(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], returned: Any) -> None:
     sources = [value for value in _flat((*args, *kwargs.values())) if isinstance(value, Vertex)]
     results = _flat(returned)
-    places = [
-        place
-        for place, result in enumerate(results)
-        if isinstance(result, Vertex) and not result.is_leaf and all(result is not source for source in sources)
-    ]
+    places = [place for place, result in enumerate(results) if _is_made(result, sources)]
     if sources and places:
 
         def build() -> list[Vertex]:
@@ -151,6 +147,10 @@ def _note(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
             return [made[place] for place in places]
 
         Derivation(build, sources, [results[place] for place in places])
+
+
+def _is_made(result: Any, sources: Sequence[Vertex]) -> bool:
+    return isinstance(result, Vertex) and not result.is_leaf and all(result is not source for source in sources)
 
 
 def _flat(value: Any) -> list[Any]:

@@ -1,13 +1,12 @@
 """The forward pass: compile the graph of some variables into a plan, keep it, and run it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import Builder, alias, assign, is_view, kernel_of, key_of, needed_data, new_key
 from nn_core.graph.hooks import Hook, active_hooks
-from nn_core.graph.infer import input_entries
 from nn_core.graph.inference_fusion import fused
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
@@ -91,22 +90,9 @@ def compile_forward(
     """
     plan = ForwardPlan(policy)
     builder = Builder(plan, carried=carried)
-    pinned = _pinned(roots, order)
-    dtypes: dict[SyncedArray, str] = {}
     dropped = {node for node in order if policy == KEEP_OUTPUTS or (policy == KEEP_FOR_BACKWARD and not node.need_grad)}
     functions, skipped = fused(roots, order, dropped)
-    for node in functions:
-        if node.python is not None:
-            _add_python(builder, node)
-        elif not is_view(node):
-            kernel = kernel_of(node, dtypes)
-            emit_forward(builder, node, kernel, pinned)
-        for cell in node.cells:
-            buffer = builder.data.get(cell.data.synced)
-            if buffer is not None:
-                dtypes[cell.data.synced] = buffer.dtype
-        if node.spec.has("seeded") and node.python is None:
-            plan.seeded.append(node)
+    _emit(builder, functions, _pinned(roots, order))
     both = carried.union([synced for synced, _ in plan.leaves if synced in builder.data])
     if len(both) > len(carried):
         return compile_forward(roots, order, policy, both)
@@ -115,14 +101,35 @@ def compile_forward(
     _choose_kept(builder, survivors, order, policy)
     builder.finish()
     plan.buffers = builder.data
-    for synced, buffer in builder.data.items():
+    _attach(plan, survivors, skipped)
+    plan.adopt()
+    plan.bind(signature_of(order, roots), plan.bound_leaves())
+    return plan
+
+
+def _emit(builder: Builder, functions: Sequence[Node], pinned: set[SyncedArray]) -> None:
+    """Add the operations of `functions`; `pinned` are arrays that must lie C-contiguous."""
+    dtypes: dict[SyncedArray, str] = {}  # in which functions that take any dtype find what others have computed
+    for node in functions:
+        if node.python is not None:
+            _add_python(builder, node)
+        elif not is_view(node):
+            emit_forward(builder, node, kernel_of(node, dtypes), pinned)
+        for cell in node.cells:
+            buffer = builder.data.get(cell.data.synced)
+            if buffer is not None:
+                dtypes[cell.data.synced] = buffer.dtype
+        if node.spec.has("seeded") and node.python is None:
+            builder.plan.seeded.append(node)
+
+
+def _attach(plan: ForwardPlan, survivors: Collection[SyncedArray], skipped: Sequence[SyncedArray]) -> None:
+    """Write down what the arrays hold after the pass: values in the plan's memory, or nothing any more."""
+    for synced, buffer in plan.buffers.items():
         synced.bound = True
         array = buffer.resolve(plan.arena) if buffer.keep else None
         plan.attachments.append(Attachment(synced, (buffer.space, buffer.dtype), array, synced in survivors))
     plan.attachments += [Attachment(synced, (HOST, "float32"), None, False) for synced in skipped]
-    plan.adopt()
-    plan.bind(signature_of(order, roots), plan.bound_leaves())
-    return plan
 
 
 def emit_forward(
@@ -130,29 +137,9 @@ def emit_forward(
 ) -> None:
     """Add the forward operation of `node`; with `again`, one that leaves running statistics alone."""
     layout = kernel.layout
-    space = kernel.space
-    inputs: list[Buffer | None] = []
     as_stored = layout == "channels_last" or (layout == "any" and _all_channels_last(builder, node, contiguous))
-    entries = input_entries(node.spec, len(node.inputs))
-    for vertex, dtype, entry in zip(node.inputs, kernel.input_dtypes, entries, strict=True):
-        if vertex is None or dtype is None:
-            inputs.append(None)
-            continue
-        synced = vertex.cell.data.synced
-        if entry.name in node.spec.updates:
-            inputs.append(_updated(builder, synced, vertex, (space, dtype), again))
-        else:
-            inputs.append(builder.read(vertex.cell.data, (space, dtype), not as_stored, kernel.backend))
-    outputs: list[Buffer] = []
-    for position, shape in kernel.private:
-        adopt_shape(node.cells[position].data, shape)
-    for position, (cell, shape, dtype) in enumerate(
-        zip(node.cells, kernel.output_shapes, kernel.output_dtypes, strict=True)
-    ):
-        buffer = Buffer(cell.data.shape if kernel.dynamic else shape, dtype, space)
-        image = 3 <= len(shape) <= 5 and (position == 0 or layout == "any")
-        buffer.channels_last = as_stored and image and cell.data.synced not in contiguous
-        outputs.append(buffer)
+    inputs = _read_inputs(builder, node, kernel, as_stored, again)
+    outputs = _output_buffers(node, kernel, contiguous, as_stored)
     flags = tuple([b is not None and b.channels_last for b in (*inputs, *outputs)])
     arrays: list[Buffer | None] = [*inputs, *outputs]
     runner: Runner = kernel.forward_for(flags)
@@ -164,6 +151,37 @@ def emit_forward(
     for cell, buffer in zip(node.cells, outputs, strict=True):
         synced = cell.data.synced
         builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
+
+
+def _read_inputs(
+    builder: Builder, node: Node, kernel: PreparedKernel, as_stored: bool, again: bool
+) -> list[Buffer | None]:
+    """Buffers with the inputs of `node`: as they lie in memory with `as_stored`, else in C order."""
+    inputs: list[Buffer | None] = []
+    for vertex, key, updated in zip(node.inputs, kernel.input_keys, kernel.updated, strict=True):
+        if vertex is None or key is None:
+            inputs.append(None)
+        elif updated:
+            inputs.append(_updated(builder, vertex.cell.data.synced, vertex, key, again))
+        else:
+            inputs.append(builder.read(vertex.cell.data, key, not as_stored, kernel.backend))
+    return inputs
+
+
+def _output_buffers(
+    node: Node, kernel: PreparedKernel, contiguous: set[SyncedArray], as_stored: bool
+) -> list[Buffer]:
+    """Buffers for the outputs of `node`; images lie as those that it reads, unless somebody needs them in C order."""
+    for position, shape in kernel.private:
+        adopt_shape(node.cells[position].data, shape)
+    outputs: list[Buffer] = []
+    made = zip(node.cells, kernel.output_shapes, kernel.output_dtypes, strict=True)
+    for position, (cell, shape, dtype) in enumerate(made):
+        buffer = Buffer(cell.data.shape if kernel.dynamic else shape, dtype, kernel.space)
+        is_image = 3 <= len(shape) <= 5 and (position == 0 or kernel.layout == "any")
+        buffer.channels_last = as_stored and is_image and cell.data.synced not in contiguous
+        outputs.append(buffer)
+    return outputs
 
 
 def _all_channels_last(builder: Builder, node: Node, contiguous: set[SyncedArray]) -> bool:
@@ -233,21 +251,35 @@ def _choose_kept(builder: Builder, survivors: set[SyncedArray], order: Sequence[
     kept = survivors | _touched_by_python(order)
     dropped: set[SyncedArray] = set()
     for node in order:
-        for index, cell in enumerate(node.cells):
-            vertex = node.output(index)
-            # a view holds no memory of its own: it is dropped with what it is a view of, or not at all
-            if vertex is not None and vertex.recompute and not is_view(node) and not _moves(node):
-                dropped.add(cell.data.synced)
-        if policy == KEEP_FOR_BACKWARD and _moves(node):  # the recomputation of others must not come as far
-            kept.update(cell.data.synced for cell in node.cells)
-        if policy == KEEP_FOR_BACKWARD and node.need_grad:
-            inputs, outputs = needed_data(node)
-            kept.update(v.cell.data.synced for v, n in zip(node.inputs, inputs, strict=True) if n and v is not None)
-            kept.update(c.data.synced for c, n in zip(node.cells, outputs, strict=True) if n)
+        dropped.update(_recomputed(node))
+        if policy == KEEP_FOR_BACKWARD:
+            kept.update(_for_backward(node))
     for synced, buffer in builder.data.items():
         wanted = policy == KEEP_ALL or synced in kept
         if wanted and (synced not in dropped or synced in survivors):
             buffer.keep = buffer.root().keep = True
+
+
+def _recomputed(node: Node) -> list[SyncedArray]:
+    """The outputs of `node` that the backward pass computes again."""
+    # a view holds no memory of its own: it is dropped with what it is a view of, or not at all
+    if is_view(node) or _moves(node):
+        return []
+    vertices = [node.output(index) for index in range(len(node.cells))]
+    pairs = zip(node.cells, vertices, strict=True)
+    return [cell.data.synced for cell, vertex in pairs if vertex is not None and vertex.recompute]
+
+
+def _for_backward(node: Node) -> list[SyncedArray]:
+    """What a backward pass reads of the inputs and outputs of `node`."""
+    found: list[SyncedArray] = []
+    if _moves(node):  # the recomputation of others must not come as far
+        found += [cell.data.synced for cell in node.cells]
+    if node.need_grad:
+        inputs, outputs = needed_data(node)
+        found += [v.cell.data.synced for v, n in zip(node.inputs, inputs, strict=True) if n and v is not None]
+        found += [c.data.synced for c, n in zip(node.cells, outputs, strict=True) if n]
+    return found
 
 
 #: Functions that rewrite running statistics and nothing that their results depend on.

@@ -119,11 +119,7 @@ def _follow_shapes(
     """Let the gradients be built again when a leaf has got another shape."""
     listed = grad_outputs if isinstance(grad_outputs, (list, tuple)) else [grad_outputs]
     given = [value for value in listed if isinstance(value, Variable)]
-    made = {
-        id(total): (place, total)
-        for place, total in enumerate(totals)
-        if total is not None and not total.is_leaf and all(total is not variable for variable in given)
-    }
+    made = {id(total): (place, total) for place, total in enumerate(totals) if total is not None and _is_made(total, given)}
     if not made:
         return
 
@@ -133,16 +129,23 @@ def _follow_shapes(
 
     places = [place for place, _ in made.values()]
     sources = [*outputs, *inputs, *given]
+    Derivation(build, sources, [total for _, total in made.values()], _leaves_of(sources))
+
+
+def _leaves_of(sources: Sequence[Variable]) -> list[Vertex]:
     order = forward_order(sources)
-    leaves = [vertex for node in order for vertex in node.inputs if vertex is not None and vertex.is_leaf]
-    Derivation(build, sources, [total for _, total in made.values()], leaves)
+    return [vertex for node in order for vertex in node.inputs if vertex is not None and vertex.is_leaf]
+
+
+def _is_made(total: Variable, given: Sequence[Variable]) -> bool:
+    return not total.is_leaf and all(total is not variable for variable in given)
 
 
 def _as_result(total: Variable | None, variable: Variable, given: Sequence[Variable]) -> Variable:
     """A gradient as the output of a function of its own."""
     if total is None:
         total = _F.constant(val=0.0, shape=variable.shape)
-    return _F.identity(total) if total.is_leaf or any(total is other for other in given) else total
+    return total if _is_made(total, given) else _F.identity(total)
 
 
 class _Sums:
@@ -198,33 +201,26 @@ def _relevant(order: Sequence[Node], wanted: set[Cell]) -> set[Node]:
     relevant: set[Node] = set()
     for node in order:
         for vertex in node.inputs:
-            if vertex is None:
-                continue
-            if vertex.cell in wanted or (
-                vertex._need_grad is not False and vertex.producer is not None and vertex.producer in relevant
-            ):
+            if vertex is not None and _leads_to(vertex, relevant, wanted):
                 relevant.add(node)
                 break
     return relevant
 
 
+def _leads_to(vertex: Vertex, relevant: set[Node], wanted: set[Cell]) -> bool:
+    """Whether a gradient that arrives at `vertex` is one that was asked for, or leads to one."""
+    if vertex.cell in wanted:
+        return True
+    # a flag that was set to False stops the gradient here; None says what the function says
+    return vertex._need_grad is not False and vertex.producer is not None and vertex.producer in relevant
+
+
 def _differentiate(node: Node, relevant: set[Node], wanted: set[Cell], sums: _Sums) -> None:
     if node.python is None and not node.spec.differentiable:
         return
-    wants = [
-        vertex is not None
-        and (
-            vertex.cell in wanted
-            or (vertex._need_grad is not False and vertex.producer is not None and vertex.producer in relevant)
-        )
-        for vertex in node.inputs
-    ]
-    n_visible = len(node.cells) - sum(entry.aux for entry in node.spec.outputs)
-    totals = [sums.total(cell) for cell in node.cells[:n_visible]]
-    grads = [
-        _F.constant(val=0.0, shape=cell.data.shape) if total is None else total
-        for cell, total in zip(node.cells, totals, strict=False)
-    ]
+    wants = [vertex is not None and _leads_to(vertex, relevant, wanted) for vertex in node.inputs]
+    totals = [sums.total(cell) for cell in node.cells[: node.n_visible]]
+    grads = [_or_zeros(total, cell) for cell, total in zip(node.cells, totals, strict=False)]
     results = _call_rule(node, grads, wants)
     for vertex, want, result in zip(node.inputs, wants, results, strict=True):
         if not want or result is None:
@@ -235,6 +231,10 @@ def _differentiate(node: Node, relevant: set[Node], wanted: set[Cell], sums: _Su
                 f"{node.spec.api}: the gradient of an input must have its shape {vertex.shape}, got {result.shape}"
             )
         sums.add(vertex.cell, result)
+
+
+def _or_zeros(total: Variable | None, cell: Cell) -> Variable:
+    return _F.constant(val=0.0, shape=cell.data.shape) if total is None else total
 
 
 def _call_rule(node: Node, grads: list[Variable], wants: list[bool]) -> list[Any]:

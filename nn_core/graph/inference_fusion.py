@@ -39,18 +39,29 @@ def fused(
     for node in order:
         if node.spec.name != "Convolution" or node.python is not None or node in replaced:
             continue
-        chain = _Chain(node)
-        while (following := _sole_reader(chain.last, readers, dropped)) is not None:
-            if following in replaced or not chain.append(following):
-                break
-        fused = chain.fused() if len(chain.nodes) > 1 else None
+        chain = _chain_of(node, readers, dropped, replaced)
+        fused = chain.fused()
         if fused is None:
             continue
         replaced.update(dict.fromkeys(chain.nodes))
         replaced[chain.last] = fused
-        skipped += [cell.data.synced for member in chain.nodes for cell in member.cells if cell is not fused.cells[0]]
+        skipped += chain.skipped(fused)
     result = [replaced.get(node, node) for node in order]
     return [node for node in result if node is not None], skipped
+
+
+def _chain_of(
+    convolution: Node,
+    readers: "Mapping[SyncedArray, Sequence[Node | None]]",
+    dropped: set[Node],
+    replaced: Mapping[Node, Node | None],
+) -> "_Chain":
+    """The longest chain that begins with a convolution."""
+    chain = _Chain(convolution)
+    while (following := _sole_reader(chain.last, readers, dropped)) is not None:
+        if following in replaced or not chain.append(following):
+            break
+    return chain
 
 
 class _Chain:
@@ -75,7 +86,9 @@ class _Chain:
         return True
 
     def fused(self) -> Node | None:
-        """The function to run instead; None if the backend of the convolution does not want it."""
+        """The function to run instead; None if there is nothing to fuse or the backend does not want it."""
+        if len(self.nodes) == 1:
+            return None
         convolution = self.nodes[0]
         backend = kernel_of(convolution, {}).backend
         wanted = getattr(backend, "inference_fusions", getattr(backend, "joins", ()))  # joins: its former name
@@ -104,6 +117,10 @@ class _Chain:
             return None
         node.add_outputs([Cell(NdArray.of_shape(shape)) for shape in kernel.output_shapes[1:]])
         return node
+
+    def skipped(self, fused: Node) -> list[SyncedArray]:
+        """The arrays that are not computed where `fused` runs instead."""
+        return [cell.data.synced for node in self.nodes for cell in node.cells if cell is not fused.cells[0]]
 
     def _take_batch_normalization(self, node: Node) -> bool:
         channel = len(node.cells[0].data.shape) - 1 if self._is_channel_last() else self.nodes[0].args["base_axis"]

@@ -130,11 +130,7 @@ class Plan:
                         ready(space)
                     runner(*arrays)
             else:
-                if self._steps is None:
-                    self._steps = self._bound_steps()
-                    self._weights = watched_weights(self._steps, self.leaves)
-                unchanged = self._weights is not None and self._weights.are_unchanged()
-                for step in self._weights.steps if unchanged and self._weights is not None else self._steps:
+                for step in self._steps_now():
                     step()
         except Exception as error:
             self._note(error, runner or getattr(step, "func", None))
@@ -143,6 +139,14 @@ class Plan:
             synced.rewritten()
         self._runs += 1
         self.held.alive = True
+
+    def _steps_now(self) -> list[Step]:
+        """The steps of a run: those that rely on packed copies of weights, where the weights cannot have changed."""
+        if self._steps is None:
+            self._steps = self._bound_steps()
+            self._weights = watched_weights(self._steps, self.leaves)
+        weights = self._weights
+        return self._steps if weights is None or not weights.are_unchanged() else weights.steps
 
     def _note(self, error: Exception, runner: Runner | None) -> None:
         """Note in `error` which function of the plan it comes from, where that can be told."""
@@ -205,26 +209,30 @@ class Plan:
 
     def _run_observed(self, hooks: tuple[list[NodeHook], list[NodeHook]], finish: Callable[[Node], object] | None) -> None:
         before, after = hooks
-        last: dict[Node, int] = {entry.node: i for i, entry in enumerate(self.entries) if entry.node is not None}
+        last = {entry.node: i for i, entry in enumerate(self.entries)}
         seen: set[Node] = set()
         finished = {} if finish is None else self._finished()
-        for i, (node, runner, arrays, _, space, _) in enumerate(self.entries):
-            if space is not None:
-                ready(space)
+        for i, entry in enumerate(self.entries):
+            node = entry.node
             if node is not None and node not in seen:
                 seen.add(node)
                 for hook in before:
                     hook(node)
-            try:
-                runner(*arrays)
-            except Exception as error:
-                self._note(error, runner)
-                raise
+            self._run_entry(entry)
             if node is not None and last[node] == i:
                 for hook in after:
                     hook(node)
             if finish is not None and i in finished:
                 finish(finished[i])
+
+    def _run_entry(self, entry: Entry) -> None:
+        if entry.space is not None:
+            ready(entry.space)
+        try:
+            entry.runner(*entry.arrays)
+        except Exception as error:
+            self._note(error, entry.runner)
+            raise
 
     def _finished(self) -> dict[int, Node]:
         """Which function is finished after an entry: its gradients are added to others by entries of no function."""
@@ -260,7 +268,6 @@ class Weights:
         self.steps = steps
         self._leaves = leaves
         self._seen: list[int | None] = []
-
     def are_unchanged(self) -> bool:
         """Whether nobody can have written to the leaves since the last call."""
         seen = [None if _is_exported(synced, key) else synced.modifications for synced, key in self._leaves]

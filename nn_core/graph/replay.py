@@ -155,9 +155,7 @@ class Template:
         self.plan.read_leaves()
         for space in self._spaces:
             ready(space)
-        values: list[Array] | None = None
-        if structure.all_lazy and self._direct and root.trace_node is not None:
-            values = [part.lazy_value for part in structure.order if isinstance(part, Vertex)]
+        values = _lazy_values(structure) if self._direct and root.trace_node is not None else None
         for call, origins in self._pieces:
             arrays = []
             for part, number, key, shape in origins:
@@ -165,6 +163,13 @@ class Template:
                 arrays.append(raw if shape is None or raw.shape == shape else raw.reshape(shape))
             call(*arrays)
         release(structure, root)
+
+
+def _lazy_values(structure: Structure) -> list[Array] | None:
+    """What the functions have given, where nobody has asked for a node or a cell of one of them."""
+    if not structure.all_lazy:
+        return None
+    return [part.lazy_value for part in structure.order if isinstance(part, Vertex)]
 
 
 def release(structure: Structure, root: Vertex) -> None:
@@ -179,19 +184,22 @@ def release(structure: Structure, root: Vertex) -> None:
             part.lazy_value = RELEASED  # type: ignore[union-attr]  # they are vertices
         root.lazy_value = kept
         return
-    elsewhere = not structure.all_lazy  # some may lie on walks that go on
     result = None if root.trace_node is not None else root.cell.data.synced
     for part in structure.order:
         if isinstance(part, Vertex) and part.trace_node is not None:
-            if part is not root:
-                part.lazy_value = RELEASED
-            if elsewhere:
-                part._trace.broken = True
-                part._trace.end()
+            _release_lazy(part, keep=part is root, elsewhere=not structure.all_lazy)
             continue
         for cell in _cells_of(part):
             if cell.data.synced is not result:
                 _release(cell.data.synced)
+
+
+def _release_lazy(vertex: Vertex, *, keep: bool, elsewhere: bool) -> None:
+    if not keep:
+        vertex.lazy_value = RELEASED
+    if elsewhere:  # it may lie on a walk that goes on
+        vertex._trace.broken = True
+        vertex._trace.end()
 
 
 def _release(synced: SyncedArray) -> None:
@@ -327,28 +335,36 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     origins = _origins(structure)
     spaces = dict.fromkeys(entry.space for entry in plan.entries if entry.space is not None)
     found = [(entry, _places(entry, origins)) for entry in plan.entries]
-    # a structure tells of narrowed arrays neither where they begin nor where they end
-    if len(spaces) > 1 or any(
-        isinstance(entry.runner, Refresh) or (isinstance(entry.runner, NarrowedRead) and places) for entry, places in found
-    ):
+    if len(spaces) > 1 or any(_is_bound_to_its_graph(entry, places) for entry, places in found):
         return None
-    own = {id(synced) for synced in structure.inputs}
     pieces = [
         piece
         for backend, group in itertools.groupby(found, lambda pair: pair[0].backend)
         for piece in _pieces(backend, list(group))
     ]
+    _free_of_graph(plan, structure)
+    template = Template(plan, pieces, list(spaces), structure)
+    with _CHANGING:
+        _TEMPLATES[overwrite, structure.key] = template
+        _drop_oldest()
+    return template
+
+
+def _is_bound_to_its_graph(entry: Entry, places: Sequence[object]) -> bool:
+    if isinstance(entry.runner, NarrowedRead):  # a structure tells neither where a narrowed array begins nor where it ends
+        return bool(places)
+    return isinstance(entry.runner, Refresh)
+
+
+def _free_of_graph(plan: BackwardPlan, structure: Structure) -> None:
+    """Leave to `plan` what belongs to the parameters, and nothing of the graph that it was compiled for."""
+    own = {id(synced) for synced in structure.inputs}
     plan.leaves = [(synced, key) for synced, key in plan.leaves if id(synced) not in own]
     plan.refreshes = [refresh for refresh in plan.refreshes if id(refresh.synced) not in own]
     kept = {synced for synced, _ in plan.leaves} | plan.leaf_grads.keys()
     plan.bind((), [binding for binding in plan.bindings if binding.synced in kept])
     plan.cells = [(cell, data, grad) for cell, data, grad in plan.cells if grad is not None and grad.synced in kept]
     plan.entries, plan.attachments, plan.freed = [], [], []
-    template = Template(plan, pieces, list(spaces), structure)
-    with _CHANGING:
-        _TEMPLATES[overwrite, structure.key] = template
-        _drop_oldest()
-    return template
 
 
 def _drop_oldest() -> None:

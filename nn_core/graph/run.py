@@ -130,20 +130,19 @@ def _channels_last(kernel: PreparedKernel, inputs: Sequence[NdArray | None]) -> 
     """Which inputs lie channels-last, if the kernel takes them as they lie; None: it takes all of them in C order."""
     flags = []
     for array, key in zip(inputs, kernel.input_keys, strict=True):
-        synced = None if array is None else array.synced
-        flags.append(
-            synced is not None
-            and array is not None
-            and synced.lease is not None
-            and not array.is_narrowed
-            and array.shape == synced.shape
-            and key in synced.valid
-            and not synced.copies[key].flags.c_contiguous
-        )
+        flags.append(array is not None and key is not None and _lies_channels_last(array, key))
     if kernel.layout == "any":
         shapes = {array.shape for array in inputs if array is not None}
         return tuple(flags) if all(flags) and len(shapes) == 1 else None
     return tuple(flags)
+
+
+def _lies_channels_last(array: NdArray, key: Key) -> bool:
+    synced = array.synced
+    # the memory of plans, and what is marked STRIDED: all else is in C order
+    if synced.lease is None or array.is_narrowed or array.shape != synced.shape or key not in synced.valid:
+        return False
+    return not synced.copies[key].flags.c_contiguous
 
 
 def _made_channels_last(kernel: PreparedKernel, outputs: Sequence[NdArray]) -> tuple[bool, ...]:
