@@ -55,8 +55,10 @@ from nn_core.synced import dtype_of as dtype_of
 from nn_core.typing import Array as Array
 from nn_core.typing import ArrayDesc as ArrayDesc
 from nn_core.typing import Backend as Backend
+from nn_core.typing import BackendExtras as BackendExtras
 from nn_core.typing import Call as Call
 from nn_core.typing import Kernel as Kernel
+from nn_core.typing import KernelExtras as KernelExtras
 from nn_core.typing import Namespace as Namespace
 from nn_core.typing import Refusal as Refusal
 from nn_core.typing import Runner as Runner

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from nn_core.errors import ArgumentError, DTypeError, GraphError
-from nn_core.typing import Array, Backend, Shape
+from nn_core.typing import Array, Backend, Shape, extra
 
 ALIGNMENT_BYTES = 64
 
@@ -110,9 +110,9 @@ def space_of(backend: Backend, device_id: str) -> Space:
 
 def _device_space(backend: Backend, device_id: str) -> Space:
     """The memory of one device; `use_device`, `flush` and `upload` are optional methods of a backend."""
-    choose: Callable[[str], object] | None = getattr(backend, "use_device", None)
-    flush: Callable[[], object] = getattr(backend, "flush", getattr(backend, "settle", _nothing))  # settle: its former name
-    upload: Callable[[Array, Array], object] | None = getattr(backend, "upload", None)
+    choose: Callable[[str], object] | None = extra(backend, "use_device")
+    flush: Callable[[], object] = extra(backend, "flush") or _nothing
+    upload: Callable[[Array, Array], object] | None = extra(backend, "upload")
     if choose is None:
         use = _nothing
     else:

@@ -1,8 +1,10 @@
 """Words shared by all layers: shapes, array descriptions, calls, refusals, and what a kernel and a backend can do."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from nn_core.spec.model import ArgValue, FunctionSpec
 
@@ -111,3 +113,70 @@ class Backend(Protocol):
     def to_numpy(self, array: Array) -> Array:
         """The values as a NumPy array; may share memory only on the host."""
         ...
+
+
+class BackendExtras:
+    """What a backend may have beyond `Backend`; the values here stand for what it does not have.
+
+    A backend need not derive from this class: the engine asks by `extra`.
+
+    Attributes:
+        updates: Kernels of solvers, by the name of the rule.
+        wide_dtypes: The dtype of parameters and statistics while another one is computed in.
+        inference_fusions: Names of functions that stand for several where nobody reads what lies between.
+        fuse: Takes the steps of neighbouring entries of a plan, and returns those to run instead.
+        program: Takes the steps of a dynamic graph's backward pass and some of their arrays, and returns one function of
+            other arrays to be used in place of these, or None.
+        copier: Takes two `ArrayDesc` of one shape, and returns a runner that copies between these dtypes and layouts, or
+            None.
+        maker: Takes a shape and a dtype, and returns a function that makes such arrays; ``empty`` serves elsewhere.
+        upload: Writes a NumPy array over one of its arrays; the NumPy array may change afterwards.
+        use_device: Makes the device of an id the current one of the thread.
+        flush: Starts what the backend has held back.
+        notes: Sentences about a function, by its API name, for ``nn_core.explain``.
+        launch_together: A context manager under which steps may be held back and launched as one.
+    """
+
+    updates: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    wide_dtypes: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    inference_fusions: ClassVar[Collection[str]] = frozenset()
+    fuse: ClassVar[Callable[..., list[Step]] | None] = None
+    program: ClassVar[Callable[..., Runner | None] | None] = None
+    copier: ClassVar[Callable[..., Runner | None] | None] = None
+    maker: ClassVar[Callable[..., Callable[[], Array]] | None] = None
+    upload: ClassVar[Callable[..., object] | None] = None
+    use_device: ClassVar[Callable[..., object] | None] = None
+    flush: ClassVar[Callable[..., object] | None] = None
+    notes: ClassVar[Callable[..., Sequence[str]] | None] = None
+    launch_together: ClassVar[Callable[..., AbstractContextManager[object]] | None] = None
+
+
+class KernelExtras:
+    """What a kernel, a runner or a step may have beyond `Kernel`, `Runner` and `Step`; as `BackendExtras`.
+
+    Attributes:
+        layout: Of a kernel: takes the call, and returns the memory layout that it wants: "contiguous", "channels_last"
+            (preferred; some arrays may be in C order), or "any" (all arrays alike).
+        private_shapes: Of a kernel: takes the call, and returns the shapes that it wants for its private outputs.
+        bind: Of a runner: takes the arrays, and returns a step that computes on them.
+        accumulating: Of a backward runner: takes places of gradients of inputs, and returns a runner that adds to these
+            arrays, or None.
+        weights: Of a step that keeps copies of weights in a layout of its own: the addresses of these arrays.
+    """
+
+    layout: ClassVar[Callable[..., str] | None] = None
+    private_shapes: ClassVar[Callable[..., Sequence[Shape]] | None] = None
+    bind: ClassVar[Callable[..., Step] | None] = None
+    accumulating: ClassVar[Callable[..., Runner | None] | None] = None
+    weights: ClassVar[Sequence[int]] = ()
+
+
+#: Names that extras had before, under which backends may still have them.
+_FORMER_NAMES: Final = {"flush": "settle", "inference_fusions": "joins", "accumulating": "adding"}
+
+
+def extra(owner: object, name: str) -> Any:
+    """What a backend, a kernel, a runner or a step has under one of the names of the extras, or what stands for it."""
+    default = getattr(BackendExtras, name) if hasattr(BackendExtras, name) else getattr(KernelExtras, name)
+    former = _FORMER_NAMES.get(name)
+    return getattr(owner, name, default if former is None else getattr(owner, former, default))

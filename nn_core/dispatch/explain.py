@@ -12,7 +12,7 @@ from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.refusal import door
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import ArgValue, FunctionSpec, InputSpec, OutputSpec
-from nn_core.typing import ArrayDesc, Call, Shape
+from nn_core.typing import ArrayDesc, Call, Shape, extra
 
 #: The entry of functions without a kernel: composites, views, and functions written in Python.
 ENGINE: Final = "no kernel needed"
@@ -161,7 +161,7 @@ def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph
 
 
 def _notes(candidate: Candidate, spec: FunctionSpec) -> Sequence[str]:
-    give = getattr(candidate.backend, "notes", None)
+    give = extra(candidate.backend, "notes")
     return [] if give is None else cast("Sequence[str]", give(spec.api))
 
 

@@ -10,7 +10,7 @@ from nn_core.dispatch.plugins import PLUGINS, REFERENCE, Plugins
 from nn_core.dispatch.report import record
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, KernelNotFoundError, NNCoreError, PluginError
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.typing import Backend, Call, Kernel, Refusal
+from nn_core.typing import Backend, Call, Kernel, Refusal, extra
 
 _TYPE_NAMES = {dtype: name for name, dtype in TYPE_CONFIGS.items()}
 
@@ -100,7 +100,7 @@ def resolve(
 
 def wide_dtype(backend: Backend | None, dtype: str) -> str:
     """What arrays of kind "wide" hold while `backend` computes in `dtype`."""
-    wider: Mapping[str, str] = getattr(backend, "wide_dtypes", {})
+    wider: Mapping[str, str] = extra(backend, "wide_dtypes")
     return wider.get(dtype, dtype)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.typing import extra
 
 
 @contextmanager
@@ -33,7 +34,7 @@ def launch_together() -> Iterator[None]:
     """
     with ExitStack() as stack:
         for backend in PLUGINS.loaded():
-            hold = getattr(backend, "launch_together", None)
+            hold = extra(backend, "launch_together")
             if hold is not None:
                 stack.enter_context(hold())
         yield

@@ -19,7 +19,7 @@ from nn_core.graph.python_function import PythonBackward
 from nn_core.graph.rule import RuleRunner
 from nn_core.graph.run import is_contiguous
 from nn_core.synced import HOST, STRIDED, Key, Space, SyncedArray, dtype_of
-from nn_core.typing import Array, Backend, Runner
+from nn_core.typing import Array, Backend, Runner, extra
 
 #: What gradients of leaves add up in.
 _SUM_DTYPES = {"float16": "float32", "bfloat16": "float32"}
@@ -322,7 +322,7 @@ class GradientCompiler:
 
         `gradients` then holds the totals, and these additions are done.
         """
-        accumulating = getattr(runner, "accumulating", getattr(runner, "adding", None))  # adding: its former name
+        accumulating = extra(runner, "accumulating")
         if accumulating is None:
             return runner, additions
         totals = self._totals(gradients, additions)

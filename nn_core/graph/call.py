@@ -24,7 +24,7 @@ from nn_core.rules.arguments import resolve_args
 from nn_core.settings import WHEN_SWITCHED, is_enabled, settings
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.synced import GRAPH_VERSION, HOST, Key, Space, space_of
-from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape
+from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape, extra
 
 #: The dtype of each input that is taken as it is, None for the others; empty where a function has no such input.
 SameDtypes: TypeAlias = tuple[str | None, ...]
@@ -237,7 +237,7 @@ class PreparedKernel:
         self.rules: dict[tuple[bool, ...], Runner] = {}
 
     def _maker(self, desc: ArrayDesc) -> Callable[[], Array]:
-        offer = getattr(self.backend, "maker", None) if self.space is HOST else None
+        offer = extra(self.backend, "maker") if self.space is HOST else None
         maker: Callable[[], Array] = functools.partial(self.empty, desc.shape, desc.dtype)
         return maker if offer is None else offer(desc.shape, desc.dtype)
 
@@ -304,7 +304,7 @@ def _has_images(shapes: Sequence[Shape]) -> bool:
 
 
 def _layout_of(kernel: Kernel, call: Call) -> str:
-    chooser = getattr(kernel, "layout", None)
+    chooser = extra(kernel, "layout")
     return "contiguous" if chooser is None or not is_enabled("channels_last") else str(chooser(call))
 
 
@@ -315,7 +315,7 @@ def channels_last_desc(desc: ArrayDesc) -> ArrayDesc:
 
 def _with_private_shapes(call: Call, kernel: Kernel, private: Sequence[int]) -> Call:
     """The call with the shapes that the kernel wants for its private outputs, if it has a say in that."""
-    chooser = getattr(kernel, "private_shapes", None)
+    chooser = extra(kernel, "private_shapes")
     if chooser is None:
         return call
     outputs = list(call.outputs)

@@ -16,7 +16,7 @@ from nn_core.graph.run import is_contiguous
 from nn_core.settings import is_enabled
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.synced import HOST, Key, Space, SyncedArray, cast, convert, dtype_of
-from nn_core.typing import Array, ArrayDesc, Backend, Runner, Shape
+from nn_core.typing import Array, ArrayDesc, Backend, Runner, Shape, extra
 
 
 class Operation:
@@ -355,7 +355,7 @@ class Snapshot:
 
 def copier(backend: Backend | None, source: ArrayDesc, target: ArrayDesc) -> Runner | None:
     """A kernel of `backend` that copies one array over another and converts it, if it offers one."""
-    offer = getattr(backend, "copier", None)
+    offer = extra(backend, "copier")
     runner: Runner | None = None if offer is None else offer(source, target)
     return runner
 

@@ -15,6 +15,7 @@ from nn_core.graph.compile import kernel_of
 from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.settings import is_enabled
 from nn_core.synced import SyncedArray
+from nn_core.typing import extra
 
 _FUSED: Final = "FusedConvolution"
 #: What the fused function computes where no function of the chain says otherwise.
@@ -91,7 +92,7 @@ class _Chain:
             return None
         convolution = self.nodes[0]
         backend = kernel_of(convolution, {}).backend
-        wanted = getattr(backend, "inference_fusions", getattr(backend, "joins", ()))  # joins: its former name
+        wanted = extra(backend, "inference_fusions")
         if _FUSED not in wanted:
             return None
         names = ("bias", "beta", "gamma", "mean", "variance", "z")

@@ -18,7 +18,7 @@ from nn_core.graph.order import forward_order
 from nn_core.graph.plans import Plans
 from nn_core.settings import disabled_optimizations, is_deterministic, is_enabled
 from nn_core.synced import GRAPH_VERSION, HOST, BufferLease, Key, Space, SyncedArray, ready
-from nn_core.typing import Array, Backend, Runner, Step
+from nn_core.typing import Array, Backend, Runner, Step, extra
 
 #: Plans kept for a variable, and of these for passes of one kind; who alternates between more compiles anew.
 MAX_PLANS, MAX_ALIKE = 12, 4
@@ -283,7 +283,7 @@ def _is_exported(synced: SyncedArray, key: Key) -> bool:
 
 def watched_weights(steps: Sequence[Step], leaves: Iterable[tuple[SyncedArray, Key]]) -> Weights | None:
     """The weights of `steps`, if they have some and all are leaves."""
-    addresses = {address for step in steps for address in getattr(step, "weights", ())}
+    addresses = {address for step in steps for address in extra(step, "weights")}
     if not addresses:
         return None
     found = {
@@ -297,12 +297,12 @@ def watched_weights(steps: Sequence[Step], leaves: Iterable[tuple[SyncedArray, K
 
 
 def _trusting(step: Any) -> Step:
-    return functools.partial(step, True) if getattr(step, "weights", ()) else step
+    return functools.partial(step, True) if extra(step, "weights") else step
 
 
 def _neighbourhood(entry: Entry) -> tuple[Any, Space | None]:
     """What neighbours must have in common to be merged: how their backends merge, and where they work."""
-    return getattr(type(entry.backend), "fuse", None) if is_enabled("fuse") else None, entry.space
+    return extra(type(entry.backend), "fuse") if is_enabled("fuse") else None, entry.space
 
 
 def _bound(entry: Entry) -> Step:
@@ -314,7 +314,7 @@ def _bound(entry: Entry) -> Step:
 
 def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:
     """A function without arguments that runs `runner` on `arrays`."""
-    binder = getattr(runner, "bind", None)
+    binder = extra(runner, "bind")
     if binder is None:
         return functools.partial(runner, *arrays)
     step: Step = binder(*arrays)

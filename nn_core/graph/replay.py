@@ -21,7 +21,7 @@ from nn_core.graph.plan import Entry, bind
 from nn_core.locks import fork_safe
 from nn_core.settings import disabled_optimizations, is_enabled
 from nn_core.synced import GRAPH_VERSION, RELEASED, STRIDED, Key, Space, SyncedArray, ready
-from nn_core.typing import Array, Backend, Shape
+from nn_core.typing import Array, Backend, Shape, extra
 
 #: More structures than this, or more memory for their gradients, and the oldest are dropped; a few are always kept.
 MAX_TEMPLATES, MAX_BYTES, MIN_TEMPLATES = 64, 2**29, 4
@@ -397,7 +397,7 @@ register_cache(Cache("memory of backward passes", _TEMPLATES.__len__, _template_
 
 def _pieces(backend: Backend | None, group: Sequence[tuple[Entry, list[tuple[int, _Origin]]]]) -> list[_Piece]:
     """Neighbouring entries of one backend: one call where it can join them, else one each."""
-    make_program = getattr(backend, "program", None) if is_enabled("fuse") else None
+    make_program = extra(backend, "program") if is_enabled("fuse") else None
     if make_program is not None:
         slots = {origin: entry.arrays[position] for entry, places in group for position, origin in places}
         program = make_program([bind(entry.runner, entry.arrays) for entry, _ in group], list(slots.values()))

@@ -16,7 +16,7 @@ from nn_core.dispatch.plugins import PLUGINS, get_backend
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
 from nn_core.settings import disabled_optimizations, is_enabled
 from nn_core.synced import GRAPH_VERSION, Key, Space, space_of
-from nn_core.typing import Array, Backend, Namespace, Refusal, Step
+from nn_core.typing import Array, Backend, Namespace, Refusal, Step, extra
 from nn_core.variable import Variable
 
 #: ``step(xp, param, grad, states, hyper)`` changes raw arrays in place; `hyper` are floats.
@@ -194,7 +194,7 @@ class BoundUpdate:
 def _prepared(rule: Rule, members: Sequence[Member], places: Sequence[Place]) -> tuple[Place, UpdateRunner | None]:
     sizes = [member.param.size for member in members]
     for place in places if is_enabled("multi_tensor") else ():
-        updates: Mapping[str, UpdateKernel] = getattr(place.backend, "updates", {})
+        updates: Mapping[str, UpdateKernel] = extra(place.backend, "updates")
         kernel = updates.get(rule.name) or PLUGINS.update_kernel(place.backend.name, rule.name)
         if kernel is not None:
             runner = kernel.prepare(sizes, place.dtype)

@@ -20,6 +20,7 @@ from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec
 from nn_core.testing.samples.registry import ErrorSample, Sample, Settings, errors_of, numbers_of, samples_of
 from nn_core.testing.samples.solvers import GRADIENT_CHANGES, SOLVERS
+from nn_core.typing import extra
 
 #: Number types under test; bfloat16 where its package is installed.
 DTYPES: Final = ("float32", "float64", "float16") + (("bfloat16",) if find_spec("ml_dtypes") else ())
@@ -187,7 +188,7 @@ def solver_cases(backends: Sequence[str], fast: bool) -> Iterator[SolverCase]:
     for backend in backends:
         loaded = PLUGINS.backend(backend)
         everything = backend == REFERENCE or loaded.namespace() is not np
-        own: Container[str] = getattr(loaded, "updates", ())
+        own: Container[str] = extra(loaded, "updates")
         for solver in (*S.__all__, *GRADIENT_CHANGES):
             if everything or solver in own:
                 table = {"defaults": {}, **SOLVERS.get(solver, {})}
