@@ -48,6 +48,7 @@ class Settings:
         deterministic: NN_CORE_DETERMINISTIC. True: results do not depend on the number of threads; see `set_deterministic`.
         strict_shapes: NN_CORE_STRICT_SHAPES. True: values that are assigned to an array are not broadcast.
         communicator: NN_CORE_COMMUNICATOR. Name of the engine of communicators; None: the one that fits the launcher.
+        data: NN_CORE_DATA. Folder for what `nn_core.utils.download` fetches; None: ~/nn_core_data.
         comm_timeout: NN_CORE_COMM_TIMEOUT. Seconds that a collective of a communicator may take; 0: any time.
     """
 
@@ -64,6 +65,7 @@ class Settings:
     cache_mb: int = 1024
     deterministic: bool = False
     communicator: str | None = None
+    data: str | None = None
     comm_timeout: float = 300.0
 
     def allows_plugin(self, name: str) -> bool:
@@ -93,6 +95,7 @@ class Settings:
             cache_mb=_count(environment, "NN_CORE_CACHE_MB") or default.cache_mb,
             deterministic=_bool(environment, "NN_CORE_DETERMINISTIC", default.deterministic),
             communicator=environment.get("NN_CORE_COMMUNICATOR") or None,
+            data=environment.get("NN_CORE_DATA") or None,
             comm_timeout=_seconds(environment, "NN_CORE_COMM_TIMEOUT", default.comm_timeout, or_none=True),
         )
 

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from nn_core.data.images import IMAGE_EXTENSIONS, read_image
+from nn_core.data.sound import read_sound
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.errors import FileFormatError
 from nn_core.files.npy import read_npy
@@ -24,13 +26,14 @@ class CsvDataSource(OrderedDataSource):
     """Samples from a CSV file.
 
     The first line names the columns: ``x`` for a variable, or ``x__0, x__1, ...`` for the elements of one; what follows
-    a colon is a label. A cell holds a number, or the path of a file, relative to the CSV file: .npy or .csv.
+    a colon is a label. A cell holds a number, or the path of a file, relative to the CSV file: .npy, .csv, .wav of shape
+    (samples, channels), or an image of shape (C, H, W).
 
     Args:
         filename: Path of the CSV file.
         shuffle: Draw the order anew for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
-        normalize: Divide arrays of 8-bit integers by 255.
+        normalize: Divide arrays of 8-bit integers by 255, and those of 16 bits without a sign by 65535.
 
     Raises:
         FileFormatError: when the table is empty, a line has another number of cells than the first, or, at a sample, a cell
@@ -110,7 +113,8 @@ class CsvDataSource(OrderedDataSource):
             raise FileFormatError(
                 f"{self._place(line, position)}: {path}: the file must hold an array, got: {error}"
             ) from error
-        return values / np.float32(255) if self._normalize and values.dtype == np.uint8 else values
+        top = _TOPS.get(values.dtype.name) if self._normalize else None
+        return values if top is None else values / top
 
 
 def _float32(text: str) -> float:
@@ -148,4 +152,16 @@ def _read_csv(path: Path) -> np.ndarray[Any, Any]:
     return values.astype(np.float32)
 
 
-_READERS: Final[Mapping[str, Callable[[Path], np.ndarray[Any, Any]]]] = {".npy": _read_npy, ".csv": _read_csv}
+def _read_image(path: Path) -> np.ndarray[Any, Any]:
+    image = read_image(path, channel_first=True)
+    return image if image.ndim == 3 else image[None]
+
+
+#: What arrays of integers are divided by to reach from 0 to 1.
+_TOPS: Final = {"uint8": np.float32(255), "uint16": np.float32(65535)}
+_READERS: Final[Mapping[str, Callable[[Path], np.ndarray[Any, Any]]]] = {
+    ".npy": _read_npy,
+    ".csv": _read_csv,
+    ".wav": read_sound,
+    **dict.fromkeys(IMAGE_EXTENSIONS, _read_image),
+}

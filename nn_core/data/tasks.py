@@ -180,7 +180,7 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
         return known[id(value)]
     if isinstance(value, DataSource):
         twin = known[id(value)] = copy.copy(value)
-        for name, member in vars(value).items():
+        for name, member in list(vars(twin).items()):  # not of `value`: open files are left out of copies
             setattr(twin, name, _copied(member, known))
         return twin
     if isinstance(value, (np.random.RandomState, np.random.Generator)):

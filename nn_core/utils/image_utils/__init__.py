@@ -1,0 +1,41 @@
+"""Read, write and resize images; see `nn_core.data.images`."""
+
+from nn_core.data.images import MANAGER
+from nn_core.data.images import read_image as imread
+from nn_core.data.images import resize_image as imresize
+from nn_core.data.images import scale_to_range as minmax_auto_scale
+from nn_core.data.images import write_image as imsave
+
+imload = imread
+imwrite = imsave
+
+__all__ = [
+    "get_available_backends",
+    "get_backend",
+    "imload",
+    "imread",
+    "imresize",
+    "imsave",
+    "imwrite",
+    "minmax_auto_scale",
+    "set_backend",
+]
+
+
+def get_available_backends() -> list[str]:
+    """Names of the backends whose library is installed: "PilBackend", "Cv2Backend"."""
+    return MANAGER.get_available_backends()
+
+
+def get_backend() -> str | None:
+    """Name of the chosen backend; None: Pillow."""
+    return MANAGER.backend
+
+
+def set_backend(backend: str | None) -> None:
+    """Choose a backend.
+
+    Raises:
+        ArgumentError: when its library is not installed, or there is none of the name.
+    """
+    MANAGER.backend = backend
