@@ -214,14 +214,21 @@ class SyncedArray:
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
+        #: memory by space and dtype; what it holds counts only where the key is in `valid`
         self.copies: dict[Key, Array] = {}
         self.valid: set[Key] = set()
+        #: which copy was written last; None before anything was written
         self.latest: Key | None = None
+        #: a number that all elements have, and that no copy holds yet; goes before whatever is in the copies
         self.pending_fill: float | None = None
+        #: None where the memory is the array's own, and in C order; else whose it is, and whether the values are still there
         self.lease: BufferLease | None = None
         self.clear_called = False
+        #: whether a plan relies on where the values lie: then whoever moves them counts the version of graphs up
         self.bound = False
+        #: counts writing that the engine sees; through an exported view a user may write unseen
         self.modifications = 0
+        #: the views that users may hold, by the key of the copy
         self.exported: dict[Key, Callable[[], ExportedView | None]] | None = None
 
     @property

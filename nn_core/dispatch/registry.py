@@ -104,7 +104,7 @@ class Registry:
         claims = self._by_api.get(api)
         if claims is None:
             return None
-        if len(claims) > 1:
+        if len(claims) > 1:  # not an error before somebody uses the name
             raise ambiguous("function", api, list(claims))
         return next(iter(claims.values()))
 

@@ -92,7 +92,7 @@ def record(function: str, wanted: str, ran_on: str, reason: str, *, left_family:
         known = _fallbacks.get(key)
         count = known.count + 1 if known else 1
         _fallbacks[key] = Fallback(function, wanted, ran_on, reason, left_family, count)
-    if known is None:
+    if known is None:  # once a function and pair of backends, or a training would log in each step
         level = logging.WARNING if left_family else logging.DEBUG
         logger.log(level, "%s runs on %s instead of %s: %s", function, ran_on, wanted, reason)
 

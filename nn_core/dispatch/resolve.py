@@ -91,7 +91,7 @@ def resolve(
             check_refusal(f"{spec.api}: refuse() of the kernel of {candidate.entry}", refusal)
             refusals.append((candidate.entry, refusal))
             continue
-        if candidate is not first:
+        if candidate is not first:  # never silently: a report, and a refusal in strict mode
             left_family = candidate.array_class != first.array_class
             record(spec.name, first.entry, candidate.entry, refusals[0][1].reason, left_family=left_family)
         return Resolution(candidate.kernel, candidate.backend, call, tuple(refusals))
@@ -113,11 +113,12 @@ def candidates(name: str, context: Context, plugins: Plugins = PLUGINS) -> Itera
         try:
             backend = plugins.backend(backend_name)
         except (BackendNotFoundError, BackendUnavailableError, PluginError) as error:
-            first_error = first_error or error
+            first_error = first_error or error  # the user's first wish is what the message is about
             family = plugins.array_class(backend_name) or context.array_class
             yield Candidate(entry, dtype, family, reason=str(error).partition("\n")[0], error=error)
             continue
         available.append((entry, dtype, backend))
+        # overlays of other plugins are asked before the backend's own kernel, kernels for functions of plugins after it
         before, after = plugins.extra_kernels(backend_name, name)
         own = backend.kernels.get(name)
         found = [*before, *([] if own is None else [own]), *after]
@@ -135,7 +136,7 @@ def _reference_candidates(
 ) -> Iterator[Candidate]:
     reference = plugins.backend(REFERENCE)
     for entry, dtype, backend in available:
-        if backend is reference:
+        if backend is reference:  # it is in the list itself, and was asked in its turn
             continue
         kernel = cast(OverBackends, reference).over(backend).get(name)
         reason = "" if kernel else f"has no kernel for {name}"

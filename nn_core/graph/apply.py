@@ -50,7 +50,7 @@ def apply(
     """
     trace: Trace | None = None
     if outputs is None:
-        trace = MEMO.get()
+        trace = MEMO.get()  # the one that this thread was on; looking for another costs more, and comes second
         variable = None if trace is None else trace.follow(spec, inputs, args)
         if variable is None:
             trace, before = current_trace(), trace
@@ -120,7 +120,7 @@ def _apply_in_graph(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequen
     node = Node(spec, call.args, inputs, cells, get_current_context(), not blocked and _any_needs_grad(inputs))
     node.setup = call
     results = _connected(node, call.n_visible, blocked, outputs or ())
-    if AUTO_FORWARD.get() or spec.has("dynamic_shape"):
+    if AUTO_FORWARD.get() or spec.has("dynamic_shape"):  # the shape of such a result follows from its values
         run_node(node, call)
     elif not call.view:
         for cell in cells:
@@ -156,7 +156,7 @@ def _connected(node: Node, n_visible: int, blocked: bool, outputs: Sequence[Any]
             variable._need_grad = False
         variable._recompute = recompute_now
         node.connect(index, variable)
-        if variable is given:
+        if variable is given:  # plans may know it as a leaf
             invalidate()
         results.append(variable)
     return results

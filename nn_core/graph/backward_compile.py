@@ -56,7 +56,7 @@ def active_nodes(root: Vertex, order: Sequence[Node]) -> tuple[list[Node], list[
                 target = reached.get(vertex.cell)
                 if target is None:
                     target = reached[vertex.cell] = Target(vertex)
-                target.expected += 1
+                target.expected += 1  # a single contribution to a view can be that view of the gradient, without a copy
     return active, list(reached.values())
 
 
@@ -157,7 +157,7 @@ class GradientCompiler:
         grads = self._output_grads(node, kernel)
         flags = self._layout(node, kernel, data)
         runner = kernel.backward_for(wanted, flags)
-        if runner is None:
+        if runner is None:  # the rule is array code, and takes arrays as they lie
             shapes = [None if vertex is None else vertex.shape for vertex in node.inputs]
             runner = RuleRunner(kernel, shapes, [cell.data.shape for cell in node.cells], wanted)
         data = [self._as_laid_out(buffer, flag, backend) for buffer, flag in zip(data, flags, strict=True)]
@@ -507,5 +507,6 @@ def _adder(node: Node | None, total: Buffer, part: Buffer) -> tuple[Runner, Any]
 
 
 def _lie_alike(a: Buffer, b: Buffer) -> bool:
+    # a kernel that adds does so to arrays of the kind that it would write
     alike = (a.space, a.dtype, a.shape, a.channels_last) == (b.space, b.dtype, b.shape, b.channels_last)
     return alike and not (a.narrow or b.narrow)

@@ -46,7 +46,7 @@ class BackwardPlan(Plan):
         for synced in self.leaf_grads:
             if synced.pending_fill != 0.0:
                 return False
-        for synced, key in self.leaf_grads.items():
+        for synced, key in self.leaf_grads.items():  # all are zero: the first contribution overwrites
             synced.pending_fill = None
             synced.modifications += 1
             if synced.latest != key or len(synced.valid) != 1:

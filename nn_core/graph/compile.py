@@ -127,9 +127,9 @@ class Builder:
     def _add_copy(self, synced: SyncedArray, key: Key, backend: Backend | None) -> None:
         """Bring the copy of a leaf under `key` up to date in each run: before all operations if possible."""
         assert synced.latest is not None
-        if self._as_found:
+        if self._as_found:  # a backward pass reads what the forward pass has read, before anything else is done
             self.plan.refreshes.append(Refresh(synced, key, backend))
-        elif self._runs_python or synced in self.rewritten:
+        elif self._runs_python or synced in self.rewritten:  # what was rewritten before has to be copied after
             self.add(None, Refresh(synced, key, backend), ())
         elif synced.latest[0] is key[0] and key[0] is not HOST:
             source = Buffer(synced.shape, synced.latest[1], key[0], synced.copies[synced.latest])
@@ -155,7 +155,7 @@ class Builder:
             slots = tuple([None if buffer is None else buffer.root().slot for buffer in operation.buffers])
             self.plan.entries.append(Entry(operation.node, operation.runner, arrays, backend, space, slots))
             for buffer in ends.get(index, ()):
-                if buffer.block is not None and shares:
+                if buffer.block is not None and shares:  # from the next operation on, others may lie there
                     arena.give(buffer.block)
 
     def _ends(self) -> dict[int, list[Buffer]]:
@@ -362,7 +362,7 @@ def copier(backend: Backend | None, source: ArrayDesc, target: ArrayDesc) -> Run
 
 def key_of(node: Node) -> Array:
     """Where a seeded node keeps the numbers of its run; compiling draws none, so that plans can come and go."""
-    if node.key is None:
+    if node.key is None:  # plans bind this array: it is made once, and its numbers are replaced in place
         node.key = np.zeros(2, np.uint64)
     return node.key
 

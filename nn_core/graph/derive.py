@@ -129,7 +129,7 @@ def follows_shapes(function: F) -> F:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         returned = function(*args, **kwargs)
-        if not AUTO_FORWARD.get():
+        if not AUTO_FORWARD.get():  # dynamic graphs are built anew for other shapes
             _note(function, args, kwargs, returned)
         return returned
 

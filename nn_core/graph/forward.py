@@ -93,6 +93,7 @@ def compile_forward(
     dropped = {node for node in order if policy == KEEP_OUTPUTS or (policy == KEEP_FOR_BACKWARD and not node.need_grad)}
     functions, skipped = fused(roots, order, dropped)
     _emit(builder, functions, _pinned(roots, order))
+    # an array that is read as a leaf and computed later holds two values in one pass; that is known only when all is emitted
     both = carried.union([synced for synced, _ in plan.leaves if synced in builder.data])
     if len(both) > len(carried):
         return compile_forward(roots, order, policy, both)
@@ -238,6 +239,7 @@ def _add_python(builder: Builder, node: Node) -> None:
 
 def _pinned(roots: Sequence[Vertex], order: Sequence[Node]) -> set[SyncedArray]:
     """Arrays that must lie C-contiguous: results, arrays with views, and what functions in Python touch."""
+    # whoever gets these looks at them as NumPy does, or as at one piece of memory
     pinned = {root.cell.data.synced for root in roots}
     for node in order:
         if node.python is not None or is_view(node):

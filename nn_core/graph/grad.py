@@ -108,7 +108,7 @@ def _totals(outputs: Sequence[Variable], inputs: Sequence[Variable], grad_output
     relevant = _relevant(order, wanted)
     for node in reversed(order):
         if node in relevant and any(cell in sums for cell in node.cells):
-            with context_scope(node.context):
+            with context_scope(node.context):  # gradients are computed where the function was
                 _differentiate(node, relevant, wanted, sums)
     return [sums.total(variable.cell) for variable in inputs]
 

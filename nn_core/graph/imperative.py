@@ -74,6 +74,7 @@ def call_at_once(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) ->
     name = function.__name__
     arrays: Any = [array_of(value, name) for value in args]
     named: Any = {key: array_of(value, name) for key, value in kwargs.items()}
+    # parameters that the function brings in are Variables: with them too it computes at once, and keeps nothing for gradients
     with NO_GRAD.scope(True), AUTO_FORWARD.scope(True):
         results: Any = function(*arrays, **named)
     if isinstance(results, (list, tuple)):

@@ -26,7 +26,7 @@ def infer(
         for shape in found:
             if shape is not None and math.prod(shape) > MAX_SIZE:
                 raise ShapeError(f"a result must have at most 2^48 elements, got shape {shape}")
-    except NNCoreError as error:
+    except NNCoreError as error:  # rules complain of shapes alone; who was called with what is known here
         raise type(error)(described(spec, str(error), args, shapes)) from None
     return found
 

@@ -182,6 +182,7 @@ def _sole_reader(node: Node, readers: Mapping[SyncedArray, Sequence[Node | None]
     vertex = node.output(0)
     if node not in dropped or (vertex is not None and (vertex.persistent or vertex.recompute)):
         return None
+    # statistics of the batch, say, which are outputs as well
     if any(readers.get(cell.data.synced) for cell in node.cells[1:]):
         return None
     found = readers.get(node.cells[0].data.synced, ())

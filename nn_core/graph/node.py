@@ -144,7 +144,7 @@ class Vertex:
             trace_node, trace, inputs, value = self.trace_node, self._trace, self.lazy_inputs, self.lazy_value
             if trace_node is None:
                 return
-            trace.broken = True
+            trace.broken = True  # from now on somebody may change links and values without the trace
             call, kernel = trace_node.call, trace_node.kernel
             data = NdArray.of_shape(call.output_shapes[0])
             if value is RELEASED:
@@ -293,6 +293,7 @@ class Node:
         self.args = args
         self.inputs = tuple(inputs)
         self.cells = tuple(cells)
+        #: weakly, so that a graph goes with the last variable that somebody holds, without the garbage collector
         self._outputs: list[weakref.ref[Vertex] | None] = [None] * len(self.cells)
         self.context = context
         self.key: Any = None

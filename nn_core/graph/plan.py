@@ -124,7 +124,7 @@ class Plan:
         try:
             if hooks is not None or finish is not None:
                 self._run_observed(hooks or ([], []), finish)
-            elif self._runs == 0:
+            elif self._runs == 0:  # binding steps costs more than it saves in a graph that is used once
                 for _, runner, arrays, _, space, _ in self.entries:  # the last one is told apart below
                     if space is not None:
                         ready(space)
@@ -135,7 +135,7 @@ class Plan:
         except Exception as error:
             self._note(error, runner or getattr(step, "func", None))
             raise
-        for synced in self.rewritten:
+        for synced in self.rewritten:  # running statistics: other copies of them are old now
             synced.rewritten()
         self._runs += 1
         self.held.alive = True
@@ -168,6 +168,7 @@ class Plan:
 
     def bind(self, signature: tuple[Any, ...], bindings: Iterable[Binding]) -> None:
         """Note for which graph, and for which memory of others, the plan was compiled."""
+        # together these are all that the plan takes for granted; who can change something of it counts GRAPH_VERSION up
         self.signature = signature
         self.bindings = list(bindings)
         leases = [binding.synced.lease for binding in self.bindings]

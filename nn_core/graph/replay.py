@@ -176,7 +176,7 @@ def release(structure: Structure, root: Vertex) -> None:
     """Give up the data of all functions of a graph but its result."""
     trace = root._trace
     if trace is not None:
-        trace.broken = True
+        trace.broken = True  # a later backward pass has to look at each function: some have no values any more
     # after a change of flags, nodes may have been made of lazy values
     if structure.all_lazy and trace is not None and trace.version == FLAGS_VERSION.value:
         kept = root.lazy_value
@@ -203,6 +203,7 @@ def _release_lazy(vertex: Vertex, *, keep: bool, elsewhere: bool) -> None:
 
 
 def _release(synced: SyncedArray) -> None:
+    # not `clear`: whoever reads a released value is refused, where a cleared array would give zeros
     synced.copies.clear()
     synced.valid = set()
     synced.latest = None

@@ -53,6 +53,7 @@ class RuleRunner:
         self._wanted = tuple(wanted)
 
     def __call__(self, *arrays: Array) -> None:
+        # data that the specification does not declare as needed may be gone: a rule that reads it fails here, at once
         n, m = self._n_inputs, self._n_outputs
         spec, args = self._spec_args
         values = [

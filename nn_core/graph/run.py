@@ -18,6 +18,7 @@ def run(
     kernel: PreparedKernel, inputs: Sequence[NdArray | None], outputs: Sequence[NdArray], key: Array | None = None
 ) -> None:
     """Compute a function on NdArrays; `key` has the numbers of a seeded one."""
+    # Hot: what is not traced passes here with each call. The common cases are written out, all others are functions.
     flags = _channels_last(kernel, inputs) if kernel.images else None
     arrays: list[Array | None] = []
     copied_back: list[tuple[Array, Array]] = []
@@ -45,7 +46,7 @@ def run(
         adopt_shape(outputs[position], shape)
     for array, array_key in zip(outputs, kernel.output_keys, strict=True):
         synced = array.synced
-        if synced.latest is None and synced.lease is None:
+        if synced.latest is None and synced.lease is None:  # a result that was just made
             raw = kernel.empty(array._shape, array_key[1])
             synced.hold(array_key, raw)
             synced.pending_fill = None
@@ -118,7 +119,7 @@ def _target(kernel: PreparedKernel, array: NdArray, key: Key, copied_back: list[
     synced = array.synced
     if synced.lease is STRIDED and synced.latest == key:
         return synced.copies[key]
-    raw = array.write(*key)
+    raw = array.write(*key)  # ends a lease: a plan's memory must not be written to by others
     if not array.is_narrowed or is_contiguous(raw):
         return raw
     copy = kernel.empty(array.shape, key[1])

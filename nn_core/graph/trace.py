@@ -167,8 +167,11 @@ class Trace:
 
     def follow(self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any]) -> Variable | None:
         """Compute a call that was made at this place before; None when it was not, or when the walk is over."""
+        # Hot: every call of a dynamic graph passes here, so nothing is looked up and nothing is split off. The trace is over
+        # when a flag or kernels have changed, in another thread, and when its first result (then probably all) is gone.
         if self.version != FLAGS_VERSION.value or self.thread != get_ident() or self.first() is None:
             return None
+        # a program mostly does what it did last time; the other branches of the tree are searched if not
         node = self.node.latest
         if node is None or node.spec is not spec or len(inputs) != node.n_inputs:
             return self._search(spec, inputs, args, node)
@@ -188,6 +191,7 @@ class Trace:
                 value = vertex.lazy_value  # before the node, which says whether that is still the value
                 if vertex.trace_node is not source:
                     return self._search(spec, inputs, args, node)
+                # the trace node is still there, so nobody has asked for the cell, and nobody else can have written to it
                 if source.output_key == key:
                     arrays.append(value)
                     continue
@@ -197,12 +201,13 @@ class Trace:
                 if cell is None or vertex._producer is not None or not vertex._need_grad:
                     leaf = self._leaf(vertex)
                     cell = vertex.cell
-                else:  # a parameter
+                else:  # a parameter: its cell says which, as long as the node relies on nothing in which two could differ
                     leaf = (id(cell), True, cell.data._shape)
                 if leaf != source:
                     return self._search(spec, inputs, args, node)
                 array = cell.data
             synced = array.synced
+            # without a lease the memory is the array's own, and that is always in C order
             if array._shape is synced.shape and synced.lease is None and synced.pending_fill is None and key in synced.valid:
                 arrays.append(synced.copies[key])
             else:
@@ -216,12 +221,12 @@ class Trace:
         except Exception as error:
             node.kernel.note(error)
             raise
-        variable = _new(Variable)
+        variable = _new(Variable)  # past the constructor, which makes a cell
         Vertex.__init__(variable, None, node.need_grad, node, self, inputs, value)
         reference = ref(variable)
         if not node.position:
             self.first = reference
-        self.node = node
+        self.node = node  # only now: a call that was interrupted or has failed was not made
         self.results.append(reference)
         return variable
 
@@ -252,6 +257,7 @@ class Trace:
 
     def _mark_of(self, synced: SyncedArray) -> int:
         number = self._numbers.get(id(synced))
+        # the address may have come back for another array
         if number is None or self._arrays[number]() is not synced:
             number = self._numbers[id(synced)] = len(self._arrays)
             self._arrays.append(ref(synced))
@@ -273,7 +279,7 @@ class Trace:
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], call: ResolvedCall
     ) -> Variable | None:
         """Compute a call that is made at this place for the first time; None if it is not one to be followed."""
-        if len(self.results) >= MAX_LENGTH:
+        if len(self.results) >= MAX_LENGTH:  # a loop that never ends, as inference without a backward pass
             self.end()
             return None
         kernel = call.kernel(self.context)
