@@ -9,7 +9,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead import_time
 
-.PHONY: help mutation interrupts demo test test-slow fuzz lint types layers check gen docs bench conformance test-gpu gpu-wheels gpu-install bench-gpu clean
+.PHONY: help mutation interrupts faults demo test test-slow fuzz lint types layers check gen docs bench conformance test-gpu gpu-wheels gpu-install bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -54,6 +54,9 @@ mutation: $(VENV)/.core ## load mutated files: make mutation COUNT=10000 SEED=1
 
 interrupts: $(VENV)/.extensions ## interrupt calls at random instructions: make interrupts COUNT=500 SEED=1
 	$(BIN)/python -m tools.interrupts --count $(COUNT) --seed $(SEED)
+
+faults: $(VENV)/.core ## let saving fail by a full disk or a kill: make faults COUNT=500 SEED=1
+	$(BIN)/python -m tools.faults --count $(COUNT) --seed $(SEED)
 
 lint: $(VENV)/.core ## ruff
 	$(BIN)/ruff check .

@@ -32,6 +32,7 @@ from nn_core.dispatch.report import strict_dispatch as strict_dispatch
 from nn_core.dispatch.together import launch_together as launch_together
 from nn_core.errors import UnknownAttributeError as _UnknownAttributeError
 from nn_core.function import Function as _Function  # noqa: F401  # gives variable.parent its class
+from nn_core.gil import require_gil as _require_gil
 from nn_core.grad import grad as grad
 from nn_core.graph.hooks import set_function_post_hook as set_function_post_hook
 from nn_core.graph.hooks import set_function_pre_hook as set_function_pre_hook
@@ -126,6 +127,7 @@ _LAZY = {
     ),
 }
 
+_require_gil()
 _operators.bind()
 _indexing.bind()
 _COPIERS["no_grad"] = lambda variable: import_module("nn_core.parameter").with_constant_parameters(variable)

@@ -50,6 +50,7 @@ class Settings:
         communicator: NN_CORE_COMMUNICATOR. Name of the engine of communicators; None: the one that fits the launcher.
         data: NN_CORE_DATA. Folder for what `nn_core.utils.download` fetches; None: ~/nn_core_data.
         comm_timeout: NN_CORE_COMM_TIMEOUT. Seconds that a collective of a communicator may take; 0: any time.
+        trust_hdf5: NN_CORE_TRUST_HDF5. True: HDF5 files of other writers are read without a trial in another process.
     """
 
     plugin_autoload: bool = True
@@ -67,6 +68,7 @@ class Settings:
     communicator: str | None = None
     data: str | None = None
     comm_timeout: float = 300.0
+    trust_hdf5: bool = False
 
     def allows_plugin(self, name: str) -> bool:
         """Whether NN_CORE_PLUGINS lets the plugin called `name` be used."""
@@ -97,6 +99,7 @@ class Settings:
             communicator=environment.get("NN_CORE_COMMUNICATOR") or None,
             data=environment.get("NN_CORE_DATA") or None,
             comm_timeout=_seconds(environment, "NN_CORE_COMM_TIMEOUT", default.comm_timeout, or_none=True),
+            trust_hdf5=_bool(environment, "NN_CORE_TRUST_HDF5", default.trust_hdf5),
         )
 
 

@@ -1,5 +1,6 @@
 """What all tests share: fixed seeds, the reference backend, and no state carried from one test to the next."""
 
+import os
 import zlib
 
 import hypothesis
@@ -7,6 +8,9 @@ import numpy as np
 import pytest
 
 import nn_core as nn
+
+# Files that tests write themselves are read without a trial in another process; tests/unit/test_files.py tests the trial.
+os.environ.setdefault("NN_CORE_TRUST_HDF5", "1")
 
 # The same examples in every run, however busy the machine is.
 hypothesis.settings.register_profile(

@@ -114,6 +114,22 @@ def _scopes(_: Path) -> tuple[Callable[[], object], Callable[[], Any]]:
     return run, lambda: None
 
 
+def _parameters(_: Path) -> tuple[Callable[[], object], Callable[[], Any]]:
+    scope: dict[str, Any] = {}
+
+    def run() -> None:
+        with nn.parameter_scope("net", scope):
+            PF.batch_normalization(nn.Variable((2, 3)), name="a")
+
+    def state() -> Any:
+        with nn.parameter_scope("net", scope):
+            names = sorted(nn.get_parameters(grad_only=False))
+            nn.clear_parameters()
+        return names
+
+    return run, state
+
+
 def _training(_: Path) -> tuple[Callable[[], object], Callable[[], Any]]:
     _, y, parameters = _network("net")
     solver = S.Adam(0.1)
@@ -204,6 +220,7 @@ def _loading(folder: Path) -> tuple[Callable[[], object], Callable[[], Any]]:
 
 SCENARIOS: dict[str, Scenario] = {
     "scopes": Scenario(_scopes),
+    "parameters": Scenario(_parameters),
     "training": Scenario(_training),
     "update": Scenario(_update),
     "dynamic": Scenario(_dynamic),

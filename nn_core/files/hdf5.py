@@ -1,7 +1,8 @@
 """HDF5 as NNabla lays it out: groups by '/', datasets with the attributes as HDF5 attributes.
 
-Each dataset of ours has its checksum as an attribute, and the root group the list of names. The library reads and writes
-files by path or in memory: calls back into Python, as it makes for file objects, turn a Ctrl-C into an error of its own.
+Each dataset of ours has its checksum as an attribute, and the root group the list of names. The library reads files by path
+or in memory, and writes to memory: calls back into Python, as it makes for file objects, turn a Ctrl-C into an error of its
+own.
 
 A trailer after the last byte of HDF5 has a checksum of the whole file, because the library may loop for ever or crash on
 damaged structures. Programs that open the file for writing remove the trailer; then the checksums of the arrays remain.
@@ -29,6 +30,7 @@ from nn_core.files.entries import (
     require_numbers,
     verify,
 )
+from nn_core.files.trial import try_reading
 
 #: Deeper groups are refused: names of parameters have a few parts.
 MAX_DEPTH: Final = 200
@@ -51,21 +53,13 @@ def write_hdf5(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
     """Write `entries` to an empty file."""
     import h5py  # opened only by programs that save or load
 
-    path = _path_of(file)
-    if path is not None:
-        # the lock of atomic_writer is on the same file: HDF5 must not ask for one of its own
-        with h5py.File(path, "w", locking=False) as store:
-            places = _fill(store, entries)
-        with Path(path).open("r+b") as whole:
-            trailer = _trailer(whole, places)
-            whole.seek(0, os.SEEK_END)
-            whole.write(trailer)
-        return
-    with h5py.File("parameters", "w", driver="core", backing_store=False) as store:
+    # In memory, because the library crashes the process when it writes to a disk that is full.
+    with h5py.File("parameters", "w", driver="core", backing_store=False, block_size=_PORTION_BYTES) as store:
         places = _fill(store, entries)
         store.flush()
         image = store.id.get_file_image()
-    file.write(image + _trailer(io.BytesIO(image), places))
+    file.write(image)
+    file.write(_trailer(io.BytesIO(image), places))
 
 
 def _fill(store: Any, entries: Mapping[str, Entry]) -> Places:
@@ -86,19 +80,24 @@ def _fill(store: Any, entries: Mapping[str, Entry]) -> Places:
 
 
 def read_hdf5(file: IO[bytes]) -> Entries:
-    """Read all datasets; a file of another writer has no checksums, and is taken as it is."""
+    """Read all datasets; a file of another writer has no checksums, and is read on trial first."""
+    path = _path_of(file)
+    is_verified = file.seekable() and _verify_whole(file)
+    source = file.read() if path is None else path
+    if not is_verified:
+        try_reading(source, len(source) if isinstance(source, bytes) else Path(source).stat().st_size)
+    return read_plainly(source)
+
+
+def read_plainly(source: str | bytes) -> Entries:
+    """Read all datasets of a file, given by its path, or of its contents, without looking at a trailer."""
     import h5py  # opened only by programs that save or load
 
-    path = _path_of(file)
-    if file.seekable():
-        _verify_whole(file)
-    if path is not None:
-        n_bytes = os.fstat(file.fileno()).st_size
-        with h5py.File(path, "r", locking=False) as store:
-            return _read(store, n_bytes)
-    image = file.read()
-    with h5py.File(h5py.h5f.open_file_image(image)) as store:
-        return _read(store, len(image))
+    if isinstance(source, str):
+        with h5py.File(source, "r", locking=False) as store:
+            return _read(store, Path(source).stat().st_size)
+    with h5py.File(h5py.h5f.open_file_image(source)) as store:
+        return _read(store, len(source))
 
 
 def _trailer(file: IO[bytes], places: Places) -> bytes:
@@ -109,8 +108,8 @@ def _trailer(file: IO[bytes], places: Places) -> bytes:
     return table + len(table).to_bytes(8, "little") + zlib.crc32(table).to_bytes(4, "little") + _MARK
 
 
-def _verify_whole(file: IO[bytes]) -> None:
-    """Compare a file that has a trailer with it, and leave the position as it was.
+def _verify_whole(file: IO[bytes]) -> bool:
+    """Compare a file that has a trailer with it, and leave the position as it was; whether there is a trailer.
 
     Raises:
         FileFormatError: when anything has changed; names the array if it is in one.
@@ -119,7 +118,8 @@ def _verify_whole(file: IO[bytes]) -> None:
     size = file.seek(0, os.SEEK_END)
     file.seek(max(size - _END_BYTES, 0))
     end = file.read(_END_BYTES)
-    if len(end) == _END_BYTES and end.endswith(_MARK):
+    has_trailer = len(end) == _END_BYTES and end.endswith(_MARK)
+    if has_trailer:
         length = min(int.from_bytes(end[:8], "little"), size - _END_BYTES)
         file.seek(size - _END_BYTES - length)
         text = file.read(length)
@@ -133,6 +133,7 @@ def _verify_whole(file: IO[bytes]) -> None:
     elif _has_cut_trailer(file):
         raise FileFormatError("the table of checksums must be complete, got a part of it: the file is damaged")
     file.seek(start)
+    return has_trailer
 
 
 def _has_cut_trailer(file: IO[bytes]) -> bool:

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
@@ -30,6 +31,9 @@ R_co = TypeVar("R_co", covariant=True)
 _ROOT: Final[Scope] = {}
 _CURRENT: Final[Ambient[Scope]] = Ambient("parameter_scope", _ROOT)
 _CREATION: Final = fork_safe(threading.Lock())
+#: Parameters that are alive by number and creating thread, and how many were made: a failing call takes back its own.
+_MADE: Final[weakref.WeakValueDictionary[tuple[int, int], Variable]] = weakref.WeakValueDictionary()
+_N_MADE: Final = [0]
 
 
 def parameter_scope(name: str, scope: Scope | None = None) -> AmbientScope[Scope]:
@@ -180,6 +184,8 @@ def _found_or_created(
     if parameter is None:
         parameter = _created(name, shape, initializer, need_grad)
         with _CREATION:
+            _MADE[_N_MADE[0], threading.get_ident()] = parameter
+            _N_MADE[0] += 1
             parameter = scope.setdefault(last, parameter)
     if not isinstance(parameter, Variable):
         raise ArgumentError(f"get_parameter_or_create: name must not be that of a scope, got {name!r}")
@@ -244,15 +250,19 @@ def layer(
             inner = around.get(scope) if type(around) is dict else None
             if type(inner) is not dict:  # not there yet, or one of the names is a path
                 inner = _opened(base, scope if name is None else f"{name}/{scope}")
+            n_made = _N_MADE[0]
             (token,) = map(_CURRENT.replace, (inner,))  # see `Ambient.replace`
             try:
                 if has_ndarray(args) or (kwargs and has_ndarray(kwargs.values())):
                     return call_at_once(function, *args, **kwargs)
                 return function(*args, **kwargs)
-            except FOREIGN as error:
-                raise refusal(function, args, kwargs, error) from error
-            except TypeError as error:
-                raise misfit(parametric, args, kwargs, error) from None
+            except BaseException as error:
+                _take_back(inner, n_made)
+                if isinstance(error, FOREIGN):
+                    raise refusal(function, args, kwargs, error) from error
+                if isinstance(error, TypeError):
+                    raise misfit(parametric, args, kwargs, error) from None
+                raise
             finally:
                 _CURRENT.restore(token)
 
@@ -337,6 +347,22 @@ def _opened(scope: Scope, path: str) -> Scope:
             raise ArgumentError(f"parameter_scope: a scope must not have the name of a parameter, got {path!r}")
         scope = inner
     return scope
+
+
+def _take_back(scope: Scope, n_made: int) -> None:
+    """Remove the parameters in `scope` that this thread has made since there were `n_made`: their function has failed."""
+    if _N_MADE[0] == n_made:
+        return
+    thread = threading.get_ident()
+    made = {id(parameter) for (number, maker), parameter in _MADE.items() if number >= n_made and maker == thread}
+    waiting = [scope]
+    while waiting:
+        inner = waiting.pop()
+        for name, value in list(inner.items()):
+            if type(value) is dict:
+                waiting.append(value)
+            elif id(value) in made:
+                del inner[name]
 
 
 def _lookup(key: str) -> tuple[Scope | None, str]:

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from nn_core.errors import ArgumentError, DTypeError, FileFormatError
-from nn_core.files import FORMATS, Entry, atomic_writer, extension_of, read_entries, write_entries
+from nn_core.files import FORMATS, Entry, atomic_writer, extension_of, hdf5, read_entries, trial, write_entries
+from nn_core.settings import Settings
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 
@@ -358,6 +359,50 @@ def test_hdf5_that_asks_for_too_much(tmp_path, fill, message):
         assert tracemalloc.get_traced_memory()[1] < 5e6
     finally:
         tracemalloc.stop()
+
+
+def test_hdf5_on_which_the_library_crashes_or_loops(tmp_path, monkeypatch):
+    path = tmp_path / "file.h5"
+    with h5py.File(path, "w") as store:
+        store["w"] = np.ones(3)
+    program = "import resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+    monkeypatch.setattr(trial, "settings", Settings)
+    monkeypatch.setattr(trial, "_PROGRAM", program + "import os\nos.abort()")
+    with pytest.raises(FileFormatError, match=r"file\.h5: the HDF5 library must read it, got a crash \(SIGABRT\): it is dam"):
+        read_entries(path, ".h5")
+    program += "resource.setrlimit(resource.RLIMIT_CPU, (1, 2))\n"
+    monkeypatch.setattr(trial, "_PROGRAM", program + "while True: pass")
+    with path.open("rb") as file, pytest.raises(FileFormatError, match="in 20 s of computing, got no end: it is damaged"):
+        read_entries(io.BytesIO(file.read()), ".h5")
+    monkeypatch.setattr(trial, "settings", lambda: Settings(trust_hdf5=True))
+    assert read_entries(path, ".h5")["w"].values.tolist() == [1, 1, 1]
+
+
+def test_only_hdf5_of_others_is_read_on_trial(tmp_path, monkeypatch):
+    tried = []
+    monkeypatch.setattr(hdf5, "try_reading", lambda source, n_bytes: tried.append(source))
+    path = tmp_path / "file.h5"
+    write_entries(path, entries(), ".h5")
+    read_entries(path, ".h5")
+    read_entries(io.BytesIO(path.read_bytes()), ".h5")
+    assert tried == []
+    with h5py.File(path, "w") as store:
+        store["w"] = np.ones(3)
+    read_entries(path, ".h5")
+    read_entries(io.BytesIO(path.read_bytes()), ".h5")
+    assert tried == [str(path), path.read_bytes()]
+
+
+def test_a_trial_reads_what_the_caller_reads(tmp_path):
+    """The program of the trial ends well for a sound file, and for one that is refused."""
+    path = tmp_path / "file.h5"
+    for values in (np.ones(3), np.array([b"text"])):
+        with h5py.File(path, "w") as store:
+            store["w"] = values
+        result = subprocess.run([sys.executable, "-c", trial._PROGRAM, "20", str(path)], capture_output=True, check=False)
+        assert (result.returncode, result.stderr) == (0, b"")
+        result = subprocess.run([sys.executable, "-c", trial._PROGRAM, "20", ""], input=path.read_bytes(), check=False)
+        assert result.returncode == 0
 
 
 def test_compressed_hdf5_of_others(tmp_path):

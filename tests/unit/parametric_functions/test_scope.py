@@ -288,3 +288,44 @@ def test_docstring_lists_the_parameters():
     assert "    n: Count. Shape (). Not trained." in doc
     assert "    name: Name of a scope around the parameters." in doc
     assert doc.index("name: Name") < doc.index("Returns:")
+
+
+class OddError(Exception):
+    """What somebody's initializer raises."""
+
+
+def refuse(shape):
+    raise OddError
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["graph", "arrays"])
+def test_a_function_that_fails_takes_back_the_parameters_it_has_made(at_once):
+    x = nn.NdArray.from_numpy_array(np.ones((2, 3))) if at_once else nn.Variable((2, 3))
+    with pytest.raises(OddError):
+        PF.affine(x, 4, b_init=refuse)
+    assert get_parameters() == {}
+    PF.affine(x, 5)  # no weight of four columns is in the way
+    assert [w.shape for w in get_parameters().values()] == [(3, 5), (5,)]
+
+
+def test_a_function_that_fails_keeps_the_parameters_that_were_there():
+    x = nn.Variable((2, 3))
+    PF.affine(x, 4, with_bias=False)
+    (w,) = get_parameters().values()
+    with pytest.raises(OddError):
+        PF.affine(x, 4, b_init=refuse)
+    assert [found.data for found in get_parameters().values()] == [w.data]
+
+
+def test_a_function_of_functions_takes_back_what_they_have_made():
+    @PF.parametric_function_api("block")
+    def block(x):
+        PF.affine(x, 4, name="inner")
+        get_parameter_or_create("scale", (1,))
+        raise OddError
+
+    with parameter_scope("net"):
+        get_parameter_or_create("before", (1,))
+        with pytest.raises(OddError):
+            block(nn.Variable((2, 3)), name="outer")
+    assert list(get_parameters()) == ["net/before"]
