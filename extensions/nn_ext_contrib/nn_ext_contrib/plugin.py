@@ -11,17 +11,23 @@ REQUIRES_CORE = ">=0.1,<0.2"
 #: Functions made of others, by the modules that define them.
 COMPOSITES = {
     "activation": ("maxout",),
-    "loss": (
-        "bernoulli_nll",
-        "contrastive",
-        "cross_covariance",
-        "gaussian_kl_divergence",
-        "gaussian_nll",
-        "hinge",
-        "triplet",
+    "arithmetic": (
+        "average", "batch_l2_norm_squared", "bias", "bilinear", "linear_interpolate", "log10", "log2", "scale",
     ),
-    "shape": ("depth2space", "im2col", "permutate", "select_item", "space2depth"),
-}
+    "evaluation": ("classification_summary", "r2_score"),
+    "image": ("spatial_transformer_grid", "spatial_transformer_sampler"),
+    "loss": (
+        "bernoulli_nll", "contrastive", "cross_covariance", "gaussian_kl_divergence", "gaussian_nll", "hinge", "triplet",
+    ),
+    "pooling": ("local_response_normalization", "spatial_pyramid_pooling_2d"),
+    "random": ("gaussian", "simplified_dropconnect"),
+    "recurrent": ("n_step_gru", "n_step_lstm", "n_step_rnn", "stateless_lstm", "stateless_slstm"),
+    "sampling": ("black_out", "hierarchical_softmax", "huffman_tree", "negative_sampling", "sampled_words"),
+    "shape": (
+        "depth2space", "dstack", "hstack", "im2col", "permutate", "rollaxis", "select_item", "space2depth", "split_axis",
+        "swapaxes", "transpose_sequence", "vstack",
+    ),
+}  # fmt: skip
 __all__ = ["operators"]
 
 

@@ -1,6 +1,7 @@
 """Other places for elements."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import nn_core.functions as F
 from nn_core import Variable
@@ -171,6 +172,171 @@ def select_item(x: Variable, t: Variable) -> Variable:
     if t.shape != x.shape[:1]:
         raise ShapeError(f"select_item: t must have shape {x.shape[:1]}, one column for each row of x, got {t.shape}")
     return F.gather(x, t, axis=1, batch_dims=1)
+
+
+def rollaxis(x: Variable, axis: int, start: int = 0) -> Variable:
+    """Move an axis in front of another, as ``numpy.rollaxis``.
+
+    Args:
+        x: Array with the axes.
+        axis: The axis that is moved.
+        start: The axis that it comes to stand before; ``x.ndim``: the end.
+
+    Returns:
+        The same elements.
+
+    Example:
+        >>> rollaxis(nn.Variable((2, 3, 4)), 2).shape
+        (4, 2, 3)
+    """
+    if not -x.ndim <= axis < x.ndim or not -x.ndim <= start <= x.ndim:
+        raise ArgumentError(f"rollaxis: axis and start must be axes of an array with {x.ndim}, got {axis} and {start}")
+    axis, start = axis % x.ndim, start + x.ndim if start < 0 else start
+    order = [n for n in range(x.ndim) if n != axis]
+    order.insert(start - (axis < start), axis)
+    return F.transpose(x, tuple(order))
+
+
+def swapaxes(x: Variable, axis1: int, axis2: int) -> Variable:
+    """Exchange two axes.
+
+    Args:
+        x: Array with the axes.
+        axis1: One axis.
+        axis2: The other.
+
+    Returns:
+        The same elements.
+
+    Example:
+        >>> swapaxes(nn.Variable((2, 3, 4)), 0, 2).shape
+        (4, 3, 2)
+    """
+    for axis in (axis1, axis2):
+        if not -x.ndim <= axis < x.ndim:
+            raise ArgumentError(f"swapaxes: axes must be in [{-x.ndim}, {x.ndim}), got {axis}")
+    order = list(range(x.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return F.transpose(x, tuple(order))
+
+
+def hstack(*xs: Variable) -> Variable:
+    """Join arrays along their second axis, or along the only one.
+
+    Args:
+        xs: Arrays that are alike except for that axis.
+
+    Returns:
+        The joined array.
+
+    Example:
+        >>> hstack(nn.Variable((2, 3)), nn.Variable((2, 1))).shape
+        (2, 4)
+    """
+    return F.concatenate(*xs, axis=0 if xs[0].ndim < 2 else 1)
+
+
+def vstack(*xs: Variable) -> Variable:
+    """Join arrays along their first axis; arrays with one axis become rows.
+
+    Args:
+        xs: Arrays that are alike except for that axis.
+
+    Returns:
+        The joined array.
+
+    Example:
+        >>> vstack(nn.Variable((3,)), nn.Variable((3,))).shape
+        (2, 3)
+    """
+    return F.concatenate(*[F.reshape(x, (1, *x.shape)) if x.ndim < 2 else x for x in xs], axis=0)
+
+
+def dstack(*xs: Variable) -> Variable:
+    """Join arrays along their third axis; arrays with fewer axes get one: (N) becomes (1, N, 1) and (N, M) (N, M, 1).
+
+    Args:
+        xs: Arrays that are alike except for that axis.
+
+    Returns:
+        The joined array.
+
+    Example:
+        >>> dstack(nn.Variable((2, 3)), nn.Variable((2, 3))).shape
+        (2, 3, 2)
+    """
+    shapes = [(1, *x.shape, 1) if x.ndim == 1 else (*x.shape, 1) if x.ndim == 2 else x.shape for x in xs]
+    return F.concatenate(*[F.reshape(x, shape) for x, shape in zip(xs, shapes, strict=True)], axis=2)
+
+
+def split_axis(x: Variable, indices_or_sections: int | Sequence[int], axis: int) -> list[Variable]:
+    """Cut an axis into parts, as ``numpy.split``.
+
+    Args:
+        x: Array with the axis.
+        indices_or_sections: Number of equal parts, or the places of the cuts in ascending order.
+        axis: The axis.
+
+    Returns:
+        The parts.
+
+    Raises:
+        ShapeError: when the parts are not equal.
+        ArgumentError: when the cuts do not ascend within the axis, so that a part would be empty.
+
+    Example:
+        >>> [part.shape for part in split_axis(nn.Variable((2, 6)), [1, 4], axis=1)]
+        [(2, 1), (2, 3), (2, 2)]
+    """
+    if not -x.ndim <= axis < x.ndim:
+        raise ArgumentError(f"split_axis: axis must be in [{-x.ndim}, {x.ndim}), got {axis}")
+    length = x.shape[axis]
+    if isinstance(indices_or_sections, int):
+        if indices_or_sections < 1 or length % indices_or_sections:
+            raise ShapeError(f"split_axis: sections must divide the length {length} of axis {axis}, got {indices_or_sections}")
+        size = length // indices_or_sections
+        cuts = list(range(size, length, size))
+    else:
+        cuts = [int(cut) for cut in indices_or_sections]
+    edges = [0, *cuts, length]
+    if any(first >= second for first, second in pairwise(edges)):
+        raise ArgumentError(f"split_axis: cuts must ascend between 0 and {length}, got {cuts}")
+    return [_sliced(x, axis % x.ndim, first, second) for first, second in pairwise(edges)]
+
+
+def _sliced(x: Variable, axis: int, first: int, end: int) -> Variable:
+    start, stop = [0] * x.ndim, list(x.shape)
+    start[axis], stop[axis] = first, end
+    return F.slice(x, start=tuple(start), stop=tuple(stop), step=(1,) * x.ndim)
+
+
+def _rows(x: Variable) -> list[Variable]:
+    return [F.reshape(_sliced(x, 0, n, n + 1), x.shape[1:]) for n in range(x.shape[0])]
+
+
+def transpose_sequence(xs: Sequence[Variable]) -> list[Variable]:
+    """Turn sequences into steps: the t-th result stacks the t-th elements of all sequences that are as long as that.
+
+    Args:
+        xs: Sequences of shapes (L_1, ...), (L_2, ...), ... with L_1 >= L_2 >= ...
+
+    Returns:
+        L_1 steps; or of steps the sequences.
+
+    Raises:
+        ShapeError: when the sequences are not sorted by falling length.
+
+    Example:
+        >>> xs = [nn.NdArray.from_numpy_array(x) for x in ([0.0, 1.0, 2.0], [4.0, 5.0], [6.0])]
+        >>> [step.data.tolist() for step in transpose_sequence(xs)]
+        [[0.0, 4.0, 6.0], [1.0, 5.0], [2.0]]
+    """
+    lengths = [x.shape[0] for x in xs]
+    if any(longer < shorter for longer, shorter in pairwise(lengths)):
+        raise ShapeError(f"transpose_sequence: xs must be sorted by falling length, got lengths {lengths}")
+    parts = [_rows(x) for x in xs]
+    counts = [sum(length > step for length in lengths) for step in range(max(lengths, default=0))]
+    return [F.stack(*[parts[n][step] for n in range(count)], axis=0) for step, count in enumerate(counts)]
 
 
 def _pair(function: str, name: str, value: int | Sequence[int]) -> tuple[int, int]:

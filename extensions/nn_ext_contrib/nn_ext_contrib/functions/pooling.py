@@ -1,0 +1,83 @@
+"""Pooling and normalization over neighbours."""
+
+from math import prod
+
+import nn_core.functions as F
+from nn_core import Variable
+from nn_core.ext import ArgumentError, ShapeError
+from nn_ext_contrib.functions.checks import require_ndim
+
+
+def spatial_pyramid_pooling_2d(x: Variable, pyramid_height: int) -> Variable:
+    """Take the largest values of images on grids of 1, 2 x 2, 4 x 4, ... bins, so that images of all sizes give as many.
+
+    Args:
+        x: Images. Shape (B, C, H, W).
+        pyramid_height: Number P of grids.
+
+    Returns:
+        Shape (B, C (4^P - 1) / 3, 1, 1); channels first, then the bins, within each grid.
+
+    Raises:
+        ShapeError: when x has other axes, or fewer rows or columns than the finest grid needs.
+        ArgumentError: when the height is below 1.
+
+    Example:
+        >>> spatial_pyramid_pooling_2d(nn.Variable((8, 3, 10, 13)), 3).shape
+        (8, 63, 1, 1)
+
+    References:
+        He et al. (2014), Spatial pyramid pooling in deep convolutional networks.
+    """
+    require_ndim("spatial_pyramid_pooling_2d", "x", x, 4, "(B, C, H, W)")
+    if pyramid_height < 1:
+        raise ArgumentError(f"spatial_pyramid_pooling_2d: pyramid_height must be at least 1, got {pyramid_height}")
+    levels = [_grid(x, 2**level) for level in range(pyramid_height)]
+    return F.reshape(F.concatenate(*levels, axis=1), (x.shape[0], -1, 1, 1))
+
+
+def _grid(x: Variable, bins: int) -> Variable:
+    """The largest values of `bins` by `bins` equal windows that cover the images. Shape (B, C bins^2)."""
+    kernel = tuple(-(-length // bins) for length in x.shape[2:])
+    pad = tuple((bins * size - length) // 2 for size, length in zip(kernel, x.shape[2:], strict=True))
+    fits = all(0 <= p < k and bins * k - p - n < k for p, k, n in zip(pad, kernel, x.shape[2:], strict=True))
+    if not fits:
+        raise ShapeError(f"spatial_pyramid_pooling_2d: x must fill a grid of {bins} by {bins} bins, got {x.shape}")
+    pooled = F.max_pooling(x, kernel, kernel, ignore_border=False, pad=pad)
+    return F.reshape(pooled, (x.shape[0], prod(x.shape[1:2]) * bins * bins))
+
+
+def local_response_normalization(x: Variable, n: int = 5, k: float = 2.0, alpha: float = 1e-4, beta: float = 0.75) -> Variable:
+    """Divide by the activity of neighbouring channels: y_c = x_c / (k + alpha sum over |j - c| <= n // 2 of x_j^2)^beta.
+
+    Args:
+        x: Array of shape (N, C, ...).
+        n: Width of the neighbourhood; n // 2 channels on either side count.
+        k: What is added to the activity.
+        alpha: Weight of the activity. It is not divided by n.
+        beta: Exponent.
+
+    Returns:
+        The shape of x.
+
+    Raises:
+        ShapeError: when x has less than two axes.
+        ArgumentError: when n is below 1.
+
+    Example:
+        >>> x = nn.NdArray.from_numpy_array([[1.0, 1.0]])
+        >>> local_response_normalization(x, n=3, k=1.0, alpha=1.5, beta=0.5).data.tolist()
+        [[0.5, 0.5]]
+
+    References:
+        Krizhevsky et al. (2012), ImageNet classification with deep convolutional neural networks, section 3.3.
+    """
+    if x.ndim < 2:
+        raise ShapeError(f"local_response_normalization: x must have shape (N, C, ...), got {x.shape}")
+    if n < 1:
+        raise ArgumentError(f"local_response_normalization: n must be at least 1, got {n}")
+    half = n // 2
+    squares = F.reshape(x**2, (x.shape[0], 1, x.shape[1], -1))
+    padded = F.pad(squares, (half, half, 0, 0))
+    activity = F.sum_pooling(padded, (2 * half + 1, 1), (1, 1))
+    return x * F.pow_scalar(k + alpha * F.reshape(activity, x.shape), -beta)
