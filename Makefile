@@ -9,7 +9,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead import_time
 
-.PHONY: help mutation interrupts faults demo test test-slow fuzz lint types layers check gen docs bench conformance test-gpu gpu-wheels gpu-install bench-gpu clean
+.PHONY: help mutation interrupts faults demo test test-slow fuzz lint types layers check gen docs docs-site bench conformance test-gpu gpu-wheels gpu-install bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -78,6 +78,14 @@ gen: $(VENV)/.core ## write the generated files from function_spec.yaml
 
 docs: $(VENV)/.extensions ## write docs/support.md: who runs what in which dtype
 	$(BIN)/python -m nn_core.testing.support
+
+$(VENV)/.docs: $(VENV)/.extensions
+	$(BIN)/python -m pip install --quiet --editable '.[docs,examples]'
+	@touch $@
+
+docs-site: $(VENV)/.docs ## run the tutorials and build the documentation as a site into build/site
+	$(BIN)/python -m tools.tutorials
+	$(BIN)/mkdocs build --quiet
 
 bench: $(VENV)/.extensions ## the benchmarks, beside the peers that are installed, into build/bench (see benchmarks/README.md)
 	mkdir -p build/bench

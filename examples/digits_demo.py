@@ -97,32 +97,42 @@ def train(images, labels, held_out_images, held_out_labels, epochs):
 
 
 def draw_curve(path, losses, accuracies):
-    """The learning curve."""
-    plt = _pyplot()
-    figure, left = plt.subplots(figsize=(7, 4))
+    """The learning curves: loss and errors, each with its own axis."""
+    figure, axes = _pyplot().subplots(nrows=2, sharex=True, figsize=(6.5, 5))
     epochs = range(1, len(losses) + 1)
-    left.plot(epochs, losses, color="tab:blue")
-    left.set(xlabel="epoch", ylabel="training loss", yscale="log")
-    right = left.twinx()
-    right.plot(epochs, [100 * a for a in accuracies], color="tab:orange")
-    right.set_ylabel("held-out accuracy in %")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    errors = [100 * (1 - a) for a in accuracies]
+    for axis, values, color, name in zip(
+        axes, (losses, errors), ("C0", "C1"), ("training loss", "held-out errors in %"), strict=True
+    ):
+        axis.plot(epochs, values, color=color, marker=".")
+        axis.set_ylabel(name, color=color)
+        axis.annotate(
+            f"{values[-1]:.3g}", (epochs[-1], values[-1]), xytext=(6, 0), textcoords="offset points", color=color, va="center"
+        )
+    axes[0].set(yscale="log", title="Learning curves")
+    axes[1].set(xlabel="epoch", ylim=(0, None))
+    figure.savefig(path)
 
 
 def draw_predictions(path, images, labels, n_columns=10, n_rows=4):
-    """Held-out images with what the net sees in them, the least certain ones first."""
-    plt = _pyplot()
+    """Held-out images with what the network sees in them, the least certain ones first, errors with the true digit."""
     probabilities = predict(images)
     order = np.argsort(probabilities.max(axis=1))[: n_columns * n_rows]
-    figure, axes = plt.subplots(n_rows, n_columns, figsize=(n_columns, 1.25 * n_rows))
+    figure, axes = _pyplot().subplots(n_rows, n_columns, figsize=(n_columns, 1.35 * n_rows))
     for axis, index in zip(axes.flat, order, strict=True):
         guess, truth = int(np.argmax(probabilities[index])), int(labels[index, 0])
         axis.imshow(images[index, 0], cmap="gray_r")
-        axis.set_title(f"{guess} ({probabilities[index, guess]:.0%})", fontsize=8, color="k" if guess == truth else "r")
-        axis.axis("off")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
+        is_right = guess == truth
+        certainty = f"{probabilities[index, guess]:.0%}"
+        title = f"{guess}  {certainty}" if is_right else f"{guess}, is {truth}  {certainty}"
+        axis.set_title(
+            title, fontsize=8, loc="center", color="#333333" if is_right else "C1", weight="normal" if is_right else "bold"
+        )
+        axis.set(xticks=[], yticks=[])
+        axis.grid(visible=False)
+        axis.spines[:].set(visible=True, color="#D9D9D9" if is_right else "C1", linewidth=1 if is_right else 2)
+    figure.suptitle("The least certain predictions: digit and probability; errors in orange", fontsize=10)
+    figure.savefig(path)
 
 
 def _pyplot():
@@ -131,6 +141,7 @@ def _pyplot():
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    plt.style.use(Path(__file__).with_name("nn_core.mplstyle"))
     return plt
 
 

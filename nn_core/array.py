@@ -366,7 +366,7 @@ class NdArray(NdArrayOperators):
         return _restored, (type(self), self._shape, self.synced, self._window, self._base), self.__getstate__()
 
     def __getstate__(self) -> Any:
-        """What a subclass of a program adds to its instances."""
+        """Attributes that a user's subclass adds to its instances."""
         return added_state(self, NdArray)
 
     # -- exchange --------------------------------------------------------------------------------------------------

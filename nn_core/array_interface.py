@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nn_core.typing import Shape
 
 class ArrayInterface:
-    """What Variables and NdArrays have in common with the arrays of NumPy."""
+    """The NumPy-like interface that Variables and NdArrays share."""
 
     __slots__ = ()
 

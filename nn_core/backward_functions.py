@@ -130,7 +130,7 @@ def _or_shape(variable: Variable | None, shape: Shape) -> Variable:
 
 
 def _aux_outputs(spec: FunctionSpec, outputs: Sequence[Variable | None]) -> list[Any]:
-    """What the function keeps for its gradient beside its results; the graph of `outputs` has it."""
+    """Extra results that the function keeps for its gradient; they are in the graph of `outputs`."""
     if not any(entry.aux and entry.name in spec.backward.needs for entry in spec.outputs):
         return []
     node = _node_of(spec, outputs)

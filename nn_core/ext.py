@@ -150,7 +150,7 @@ def unregister(name: str) -> None:
 
 
 def list_offers(kind: str) -> dict[str, str]:
-    """What plugins offer of a kind ("communicators"), by ``plugin.name``, with descriptions; no target is imported."""
+    """The offers of plugins of one kind ("communicators"), by ``plugin.name``, with descriptions; no target is imported."""
     return {f"{offer.plugin}.{offer.info.name}": offer.info.description for offer in PLUGINS.offered(_known(kind))}
 
 
@@ -175,7 +175,7 @@ def find_extension(kind: str, name: str, part: str = "target") -> Any:
 
 
 def function_spec(name: str) -> FunctionSpec | None:
-    """What is known about the operator that files call `name` ("Convolution"), of the core or of a plugin."""
+    """The specification of the operator that files call `name` ("Convolution"), of the core or of a plugin."""
     return PLUGINS.function_named(name)
 
 

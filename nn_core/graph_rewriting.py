@@ -52,7 +52,7 @@ class GraphCopy:
             self._copies[_key(original)] = replacement
 
     def __getitem__(self, original: Variable) -> Variable:
-        """What stands for `original` in the copy: itself if it is a leaf that nothing replaces.
+        """The counterpart of `original` in the copy: itself if it is a leaf that nothing replaces.
 
         Raises:
             ArgumentError: when it is the output of a function that has not been copied.

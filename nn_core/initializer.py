@@ -35,7 +35,7 @@ Rng: TypeAlias = np.random.RandomState | np.random.Generator
 
 
 class BaseInitializer:
-    """What every initializer is: called with a shape, it returns the values.
+    """Base of initializers: called with a shape, they return the values.
 
     Example:
         >>> class Ones(I.BaseInitializer):

@@ -1,4 +1,4 @@
-"""What a public function says when it fails for a reason that it did not check: the argument that cannot be right.
+"""Errors of public functions that fail for a reason they did not check: they name the argument that cannot be right.
 
 Checks at the door cost time in every call. This costs nothing until a call has failed: then the arguments are held
 against the annotations of the function, and the exception becomes one of nn_core's tree. Exceptions that come out of
@@ -54,7 +54,7 @@ def door(function: Callable[P, R]) -> Callable[P, R]:
 def refusal(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: BaseException
 ) -> BaseException:
-    """What to raise instead of `error`, which `function` has raised for these arguments."""
+    """The error to raise in place of `error`, which `function` raised for these arguments."""
     is_ours = isinstance(error, NNCoreError)
     if (is_ours and not isinstance(error, AttributeError)) or not _is_own(error):
         return error
@@ -74,7 +74,7 @@ def refusal(
 
 
 def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: TypeError) -> TypeError:
-    """What to raise instead of a TypeError: a SignatureError if the call does not fit the signature of `function`."""
+    """The error to raise in place of a TypeError: a SignatureError if the call does not fit the signature of `function`."""
     wanted = signature(function)
     try:
         wanted.bind(*args, **kwargs)

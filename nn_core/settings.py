@@ -32,7 +32,7 @@ OPTIMIZATIONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment says; the defaults are what holds when it says nothing.
+    """Settings from environment variables, with their defaults.
 
     Attributes:
         plugin_autoload: NN_CORE_PLUGIN_AUTOLOAD. False: a plugin is used only when a program names it.

@@ -37,7 +37,7 @@ GRAPH_VERSION = Version()
 
 
 def _nothing() -> None:
-    """What the host needs to be ready: nothing."""
+    """The host is always ready."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

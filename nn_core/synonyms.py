@@ -1,4 +1,4 @@
-"""What other frameworks call things, for the hints of errors about names that do not exist."""
+"""Names that other frameworks use, for hints in errors about unknown names."""
 
 from collections.abc import Collection, Iterable
 from typing import Final
@@ -74,7 +74,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def meant(name: str, known: Collection[str]) -> list[str]:
-    """What of `known` a name of another framework stands for, or where that is; the best first."""
+    """The names in `known` that correspond to a name of another framework, best match first."""
     plain = name.lower().replace("_", "")
     for end in _ENDS:
         plain = plain.removesuffix(end)
@@ -86,6 +86,6 @@ def meant(name: str, known: Collection[str]) -> list[str]:
 
 
 def _same_letters(name: str, known: Collection[str]) -> list[str]:
-    """What differs in capitals and underscores only."""
+    """Names that differ only in capitals and underscores."""
     plain = name.lower().replace("_", "")
     return [own for own in known if own.lower().replace("_", "") == plain]

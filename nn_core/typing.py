@@ -92,7 +92,7 @@ class Kernel(Protocol):
 
 
 class Backend(Protocol):
-    """What a plugin brings: arrays and kernels of one device family."""
+    """A backend: arrays and kernels of one device family."""
 
     name: str
     array_class: str

@@ -412,7 +412,7 @@ class Variable(Vertex, VariableOperators):
         return _restored, (type(self), self.cell, self.name, self.info, flags), self.__getstate__()
 
     def __getstate__(self) -> Any:
-        """What a subclass of a program adds to its instances."""
+        """Attributes that a user's subclass adds to its instances."""
         return added_state(self, Variable)
 
     def __eq__(self, other: object) -> bool:

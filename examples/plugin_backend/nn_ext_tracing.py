@@ -39,7 +39,7 @@ class TracingBackend:
         self._namespace = TracedNamespace()
 
     def namespace(self) -> Namespace:
-        """What the reference kernels run over."""
+        """The array library that the reference kernels use."""
         return self._namespace
 
     def empty(self, shape: Shape, dtype: str) -> Array:
@@ -72,7 +72,7 @@ def context(*, device_id: str | int = "0", type_config: str = "float") -> Contex
 
 @hookimpl
 def nn_core_backends() -> Sequence[BackendInfo]:
-    """What this plugin brings."""
+    """The contents of this plugin."""
     return [
         BackendInfo(
             name="tracing",

@@ -41,5 +41,5 @@ def swish_beta_gradient(F: Any, g: GradientCall) -> Any:
 
 @hookimpl
 def nn_core_functions() -> Sequence[FunctionPackage]:
-    """What this plugin brings."""
+    """The contents of this plugin."""
     return [FunctionPackage(spec=SPEC)]

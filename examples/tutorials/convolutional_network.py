@@ -7,7 +7,8 @@ The backend is chosen before the graph is built; nothing else in the program dep
 """
 
 import numpy as np
-from tiny_digits import accuracy, data_iterator_tiny_digits, load_digits, plot_images, plot_responses
+from pictures import plot_images, plot_responses
+from tiny_digits import accuracy, data_iterator_tiny_digits, load_digits
 from tutorial import expect, start
 
 import nn_core as nn
@@ -71,10 +72,9 @@ def main():
     scores.forward(clear_buffer=True)
 
     if pictures is not None:
-        plot_images(layers[0].d[0][:, None], pictures / "cnn_conv1.png")
-        plot_images(layers[1].d[0][:, None], pictures / "cnn_conv2.png")
-        rows = [("image", x.d[0, 0]), ("fc3", layers[2].d[0].reshape(-1, 8)), ("scores", y.d[0].reshape(2, 5))]
-        plot_responses(rows, pictures / "cnn.png")
+        plot_images(layers[0].d[0][:, None], pictures / "cnn_conv1.png", "first convolution: one map per channel")
+        plot_images(layers[1].d[0][:, None], pictures / "cnn_conv2.png", "second convolution: one map per channel")
+        plot_responses(x.d[0, 0], [("fc3", layers[2].d[0].reshape(-1, 8))], y.d[0], pictures / "cnn.png")
     expect("mean loss of the last 100 steps", np.mean(losses[-100:]), high=0.25)
     expect("accuracy with running means", accuracy(scores.d, digits.target[:, None]), low=0.95)
 

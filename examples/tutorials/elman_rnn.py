@@ -8,7 +8,8 @@ Unrolled over time the net is an ordinary graph. Its steps share parameters beca
 """
 
 import numpy as np
-from tiny_digits import accuracy, data_iterator_tiny_digits, load_digits, plot_responses
+from pictures import plot_responses
+from tiny_digits import accuracy, data_iterator_tiny_digits, load_digits
 from tutorial import expect, start
 
 import nn_core as nn
@@ -69,9 +70,8 @@ def main():
             print(step, losses[-1])
 
     if pictures is not None:
-        rows = [("image", images[0, 0])]
-        rows += [(f"state {i + 1}", h.d[0].reshape(-1, 8)) for i, h in enumerate(states)]
-        plot_responses([*rows, ("scores", y.d[0].reshape(2, 5))], pictures / "rnn.png")
+        answers = [(f"state {i + 1}", h.d[0].reshape(-1, 8)) for i, h in enumerate(states)]
+        plot_responses(images[0, 0], answers, y.d[0], pictures / "rnn.png")
     expect("mean loss of the last 100 steps", np.mean(losses[-100:]), high=0.4)
     expect("mean accuracy of the last 100 steps", np.mean(accuracies[-100:]), low=0.88)
 

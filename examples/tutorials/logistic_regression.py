@@ -7,7 +7,8 @@ probable, which is the same as making the mean cross entropy between y and the l
 """
 
 import numpy as np
-from tiny_digits import accuracy, data_iterator_tiny_digits, load_digits, plot_images, plot_stats
+from pictures import plot_images, plot_stats
+from tiny_digits import accuracy, data_iterator_tiny_digits, load_digits
 from tutorial import expect, start
 
 import nn_core as nn
@@ -90,7 +91,7 @@ def main():
 
     if pictures is not None:
         plot_stats(digits, pictures / "digits.png")
-        plot_images(x.d, pictures / "batch.png")
+        plot_images(x.d, pictures / "batch.png", "one batch of images", cmap="gray_r")
     expect("mean loss of the last 100 steps", np.mean(losses[-100:]), high=0.6)
     expect("accuracy on the last batch", accuracy(y.d, t.d), low=0.8)
     expect("difference of static and dynamic scores", np.abs(y.d - static_scores).max(), high=1e-4)

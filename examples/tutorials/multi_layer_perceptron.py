@@ -6,7 +6,8 @@ The pictures show what the layers of the trained net answer to one image.
 """
 
 import numpy as np
-from tiny_digits import accuracy, data_iterator_tiny_digits, load_digits, plot_responses
+from pictures import plot_responses
+from tiny_digits import accuracy, data_iterator_tiny_digits, load_digits
 from tutorial import expect, start
 
 import nn_core as nn
@@ -56,9 +57,8 @@ def main():
             print(step, losses[-1])
 
     if pictures is not None:
-        rows = [("image", x.d[0, 0])]
-        rows += [(f"layer {i + 1}", h.d[0].reshape(-1, 8)) for i, h in enumerate(layers)]
-        plot_responses([*rows, ("scores", y.d[0].reshape(2, 5))], pictures / "mlp.png")
+        answers = [(f"layer {i + 1}", h.d[0].reshape(-1, 8)) for i, h in enumerate(layers)]
+        plot_responses(x.d[0, 0], answers, y.d[0], pictures / "mlp.png")
     expect("mean loss of the last 100 steps", np.mean(losses[-100:]), high=0.8)
     expect("mean accuracy of the last 100 steps", np.mean(accuracies[-100:]), low=0.8)
 

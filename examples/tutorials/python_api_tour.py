@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from tiny_digits import new_figure
+from pictures import new_figure
 from tutorial import expect, start
 
 import nn_core as nn
@@ -126,7 +126,7 @@ def one_step():
 
 
 def vector2length(x):
-    """What the net has to learn: (B, 2) -> (B, 1)."""
+    """The function that the network learns: (B, 2) -> (B, 1)."""
     return np.sqrt(np.sum(x**2, axis=1, keepdims=True))
 
 
@@ -173,15 +173,24 @@ def predict(points):
 
 
 def plot_lengths(path, n=100):
-    """Draw the true and the learned length over the square."""
+    """Draw the true and the learned length over the square on one scale, and the error."""
     side = np.linspace(-1, 1, n)
     points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    figure, axes = new_figure(ncols=2, figsize=(9, 4))
-    for axis, title, function in zip(axes, ("truth", "prediction"), (vector2length, predict), strict=True):
-        picture = axis.contourf(side, side, function(points).reshape(n, n), levels=np.linspace(0, 1.5, 11))
+    truth, learned = (function(points).reshape(n, n) for function in (vector2length, predict))
+    figure, (left, middle, right) = new_figure(ncols=3, figsize=(10, 3.4), subplot_kw={"aspect": "equal"})
+    levels = np.linspace(0, 1.5, 11)
+    for axis, title, values in ((left, "true length", truth), (middle, "learned length", learned)):
+        picture = axis.contourf(side, side, values, levels=levels, extend="max")
         axis.set_title(title)
-        axis.axis("equal")
-        figure.colorbar(picture, ax=axis)
+    figure.colorbar(picture, ax=[left, middle], label="length", shrink=0.9)
+    limit = float(np.abs(learned - truth).max())
+    errors = right.pcolormesh(side, side, learned - truth, cmap="RdBu_r", vmin=-limit, vmax=limit, shading="nearest")
+    right.set_title("error")
+    figure.colorbar(errors, ax=right, label="learned - true", shrink=0.9)
+    for axis in (left, middle, right):
+        axis.set(xlabel="first component", xlim=(-1, 1), ylim=(-1, 1))
+        axis.grid(visible=False)
+    left.set_ylabel("second component")
     figure.savefig(path)
 
 

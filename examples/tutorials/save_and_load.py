@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from pictures import plot_losses
 from tiny_digits import load_digits
 from tutorial import expect
 
@@ -44,7 +45,8 @@ class Training:
         self.solver.set_parameters(nn.get_parameters())
 
     def run(self, first, last):
-        """Do the steps from `first` to `last`; returns the last loss."""
+        """Do the steps from `first` to `last`; returns their losses."""
+        losses = []
         for step in range(first, last):
             # The batch follows from the step, so the order of the data needs no file.
             batch = np.random.default_rng(step).integers(len(self.images), size=BATCH_SIZE)
@@ -53,7 +55,8 @@ class Training:
             self.solver.zero_grad()
             self.loss.backward(clear_buffer=True)
             self.solver.update()
-        return float(self.loss.d)
+            losses.append(float(self.loss.d))
+        return losses
 
     def save(self, folder):
         """Write everything that the training depends on."""
@@ -76,6 +79,7 @@ def main():
     """Train without interruption; train half, save, and let a new process do the rest; compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-c", "--context", default="cpu", help="backend: cpu, reference, cuda, cudnn, ...")
+    parser.add_argument("-p", "--pictures", type=Path, metavar="FOLDER", help="draw pictures into this folder")
     parser.add_argument("--resume", type=Path, metavar="FOLDER", help="do the second half from these files")
     options = parser.parse_args()
     nn.set_default_context(get_extension_context(options.context))
@@ -88,15 +92,18 @@ def main():
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        first_loss = training.run(0, N_STEPS // 2)
+        before = training.run(0, N_STEPS // 2)
         training.save(folder)
-        last_loss = training.run(N_STEPS // 2, N_STEPS)
+        after = training.run(N_STEPS // 2, N_STEPS)
         subprocess.run([sys.executable, __file__, "-c", options.context, "--resume", name], check=True)
         resumed = np.load(folder / "result.npy")
         check_formats(folder)
-    print(f"loss half-way {first_loss:.4f}, at the end {last_loss:.4f}")
+    if options.pictures is not None:
+        options.pictures.mkdir(parents=True, exist_ok=True)
+        plot_losses([*before, *after], len(before), options.pictures / "losses.png")
+    print(f"loss half-way {before[-1]:.4f}, at the end {after[-1]:.4f}")
     expect("parameters that differ after resuming", np.count_nonzero(resumed != digest()), high=0)
-    expect("last loss", last_loss, high=0.5)
+    expect("last loss", after[-1], high=0.5)
 
 
 def check_formats(folder):

@@ -1,4 +1,4 @@
-"""What every tutorial begins and ends with: the choice of a backend, and a check of the result."""
+"""The beginning and end of every tutorial: the choice of a backend, and a check of the result."""
 
 import argparse
 import sys

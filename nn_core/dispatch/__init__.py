@@ -1,1 +1,1 @@
-"""Who runs a function: installed plugins, what they registered, and the choice along the context's priority list."""
+"""Dispatch: installed plugins, their registrations, and the choice of a kernel along the context's priority list."""

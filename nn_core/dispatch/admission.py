@@ -1,4 +1,4 @@
-"""What a plugin must state, and a backend must have, to be admitted."""
+"""Checks that a plugin and its backends pass before they are admitted."""
 
 import inspect
 from collections.abc import Collection, Mapping

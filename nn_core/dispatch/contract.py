@@ -20,7 +20,7 @@ _ITEMS: Final[Mapping[str, type]] = {
 
 
 def checked_items(hook: str, function: Any, result: object) -> list[Any]:
-    """What a hook returned, if it is a list or a tuple of what the hook is for."""
+    """The declarations that a hook returned, checked to be a list or tuple of the right type."""
     wanted = _ITEMS[hook]
     if not isinstance(result, (list, tuple)):
         raise _wrong_result(hook, function, wanted, type(result).__name__)

@@ -1,4 +1,4 @@
-"""What has become of every installed plugin, found out by trying to use it, each in a process of its own."""
+"""The state of every installed plugin, found by using each in a process of its own."""
 
 import json
 import os
@@ -183,7 +183,7 @@ def _installation(name: str) -> str:
 
 
 def _advice(plugin: Plugin, failure: Failure) -> str:
-    """What to do about a failure: what its message says, or what its cause calls for."""
+    """Advice about a failure: the hint of its message, or one that fits its cause."""
     hints = [line.partition("hint: ")[2] for line in failure.reason.splitlines() if "hint: " in line]
     if hints:
         return hints[0]

@@ -1,4 +1,4 @@
-"""Who would run a function, and why nobody before: the choice of ``resolve``, told instead of made."""
+"""Explain the choice of ``resolve``: which backend would run a function, and why others refused."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,11 +37,11 @@ class HasData(Protocol):
 
 
 class FunctionInGraph(Protocol):
-    """What is read of the function that computes a variable."""
+    """The part of a graph function that `explain` reads."""
 
     @property
     def spec(self) -> FunctionSpec:
-        """What the function is."""
+        """The specification of the function."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class HasProducer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one candidate says: empty where it would run the function, else the reason why not."""
+    """The answer of one candidate: empty where it would run the function, else the reason why not."""
 
     entry: str
     reason: str
@@ -141,7 +141,7 @@ def explain(variable_or_name: HasProducer | str, ctx: Context | None = None) -> 
 
 
 def explain_call(function: FunctionInGraph, ctx: Context) -> Explanation:
-    """What each candidate says to one call, in a graph or not."""
+    """The answer of each candidate to one call, in a graph or not."""
     return _explanation(function.spec, ctx, function)
 
 

@@ -1,4 +1,4 @@
-"""What a plugin can tell the core: the hooks, and the declarations that they return.
+"""The hooks of plugins, and the declarations that they return.
 
 A plugin is a module named by an entry point of the group ``nn_core.extensions``. It states ``PLUGIN_API = 1`` and
 ``REQUIRES_CORE = ">=0.1,<0.2"``, and implements one hook or more. Importing it must be free of work: no driver, no

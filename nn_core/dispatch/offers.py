@@ -118,7 +118,7 @@ class Offers:
         return self._targets[place]
 
     def load_target(self, offer: Offer, part: str, target: Target) -> Any:
-        """What `target`, a member of a table of the description, names; see `load`."""
+        """The object that `target`, a member of a table of the description, names; see `load`."""
         place = (offer.plugin, offer.kind.key, offer.info.name, part)
         if place not in self._targets:
             self._targets[place] = load_target(offer.label, target)

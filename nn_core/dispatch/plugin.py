@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class State(Enum):
-    """What can have become of a plugin or of a backend."""
+    """The states of a plugin or a backend."""
 
     ABSENT = "absent"
     INSTALLED = "installed"
@@ -60,7 +60,7 @@ class Plugin:
 
     @property
     def hint(self) -> str:
-        """What to do about a plugin that does not load."""
+        """Advice about a plugin that does not load."""
         if not self.entry_points:
             return "hint: correct the module and call nn_core.ext.register() again"
         names = " ".join(package_names(self.entry_points))

@@ -98,7 +98,7 @@ class Plugins:
         return list(self._backends.values())
 
     def info(self, name: str) -> "BackendInfo":
-        """What the plugin of the backend called `name` says about it; imports the plugin and loads nothing."""
+        """The description of the backend called `name`; imports its plugin and loads nothing."""
         plugin = self.plugin(name.partition(".")[0])
         if plugin.failure is not None:
             raise self._error(plugin, name, plugin.failure)
@@ -217,7 +217,7 @@ class Plugins:
         return spec
 
     def offer(self, kind: str, key: str) -> "Offer | None":
-        """What a plugin offers as `key` (or ``plugin.key``); its plugin is imported to find it, its target is not.
+        """The offer of a plugin called `key` (or ``plugin.key``); the plugin is imported to find it, the target is not.
 
         Args:
             kind: One of `dispatch.kinds.KINDS`.
@@ -267,7 +267,7 @@ class Plugins:
         return self._failures.get(name)
 
     def state(self, name: str) -> State:
-        """What is known of the plugin or the backend called `name` by now; nothing is imported to find out."""
+        """The present state of the plugin or backend called `name`; nothing is imported."""
         plugin_name = name.partition(".")[0]
         plugin = self._plugins.get(plugin_name)
         if name in self._failures:

@@ -1,4 +1,4 @@
-"""What is known by name: specifications and rules of functions, and kernels that plugins bring for other backends."""
+"""Look-up by name: specifications and rules of functions, and kernels that plugins bring for other backends."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType

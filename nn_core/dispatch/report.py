@@ -1,4 +1,4 @@
-"""What ran below the first choice of its context: logged once, counted, and an error in strict mode."""
+"""Fallbacks: functions that ran below the first choice of their context; logged once, counted, refused in strict mode."""
 
 import logging
 import threading
@@ -32,7 +32,7 @@ class Fallback:
 
 
 class FallbackReport(tuple[Fallback, ...]):
-    """What `fallback_report` returns; prints as one line a function."""
+    """The result of `fallback_report`; prints one line per function."""
 
     __slots__ = ()
 

@@ -17,7 +17,7 @@ _TYPE_NAMES = {dtype: name for name, dtype in TYPE_CONFIGS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Who runs a call, and who was asked before.
+    """The kernel that runs a call, and the candidates that refused it.
 
     Attributes:
         kernel: The kernel that takes the call.
@@ -46,7 +46,7 @@ class Candidate:
 
 
 class OverBackends(Protocol):
-    """What the backend of the reference plugin offers besides the protocol of a backend."""
+    """The methods of the reference backend beyond the protocol of backends."""
 
     def over(self, backend: Backend) -> Mapping[str, Kernel]:
         """The reference kernels on the arrays of `backend`, by name of the function."""
@@ -99,7 +99,7 @@ def resolve(
 
 
 def wide_dtype(backend: Backend | None, dtype: str) -> str:
-    """What arrays of kind "wide" hold while `backend` computes in `dtype`."""
+    """The dtype of arrays of kind "wide" while `backend` computes in `dtype`."""
     wider: Mapping[str, str] = extra(backend, "wide_dtypes")
     return wider.get(dtype, dtype)
 

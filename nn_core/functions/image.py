@@ -367,7 +367,7 @@ def stft(
         y_i: Imaginary part of the M frames. Shape (B, F // 2 + 1, M).
 
     Notes:
-        Samples behind the last whole frame are not used.
+        Samples after the last whole frame are not used.
 
     Example:
         real, imaginary = F.stft(nn.Variable((2, 1024)), window_size=256, stride=128, fft_size=256)
@@ -511,7 +511,7 @@ def warp_by_grid(
             *output size, d).
         mode: linear weighs the 2^d elements around a point; nearest takes the closest, halves rounded away from zero.
             One of 'linear', 'nearest'.
-        padding_mode: What lies outside: zeros, the border element, or the image mirrored at its border. One of 'zero',
+        padding_mode: Values outside: zeros, the border element, or the image mirrored at its border. One of 'zero',
             'repeat', 'reflect'.
         align_corners: As in affine_grid. It also decides whether reflect mirrors at the middles of the border elements
             or at their outer edges.

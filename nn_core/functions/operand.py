@@ -1,4 +1,4 @@
-"""What functions take and return."""
+"""The type of the inputs and results of functions."""
 
 from typing import TypeVar
 

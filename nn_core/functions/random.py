@@ -42,7 +42,7 @@ def rand(
 
     Args:
         low: Lower bound, included.
-        high: Upper bound, not included but for rounding.
+        high: Upper bound, not included except by rounding.
         shape: Shape of the array; 0-d by default.
         seed: Seed of the random numbers; -1 draws from the global generator.
         n_outputs, outputs: see `nn_core.functions`.
@@ -437,7 +437,7 @@ def random_erase(
         y: Images with erased rectangles. Shape that of x.
 
     Notes:
-        A pixel is erased if its centre lies in a rectangle.
+        A pixel is erased if its centre is in a rectangle.
 
     Example:
         F.random_erase(nn.Variable((8, 3, 32, 32))).shape  # (8, 3, 32, 32)

@@ -204,7 +204,7 @@ def pack_padded_sequence(
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> tuple[Operand, ...]:
-    """Leave the padding out of sequences of different lengths, and put them behind each other step by step.
+    """Leave the padding out of sequences of different lengths, and concatenate them step by step.
 
     Args:
         padded_sequence: Sequences next to each other, longest first; (B, T, D_1, ..., D_n) if `batch_first`. Shape (T,

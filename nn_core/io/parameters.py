@@ -51,7 +51,7 @@ def save_parameters(path: PathOrFile, params: Mapping[str, Variable] | None = No
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What became of the parameters of a file, by name.
+    """The outcome of loading a file, by name of the parameter.
 
     Attributes:
         loaded: Parameters that took over the values of the file.

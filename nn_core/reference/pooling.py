@@ -194,7 +194,7 @@ def _bins(
     spatial_scale: Sequence[float],
     sampling_ratio: int,
 ) -> tuple[Array, Array]:
-    """What each pixel row counts in each row of bins, (boxes, bins, rows), and the same for columns."""
+    """Weights of each pixel row in each row of bins, (boxes, bins, rows), and the same for columns."""
     boxes = widen(xp, boxes)
     rows = _shares(
         xp, boxes[:, 2] * spatial_scale[0], boxes[:, 4] * spatial_scale[0], output_size[0], lengths[0], sampling_ratio

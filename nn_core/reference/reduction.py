@@ -61,7 +61,7 @@ def min_(
 def _extremum(
     xp: Namespace, x: Array, value: Array, locate: Callable[..., Array], axes: Axes, with_index: bool, only_index: bool
 ) -> Array | tuple[Array, Array]:
-    """What the caller wants of the extreme value and its place in the reduced axes, flattened in their order in x."""
+    """The requested outputs: the extreme value, and its index in the reduced axes, flattened in their order in x."""
     if not (with_index or only_index):
         return value
     kept = [axis for axis in range(x.ndim) if axis not in axes]

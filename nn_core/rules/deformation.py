@@ -43,7 +43,7 @@ def _kernel_grid(F: Any, g: GradientCall, axis: int, kernel: Shape, counts: Shap
 
 
 def placed(F: Any, g: GradientCall, field: Any, counts: Shape, shape: Shape) -> Any:
-    """What an offset or mask array says at each output place: (*shape, places)."""
+    """The values of an offset or mask array at each output position: (*shape, positions)."""
     field = image_array(F, field, g.base_axis, g.channel_last)
     stop = tuple(step * (count - 1) + 1 for step, count in zip(g.stride, counts, strict=True))
     field = F.slice(field, start=(0,) * 4, stop=(*field.shape[:2], *stop), step=(1, 1, *g.stride))

@@ -81,7 +81,7 @@ def check_bias(bias: Shape | None, n_outputs: int) -> None:
 
 
 def layout_hint(image: Shape, n_channels: int, channel_last: bool) -> str:
-    """What to try if the channels stand at the other end of an image."""
+    """A hint for images whose channels are on the other end."""
     if image[0 if channel_last else -1] != n_channels:
         return ""
     layout = "channel-first" if channel_last else "channel-last"

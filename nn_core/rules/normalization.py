@@ -363,7 +363,7 @@ def mean_subtraction_shape(x: Shape, rmean: Shape, t: Shape, *, base_axis: int, 
 
 @gradient("MeanSubtraction")
 def mean_subtraction(F: Any, g: GradientCall) -> tuple[Any, ...]:
-    """What is subtracted is (1 - rate) rmean + rate times the mean of the batch."""
+    """Subtract (1 - rate) * rmean + rate * mean of the batch."""
     batch_axes = tuple(range(g.base_axis))
     total = _sum(F, g.grad, batch_axes)
     dx = drmean = None

@@ -29,7 +29,7 @@ def gradient(*names: str) -> Callable[[GradientRule], GradientRule]:
 
 
 class GradientCall:
-    """What a gradient rule reads, under the names of the specification.
+    """The values that a gradient rule reads, under the names of the specification.
 
     ``g.x`` is the input x, ``g.y`` the output y (aux outputs too), ``g.axis`` an argument; a variadic input is a tuple.
     ``g.grad`` is the gradient of the first output and ``g.grads`` of all visible ones. All are raw arrays when

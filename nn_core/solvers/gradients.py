@@ -1,4 +1,4 @@
-"""What a solver does with gradients before an update: decay, scale, clip, and look for numbers that are none."""
+"""Decay, scaling and clipping of gradients before an update, and the search for NaN and infinity."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, TypeAlias

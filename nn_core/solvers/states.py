@@ -1,4 +1,4 @@
-"""What a solver remembers of its parameters, in memory and in files."""
+"""States of a solver, in memory and in files."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +15,7 @@ from nn_core.variable import Variable
 
 
 class SolverState:
-    """What a solver remembers of one parameter.
+    """The state that a solver keeps for one parameter.
 
     Attributes:
         pstate: Arrays by name, such as the moving means of Adam; they share memory with the solver's.

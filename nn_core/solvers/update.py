@@ -42,7 +42,7 @@ class UpdateRunner(Protocol):
 
 
 class UpdateKernel(Protocol):
-    """What a backend offers under ``backend.updates[name]``, the name being that of the solver's class.
+    """An update kernel of a backend: ``backend.updates[name]``, by the name of the solver's class.
 
     The names WeightDecay (hyper: rate), ScaleGrad (scale) and ClipGradByNorm (norm) stand for changes of the gradients;
     they have no states and write `grads`, while solvers write `params` and `states`.

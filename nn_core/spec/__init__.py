@@ -1,1 +1,1 @@
-"""What is said about functions without numbers: their specifications, the reader and the generator."""
+"""Specifications of functions, their reader, and the code generator."""

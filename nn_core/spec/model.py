@@ -1,4 +1,4 @@
-"""What a function specification says, as frozen dataclasses.
+"""Function specifications as frozen dataclasses.
 
 ``function_spec.yaml`` (and the YAML of plugins) is read into these by ``spec.load``; the generated modules of
 ``nn_core.functions`` carry them as data, so that nothing reads YAML when a program runs. No array lives here.
@@ -126,7 +126,7 @@ class OutputSpec:
 
 @dataclass(frozen=True, slots=True)
 class BackwardSpec:
-    """What the gradient rule reads (`needs`: names of inputs and outputs), or the reason why there is none.
+    """The values that the gradient rule reads (`needs`: names of inputs and outputs), or the reason why there is none.
 
     Attributes:
         needs_if_negative: Names of arguments, with what the rule reads instead of `needs` where one of them is negative.

@@ -71,7 +71,7 @@ def topic_page(topic: str, specs: Sequence[FunctionSpec], by_hand: Mapping[str, 
 
 
 def function_section(spec: FunctionSpec, by_hand: str = "") -> str:
-    """What a page says about one function; `by_hand` are the arguments of a public function that hides the operator."""
+    """The section of one function; `by_hand` are the arguments of a public function that hides the operator."""
     hidden = {"n_outputs", "outputs"}
     shown = signature(spec)
     shown = shown.replace(

@@ -82,7 +82,7 @@ def _finish(handle: Any) -> None:
 
 
 def _values(rank: int, size: int, dtype: str) -> Array:
-    """What rank `rank` brings: whole numbers, of which sums are exact in every dtype."""
+    """The contribution of rank `rank`: whole numbers, whose sums are exact in every dtype."""
     return ((np.arange(size) + 5 * rank) % 17).astype(dtype)
 
 

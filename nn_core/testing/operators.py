@@ -99,7 +99,7 @@ def _float_dtype(arrays: Sequence[Any], otherwise: str) -> str:
 
 
 def made_entries(spec: FunctionSpec, n_results: int, shapes: Sequence[Shape | None]) -> list[OutputSpec | None]:
-    """What each result of a reference kernel is: the outputs that the settings ask for, then None for the updates."""
+    """The meaning of each result of a reference kernel: the outputs that the settings ask for, then None for the updates."""
     entries: list[OutputSpec | None] = list(spec.outputs)
     if spec.outputs and spec.outputs[0].variadic:
         entries = [spec.outputs[0]] * n_results

@@ -1,4 +1,4 @@
-"""What a run of the conformance tests has done: how many tests and comparisons, on which backends."""
+"""Summary of a run of the conformance tests: the number of tests and comparisons, by backend."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -33,7 +33,7 @@ Every kernel of every backend that was available was offered the samples of its 
 | mark | the samples of the function are run by |
 |---|---|
 | yes | the backend's own kernel |
-| some | the backend's own kernel, but for those that it refuses (listed below), which the reference runs |
+| some | the backend's own kernel, except calls that it refuses (listed below), which the reference runs |
 | ref | the reference |
 | no | nobody |
 | - | the engine: the result is the same memory in another shape |
@@ -41,7 +41,7 @@ Every kernel of every backend that was available was offered the samples of its 
 
 
 class Status(Enum):
-    """Who runs a function."""
+    """The backend that runs a function."""
 
     NATIVE = "native"
     PARTLY = "partly"
@@ -61,7 +61,7 @@ _MARKS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Who runs one function in one dtype on one backend, and what the backend's kernel said first against it."""
+    """The backend that runs a function in one dtype, and the first refusal of the backend's own kernel."""
 
     status: Status
     reason: str = ""
@@ -135,7 +135,7 @@ def _cell(backend: str, spec: FunctionSpec, dtype: str) -> Cell:
 
 
 def explain_samples(name: str, context: Context) -> Explanation:
-    """What each candidate for the function called `name` says to the samples of the function, in the types of `context`.
+    """The answers of the candidates to the samples of the function called `name`, in the types of `context`.
 
     A kernel may take some of them only; then the first reason against another one is told.
     """

@@ -1,4 +1,4 @@
-"""What a sample must give: computed in float64 by the reference, from inputs that were rounded to a dtype first."""
+"""Expected results of samples: computed in float64 by the reference, from inputs that were rounded to a dtype first."""
 
 import zlib
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ from nn_core.errors import ArgumentError
 
 
 class BaseLearningRateScheduler:
-    """What every scheduler is."""
+    """Base of learning-rate schedulers."""
 
     def get_learning_rate(self, iter: int) -> float:
         """The learning rate of iteration `iter`, counted from 0."""

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core import errors
+from nn_core import errors, initializer, settings
+from nn_core.__main__ import main
 from nn_core.spec import load
 from tests.integration.markdown import ROOT, relative_links, run_blocks
 
@@ -29,6 +31,8 @@ RUN = [
     "docs/training.md",
     "docs/tutorial.md",
 ]
+#: What only programs written for NNabla use.
+OF_NNABLA = {"add_available_context", "array_classes", "prefer_cached_array", "reset_array_preference"}
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 
 
@@ -89,11 +93,64 @@ def test_the_example_change_of_the_contributors_guide_is_what_the_files_have():
 
 
 def test_the_pages_of_the_site_exist():
-    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    pages = [page for entry in site["nav"] for value in entry.values() for page in _flat(value)]
+    pages = _flat(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
     assert [page for page in pages if not (ROOT / "docs" / page).exists()] == []
-    assert len(pages) > 15
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")}
+    assert written - set(pages) == set()
 
 
 def _flat(entry):
-    return [entry] if isinstance(entry, str) else [page for part in entry for page in _flat(part)]
+    """The pages of an entry of the navigation."""
+    if isinstance(entry, str):
+        return [entry]
+    return [page for part in (entry.values() if isinstance(entry, dict) else entry) for page in _flat(part)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_the_anchors_of_the_page_exist(page):
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#\s]*\.md)?#([^)]+)\)", text)
+    missing = [(path, anchor) for path, anchor in links if anchor not in _anchors(page.parent / path if path else page)]
+    assert missing == []
+
+
+def _anchors(page):
+    """The anchors that a page has for its headings."""
+    headings = re.findall(r"(?m)^#+ (.+)$", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+
+
+def _reference_entries():
+    for page in sorted((ROOT / "docs" / "api").glob("*.md")):
+        yield from re.findall(r"(?m)^::: (\S+)$", page.read_text(encoding="utf-8"))
+
+
+def test_the_entries_of_the_reference_are_documented_objects():
+    entries = list(_reference_entries())
+    found = {entry: pkgutil.resolve_name(entry) for entry in entries}
+    assert [entry for entry, thing in found.items() if not (thing.__doc__ or "").strip()] == []
+    assert [entry for entry, thing in found.items() if inspect.ismodule(thing)] == []
+    assert len(entries) == len(set(entries)) > 200
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        (PF, dir(PF)),
+        (S, S.__all__),
+        (initializer, initializer.__all__),
+        (nn, [name for name in dir(nn) if inspect.isroutine(getattr(nn, name)) or inspect.isclass(getattr(nn, name))]),
+    ],
+    ids=["PF", "S", "initializer", "nn"],
+)
+def test_the_reference_has_all_public_names(module, names):
+    entries = {entry.rpartition(".")[2] for entry in _reference_entries()}
+    assert set(names) - entries - OF_NNABLA == set()
+
+
+def test_the_reference_has_all_commands_and_environment_variables():
+    text = (ROOT / "docs" / "api" / "cli.md").read_text(encoding="utf-8")
+    assert [name for name in main.commands if f"`nn-core {name}" not in text] == []
+    text = (ROOT / "docs" / "api" / "settings.md").read_text(encoding="utf-8")
+    variables = set(re.findall(r"NN_CORE_[A-Z0-9_]+", inspect.getsource(settings)))
+    assert {name for name in variables if f"`{name}`" not in text} == set()

@@ -12,7 +12,7 @@ from nn_core.ext_utils import list_extensions
 
 TUTORIALS = Path(nn_core.__file__).parent.parent / "examples" / "tutorials"
 #: Modules that the tutorials share.
-SHARED = {"tiny_digits", "tutorial"}
+SHARED = {"pictures", "tiny_digits", "tutorial"}
 #: Name of the variable that says on which backend alone the tutorials are run.
 CONTEXT = "NN_CORE_TUTORIAL_CONTEXT"
 #: Tutorials that take less than two seconds.
@@ -22,6 +22,7 @@ PICTURES = {
     "multi_layer_perceptron": ["mlp.png"],
     "convolutional_network": ["cnn.png", "cnn_conv1.png", "cnn_conv2.png"],
     "elman_rnn": ["rnn.png"],
+    "save_and_load": ["losses.png"],
     "siamese_network": ["embedding.png"],
     "python_api_tour": ["lengths.png"],
 }

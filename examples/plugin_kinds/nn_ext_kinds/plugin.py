@@ -1,4 +1,4 @@
-"""What the core learns of this package: names and where things are. Nothing here does any work."""
+"""The description of this package for the core: names, and where things are. Nothing here does any work."""
 
 from collections.abc import Sequence
 

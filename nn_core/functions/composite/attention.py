@@ -52,9 +52,9 @@ def multi_head_attention(
     weights = softmax(q k^T / sqrt(E / num_heads)), y = (weights v) out_weight, with q, k, v projected for each head.
 
     Args:
-        query: What asks, shape (T, B, Dq): length, batch, features.
-        key: What is compared, shape (S, B, Dk).
-        value: What is averaged, shape (S, B, Dv).
+        query: Queries, shape (T, B, Dq): length, batch, features.
+        key: Keys, shape (S, B, Dk).
+        value: Values, shape (S, B, Dv).
         num_heads: Number of heads; divides E and Ev.
         q_weight: Projection of the query, shape (Dq, E).
         k_weight: Projection of the key, shape (Dk, E).
@@ -128,7 +128,7 @@ def multi_head_attention(
 
 
 def _mask(additive: Operand | None, padding: Operand | None, num_heads: int) -> Operand | None:
-    """What is added to the scores, of a shape that broadcasts to (B, num_heads, T, S)."""
+    """The mask that is added to the scores; its shape broadcasts to (B, num_heads, T, S)."""
     if padding is None:
         return None if additive is None else reshape(additive, (1, 1, *additive.shape))
     n_batch, n_source = padding.shape

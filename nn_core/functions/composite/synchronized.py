@@ -21,7 +21,7 @@ __all__ = ["sync_batch_normalization"]
 
 
 class Communicator(Protocol):
-    """What is needed of a communicator."""
+    """The part of a communicator that is needed here."""
 
     @property
     def size(self) -> int:

@@ -348,7 +348,7 @@ STFT = FunctionSpec(
         ),
     ),
     formula="(y_r + j y_i)_{k, m} = sum_n w_n x_{m s + n} exp(-2 pi j k n / F)",
-    notes="Samples behind the last whole frame are not used.",
+    notes="Samples after the last whole frame are not used.",
     references=(
         "J. B. Allen, \"Short term spectral analysis, synthesis, and modification by discrete Fourier "
         "transform\", 1977."
@@ -484,7 +484,7 @@ WARP_BY_GRID = FunctionSpec(
         ArgSpec(
             name="padding_mode",
             type="str",
-            doc="What lies outside: zeros, the border element, or the image mirrored at its border.",
+            doc="Values outside: zeros, the border element, or the image mirrored at its border.",
             default="zero",
             choices=("zero", "repeat", "reflect"),
         ),

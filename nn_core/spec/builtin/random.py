@@ -20,7 +20,7 @@ RAND = FunctionSpec(
     ),
     args=(
         ArgSpec(name="low", type="float", doc="Lower bound, included.", default=0.0),
-        ArgSpec(name="high", type="float", doc="Upper bound, not included but for rounding.", default=1.0),
+        ArgSpec(name="high", type="float", doc="Upper bound, not included except by rounding.", default=1.0),
         ArgSpec(name="shape", type="shape", doc="Shape of the array; 0-d by default.", default=()),
         ArgSpec(
             name="seed",
@@ -466,7 +466,7 @@ RANDOM_ERASE = FunctionSpec(
         "* W * U(area_ratios), aspect = U(aspect_ratios); row = U(0, H - height), column = U(0, W - "
         "width)"
     ),
-    notes="A pixel is erased if its centre lies in a rectangle.",
+    notes="A pixel is erased if its centre is in a rectangle.",
     references="Zhong, Zheng, Kang, Li and Yang (2017), Random erasing data augmentation.",
     example="F.random_erase(nn.Variable((8, 3, 32, 32))).shape  # (8, 3, 32, 32)",
 )

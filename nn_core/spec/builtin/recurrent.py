@@ -303,7 +303,7 @@ PACK_PADDED_SEQUENCE = FunctionSpec(
     name="PackPaddedSequence",
     api="pack_padded_sequence",
     topic="recurrent",
-    doc="Leave the padding out of sequences of different lengths, and put them behind each other step by step.",
+    doc="Leave the padding out of sequences of different lengths, and concatenate them step by step.",
     inputs=(
         InputSpec(
             name="padded_sequence",

@@ -31,7 +31,7 @@ class Graph:
 
     @property
     def truth(self) -> Truth:
-        """What the graph must give: after the forward pass, for what that pass has drawn."""
+        """The expected results of the graph, given the random numbers that the forward pass drew."""
         node = self.results[0].producer
         assert node is not None
         key = None if node.key is None else (int(node.key[0]), int(node.key[1]))

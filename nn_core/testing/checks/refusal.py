@@ -1,4 +1,4 @@
-"""What a backend must refuse, and how: wrong calls with the same exception everywhere, others before any work."""
+"""Checks of refusals: wrong calls raise the same exception on every backend, and others are refused before any work."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What holds without a backend: descriptions are complete, and gradients are derivatives."""
+"""Checks without a backend: descriptions are complete, and gradients are derivatives."""
 
 import inspect
 import zlib
