@@ -23,7 +23,7 @@ $(VENV)/.core: pyproject.toml
 $(VENV)/.extensions: $(VENV)/.core $(NATIVE) $(wildcard extensions/*/pyproject.toml)
 	$(BIN)/python -m pip install --quiet ./extensions/nn_ext_cpu
 	$(BIN)/python -m pip install --quiet --editable ./extensions/nn_ext_cuda --editable ./extensions/nn_ext_cudnn --editable ./extensions/nn_ext_nnp \
-		--editable ./extensions/nn_ext_contrib
+		--editable ./extensions/nn_ext_contrib --editable './extensions/nn_ext_tensorboard[viewer]'
 	$(BIN)/python -m pip install --quiet --editable './extensions/nn_ext_onnx[test]' # about 110 MB installed
 	$(BIN)/python -m pip install --quiet --editable './extensions/nn_ext_mpi[mpich]' # about 37 MB installed
 	@touch $@

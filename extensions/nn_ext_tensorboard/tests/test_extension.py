@@ -1,0 +1,126 @@
+"""What the extension writes is what TensorBoard's own reader finds."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorboardX")
+
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.parametric_functions as PF
+import nn_core.solvers as S
+from nn_core.errors import ArgumentError
+from nn_core.training import Checkpoint, Log, Trainer, Updater, every
+from nn_core.utils.data_iterator import data_iterator_simple
+from nn_ext_tensorboard import TensorBoard
+from nn_ext_tensorboard.graph import graph_definition
+
+SAMPLES = np.random.default_rng(0).standard_normal((12, 3)).astype(np.float32)
+
+
+def network():
+    x, t = nn.Variable((4, 3)), nn.Variable((4, 1))
+    y = PF.affine(F.tanh(PF.affine(x, 5, name="first")), 1, name="last")
+    return x, t, F.mean((y - t) ** 2)
+
+
+@pytest.fixture
+def train(tmp_path):
+    def run(extension, until, resume=False, others=()):
+        nn.clear_parameters()
+        nn.seed(1)
+        x, t, loss = network()
+        solver = S.Adam(0.01)
+        solver.set_parameters(nn.get_parameters())
+        with data_iterator_simple(lambda i: (SAMPLES[i], SAMPLES[i, :1]), 12, 4, shuffle=True) as data:
+            trainer = Trainer(Updater(data, [x, t], loss, solver), every(until, "epoch"), tmp_path)
+            trainer.extend(extension(loss) if callable(extension) and not isinstance(extension, TensorBoard) else extension)
+            trainer.extend(*others)
+            trainer.run(resume=resume)
+        return trainer
+
+    return run
+
+
+def read(folder):
+    """The log as TensorBoard reads it."""
+    accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator", reason="tensorboard is not installed"
+    )
+    found = accumulator.EventAccumulator(str(folder), size_guidance=dict.fromkeys(("scalars", "histograms", "images"), 0))
+    found.Reload()
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scalars_are_read_back(train, tmp_path):
+    trainer = train("tensorboard", 3, others=[Log()])
+    found = read(tmp_path / "tensorboard")
+    events = found.Scalars("loss")
+    assert [event.step for event in events] == [3, 6, 9]
+    expected = [entry["loss"] for entry in trainer.get_extension("Log").entries]
+    assert np.allclose([event.value for event in events], expected, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_histograms_images_and_the_graph_are_read_back(train, tmp_path):
+    image = np.zeros((3, 8, 6), np.uint8)
+    images = {"colours": lambda: image, "grey": lambda: np.full((4, 5), 0.5), "several": lambda: np.zeros((2, 1, 4, 4))}
+    train(lambda loss: TensorBoard("loss", histograms=True, images=images, graph=loss), 2)
+    found = read(tmp_path / "tensorboard")
+    names = {"first/affine/W", "first/affine/b", "last/affine/W", "last/affine/b"}
+    assert set(found.Tags()["histograms"]) == {f"{kind}/{name}" for kind in ("parameters", "gradients") for name in names}
+    weights = nn.get_parameters()["first/affine/W"].d
+    last = found.Histograms("parameters/first/affine/W")[-1].histogram_value
+    assert (last.num, last.min, last.max) == (15, pytest.approx(weights.min()), pytest.approx(weights.max()))
+    assert [(event.width, event.height) for event in found.Images("colours")] == [(6, 8), (6, 8)]
+    assert (found.Images("grey")[0].width, len(found.Images("several"))) == (5, 2)
+    assert [node.op for node in found.Graph().node if node.op not in ("Parameter", "Input")].count("Affine") == 2
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_resumed_run_replaces_what_came_after_its_checkpoint(train, tmp_path):
+    def checkpoint():
+        return Checkpoint(), every(2, "epoch")
+
+    extension, when = checkpoint()
+    extension.every = when
+    train("tensorboard", 3, others=[extension])
+    extension, when = checkpoint()
+    extension.every = when
+    train("tensorboard", 5, resume=True, others=[extension])
+    events = read(tmp_path / "tensorboard").Scalars("loss")
+    assert [event.step for event in events] == [3, 6, 9, 12, 15]
+
+
+def test_the_graph_names_functions_parameters_and_shapes():
+    nn.clear_parameters()
+    nodes = {node.name: node for node in graph_definition(network()[2]).node}
+    assert list(nodes["Affine"].input) == ["inputs/Input", "parameters/W", "parameters/b"]
+    assert list(nodes["Affine_1"].input) == ["Tanh", "parameters/W_1", "parameters/b_1"]
+    shape = nodes["Affine"].attr["_output_shapes"].list.shape[0]
+    assert [dimension.size for dimension in shape.dim] == [4, 5]
+    assert nodes["Affine"].attr["base_axis"].s == b"1"
+
+
+def test_the_state_has_the_open_sums():
+    first, second = TensorBoard(), TensorBoard()
+    first.set_state({"sums": {"loss": [3.0, 2.0]}})
+    second.set_state(first.get_state())
+    assert second.get_state() == {"sums": {"loss": [3.0, 2.0]}}
+
+
+def test_an_image_of_another_shape_is_refused(train):
+    with pytest.raises(ArgumentError, match=r"image line must have the shape .* got \(3,\)"):
+        train(TensorBoard(images={"line": lambda: np.zeros(3)}), 1)
+
+
+def test_describing_the_extension_imports_no_library():
+    code = (
+        "import sys, nn_core.ext; assert 'tensorboard.tensorboard' in nn_core.ext.list_offers('training');"
+        "import nn_ext_tensorboard.extension; assert 'tensorboardX' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
