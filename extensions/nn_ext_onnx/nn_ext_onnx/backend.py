@@ -61,7 +61,7 @@ def _listed(inputs: Any) -> Sequence[Any]:
 
 
 def _computed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return array if array.dtype.kind in "iu" else array.astype(np.float32)
+    return array if array.dtype.kind in "iu" or array.dtype == np.float64 else array.astype(np.float32)
 
 
 class NnCoreBackend(Backend):

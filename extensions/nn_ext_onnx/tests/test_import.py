@@ -253,3 +253,16 @@ def test_the_door_reads_networks(tmp_path):
     (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
     network = find_extension("file_formats", ".onnx", "read_network")(tmp_path / "net.onnx", dimensions={"N": 2})
     assert network.outputs["y"].shape == (2, 2)
+
+
+def test_float64_is_computed_in_float64():
+    (y,) = run_model(text_model("(double[2] x) => (double[2] y) { y = Add(x, x) }"), [np.array([1e300, 1 + 2**-50])])
+    assert (y.dtype, y.tolist()) == (np.float64, [2e300, 2 + 2**-49])
+
+
+def test_before_version_13_softmax_takes_the_axes_from_one_on_together():
+    model = text_model(
+        "(float[2, 2, 2] x) => (float[2, 2, 2] y, float[2, 2, 2] z) { y = Softmax(x)  z = Softmax<axis = -1>(x) }", 11
+    )
+    y, z = run_model(model, [np.zeros((2, 2, 2), np.float32)])
+    assert (y.tolist(), z.tolist()) == (np.full((2, 2, 2), 0.25).tolist(), np.full((2, 2, 2), 0.5).tolist())

@@ -70,6 +70,8 @@ def _gelu(node: Node) -> nn.Variable:
 @operator("PRelu")
 def _prelu(node: Node) -> nn.Variable:
     slope = node.variable(1)
+    if node.opset < 7 and slope.size > 1:
+        slope = F.reshape(slope, (-1, *(1,) * (node.ndim - 2)))
     return F.relu(node.x) - slope * F.relu(-node.x)
 
 
@@ -77,7 +79,8 @@ def _along(function: Callable[..., nn.Variable], node: Node) -> nn.Variable:
     """Before version 13 the axes from `axis` on are one."""
     if node.opset >= 13:
         return function(node.x, axis=node.axis_of(node.attr("axis", -1)))
-    axis = node.axis_of(node.attr("axis", 1), node.ndim + 1)
+    axis = node.attr("axis", 1)
+    axis = node.axis_of(axis) if axis < 0 else axis
     before = math.prod(node.shape[:axis])
     rows = F.reshape(node.x, (before, math.prod(node.shape[axis:])))
     return F.reshape(function(rows, axis=1), node.shape)

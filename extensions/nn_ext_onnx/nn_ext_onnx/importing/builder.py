@@ -1,6 +1,7 @@
 """From the nodes of a model to a graph of nn_core."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import numpy as np
@@ -144,7 +145,8 @@ class Builder:
         convert = find(domain, proto.op_type, node.opset)
         if convert is None:
             return self._expanded(node, schema)
-        made: Any = convert(node)
+        with _number_type(node):
+            made: Any = convert(node)
         return self._checked(node, list(made) if isinstance(made, (list, tuple)) else [made])
 
     def _schema(self, domain: str, kind: str, version: int) -> Any:
@@ -331,6 +333,16 @@ def _demand_settings(node: Node) -> None:
     for value in node.inputs[1:]:
         if value is not None and not value.is_known and value.ndim <= 1 and is_whole(value.dtype):
             raise UnknownNumbersError(value)
+
+
+def _number_type(node: Node) -> AbstractContextManager[Any]:
+    """Functions of float64 compute in it, whatever the number type of the context is."""
+    dtypes = [*node.dtypes, *(value.dtype for value in node.inputs if value is not None)]
+    if np.dtype(np.float64) not in dtypes:
+        return nullcontext()
+    current = nn.get_current_context()
+    wide = [f"{backend.partition(':')[0]}:double" for backend in current.backend]
+    return nn.context_scope(nn.Context(wide, current.array_class, current.device_id))
 
 
 def _first_dtype(node: Node) -> np.dtype[Any]:

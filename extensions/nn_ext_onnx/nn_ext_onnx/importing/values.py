@@ -104,7 +104,8 @@ class Value:
         if self._variable is None:
             assert self._array is not None
             array = np.asarray(self._array)
-            array = array.astype(np.float32) if is_float(array.dtype) else array
+            if is_float(array.dtype) and array.dtype != np.float64:
+                array = array.astype(np.float32)
             self._variable = nn.Variable.from_numpy_array(array, need_grad=self.is_parameter)
             self._variable.name = self.name
         return self._variable
