@@ -1,0 +1,143 @@
+"""An exception from code of the user at any call of a step leaves everything as before the call, or as after it."""
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.parametric_functions as PF
+import nn_core.solvers as S
+from nn_core.ext_utils import list_extensions
+
+
+class OddError(Exception):
+    """What nobody expects."""
+
+
+class Fuse:
+    """Counts calls of hooks and functions, and raises at one of them."""
+
+    def __init__(self):
+        self.burns_at, self.count = -1, 0
+
+    def __call__(self, *_):
+        self.count += 1
+        if self.count - 1 == self.burns_at:
+            raise OddError
+
+
+class Halved(nn.PythonFunction):
+    """A function of the user that may raise in both directions."""
+
+    def __init__(self, fuse):
+        super().__init__()
+        self.fuse = fuse
+
+    @property
+    def name(self):
+        return "Halved"
+
+    def min_outputs(self):
+        return 1
+
+    def setup_impl(self, inputs, outputs):
+        outputs[0].reset_shape(inputs[0].shape, True)
+
+    def forward_impl(self, inputs, outputs):
+        self.fuse()
+        outputs[0].d = inputs[0].d / 2
+
+    def backward_impl(self, inputs, outputs, propagate_down, accum):
+        self.fuse()
+        if propagate_down[0]:
+            inputs[0].g = outputs[0].g / 2 + (inputs[0].g if accum[0] else 0)
+
+
+@pytest.fixture(params=["reference", "cpu"])
+def backend(request):
+    if request.param not in list_extensions():
+        pytest.skip(f"no package brings the backend {request.param}")
+    with nn.context_scope(nn.Context([request.param])):
+        yield
+
+
+class Training:
+    """A step with hooks around functions and updates."""
+
+    def __init__(self, dynamic):
+        self.fuse, self.dynamic = Fuse(), dynamic
+        self.x = nn.Variable.from_numpy_array(np.arange(6, dtype=np.float32).reshape(2, 3) / 6)
+        self.scope = {}
+        loss = self.loss()
+        self.static = None if dynamic else loss
+        with nn.parameter_scope("net", self.scope):
+            self.parameters = nn.get_parameters()
+        self.solver = S.Adam(0.1)
+        self.solver.set_parameters(self.parameters)
+
+    def loss(self):
+        with nn.parameter_scope("net", self.scope):
+            h = F.tanh(PF.affine(self.x, 4, w_init=np.ones((3, 4), np.float32) / 4, name="a"))
+            return F.mean(PF.affine(Halved(self.fuse)(h), 2, w_init=np.ones((4, 2), np.float32) / 4, name="b") ** 2)
+
+    def gradients(self):
+        self.solver.zero_grad()
+        if self.dynamic:
+            with nn.auto_forward():
+                loss = self.loss()
+        else:
+            loss = self.static
+            loss.forward(clear_no_need_grad=True, function_pre_hook=self.fuse, function_post_hook=self.fuse)
+        loss.backward(clear_buffer=True, function_pre_hook=self.fuse, function_post_hook=self.fuse)
+
+    def update(self):
+        self.solver.update(update_pre_hook=self.fuse, update_post_hook=self.fuse)
+
+    def burn(self, call, at):
+        """Whether `call` was ended by the fuse."""
+        self.fuse.count, self.fuse.burns_at = 0, at
+        try:
+            call()
+        except OddError:
+            return True
+        finally:
+            self.fuse.burns_at = -1
+        return False
+
+    def values(self):
+        return [parameter.d.tobytes() for parameter in self.parameters.values()]
+
+    def computed(self):
+        self.gradients()
+        return [parameter.g.tobytes() for parameter in self.parameters.values()]
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_passes_that_are_ended_by_a_hook_or_a_function(backend, dynamic):
+    training = Training(dynamic)
+    for _ in range(3):
+        expected = training.computed()
+    at = 0
+    while training.burn(training.gradients, at):
+        assert training.computed() == expected
+        assert not nn.get_auto_forward()
+        at += 1
+    assert at > 10
+
+
+def test_updates_that_are_ended_by_a_hook(backend):
+    training = Training(dynamic=False)
+    training.computed()
+    at = 0
+    while True:
+        before = training.values(), [state.t for state in training.solver.get_states().values()]
+        burnt = training.burn(training.update, at)
+        after = training.values(), [state.t for state in training.solver.get_states().values()]
+        if not burnt:
+            break
+        # each parameter has its old value and its old count of steps, or new ones
+        for old, new, old_t, new_t in zip(before[0], after[0], before[1], after[1], strict=True):
+            assert (new != old) == (new_t == old_t + 1)
+        at += 1
+    assert at >= 2
+    assert all(new != old for old, new in zip(before[0], after[0], strict=True))
