@@ -157,6 +157,67 @@ def stubs(folder: Path) -> None:
     click.echo(write_stubs(folder))
 
 
+@main.command("new-extension")
+@click.argument("name")
+@click.option("--kind", default="operators", show_default=True, help="What the package brings; --kind=list lists the kinds.")
+@click.option(
+    "--folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(), help="Where to write it."
+)
+def new_extension_command(name: str, kind: str, folder: Path) -> None:
+    """Write a package for a plugin called NAME, with tests that pass as they are."""
+    from nn_core.scaffold import KINDS, new_extension  # the other commands do without the templates
+
+    if kind == "list":
+        click.echo("\n".join(f"{key:<14}{row.what}" for key, row in KINDS.items()))
+        return
+    try:
+        target = new_extension(name, kind, folder)
+    except NNCoreError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{target}\n  cd {target}\n  pip install --editable '.[test]'\n  python -m pytest")
+
+
+@main.command("new-operator")
+@click.argument("name")
+@click.option(
+    "--folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(), help="The package of operators."
+)
+def new_operator_command(name: str, folder: Path) -> None:
+    """Add an operator called NAME (HardSwish) to a package that new-extension has written."""
+    from nn_core.scaffold import new_operator
+
+    try:
+        changed = new_operator(name, folder)
+    except NNCoreError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo("\n".join(map(str, changed)))
+
+
+@main.command("check-extension")
+@click.argument("what")
+@click.option("--fast", is_flag=True, help="One sample of each operator in float32, in place of all.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path, dir_okay=False), help="Write the report as JSON.")
+@click.option("--badge", "badge_path", type=click.Path(path_type=Path, dir_okay=False), help="Write a badge (SVG).")
+def check_extension_command(what: str, fast: bool, json_path: Path | None, badge_path: Path | None) -> None:
+    """Check a package: WHAT is a folder with a pyproject.toml, or the name of an installed plugin.
+
+    Looks at metadata, at what importing it does, at what it brings, and runs the conformance kit on that. The exit status is 1
+    when something fails.
+    """
+    from nn_core.testing.checkup import check_extension  # the other commands do without the kit
+
+    try:
+        certificate = check_extension(what, fast=fast)
+    except NNCoreError as error:
+        raise click.ClickException(str(error)) from error
+    if json_path is not None:
+        json_path.write_text(certificate.to_json(), encoding="utf-8")
+    if badge_path is not None:
+        badge_path.write_text(certificate.badge(), encoding="utf-8")
+    click.echo("\n".join(certificate.lines()))
+    sys.exit(0 if certificate.ok else 1)
+
+
 @main.command(context_settings={"allow_interspersed_args": False})
 @click.option("-m", "is_module", is_flag=True, help="PROGRAM is the name of a module, as for python -m.")
 @click.argument("program")

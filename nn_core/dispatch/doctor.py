@@ -98,7 +98,7 @@ def _examined(name: str) -> list[Finding]:
         return [Finding(name, package, State.BLOCKED, "NN_CORE_PLUGINS blocks it", advice=f"add +{name} to NN_CORE_PLUGINS")]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "findings.json"
-        death = _run_examination(name, report)
+        death = run_examination(name, report)
         if not death and report.exists():
             rows = json.loads(report.read_text(encoding="utf-8"))
             return [Finding(**{**row, "state": State(row["state"]), "remarks": tuple(row["remarks"])}) for row in rows]
@@ -106,10 +106,10 @@ def _examined(name: str) -> list[Finding]:
     return [Finding(name, package, State.BROKEN, failure.reason, advice=_advice(Plugin(name, entry_points), failure))]
 
 
-def _run_examination(name: str, report: Path) -> str:
-    """Examine a plugin in a new process; returns how the process died, if it did."""
+def run_examination(name: str, report: Path, paths: Sequence[str] = ()) -> str:
+    """Examine a plugin in a new process, which also imports from `paths`; returns how the process died, if it did."""
     seconds = 3 * settings().plugin_timeout + _START_S
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, *(path for path in sys.path if path)])}
     command = [sys.executable, "-c", _EXAMINATION, name, str(report)]
     try:
         result = subprocess.run(

@@ -16,6 +16,7 @@ from nn_core.dispatch.registry import REGISTRY
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, NNCoreError, PluginError
 from nn_core.graph.call import PreparedKernel, resolved_call
 from nn_core.graph.infer import input_entries
+from nn_core.reference.registry import KERNELS
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec
 from nn_core.testing.samples.registry import ErrorSample, Sample, Settings, errors_of, numbers_of, samples_of
@@ -150,6 +151,11 @@ def rule_functions(backends: Sequence[str]) -> list[FunctionSpec]:
 def description_cases(backends: Sequence[str], fast: bool) -> Iterator[SpecCase]:
     """Functions whose descriptions are checked."""
     return (SpecCase(spec) for spec in rule_functions(backends))
+
+
+def contract_cases(backends: Sequence[str], fast: bool) -> Iterator[SpecCase]:
+    """Functions of plugins with a reference kernel; those of the core have a test of their own."""
+    return (SpecCase(added.spec) for added in REGISTRY if added.spec.name in KERNELS)
 
 
 def rule_cases(backends: Sequence[str], fast: bool) -> Iterator[RuleCase]:

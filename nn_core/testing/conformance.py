@@ -13,6 +13,7 @@ from nn_core.testing.cases import (
     SolverCase,
     SpecCase,
     cases,
+    contract_cases,
     description_cases,
     error_cases,
     function_cases,
@@ -26,6 +27,7 @@ from nn_core.testing.checks.graph import check_graph
 from nn_core.testing.checks.layouts import check_layouts
 from nn_core.testing.checks.refusal import check_error, check_refusal
 from nn_core.testing.checks.rules import (
+    check_array_contract,
     check_description,
     check_gradient_rule,
     check_sample_names,
@@ -36,6 +38,7 @@ from nn_core.testing.pytest_plugin import backends_of, missing_backends
 from nn_core.testing.xfails import check_xfails
 
 __all__ = [
+    "test_array_contract",
     "test_backward",
     "test_description",
     "test_determinism",
@@ -79,6 +82,12 @@ def gradient_cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
 def test_description(case: SpecCase) -> None:
     """A function is complete: rules, reference kernel, samples."""
     check_description(case.spec)
+
+
+@over(contract_cases)
+def test_array_contract(case: SpecCase) -> None:
+    """The reference kernel runs over any array library."""
+    check_array_contract(case.spec)
 
 
 @over(rule_cases)

@@ -1,7 +1,7 @@
 """The pytest plugin of the conformance kit: ``pytest -p nn_core.testing.pytest_plugin --backend=acme``.
 
-Options choose the backends; without ``--backend`` a fast subset runs, one sample of each function in float32. Where time is
-short, ``--tier`` chooses how many cases run, and ``--shard=2/5`` the second of five parts of them.
+Options choose the backends. All samples run; where time is short, ``--tier`` or the setting `nn_core_tier` chooses how
+many, and ``--shard=2/5`` the second of five parts of them.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--backend",
         metavar="NAMES",
         default="",
-        help="run all conformance tests on these backends (comma separated, or 'all'); without it a fast subset runs",
+        help="run the conformance tests on these backends (comma separated, or 'all'); default: those of the file",
     )
     group.addoption(
         "--require-backend",
@@ -48,8 +48,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tier",
         choices=TIERS,
         help="smoke: one sample of each function in float32; core: all samples in float32; full: all samples and dtypes "
-        "(default: full with --backend, else smoke)",
+        "(default: full with --backend, else nn_core_tier)",
     )
+    parser.addini("nn_core_tier", "how many conformance cases run where neither --tier nor --backend is given", default="full")
     group.addoption(
         "--shard",
         metavar="I/N",
@@ -106,7 +107,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if not hasattr(metafunc.function, "conformance_cases"):
         return
     config, module = metafunc.config, metafunc.module
-    tier = config.getoption("--tier") or ("full" if config.getoption("--backend") else "smoke")
+    tier = config.getoption("--tier") or ("full" if config.getoption("--backend") else config.getini("nn_core_tier"))
     known = xfails_of(module)
     parameters = [_unavailable(config, name) for name in missing_backends(config, module)]
     for case in chosen_cases(metafunc.function, module, backends_of(config, module), fast=tier == "smoke"):
@@ -177,6 +178,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
             report = item.config.stash[_REPORT]
             report.tests[getattr(item, "originalname", item.name)] += 1
             report.comparisons += comparisons() - before
+            spec = getattr(_case_of(item), "spec", None)
+            report.functions.update([] if spec is None else [spec.name])
             backend = getattr(_case_of(item), "backend", None)
             if backend is not None and backend not in report.backends:
                 report.backends.append(backend)

@@ -15,21 +15,28 @@ class Report:
     tests: Counter[str] = field(default_factory=Counter)
     comparisons: int = 0
     backends: list[str] = field(default_factory=list)
+    functions: set[str] = field(default_factory=set)
 
     def add(self, other: Mapping[str, Any]) -> None:
         """Add what another process has counted."""
         self.tests.update(other["tests"])
         self.comparisons += other["comparisons"]
+        self.functions.update(other["functions"])
         self.backends += [name for name in other["backends"] if name not in self.backends]
 
     def to_plain(self) -> dict[str, Any]:
         """The counts as plain values, to be sent to another process."""
-        return {"tests": dict(self.tests), "comparisons": self.comparisons, "backends": self.backends}
+        return {
+            "tests": dict(self.tests),
+            "comparisons": self.comparisons,
+            "backends": self.backends,
+            "functions": sorted(self.functions),
+        }
 
     def lines(self, backends: Sequence[str]) -> list[str]:
         """A summary: who runs how many functions, and how much was checked."""
         lines = [f"{'backend':<12}{'dtype':<10}" + "".join(f"{status.value:>12}" for status in Status)]
-        columns = support_table(backends).columns if backends else {}
+        columns = support_table(backends, self.functions).columns if backends else {}
         for (backend, dtype), column in columns.items():
             counts = Counter(cell.status for cell in column.values())
             lines.append(f"{backend:<12}{dtype:<10}" + "".join(f"{counts[status]:>12}" for status in Status))

@@ -4,7 +4,7 @@ The table is made by asking: every kernel is offered the samples of its function
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -48,6 +48,7 @@ class Status(Enum):
     REFERENCE = "reference"
     REFUSED = "refused"
     ENGINE = "engine"
+    UNTESTED = "untested"
 
 
 _MARKS: Final = {
@@ -56,6 +57,7 @@ _MARKS: Final = {
     Status.REFERENCE: "ref",
     Status.REFUSED: "no",
     Status.ENGINE: "-",
+    Status.UNTESTED: "?",
 }
 
 
@@ -106,10 +108,11 @@ class SupportTable:
         return lines
 
 
-def support_table(backends: Sequence[str] = ()) -> SupportTable:
-    """Ask the kernels of `backends` (all that are installed and available, if none is named)."""
+def support_table(backends: Sequence[str] = (), functions: Collection[str] = ()) -> SupportTable:
+    """Ask the kernels of `backends` (all that are installed and available, if none is named) for `functions` (or all)."""
     names = [name for name in backends or installed_backends() if not unavailable(name)]
-    table = SupportTable([spec for spec in functions_of(names) if not spec.has("composite")])
+    specs = [spec for spec in functions_of(names) if not functions or spec.name in functions]
+    table = SupportTable([spec for spec in specs if not spec.has("composite")])
     for backend in names:
         for dtype in DTYPES:
             table.columns[backend, dtype] = {spec.name: _cell(backend, spec, dtype) for spec in table.functions}
@@ -119,6 +122,8 @@ def support_table(backends: Sequence[str] = ()) -> SupportTable:
 def _cell(backend: str, spec: FunctionSpec, dtype: str) -> Cell:
     if not has_kernel(spec):
         return Cell(Status.ENGINE)
+    if not samples_of(spec):
+        return Cell(Status.UNTESTED, "it has no samples")
     answers: list[str] = []
     for sample in samples_of(spec):
         try:

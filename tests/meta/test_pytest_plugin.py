@@ -125,10 +125,11 @@ test_forward[planted-Tanh-float32-matriks]  2026-01-31  misspelt
     assert "every id must name a test, got test_forward[planted-Tanh-float32-matriks]" in result.stdout
 
 
-def test_without_the_option_one_sample_of_each_function_runs(run):
-    result = run(backend(1), FILE, "-k", "test_forward")
+@pytest.mark.parametrize(("options", "count"), [((), 8), (("--tier=smoke",), 1), (("-o", "nn_core_tier=smoke"), 1)])
+def test_without_the_option_all_samples_run_unless_a_tier_is_chosen(run, options, count):
+    result = run(backend(1), FILE, "-k", "test_forward", *options)
     assert result.returncode == 0, result.stdout
-    assert "forward 1" in result.stdout
+    assert f"forward {count}" in result.stdout
 
 
 def unavailable() -> str:

@@ -15,7 +15,7 @@ from nn_core.graph.grad import grad
 from nn_core.reference.registry import KERNELS
 from nn_core.rules.arguments import resolve_args
 from nn_core.spec.model import FunctionSpec
-from nn_core.testing.assertions import assert_allclose, require
+from nn_core.testing.assertions import assert_allclose, assert_identical, require
 from nn_core.testing.cases import RuleCase, has_kernel
 from nn_core.testing.numeric import KinkError, central_difference, some_places
 from nn_core.testing.operators import (
@@ -28,6 +28,7 @@ from nn_core.testing.operators import (
     weighted_change,
 )
 from nn_core.testing.samples.registry import CONVENTIONS, SECOND_CONVENTIONS, named_functions, numbers_of, samples_of
+from nn_core.testing.strict_namespace import plain_array, strict_array, strict_namespace
 from nn_core.variable import Variable, forward_all
 
 #: Elements of each input that are moved; the rest would tell the same.
@@ -69,6 +70,28 @@ def _check_signature(spec: FunctionSpec) -> None:
             inspect.signature(KERNELS[spec.name]).bind(None, *shapes, **args, **extra)
         except TypeError as error:
             raise AssertionError(f"{spec.name}: the reference kernel must take its description: {error}") from error
+
+
+def check_array_contract(spec: FunctionSpec) -> None:
+    """The reference kernel of a function keeps to the array contract, and gives the same over the strict namespace."""
+    xp = strict_namespace()
+    for sample in samples_of(spec):
+        drawn = numbers_of(spec, sample)
+        settings = dict(resolve_args(spec, sample.args, [None if a is None else a.shape for a in drawn]))
+        expected = _reference_results(spec, np, drawn, settings, np.copy)
+        given = _reference_results(spec, xp, drawn, settings, strict_array)
+        for one, other in zip(given, expected, strict=True):
+            if other is not None:
+                assert_identical(np.asarray(one), np.asarray(other), f"{spec.name}: {sample.name} over the array contract")
+
+
+def _reference_results(
+    spec: FunctionSpec, xp: Any, arrays: Sequence[Any], settings: dict[str, Any], take: Callable[[Any], Any]
+) -> list[Any]:
+    extra = {"key": take(np.array(KEY, np.uint64))} if spec.has("seeded") else {}
+    with np.errstate(all="ignore"):
+        results = KERNELS[spec.name](xp, *[None if a is None else take(a) for a in arrays], **settings, **extra)
+    return [plain_array(result) for result in (results if isinstance(results, tuple) else (results,))]
 
 
 def check_sample_names() -> None:

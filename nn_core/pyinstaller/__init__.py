@@ -1,0 +1,27 @@
+"""What PyInstaller has to put into a frozen program beside what the program imports: the core's data, and installed plugins.
+
+Plugins are found by metadata and imported by name, which PyInstaller does not see. It finds this package by an entry point; a
+frozen program needs no settings.
+"""
+
+from pathlib import Path
+
+from nn_core import installed
+from nn_core.dispatch.plugin import package_names
+
+
+def hook_dirs() -> list[str]:
+    """The folders with hooks for PyInstaller."""
+    return [str(Path(__file__).parent)]
+
+
+def packages() -> list[str]:
+    """The packages to collect as a whole, code and data: nn_core, and those of installed plugins that are not blocked."""
+    plugins = {entry.module.partition(".")[0] for entries in installed.entry_points().values() for entry in entries}
+    return ["nn_core", *sorted(plugins - {"nn_core"})]
+
+
+def distributions() -> list[str]:
+    """The distributions whose metadata a frozen program needs to find its plugins."""
+    names = {name for entries in installed.entry_points().values() for name in package_names(entries)}
+    return ["nn-core", *sorted(names - {"nn-core"})]

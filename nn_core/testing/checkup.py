@@ -1,0 +1,287 @@
+"""``nn-core check-extension``: metadata, hygiene, load contract and conformance kit of one package, as one report."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import importlib_metadata
+
+from nn_core.dispatch.admission import core_version
+from nn_core.dispatch.doctor import run_examination
+from nn_core.errors import ArgumentError
+from nn_core.installed import GROUP, INDEX
+
+#: The file of tests that the kit runs on a plugin.
+_TESTS: Final = """
+import importlib, importlib.util
+from nn_core.testing.conformance import *
+from nn_core.dispatch.plugins import PLUGINS
+
+plugin = PLUGINS.plugin({name!r})
+package = plugin.entry_points[0].module.partition(".")[0]
+if importlib.util.find_spec(package).submodule_search_locations and importlib.util.find_spec(package + ".samples"):
+    importlib.import_module(package + ".samples")
+BACKENDS = tuple(plugin.backends) or ("reference",)
+FUNCTIONS = tuple(plugin.functions)
+if not FUNCTIONS:
+    del FUNCTIONS
+"""
+#: Whether the kit has anything to run on.
+_APPLIES: Final = """
+from nn_core.dispatch.plugins import PLUGINS
+plugin = PLUGINS.plugin({name!r})
+print(len(plugin.functions) + len(plugin.backends))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at; `ok` is None where it does not apply."""
+
+    section: str
+    what: str
+    ok: bool | None
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Certificate:
+    """What is known about one package.
+
+    Attributes:
+        name: Name of the plugin.
+        package: Name and version of the distribution.
+        core: The version of nn_core that checked it.
+        checks: Everything that was looked at.
+        operators: Passed, failed and skipped checks of the kit by operator.
+        causes: Failed checks of the kit by test.
+    """
+
+    name: str
+    package: str
+    core: str
+    checks: list[Check] = field(default_factory=list)
+    operators: dict[str, dict[str, int]] = field(default_factory=dict)
+    causes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed."""
+        return all(check.ok is not False for check in self.checks)
+
+    def to_json(self) -> str:
+        """The report as JSON."""
+        return json.dumps({"ok": self.ok, **asdict(self)}, indent=1)
+
+    def badge(self) -> str:
+        """The report as a picture (SVG) for a README."""
+        passed = sum(row["passed"] for row in self.operators.values())
+        text = f"conforms, {passed} checks" if self.ok else "does not conform"
+        color = "#2e7d32" if self.ok else "#c62828"
+        width = 70 + 7 * len(text)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="nn_core: {text}">'
+            f'<rect width="60" height="20" fill="#555"/><rect x="60" width="{width - 60}" height="20" fill="{color}"/>'
+            '<g fill="#fff" font-family="Verdana,sans-serif" font-size="11">'
+            f'<text x="6" y="14">nn_core</text><text x="66" y="14">{text}</text></g></svg>\n'
+        )
+
+    def lines(self) -> Iterator[str]:
+        """The report for a terminal."""
+        yield f"{self.package}, plugin {self.name!r}, checked by nn-core {self.core}"
+        for check in self.checks:
+            mark = {True: "ok", False: "FAILED", None: "-"}[check.ok]
+            yield f"{check.section:<10}{mark:<8}{check.what}{': ' + check.detail if check.detail else ''}"
+        for operator, row in self.operators.items():
+            yield f"{'operator':<10}{operator}: " + ", ".join(f"{count} {status}" for status, count in row.items())
+        for cause, count in sorted(self.causes.items()):
+            yield f"{'cause':<10}{cause}: {count} failed"
+
+
+def check_extension(what: str, *, fast: bool = False) -> Certificate:
+    """Check a package.
+
+    Args:
+        what: The folder of a package with a pyproject.toml, or the name of an installed plugin.
+        fast: One sample of each operator in float32, in place of all.
+
+    Raises:
+        ArgumentError: when there is no such package.
+    """
+    with _staged(what) as (name, distribution, paths):
+        metadata = distribution.metadata
+        certificate = Certificate(name, f"{metadata['Name']} {distribution.version}", core_version())
+        certificate.checks += _metadata_checks(name, distribution)
+        loads = _load_checks(name, paths)
+        certificate.checks += loads
+        if all(check.ok is not False for check in loads):
+            _run_kit(certificate, paths, fast=fast)
+        else:
+            certificate.checks.append(Check("kit", "conformance", None, "the plugin does not load"))
+        return certificate
+
+
+# Finding the package -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _staged(what: str) -> Iterator[tuple[str, Any, list[str]]]:
+    """The name, the distribution and the folders to import from, of an installed plugin or of one in a folder."""
+    if not Path(what, "pyproject.toml").is_file():
+        found = [entry for entry in importlib_metadata.entry_points(group=GROUP) if entry.name == what]
+        if not found:
+            raise ArgumentError(
+                f"check-extension: must be a folder with a pyproject.toml or the name of an installed plugin, got {what!r}"
+            )
+        yield what, found[0].dist, []
+        return
+    project = project_of(Path(what))
+    names = list(project.get("entry-points", {}).get(GROUP, {}))
+    if len(names) != 1:
+        raise ArgumentError(f"check-extension: {what} must have one entry point of the group {GROUP}, got {names}")
+    with tempfile.TemporaryDirectory() as folder:
+        info = write_metadata(project, Path(folder))
+        root = str(Path(what).resolve())
+        yield names[0], importlib_metadata.Distribution.at(info), [root, str(Path(root, "src")), folder]
+
+
+def write_metadata(project: Mapping[str, Any], folder: Path) -> Path:
+    """Write into `folder` what installing a project would write: with the folder on the path its plugins are found.
+
+    Args:
+        project: The table [project] of its pyproject.toml.
+        folder: An existing folder.
+    """
+    info = folder / f"{project['name'].replace('-', '_')}-{project.get('version', '0')}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(_metadata_of(project), encoding="utf-8")
+    groups: Mapping[str, Mapping[str, str]] = project.get("entry-points", {})
+    lines = [
+        line for group, entries in groups.items() for line in (f"[{group}]", *(f"{k} = {v}" for k, v in entries.items()))
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return info
+
+
+def project_of(folder: Path) -> dict[str, Any]:
+    """The table [project] of the pyproject.toml in `folder`.
+
+    Raises:
+        ArgumentError: when it has no name, or Python has no reader of TOML.
+    """
+    try:
+        import tomllib  # type: ignore[import-not-found, unused-ignore]  # from Python 3.11 on
+    except ImportError as error:
+        raise ArgumentError(
+            "check-extension: a folder can be checked from Python 3.11 on; install the package and give the name of the plugin"
+        ) from error
+    project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project", {})
+    if "name" not in project:
+        raise ArgumentError(f"check-extension: {folder / 'pyproject.toml'} must have a [project] with a name, got none")
+    return project
+
+
+def _metadata_of(project: Mapping[str, Any]) -> str:
+    lines = ["Metadata-Version: 2.1", f"Name: {project['name']}", f"Version: {project.get('version', '0')}"]
+    lines += [f"Summary: {project['description']}"] if "description" in project else []
+    lines += [f"Requires-Python: {project['requires-python']}"] if "requires-python" in project else []
+    lines += [f"Requires-Dist: {each}" for each in project.get("dependencies", ())]
+    lines += [f"Classifier: {each}" for each in project.get("classifiers", ())]
+    return "\n".join(lines) + "\n"
+
+
+# The sections --------------------------------------------------------------------------------------------------------
+
+
+def _metadata_checks(name: str, distribution: Any) -> Iterator[Check]:
+    from packaging.requirements import Requirement
+
+    metadata = distribution.metadata
+    summary = bool(metadata.get("Summary"))
+    yield Check("metadata", "description", summary, "" if summary else "write one line")
+    python = metadata.get("Requires-Python") or ""
+    yield Check("metadata", "requires-python", bool(python), python or "state the versions of Python")
+    required = [Requirement(line) for line in metadata.get_all("Requires-Dist") or ()]
+    core = [each.specifier for each in required if each.name == "nn-core"]
+    operators = {specifier.operator for each in core for specifier in each}
+    bounded = bool(operators & {">=", ">", "~=", "=="}) and bool(operators & {"<", "<=", "~=", "=="})
+    stated = ", ".join(str(each) for each in core) or "none"
+    yield Check("metadata", "versions of nn-core", bounded, stated if bounded else f"write 'nn-core>=0.1,<1', got {stated}")
+    index = [entry for entry in distribution.entry_points if entry.group == INDEX and entry.value == name]
+    indexed = f"{len(index)} names" if index else "look-ups of names will import the plugin"
+    yield Check("metadata", "index", bool(index), indexed)
+    typed = any("Typed" in line for line in metadata.get_all("Classifier") or ())
+    yield Check("metadata", "typed", True if typed else None, "" if typed else "no classifier 'Typing :: Typed'")
+
+
+def _load_checks(name: str, paths: list[str]) -> list[Check]:
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "findings.json"
+        death = run_examination(name, report, paths)
+        if death or not report.exists():
+            return [Check("load", "import, hooks and load()", False, death or "the examination ended without a result")]
+        rows = json.loads(report.read_text(encoding="utf-8"))
+    remarks = [remark for row in rows for remark in row["remarks"]]
+    changes = [remark for remark in remarks if not remark.startswith("importing took")]
+    checks = [Check("hygiene", "importing is free of work", not changes, ", ".join(changes))]
+    slow = [remark for remark in remarks if remark.startswith("importing took")]
+    checks.append(Check("hygiene", "importing is quick", None if slow else True, ", ".join(slow)))
+    for row in rows:
+        works = row["state"] in ("loaded", "no device")
+        checks.append(Check("load", row["name"], works, row["reason"] if not works else row["state"]))
+    return checks
+
+
+def _run_kit(certificate: Certificate, paths: list[str], *, fast: bool) -> None:
+    name = certificate.name
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, *(path for path in sys.path if path)])}
+        applies = subprocess.run(
+            [sys.executable, "-c", _APPLIES.format(name=name)], env=environment, capture_output=True, text=True, check=False
+        )
+        if applies.stdout.strip() == "0":
+            certificate.checks.append(Check("kit", "conformance", None, "no operators and no backends"))
+            return
+        tests, results = Path(folder) / "test_kit.py", Path(folder) / "results.xml"
+        tests.write_text(_TESTS.format(name=name), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "nn_core.testing.pytest_plugin", "-p", "no:cacheprovider"]
+        command += ["--rootdir", folder, "-c", os.devnull, "--junitxml", str(results), str(tests)]
+        command += ["--tier=smoke"] if fast else []
+        run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+        if not results.exists():
+            last = (run.stderr or run.stdout).strip().rpartition("\n")[2]
+            certificate.checks.append(Check("kit", "conformance", False, last))
+            return
+        _count(certificate, ElementTree.parse(results).getroot())
+
+
+def _count(certificate: Certificate, root: "ElementTree.Element") -> None:
+    """Add up the results of the kit by operator and by cause."""
+    totals = {"passed": 0, "failed": 0, "skipped": 0}
+    for case in root.iter("testcase"):
+        test, _, rest = (case.get("name") or "").partition("[")
+        failed = case.find("failure") is not None or case.find("error") is not None
+        status = "failed" if failed else "skipped" if case.find("skipped") is not None else "passed"
+        totals[status] += 1
+        operator = _operator_of(rest.rstrip("]"))
+        if operator:
+            row = certificate.operators.setdefault(operator, {"passed": 0, "failed": 0, "skipped": 0})
+            row[status] += 1
+        if failed:
+            certificate.causes[test] = certificate.causes.get(test, 0) + 1
+    detail = ", ".join(f"{count} {status}" for status, count in totals.items())
+    certificate.checks.append(Check("kit", "conformance", not totals["failed"] and totals["passed"] > 0, detail))
+
+
+def _operator_of(case: str) -> str:
+    """The operator of an id such as ``cpu-acme.Cube-float32-plain``."""
+    return next((part for part in case.split("-") if re.fullmatch(r"([a-z0-9_]+\.)?[A-Z]\w*", part)), "")
