@@ -33,8 +33,6 @@ SUBSTITUTES = {
     "nnabla.utils.converter": _NETWORKS,
     "nnabla.utils.function_profile": "nn_core.set_function_pre_hook and set_function_post_hook see each function run",
     "nnabla.utils.get_file_handle": _NETWORKS,
-    "nnabla.utils.inspection.pprint": "nn_core.summary(variable) shows functions, shapes and parameters",
-    "nnabla.utils.inspection.PrettyPrinter": "nn_core.summary(variable) shows functions, shapes and parameters",
     "nnabla.utils.nnabla_pb2": _NETWORKS,
     "nnabla.utils.nnp_format": _NETWORKS,
     "nnabla.utils.nvml": "nn_ext_cuda.memory_info() of the package nn-ext-cuda",
