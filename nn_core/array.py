@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nn_core.array_display import display_line, html_table, values_on_host
-from nn_core.attributes import Misnamed, no_attribute
+from nn_core.attributes import Misnamed, no_attribute, offered
 from nn_core.bound_operators import NdArrayOperators
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.refusal import described, door
@@ -21,6 +21,8 @@ from nn_core.typing import Array, Shape
 
 #: No memory holds more elements, and sizes in bytes must fit into 64 bits.
 _MAX_SIZE: Final = 2**48
+#: Attributes of the engine, which completion does not offer.
+_ENGINE: Final = frozenset({"get_data", "is_unwritten", "of_shape", "read", "readwrite", "write"})
 
 
 class NdArray(NdArrayOperators):
@@ -56,6 +58,9 @@ class NdArray(NdArrayOperators):
 
         def __getattr__(self, name: str) -> Any:
             no_attribute(self, name)
+
+    def __dir__(self) -> list[str]:
+        return offered(self, _ENGINE)
 
     def __init__(self, shape: Iterable[int] | int = (), *lengths: int) -> None:
         self._shape = checked_shape((shape, *lengths) if lengths else shape)  # type: ignore[arg-type]  # checked there

@@ -1,5 +1,6 @@
 """Attributes that an object does not have: reading and assigning them says which ones it has."""
 
+from collections.abc import Container
 from difflib import get_close_matches
 from inspect import getattr_static
 from typing import Any, NoReturn
@@ -40,6 +41,12 @@ class Misnamed:
 
     def _refusal(self, instance: Any) -> UnknownAttributeError:
         return UnknownAttributeError(f"{type(instance).__name__}: has no attribute {self._name!r}\n  hint: {self._instead}")
+
+
+def offered(value: Any, engine: Container[str]) -> list[str]:
+    """The names of attributes that a program may use, for ``__dir__``: not those that only the engine uses."""
+    names = object.__dir__(value)
+    return [n for n in names if n not in engine and not isinstance(getattr_static(type(value), n, None), Misnamed)]
 
 
 def no_attribute(value: Any, name: str) -> NoReturn:

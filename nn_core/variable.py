@@ -7,7 +7,7 @@ import numpy as np
 
 from nn_core.array import NdArray, added_state, checked_shape
 from nn_core.array_display import display_line, html_table, values_on_host
-from nn_core.attributes import Misnamed, no_attribute
+from nn_core.attributes import Misnamed, no_attribute, offered
 from nn_core.bound_operators import VariableOperators
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.backward import run_backward
@@ -32,6 +32,8 @@ COMPARISONS: Final = frozenset(
     for name in ("Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "LogicalXor")
     for suffix in ("", "Scalar")
 ) | {"LogicalNot", "IsInf", "IsNaN"}
+#: Attributes of the engine, which completion does not offer.
+_ENGINE: Final = frozenset({"cell", "of_cell", "producer"})
 
 
 class Variable(Vertex, VariableOperators):
@@ -63,6 +65,9 @@ class Variable(Vertex, VariableOperators):
 
         def __getattr__(self, name: str) -> Any:
             no_attribute(self, name)
+
+    def __dir__(self) -> list[str]:
+        return offered(self, _ENGINE)
 
     def __init__(self, shape: Iterable[int] | int = (), need_grad: bool | None = None, name: str = "") -> None:
         if need_grad is not None and type(need_grad) is not bool:

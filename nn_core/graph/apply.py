@@ -12,7 +12,7 @@ from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.array_functions import bound_arguments
 from nn_core.graph.call import PreparedKernel, ResolvedCall, resolved_call
 from nn_core.graph.compile import is_view, kernel_of, new_key
-from nn_core.graph.forward import run_forward
+from nn_core.graph.forward import compute_for_shapes
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.graph.imperative import array_of, call_at_once, has_ndarray
 from nn_core.graph.infer import require_shapes
@@ -26,6 +26,7 @@ from nn_core.graph.trace import Trace, current_trace
 from nn_core.refusal import described
 from nn_core.spec.model import FunctionSpec
 from nn_core.state import MEMO
+from nn_core.synced import UNCOMPUTED, SyncedArray
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
@@ -198,9 +199,16 @@ def _view_of(variable: Any, shape: tuple[int, ...]) -> NdArray:
 
 
 def _compute_inputs(inputs: Sequence[Any]) -> None:
+    """Let the inputs of a function whose output shape follows from values have some."""
     roots = [v for v in inputs if v is not None and v.producer is not None]
+    if AUTO_FORWARD.get():
+        roots = [v for v in roots if not _is_computed(v.cell.data.synced)]
     if roots:
-        run_forward(tuple(roots))
+        compute_for_shapes(tuple(roots))
+
+
+def _is_computed(values: SyncedArray) -> bool:
+    return values.lease is None or (values.lease is not UNCOMPUTED and values.lease.alive)
 
 
 def run_node(node: Node, call: ResolvedCall | None = None) -> None:

@@ -1,12 +1,14 @@
 """The forward pass: compile the graph of some variables into a plan, keep it, and run it."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
+from nn_core.array import NdArray
 from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import Builder, alias, assign, is_view, kernel_of, key_of, needed_data, new_key
 from nn_core.graph.hooks import Hook, active_hooks
+from nn_core.graph.infer import input_entries
 from nn_core.graph.inference_fusion import fused
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Vertex
@@ -59,6 +61,21 @@ def run_forward(
         turn.release()
 
 
+def compute_for_shapes(roots: Sequence[Vertex]) -> None:
+    """Compute values from which shapes follow; what functions rewrite, such as running statistics, stays as it was."""
+    rewritten = [
+        (vertex.cell.data, NdArray(vertex.shape))
+        for node in forward_order(roots)
+        for entry, vertex in zip(input_entries(node.spec, len(node.inputs)), node.inputs, strict=True)
+        if vertex is not None and vertex.is_leaf and entry.name in node.spec.updates
+    ]
+    for array, before in rewritten:
+        before.copy_from(array)
+    run_forward(roots)
+    for array, before in rewritten:
+        array.copy_from(before)
+
+
 def forward_plan(roots: Sequence[Vertex], policy: str) -> ForwardPlan | None:
     """The plan for `roots`, compiled if there is none or if the graph has changed; None when nothing is to compute."""
     if not roots:
@@ -71,7 +88,7 @@ def forward_plan(roots: Sequence[Vertex], policy: str) -> ForwardPlan | None:
         if not order:
             return None
         if any(plans_of(root).fitted != RESHAPED.value for root in roots):
-            order = fit(roots, order, run_forward)
+            order = fit(roots, order, compute_for_shapes)
             plans = plans_of(roots[0])
             plan = current_plan(plans, kind, roots)
         if plan is None:
@@ -284,13 +301,9 @@ def _for_backward(node: Node) -> list[SyncedArray]:
     return found
 
 
-#: Functions that rewrite running statistics and nothing that their results depend on.
-_STATISTICS: Final = frozenset({"BatchNormalization", "FusedBatchNormalization", "SyncBatchNormalization"})
-
-
 def _moves(node: Node) -> bool:
     """Whether the function reads what it rewrites, so that computing it again would give other results."""
-    return bool(node.spec.updates) and node.spec.name not in _STATISTICS
+    return bool(node.spec.updates) and not node.spec.has("recomputable")
 
 
 def _touched_by_python(order: Sequence[Node]) -> set[SyncedArray]:

@@ -88,6 +88,7 @@ BATCH_NORMALIZATION = FunctionSpec(
         ArgSpec(name="no_bias", type="bool", doc="States that beta is not given.", default=False),
     ),
     backward=BackwardSpec(needs=("x", "gamma", "mean", "variance", "batch_mean", "batch_variance")),
+    tags=("recomputable",),
     updates=("mean", "variance"),
     formula="y = gamma (x - mean) / sqrt(variance + eps) + beta",
     notes=(
@@ -175,6 +176,7 @@ FUSED_BATCH_NORMALIZATION = FunctionSpec(
         ArgSpec(name="nonlinearity", type="str", doc="What is applied last.", default="relu", choices=("relu",)),
     ),
     backward=BackwardSpec(needs=("x", "gamma", "mean", "variance", "y", "batch_mean", "batch_variance")),
+    tags=("recomputable",),
     updates=("mean", "variance"),
     formula="y = max(gamma (x - mean) / sqrt(variance + eps) + beta + z, 0)",
     notes="The statistics behave as those of `batch_normalization`. Where the sum is exactly 0 the gradient is 0.",
@@ -257,6 +259,7 @@ SYNC_BATCH_NORMALIZATION = FunctionSpec(
         ),
     ),
     backward=BackwardSpec(needs=("x", "gamma", "mean", "variance", "batch_mean", "batch_variance")),
+    tags=("recomputable",),
     updates=("mean", "variance"),
     formula="y = gamma (x - mean) / sqrt(variance + eps) + beta",
     notes=(

@@ -454,6 +454,24 @@ def test_graph_that_was_computed_as_it_was_built_follows() -> None:
     np.testing.assert_allclose(x.g, np.full((5, 3), 2 * (1 - np.tanh(1) ** 2)), rtol=1e-5)
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_running_statistics_move_once_a_pass_before_a_function_whose_shape_follows_from_values(dynamic: bool) -> None:
+    with nn.parameter_scope("own", {}), nn.auto_forward(dynamic):
+        x, mask = leaf(np.arange(8.0).reshape(4, 2), True), leaf(np.array([1.0, 0, 1, 1]), False)
+        picked = F.bool_gather(PF.batch_normalization(x, decay_rate=0.5), mask)
+        mean = nn.get_parameters(grad_only=False)["bn/mean"]
+    np.testing.assert_allclose(mean.d.ravel(), [1.5, 2] if dynamic else [0, 0])
+    if not dynamic:
+        picked.forward()
+        np.testing.assert_allclose(mean.d.ravel(), [1.5, 2])
+        x.reset_shape((2, 2), True)
+        mask.reset_shape((2,), True)
+        x.d, mask.d = [[1, 2], [3, 4]], 1
+        picked.forward()
+        assert picked.shape == (2, 2)
+        np.testing.assert_allclose(mean.d.ravel(), [1.75, 2.5])
+
+
 def test_function_whose_output_shape_follows_from_values() -> None:
     x, mask = leaf(np.arange(4.0), True), leaf(np.array([1.0, 0, 1, 1]), False)
     picked = F.bool_gather(x, mask)

@@ -8,7 +8,10 @@ import pytest
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.registry import SHAPE_RULES
-from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient
+from nn_core.spec.builtin import SPECS
+from nn_core.spec.model import FunctionSpec
+from nn_core.testing.operators import as_inputs, check_forward, check_gradient, check_table, run, run_gradient, updated
+from nn_core.testing.samples.registry import numbers_of, samples_of
 
 rng = np.random.default_rng(21)
 
@@ -394,3 +397,14 @@ def test_mean_subtraction_of_an_empty_batch_changes_nothing() -> None:
 def test_mean_subtraction_refuses(shapes: tuple, message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         SHAPE_RULES["MeanSubtraction"](*shapes, base_axis=1)
+
+
+@pytest.mark.parametrize("spec", [spec for spec in SPECS if spec.has("recomputable")], ids=lambda spec: spec.name)
+def test_functions_that_may_be_computed_again_do_not_read_what_they_rewrite(spec: FunctionSpec) -> None:
+    for entry in samples_of(spec):
+        arrays = as_inputs(spec, numbers_of(spec, entry), {}, "float64")
+        first = run(spec.name, *arrays, **entry.args)
+        n_outputs = len(first) - len(spec.updates)
+        again = run(spec.name, *updated(spec, arrays, first[n_outputs:]), **entry.args)
+        for one, other in zip(first[:n_outputs], again, strict=False):
+            np.testing.assert_array_equal(one, other)
