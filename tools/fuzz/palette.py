@@ -11,6 +11,8 @@ from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
 
+from .program import Step
+
 if TYPE_CHECKING:
     from .generate import Maker
 
@@ -260,6 +262,8 @@ def embed(m: "Maker") -> None:
 
 def seeded(m: "Maker") -> None:
     """Random numbers from a seed, which every way of running must draw alike."""
+    if any(isinstance(item, Step) and "unlink" in item.flags for item in m.items):
+        raise Refused  # the unlinked value may be memory that the next pass fills with other numbers
     seed, x = m.rng.integers(100), m.pick()
     size = m.shape(x)
     kind = m.rng.integers(5)
@@ -273,7 +277,7 @@ def seeded(m: "Maker") -> None:
 def unlink(m: "Maker") -> None:
     """A value without its history."""
     x = m.pick()
-    if m.is_leaf(x):
+    if m.is_leaf(x) or any(isinstance(item, Step) and "seed=" in item.text for item in m.items):
         raise Refused
     m.step("{0}.get_unlinked_variable(need_grad=False)", x, flags={"unlink"})
 

@@ -517,7 +517,7 @@ class Run:
             return w
 
         expected = stepped(gradient)
-        scale = float(np.max(np.abs(expected))) if expected.size else 0.0
+        scale = max((float(np.max(np.abs(array))) for array in (before, expected) if array.size), default=0.0)
         coarse = (1e-3 if before.dtype == np.float16 else 2e-6) * scale
 
         def reach(tolerance: float) -> Any:
