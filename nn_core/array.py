@@ -22,7 +22,9 @@ from nn_core.typing import Array, Shape
 #: No memory holds more elements, and sizes in bytes must fit into 64 bits.
 _MAX_SIZE: Final = 2**48
 #: Attributes of the engine, which completion does not offer.
-_ENGINE: Final = frozenset({"get_data", "is_unwritten", "of_shape", "read", "readwrite", "write"})
+_ENGINE: Final = frozenset(
+    {"get_data", "is_narrowed", "is_unwritten", "is_whole", "of_shape", "present", "read", "readwrite", "rest_as", "rest_on"}
+) | {"synced", "write"}
 
 
 class NdArray(NdArrayOperators):

@@ -33,7 +33,9 @@ COMPARISONS: Final = frozenset(
     for suffix in ("", "Scalar")
 ) | {"LogicalNot", "IsInf", "IsNaN"}
 #: Attributes of the engine, which completion does not offer.
-_ENGINE: Final = frozenset({"cell", "of_cell", "producer"})
+_ENGINE: Final = frozenset(
+    {"cell", "consumers", "lazy_inputs", "lazy_value", "of_cell", "output_index", "plans", "producer", "trace_node"}
+)
 
 
 class Variable(Vertex, VariableOperators):

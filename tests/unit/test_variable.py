@@ -353,9 +353,9 @@ def test_attributes_that_do_not_exist_are_refused_and_similar_ones_suggested():
 def test_dir_lists_what_programs_use():
     x = nn.Variable((2,))
     assert {"d", "forward", "need_grad", "parent"} < set(dir(x))
-    assert not {"cell", "producer", "of_cell", "requires_grad"} & set(dir(x))
+    assert not {"cell", "producer", "of_cell", "plans", "requires_grad"} & set(dir(x))
     assert {"cast", "fill", "narrow"} < set(dir(x.data))
-    assert not {"of_shape", "readwrite", "grad"} & set(dir(x.data))
+    assert not {"of_shape", "readwrite", "synced", "grad"} & set(dir(x.data))
 
 
 def test_subclasses_with_room_for_attributes_may_use_every_name():
