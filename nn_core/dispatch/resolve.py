@@ -86,6 +86,9 @@ def resolve(
             refusals.append((candidate.entry, Refusal(candidate.reason)))
             continue
         call = make_call(candidate.dtype, wide_dtype(candidate.backend, candidate.dtype))
+        use_device = extra(candidate.backend, "use_device")
+        if use_device is not None:
+            use_device(context.device_id)  # what a kernel takes may depend on the device
         refusal = candidate.kernel.refuse(call)
         if refusal is not None:
             check_refusal(f"{spec.api}: refuse() of the kernel of {candidate.entry}", refusal)

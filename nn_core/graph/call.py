@@ -245,6 +245,7 @@ class PreparedKernel:
     def forward(self) -> Runner:
         """The forward runner for C-contiguous arrays."""
         if self._forward is None:
+            self.space.use()  # runners may hold what belongs to the current device
             try:
                 self._forward = self.implementation.forward(self.call)
             except Exception as error:
@@ -261,6 +262,7 @@ class PreparedKernel:
         if not any(channels_last):
             return self.forward
         if channels_last not in self._laid_out:
+            self.space.use()
             self._laid_out[channels_last] = self.implementation.forward(self._call_for(channels_last))
         return self._laid_out[channels_last]
 
@@ -268,6 +270,7 @@ class PreparedKernel:
         """The fused gradient runner; None: the gradient rule serves. Gradients lie in memory as their data does."""
         key = (wanted, channels_last)
         if key not in self._backward:
+            self.space.use()
             self._backward[key] = self.implementation.backward(self._call_for(channels_last), wanted)
         return self._backward[key]
 

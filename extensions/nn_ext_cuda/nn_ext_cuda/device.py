@@ -30,7 +30,7 @@ def get_devices() -> list[str]:
 
 
 def use_device(device_id: int) -> None:
-    """Make a device the current one of this thread.
+    """Make a device the current one of this thread, after what is held back for the former one was launched.
 
     Raises:
         ArgumentError: when there is no device of that number.
@@ -39,6 +39,7 @@ def use_device(device_id: int) -> None:
         return
     if not 0 <= device_id < get_device_count():
         raise ArgumentError(f"device_id: must be below the number of devices, {get_device_count()}, got {device_id}")
+    held.flush()
     cupy.cuda.Device(device_id).use()
 
 

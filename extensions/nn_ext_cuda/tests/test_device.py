@@ -64,6 +64,19 @@ def test_a_context_chooses_the_device_of_its_functions(cuda):
     assert used == [1, 0, 1, 0]
 
 
+def test_what_is_held_back_is_launched_before_another_device_is_used(cuda, monkeypatch):
+    from nn_ext_cuda import device, held
+    from nn_ext_cuda.runtime import cupy
+
+    launched_on = []
+    monkeypatch.setattr(held, "flush", lambda: launched_on.append(cupy.cuda.runtime.getDevice()))
+    device.use_device(0)
+    assert launched_on == []
+    device.use_device(1)
+    device.use_device(0)
+    assert launched_on == [0, 1]
+
+
 @pytest.mark.parametrize("device_id", ["2", 7])
 def test_a_device_that_is_not_there_is_refused(cuda, device_id):
     with pytest.raises(ArgumentError, match="must be below the number of devices, 2, got"):

@@ -144,6 +144,42 @@ def test_copies_come_first_so_that_all_functions_are_neighbours(device):
     assert merges == ["fuse 4 on 0"]
 
 
+class Prepared:
+    """A kernel that notes which device was current when it was asked for something."""
+
+    def __init__(self, device):
+        self.device, self.seen = device, []
+
+    def refuse(self, call):
+        self.seen.append(("refuse", call.device_id, self.device.current))
+
+    def forward(self, call):
+        self.seen.append(("forward", call.device_id, self.device.current))
+        return lambda x, y: np.tanh(x, out=y)
+
+    def backward(self, call, wanted):
+        self.seen.append(("backward", call.device_id, self.device.current))
+        return lambda x, y, dy, dx: np.copyto(dx, dy * (1 - y * y))
+
+
+def test_kernels_are_prepared_on_the_device_of_their_call(device):
+    device.kernels = {"Tanh": Prepared(device)}
+    variables = []
+    for device_id in ("1", "0"):
+        x = nn.Variable.from_numpy_array(np.float32([0.25]), need_grad=True)
+        with nn.context_scope(nn.Context(["device:float"], device_id=device_id)):
+            variables.append((x, F.tanh(x)))
+    for x, y in variables:
+        y.forward()
+        x.grad.zero()
+        y.backward()
+        np.testing.assert_allclose(x.g, 1 - np.tanh(0.25) ** 2, rtol=1e-6)
+    seen = device.kernels["Tanh"].seen
+    assert {what for what, *_ in seen} == {"refuse", "forward", "backward"}
+    assert {wanted for _, wanted, _ in seen} == {"0", "1"}
+    assert all(wanted == current for _, wanted, current in seen)
+
+
 def test_a_context_names_the_device_that_is_current_when_its_functions_run(device):
     x = nn.Variable((2, 2))
     with nn.context_scope(nn.Context(["device:float"], device_id="1")):
