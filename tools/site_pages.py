@@ -105,7 +105,7 @@ def _tutorial(script: Path) -> str:
     text = script.read_text(encoding="utf-8")
     _, docstring, code = text.split('"""', 2)
     title, _, rest = docstring.partition("\n")
-    paragraphs = [_as_block(part) for part in rest.strip().split("\n\n") if part.strip()]
+    paragraphs = [_as_block(part) for part in rest.strip("\n").split("\n\n") if part.strip()]
     parts = [f"# {script.stem.replace('_', ' ').capitalize()}", title, *paragraphs]
     output = RUNS / f"{script.stem}.txt"
     pictures = sorted(RUNS.glob(f"{script.stem}-*.png"))
