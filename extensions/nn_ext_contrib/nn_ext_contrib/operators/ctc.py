@@ -14,6 +14,8 @@ from nn_core.ext import Array, GradientCall, Namespace, Shape, ShapeError, gradi
 from nn_ext_contrib.operators.sequences import LOG_ZERO, check_labels, check_lengths, lengths_of, widen
 
 _IMPOSSIBLE = 0.5 * LOG_ZERO
+#: After so many steps the best score becomes 0 again: often enough for float32 to keep its digits.
+_STEPS_A_LEVEL = 8
 
 
 @shape_rule("contrib.CtcLoss")
@@ -116,21 +118,27 @@ def _shares(xp: Namespace, emissions: Array, jumps: tuple[Array, Array], steps: 
 
 
 def _run(xp: Namespace, emissions: Array, jumps: Array) -> tuple[Array, Array]:
-    """Logarithms of the probabilities of all beginnings of paths, (T, R, S), relative to the best of a step, (T, R)."""
-    _n_steps, n_rows, n_positions = emissions.shape
-    border = xp.full((n_rows, 2), LOG_ZERO, dtype=emissions.dtype)
-    scores = xp.where(xp.arange(n_positions) < 2, emissions[0], xp.asarray(LOG_ZERO, dtype=emissions.dtype))
-    level = xp.max(scores, axis=1, keepdims=True)
-    all_scores, levels = [scores - level], [level]
-    for emission in emissions[1:]:
-        before = xp.concat((border, all_scores[-1]), axis=1)
+    """Logarithms of the probabilities of all beginnings of paths, (T, R, S), relative to a level, (T, R)."""
+    n_steps, n_rows, n_positions = emissions.shape
+    padded = xp.full((n_steps, n_rows, n_positions + 2), LOG_ZERO, dtype=emissions.dtype)
+    levels = xp.zeros((n_steps, n_rows), dtype=xp.float64)
+    padded[0, :, 2:4] = emissions[0, :, :2]
+    for step in range(1, n_steps):
+        before = padded[step - 1]
         stay, go, jump = before[:, 2:], before[:, 1:-1], before[:, :-2] + jumps
         best = xp.maximum(xp.maximum(stay, go), jump)
-        scores = best + xp.log(xp.exp(stay - best) + xp.exp(go - best) + xp.exp(jump - best)) + emission
-        level = xp.max(scores, axis=1, keepdims=True)
-        all_scores.append(scores - level)
-        levels.append(level)
-    return xp.stack(all_scores), xp.cumsum(xp.concat(levels, axis=1).astype(xp.float64), axis=1).T
+        scores = xp.exp(stay - best)
+        scores += xp.exp(go - best)
+        scores += xp.exp(jump - best)
+        scores = xp.log(scores)
+        scores += best
+        scores += emissions[step]
+        if step % _STEPS_A_LEVEL == 0:
+            level = xp.max(scores, axis=1, keepdims=True)
+            scores -= level
+            levels[step] = level[:, 0]
+        padded[step, :, 2:] = scores
+    return padded[:, :, 2:], xp.cumsum(levels, axis=0)
 
 
 def _subtract_labels(xp: Namespace, slope: Array, shares: Array, target: Array) -> None:
