@@ -9,7 +9,11 @@ from nn_ext_contrib.operators.sequences import widen
 @kernel("contrib.Log1p")
 def log1p(xp: Namespace, x: Array) -> Array:
     """The logarithm of 1 + x, exact for small x."""
-    return xp.log1p(widen(xp, x))
+    x = widen(xp, x)
+    y = 1 + x
+    # what rounding adds to y, it adds to the divisor as well (Higham, 2002, section 1.14.1)
+    small = xp.where(y == 1, x, xp.log(y) * (x / (y - 1)))
+    return xp.where(xp.abs(x) < 1, small, xp.log(y))
 
 
 @gradient("contrib.Log1p")

@@ -56,7 +56,7 @@ def ctc_loss(
     shares = xp.where((is_inside & is_possible)[:, :, None], shares, 0)
     slope = xp.where((is_inside & is_possible)[:, :, None], softmax, 0)
     slope[:, :, blank] -= xp.sum(shares[:, :, ::2], axis=2)
-    _subtract_labels(xp, slope, shares[:, :, 1::2], target)
+    slope = slope - _by_class(xp, shares[:, :, 1::2], target, n_classes)
     return xp.where(is_possible, -total, xp.inf), slope
 
 
@@ -141,8 +141,10 @@ def _run(xp: Namespace, emissions: Array, jumps: Array) -> tuple[Array, Array]:
     return padded[:, :, 2:], xp.cumsum(levels, axis=0)
 
 
-def _subtract_labels(xp: Namespace, slope: Array, shares: Array, target: Array) -> None:
-    """Take the shares of the labels, (T, B, L), from the slope of their classes; labels that repeat add up."""
-    n_steps, n_samples, n_classes = slope.shape
+def _by_class(xp: Namespace, shares: Array, target: Array, n_classes: int) -> Array:
+    """The shares of the labels, (T, B, L), by their classes, (T, B, K); labels that repeat add up."""
+    n_steps, n_samples, _ = shares.shape
     rows = xp.arange(n_steps * n_samples).reshape(n_steps, n_samples, 1) * n_classes
-    xp.subtract.at(slope.reshape(-1), (rows + target).reshape(-1), shares.reshape(-1))
+    total = xp.zeros(n_steps * n_samples * n_classes, dtype=shares.dtype)
+    xp.add.at(total, (rows + target).reshape(-1), shares.reshape(-1))
+    return total.reshape(n_steps, n_samples, n_classes)

@@ -110,7 +110,8 @@ def max_pooling_2d_indexes(
     _, _, height, width = x.shape
     out_height, out_width = _pooled(height, kh, sh, ph, cover_all), _pooled(width, kw, sw, pw, cover_all)
     below, beside = max(0, (out_height - 1) * sh + kh - height - ph), max(0, (out_width - 1) * sw + kw - width - pw)
-    padded = xp.pad(x, ((0, 0), (0, 0), (ph, below), (pw, beside)), constant_values=-xp.inf)
+    padded = xp.full((*x.shape[:2], height + ph + below, width + pw + beside), -xp.inf, dtype=x.dtype)
+    padded[:, :, ph : ph + height, pw : pw + width] = x
     windows = [
         padded[:, :, i : i + (out_height - 1) * sh + 1 : sh, j : j + (out_width - 1) * sw + 1 : sw]
         for i in range(kh)
