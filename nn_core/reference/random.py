@@ -103,7 +103,7 @@ def random_choice(
     weights = w.astype(xp.float64).reshape(math.prod(x.shape[:-1]), n)
     _require_weights(xp, weights, 1 if replace else n_drawn)
     if replace:
-        u = philox.uniform(xp, key, weights.shape[0] * n_drawn).reshape(-1, n_drawn)
+        u = philox.uniform(xp, key, weights.shape[0] * n_drawn).reshape(weights.shape[0], n_drawn)
         sums = xp.cumsum(weights, axis=1)
         rows = [xp.searchsorted(row, fraction * row[-1], side="right") for row, fraction in zip(sums, u, strict=True)]
         places = xp.stack(rows) if rows else xp.zeros((0, n_drawn), dtype=xp.int64)

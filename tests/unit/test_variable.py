@@ -342,7 +342,7 @@ def test_attributes_that_do_not_exist_are_refused_and_similar_ones_suggested():
         _ = x.data.__cuda_array_interface__
     with pytest.raises(UnknownAttributeError, match="NdArray: has no attribute 'cas'; did you mean 'cast'"):
         _ = x.data.cas
-    for name in ("persistant", "step", "trail", "plans", "consumers", "index"):
+    for name in ("persistant", "step", "trail", "index"):
         with pytest.raises(AttributeError):
             setattr(x, name, 3)
     for name in ("d", "value", "need_grad", "strides", "cas"):

@@ -200,6 +200,13 @@ def test_random_choice_follows_the_weights() -> None:
     assert draw("RandomChoice", x, w)[0].shape == (2, 1)
 
 
+@pytest.mark.parametrize("replace", [True, False])
+@pytest.mark.parametrize("shape", [(0,), (2, 0)])
+def test_random_choice_may_draw_nothing(shape: tuple[int, ...], replace: bool) -> None:
+    y, places = draw("RandomChoice", np.zeros((3, 4)), np.ones((3, 4)), shape=shape, replace=replace)
+    assert y.shape == places.shape == (3, *shape)
+
+
 def test_random_choice_without_replacement_draws_each_once_heavy_ones_first() -> None:
     x, w = np.tile(np.arange(4.0), (4000, 1)), np.tile([1.0, 2.0, 0.0, 5.0], (4000, 1))
     y = draw("RandomChoice", x, w, shape=(3,), replace=False)[0]
