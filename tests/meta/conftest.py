@@ -70,7 +70,7 @@ class Bed:
     def plant(self, function: str, kernel: Any) -> None:
         """Let `kernel` run `function` on the backend "planted"."""
         PLUGINS.backend("planted").kernels[function] = kernel
-        call.forget()
+        forget()
 
     def plant_update(self, solver: str, kernel: Any) -> None:
         """Let `kernel` do the updates of `solver` on the backend "planted"."""
@@ -104,7 +104,7 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
     monkeypatch.undo()
     PLUGINS.refresh()
     sys.modules.pop("planted_backend", None)
-    call.forget()
+    forget()
 
 
 class Tanh:

@@ -15,6 +15,7 @@ import nn_core.initializer as I
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core import context, settings
+from nn_core.dispatch.plugins import PLUGINS
 from nn_core.spec.builtin import SPECS
 from tests.integration.markdown import ROOT
 
@@ -25,7 +26,8 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def _public(module):
-    return {name: getattr(module, name) for name in dir(module) if name[0] != "_" and callable(getattr(module, name))}
+    names = {name for name in dir(module) if name[0] != "_"} - set(PLUGINS.names_of("functions"))
+    return {name: getattr(module, name) for name in sorted(names) if callable(getattr(module, name))}
 
 
 def _documented(module):
