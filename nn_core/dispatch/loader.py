@@ -10,7 +10,7 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nn_core import installed
 from nn_core.dispatch.admission import check_backend_info, check_versions, required_plugins
@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from nn_core.dispatch.hookspecs import BackendInfo, FunctionPackage
 
 
+#: Registrations of plugins that were unloaded while their modules stay imported, by name of the module. They are those of
+#: the process, as modules are: whoever loads the plugin next finds them here.
+_KEPT: Final[dict[str, tuple[ModuleType, tuple[Registration, ...]]]] = {}
+
+
 class Loader:
     """Imports plugins and takes over what they bring.
 
@@ -45,8 +50,6 @@ class Loader:
         self.registry = registry
         self.offers = offers
         self._require = require
-        #: registrations of plugins that were unloaded while their modules stay imported, by name of the module
-        self._kept: dict[str, tuple[ModuleType, tuple[Registration, ...]]] = {}
 
     def load(self, plugin: Plugin) -> None:
         """Import and register `plugin`, or note in it why not."""
@@ -65,7 +68,7 @@ class Loader:
     def unload(self, plugin: Plugin) -> None:
         """Forget what `plugin` brought; loading it again puts the same in place."""
         if plugin.module is not None and plugin.registrations:
-            self._kept[plugin.module.__name__] = plugin.module, plugin.registrations
+            _KEPT[plugin.module.__name__] = plugin.module, plugin.registrations
         self._forget(plugin, set(plugin.registrations))
 
     def _forget(self, plugin: Plugin, registrations: Iterable[Registration]) -> None:
@@ -89,7 +92,7 @@ class Loader:
     def _register(self, plugin: Plugin) -> None:
         seen = _made_by_others(plugin)
         plugin.module = module = plugin.module or self._imported(plugin)
-        kept, registrations = self._kept.pop(module.__name__, (None, ()))
+        kept, registrations = _KEPT.pop(module.__name__, (None, ()))
         if kept is module:
             redo(registrations)
         is_stated = bool(plugin.entry_points) or hasattr(module, "PLUGIN_API")  # a notebook may leave it out
