@@ -4,9 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(shell find extensions/nn_ext_cpu -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' -o -name 'pyproject.toml')
 JOBS ?= 2
-# nn_ext_contrib is tested in an environment of its own: plugins that tests load twice in one process disturb it.
 # One thread for each of the processes that run tests: more would wait for each other.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --ignore=extensions/nn_ext_contrib
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
 BENCH_PARTS := scaling operators memory overhead import_time
 
@@ -24,7 +23,7 @@ $(VENV)/.core: pyproject.toml
 $(VENV)/.extensions: $(VENV)/.core $(NATIVE) $(wildcard extensions/*/pyproject.toml)
 	$(BIN)/python -m pip install --quiet ./extensions/nn_ext_cpu
 	$(BIN)/python -m pip install --quiet --editable ./extensions/nn_ext_cuda --editable ./extensions/nn_ext_cudnn --editable ./extensions/nn_ext_nnp \
-		--editable './extensions/nn_ext_tensorboard[viewer]'
+		--editable ./extensions/nn_ext_contrib --editable './extensions/nn_ext_tensorboard[viewer]'
 	$(BIN)/python -m pip install --quiet --editable './extensions/nn_ext_onnx[test]' # about 110 MB installed
 	$(BIN)/python -m pip install --quiet --editable './extensions/nn_ext_mpi[mpich]' # about 37 MB installed
 	@touch $@

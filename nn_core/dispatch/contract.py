@@ -84,9 +84,8 @@ def check_registrations(
         registry: Knows the operators of others, for the message.
     """
     names = {spec.name for spec in specs}
-    others = {entries[0].module.partition(".")[0] for entries in installed.entry_points().values()} - {plugin.package}
     for entry in recorded():
-        if entry in seen or entry.package in others or entry.name in names:
+        if entry in seen or entry.name in names or is_of_another(plugin, entry):
             continue
         spec = registry.added(entry.name)
         owner = f"plugin {spec.plugin!r}" if spec else "no plugin that is loaded"
@@ -95,6 +94,12 @@ def check_registrations(
             f"got {entry.name!r} of {owner}"
         )
     return tuple(entry for entry in recorded() if entry.name in names)
+
+
+def is_of_another(plugin: Plugin, entry: Registration) -> bool:
+    """Whether a registration comes from the package of another plugin, which was imported while `plugin` was loading."""
+    others = {entries[0].module.partition(".")[0] for entries in installed.entry_points().values()}
+    return entry.package != plugin.package and entry.package in others
 
 
 def check_index(plugin: str, brought: Collection[tuple[str, str]]) -> None:

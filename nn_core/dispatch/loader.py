@@ -6,6 +6,7 @@ plugin that fails a check registered, and lets one exception end the loop.
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nn_core import installed
 from nn_core.dispatch.admission import check_backend_info, check_versions, required_plugins
-from nn_core.dispatch.contract import check_functions, check_index, check_registrations, checked_items
+from nn_core.dispatch.contract import check_functions, check_index, check_registrations, checked_items, is_of_another
 from nn_core.dispatch.guard import guarded
 from nn_core.dispatch.kinds import KINDS, ExtensionInfo
 from nn_core.dispatch.offers import Offers
@@ -32,9 +33,17 @@ if TYPE_CHECKING:
     from nn_core.dispatch.hookspecs import BackendInfo, FunctionPackage
 
 
-#: Registrations of plugins that were unloaded while their modules stay imported, by name of the module. They are those of
-#: the process, as modules are: whoever loads the plugin next finds them here.
-_KEPT: Final[dict[str, tuple[ModuleType, tuple[Registration, ...]]]] = {}
+@dataclass(slots=True)
+class _Brought:
+    """What a module registered when it was imported; in force while at least one `Plugins` of the process uses it."""
+
+    module: ModuleType
+    registrations: tuple[Registration, ...]
+    users: int = 0
+
+
+#: By name of the module. A module is imported once a process, so its registrations outlive the `Plugins` that imported it.
+_BROUGHT: Final[dict[str, _Brought]] = {}
 
 
 class Loader:
@@ -59,7 +68,8 @@ class Loader:
             guarded(f"plugin {plugin.name!r}", settings().plugin_timeout, lambda: self._register(plugin))
         except BaseException as error:
             plugin.backends = {}
-            self._forget(plugin, set(recorded()) - seen)
+            self._forget(plugin)
+            undo(entry for entry in set(recorded()) - seen if not is_of_another(plugin, entry))
             _drop_modules(plugin, before)
             if not isinstance(error, Exception):  # Ctrl-C by the user
                 raise
@@ -67,16 +77,18 @@ class Loader:
 
     def unload(self, plugin: Plugin) -> None:
         """Forget what `plugin` brought; loading it again puts the same in place."""
-        if plugin.module is not None and plugin.registrations:
-            _KEPT[plugin.module.__name__] = plugin.module, plugin.registrations
-        self._forget(plugin, set(plugin.registrations))
+        self._forget(plugin)
+        brought = _BROUGHT.get(plugin.module.__name__) if plugin.module else None
+        if plugin.failure is None and brought is not None and brought.module is plugin.module:
+            brought.users -= 1
+            if brought.users == 0:
+                undo(brought.registrations)
 
-    def _forget(self, plugin: Plugin, registrations: Iterable[Registration]) -> None:
+    def _forget(self, plugin: Plugin) -> None:
         if self.manager.get_plugin(plugin.name) is not None:
             self.manager.unregister(name=plugin.name)
         self.registry.remove(plugin.name)
         self.offers.remove(plugin.name)
-        undo(registrations)
 
     @cached_property
     def manager(self) -> "PluginManager":
@@ -92,9 +104,10 @@ class Loader:
     def _register(self, plugin: Plugin) -> None:
         seen = _made_by_others(plugin)
         plugin.module = module = plugin.module or self._imported(plugin)
-        kept, registrations = _KEPT.pop(module.__name__, (None, ()))
-        if kept is module:
-            redo(registrations)
+        brought = _BROUGHT.get(module.__name__)
+        if brought is None or brought.module is not module:
+            brought = _Brought(module, ())
+        redo(brought.registrations)
         is_stated = bool(plugin.entry_points) or hasattr(module, "PLUGIN_API")  # a notebook may leave it out
         if is_stated and not settings().skip_plugin_check:
             check_versions(module, " ".join(package_names(plugin.entry_points)) or plugin.name)
@@ -119,11 +132,13 @@ class Loader:
         self.offers.add(plugin.name, offers)
         plugin.functions = tuple(spec.name for spec in specs)
         plugin.samples = tuple(package.samples for package in functions if package.samples)
-        plugin.registrations = check_registrations(plugin, specs, seen, self.registry)
-        brought = {(key, name) for key, group in offers.items() for info in group for name in info.keys}
-        brought |= {("functions", spec.api) for spec in specs} | {("backends", name) for name in plugin.backends}
-        brought |= {("overlays", backend) for package in functions for backend in package.overlays}
-        check_index(plugin.name, brought)
+        listed = {(key, name) for key, group in offers.items() for info in group for name in info.keys}
+        listed |= {("functions", spec.api) for spec in specs} | {("backends", name) for name in plugin.backends}
+        listed |= {("overlays", backend) for package in functions for backend in package.overlays}
+        check_index(plugin.name, listed)
+        brought.registrations = check_registrations(plugin, specs, seen, self.registry)
+        brought.users += 1
+        _BROUGHT[module.__name__] = brought
 
     def _imported(self, plugin: Plugin) -> ModuleType:
         if len(plugin.entry_points) > 1:

@@ -6,8 +6,6 @@ from enum import Enum
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from nn_core.registrations import Registration
-
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
@@ -44,7 +42,6 @@ class Plugin:
     backends: "dict[str, BackendInfo]" = field(default_factory=dict)
     functions: tuple[str, ...] = ()
     samples: tuple[str, ...] = ()
-    registrations: tuple[Registration, ...] = ()
     failure: Failure | None = None
 
     @property

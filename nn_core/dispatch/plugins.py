@@ -40,16 +40,17 @@ OWN_PACKAGES: Final = {REFERENCE: "nn-core", "cpu": "nn-ext-cpu", "cuda": "nn-ex
 class Plugins:
     """The plugins named by `entry_points`, which is called when a plugin is first asked for.
 
-    Every method may be called from any thread.
+    Every method may be called from any thread. Their operators go into `registry`, by default one of their own: two that
+    shared one would refuse, and then remove, each other's.
     """
 
     def __init__(
         self,
         entry_points: "Callable[[], Mapping[str, tuple[EntryPoint, ...]]]" = installed.entry_points,
-        registry: Registry = REGISTRY,
+        registry: Registry | None = None,
     ) -> None:
         self._entry_points = entry_points
-        self.registry = registry
+        self.registry = Registry() if registry is None else registry
         self._lock = fork_safe(threading.RLock())
         self._loader: Loader | None = None
         #: plugins that are being loaded, the one that needs the next one first
@@ -419,7 +420,7 @@ class Plugins:
             logger.warning("%s is passed over: %s (%s)", name, failure.reason.partition("\n")[0], hint)
 
 
-PLUGINS: Final = Plugins()
+PLUGINS: Final = Plugins(registry=REGISTRY)
 
 
 def forget_prepared() -> None:

@@ -9,8 +9,6 @@ import pytest
 
 from nn_core import installed
 from nn_core.dispatch.plugins import Plugins
-from nn_core.dispatch.registry import Registry
-from nn_core.registrations import recorded, redo
 
 _numbers = itertools.count()
 
@@ -93,8 +91,6 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 @pytest.fixture
 def plugins() -> Iterator[Plugins]:
     """Plugins as a new process finds them, with a registry of their own."""
-    before = recorded()
-    plugins = Plugins(registry=Registry())
+    plugins = Plugins()
     yield plugins
     plugins.close()
-    redo(before)  # plugins that the process has loaded stay loaded

@@ -13,6 +13,7 @@ from nn_core.dispatch import admission, loader
 from nn_core.dispatch import plugins as plugins_module
 from nn_core.dispatch.plugin import State
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
+from nn_core.registrations import is_registered
 from nn_core.settings import Settings
 
 SWISH = '''
@@ -427,6 +428,30 @@ def test_kernels_for_functions_of_others_are_refused(install, plugins):
     with pytest.raises(PluginError, match=r"must be for functions that the plugin brings \(acme.Swish\), got 'Affine'"):
         plugins.module("acme")
     assert plugins.function("acme_swish") is None
+
+
+def test_what_a_module_registered_stays_while_one_of_two_users_is_left(install, plugins):
+    install("acme", swish())
+    other = plugins_module.Plugins()
+    assert plugins.function("acme_swish") is not None
+    for _ in range(2):  # loaded beside the first, closed, and loaded again
+        assert other.function("acme_swish") is not None
+        other.close()
+        assert is_registered("reference kernel", "acme.Swish")
+    plugins.close()
+    assert not is_registered("reference kernel", "acme.Swish")
+    assert other.function("acme_swish") is not None  # the module stayed imported
+    assert is_registered("reference kernel", "acme.Swish")
+    other.close()
+
+
+def test_a_plugin_that_fails_takes_back_nothing_of_one_imported_meanwhile(install, plugins):
+    acme = install("acme", swish())
+    install("bad", f"import {acme}\nraise RuntimeError('too late')")
+    assert plugins.plugin("bad").failure is not None
+    added = plugins.function("acme_swish")
+    assert added is not None
+    assert plugins.plugin("acme").failure is None
 
 
 def test_a_wrong_specification_names_the_plugin_and_the_line(install, plugins):
