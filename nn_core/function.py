@@ -21,8 +21,7 @@ from nn_core.graph.call import ResolvedCall, resolved_call
 from nn_core.graph.compile import is_view, needed_data, new_key
 from nn_core.graph.modes import auto_forward as auto_forward_scope
 from nn_core.graph.modes import get_auto_forward
-from nn_core.graph.node import Cell, Node, Vertex, invalidate
-from nn_core.graph.order import forward_order
+from nn_core.graph.node import Cell, Node, Vertex, forward_order, invalidate
 from nn_core.graph.python_function import PythonFunction as PythonFunction
 from nn_core.graph.python_function import settings_of
 from nn_core.graph.run import run, same_dtypes_of

@@ -9,8 +9,7 @@ from nn_core.core.members import found_in
 from nn_core.core.module import Module
 from nn_core.errors import ArgumentError
 from nn_core.graph.modes import auto_forward
-from nn_core.graph.node import Node
-from nn_core.graph.order import forward_order
+from nn_core.graph.node import Node, forward_order
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.typing import Shape
 from nn_core.variable import Variable

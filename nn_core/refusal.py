@@ -31,7 +31,7 @@ _ROOT = str(Path(__file__).parent)
 _PASSES = frozenset(
     str(Path(__file__).parent / "graph" / f"{name}.py")
     for name in (
-        "backward_compile", "backward_data", "compile", "forward", "join", "memory", "plan", "replay", "reshape", "trail"
+        "backward", "backward_data", "compile", "direct", "forward", "memory", "plan", "replay", "reshape", "trace"
     )
 )  # fmt: skip
 #: Longest description of a value.

@@ -14,8 +14,7 @@ from nn_core.graph.backward import run_backward
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import Hook
 from nn_core.graph.modes import RECOMPUTE
-from nn_core.graph.node import Cell, Node, Vertex, invalidate, materialize_readers
-from nn_core.graph.order import forward_order, require_no_circle
+from nn_core.graph.node import Cell, Node, Vertex, forward_order, invalidate, materialize_readers, require_no_circle
 from nn_core.graph.reshape import RESHAPED, change_leaf_shape
 from nn_core.refusal import FOREIGN, checked_flag, described, door, refusal
 from nn_core.spec.model import FunctionSpec

@@ -17,8 +17,7 @@ from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.graph.imperative import array_of, call_at_once, has_ndarray
 from nn_core.graph.infer import require_shapes
 from nn_core.graph.modes import AUTO_FORWARD, RECOMPUTE, stops_gradients
-from nn_core.graph.node import Cell, Node, Setup, invalidate
-from nn_core.graph.order import require_no_circle
+from nn_core.graph.node import Cell, Node, Setup, invalidate, require_no_circle
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
 from nn_core.graph.run import run, same_dtypes_of
 from nn_core.graph.seeds import FUNCTION_SEED

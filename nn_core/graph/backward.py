@@ -4,27 +4,32 @@ Accumulation lives here and only here: kernels and gradient rules overwrite thei
 added to what it holds, unless it was set to zero, in which case the first contribution is written straight into it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from nn_core.array import NdArray
-from nn_core.errors import GraphError, ShapeError
+from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph import direct, replay
-from nn_core.graph.backward_compile import active_nodes, compile_backward
-from nn_core.graph.backward_data import BackwardPlan
-from nn_core.graph.hooks import Hook, active_hooks
-from nn_core.graph.node import Node, Vertex
-from nn_core.graph.order import forward_order
-from nn_core.graph.plan import current_plan, plans_of, remember
+from nn_core.graph.backward_data import BackwardPlan, ForwardData, GradientSums, Target, dtype_held
+from nn_core.graph.call import PreparedKernel
+from nn_core.graph.compile import alias, assign, is_view, kernel_of, needed_data
+from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, active_hooks
+from nn_core.graph.memory import Buffer
+from nn_core.graph.node import Cell, Node, Vertex, forward_order
+from nn_core.graph.plan import Attachment, current_plan, plans_of, remember, signature_of
 from nn_core.graph.plans import refuse_turn
-from nn_core.graph.reshape import require_fitted
+from nn_core.graph.python_function import PythonBackward
+from nn_core.graph.rule import RuleRunner
 from nn_core.logger import logger
+from nn_core.refusal import described
 from nn_core.settings import is_enabled
 from nn_core.state import MEMO
-from nn_core.synced import HOST, UNCOMPUTED, ready
-from nn_core.typing import Shape
+from nn_core.synced import HOST, UNCOMPUTED, Space, SyncedArray, dtype_of
+
+#: Kinds of dtypes of NumPy that a gradient cannot have: complex numbers, objects, texts, dates.
+_NO_NUMBERS: Final = "cOSUmM"
 
 
 def run_backward(
@@ -41,7 +46,10 @@ def run_backward(
         return
     _require_computed(root)
     _end_traces(root)
-    hooks = active_hooks(pre_hook, post_hook)
+    if grad is not None and not (type(grad) is int and grad == 1):  # what nearly all passes start from
+        grad = _checked_start(root, grad)
+    given = pre_hook is not None or post_hook is not None
+    hooks = active_hooks(pre_hook, post_hook) if given or PRE_HOOKS or POST_HOOKS else None
     plan: BackwardPlan | None = None
     # a pass that nobody looks into, of a graph that was made for this one pass
     if clear_buffer and hooks is None and finish is None and _may_replay(root, grad):
@@ -54,11 +62,31 @@ def run_backward(
         raise refuse_turn("backward")
     try:
         plan = plan or backward_plan(root, grad is None, clear_buffer and hooks is None)
-        set_start(plan, root, grad)
+        plan.set_start(grad)
         plan.run(hooks, finish)
         plan.give_up_forward_data()
     finally:
         turn.release()
+
+
+def _checked_start(root: Vertex, grad: Any) -> Any:
+    """What a pass starts from: a number, or an array that fits `root`.
+
+    Raises:
+        ArgumentError: when it is neither.
+        ShapeError: when it is an array of another shape.
+    """
+    # here, before anything is compiled: whatever fails later is not the caller's argument
+    try:
+        start = grad if isinstance(grad, (float, NdArray)) else np.asarray(grad)
+    except ValueError as error:
+        raise ArgumentError(f"backward: grad must be a number or an array, got {described(grad)}") from error
+    if isinstance(start, np.ndarray) and start.dtype.kind in _NO_NUMBERS:
+        raise ArgumentError(f"backward: grad must be a number or an array of numbers, got {described(grad)}")
+    shape = np.shape(start) if isinstance(start, (float, np.ndarray)) else start.shape
+    if shape not in ((), root.shape):
+        raise ShapeError(f"backward: grad must have the variable's shape {root.shape}, got {shape}")
+    return start
 
 
 def _end_traces(root: Vertex) -> None:
@@ -111,7 +139,7 @@ def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
     template = _fitting_template(structure)
     if template is None:
         if direct.is_new(structure) and direct.can_run(structure):
-            require_fitted([part for part in structure.order if isinstance(part, Node)])
+            _require_fitted([part for part in structure.order if isinstance(part, Node)])
             direct.run(structure, root, grad)
             return None
         plan, overwrite = _compiled(root, forward_order((root,)), False, True)
@@ -119,7 +147,7 @@ def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
         if template is None:
             remember(plans_of(root), ("backward", False, True, overwrite), plan)
             return plan
-    set_start(template.plan, root, grad)
+    template.plan.set_start(grad)
     template.run(structure, root)
     return None
 
@@ -147,7 +175,7 @@ def backward_plan(root: Vertex, own_start: bool, clear_buffer: bool) -> Backward
 
 def _compiled(root: Vertex, order: Sequence[Node], own_start: bool, clear_buffer: bool) -> tuple[BackwardPlan, bool]:
     """A new plan, and whether it overwrites the gradients of the leaves because all of them are zero."""
-    require_fitted(order)
+    _require_fitted(order)
     active, targets = active_nodes(root, order)
     overwrite = True
     for target in targets:
@@ -157,34 +185,311 @@ def _compiled(root: Vertex, order: Sequence[Node], own_start: bool, clear_buffer
     return compile_backward(root, order, active, targets, own_start, clear_buffer, overwrite), overwrite
 
 
-def _require_shape(root: Vertex, shape: Shape) -> None:
-    if shape != root.shape:
-        raise ShapeError(f"backward: grad must have the variable's shape {root.shape}, got {shape}")
+def _require_fitted(order: Iterable[Node]) -> None:
+    """Refuse a backward pass through functions whose inputs have got other shapes since the forward pass."""
+    for node in order:
+        given = tuple([None if vertex is None else vertex.shape for vertex in node.inputs])
+        if given != node.setup.shapes:
+            shapes = ", ".join("none" if shape is None else str(shape) for shape in given)
+            raise GraphError(
+                f"backward: the inputs of {node.spec.api} must have the shapes of the forward pass, got {shapes}\n"
+                "  hint: call forward() after reset_shape()"
+            )
 
 
-def set_start(plan: BackwardPlan, root: Vertex, grad: Any) -> None:
-    """Write the gradient that the pass starts from."""
-    buffer = plan.start
-    if buffer is None:
-        return
-    array = buffer.array
-    assert array is not None
-    if type(grad) is int and grad == plan.start_value:
-        return
-    if isinstance(grad, NdArray):
-        _require_shape(root, grad.shape)
-        ready(buffer.space)
-        array[...] = grad.read(buffer.space, buffer.dtype)
-        plan.start_value = None
-    elif np.ndim(grad) == 0:
-        value = float(grad)
-        if plan.start_value != value:
-            ready(buffer.space)
-            array[...] = value
-            plan.start_value = value
-    else:
-        values = np.asarray(grad)
-        _require_shape(root, values.shape)
-        ready(buffer.space)
-        array[...] = values if buffer.space is HOST else buffer.space.from_numpy(values.astype(buffer.dtype))
-        plan.start_value = None
+def active_nodes(root: Vertex, order: Sequence[Node]) -> tuple[list[Node], list[Target]]:
+    """The nodes that a gradient of `root` reaches, last first, and the targets of their gradients."""
+    reached: dict[Cell, Target] = {root.cell: Target(root)}
+    active: list[Node] = []
+    for node in reversed(order):
+        if not node.need_grad or not any(cell in reached for cell in node.cells) or not _has_gradient(node):
+            continue
+        active.append(node)
+        for vertex in node.inputs:
+            if vertex is not None and vertex.need_grad:
+                target = reached.get(vertex.cell)
+                if target is None:
+                    target = reached[vertex.cell] = Target(vertex)
+                target.expected += 1  # a single contribution to a view can be that view of the gradient, without a copy
+    return active, list(reached.values())
+
+
+def _has_gradient(node: Node) -> bool:
+    return node.python is not None or node.spec.differentiable
+
+
+def compile_backward(
+    root: Vertex,
+    order: Sequence[Node],
+    active: Sequence[Node],
+    found: Sequence[Target],
+    own_start: bool,
+    clear_buffer: bool,
+    overwrite: bool,
+) -> BackwardPlan:
+    """Resolve the gradient of every node, place every array, and write down what the arrays hold afterwards."""
+    plan = BackwardPlan(clear_buffer)
+    data = ForwardData(plan, root, order, clear_buffer)
+    targets: dict[Cell, Target] = {target.cell: target for target in found}
+    work = GradientCompiler(plan, data, targets, overwrite)
+    work.start(root, own_start)
+    for node in active:
+        work.add(node)
+    work.finish(root, clear_buffer)
+    data.release()
+    plan.adopt()
+    if overwrite:
+        for synced, key in plan.leaf_grads.items():
+            synced.overwrite(key)
+    plan.bind(signature_of(order, (root,)), [*plan.bindings, *plan.bound_leaves()])
+    return plan
+
+
+class GradientCompiler:
+    """Adds the gradient of one node after the other to a plan."""
+
+    def __init__(self, plan: BackwardPlan, data: ForwardData, targets: dict[Cell, Target], overwrite: bool) -> None:
+        self._plan = plan
+        self._data = data
+        self._builder = data.builder
+        self._targets = targets
+        self._sums = GradientSums(plan, data.builder, overwrite)
+        #: arrays of gradients that no other variable may have
+        self._own_grads: set[SyncedArray] = set()
+
+    def start(self, root: Vertex, own_start: bool) -> None:
+        """The gradient of the root: the user's value, or what its own gradient array holds."""
+        dtype, space = self._place_of(root)
+        target = self._targets[root.cell]
+        if own_start:
+            grad = root.cell.grad
+            self._own_grads.add(grad.synced)
+            self._plan.cells.append((root.cell, root.cell.data, grad))
+            target.buffer = self._builder.read(grad, (space, dtype), True)
+        else:
+            target.buffer = Buffer(root.shape, dtype, space, space.empty(root.shape, dtype))
+            self._plan.start = target.buffer
+
+    def _kernel_of(self, node: Node) -> PreparedKernel:
+        if any(entry.dtype == "same" for entry in node.spec.inputs):
+            arrays = [vertex.cell.data.synced for vertex in node.inputs if vertex is not None]
+            self._plan.dtypes += [(synced, dtype_held(synced)) for synced in arrays]
+        return kernel_of(node, self._data.dtypes)
+
+    def _place_of(self, vertex: Vertex) -> tuple[str, Space]:
+        node = vertex.producer
+        assert node is not None
+        if node.python is not None:
+            return "float32", HOST
+        kernel = self._kernel_of(node)
+        return kernel.output_dtypes[vertex.output_index], kernel.space
+
+    def add(self, node: Node) -> None:
+        """The gradient of `node`, and the additions that it leads to."""
+        if is_view(node):
+            self._add_view(node)
+            return
+        wanted = tuple(vertex is not None and vertex.need_grad for vertex in node.inputs)
+        if node.python is not None:
+            self._add_python(node, wanted)
+            return
+        if node.spec.has("sink") and not node.args["one_input_grad"]:
+            self._take_given(node, wanted)
+            return
+        kernel = self._kernel_of(node)
+        wanted = tuple(want and _is_floating(dtype) for want, dtype in zip(wanted, kernel.input_dtypes, strict=True))
+        if any(wanted):  # indices and labels have no gradient: that of their variables stays zero
+            self._add_kernel(node, kernel, wanted)
+
+    def _add_kernel(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> None:
+        """The gradient by the backend's kernel, or by the gradient rule."""
+        backend = kernel.backend
+        data = self._data_read(node, kernel)
+        grads = self._output_grads(node, kernel)
+        flags = self._layout(node, kernel, data)
+        runner = kernel.backward_for(wanted, flags)
+        if runner is None:  # the rule is array code, and takes arrays as they lie
+            shapes = [None if vertex is None else vertex.shape for vertex in node.inputs]
+            runner = RuleRunner(kernel, shapes, [cell.data.shape for cell in node.cells], wanted)
+        data = self._laid_out(data, flags, kernel)
+        grads = self._laid_out(grads, flags[len(node.inputs) :], kernel)
+        gradients, additions = self._input_targets(node, kernel, wanted, flags)
+        runner, additions = self._sums.accumulating(runner, gradients, additions, len(data) + len(grads))
+        self._builder.add(node, runner, [*data, *grads, *gradients], backend)
+        self._sums.accumulate(node, additions, backend)
+
+    def _data_read(self, node: Node, kernel: PreparedKernel) -> list[Buffer | None]:
+        """The data of inputs and outputs that the gradient reads, None for the others."""
+        reads_inputs, reads_outputs = needed_data(node)
+        cells, reads = [*_cells(node), *node.cells], [*reads_inputs, *reads_outputs]
+        keys = [*kernel.input_keys, *kernel.output_keys]
+        read = [
+            (cell, key) if needed and cell is not None and key is not None else None
+            for cell, key, needed in zip(cells, keys, reads, strict=True)
+        ]
+        for pair in read:  # all of them before one is copied: what was dropped is computed again once, in its layout
+            if pair is not None:
+                self._data.locate(pair[0].data.synced)
+        in_order = kernel.layout not in ("channels_last", "any")
+        return [None if pair is None else self._data.of(*pair, in_order, kernel.backend) for pair in read]
+
+    def _layout(self, node: Node, kernel: PreparedKernel, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
+        """Which inputs and outputs lie channels-last, as the forward pass left them; their gradients lie alike."""
+        cells = [*_cells(node), *node.cells]
+        if kernel.layout not in ("channels_last", "any"):
+            return (False,) * len(cells)
+        flags = [
+            cell is not None and (self._data.lies_channels_last(cell) if buffer is None else buffer.channels_last)
+            for cell, buffer in zip(cells, data, strict=True)
+        ]
+        return _all_or_none(node, flags) if kernel.layout == "any" else tuple(flags)
+
+    def _laid_out(
+        self, buffers: Sequence[Buffer | None], flags: Sequence[bool], kernel: PreparedKernel
+    ) -> list[Buffer | None]:
+        return [
+            None if buffer is None else self._builder.laid_out(buffer, flag, kernel.backend)
+            for buffer, flag in zip(buffers, flags, strict=False)
+        ]
+
+    def _output_grads(self, node: Node, kernel: PreparedKernel) -> list[Buffer | None]:
+        grads: list[Buffer | None] = []
+        n_visible = len(node.cells) - sum(entry.aux for entry in node.spec.outputs)
+        for cell, dtype in list(zip(node.cells, kernel.output_dtypes, strict=True))[:n_visible]:
+            target = self._targets.get(cell)
+            if target is None or target.buffer is None:
+                zeros = kernel.space.empty(cell.data.shape, dtype)
+                zeros[...] = 0
+                grads.append(Buffer(cell.data.shape, dtype, kernel.space, zeros))
+            else:
+                grads.append(self._builder.converted(target.buffer, kernel.space, dtype, kernel.backend))
+        return grads
+
+    def _input_targets(
+        self, node: Node, kernel: PreparedKernel, wanted: Sequence[bool], flags: Sequence[bool]
+    ) -> tuple[list[Buffer | None], list[tuple[Target, Buffer]]]:
+        """Where the gradients of the inputs are written, and what is to be added to what afterwards."""
+        gradients: list[Buffer | None] = []
+        additions: list[tuple[Target, Buffer]] = []
+        for vertex, dtype, want, flag in zip(
+            node.inputs, kernel.input_dtypes, wanted, flags[: len(node.inputs)], strict=True
+        ):
+            if vertex is None or not want or dtype is None:
+                gradients.append(None)
+                continue
+            target = self._targets[vertex.cell]
+            buffer, add = self._sums.contribution(target, dtype, kernel.space, flag)
+            gradients.append(buffer)
+            if add:
+                additions.append((target, buffer))
+        return gradients, additions
+
+    def _add_view(self, node: Node) -> None:
+        vertex = node.inputs[0]
+        out = self._targets.get(node.cells[0])
+        if vertex is None or not vertex.need_grad or out is None or out.buffer is None:
+            return
+        target = self._targets[vertex.cell]
+        grad = self._builder.laid_out(out.buffer, False)
+        if not target.is_leaf and target.expected == 1 and grad.array is None:
+            target.received += 1
+            target.buffer, target.written = alias(grad, vertex.shape), True
+            return
+        backend = self._kernel_of(node).backend
+        buffer, add = self._sums.contribution(target, grad.dtype, grad.space, False)
+        self._builder.add(node, assign, (buffer, alias(grad, vertex.shape)))
+        if add:
+            self._sums.accumulate(node, [(target, buffer)], backend)
+
+    def _take_given(self, node: Node, wanted: Sequence[bool]) -> None:
+        """Continue with the gradients that the caller has set on the inputs."""
+        kernel = self._kernel_of(node)
+        for vertex, dtype, want in zip(node.inputs, kernel.input_dtypes, wanted, strict=True):
+            if vertex is None or not want or dtype is None or vertex.producer is None:
+                continue
+            target = self._targets[vertex.cell]
+            target.received += 1
+            target.is_leaf = True  # its gradient array is the caller's, not the plan's
+            grad = vertex.cell.grad
+            given = self._builder.read(grad, (kernel.space, dtype), True)
+            if target.buffer is None:
+                target.buffer, target.written = Buffer(vertex.shape, dtype, kernel.space), True
+                self._builder.add(node, assign, (target.buffer, given))
+            else:
+                self._sums.accumulate(node, [(target, given)])
+
+    def _add_python(self, node: Node, wanted: tuple[bool, ...]) -> None:
+        inputs = [None if cell is None else self._as_it_is(cell) for cell in _cells(node)]
+        outputs = [self._data.of(cell, (HOST, "float32"), True) for cell in node.cells]
+        grads: list[Buffer | None] = []
+        for cell in node.cells:
+            target = self._targets.get(cell)
+            if target is None or target.buffer is None:
+                grads.append(Buffer(cell.data.shape, "float32", HOST, np.zeros(cell.data.shape, np.float32)))
+            else:
+                grads.append(self._builder.laid_out(self._builder.converted(target.buffer, HOST, "float32"), False))
+        gradients: list[Buffer | None] = []
+        additions: list[tuple[Target, Buffer]] = []
+        for vertex, want in zip(node.inputs, wanted, strict=True):
+            if vertex is None or not want:
+                gradients.append(None)
+                continue
+            buffer, add = self._sums.contribution(self._targets[vertex.cell], "float32", HOST, False)
+            gradients.append(buffer)
+            if add:
+                additions.append((self._targets[vertex.cell], buffer))
+        self._builder.add(node, PythonBackward(node, wanted), [*inputs, *outputs, *grads, *gradients])
+        self._sums.accumulate(node, additions)
+
+    def _as_it_is(self, cell: Cell) -> Buffer:
+        """The data of a cell in the space and the dtype that it has."""
+        located = self._data.locate(cell.data.synced)
+        latest = cell.data.synced.latest if located is None else (located.space, located.dtype)
+        return self._data.of(cell, latest or (HOST, "float32"), True)
+
+    def finish(self, root: Vertex, clear_buffer: bool) -> None:
+        """Place the arrays; let the gradients of kept variables be seen."""
+        self._own_grads |= self._sums.leaf_grads.keys()
+        between = [
+            (target, target.buffer, not clear_buffer or target.vertex.persistent)
+            for target in self._targets.values()
+            if not target.is_leaf and target.cell is not root.cell and target.buffer is not None
+        ]
+        for _, buffer, keep in between:
+            if keep:
+                buffer.keep = buffer.root().keep = True
+        self._builder.finish()
+        for target, buffer, keep in between:
+            synced = target.cell.grad.synced
+            array = buffer.resolve(self._plan.arena) if keep else None
+            if array is not None and synced.shape != buffer.shape:
+                array = array.reshape(synced.shape)
+            self._attach(target.cell, Attachment(synced, (buffer.space, buffer.dtype), array, keep))
+
+    def _attach(self, cell: Cell, attachment: Attachment) -> None:
+        if attachment.synced in self._own_grads:
+            raise GraphError(
+                "backward: the gradient of a variable that a function computes must be an array of its own, got one that it "
+                f"shares with another variable, of shape {cell.data.shape}"
+            )
+        self._own_grads.add(attachment.synced)
+        self._plan.attachments.append(attachment)
+        self._plan.cells.append((cell, cell.data, cell.made_grad))
+
+
+def _all_or_none(node: Node, flags: Sequence[bool]) -> tuple[bool, ...]:
+    """Which arrays lie channels-last for a kernel that takes them in any layout, if it is the same for all."""
+    inputs = [cell for cell in _cells(node) if cell is not None]
+    shapes = {cell.data.shape for cell in inputs}
+    every = all(flag for flag, cell in zip(flags, _cells(node), strict=False) if cell is not None)
+    rank = len(next(iter(shapes), ()))
+    alike = len(shapes) == 1 and every and 3 <= rank <= 5
+    return tuple([alike and cell is not None and len(cell.data.shape) == rank for cell in (*_cells(node), *node.cells)])
+
+
+def _is_floating(dtype: str | None) -> bool:
+    return dtype is not None and dtype_of(dtype).kind not in "iub"
+
+
+def _cells(node: Node) -> list[Cell | None]:
+    return [None if vertex is None else vertex.cell for vertex in node.inputs]

@@ -1,16 +1,24 @@
 """Where a backward pass finds the data of the forward pass; what was dropped on purpose is computed again."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from nn_core.array import NdArray
-from nn_core.graph.compile import Builder, found, is_view, kernel_of, require_alive
-from nn_core.graph.forward import KEEP_ALL, ForwardPlan, emit_forward, held_by_sinks
-from nn_core.graph.memory import Buffer
+from nn_core.dispatch.registry import spec_of_api
+from nn_core.errors import ShapeError
+from nn_core.graph.call import resolved_call
+from nn_core.graph.compile import Builder, alias, found, held_by_sinks, is_view, kernel_of, require_alive
+from nn_core.graph.forward import KEEP_ALL, ForwardPlan, emit_forward
+from nn_core.graph.memory import Buffer, is_contiguous
 from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.plan import Binding, Plan
-from nn_core.synced import HOST, SyncedArray
-from nn_core.typing import Backend
+from nn_core.synced import HOST, STRIDED, Key, Space, SyncedArray, ready
+from nn_core.typing import Array, Backend, Runner, extra
+
+#: What gradients of leaves add up in.
+_SUM_DTYPES: Final = {"float16": "float32", "bfloat16": "float32"}
 
 
 class BackwardPlan(Plan):
@@ -53,6 +61,25 @@ class BackwardPlan(Plan):
                 synced.overwrite(key)
         return True
 
+    def set_start(self, grad: Any) -> None:
+        """Write the gradient that the pass starts from: a number, an array of the host or an NdArray."""
+        buffer = self.start
+        if buffer is None:
+            return
+        array = buffer.array
+        assert array is not None
+        # most passes start from 1, and the number of the last run is still there
+        if type(grad) is int and grad == self.start_value:
+            return
+        ready(buffer.space)
+        self.start_value = None
+        if isinstance(grad, NdArray):
+            array[...] = grad.read(buffer.space, buffer.dtype)
+        elif np.ndim(grad) == 0:
+            array[...] = self.start_value = float(grad)
+        else:
+            array[...] = grad if buffer.space is HOST else buffer.space.from_numpy(grad.astype(buffer.dtype))
+
     def give_up_forward_data(self) -> None:
         """End the right of the graph to the values that the pass was told to clear."""
         for source in self.sources:
@@ -75,10 +102,6 @@ class ForwardData:
         #: the dtypes of what the forward pass has computed, dropped values among them
         self.dtypes = {cell.data.synced: dtype_held(cell.data.synced) for node in order for cell in node.cells}
         self._producers = {cell.data.synced: node for node in order for cell in node.cells if not is_view(node)}
-
-    def computes(self, synced: SyncedArray) -> bool:
-        """Whether a function of the graph computes the data of `synced`."""
-        return synced in self._producers
 
     def of(self, cell: Cell, key: Any, contiguous: bool, backend: Backend | None = None) -> Buffer:
         """A buffer with the data of `cell` under `key`, brought there by `backend`."""
@@ -103,6 +126,19 @@ class ForwardData:
         self.plan.bindings.append(Binding.of(synced, (buffer.space, buffer.dtype), computed=True))
         synced.bound = True
         return buffer
+
+    def lies_channels_last(self, cell: Cell) -> bool:
+        """Whether the data of a cell lies so, whether or not the pass has asked for it."""
+        synced = cell.data.synced
+        buffer = self.builder.data.get(synced)
+        if buffer is not None:
+            return buffer.channels_last
+        if synced not in self._producers:
+            return False  # the data of leaves is read in C order, and their gradients lie so
+        owner = None if synced.lease is None else synced.lease.owner
+        if isinstance(owner, ForwardPlan) and synced in owner.buffers:
+            return owner.buffers[synced].channels_last
+        return synced.lease is STRIDED and synced.latest is not None and not is_contiguous(synced.copies[synced.latest])
 
     def _adopt_block(self, synced: SyncedArray, buffer: Buffer) -> None:
         owner = None if synced.lease is None else synced.lease.owner
@@ -169,3 +205,180 @@ def _is_persistent(node: Node, synced: SyncedArray) -> bool:
         if cell.data.synced is synced and vertex is not None and vertex.persistent:
             return True
     return False
+
+
+class Target:
+    """The gradient of one cell while the backward pass is compiled."""
+
+    __slots__ = ("buffer", "cell", "expected", "grad", "is_leaf", "received", "vertex", "written")
+
+    def __init__(self, vertex: Vertex) -> None:
+        self.cell: Cell = vertex.cell
+        self.vertex = vertex
+        self.is_leaf = vertex.producer is None
+        #: the array of a leaf's gradient, once something was added to it
+        self.grad: SyncedArray | None = None
+        self.expected = 0
+        self.received = 0
+        self.buffer: Buffer | None = None
+        #: whether the buffer holds a number to add to; else the first contribution overwrites it
+        self.written = False
+
+
+class GradientSums:
+    """Where the gradients of one pass are written, and where they add up: in the arrays of leaves, or in the pass's memory.
+
+    Args:
+        plan: The plan of the pass.
+        builder: What collects its operations.
+        overwrite: Whether the gradients of all leaves are zero when the pass begins.
+    """
+
+    def __init__(self, plan: BackwardPlan, builder: Builder, overwrite: bool) -> None:
+        self._plan = plan
+        self._builder = builder
+        self._overwrite = overwrite
+        #: the arrays of leaf gradients, which leaves may share, and those that hold a number to add to
+        self.leaf_grads: dict[SyncedArray, Buffer] = {}
+        self._written: set[SyncedArray] = set()
+
+    def contribution(self, target: Target, dtype: str, space: Space, channels_last: bool) -> tuple[Buffer, bool]:
+        """Where a gradient in `dtype` is written, and whether it is to be added to what is there.
+
+        Gradients of leaves add up in float32 at least, in which solvers read and change them.
+        """
+        target.received += 1
+        shape = target.cell.data.shape
+        buffer = Buffer(shape, dtype, space)
+        if target.is_leaf:
+            if target.buffer is None:
+                target.buffer = self._leaf_grad(target, _SUM_DTYPES.get(dtype, dtype), space)
+            if self._has_values(target) or (target.buffer.dtype, target.buffer.space) != (dtype, space):
+                return buffer, True
+            self._note_values(target)
+            return target.buffer, False
+        buffer.channels_last = channels_last
+        if target.buffer is None:
+            target.buffer, target.written = buffer, True
+            return buffer, False
+        return buffer, True
+
+    def _leaf_grad(self, target: Target, dtype: str, space: Space) -> Buffer:
+        grad = target.cell.grad
+        if grad.shape != target.cell.data.shape:
+            raise ShapeError(
+                f"backward: grad must have the shape of data, got {grad.shape} for {target.cell.data.shape}"
+            )
+        synced = target.grad = grad.synced
+        self._plan.cells.append((target.cell, target.cell.data, grad))
+        buffer = self.leaf_grads.get(synced)
+        if buffer is None:
+            buffer = self.leaf_grads[synced] = self._grad_memory(synced, (space, dtype))
+        if grad.is_narrowed:
+            return _narrowed(buffer, grad)
+        return buffer if synced.shape == grad.shape else alias(buffer, grad.shape)
+
+    def _grad_memory(self, synced: SyncedArray, key: Key) -> Buffer:
+        """The memory in which the gradient of leaves adds up."""
+        if synced.cleared:
+            synced.fill(0.0)  # the gradient of what was an intermediate value, and is a leaf now
+        if not self._overwrite:
+            synced.make_contiguous(key)
+        array = synced.buffer(key) if self._overwrite else synced.readwrite(key)
+        synced.bound = True
+        self._plan.leaf_grads[synced] = key
+        self._plan.bindings.append(Binding(synced, key, array, None, False))
+        return Buffer(synced.shape, key[1], key[0], array)
+
+    def _has_values(self, target: Target) -> bool:
+        """Whether the gradient of a target holds a number to add to; else the first contribution overwrites it."""
+        if not target.is_leaf or target.grad is None:
+            return target.written
+        return not self._overwrite or target.grad in self._written
+
+    def _note_values(self, target: Target) -> None:
+        target.written = True
+        if target.grad is not None:
+            self._written.add(target.grad)
+
+    def accumulating(
+        self, runner: Runner, gradients: list[Buffer | None], additions: list[tuple[Target, Buffer]], first: int
+    ) -> tuple[Runner, list[tuple[Target, Buffer]]]:
+        """Let the kernel itself add to what is there, if it can; `first` is the place of the first gradient.
+
+        `gradients` then holds the totals, and these additions are done.
+        """
+        accumulating = extra(runner, "accumulating")
+        if accumulating is None:
+            return runner, additions
+        totals = self._totals(gradients, additions)
+        adder = accumulating([first + place for place in totals]) if totals else None
+        if adder is None:
+            return runner, additions
+        parts = [gradients[place] for place in totals]
+        for place, total in totals.items():
+            gradients[place] = total
+        return adder, [(target, part) for target, part in additions if part not in parts]
+
+    def _totals(
+        self, gradients: Sequence[Buffer | None], additions: Sequence[tuple[Target, Buffer]]
+    ) -> dict[int, Buffer]:
+        """The totals to which a kernel may add in place of writing gradients, by the places of these."""
+        totals: dict[int, Buffer] = {}
+        for target, part in additions:
+            total = target.buffer
+            if total is None or not self._has_values(target) or not _lie_alike(total, part):
+                continue
+            others = {buffer.root() for buffer in (*gradients, *totals.values()) if buffer is not None}
+            if total.root() not in others:
+                totals[gradients.index(part)] = total
+        return totals
+
+    def accumulate(
+        self, node: Node | None, additions: Sequence[tuple[Target, Buffer]], backend: Backend | None = None
+    ) -> None:
+        for target, buffer in additions:
+            total = target.buffer
+            assert total is not None
+            if not self._has_values(target):
+                self._note_values(target)
+                self._builder.copy(buffer, total, backend)
+                continue
+            part = self._builder.converted(buffer, total.space, total.dtype, backend)
+            runner, adder = _adder(node, total, part)
+            self._builder.add(None, runner, (total, part, total), adder)
+
+
+def _narrowed(whole: Buffer, array: NdArray) -> Buffer:
+    """What a narrowed array shows of the memory of a leaf's gradient."""
+    part = Buffer(array.shape, whole.dtype, whole.space, array.present(whole.array))
+    part.narrow = True
+    return part
+
+
+def _add(total: Array, part: Array, result: Array) -> None:
+    result[...] = total + part
+
+
+def _adder(node: Node | None, total: Buffer, part: Buffer) -> tuple[Runner, Any]:
+    """A runner for total + part: the backend's kernel if both lie alike, else plain array code."""
+    if (
+        node is None
+        or (total.dtype, total.space) != (part.dtype, part.space)
+        or total.channels_last != part.channels_last
+        or total.narrow
+    ):
+        return _add, None
+    spec = spec_of_api("add2")
+    kernel = resolved_call(spec, {}, (total.shape, total.shape)).kernel(node.context.in_dtype(total.dtype))
+    if kernel.space is not total.space or kernel.output_dtypes[0] != total.dtype:
+        return _add, None
+    if total.channels_last and kernel.layout != "any":
+        return _add, None
+    return kernel.forward_for((total.channels_last,) * 3), kernel.backend
+
+
+def _lie_alike(a: Buffer, b: Buffer) -> bool:
+    # a kernel that adds does so to arrays of the kind that it would write
+    alike = (a.space, a.dtype, a.shape, a.channels_last) == (b.space, b.dtype, b.shape, b.channels_last)
+    return alike and not (a.narrow or b.narrow)

@@ -1,6 +1,6 @@
 """What compiling a forward and a backward pass have in common: reading data, copying it, placing it in memory."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,9 @@ from nn_core.array import NdArray
 from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel, ResolvedCall, SameDtypes, resolved_call
 from nn_core.graph.infer import input_entries
-from nn_core.graph.memory import Buffer
+from nn_core.graph.memory import Buffer, is_contiguous
 from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import Entry, Plan
-from nn_core.graph.run import is_contiguous
 from nn_core.settings import is_enabled
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.synced import HOST, Key, Space, SyncedArray, cast, convert, dtype_of
@@ -75,6 +74,24 @@ class Builder:
         if runner is None:
             runner, backend = _Copy((source.space, source.dtype), (target.space, target.dtype)), None
         self.add(None, runner, (source, target), backend)
+
+    def converted(self, buffer: Buffer, space: Space, dtype: str, backend: Backend | None = None) -> Buffer:
+        """`buffer`, or a copy of it in `space` and `dtype`."""
+        if buffer.space is space and buffer.dtype == dtype:
+            return buffer
+        copy = Buffer(buffer.shape, dtype, space)
+        copy.channels_last = buffer.channels_last and space is buffer.space
+        self.copy(buffer, copy, backend)
+        return copy
+
+    def laid_out(self, buffer: Buffer, channels_last: bool, backend: Backend | None = None) -> Buffer:
+        """`buffer`, or a copy of it that lies channels-last, or does not."""
+        if buffer.channels_last == channels_last:
+            return buffer
+        copy = Buffer(buffer.shape, buffer.dtype, buffer.space)
+        copy.channels_last = channels_last
+        self.copy(buffer, copy, backend)
+        return copy
 
     def read(self, array: NdArray, key: Key, contiguous: bool, backend: Backend | None = None) -> Buffer:
         """A buffer with the values of `array` under `key`; converted, transferred or copied by `backend` if need be."""
@@ -251,6 +268,17 @@ def data_read(
         [inputs[min(i, len(inputs) - 1)].name in needs for i in range(n_inputs)],
         [outputs[min(i, len(outputs) - 1)].name in needs for i in range(n_outputs)],
     )
+
+
+def held_by_sinks(order: Iterable[Node]) -> set[SyncedArray]:
+    """Arrays of the ends of a graph that a sink holds together: they are results too."""
+    return {
+        vertex.cell.data.synced
+        for node in order
+        if node.spec.has("sink")
+        for vertex in node.inputs
+        if vertex is not None
+    }
 
 
 def require_alive(node: Node, synced: SyncedArray) -> None:

@@ -121,11 +121,8 @@ def _n_visible(call: _Call) -> int:
 
 
 def _start(shape: Shape, dtype: str, grad: Any) -> Array:
-    values = grad.get_data("r") if isinstance(grad, NdArray) else np.asarray(grad)
-    if values.shape not in ((), shape):
-        raise ShapeError(f"backward: grad must have the variable's shape {shape}, got {values.shape}")
     start = np.empty(shape, dtype_of(dtype))
-    start[...] = values
+    start[...] = grad.get_data("r") if isinstance(grad, NdArray) else grad
     return start
 
 

@@ -1,18 +1,17 @@
 """The forward pass: compile the graph of some variables into a plan, keep it, and run it."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from nn_core.array import NdArray
 from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel
-from nn_core.graph.compile import Builder, alias, assign, is_view, kernel_of, key_of, needed_data, new_key
+from nn_core.graph.compile import Builder, alias, assign, held_by_sinks, is_view, kernel_of, key_of, needed_data, new_key
 from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.infer import input_entries
 from nn_core.graph.inference_fusion import fused
 from nn_core.graph.memory import Buffer
-from nn_core.graph.node import Node, Vertex
-from nn_core.graph.order import forward_order
+from nn_core.graph.node import Node, Vertex, forward_order
 from nn_core.graph.plan import Attachment, Plan, current_plan, plans_of, remember, signature_of
 from nn_core.graph.plans import refuse_turn
 from nn_core.graph.python_function import PythonForward
@@ -313,17 +312,6 @@ def _touched_by_python(order: Sequence[Node]) -> set[SyncedArray]:
             touched.update(vertex.cell.data.synced for vertex in node.inputs if vertex is not None)
             touched.update(cell.data.synced for cell in node.cells)
     return touched
-
-
-def held_by_sinks(order: Iterable[Node]) -> set[SyncedArray]:
-    """Arrays of the ends of a graph that a sink holds together: they are results too."""
-    return {
-        vertex.cell.data.synced
-        for node in order
-        if node.spec.has("sink")
-        for vertex in node.inputs
-        if vertex is not None
-    }
 
 
 def _survivors(roots: Sequence[Vertex], order: Sequence[Node]) -> set[SyncedArray]:

@@ -13,8 +13,7 @@ from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.apply import GraphFunctions
 from nn_core.graph.derive import Derivation
-from nn_core.graph.node import Cell, Node, Vertex
-from nn_core.graph.order import forward_order
+from nn_core.graph.node import Cell, Node, Vertex, forward_order
 from nn_core.graph.python_function import settings_of
 from nn_core.refusal import door
 from nn_core.rules.registry import GRADIENTS, GradientCall

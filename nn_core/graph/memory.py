@@ -66,6 +66,12 @@ class Buffer:
         return as_channels_last(flat, self.shape) if self.channels_last else flat.reshape(self.shape)
 
 
+def is_contiguous(array: Array) -> bool:
+    """Whether a raw array is C-contiguous (arrays of namespaces without flags are)."""
+    flags = getattr(array, "flags", None)
+    return True if flags is None else bool(flags.c_contiguous)
+
+
 def as_channels_last(memory: Array, shape: Shape) -> Array:
     """C-contiguous `memory` as an array of `shape` whose second axis is innermost."""
     batch, channels, *spatial = shape

@@ -11,11 +11,12 @@ them; until then a function costs one object.
 
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from nn_core.array import NdArray
 from nn_core.context import Context
+from nn_core.errors import GraphError
 from nn_core.locks import fork_safe
 from nn_core.refusal import checked_flag
 from nn_core.spec.model import ArgValue, FunctionSpec
@@ -418,3 +419,45 @@ def _flag(vertex: Vertex) -> bool:
     if vertex._need_grad is not None:
         return vertex._need_grad
     return vertex.producer is not None and vertex.producer._need_grad
+
+
+def require_no_circle(function: str, inputs: Iterable[Vertex | None], cells: Iterable[Cell]) -> None:
+    """Refuse outputs that a function reads, or that its inputs depend on.
+
+    Raises:
+        GraphError: when the graph would be a circle.
+    """
+    written = {id(cell.data.synced) for cell in cells}
+    given = [vertex for vertex in inputs if vertex is not None]
+    for vertex in [*given, *[v for node in forward_order(given) for v in node.inputs if v is not None]]:
+        if id(vertex.cell.data.synced) in written:
+            raise GraphError(
+                f"{function}: an output must not be what the function or its inputs are computed from, got a variable of "
+                f"shape {vertex.shape}: the graph would be a circle"
+            )
+
+
+def forward_order(roots: Iterable[Vertex], done: set[Node] | None = None) -> list[Node]:
+    """All nodes that `roots` depend on, each after the nodes that compute its inputs; those in `done` are left out.
+
+    Depth first, inputs in their order, which keeps few values alive at a time. Iterative: depth costs no stack.
+    """
+    order: list[Node] = []
+    done = set() if done is None else done
+    for root in roots:
+        if root.producer is None or root.producer in done:
+            continue
+        done.add(root.producer)
+        stack = [(root.producer, iter(root.producer.inputs))]
+        while stack:
+            node, inputs = stack[-1]
+            for vertex in inputs:
+                producer = None if vertex is None else vertex.producer
+                if producer is not None and producer not in done:
+                    done.add(producer)
+                    stack.append((producer, iter(producer.inputs)))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+    return order

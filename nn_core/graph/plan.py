@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from nn_core.graph.failure import add_note
 from nn_core.graph.hooks import NodeHook
 from nn_core.graph.memory import Arena, Slot
-from nn_core.graph.node import Node, Vertex
-from nn_core.graph.order import forward_order
+from nn_core.graph.node import Node, Vertex, forward_order
 from nn_core.graph.plans import Plans
 from nn_core.settings import disabled_optimizations, is_deterministic, is_enabled
 from nn_core.synced import GRAPH_VERSION, HOST, BufferLease, Key, Space, SyncedArray, ready

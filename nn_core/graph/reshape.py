@@ -11,11 +11,10 @@ from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from nn_core.array import NdArray
-from nn_core.errors import GraphError, ShapeError
+from nn_core.errors import ShapeError
 from nn_core.graph.call import ResolvedCall, resolved_call
 from nn_core.graph.compile import kernel_of
-from nn_core.graph.node import Cell, Node, Setup, Vertex, invalidate
-from nn_core.graph.order import forward_order
+from nn_core.graph.node import Cell, Node, Setup, Vertex, forward_order, invalidate
 from nn_core.graph.plan import plans_of
 from nn_core.graph.plans import MAX_SHAPES, Shapes
 from nn_core.graph.python_function import WRAPPERS
@@ -63,18 +62,6 @@ def note_shapes(roots: Sequence[Vertex], order: Sequence[Node]) -> None:
         plans = plans_of(root)
         if plans.shapes is None:
             plans.shapes = _leaf_shapes(order)
-
-
-def require_fitted(order: Iterable[Node]) -> None:
-    """Refuse a backward pass through functions whose inputs have got other shapes since the forward pass."""
-    for node in order:
-        given = tuple([None if vertex is None else vertex.shape for vertex in node.inputs])
-        if given != node.setup.shapes:
-            shapes = ", ".join("none" if shape is None else str(shape) for shape in given)
-            raise GraphError(
-                f"backward: the inputs of {node.spec.api} must have the shapes of the forward pass, got {shapes}\n"
-                "  hint: call forward() after reset_shape()"
-            )
 
 
 def _leaf_shapes(order: Iterable[Node]) -> Shapes:
@@ -276,4 +263,4 @@ def _share(array: NdArray, source: NdArray, shape: Shape) -> None:
         array.rest_on(source.synced, shape)
 
 
-__all__ = ["RESHAPED", "change_leaf_shape", "fit", "note_shapes", "require_fitted"]
+__all__ = ["RESHAPED", "change_leaf_shape", "fit", "note_shapes"]

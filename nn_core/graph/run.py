@@ -8,7 +8,7 @@ import numpy as np
 from nn_core.array import NdArray
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.infer import input_entries
-from nn_core.graph.memory import as_channels_last
+from nn_core.graph.memory import as_channels_last, is_contiguous
 from nn_core.spec.model import FunctionSpec
 from nn_core.synced import HOST, STRIDED, Key, Space, dtype_of, ready
 from nn_core.typing import Array, Shape
@@ -95,12 +95,6 @@ def fetch_raw(array: Array, space: Space, dtype: str) -> Array:
     result = space.empty(tuple(getattr(array, "shape", ())), dtype)
     result[...] = array
     return result
-
-
-def is_contiguous(array: Array) -> bool:
-    """Whether a raw array is C-contiguous (arrays of namespaces without flags are)."""
-    flags = getattr(array, "flags", None)
-    return True if flags is None else bool(flags.c_contiguous)
 
 
 def _opened(kernel: PreparedKernel, array: NdArray, key: Key, copied_back: list[tuple[Array, Array]]) -> Array:

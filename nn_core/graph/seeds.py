@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nn_core.errors import ArgumentError
-from nn_core.graph.node import Node, Vertex
-from nn_core.graph.order import forward_order
+from nn_core.graph.node import Node, Vertex, forward_order
 from nn_core.locks import fork_safe
 
 _lock = fork_safe(threading.Lock())

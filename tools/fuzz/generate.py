@@ -7,7 +7,7 @@ import numpy as np
 
 import nn_core as nn
 from nn_core.errors import NNCoreError
-from nn_core.graph.order import forward_order
+from nn_core.graph.node import forward_order
 from nn_core.variable import Variable
 
 from .conditioning import amplifies

@@ -12,8 +12,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.errors import NNCoreError
-from nn_core.graph.node import Cell, Node, Vertex
-from nn_core.graph.order import forward_order
+from nn_core.graph.node import Cell, Node, Vertex, forward_order
 from nn_core.reference.registry import KERNELS
 from nn_core.rules.registry import GRADIENTS, GradientCall
 from nn_core.testing.operators import ArrayFunctions, infer_shapes, made_entries, updated
