@@ -13,7 +13,7 @@ class Kind:
         what: What the package brings, for its README.
         hook: The hook, without ``nn_core_``.
         info: What the hook returns.
-        entry: One of these, as Python code.
+        entry: One of these, as Python code; empty for kinds with a template of plugin.py.
         index: Key of it in the index of the package.
         use: How a program uses it.
         requires: What the package needs besides nn-core.
@@ -30,24 +30,27 @@ class Kind:
     native: bool = False
 
 
-_FUNCTIONS: Final = 'FunctionPackage(spec=Path(__file__).with_name("functions.yaml"))'
-_NATIVE: Final = (
-    'FunctionPackage(spec=Path(__file__).with_name("functions.yaml"), kernels={"reference": {"{{name}}.Cube": Cube()}})'
-)
-
 KINDS: Final[Mapping[str, Kind]] = {
     "operators": Kind(
-        "An operator with its gradient", "functions", "FunctionPackage", _FUNCTIONS, "functions.{{name}}_cube",
+        "An operator with its gradient", "functions", "FunctionPackage", "", "functions.{{name}}_cube",
         "F.{{name}}_cube(x)",
     ),
     "native": Kind(
-        "An operator with a kernel in C++", "functions", "FunctionPackage", _NATIVE, "functions.{{name}}_cube",
+        "An operator with a kernel in C++", "functions", "FunctionPackage", "", "functions.{{name}}_cube",
         "F.{{name}}_cube(x)", native=True,
     ),
     "backend": Kind(
         "A backend over an array library", "backends", "BackendInfo",
-        'BackendInfo(name="{{name}}", array_class="{{Name}}Array", description="Arrays of {{Name}}", load=load)',
-        "backends.{{name}}", 'nn.Context(["{{name}}:float"])',
+        "", "backends.{{name}}", 'nn.Context(["{{name}}:float"])',
+    ),
+    "overlay": Kind(
+        "A kernel of an operator of nn_core for a backend of nn_core", "functions", "FunctionPackage", "",
+        "overlays.reference", 'nn.explain("abs", nn.Context(["reference"]))',
+    ),
+    "composite": Kind(
+        "A function made of other functions", "composites", "CompositeInfo",
+        'CompositeInfo(name="{{name}}_mean_square", target="{{package}}.functions:{{name}}_mean_square")',
+        "composites.{{name}}_mean_square", "F.{{name}}_mean_square(x)",
     ),
     "parametric": Kind(
         "A layer that makes its parameters", "parametric_functions", "ParametricFunctionInfo",

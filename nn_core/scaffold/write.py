@@ -56,9 +56,9 @@ def new_operator(name: str, folder: Path) -> list[Path]:
     """
     if not _OPERATOR.fullmatch(name):
         raise ArgumentError(f"new-operator: NAME must be a capital letter and letters or digits, as HardSwish, got {name!r}")
-    found = sorted(folder.glob("nn_ext_*/functions.yaml"))
+    found = sorted(folder.glob("src/nn_ext_*/functions.yaml"))
     if len(found) != 1:
-        raise ArgumentError(f"new-operator: {folder} must have one nn_ext_*/functions.yaml, got {len(found)}")
+        raise ArgumentError(f"new-operator: {folder} must have one src/nn_ext_*/functions.yaml, got {len(found)}")
     package = found[0].parent
     plugin = package.name.removeprefix("nn_ext_")
     api = f"{plugin}_{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', name).lower()}"

@@ -44,6 +44,10 @@ class Site:
         with zipfile.ZipFile(wheel, "w") as archive:
             for file, text in files.items():
                 archive.writestr(file, text)
+        self.install_wheel(wheel)
+
+    def install_wheel(self, wheel: Path) -> None:
+        """Install a wheel and nothing that it needs."""
         self._pip("install", "--no-index", "--no-deps", str(wheel))
 
     def install_example(self, folder: str) -> str:
@@ -60,12 +64,12 @@ class Site:
         """Uninstall the package `name`."""
         self._pip("uninstall", "--yes", name)
 
-    def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run Python with `words` in this environment, in an empty folder."""
+    def run(self, *words: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run Python with `words` in this environment, in `folder` or an empty one."""
         (self._folder / "cwd").mkdir(exist_ok=True)
         return subprocess.run(
             [str(self._python), *words],
-            cwd=self._folder / "cwd",
+            cwd=folder or self._folder / "cwd",
             env={**self._environment, **environment},
             capture_output=True,
             text=True,

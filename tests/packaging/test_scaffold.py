@@ -1,8 +1,8 @@
 """Packages written by new-extension pass their tests as they are, and check-extension tells what is wrong with others."""
 
-import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +12,9 @@ from click.testing import CliRunner
 
 from nn_core.__main__ import main
 from nn_core.scaffold import KINDS
-from tests.packaging.conftest import ROOT
+from tests.packaging.conftest import ROOT, Site
 
 pytest.importorskip("tomllib", reason="reading pyproject.toml needs Python 3.11")
-PURE = [kind for kind, row in KINDS.items() if not row.native]
 
 
 def nn_core(*arguments: str) -> str:
@@ -30,31 +29,29 @@ def written(folder: Path, kind: str, name: str = "") -> Path:
     return folder / f"nn-ext-{name}"
 
 
-def run_tests(packages: list[Path], folder: Path, *options: str) -> str:
-    """Run the tests of packages that are found as if they were installed."""
-    from nn_core.testing.checkup import project_of, write_metadata
-
-    metadata = folder / "metadata"
-    metadata.mkdir()
-    for package in packages:
-        write_metadata(project_of(package), metadata)
-    path = [str(metadata), *map(str, packages), str(ROOT)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "NN_CORE_STRICT": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "nn_core.testing.pytest_plugin"]
-    command += ["--import-mode=importlib", "-p", "no:cacheprovider", "-o", "nn_core_tier=smoke", "--rootdir", str(folder)]
-    command += ["-c", os.devnull, *options, *(str(package / "tests") for package in packages)]
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+def command(words: list[str], folder: Path) -> None:
+    result = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
+
+
+def wheel_of(package: Path) -> Path:
+    """Build the wheel of a package with what is installed here; the source of the package is removed then."""
+    for module in ("scikit_build_core", "pybind11") if (package / "CMakeLists.txt").exists() else ("hatchling",):
+        pytest.importorskip(module, reason="builds need the packages of the extra 'test'")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-build-isolation", "--no-deps"]
+    command([*pip, "--no-index", "--wheel-dir", str(package / "dist"), str(package)], package)
+    shutil.rmtree(package / "src")
+    (wheel,) = (package / "dist").glob("*.whl")
+    return wheel
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_package_is_complete(tmp_path: Path, kind: str) -> None:
     package = written(tmp_path, kind)
     files = {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()}
-    code = f"nn_ext_my{kind}"
-    assert {"pyproject.toml", "README.md", "CHANGELOG.md", ".github/workflows/tests.yml", f"{code}/py.typed"} <= files
-    assert f"{code}/plugin.py" in files
+    code = f"src/nn_ext_my{kind}"
+    assert {"pyproject.toml", "README.md", "CHANGELOG.md", ".github/workflows/tests.yml", ".gitlab-ci.yml"} <= files
+    assert {f"{code}/plugin.py", f"{code}/py.typed"} <= files
     assert any(file.startswith("tests/test_") for file in files)
     for file in files:
         text = (package / file).read_text(encoding="utf-8")
@@ -64,33 +61,38 @@ def test_a_package_is_complete(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_tests_of_written_packages_pass(tmp_path: Path) -> None:
-    packages = [written(tmp_path, kind) for kind in PURE]
-    # every operator on the backend: what the kit does elsewhere
-    (tmp_path / "nn-ext-mybackend" / "tests" / "test_conformance.py").unlink()
-    nn_core("new-operator", "HardSwish", "--folder", str(tmp_path / "nn-ext-myoperators"))
-    tests = tmp_path / "nn-ext-myoperators" / "tests" / "test_conformance.py"
-    tests.write_text(tests.read_text().replace('"myoperators.Cube",', '"myoperators.Cube", "myoperators.HardSwish"'))
-    assert "failed" not in run_tests(packages, tmp_path)
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_the_tests_of_a_package_pass_as_written_on_its_wheel(site: Site, tmp_path: Path, kind: str) -> None:
+    package = written(tmp_path, kind)
+    if kind == "operators":
+        nn_core("new-operator", "HardSwish", "--folder", str(package))
+        tests = package / "tests" / "test_conformance.py"
+        tests.write_text(tests.read_text().replace('"myoperators.Cube",', '"myoperators.Cube", "myoperators.HardSwish"'))
+    site.install_wheel(wheel_of(package))
+    # all samples of every operator on a backend take minutes; CI of such a package runs them
+    result = site.run("-m", "pytest", *(["--tier=smoke"] if kind == "backend" else []), folder=package, NN_CORE_STRICT="1")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "failed" not in result.stdout and " passed" in result.stdout
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not all(importlib.util.find_spec(name) for name in ("scikit_build_core", "pybind11")),
-    reason="a package in C++ is built where scikit-build-core and pybind11 are installed",
-)
-def test_a_native_package_is_built_and_passes(tmp_path: Path) -> None:
-    package = written(tmp_path, "native")
-    target = tmp_path / "installed"
-    command = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--target", str(target)]
-    command.append(str(package))
-    subprocess.run(command, check=True, capture_output=True)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(target), str(ROOT)])}
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "nn_core.testing.pytest_plugin"]
-    command += ["-p", "no:cacheprovider", "--import-mode=importlib", "-c", os.devnull, "--rootdir", str(tmp_path)]
-    command.append(str(package / "tests"))
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+def test_written_packages_are_typed(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    packages = [written(tmp_path, kind) for kind in KINDS]
+    names = [word for kind in KINDS for word in ("-p", f"nn_ext_my{kind}")]
+    path = os.pathsep.join(str(package / "src") for package in packages)
+    words = [sys.executable, "-m", "mypy", "--strict", "--no-warn-return-any", "--config-file", os.devnull, *names]
+    result = subprocess.run(
+        words, cwd=ROOT, env={**os.environ, "MYPYPATH": path}, capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_a_package_in_c_is_checked_once_it_is_installed(tmp_path: Path) -> None:
+    package = written(tmp_path, "native")
+    result = CliRunner().invoke(main, ["check-extension", str(package)])
+    assert result.exit_code == 1
+    assert "must be installed to be checked" in result.output and "nn-core check-extension mynative" in result.output
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_a_native_package_is_built_and_passes(tmp_path: Path) -> None:
         (["new-extension", "reference"], "must not be taken by an installed plugin"),
         (["new-extension", "acme", "--kind", "wings"], "KIND must be one of operators, native"),
         (["new-operator", "hard"], "NAME must be a capital letter"),
-        (["new-operator", "Hard"], "must have one nn_ext_"),
+        (["new-operator", "Hard"], "must have one src/nn_ext_"),
         (["check-extension", "nothing"], "the name of an installed plugin, got 'nothing'"),
     ],
 )
@@ -150,7 +152,7 @@ FAULTS = {
 def test_check_extension_finds_faults(tmp_path: Path, fault: str) -> None:
     package = written(tmp_path, "operators")
     file, old, new, test = FAULTS[fault]
-    path = package / "nn_ext_myoperators" / file
+    path = package / "src" / "nn_ext_myoperators" / file
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     result = CliRunner().invoke(main, ["check-extension", str(package), "--fast"])
@@ -161,7 +163,7 @@ def test_check_extension_finds_faults(tmp_path: Path, fault: str) -> None:
 @pytest.mark.slow
 def test_check_extension_tells_what_importing_does(tmp_path: Path) -> None:
     package = written(tmp_path, "solver")
-    plugin = package / "nn_ext_mysolver" / "plugin.py"
+    plugin = package / "src" / "nn_ext_mysolver" / "plugin.py"
     plugin.write_text(plugin.read_text() + '\nprint("hello")\n')
     project = package / "pyproject.toml"
     project.write_text(project.read_text().replace('"nn-core>=0.1,<1"', '"nn-core"'))

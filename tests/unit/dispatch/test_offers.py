@@ -17,6 +17,7 @@ from nn_core import ext, initializer
 from nn_core.dispatch import attributes, hookspecs
 from nn_core.dispatch.kinds import KINDS, FileFormatInfo
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.dispatch.resolve import candidates
 from nn_core.errors import ArgumentError, BackendNotFoundError, PluginError
 from nn_core.files import formats
 from nn_core.io import parameters
@@ -403,6 +404,34 @@ def test_overlays_in_the_index_are_loaded_with_the_backend(install, plugins):
     plugins.extra_kernels("other", "Tanh")
     assert module not in sys.modules
     assert len(plugins.extra_kernels("host", "Tanh")[0]) == 1
+
+
+def test_the_kernels_of_a_plugin_for_its_own_operators_run_on_the_reference_backend(install, plugins):
+    operator = """
+from nn_core.ext import gradient, kernel
+SPEC = '''
+- name: acme.Twice
+  api: acme_twice
+  topic: arithmetic
+  doc: Twice.
+  inputs: {x: {doc: Input.}}
+  outputs: {y: {doc: Output.}}
+  shape: same_as x
+  backward: {none: a test}
+'''
+@kernel("acme.Twice")
+def twice(xp, x):
+    return 2 * x
+NATIVE = object()
+@hookimpl
+def nn_core_functions():
+    return [FunctionPackage(spec=SPEC, kernels={"reference": {"acme.Twice": NATIVE}, "host": {"acme.Twice": NATIVE}})]
+"""
+    install("acme", operator)
+    native = plugins.module("acme").NATIVE
+    found = [candidate.kernel for candidate in candidates("acme.Twice", nn.Context(["reference"]), plugins)]
+    assert found[0] is native and len(found) == 2  # the reference kernel takes what is refused
+    assert plugins.extra_kernels("host", "acme.Twice") == ([], [native])
 
 
 def test_the_commands_of_the_core_are_reserved():
