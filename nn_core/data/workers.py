@@ -251,16 +251,27 @@ class _Worker:
 
     def stop(self) -> None:
         """End the process, whatever it is doing."""
+        self.kill()
+        self.join()
+
+    def kill(self) -> None:
+        """End the process without waiting for its end."""
         self.connection.close()
         if self.process.pid is not None:
             self.process.kill()
+
+    def join(self) -> None:
+        """Wait for the end of the process."""
+        if self.process.pid is not None:
             self.process.join()
 
 
 def _stop_processes(workers: list[_Worker], owner: int) -> None:
     if os.getpid() == owner:  # a forked child is not the parent of these processes
         for worker in workers:
-            worker.stop()
+            worker.kill()
+        for worker in workers:  # after all kills, so that an interrupt while one is awaited leaves none running
+            worker.join()
         workers.clear()
 
 
