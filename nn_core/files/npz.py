@@ -27,7 +27,8 @@ def write_npz(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, values in {_TABLE: text, **arrays}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, values, allow_pickle=False)
+                np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(values))
+                member.write(values.data)  # NumPy's own writer copies the elements to bytes first
 
 
 def _checksum(name: str, entry: Entry) -> str:
