@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 import os
 import random
 import signal
@@ -19,6 +20,8 @@ from nn_core import training
 from nn_core.data.iterator import DataIterator
 from nn_core.data.source import SimpleDataSource, TransformedDataSource
 from nn_core.monitor import Monitor, MonitorSeries
+from nn_core.training.states import as_text, pack
+from nn_core.utils.learning_rate_scheduler import ExponentialScheduler
 
 STEPS = 24
 EVERY = 3
@@ -33,13 +36,14 @@ class Run:
     accumulate: int = 1
     use_thread: bool = True
     keeps_random: bool = True
+    trainer: bool = False
 
 
-def build(x, t):
+def build(x, t, test=False):
     """Convolution, batch normalization, two dropouts (one with a seed of its own), and the loss."""
     h = PF.convolution(x, 4, (3, 3), pad=(1, 1), name="conv")
-    h = F.relu(PF.batch_normalization(h, name="bn"))
-    h = F.dropout(F.dropout(h, 0.2), 0.2, seed=5)
+    h = F.relu(PF.batch_normalization(h, batch_stat=not test, name="bn"))
+    h = h if test else F.dropout(F.dropout(h, 0.2), 0.2, seed=5)
     return F.mean(F.softmax_cross_entropy(PF.affine(h, 3, name="out"), t))
 
 
@@ -59,6 +63,44 @@ def data(run):
 
 def train(folder, run):
     """Train for STEPS steps from the newest checkpoint on; returns a digest of everything at the end."""
+    return by_trainer(folder, run) if run.trainer else by_hand(folder, run)
+
+
+def by_trainer(folder, run):
+    """Train with a `Trainer`: evaluation, a schedule, averages, a log, checkpoints, some of them written by a thread."""
+    nn.clear_parameters()
+    nn.seed(11)
+    x, t = nn.Variable((6, 1, 6, 6)), nn.Variable((6, 1))
+    loss = build(x, t)
+    solver = getattr(S, run.solver)()
+    solver.set_parameters(nn.get_parameters())
+    with data(run) as iterator:
+        graph = (None, build) if run.dynamic else ([x, t], loss)
+        settings = {"accumulate": run.accumulate, "clip_norm": 1.0, "weight_decay": 1e-3}
+        updater = training.Updater(iterator, *graph, solver, **settings)
+        trainer = training.Trainer(updater, training.every(STEPS), folder)
+        held_out = np.ones((5, 1, 6, 6), np.float32), np.zeros((5, 1), np.int64)
+        vx, vt = nn.Variable(x.shape), nn.Variable(t.shape)
+        evaluator = training.Evaluator(held_out, [vx, vt], {"loss": build(vx, vt, test=True)}, batch_size=6)
+        trainer.extend(evaluator, training.Log(), every=training.every(4))
+        trainer.extend(training.Schedule(ExponentialScheduler(0.01, 0.9)))
+        trainer.extend(training.MovingAverage(nn.get_parameters(), 0.9), name="averages")
+        trainer.extend(training.Checkpoint(keep=2, asynchronous=run.dynamic), every=training.every(EVERY))
+        trainer.run(resume=True)
+        state = trainer.get_state()
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    for line in lines:
+        del line["elapsed_time"]
+    arrays = {}
+    states = {"updater": state["updater"], "averages": state["extensions"]["averages"], "random": nn.random.get_state()}
+    text = hashlib.sha256(as_text([pack(states, arrays), lines]).tobytes())
+    for name, values in arrays.items():
+        text.update(name.encode() + values.tobytes())
+    return text.hexdigest()
+
+
+def by_hand(folder, run):
+    """Train with a loop of the program's own."""
     nn.clear_parameters()
     nn.seed(11 if run.keeps_random else int.from_bytes(os.urandom(4), "little") if any(folder.iterdir()) else 11)
     x, t = nn.Variable((6, 1, 6, 6)), nn.Variable((6, 1))

@@ -14,7 +14,15 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("run", [Run(), Run(dynamic=True, solver="AdamW", accumulate=2)], ids=["static", "dynamic"])
+RUNS = {
+    "static": Run(),
+    "dynamic": Run(dynamic=True, solver="AdamW", accumulate=2),
+    "trainer": Run(trainer=True, solver="Momentum", accumulate=2),
+    "dynamic trainer": Run(trainer=True, dynamic=True),
+}
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 def test_a_killed_run_ends_as_one_that_was_not(tmp_path, run):
     identical, kills = many(tmp_path, [run], seed=1)
     assert kills >= 1
@@ -25,8 +33,13 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path, run):
 def test_a_hundred_kills(tmp_path):
     kills, seed = 0, 0
     runs = [
-        Run(dynamic=number % 2 == 1, solver=S.__all__[number % len(S.__all__)], accumulate=1 + number % 3 // 2)
-        for number in range(20)
+        Run(
+            dynamic=number % 2 == 1,
+            solver=S.__all__[number % len(S.__all__)],
+            accumulate=1 + number % 3 // 2,
+            trainer=number % 4 >= 2,
+        )
+        for number in range(24)
     ]
     while kills < 100:
         seed += 1

@@ -33,6 +33,18 @@ def test_loss_scaling_changes_nothing_but_rounding(make_updater, solver):
     assert not np.allclose(plain, after(make_updater(solver, weight_decay=0.01)), rtol=1e-3) or solver == "Adam"
 
 
+@pytest.mark.parametrize("solver", ["Sgd", "Momentum", "Adam"])
+def test_a_clipped_step_does_not_depend_on_the_loss_scale(make_updater, solver):
+    def step(**settings):
+        updater = make_updater(solver, clip_norm=0.01, **settings)
+        before = parameters()
+        return after(updater, 1) - before
+
+    plain, scaled = step(), step(loss_scale=1000.0)
+    assert np.linalg.norm(scaled - plain) <= 1e-6 * np.linalg.norm(plain)
+    assert np.linalg.norm(plain) > 0
+
+
 def test_accumulation_is_the_mean_of_its_batches(make_updater):
     expected = after(make_updater(batch_size=12), 1)
     np.testing.assert_allclose(after(make_updater(batch_size=4, accumulate=3), 1), expected, rtol=1e-5)
