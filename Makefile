@@ -7,7 +7,7 @@ JOBS ?= 2
 # One thread for each of the processes that run tests: more would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
-BENCH_PARTS := scaling operators memory overhead import_time
+BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
 .PHONY: help mutation interrupts faults demo test test-slow fuzz lint types layers check gen docs docs-site bench conformance test-gpu gpu-wheels gpu-install bench-gpu clean
 

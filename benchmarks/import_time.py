@@ -40,6 +40,7 @@ def main() -> None:
         ("import numpy", sys.executable, "import numpy"),
         ("import nn_core", sys.executable, "import nn_core"),
         ("nn_core to the first result", sys.executable, FIRST),
+        ("nn_core and nn_core.training", sys.executable, "import nn_core.training"),
     ]
     rows += [
         (f"import {peer}", sys.executable, f"import {peer}")
