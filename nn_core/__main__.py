@@ -254,7 +254,7 @@ def _table(findings: Sequence[Finding]) -> str:
 
 def _remarks(row: Finding) -> str:
     first = row.reason.partition("\n")[0]
-    return "; ".join(part for part in (first, ", ".join(row.remarks)) if part)
+    return "; ".join(part for part in (first, ", ".join(row.remarks), row.certificate) if part)
 
 
 def _plain_table(rows: Sequence[Sequence[str]], columns: Sequence[str] = _COLUMNS) -> str:

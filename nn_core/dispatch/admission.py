@@ -28,26 +28,36 @@ def check_versions(module: ModuleType, package: str) -> None:
     """Refuse a plugin written for another PLUGIN_API, or for another range of versions of the core."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # needed when a plugin is loaded only
 
-    from nn_core.dispatch.hookspecs import PLUGIN_API
-
     version = core_version()
-    stated = getattr(module, "PLUGIN_API", None)
-    if stated != PLUGIN_API:
-        newer = isinstance(stated, int) and stated > PLUGIN_API
-        raise PluginError(
-            f"PLUGIN_API must be {PLUGIN_API} for nn-core {version}, got {stated!r}\n"
-            f"  hint: pip install --upgrade {'nn-core' if newer else package}"
-        )
+    _check_api(getattr(module, "PLUGIN_API", None), version, package)
     required = getattr(module, "REQUIRES_CORE", None)
     try:
         fits = SpecifierSet(required or "~").contains(version, prereleases=True)
     except InvalidSpecifier:
-        raise PluginError(f"REQUIRES_CORE must be a version range such as '>=0.1,<0.2', got {required!r}") from None
+        raise PluginError(f"REQUIRES_CORE must be a version range such as '>=0.1,<1', got {required!r}") from None
     if not fits:
         raise PluginError(
             f"REQUIRES_CORE must allow nn-core {version}, got {required!r}\n"
             f"  hint: pip install 'nn-core{required}', or pip install --upgrade {package}"
         )
+
+
+def _check_api(stated: object, version: str, package: str) -> None:
+    """Refuse a plugin none of whose PLUGIN_APIs (a number, or the first and the last of several) is one of the core's."""
+    from nn_core.dispatch.hookspecs import PLUGIN_APIS
+
+    bounds = stated if isinstance(stated, tuple) else (stated, stated)
+    if len(bounds) == 2 and all(type(bound) is int for bound in bounds):
+        if max(bounds[0], PLUGIN_APIS[0]) <= min(bounds[1], PLUGIN_APIS[-1]):
+            return
+        older = bounds[1] < PLUGIN_APIS[0]
+    else:
+        older = True
+    known = f"{PLUGIN_APIS[0]} to {PLUGIN_APIS[-1]}" if len(PLUGIN_APIS) > 1 else f"{PLUGIN_APIS[0]}"
+    raise PluginError(
+        f"PLUGIN_API must be {known} for nn-core {version}, got {stated!r}\n"
+        f"  hint: pip install --upgrade {package if older else 'nn-core'}"
+    )
 
 
 def required_plugins(module: ModuleType) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The state of every installed plugin, found by using each in a process of its own."""
 
+import importlib.util
 import json
 import os
 import re
@@ -30,13 +31,18 @@ import nn_core.ext, nn_core.dispatch.loader, nn_core.spec.load  # what every plu
 from nn_core.dispatch.doctor import write_findings
 write_findings(*sys.argv[1:])
 """
+#: Name of the file in a package with the report of ``nn-core check-extension``.
+CERTIFICATE: Final = "conformance.json"
 #: Seconds that starting such a process may take.
 _START_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row of the doctor's table; `advice` says what to do, and is empty where nothing has to be done."""
+    """One row of the doctor's table; `advice` says what to do, and is empty where nothing has to be done.
+
+    `certificate` is what the package says of its conformance, see `certificate_of`.
+    """
 
     name: str
     package: str
@@ -45,6 +51,7 @@ class Finding:
     devices: str = ""
     advice: str = ""
     remarks: tuple[str, ...] = ()
+    certificate: str = ""
 
 
 def examine(names: Sequence[str] = ()) -> list[Finding]:
@@ -85,8 +92,37 @@ def findings(name: str, plugins: Plugins, *, watched: bool) -> Iterator[Finding]
     rows = [*_summary(plugin, package, plugins)]
     rows += [_engine_finding(plugin, package, offer, plugins) for offer in plugins.offers.of("communicators", name)]
     rows += [_backend_finding(plugin, package, info, plugins) for info in plugin.backends.values()]
-    yield from [replace(row, remarks=remarks) for row in rows[:1]]
+    yield from [replace(row, remarks=remarks, certificate=certificate_of(plugin)) for row in rows[:1]]
     yield from rows[1:]
+
+
+def certificate_of(plugin: Plugin) -> str:
+    """The certificate that a package ships, in one line; empty where it ships none.
+
+    It is the file conformance.json in the package, which ``nn-core check-extension NAME --json`` has written. It is what the
+    author has found, and counts for the version of the package that it names.
+    """
+    spec = importlib.util.find_spec(plugin.package) if plugin.entry_points else None
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(folder, CERTIFICATE)
+        if path.is_file():
+            return _summary_of(path, packages(plugin.entry_points))
+    return ""
+
+
+def _summary_of(path: Path, installed_packages: Sequence[str]) -> str:
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+        package, core = str(report["package"]), str(report["core"])
+        passed = sum(int(row["passed"]) for row in report["operators"].values())
+        failed = [str(check["what"]) for check in report["checks"] if check["ok"] is False]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        return f"certificate: {path.name} must be written by nn-core check-extension --json, got {type(error).__name__}"
+    if package not in installed_packages:
+        return f"certificate: of {package}, which is another version"
+    if failed or not report.get("ok"):
+        return f"certificate: does not conform ({', '.join(failed)}), checked by nn-core {core}"
+    return f"certificate: conforms{f', {passed} checks' if passed else ''}, checked by nn-core {core}"
 
 
 def _examined(name: str) -> list[Finding]:

@@ -1,7 +1,7 @@
 """The hooks of plugins, and the declarations that they return.
 
 A plugin is a module named by an entry point of the group ``nn_core.extensions``. It states ``PLUGIN_API = 1`` and
-``REQUIRES_CORE = ">=0.1,<0.2"``, and implements one hook or more. Importing it must be free of work: no driver, no
+``REQUIRES_CORE = ">=0.1,<1"``, and implements one hook or more. Importing it must be free of work: no driver, no
 shared library, no device.
 """
 
@@ -29,8 +29,9 @@ from nn_core.dispatch.kinds import (
 )
 from nn_core.typing import Backend, Kernel, Refusal
 
-#: The number that plugins state as PLUGIN_API; it changes when a plugin written before could not work any more.
-PLUGIN_API: Final = 1
+#: The numbers that plugins may state as PLUGIN_API. A new one comes with each change of the door that old plugins need not
+#: know; the oldest goes when plugins written for it could not work any more.
+PLUGIN_APIS: Final = range(1, 2)
 
 hookspec: Final = pluggy.HookspecMarker("nn_core")
 hookimpl: Final = pluggy.HookimplMarker("nn_core")

@@ -21,7 +21,7 @@ from nn_core.ext import (
 from nn_ext_kinds.kernels import Abs
 
 PLUGIN_API = 1
-REQUIRES_CORE = ">=0.1,<0.2"
+REQUIRES_CORE = ">=0.1,<1"
 REQUIRES_PLUGINS = ("reference",)
 
 

@@ -9,7 +9,7 @@ import importlib_metadata
 import pytest
 
 from nn_core import installed
-from nn_core.dispatch import admission, loader
+from nn_core.dispatch import admission, hookspecs, loader
 from nn_core.dispatch import plugins as plugins_module
 from nn_core.dispatch.plugin import State
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
@@ -218,7 +218,9 @@ def test_the_backends_of_the_process_are_shared():
         ("", r"PLUGIN_API must be 1 for nn-core .*, got None"),
         ("PLUGIN_API = 2\n", r"(?s)PLUGIN_API must be 1 for nn-core .*, got 2.*pip install --upgrade nn-core"),
         ("PLUGIN_API = 0\n", r"(?s)PLUGIN_API must be 1 for nn-core .*, got 0.*pip install --upgrade nn-ext-acme"),
-        ("PLUGIN_API = 1\n", "REQUIRES_CORE must be a version range such as '>=0.1,<0.2', got None"),
+        ("PLUGIN_API = (2, 4)\n", r"(?s)PLUGIN_API must be 1 for nn-core .*, got \(2, 4\).*pip install --upgrade nn-core"),
+        ("PLUGIN_API = 1.0\n", r"PLUGIN_API must be 1 for nn-core .*, got 1.0"),
+        ("PLUGIN_API = 1\n", "REQUIRES_CORE must be a version range such as '>=0.1,<1', got None"),
         ("PLUGIN_API = 1\nREQUIRES_CORE = 'new'\n", "REQUIRES_CORE must be a version range .*, got 'new'"),
         (
             "PLUGIN_API = 1\nREQUIRES_CORE = '>=7,<8'\n",
@@ -230,6 +232,26 @@ def test_a_version_that_does_not_fit_is_refused(install, plugins, head, message)
     install("acme", "", head=head)
     with pytest.raises(PluginError, match=message):
         plugins.backend("acme")
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ("2", ""), ("4", ""), ("(1, 2)", ""), ("(4, 9)", ""), ("(1, 9)", ""),
+        ("1", r"(?s)must be 2 to 4 for .*, got 1.*--upgrade nn-ext-acme"),
+        ("(0, 1)", r"(?s)must be 2 to 4 for .*, got \(0, 1\).*--upgrade nn-ext-acme"),
+        ("5", r"(?s)must be 2 to 4 for .*, got 5.*--upgrade nn-core"),
+        ("(2, 3, 4)", r"must be 2 to 4 for .*, got \(2, 3, 4\)"),
+    ],
+)  # fmt: skip
+def test_a_core_serves_a_range_of_numbers(install, plugins, monkeypatch, stated, message):
+    monkeypatch.setattr(hookspecs, "PLUGIN_APIS", range(2, 5))
+    install.backend("acme", body=f"PLUGIN_API = {stated}\n")
+    if message:
+        with pytest.raises(PluginError, match=message):
+            plugins.backend("acme")
+    else:
+        assert plugins.backend("acme").name == "acme"
 
 
 def test_a_development_version_of_the_core_is_in_range(install, plugins, monkeypatch):
