@@ -282,7 +282,7 @@ class AdaptedNamespace:
 
         def call(x: AdaptedArray, **keywords: Any) -> Any:
             function = library.find(f"fft.{name}")
-            if function is None:
+            if function is None or not x.size:  # some libraries refuse to transform no elements
                 return library.on_host(getattr(np.fft, name), x, **keywords)
             return library.wrapped(function(x.value, **keywords))
 
