@@ -4,6 +4,7 @@ from pathlib import Path
 
 from nn_core.ext import CompositeInfo, FunctionPackage, hookimpl
 from nn_ext_contrib import operators
+from nn_ext_contrib.native import KERNELS
 
 PLUGIN_API = 1
 REQUIRES_CORE = ">=0.1,<0.2"
@@ -34,7 +35,8 @@ __all__ = ["operators"]
 @hookimpl
 def nn_core_functions() -> list[FunctionPackage]:
     """Operators with kernels of their own."""
-    return [FunctionPackage(spec=Path(__file__).with_name("functions.yaml"), samples="nn_ext_contrib.samples")]
+    spec = Path(__file__).with_name("functions.yaml")
+    return [FunctionPackage(spec=spec, samples="nn_ext_contrib.samples", kernels=KERNELS)]
 
 
 @hookimpl
