@@ -9,7 +9,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: help mutation interrupts faults demo test test-slow fuzz lint types layers check gen docs docs-site bench conformance test-gpu gpu-wheels gpu-install bench-gpu clean
+.PHONY: help lanes mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability demo test test-slow fuzz lint types layers check gen docs docs-site bench conformance test-gpu gpu-wheels gpu-install bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -47,16 +47,64 @@ fuzz: $(VENV)/.extensions ## COUNT random programs, and five times as many hosti
 conformance: $(VENV)/.extensions ## every operator, dtype and sample on every installed backend
 	$(PYTEST) --backend=all -m conformance tests/conformance extensions
 
-COUNT ?= 500
-SEED ?= 0
-mutation: $(VENV)/.core ## load mutated files: make mutation COUNT=10000 SEED=1
-	$(BIN)/python -m tools.mutations --count $(COUNT) --seed $(SEED)
+# Each lane has a short form, which the tests run too, and a long one: make pairs COUNT=100 SEED=1. The long forms record their
+# figures for docs/reliability.md by REPORT=docs/reliability.json.
+LANE = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tools.
+LANE_OPTIONS = $(if $(COUNT_OF_LANE),--count $(COUNT_OF_LANE)) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
+COUNT_OF_LANE = $(if $(filter command% environment,$(origin COUNT)),$(COUNT))
 
-interrupts: $(VENV)/.extensions ## interrupt calls at random instructions: make interrupts COUNT=500 SEED=1
-	$(BIN)/python -m tools.interrupts --count $(COUNT) --seed $(SEED)
+mutation: $(VENV)/.core ## load mutated files
+	$(LANE)mutations $(LANE_OPTIONS)
 
-faults: $(VENV)/.core ## let saving fail by a full disk or a kill: make faults COUNT=500 SEED=1
-	$(BIN)/python -m tools.faults --count $(COUNT) --seed $(SEED)
+interrupts: $(VENV)/.extensions ## interrupt calls at random instructions
+	$(LANE)interrupts $(LANE_OPTIONS)
+
+faults: $(VENV)/.core ## let saving fail by a full disk, a kill or a read-only folder
+	$(LANE)faults $(LANE_OPTIONS)
+
+processes: $(VENV)/.extensions ## compute in processes that are forked or spawned beside threads
+	$(LANE)processes $(LANE_OPTIONS)
+
+pairs: $(VENV)/.extensions ## run graphs in one way and then in another, all ordered pairs of ways
+	$(LANE)pairs $(LANE_OPTIONS)
+
+mixed: $(VENV)/.extensions ## call every function with mixed operands of random shapes
+	$(LANE)mixed_operands $(LANE_OPTIONS)
+
+perturbed: $(VENV)/.extensions ## compute samples with memory that holds one thing or another; COUNT=0: all samples
+	$(LANE)perturbed $(LANE_OPTIONS)
+
+SHAPES ?= 200
+STRUCTURES ?= 2000
+growth: $(VENV)/.extensions ## compute shapes and graphs that never come back within a limit of memory
+	$(LANE)growth --shapes $(SHAPES) --structures $(STRUCTURES) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
+
+lanes: mutation interrupts faults processes pairs mixed perturbed growth ## the short forms of these lanes
+
+# nn_ext_cpu with sanitizers is installed beside the environment, where it hides the other one. A finding ends the process and is
+# written to build/sanitize. Sanitizers of GCC are loaded first; oneDNN itself is not instrumented.
+SANITIZE := build/sanitize
+CXX ?= g++
+$(SANITIZE)/%/.built: $(VENV)/.extensions $(NATIVE)
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(SANITIZE)/$* --config-settings=cmake.define.NN_SANITIZE=$* \
+		--config-settings=cmake.build-type=None --config-settings=build-dir=$(SANITIZE)/build-$* \
+		--config-settings=install.strip=false ./extensions/nn_ext_cpu
+	@touch $@
+
+SANITIZED = PYTHONPATH=$(CURDIR)/$(SANITIZE)/$(1):$(CURDIR) LD_LIBRARY_PATH=$(CURDIR)/$(VENV)/lib OPENBLAS_NUM_THREADS=1 \
+	LD_PRELOAD="$$($(CXX) -print-file-name=lib$(2).so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$(CURDIR)/$(SANITIZE)/finding \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:log_path=$(CURDIR)/$(SANITIZE)/finding \
+	TSAN_OPTIONS=halt_on_error=1:log_path=$(CURDIR)/$(SANITIZE)/finding
+SANITIZED_PYTEST = $(BIN)/python -m pytest -p no:xdist -p no:cacheprovider -c pyproject.toml -m 'not slow'
+
+sanitize: $(SANITIZE)/address/.built ## the tests of nn_ext_cpu with address and undefined-behaviour sanitizers
+	$(call SANITIZED,address,asan) OMP_NUM_THREADS=2 $(SANITIZED_PYTEST) extensions/nn_ext_cpu/tests
+
+sanitize-long: sanitize ## and all samples of the conformance kit, 10,000 hostile calls and 1,000 random programs
+	$(call SANITIZED,address,asan) OMP_NUM_THREADS=2 $(SANITIZED_PYTEST) --tier=full extensions/nn_ext_cpu/tests/test_conformance.py
+	$(call SANITIZED,address,asan) OMP_NUM_THREADS=1 $(BIN)/python -m tools.fuzz api --seed $(SEED) --count 10000
+	$(call SANITIZED,address,asan) OMP_NUM_THREADS=1 $(BIN)/python -m tools.fuzz programs --seed $(SEED) --count 1000
 
 lint: $(VENV)/.core ## ruff
 	$(BIN)/ruff check .
@@ -71,10 +119,14 @@ layers: $(VENV)/.core ## import layers
 check: lint types layers ## the static checks, and whether generated files are up to date
 	$(BIN)/python -m nn_core.spec --check
 	$(BIN)/python -m nn_core.spec.pages --check
+	$(BIN)/python -m tools.reliability --check
 
 gen: $(VENV)/.core ## write the generated files from function_spec.yaml
 	$(BIN)/python -m nn_core.spec
 	$(BIN)/python -m nn_core.spec.pages
+
+reliability: $(VENV)/.core ## write the figures of docs/reliability.json into docs/reliability.md
+	$(BIN)/python -m tools.reliability
 
 docs: $(VENV)/.extensions ## write docs/support.md: who runs what in which dtype
 	$(BIN)/python -m nn_core.testing.support

@@ -1,4 +1,4 @@
-"""Let saving fail anywhere: the disk is full after a random number of bytes, or the process is killed at a random call.
+"""Let saving fail anywhere: the disk is full, the process is killed, or the folder becomes read-only, at a random moment.
 
     python -m tools.faults --count 500 --seed 0
 
@@ -23,7 +23,10 @@ import numpy as np
 from nn_core.errors import NNCoreError
 from nn_core.files import Entry, read_entries, write_entries
 
+from .reliability import record, report_option
+
 EXTENSIONS = (".h5", ".npz", ".safetensors")
+_NOBODY = 65534
 
 
 def _entries(value: float) -> dict[str, Entry]:
@@ -70,41 +73,81 @@ def _fill_disk(path: Path, rng: np.random.Generator) -> str:
     return "" if len(list(path.parent.iterdir())) == 1 else f"with room for {room} bytes something was left beside the file"
 
 
-def _killing(limit: int) -> tuple[Callable[[FrameType, str, object], None], list[int]]:
+def _counting(limit: int, act: Callable[[], None]) -> tuple[Callable[[FrameType, str, object], None], list[int]]:
+    """A profile function that counts calls, and acts at one of them."""
     count = [0]
 
     def step(frame: FrameType, event: str, arg: object) -> None:
         if event in ("call", "c_call"):
             count[0] += 1
             if count[0] == limit:
-                os.kill(os.getpid(), signal.SIGKILL)
+                act()
 
     return step, count
 
 
-def _kill(path: Path, rng: np.random.Generator) -> str:
-    """Save in a child that is killed at a random call; what is wrong afterwards."""
-    step, count = _killing(0)
+def _in_child(path: Path, rng: np.random.Generator, act: Callable[[], None]) -> tuple[int, int]:
+    """Save in a child that acts at a random call; the number of the call, and the status of the child."""
+    step, count = _counting(0, act)
     sys.setprofile(step)
     write_entries(path, _entries(0), path.suffix)
     sys.setprofile(None)
     at = int(rng.integers(1, count[0]))
+    _give_away(path)
     child = os.fork()
     if child == 0:
-        sys.setprofile(_killing(at)[0])
-        write_entries(path, _entries(1), path.suffix)
-        os._exit(0)
-    status = os.waitpid(child, 0)[1]
-    if not os.WIFSIGNALED(status) and os.waitstatus_to_exitcode(status):
-        return f"the child to be killed at call {at} has failed by itself"
+        status = 3
+        try:
+            if os.getuid() == 0:
+                os.setuid(_NOBODY)
+            sys.setprofile(_counting(at, act)[0])
+            write_entries(path, _entries(1), path.suffix)
+            status = 0
+        except OSError:
+            status = 0
+        finally:
+            os._exit(status)
+    return at, os.waitpid(child, 0)[1]
+
+
+def _give_away(path: Path) -> None:
+    """Make the child the owner: permissions mean nothing to the administrator."""
+    if os.getuid() == 0:
+        for owned in (path.parent, path):
+            os.chown(owned, _NOBODY, _NOBODY)
+
+
+def _judged(path: Path, what: str) -> str:
+    """What is wrong after a save that was disturbed, and after the next one."""
     if _mean(path) not in (0, 1):
-        return f"killed at call {at}: the file is neither the old nor the new one"
+        return f"{what}: the file is neither the old nor the new one"
     write_entries(path, _entries(2), path.suffix)
     left = sorted(found.name for found in path.parent.iterdir() if found != path)
-    return f"killed at call {at}: the next save has left {left}" if left or _mean(path) != 2 else ""
+    return f"{what}: the next save has left {left}" if left or _mean(path) != 2 else ""
 
 
-FAULTS: dict[str, Callable[[Path, np.random.Generator], str]] = {"full disk": _fill_disk, "kill": _kill}
+def _kill(path: Path, rng: np.random.Generator) -> str:
+    """Save in a child that is killed at a random call; what is wrong afterwards."""
+    at, status = _in_child(path, rng, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    if not os.WIFSIGNALED(status) and os.waitstatus_to_exitcode(status):
+        return f"the child to be killed at call {at} has failed by itself"
+    return _judged(path, f"killed at call {at}")
+
+
+def _read_only(path: Path, rng: np.random.Generator) -> str:
+    """Save in a child whose folder becomes read-only at a random call; what is wrong afterwards."""
+    at, status = _in_child(path, rng, lambda: path.parent.chmod(0o555))
+    path.parent.chmod(0o755)
+    if status:
+        return f"read-only at call {at}: the child must save or raise an OSError, got status {status}"
+    return _judged(path, f"read-only at call {at}")
+
+
+FAULTS: dict[str, Callable[[Path, np.random.Generator], str]] = {
+    "full disk": _fill_disk,
+    "kill": _kill,
+    "read-only folder": _read_only,
+}
 
 
 def check(fault: str, extension: str, count: int, seed: int) -> Iterator[str]:
@@ -121,7 +164,8 @@ def check(fault: str, extension: str, count: int, seed: int) -> Iterator[str]:
 @click.command()
 @click.option("--count", default=20, help="Faults of each kind for each format.")
 @click.option("--seed", default=0)
-def main(count: int, seed: int) -> None:
+@report_option
+def main(count: int, seed: int, report: Path | None) -> None:
     """Let saving fail; the exit status is 1 if there is a finding."""
     n_findings = 0
     for fault in FAULTS:
@@ -130,7 +174,7 @@ def main(count: int, seed: int) -> None:
             n_findings += len(findings)
             for text in findings:
                 click.echo(f"--- {text}")
-            click.echo(f"{fault}, {extension}: {count} faults, seed {seed}, {len(findings)} findings")
+            record(report, "faults", f"{fault}, {extension}", count=count, findings=len(findings), seed=seed)
     sys.exit(n_findings > 0)
 
 

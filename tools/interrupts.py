@@ -25,6 +25,8 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 
+from .reliability import record, report_option
+
 _HERE = str(Path(nn.__file__).parent)
 _CALLS = {"CALL", "CALL_FUNCTION_EX", "CALL_FUNCTION", "CALL_METHOD", "CALL_KW", "CALL_FUNCTION_KW"}
 _STARTS = {"RESUME", "JUMP_BACKWARD", "JUMP_ABSOLUTE"}
@@ -283,7 +285,8 @@ def _is_one_of(found: Any, before: Any, after: Any, several: bool) -> bool:
 @click.option("--count", default=20, help="Interrupts of each scenario.")
 @click.option("--seed", default=0)
 @click.option("--scenario", "names", multiple=True, type=click.Choice(list(SCENARIOS)), help="Default: all.")
-def main(count: int, seed: int, names: tuple[str, ...]) -> None:
+@report_option
+def main(count: int, seed: int, names: tuple[str, ...], report: Path | None) -> None:
     """Interrupt scenarios; the exit status is 1 if there is a finding."""
     n_findings = 0
     for name in names or SCENARIOS:
@@ -291,7 +294,7 @@ def main(count: int, seed: int, names: tuple[str, ...]) -> None:
         n_findings += len(findings)
         for text in findings:
             click.echo(f"--- {text}")
-        click.echo(f"{name}: {count} interrupts, seed {seed}, {len(findings)} findings")
+        record(report, "interrupts", name, count=count, findings=len(findings), seed=seed)
     sys.exit(n_findings > 0)
 
 

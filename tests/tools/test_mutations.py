@@ -19,7 +19,8 @@ def reported(kind: str, count: int, seed: int) -> list[str]:
 
 @pytest.mark.parametrize("kind", list(mutations.KINDS))
 def test_mutated_files_are_refused_or_equal(kind: str) -> None:
-    assert reported(kind, 60, 1) == []
+    count = 15 if kind == ".h5" else 60  # a file without its checksum is read on trial by a process of its own
+    assert reported(kind, count, 1) == []
 
 
 @pytest.mark.slow
