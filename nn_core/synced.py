@@ -95,6 +95,8 @@ def host_empty(shape: Shape, dtype: str) -> Array:
 HOST = Space("host", host_empty, np.array, np.asarray)
 #: Numbers of which every floating dtype holds one close by.
 _SMALL: Final = 6e4
+#: dtypes of whole numbers to which the processor converts too large numbers without saying so.
+_NARROW: Final = frozenset({"int8", "int16", "uint8", "uint16", "uint32", "uint64"})
 _SPACES: dict[tuple[str, str], Space] = {}
 
 
@@ -258,11 +260,8 @@ class SyncedArray:
             array = self.buffer(key)
             ready(key[0])
             value = self.pending_fill or 0.0
-            if -_SMALL < value < _SMALL:
-                array[...] = value
-            else:
-                with np.errstate(over="ignore"):
-                    array[...] = value  # infinite where the dtype does not go as far
+            fits = -_SMALL < value < _SMALL and key[1] not in _NARROW
+            array[...] = value if fits else _in_dtype(value, key[1])
             self.move_latest(key)
             self.pending_fill = None
             return array
@@ -479,11 +478,13 @@ def cast(source: Array, target: Array) -> None:
     Raises:
         ArgumentError: when numbers that are not finite, or too large, would have to become whole numbers.
     """
-    if target.dtype.kind not in "iu" or source.dtype.kind != "f":
+    if target.dtype.kind not in "iu" or np.can_cast(source.dtype, target.dtype):
         with np.errstate(over="ignore"):  # infinite where the dtype does not go as far
             np.copyto(target, source, casting="unsafe")
         return
     try:
+        if not _in_range(source, target.dtype):
+            raise FloatingPointError
         with np.errstate(invalid="raise"):
             np.copyto(target, source, casting="unsafe")
     except FloatingPointError as error:
@@ -491,6 +492,22 @@ def cast(source: Array, target: Array) -> None:
             f"numbers read as {target.dtype.name}, as indices and labels are, must be finite and within its range, got "
             f"values from {source.min()} to {source.max()}"
         ) from error
+
+
+def _in_range(source: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether all numbers have a whole number of `dtype` beside them, as far as the processor does not look at it itself."""
+    if not source.size or (source.dtype.kind == "f" and dtype.name not in _NARROW):
+        return True
+    bounds = np.iinfo(dtype)
+    return bool(source.min() > bounds.min - 1 and source.max() < bounds.max + 1)
+
+
+def _in_dtype(value: float, dtype: str) -> complex:
+    """`value` as `cast` gives it in `dtype`."""
+    number = np.empty((), dtype_of(dtype))
+    cast(np.asarray(value, "float64"), number)
+    result: complex = number.item()
+    return result
 
 
 def ready(space: Space) -> None:

@@ -106,6 +106,7 @@ class Builder:
         self, synced: SyncedArray, shape: Shape, key: Key, contiguous: bool, backend: Backend | None = None
     ) -> Buffer:
         buffer = self.data.get(synced)
+        contiguous = contiguous or shape != synced.shape  # only memory in C order can be seen in another shape
         if buffer is None:
             buffer = self._snapshot(synced, key) if synced in self._carried else self.leaf(synced, key, backend)
         elif (buffer.space, buffer.dtype) != key or (contiguous and buffer.channels_last):

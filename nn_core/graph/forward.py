@@ -209,8 +209,9 @@ def _all_channels_last(builder: Builder, node: Node, contiguous: set[SyncedArray
     for vertex in node.inputs:
         if vertex is None:
             continue
-        buffer = builder.data.get(vertex.cell.data.synced)
-        if buffer is None or not buffer.channels_last:
+        array = vertex.cell.data
+        buffer = builder.data.get(array.synced)
+        if buffer is None or not buffer.channels_last or buffer.shape != array.shape:
             return False
         shapes.add(buffer.shape)
     return len(shapes) == 1

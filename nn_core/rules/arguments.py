@@ -47,7 +47,7 @@ def resolve_args(
         for name, exact, check, default, rule, check_default, required, spread in arguments:
             value: Any = given.get(name)
             if type(value) is exact:
-                args[name] = value
+                args[name] = value or exact()  # 0.0 for -0.0: calls are looked up by settings, where both are equal
             elif value is not None:
                 if spread is not None and isinstance(value, _INTEGERS):
                     value = (value,) * spread(input_shapes, args)

@@ -231,3 +231,35 @@ def test_lengths_may_be_given_one_after_the_other():
 def test_numbers_that_the_wanted_dtype_does_not_hold_become_infinite() -> None:
     array = nn.NdArray.from_numpy_array(np.array([1e308, -1e308, 1.0]))
     assert array.cast("float32").tolist() == [np.inf, -np.inf, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        (np.nan, "int64"),
+        (np.inf, "int64"),
+        (1e30, "int64"),
+        (2.0**31, "int32"),
+        (300.0, "uint8"),
+        (-1.0, "uint8"),
+        (-1.0, "uint64"),
+        (70000.0, "int16"),
+        (2**40, "int32"),
+        (-1, "uint64"),
+    ],
+)
+@pytest.mark.parametrize("filled", [False, True])
+def test_numbers_that_whole_numbers_do_not_reach_are_refused(values: float, dtype: str, *, filled: bool) -> None:
+    array = nn.NdArray((2,))
+    if filled:
+        array.fill(values)
+    else:
+        array.data = np.full(2, values)
+    with pytest.raises(ArgumentError, match=f"numbers read as {dtype}.* must be finite and within its range"):
+        array.cast(dtype)
+    assert array.cast("float64").tolist() == pytest.approx([values, values], nan_ok=True)
+
+
+def test_numbers_are_cut_to_the_ends_of_a_range_of_whole_numbers() -> None:
+    array = nn.NdArray.from_numpy_array(np.array([-0.9, 255.9]))
+    assert array.cast("uint8").tolist() == [0, 255]

@@ -81,7 +81,7 @@ def compute(node: Node, values: dict[Cell, Array], noise: Noise | None = None, r
     inputs = [None if array is None else disturbed(array, noise) for array in exact]
     key = key_of(node, runs)
     try:
-        results = run_kernel(node, inputs, key)
+        results = run_kernel(node, inputs, key, "float32" if noise is _single else "float64")
     except NNCoreError:  # a matrix that is not positive definite any more, say
         if noise is None:
             raise
@@ -174,10 +174,10 @@ def _coarse(array: Array) -> Array:
     return np.ldexp(np.floor(mantissa / NOISE) * NOISE, exponent)
 
 
-def _rounded(array: Array) -> Array:
-    """As float32 holds the numbers: what cancels there to zero does so here too."""
+def _single(array: Array) -> Array:
+    """In float32, in which functions compute then: sums of equal errors, and what cancels, are seen as they come."""
     with np.errstate(over="ignore"):
-        return array.astype(np.float32).astype(np.float64)
+        return array.astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class Truth:
     @cached_property
     def noisy(self) -> list[tuple[dict[Cell, Array], dict[Cell, Array]]]:
         """Values and gradients as noise makes them, computed when they are first asked for: most results need none."""
-        return [self.compute(noise) for noise in (shaken(1), _coarse, _rounded)]
+        return [self.compute(noise) for noise in (shaken(1), _coarse, _single)]
 
     def value(self, cell: Cell) -> tuple[Array, Slack]:
         """A value and how far a run may be from it."""

@@ -1,5 +1,6 @@
 """What is worked out once for a call, and when it is worked out anew."""
 
+import numpy as np
 import pytest
 
 import nn_core as nn
@@ -84,3 +85,10 @@ def test_wrong_shapes_are_refused_each_time():
     for _ in range(2):
         with pytest.raises(ShapeError, match="add2: "):
             resolved_call(spec_of("Add2"), {}, [(2, 3), (4,)])
+
+
+def test_a_negative_zero_is_zero_whoever_comes_first():
+    x = nn.NdArray.from_numpy_array(np.ones(2, np.float32))
+    signs = {value: np.signbit(F.mul_scalar(x, value).data).any() for value in (-0.0, 0.0)}
+    assert not any(signs.values())
+    assert not np.signbit(F.mul_scalar(x, -0.0).data).any()
