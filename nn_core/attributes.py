@@ -1,8 +1,11 @@
 """Attributes that an object does not have: reading and assigning them says which ones it has."""
 
-from collections.abc import Container
+import sys
+from collections.abc import Callable, Container
 from difflib import get_close_matches
+from importlib import import_module, util
 from inspect import getattr_static
+from types import ModuleType
 from typing import Any, NoReturn
 
 from nn_core.errors import UnknownAttributeError
@@ -61,3 +64,15 @@ def no_attribute(value: Any, name: str) -> NoReturn:
     names = [other for other in names if not isinstance(getattr_static(type(value), other), Misnamed)]
     close = get_close_matches(name, names, 1)
     raise UnknownAttributeError(f"{text}; did you mean {close[0]!r}?" if close else text)
+
+
+def submodules(package: str) -> Callable[[str], ModuleType]:
+    """The `__getattr__` of a package whose submodules are imported when they are first asked for (PEP 562)."""
+
+    def imported(name: str) -> ModuleType:
+        if not name.startswith("_") and util.find_spec(f"{package}.{name}") is not None:
+            return import_module(f"{package}.{name}")
+        text = f"module {package!r} has no attribute {name!r}"
+        raise UnknownAttributeError(text, name=name, obj=sys.modules[package])
+
+    return imported

@@ -1,1 +1,8 @@
 """Parts that NNabla calls experimental."""
+
+from typing import TYPE_CHECKING
+
+from nn_core.attributes import submodules
+
+if not TYPE_CHECKING:  # so that checkers report names that do not exist
+    __getattr__ = submodules(__name__)

@@ -172,6 +172,9 @@ def read_and_written(order):
 class GraphMachine(RuleBasedStateMachine):
     """Builds one graph, and runs it in every way."""
 
+    #: in all runs together
+    n_steps = 0
+
     def __init__(self):
         super().__init__()
         self.values = []
@@ -593,6 +596,7 @@ class GraphMachine(RuleBasedStateMachine):
 
     @invariant()
     def leaf_gradients_are_right(self):
+        GraphMachine.n_steps += 1
         for value in self.values:
             if value.operation is None and value.need_grad and not value.gradient.gone:
                 self.compare(value.variable.grad.get_data("r"), value.gradient.value, "gradient of a leaf")
@@ -609,3 +613,4 @@ def test_every_mixture_of_passes_gives_what_the_definition_says():
         phases=PHASES,
     )
     run_state_machine_as_test(seeded(SEED)(GraphMachine), settings=machine)
+    print(f"{GraphMachine.n_steps} steps")  # seen with pytest -s

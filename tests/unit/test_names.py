@@ -12,7 +12,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core import backward_functions, function_bases, host
-from nn_core.errors import ArgumentError, GraphError
+from nn_core.errors import ArgumentError, GraphError, UnknownAttributeError
 
 #: Names of the package that are functions and submodules; the function is what programs want.
 FUNCTIONS = {"auto_forward", "grad", "recompute"}
@@ -32,6 +32,16 @@ def test_submodules_are_attributes_of_the_package() -> None:
         assert isinstance(getattr(nn, name), ModuleType), name
     for name in FUNCTIONS:
         assert callable(getattr(nn, name)), name
+
+
+@pytest.mark.parametrize("package", ["utils", "experimental"])
+def test_submodules_of_packages_are_attributes(package: str) -> None:
+    names = [module.name for module in pkgutil.iter_modules(getattr(nn, package).__path__)]
+    assert names
+    for name in names:
+        assert getattr(getattr(nn, package), name).__name__ == f"nn_core.{package}.{name}"
+    with pytest.raises(UnknownAttributeError, match=f"module 'nn_core.{package}' has no attribute 'cats'"):
+        _ = getattr(nn, package).cats
 
 
 def test_submodules_are_imported_when_they_are_used() -> None:
