@@ -77,16 +77,19 @@ def main() -> None:
 
 @main.command()
 @click.argument("pattern", default="*")
-def ops(pattern: str) -> None:
+@click.option("--topic", help="Only those of this topic, also one that a plugin brings.")
+@click.option("--tag", help="Only those with this tag, likewise.")
+def ops(pattern: str, topic: str | None, tag: str | None) -> None:
     """List the functions whose name fits PATTERN, such as '*pooling', with their topic and the backends that have a kernel."""
     backends = [name for name in PLUGINS.names() if _is_usable(name)]
     rows = [
         (spec.api, spec.topic, " ".join(name for name in backends if spec.name in PLUGINS.backend(name).kernels) or "engine")
         for spec in sorted((*SPECS, *(spec for _, spec in PLUGINS.registry)), key=lambda spec: spec.api)
-        if fnmatch(spec.api, pattern)
+        if fnmatch(spec.api, pattern) and topic in (None, spec.topic) and (tag is None or tag in spec.tags)
     ]
     if not rows:
-        raise click.ClickException(f"ops: PATTERN must fit a function, got {pattern!r}")
+        of = "".join(f", {what} {word!r}" for what, word in (("topic", topic), ("tag", tag)) if word is not None)
+        raise click.ClickException(f"ops: PATTERN must fit a function, got {pattern!r}{of}")
     click.echo(_plain_table(rows, ("function", "topic", "backends")))
 
 

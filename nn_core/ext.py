@@ -26,6 +26,7 @@ from nn_core.dispatch.kinds import SchedulerInfo as SchedulerInfo
 from nn_core.dispatch.kinds import SolverInfo as SolverInfo
 from nn_core.dispatch.kinds import TrainingInfo as TrainingInfo
 from nn_core.dispatch.kinds import ViewerInfo as ViewerInfo
+from nn_core.dispatch.kinds import WordInfo as WordInfo
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.plugins import forget_prepared as forget_prepared
 from nn_core.errors import ArgumentError as ArgumentError
@@ -105,6 +106,7 @@ __all__ = [
     "Step",
     "TrainingInfo",
     "ViewerInfo",
+    "WordInfo",
     "atomic_writer",
     "dtype_of",
     "find_extension",
@@ -151,7 +153,7 @@ def unregister(name: str) -> None:
 
 def list_offers(kind: str) -> dict[str, str]:
     """The offers of plugins of one kind ("communicators"), by ``plugin.name``, with descriptions; no target is imported."""
-    return {f"{offer.plugin}.{offer.info.name}": offer.info.description for offer in PLUGINS.offered(_known(kind))}
+    return {offer.full_name: offer.info.description for offer in PLUGINS.offered(_known(kind))}
 
 
 def find_extension(kind: str, name: str, part: str = "target") -> Any:
@@ -166,12 +168,7 @@ def find_extension(kind: str, name: str, part: str = "target") -> Any:
         ArgumentError: when no plugin offers it.
         PluginError: when several do, or the import fails; the cause is the original exception.
     """
-    offer = PLUGINS.offer(_known(kind), name)
-    if offer is None:
-        noun = KINDS[kind].noun
-        known = PLUGINS.names_of(kind)
-        raise ArgumentError(f"{noun}: must be offered by a plugin ({', '.join(known) or 'none is'}), got {name!r}")
-    return PLUGINS.offers.load(offer, part)
+    return PLUGINS.offers.load(PLUGINS.required_offer(_known(kind), name), part)
 
 
 def function_spec(name: str) -> FunctionSpec | None:

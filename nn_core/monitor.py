@@ -7,11 +7,12 @@ import zlib
 from collections.abc import Callable, Mapping
 from math import ceil, sqrt
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from nn_core.array import NdArray
+from nn_core.dispatch.attributes import module_attributes
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.logger import logger
 from nn_core.variable import Variable
@@ -335,3 +336,7 @@ def _plot(x: Array, y: Array, x_label: str, y_label: str | None, settings: Mappi
     if y_label is not None:
         pyplot.ylabel(y_label)
     pyplot.grid(True)
+
+
+if not TYPE_CHECKING:  # so that checkers report names that do not exist
+    __getattr__, __dir__ = module_attributes(__name__, "viewers", ("monitor",))

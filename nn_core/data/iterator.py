@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from nn_core.data.course import Mark
 from nn_core.data.file_cache import CacheDataSource, DataSourceWithFileCache
+from nn_core.data.offered import with_offered_cache
 from nn_core.data.parallel import ParallelReader
 from nn_core.data.reading import Prefetcher, Produced, Reader
 from nn_core.data.source import (
@@ -343,6 +344,7 @@ def data_iterator(
     epoch_begin_callbacks: Sequence[Callback] = (),
     epoch_end_callbacks: Sequence[Callback] = (),
     stop_exhausted: bool = False,
+    cache: str | None = None,
 ) -> DataIterator:
     """An iterator over the batches of a source.
 
@@ -357,8 +359,14 @@ def data_iterator(
         epoch_begin_callbacks: Called with the number of an epoch when it begins, but for the first.
         epoch_end_callbacks: Called with the number of an epoch when it ends.
         stop_exhausted: Raise StopIteration at the end of an epoch.
+        cache: Name of a cache that a plugin offers, which reads the source in the place of the other caches.
+
+    Raises:
+        ArgumentError: when no plugin offers a cache of that name.
     """
     shuffle = data_source.shuffle
+    if cache is not None:
+        data_source, with_file_cache, with_memory_cache = with_offered_cache(data_source, cache, rng), False, False
     if with_file_cache:
         data_source = DataSourceWithFileCache(data_source, cache_dir, shuffle=shuffle, rng=rng)
     if with_memory_cache:

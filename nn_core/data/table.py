@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.data.images import IMAGE_EXTENSIONS, read_image
+from nn_core.data.offered import offered_cell, offered_cells
 from nn_core.data.sound import read_sound
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.errors import FileFormatError
@@ -101,11 +102,11 @@ class CsvDataSource(OrderedDataSource):
         with suppress(ValueError):
             return np.array([_float32(text)], np.float32)
         path = self._path.parent / text.strip()
-        reader = _READERS.get(path.suffix.lower())
+        reader = _reader_of(path.suffix.lower())
         if reader is None:
             raise FileFormatError(
                 f"{self._place(line, position)}: a cell must hold a number or the path of one of "
-                f"{', '.join(_READERS)}, got {text!r}"
+                f"{', '.join([*_READERS, *offered_cells()])}, got {text!r}"
             )
         try:
             values = reader(path)
@@ -115,6 +116,10 @@ class CsvDataSource(OrderedDataSource):
             ) from error
         top = _TOPS.get(values.dtype.name) if self._normalize else None
         return values if top is None else values / top
+
+
+def _reader_of(extension: str) -> Callable[[Path], np.ndarray[Any, Any]] | None:
+    return _READERS.get(extension) or offered_cell(extension)
 
 
 def _float32(text: str) -> float:

@@ -1,7 +1,7 @@
 """The offers of plugins as attributes of the module of their kind: ``S.Name``, ``PF.name`` (PEP 562)."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from nn_core.dispatch.claims import suggestion
@@ -27,14 +27,16 @@ class PluginAttributes:
         return [offer.info.name for offer in PLUGINS.offers.of(self._kind, self._plugin)]
 
 
-def module_attributes(module: str, kind: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of the module called `module`, which show what plugins offer of a kind."""
+def module_attributes(
+    module: str, kind: str, roles: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of the module called `module`: what plugins offer of a kind, in some roles of it."""
 
     def get(name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         offer = PLUGINS.offer(kind, name)
-        if offer is not None:
+        if offer is not None and (not roles or getattr(offer.info, "role", "") in roles):
             return PLUGINS.offers.load(offer)
         if name in PLUGINS.names():
             return PluginAttributes(kind, name)
@@ -42,7 +44,7 @@ def module_attributes(module: str, kind: str) -> tuple[Callable[[str], Any], Cal
         raise UnknownAttributeError(f"module {module!r} has no attribute {name!r}, of its own or of a plugin{hint}")
 
     def list_names() -> list[str]:
-        return sorted({*_own_names(module), *PLUGINS.names_of(kind)})
+        return sorted({*_own_names(module), *filter(str.isidentifier, PLUGINS.names_of(kind))})
 
     return get, list_names
 

@@ -26,6 +26,7 @@ from nn_core.dispatch.kinds import (
     SolverInfo,
     TrainingInfo,
     ViewerInfo,
+    WordInfo,
 )
 from nn_core.typing import Backend, Kernel, Refusal
 
@@ -164,3 +165,8 @@ def nn_core_passes() -> Sequence[PassInfo]:  # type: ignore[empty-body]  # a dec
 @hookspec
 def nn_core_viewers() -> Sequence[ViewerInfo]:  # type: ignore[empty-body]  # a declaration
     """Name the viewers and monitors of the plugin."""
+
+
+@hookspec
+def nn_core_words() -> Sequence[WordInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the topics and tags of operators of the plugin."""

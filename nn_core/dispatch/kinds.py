@@ -138,22 +138,56 @@ class RoleInfo(TargetInfo):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingInfo(RoleInfo):
-    """A part of the trainer; `role` is "extension" or "logger", `target` its class."""
+    """A part of the trainer, which ``trainer.extend(name)`` adds; `target` is its class.
+
+    `role` is "extension", or "logger": an object with ``log(iteration, name, value)``, which gets means of reported values.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataInfo(RoleInfo):
-    """A part of data loading; `role` is "source", "cache" or "cell" (a reader of table cells), `target` makes it."""
+    """A part of data loading.
+
+    `role` is one of
+
+    - "source": `target` is a subclass of ``DataSource``, found in ``nn_core.utils.data_source``;
+    - "cache": ``target(source, shuffle=..., rng=...)`` makes a source that keeps what it has read of another, for
+      ``data_iterator(..., cache=name)``;
+    - "cell": ``target(path)`` reads the array in a file, for cells of ``CsvDataSource``; the name is the extension (".npz").
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassInfo(RoleInfo):
-    """A change of graphs; `role` is "pass" or "fusion", `target` a function."""
+    """A change of graphs.
+
+    `role` is one of
+
+    - "pass": `target` is a subclass of ``FunctionModifier``, or a function from a list of variables to those that take their
+      place, for ``GraphConverter([name])``;
+    - "fusion": `target` makes an object as `graph.plugin_fusion.Fusion`, by which passes without gradients run several
+      functions as one.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewerInfo(RoleInfo):
-    """A way to look at things; `role` is "viewer" or "monitor", `target` a function or a class."""
+    """A way to look at things.
+
+    `role` is "viewer": `target` makes an object with ``view(variable)``, for ``nn_core.utils.inspection.view(y, name)``; or
+    "monitor": a class that is found in ``nn_core.monitor``.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordInfo(ExtensionInfo):
+    """A word for specifications of operators, "<plugin>.<word>"; `description` says what it means.
+
+    Attributes:
+        role: "topic", under which operators are listed, or "tag", a property that other programs ask for.
+    """
+
+    role: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +201,7 @@ class Kind:
         names: What the keys must look like.
         roles: What `role` can be, for descriptions that have one.
         own: Where the core has its own of the kind: a module, or "module:TABLE"; plugins cannot offer these names.
+        is_prefixed: Whether names start with that of their plugin and a dot.
     """
 
     key: str
@@ -175,6 +210,7 @@ class Kind:
     names: Pattern[str] = pattern(r"[A-Za-z][A-Za-z0-9_]*")
     roles: tuple[str, ...] = ()
     own: str = ""
+    is_prefixed: bool = False
 
     @property
     def hook(self) -> str:
@@ -194,7 +230,8 @@ _ROWS: Final = (
     Kind("schedulers", SchedulerInfo, "scheduler", own="nn_core.utils.learning_rate_scheduler"),
     Kind("data", DataInfo, "part of data loading", pattern(r"\.?[A-Za-z][A-Za-z0-9_]*"), ("source", "cache", "cell")),
     Kind("passes", PassInfo, "graph pass", roles=("pass", "fusion")),
-    Kind("viewers", ViewerInfo, "viewer", roles=("viewer", "monitor")),
+    Kind("viewers", ViewerInfo, "viewer", roles=("viewer", "monitor"), own="nn_core.monitor"),
+    Kind("words", WordInfo, "word", pattern(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*"), ("topic", "tag"), is_prefixed=True),
 )
 #: Every kind that is only offered by name, by its key. Backends and functions have rules of their own.
 KINDS: Final[Mapping[str, Kind]] = {kind.key: kind for kind in _ROWS}

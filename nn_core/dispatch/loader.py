@@ -125,7 +125,8 @@ class Loader:
             check_backend_info(plugin.name, info)
         if len(plugin.backends) != len(backends):
             raise PluginError(f"backends must have different names, got {[info.name for info in backends]}")
-        specs = self._add_functions(plugin, functions)
+        words = [*(offer.info for offer in self.offers.of("words")), *offers["words"]]
+        specs = self._add_functions(plugin, functions, words)
         both = {spec.api for spec in specs} & {info.name for info in offers["composites"]}
         if both:
             raise PluginError(f"functions must be operators or composites, got both for {', '.join(sorted(both))}")
@@ -154,7 +155,10 @@ class Loader:
         function = getattr(plugin.module, hook, None)
         return [item for result in results for item in checked_items(hook, function, result)]
 
-    def _add_functions(self, plugin: Plugin, functions: "Iterable[FunctionPackage]") -> list[FunctionSpec]:
+    def _add_functions(
+        self, plugin: Plugin, functions: "Iterable[FunctionPackage]", words: Sequence[ExtensionInfo]
+    ) -> list[FunctionSpec]:
+        known = {role: [word.name for word in words if getattr(word, "role", "") == role] for role in ("topic", "tag")}
         places: dict[str, str] = {}
         specs: list[FunctionSpec] = []
         kernels: dict[str, dict[str, Any]] = {}
@@ -165,7 +169,7 @@ class Loader:
             source, file = package.spec, f"plugin {plugin.name}"
             if isinstance(source, Path):
                 source, file = source.read_text("utf-8"), str(source)
-            for spec, place in located(source, file):
+            for spec, place in located(source, file, known["topic"], known["tag"]):
                 specs.append(spec)
                 places[spec.name] = place
             for backend, table in package.kernels.items():

@@ -23,6 +23,11 @@ class Offer(NamedTuple):
         """For messages."""
         return f"{self.kind.noun} {self.info.name!r} of plugin {self.plugin!r}"
 
+    @property
+    def full_name(self) -> str:
+        """The name with that of its plugin, under which nobody else can offer anything."""
+        return self.info.name if self.info.name.startswith(f"{self.plugin}.") else f"{self.plugin}.{self.info.name}"
+
 
 class Offers:
     """Descriptions by kind and name. Two plugins may claim one name; only asking for it by that name is refused."""
@@ -158,6 +163,8 @@ def _check(offer: Offer) -> None:
     for key in keys:
         if not isinstance(key, str) or not kind.names.fullmatch(key):
             raise PluginError(f"{offer.label}: names must be like {kind.names.pattern}, got {key!r}")
+        if kind.is_prefixed and not key.startswith(f"{offer.plugin}."):
+            raise PluginError(f"{offer.label}: names must start with {offer.plugin + '.'!r}, got {key!r}")
     role = getattr(info, "role", None)
     if kind.roles and role not in kind.roles:
         raise PluginError(f"{offer.label}: role must be one of {', '.join(kind.roles)}, got {role!r}")

@@ -12,7 +12,7 @@ from nn_core.dispatch.admission import check_backend, check_refusal
 from nn_core.dispatch.claims import suggestion
 from nn_core.dispatch.plugin import Failure, Plugin, State
 from nn_core.dispatch.registry import REGISTRY, Added, Registry
-from nn_core.errors import BackendNotFoundError, BackendUnavailableError, NNCoreError, PluginError
+from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, NNCoreError, PluginError
 from nn_core.locks import fork_safe
 from nn_core.logger import logger
 from nn_core.settings import settings
@@ -229,11 +229,31 @@ class Plugins:
         """
         return self._find(kind, key, lambda: self.offers.find(kind, key))
 
-    def offered(self, kind: str) -> "list[Offer]":
-        """All that plugins offer of a kind; those that may offer some are imported, broken ones with a warning."""
+    def required_offer(self, kind: str, key: str, role: str = "") -> "Offer":
+        """As `offer`, for a name that has to be offered, in that role if one is given.
+
+        Raises:
+            ArgumentError: when no plugin offers it.
+            PluginError: when several do.
+        """
+        found = self.offer(kind, key)
+        if found is None or role not in ("", getattr(found.info, "role", "")):
+            from nn_core.dispatch.kinds import KINDS
+
+            known = ", ".join(self.names_of(kind)) or "none is"
+            raise ArgumentError(f"{role or KINDS[kind].noun}: must be offered by a plugin ({known}), got {key!r}")
+        return found
+
+    def offered(self, kind: str, *, unlisted: bool = True) -> "list[Offer]":
+        """All that plugins offer of a kind; those that may offer some are imported, broken ones with a warning.
+
+        Args:
+            kind: One of `dispatch.kinds.KINDS`.
+            unlisted: Import also plugins that have no index, and so may offer anything.
+        """
         if settings().plugin_autoload:
             listed = [name for (found, _), names in installed.index().items() if found == kind for name in names]
-            self._quietly([*listed, *self._unlisted()])
+            self._quietly([*listed, *(self._unlisted() if unlisted else ())])
         return self.offers.of(kind)
 
     def names_of(self, kind: str) -> list[str]:

@@ -13,6 +13,7 @@ from nn_core.dispatch.registry import spec_of
 from nn_core.errors import NNCoreError
 from nn_core.graph.compile import kernel_of
 from nn_core.graph.node import Cell, Node, Vertex
+from nn_core.graph.plugin_fusion import fused_by_plugins
 from nn_core.settings import is_enabled
 from nn_core.synced import SyncedArray
 from nn_core.typing import extra
@@ -47,8 +48,12 @@ def fused(
         replaced.update(dict.fromkeys(chain.nodes))
         replaced[chain.last] = fused
         skipped += chain.skipped(fused)
-    result = [replaced.get(node, node) for node in order]
-    return [node for node in result if node is not None], skipped
+    result = [node for node in (replaced.get(node, node) for node in order) if node is not None]
+    stood_in = set(result) - set(order)
+    result, also_skipped = fused_by_plugins(
+        result, lambda node: None if node in stood_in else _sole_reader(node, readers, dropped)
+    )
+    return result, [*skipped, *also_skipped]
 
 
 def _chain_of(

@@ -6,7 +6,7 @@ Every refusal is a ``SpecError`` whose message starts with ``file:line:``.
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -72,8 +72,17 @@ def loads(text: str, file: str = "<text>") -> tuple[model.FunctionSpec, ...]:
     return tuple(spec for spec, _ in located(text, file))
 
 
-def located(text: str, file: str = "<text>") -> tuple[tuple[model.FunctionSpec, str], ...]:
-    """Read the specifications in YAML `text`, each with its place as "file:line"."""
+def located(
+    text: str, file: str = "<text>", topics: Collection[str] = (), tags: Collection[str] = ()
+) -> tuple[tuple[model.FunctionSpec, str], ...]:
+    """Read the specifications in YAML `text`, each with its place as "file:line".
+
+    Args:
+        text: A list of functions.
+        file: Its name, for errors.
+        topics: Topics that are known besides those of the core.
+        tags: Tags, likewise.
+    """
     entries = parse(text, file)
     if entries is None:
         return ()
@@ -85,7 +94,7 @@ def located(text: str, file: str = "<text>") -> tuple[tuple[model.FunctionSpec, 
     for position, entry in enumerate(entries, 1):
         if not isinstance(entry, PlacedMapping):
             raise SpecError(f"{file}:1: entry {position} of the list must be a mapping, got {entry!r}")
-        spec = _function(entry)
+        spec = _function(entry, (*model.TOPICS, *topics), (*model.TAGS, *tags))
         for key in ("name", "api"):
             if entry[key] in seen:
                 entry.refuse(f"{spec.name}: {key} must be unique, got a second {entry[key]!r}", key)
@@ -94,14 +103,14 @@ def located(text: str, file: str = "<text>") -> tuple[tuple[model.FunctionSpec, 
     return tuple(specs)
 
 
-def _function(entry: PlacedMapping) -> model.FunctionSpec:
+def _function(entry: PlacedMapping, topics: Sequence[str], tags: Sequence[str]) -> model.FunctionSpec:
     what = str(entry.get("name", "function"))
     entry.check(what, _FUNCTION_KEYS, _REQUIRED)
     if not _FUNCTION_NAME.fullmatch(entry["name"]):
         entry.refuse(f"name must be like 'Swish' or 'acme.Swish', got {entry['name']!r}", "name")
     _check_identifier(entry, what, "api", entry["api"])
-    if entry["topic"] not in model.TOPICS:
-        entry.refuse(f"{what}: topic must be one of {', '.join(model.TOPICS)}, got {entry['topic']!r}", "topic")
+    if entry["topic"] not in topics:
+        entry.refuse(f"{what}: topic must be one of {', '.join(topics)}, got {entry['topic']!r}", "topic")
     updates = entry.get("updates", ())
     inputs = tuple(_input(what, entry["inputs"], name, name in updates) for name in entry.get("inputs", ()))
     outputs = tuple(_output(what, entry["outputs"], name) for name in entry["outputs"])
@@ -118,7 +127,7 @@ def _function(entry: PlacedMapping) -> model.FunctionSpec:
         args=args,
         shape=_shape(what, entry, [item.name for item in inputs]),
         backward=_backward(what, entry["backward"], names, args),
-        tags=entry.names(what, "tags", model.TAGS),
+        tags=entry.names(what, "tags", tags),
         updates=entry.names(what, "updates", [item.name for item in inputs]),
         domain=_domain(what, entry),
         **{key: entry[key].strip() for key in ("formula", "notes", "references", "example", "since") if key in entry},

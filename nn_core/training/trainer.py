@@ -119,7 +119,7 @@ class Trainer:
         """Add extensions.
 
         Args:
-            *extensions: Extensions, or names of those that plugins offer.
+            *extensions: Extensions, or names of extensions and loggers that plugins offer.
             every: When they run; None: when they ask for.
             name: The name in checkpoints; None: their own, with a number when it is taken.
 
@@ -328,4 +328,9 @@ def _offered(name: str) -> Extension:
             f"  hint: pip install nn-ext-{name.lower()}, if there is such a package"
         )
     found = PLUGINS.offers.load(offer, "target")
-    return found() if isinstance(found, type) else found
+    made = found() if isinstance(found, type) else found
+    if getattr(offer.info, "role", "") == "logger":
+        from nn_core.training.extensions.tables import Tell  # which imports this module
+
+        return Tell(made)
+    return made

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from nn_core import installed
-from nn_core.dispatch.plugins import Plugins
+from nn_core.dispatch.plugins import PLUGINS, Plugins
+from nn_core.parameter import clear_parameters
 
 _numbers = itertools.count()
+KINDS = Path(__file__).parents[2] / "examples" / "plugin_kinds"
 
 HEAD = """
 from nn_core.ext import *
@@ -94,3 +96,26 @@ def plugins() -> Iterator[Plugins]:
     plugins = Plugins()
     yield plugins
     plugins.close()
+
+
+@pytest.fixture
+def kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The example with one extension of every kind, as if pip had installed it."""
+    tomllib = pytest.importorskip("tomllib", reason="reading pyproject.toml needs Python 3.11")
+    project = tomllib.loads((KINDS / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    metadata = tmp_path / "nn_ext_kinds-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: nn-ext-kinds\nVersion: 0.1.0\n", encoding="utf-8")
+    groups = project["entry-points"]
+    lines = [f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in groups[group].items()) for group in groups]
+    (metadata / "entry_points.txt").write_text("".join(lines), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(KINDS)
+    PLUGINS.refresh()
+    clear_parameters()
+    yield
+    clear_parameters()
+    monkeypatch.undo()
+    PLUGINS.refresh()
+    for name in [name for name in sys.modules if name.startswith("nn_ext_kinds")]:
+        del sys.modules[name]

@@ -21,29 +21,6 @@ from tests.integration.markdown import ROOT
 FOLDER = ROOT / "examples" / "plugin_kinds"
 
 
-@pytest.fixture
-def kinds(tmp_path, monkeypatch):
-    """The example, as if pip had installed it."""
-    tomllib = pytest.importorskip("tomllib", reason="reading pyproject.toml needs Python 3.11")
-    project = tomllib.loads((FOLDER / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    metadata = tmp_path / "nn_ext_kinds-0.1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: nn-ext-kinds\nVersion: 0.1.0\n", encoding="utf-8")
-    groups = project["entry-points"]
-    lines = [f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in groups[group].items()) for group in groups]
-    (metadata / "entry_points.txt").write_text("".join(lines), encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.syspath_prepend(FOLDER)
-    PLUGINS.refresh()
-    nn.clear_parameters()
-    yield
-    nn.clear_parameters()
-    monkeypatch.undo()
-    PLUGINS.refresh()
-    for name in [name for name in sys.modules if name.startswith("nn_ext_kinds")]:
-        del sys.modules[name]
-
-
 @pytest.mark.usefixtures("kinds")
 def test_there_is_one_of_every_kind_and_describing_them_imports_none():
     for kind in KINDS:
@@ -100,12 +77,6 @@ def test_the_others_do_what_they_say():
     assert rates == [0, 0.5, 1, 0.5, 0]
     source = ext.find_extension("data", "CountingSource")(3)
     assert [source.next()[0] for _ in range(3)] == [0, 1, 2]
-    y = F.tanh(F.tanh(nn.Variable((2,))) + 1)
-    assert ext.find_extension("passes", "count_functions")(y) == {"Tanh": 2, "AddScalar": 1}
-    assert ext.find_extension("viewers", "kinds.TextViewer")().view(y).splitlines()[0] == "Tanh [(2,)]"
-    logger = ext.find_extension("training", "LossLogger")()
-    logger.log(1, "loss", 0.5)
-    assert logger.rows == [(1, "loss", 0.5)]
     comm = nn.communicators.Communicator(engine="counted")
     comm.init()
     comm.engine.all_reduce(np.ones(1))

@@ -1,4 +1,9 @@
-"""A source of data."""
+"""A source of data, a cache, and a reader of cells of tables."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from nn_core.utils.data_source import DataSource
 
@@ -18,3 +23,21 @@ class CountingSource(DataSource):
 
     def _get_data(self, position: int) -> tuple[int]:
         return (int(self._indexes[position]),)
+
+
+class FirstEpochCache(DataSource):
+    """What the first epoch of another source gave, in its order; the other source is not asked again."""
+
+    def __init__(self, source: DataSource, shuffle: bool = False, rng: object = None) -> None:
+        super().__init__()
+        self._samples = [source.next() for _ in range(source.size)]
+        self._size, self._variables = source.size, source.variables
+        self.reset()
+
+    def _get_data(self, position: int) -> tuple[Any, ...]:
+        return self._samples[position]
+
+
+def read_text(path: Path) -> "np.ndarray[Any, np.dtype[np.float32]]":
+    """The codes of the characters of a text."""
+    return np.array([ord(character) for character in path.read_text(encoding="utf-8")], np.float32)

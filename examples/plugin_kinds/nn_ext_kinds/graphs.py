@@ -1,15 +1,29 @@
-"""A pass that counts functions, and a viewer that writes a graph as text."""
+"""A pass and a fusion over graphs, a viewer that writes a graph as text, and a monitor."""
 
-from collections import Counter
+from collections.abc import Mapping
 
 import nn_core as nn
+from nn_core.experimental.graph_converters import FunctionModifier
+from nn_core.function import Function
 
 
-def count_functions(output: nn.Variable) -> dict[str, int]:
-    """How often each function is called in the graph of `output`."""
-    found: Counter[str] = Counter()
-    output.visit(lambda function: found.update([function.name]))
-    return dict(found)
+class DropDropout(FunctionModifier):
+    """Leave dropout out: ``GraphConverter(["drop_dropout"])``."""
+
+    def modify(self, f: Function, inputs: list[nn.Variable]) -> nn.Variable | None:
+        """The input in the place of the output."""
+        return inputs[0] if f.info.type_name == "Dropout" else None
+
+
+class SigmoidThenRelu:
+    """Run ``F.relu(F.sigmoid(x))`` as ``F.sigmoid(x)`` where no gradients are computed: a sigmoid is never negative."""
+
+    chain = ("Sigmoid", "ReLU")
+    function = "Sigmoid"
+
+    def settings(self, *args: Mapping[str, object]) -> Mapping[str, object]:
+        """A sigmoid has none."""
+        return {}
 
 
 class TextViewer:
@@ -20,3 +34,14 @@ class TextViewer:
         lines: list[str] = []
         output.visit(lambda function: lines.append(f"{function.name} {[v.shape for v in function.inputs]}"))
         return "\n".join(lines)
+
+
+class LastValueMonitor:
+    """Keeps the last value that it was given."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.value = name, float("nan")
+
+    def add(self, index: int, value: float) -> None:
+        """Keep `value`."""
+        self.value = float(value)

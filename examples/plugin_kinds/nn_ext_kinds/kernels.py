@@ -1,10 +1,24 @@
-"""A kernel of ``F.abs`` for NumPy arrays; it takes float32 and leaves the rest to the kernel that is there."""
+"""An operator, and a kernel of ``F.abs`` for NumPy arrays, which leaves what is not float32 to others."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from nn_core.ext import Array, Call, Refusal, Runner
+from nn_core.ext import Array, Call, Namespace, Refusal, Runner, Shape, ShapeError, kernel, shape_rule
+
+
+@shape_rule("kinds.CountPositive")
+def count_positive_shape(x: Shape) -> tuple[Shape, ...]:
+    """Shape (N,)."""
+    if len(x) != 2:
+        raise ShapeError(f"x must have 2 dimensions, got {x}")
+    return (x[:1],)
+
+
+@kernel("kinds.CountPositive")
+def count_positive(xp: Namespace, x: Array) -> Array:
+    """Reference kernel."""
+    return xp.sum((x > 0).astype(x.dtype), axis=1)
 
 
 class Abs:

@@ -1,6 +1,7 @@
 """The description of this package for the core: names, and where things are. Nothing here does any work."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from nn_core.ext import (
     CommandInfo,
@@ -16,6 +17,7 @@ from nn_core.ext import (
     SolverInfo,
     TrainingInfo,
     ViewerInfo,
+    WordInfo,
     hookimpl,
 )
 from nn_ext_kinds.kernels import Abs
@@ -83,23 +85,45 @@ def nn_core_schedulers() -> Sequence[SchedulerInfo]:
 
 @hookimpl
 def nn_core_data() -> Sequence[DataInfo]:
-    """A source of data."""
-    return [DataInfo(name="CountingSource", role="source", target="nn_ext_kinds.data:CountingSource")]
+    """A source of data, a cache, and a reader of the cells of tables."""
+    where = "nn_ext_kinds.data"
+    return [
+        DataInfo(name="CountingSource", role="source", target=f"{where}:CountingSource"),
+        DataInfo(name="FirstEpochCache", role="cache", target=f"{where}:FirstEpochCache"),
+        DataInfo(name=".txt", role="cell", target=f"{where}:read_text"),
+    ]
 
 
 @hookimpl
 def nn_core_passes() -> Sequence[PassInfo]:
-    """A pass over graphs."""
-    return [PassInfo(name="count_functions", role="pass", target="nn_ext_kinds.graphs:count_functions")]
+    """A pass over graphs, and functions that are run as one."""
+    where = "nn_ext_kinds.graphs"
+    return [
+        PassInfo(name="drop_dropout", role="pass", target=f"{where}:DropDropout"),
+        PassInfo(name="sigmoid_then_relu", role="fusion", target=f"{where}:SigmoidThenRelu"),
+    ]
 
 
 @hookimpl
 def nn_core_viewers() -> Sequence[ViewerInfo]:
-    """A viewer of graphs."""
-    return [ViewerInfo(name="TextViewer", role="viewer", target="nn_ext_kinds.graphs:TextViewer")]
+    """A viewer of graphs, and a monitor."""
+    where = "nn_ext_kinds.graphs"
+    return [
+        ViewerInfo(name="TextViewer", role="viewer", target=f"{where}:TextViewer"),
+        ViewerInfo(name="LastValueMonitor", role="monitor", target=f"{where}:LastValueMonitor"),
+    ]
+
+
+@hookimpl
+def nn_core_words() -> Sequence[WordInfo]:
+    """A topic and a tag of operators: ``nn-core ops --topic kinds.counting``."""
+    return [
+        WordInfo(name="kinds.counting", role="topic", description="Functions that count."),
+        WordInfo(name="kinds.exact", role="tag", description="Results are exact in every dtype."),
+    ]
 
 
 @hookimpl
 def nn_core_functions() -> Sequence[FunctionPackage]:
-    """A kernel for an operator of the core on a backend of the core: an overlay."""
-    return [FunctionPackage(overlays={"reference": {"Abs": Abs()}})]
+    """An operator with a topic and a tag of this plugin, and an overlay: a kernel for operator and backend of the core."""
+    return [FunctionPackage(spec=Path(__file__).with_name("functions.yaml"), overlays={"reference": {"Abs": Abs()}})]

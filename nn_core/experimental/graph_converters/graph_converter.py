@@ -1,10 +1,11 @@
 """The converter, and the class of what it applies."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from nn_core.errors import ArgumentError
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.errors import ArgumentError, PluginError
 from nn_core.function import Function
 from nn_core.graph_rewriting import GraphCopy, copy_graph, functions_of
 from nn_core.parametric_functions.scope import get_parameters, set_parameter
@@ -99,15 +100,16 @@ class FunctionModifier:
         return self._names.get(variable, "")
 
 
-#: A modifier, or several that are applied one after the other.
-Modifiers: TypeAlias = "FunctionModifier | Sequence[Modifiers]"
+#: A modifier, the name of one that a plugin offers, or several that are applied one after the other.
+Modifiers: TypeAlias = "FunctionModifier | str | Sequence[Modifiers]"
 
 
 class GraphConverter:
     """Copy graphs and change them on the way.
 
     Args:
-        modifiers: modifiers and lists of them; each is applied to what the one before has made.
+        modifiers: modifiers, names of passes that plugins offer, and lists of them; each is applied to what the one before
+            has made.
     """
 
     def __init__(self, modifiers: Modifiers = ()) -> None:
@@ -134,6 +136,8 @@ class GraphConverter:
 def _flat(modifiers: Modifiers) -> Iterable[FunctionModifier]:
     if isinstance(modifiers, FunctionModifier):
         yield modifiers
+    elif isinstance(modifiers, str):
+        yield _offered(modifiers)
     elif isinstance(modifiers, (list, tuple)):
         for modifier in modifiers:
             yield from _flat(modifier)
@@ -141,3 +145,26 @@ def _flat(modifiers: Modifiers) -> Iterable[FunctionModifier]:
         raise ArgumentError(
             f"GraphConverter: modifiers must be FunctionModifiers or lists of them, got {type(modifiers).__name__}"
         )
+
+
+class _Rewriting(FunctionModifier):
+    """A pass of a plugin that is a function from outputs to those that take their place."""
+
+    def __init__(self, label: str, rewrite: Callable[[list[Variable]], Sequence[Variable]]) -> None:
+        super().__init__()
+        self._label, self._rewrite_all = label, rewrite
+
+    def convert(self, outputs: Sequence[Variable]) -> list[Variable]:
+        """Call the function."""
+        made = self._rewrite_all(list(outputs))
+        if not isinstance(made, (list, tuple)) or [type(v) for v in made] != [Variable] * len(outputs):
+            raise PluginError(f"{self._label}: must return a list of {len(outputs)} variables, got {made!r}")
+        return list(made)
+
+
+def _offered(name: str) -> FunctionModifier:
+    offer = PLUGINS.required_offer("passes", name, "pass")
+    found = PLUGINS.offers.load(offer)
+    if isinstance(found, type):
+        found = found()
+    return found if isinstance(found, FunctionModifier) else _Rewriting(offer.label, found)

@@ -4,7 +4,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from nn_core.training.extensions.averages import Averages, cut
 from nn_core.training.trainer import Trainer
@@ -50,6 +50,31 @@ class Log(Averages):
         """Continue from what `get_state` gave."""
         super().set_state(state)
         self.entries, self._length = list(state["entries"]), state["length"]
+
+
+class Logger(Protocol):
+    """An object that is told values."""
+
+    def log(self, iteration: int, name: str, value: float) -> None:
+        """Take one value."""
+
+
+class Tell(Averages):
+    """Tell a logger the means of reported values, each epoch or as the trigger says.
+
+    Args:
+        logger: An object with ``log(iteration, name, value)``.
+        *keys: Names of the values; none: all.
+    """
+
+    def __init__(self, logger: Logger, *keys: str) -> None:
+        super().__init__(keys)
+        self.logger = logger
+
+    def __call__(self, trainer: Trainer) -> None:
+        entry = self.entry(trainer)
+        for name in entry.keys() - {"iteration", "epoch", "elapsed_time"}:
+            self.logger.log(trainer.iteration, name, entry[name])
 
 
 class Print(Averages):

@@ -4,3 +4,4 @@ from nn_core.utils.inspection.pretty_print import PrettyPrinter as PrettyPrinter
 from nn_core.utils.inspection.pretty_print import pprint as pprint
 from nn_core.utils.inspection.profile import TimeProfiler as TimeProfiler
 from nn_core.utils.inspection.value_trace import NanInfTracer as NanInfTracer
+from nn_core.utils.inspection.views import view as view

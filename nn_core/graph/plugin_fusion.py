@@ -1,0 +1,94 @@
+"""Fusions of plugins: several functions that a pass without gradients runs as one operator."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.errors import NNCoreError, PluginError
+from nn_core.graph.compile import kernel_of
+from nn_core.graph.node import Node
+from nn_core.rules.arguments import resolve_args
+from nn_core.synced import SyncedArray
+
+
+class Fusion(Protocol):
+    """What a plugin offers as a fusion.
+
+    Attributes:
+        chain: Names of functions ("MulScalar", "Tanh"), each of which reads the result of the one before as its first input.
+        function: Name of the operator that is run instead of them, whose result is that of the last. Its inputs are those of
+            the functions, in order, without the results of the chain.
+    """
+
+    chain: Sequence[str]
+    function: str
+
+    def settings(self, *args: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The settings of the operator from those of the functions; None where they must not be run as one."""
+
+
+#: The function that alone reads the result of another, whose values nobody can see after the pass.
+SoleReader = Callable[[Node], Node | None]
+
+
+def fused_by_plugins(order: Sequence[Node], sole_reader: SoleReader) -> tuple[list[Node], list[SyncedArray]]:
+    """The functions to run instead of `order`, and the arrays that are not computed any more.
+
+    Plugins are asked that are loaded, or that list fusions in the index of their package.
+    """
+    result, skipped = list(order), list[SyncedArray]()
+    for label, fusion in _fusions():
+        replaced: dict[Node, Node | None] = {}
+        for node in result:
+            chain = _chain_at(node, fusion.chain, sole_reader)
+            if not chain or any(link in replaced for link in chain):
+                continue
+            fused = _fused(label, fusion, chain)
+            if fused is None:
+                continue
+            replaced.update(dict.fromkeys(chain))
+            replaced[chain[-1]] = fused
+            skipped += [cell.data.synced for link in chain for cell in link.cells if cell is not fused.cells[0]]
+        stand_ins = [replaced.get(node, node) for node in result]
+        result = [node for node in stand_ins if node is not None]
+    return result, skipped
+
+
+def _fusions() -> Iterator[tuple[str, Fusion]]:
+    for offer in PLUGINS.offered("passes", unlisted=False):
+        if getattr(offer.info, "role", "") == "fusion":
+            yield offer.label, PLUGINS.offers.load(offer)()
+
+
+def _chain_at(node: Node, names: Sequence[str], sole_reader: SoleReader) -> list[Node]:
+    """The functions of these names that begin with `node`; none where they do not follow each other."""
+    chain: list[Node] = []
+    following: Node | None = node
+    for name in names:
+        if following is None or following.python is not None or following.spec.name != name or len(following.cells) != 1:
+            return []
+        if chain:
+            first = following.inputs[0]
+            if first is None or first.cell is not chain[-1].cells[0] or following.context is not node.context:
+                return []
+        chain.append(following)
+        following = sole_reader(following)
+    return chain
+
+
+def _fused(label: str, fusion: Fusion, chain: Sequence[Node]) -> Node | None:
+    """The operator to run instead of `chain`; None where the plugin or the rules of the operator do not want it."""
+    settings = fusion.settings(*(node.args for node in chain))
+    if settings is None:
+        return None
+    spec = PLUGINS.function_named(fusion.function)
+    if spec is None:
+        raise PluginError(f"{label}: function must be an operator that is installed, got {fusion.function!r}")
+    inputs = [*chain[0].inputs, *(vertex for node in chain[1:] for vertex in node.inputs[1:])]
+    shapes = [None if vertex is None else vertex.cell.data.shape for vertex in inputs]
+    try:
+        node = Node.standing_for(chain[-1], spec, resolve_args(spec, settings, shapes), inputs)
+        kernel = kernel_of(node, {})
+    except NNCoreError:  # its rule is stricter than theirs, or nobody runs it here
+        return None
+    return node if list(kernel.output_shapes) == [chain[-1].cells[0].data.shape] else None
