@@ -79,6 +79,20 @@ class Attachment(NamedTuple):
     keep: bool
 
 
+class Watch:
+    """A profiler's view of the plans that run.
+
+    Attributes:
+        steps_of: Called with a plan before it runs, from its second run on; gives the steps to run in place of its own.
+    """
+
+    def __init__(self) -> None:
+        self.steps_of: Callable[[Plan], Sequence[Step]] | None = None
+
+
+WATCH = Watch()
+
+
 class Plan:
     """Entries to run, the arrays of variables they touch, and what the arrays hold afterwards."""
 
@@ -139,10 +153,12 @@ class Plan:
         self._runs += 1
         self.held.alive = True
 
-    def _steps_now(self) -> list[Step]:
+    def _steps_now(self) -> Sequence[Step]:
         """The steps of a run: those that rely on packed copies of weights, where the weights cannot have changed."""
+        if WATCH.steps_of is not None:
+            return WATCH.steps_of(self)
         if self._steps is None:
-            self._steps = self._bound_steps()
+            self._steps = self.bound_steps(self.entries)
             self._weights = watched_weights(self._steps, self.leaves)
         weights = self._weights
         return self._steps if weights is None or not weights.are_unchanged() else weights.steps
@@ -244,13 +260,14 @@ class Plan:
                 last[owner] = i
         return {i: node for node, i in last.items()}
 
-    def _bound_steps(self) -> list[Step]:
+    def bound_steps(self, entries: Sequence[Entry]) -> list[Step]:
+        """Some of the entries bound to their arrays, neighbours merged where their backend can."""
         spaces = dict.fromkeys(entry.space for entry in self.entries if entry.space is not None)
         steps: list[Step] = [space.use for space in spaces] if len(spaces) == 1 else []
-        for (fuse, space), entries in itertools.groupby(self.entries, _neighbourhood):
+        for (fuse, space), alike in itertools.groupby(entries, _neighbourhood):
             if space is not None and len(spaces) > 1:
                 steps.append(space.use)
-            members = list(entries)
+            members = list(alike)
             group = [_bound(entry) for entry in members]
             if fuse is None:
                 steps += [own.flush for own in spaces]
