@@ -11,15 +11,80 @@ from nn_core.context import get_current_context
 from nn_core.dispatch.plugins import get_backend
 from nn_core.function import Function
 from nn_core.synced import ready, space_of
+from nn_core.utils.inspection.base import FunctionHookCallbackBase
 
 _DEFAULT: Final = "main"
 
 
-class TimeProfiler:
+class CpuTimerCallback(FunctionHookCallbackBase):
+    """Measures how long each function of a pass takes, by the clock of the host; a device is waited for.
+
+    Args:
+        ext_name: Name of the backend; None: that of the present context.
+        device_id: The device.
+
+    Attributes:
+        seconds: Seconds of each run by function, in the order of the first run. A function is called by its place in the
+            pass and its name, "0:Affine".
+    """
+
+    def __init__(self, ext_name: str | None = None, device_id: str = "0") -> None:
+        self.seconds: dict[str, list[float]] = {}
+        self._space = space_of(get_backend(ext_name or get_current_context().entries[0][0]), device_id)
+        self._started = 0.0
+        self._number = 0
+
+    @staticmethod
+    def timer() -> float:
+        """The time now in seconds, of a clock that never goes back."""
+        return time.perf_counter()
+
+    @property
+    def pre_hook(self) -> Callable[[Function | None], None]:
+        """To be called before a function, or without one before a parameter."""
+        return self._begin
+
+    @property
+    def post_hook(self) -> Callable[[Function | None], None]:
+        """To be called after a function."""
+        return self._end
+
+    def restart(self) -> None:
+        """Say that another pass over the same functions begins."""
+        self._number = 0
+
+    def average(self, start_index: int = 0) -> dict[str, float]:
+        """Mean milliseconds of each function, without its first `start_index` runs if it has more."""
+        found = {}
+        for key, runs in self.seconds.items():
+            counted = runs[start_index:] or runs
+            found[key] = 1e3 * sum(counted) / len(counted)
+        return found
+
+    def calc_elapsed_time(self) -> dict[str, float]:
+        """Mean milliseconds of each function."""
+        return self.average()
+
+    def _begin(self, function: Function | None = None) -> None:
+        ready(self._space)
+        self._started = self.timer()
+
+    def _end(self, function: Function | None = None) -> None:
+        self.add("parameter" if function is None else function.name)
+
+    def add(self, name: str) -> None:
+        """Count the time since the last start for the function that is next in the pass."""
+        ready(self._space)
+        seconds = self.timer() - self._started
+        self.seconds.setdefault(f"{self._number}:{name}", []).append(seconds)
+        self._number += 1
+
+
+class TimeProfiler(FunctionHookCallbackBase):
     """Measures how long each function takes, as hooks of forward, backward and update.
 
     Functions that are measured run one by one, and a device is waited for after each. So the sum is more than the time of a
-    pass that nobody watches.
+    pass that nobody watches; `nn_core.utils.profiler.Profiler` measures such passes.
 
     Args:
         ext_name: Name of the backend; None: that of the present context. Its device is waited for.
@@ -37,13 +102,11 @@ class TimeProfiler:
     """
 
     def __init__(self, ext_name: str | None = None, device_id: str = "0") -> None:
-        name = ext_name or get_current_context().entries[0][0]
-        self._space = space_of(get_backend(name), device_id)
+        self._ext_name = ext_name
+        self._device_id = device_id
+        get_backend(ext_name or get_current_context().entries[0][0])
         self._scope = _DEFAULT
-        self._started: dict[str, float] = {}
-        #: seconds of each run, by scope and function, in the order of the first run
-        self._times: dict[str, dict[str, list[float]]] = {}
-        self._numbers: dict[str, int] = {}
+        self._timers: dict[str, CpuTimerCallback] = {}
 
     @property
     def pre_hook(self) -> Callable[[Function | None], None]:
@@ -57,20 +120,43 @@ class TimeProfiler:
 
     @contextmanager
     def scope(self, scope_name: str) -> Iterator[None]:
-        """Collect under a name inside a ``with`` block, and measure the block itself."""
+        """Collect under a name inside a ``with`` block, which is one pass."""
         previous, self._scope = self._scope, scope_name
-        self._times.setdefault(scope_name, {})
-        self._numbers[scope_name] = 0
+        self._timer().restart()
         try:
             yield
         finally:
             self._scope = previous
 
+    def create_new_profiler(self, scope_name: str) -> CpuTimerCallback:
+        """The timer of a scope, without times."""
+        timer = self._timers[scope_name] = CpuTimerCallback(self._ext_name, self._device_id)
+        return timer
+
+    def call_pre_hook(self, scope_name: str, key: object) -> None:
+        """Start the clock of a scope."""
+        self._timer(scope_name).pre_hook(None)
+
+    def call_post_hook(self, scope_name: str, key: object) -> None:
+        """Count the time since then for `key`, the name of anything."""
+        self._timer(scope_name).add(str(key))
+
     def calc_elapsed_time(self, names: Sequence[str] | None = None) -> dict[str, dict[str, float]]:
         """Milliseconds of each function, mean over its runs, by scope; all scopes, or those called `names`."""
-        chosen = self._times if names is None else {name: self._times[name] for name in names}
+        chosen = self._timers if names is None else {name: self._timers[name] for name in names}
+        return {scope: timer.average() for scope, timer in chosen.items()}
+
+    def average(self, start_index: int = 0) -> dict[str, dict[str, float]]:
+        """As `calc_elapsed_time`, without the first `start_index` runs of functions that have more."""
+        return {scope: timer.average(start_index) for scope, timer in self._timers.items()}
+
+    def get_all_results(self) -> dict[str, dict[str, dict[str, float | int | str]]]:
+        """By scope and function: "time", the mean, "num", the number of runs, and "scale", the unit of the time."""
         return {
-            scope: {key: 1e3 * sum(runs) / len(runs) for key, runs in functions.items()} for scope, functions in chosen.items()
+            scope: {
+                key: {"time": mean, "num": len(timer.seconds[key]), "scale": "ms"} for key, mean in timer.average().items()
+            }
+            for scope, timer in self._timers.items()
         }
 
     def to_csv(self, out_dir: str = "./", ignore_init: bool = True) -> None:
@@ -82,23 +168,21 @@ class TimeProfiler:
         """
         folder = Path(out_dir)
         folder.mkdir(parents=True, exist_ok=True)
-        for scope, functions in self._times.items():
+        for scope, timer in self._timers.items():
             with (folder / f"{scope}.csv").open("w", newline="", encoding="utf-8") as file:
                 writer = csv.writer(file)
                 writer.writerow(["function", "runs", "mean_ms", "least_ms"])
-                for key, runs in functions.items():
+                for key, runs in timer.seconds.items():
                     counted = runs[1:] if ignore_init and len(runs) > 1 else runs
                     mean = sum(counted) / len(counted)
                     writer.writerow([key, len(counted), f"{1e3 * mean:.6f}", f"{1e3 * min(counted):.6f}"])
 
     def _begin(self, function: Function | None = None) -> None:
-        ready(self._space)
-        self._started[self._scope] = time.perf_counter()
+        self._timer().pre_hook(function)
 
     def _end(self, function: Function | None = None) -> None:
-        ready(self._space)
-        seconds = time.perf_counter() - self._started[self._scope]
-        number = self._numbers.get(self._scope, 0)
-        self._numbers[self._scope] = number + 1
-        key = f"{number}:{'parameter' if function is None else function.name}"
-        self._times.setdefault(self._scope, {}).setdefault(key, []).append(seconds)
+        self._timer().post_hook(function)
+
+    def _timer(self, scope: str | None = None) -> CpuTimerCallback:
+        name = self._scope if scope is None else scope
+        return self._timers.get(name) or self.create_new_profiler(name)

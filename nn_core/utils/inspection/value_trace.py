@@ -10,10 +10,11 @@ from nn_core.array import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
 from nn_core.logger import logger
+from nn_core.utils.inspection.base import FunctionHookCallbackBase
 from nn_core.variable import Variable
 
 
-class NanInfTracer:
+class NanInfTracer(FunctionHookCallbackBase):
     """Names the functions whose results are NaN or infinite, as a hook of forward and backward.
 
     Args:

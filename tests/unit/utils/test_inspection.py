@@ -9,7 +9,7 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.solvers as S
 from nn_core.errors import ArgumentError
-from nn_core.utils.inspection import NanInfTracer, TimeProfiler
+from nn_core.utils.inspection import CpuTimerCallback, NanInfTracer, TimeProfiler
 
 
 def leaf(values):
@@ -73,3 +73,24 @@ def test_times(tmp_path):
         ("2:Mul2", "2"),
         ("3:Sum", "2"),
     ]
+
+
+def test_timers_of_single_functions():
+    y = F.sum(F.relu(nn.Variable.from_numpy_array(np.ones((2, 3)))))
+    timer = CpuTimerCallback("cpu", "0")
+    for _ in range(3):
+        timer.restart()
+        y.forward(function_pre_hook=timer.pre_hook, function_post_hook=timer.post_hook)
+    assert list(timer.average(1)) == ["0:ReLU", "1:Sum"] == list(timer.calc_elapsed_time())
+    assert [len(runs) for runs in timer.seconds.values()] == [3, 3]
+
+
+def test_results_of_all_scopes():
+    profiler = TimeProfiler("cpu", "0")
+    profiler.call_pre_hook("load", "batch")
+    profiler.call_post_hook("load", "batch")
+    found = profiler.get_all_results()["load"]["0:batch"]
+    assert (found["num"], found["scale"]) == (1, "ms")
+    assert profiler.average()["load"]["0:batch"] == found["time"] >= 0
+    profiler.create_new_profiler("load")
+    assert profiler.get_all_results() == {"load": {}}
