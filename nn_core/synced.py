@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from nn_core.errors import ArgumentError, DTypeError, GraphError
-from nn_core.typing import Array, Backend, Shape, extra
+from nn_core.typing import Array, Backend, Shape
 
 ALIGNMENT_BYTES = 64
 
@@ -36,7 +36,7 @@ class Version:
 GRAPH_VERSION = Version()
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """The host is always ready."""
 
 
@@ -56,8 +56,8 @@ class Space:
     from_numpy: Callable[[Array], Array]
     to_numpy: Callable[[Array], Array]
     upload: Callable[[Array, Array], object] | None = None
-    use: Callable[[], object] = _nothing
-    flush: Callable[[], object] = _nothing
+    use: Callable[[], object] = nothing
+    flush: Callable[[], object] = nothing
     backend: Backend | None = None
 
     def __repr__(self) -> str:
@@ -97,47 +97,6 @@ HOST = Space("host", host_empty, np.array, np.asarray)
 _SMALL: Final = 6e4
 #: dtypes of whole numbers to which the processor converts too large numbers without saying so.
 _NARROW: Final = frozenset({"int8", "int16", "uint8", "uint16", "uint32", "uint64"})
-_SPACES: dict[tuple[str, str], Space] = {}
-
-
-def space_of(backend: Backend, device_id: str) -> Space:
-    """The memory in which `backend` computes; all backends whose namespace is NumPy share the host's."""
-    key = (backend.array_class, device_id)
-    space = _SPACES.get(key)
-    if space is None:
-        space = HOST if backend.namespace() is np else _device_space(backend, device_id)
-        _SPACES[key] = space
-    return space
-
-
-def _device_space(backend: Backend, device_id: str) -> Space:
-    """The memory of one device; `use_device`, `flush` and `upload` are optional methods of a backend."""
-    choose: Callable[[str], object] | None = extra(backend, "use_device")
-    flush: Callable[[], object] = extra(backend, "flush") or _nothing
-    upload: Callable[[Array, Array], object] | None = extra(backend, "upload")
-    if choose is None:
-        use = _nothing
-    else:
-
-        def use() -> None:
-            choose(device_id)
-
-    def empty(shape: Shape, dtype: str) -> Array:
-        use()
-        return backend.empty(shape, dtype)
-
-    def from_numpy(array: Array) -> Array:
-        use()
-        flush()
-        return backend.from_numpy(array)
-
-    def to_numpy(array: Array) -> Array:
-        use()
-        flush()
-        return backend.to_numpy(array)
-
-    name = f"{backend.array_class}:{device_id}"
-    return Space(name, empty, from_numpy, to_numpy, upload, use, flush, backend)
 
 
 class Owner(Protocol):
@@ -247,6 +206,7 @@ class SyncedArray:
         """The memory for `key`, allocated if it is not there; its content is whatever it was."""
         array = self.copies.get(key)
         if array is None:
+            # no version is counted up: a plan binds copies that exist, and a new one replaces none
             array = key[0].empty(self.shape, key[1])
             self.copies[key] = array
         return array
@@ -260,6 +220,7 @@ class SyncedArray:
             array = self.buffer(key)
             ready(key[0])
             value = self.pending_fill or 0.0
+            # looking at the range takes longer than writing a small array
             fits = -_SMALL < value < _SMALL and key[1] not in _NARROW
             array[...] = value if fits else _in_dtype(value, key[1])
             self.move_latest(key)
@@ -319,6 +280,7 @@ class SyncedArray:
         if exported is None:
             exported = ExportedView(array)
             self.exported = {**(self.exported or {}), key: weakref.ref(exported)}
+        # a new view each time: it keeps `exported` alive, and so says whether somebody still looks
         view = np.asarray(exported)
         return view if view.dtype == array.dtype else view.view(array.dtype)
 
@@ -358,6 +320,7 @@ class SyncedArray:
 
     def attach(self, key: Key, array: Array, lease: BufferLease) -> None:
         """Let a plan's `array` be the values, for as long as `lease` lasts."""
+        # invariant: the plan that has lent the values before hears of it; it would go on taking its memory for theirs
         old = self.lease
         if old is not None and old is not lease and old.owner is not lease.owner:
             old.displace()
@@ -382,6 +345,7 @@ class SyncedArray:
         """The values in C order in `key`, replacing a plan's strided buffer by a copy of its own."""
         array = self.read(key)
         if key[0] is HOST and not array.flags.c_contiguous:
+            # the strided memory is a plan's, or its layout is marked in the lease: the copy is the array's own
             contiguous = host_empty(self.shape, key[1])
             contiguous[...] = array
             self._end_lease()
@@ -398,9 +362,12 @@ class SyncedArray:
         return _restored, (self.shape, self.dtype, None, np.ascontiguousarray(self.read((HOST, self.dtype))))
 
     def move_latest(self, key: Key) -> None:
+        # plans read the copy that was the latest when they were compiled
         if self.latest is not key and self.latest != key and self.bound:
             GRAPH_VERSION.advance()
         self.latest = key
+        # invariant: after writing, the copy written is the only valid one. A new set, because a thread may be reading
+        # the old
         if len(self.valid) != 1 or key not in self.valid:
             self.valid = {key}
 

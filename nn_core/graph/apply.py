@@ -66,12 +66,14 @@ def _apply_anew(
 ) -> Any:
     """Apply a function whose call was not made at this place of a trace before."""
     shapes, imperative = _shapes_of(spec, inputs)
+    # no other call can lack an input that it must have
     if spec.variadic or None in shapes:
         require_shapes(spec, inputs)
     call = resolved_call(spec, args, shapes)
     if outputs is not None:
         outputs = _listed_outputs(spec, outputs)
         imperative = imperative or (not inputs and isinstance(outputs[0], NdArray))
+    # before the trace is asked: an NdArray has no place in a graph
     if imperative:
         return _apply_at_once(call, inputs, outputs)
     if trace is not None and call.plain:
@@ -153,6 +155,7 @@ def _connected(node: Node, n_visible: int, blocked: bool, outputs: Sequence[Any]
         given = outputs[index] if index < len(outputs) else None
         variable = given if isinstance(given, Variable) else Variable.of_cell(node.cells[index])
         if blocked:
+            # past the property, which would count FLAGS_VERSION up and end every trace
             variable._need_grad = False
         variable._recompute = recompute_now
         node.connect(index, variable)
@@ -193,6 +196,7 @@ def _given_output(spec: FunctionSpec, outputs: Sequence[Any], index: int, shape:
 
 def _view_of(variable: Any, shape: tuple[int, ...]) -> NdArray:
     data = variable.cell.data
+    # what a narrowed array shows is not one piece of memory: its view is a copy, which the function makes
     view: NdArray = NdArray(shape) if data.is_narrowed else data.view(shape)
     return view
 
@@ -201,6 +205,7 @@ def _compute_inputs(inputs: Sequence[Any]) -> None:
     """Let the inputs of a function whose output shape follows from values have some."""
     roots = [v for v in inputs if v is not None and v.producer is not None]
     if AUTO_FORWARD.get():
+        # computing again what was computed as it was called would draw other random numbers
         roots = [v for v in roots if not _is_computed(v.cell.data.synced)]
     if roots:
         compute_for_shapes(tuple(roots))
@@ -232,6 +237,7 @@ def _run_python(node: Node) -> None:
 
 
 def _run_kernel(node: Node, call: ResolvedCall | None) -> None:
+    # the dtypes of the inputs have a say here, and a resolved call knows shapes only
     if call is None or call.takes_same:
         kernel = kernel_of(node, {})
     else:
@@ -287,6 +293,7 @@ def _run_into(kernel: PreparedKernel, arrays: list[Any], results: Sequence[NdArr
     if kernel.spec.has("inplace_ok") or not any(shared):
         run(kernel, arrays, results, key)
         return
+    # a kernel may read an element after it has written others
     fresh = [NdArray(result.shape) if same else result for result, same in zip(results, shared, strict=True)]
     run(kernel, arrays, fresh, key)
     for result, new in zip(results, fresh, strict=True):
@@ -297,6 +304,7 @@ def _run_into(kernel: PreparedKernel, arrays: list[Any], results: Sequence[NdArr
 def _imperative_key(call: ResolvedCall) -> Any:
     key = np.zeros(2, np.uint64)
     seed = call.args.get("seed", -1)
+    # counter 1, as in the first run of a graph: both draw the same numbers
     key[0], key[1] = (seed, 1) if isinstance(seed, int) and seed >= 0 else FUNCTION_SEED.draw()
     return key
 
@@ -334,6 +342,7 @@ def _python_node(function: PythonFunction, inputs: tuple[Any, ...], made: Sequen
     shapes = tuple([None if vertex is None else vertex.shape for vertex in inputs])
     node.setup = Setup(shapes, tuple([variable.shape for variable in made]))
     for index, variable in enumerate(made):
+        # made as a leaf without a gradient; as a result its answer follows from the inputs
         variable._need_grad = None
         node.connect(index, variable)
     return node

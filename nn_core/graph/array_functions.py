@@ -51,6 +51,7 @@ class ArrayFunctions:
         def operator(*positional: Any, **keywords: Any) -> Any:
             return self._run(spec, *bound_arguments(spec, positional, keywords))
 
+        # found as an attribute from now on: rules ask for the same few functions in every pass
         operator.__name__ = api
         setattr(self, api, operator)
         return operator
@@ -67,6 +68,7 @@ class ArrayFunctions:
             for array, dtype in zip(inputs, kernel.input_dtypes, strict=True)
         ]
         results = _computed(kernel, arrays)
+        # a rule goes on with arrays of one space, whichever backend had a kernel for this function
         if space is not self._space:
             results = [self._moved(result, self._space) for result in results]
         return results[0] if call.single else tuple(results[: call.n_visible])

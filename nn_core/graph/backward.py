@@ -12,7 +12,7 @@ import numpy as np
 from nn_core.array import NdArray
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph import direct, replay
-from nn_core.graph.backward_data import BackwardPlan, ForwardData, GradientSums, Target, dtype_held
+from nn_core.graph.backward_data import BackwardPlan, ForwardData, GradientSums, Target, cells_read, dtype_held
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import alias, assign, is_view, kernel_of, needed_data
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, active_hooks
@@ -97,6 +97,8 @@ def _end_traces(root: Vertex) -> None:
 
 
 def _may_replay(root: Vertex, grad: Any) -> bool:
+    # with None a pass reads the gradient of the root, which no template knows; and a root with plans is part of a
+    # static graph
     return grad is not None and not root.plans and is_enabled("replay")
 
 
@@ -138,6 +140,7 @@ def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
         return backward_plan(root, False, True)
     template = _fitting_template(structure)
     if template is None:
+        # the structures of an irregular program never come back: only one that does is worth compiling
         if direct.is_new(structure) and direct.can_run(structure):
             _require_fitted([part for part in structure.order if isinstance(part, Node)])
             direct.run(structure, root, grad)
@@ -145,6 +148,7 @@ def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
         plan, overwrite = _compiled(root, forward_order((root,)), False, True)
         template = replay.remember(structure, overwrite, plan)
         if template is None:
+            # bound to this graph, so it is kept with it
             remember(plans_of(root), ("backward", False, True, overwrite), plan)
             return plan
     template.plan.set_start(grad)
@@ -237,6 +241,7 @@ def compile_backward(
         work.add(node)
     work.finish(root, clear_buffer)
     data.release()
+    # before `bind`: moving arrays into the plan counts GRAPH_VERSION up, and `bind` notes the number
     plan.adopt()
     if overwrite:
         for synced, key in plan.leaf_grads.items():
@@ -263,6 +268,7 @@ class GradientCompiler:
         target = self._targets[root.cell]
         if own_start:
             grad = root.cell.grad
+            # read while the pass runs, so no gradient may be written there
             self._own_grads.add(grad.synced)
             self._plan.cells.append((root.cell, root.cell.data, grad))
             target.buffer = self._builder.read(grad, (space, dtype), True)
@@ -271,6 +277,7 @@ class GradientCompiler:
             self._plan.start = target.buffer
 
     def _kernel_of(self, node: Node) -> PreparedKernel:
+        # the kernel is right for these dtypes only: the plan compares them before each run
         if any(entry.dtype == "same" for entry in node.spec.inputs):
             arrays = [vertex.cell.data.synced for vertex in node.inputs if vertex is not None]
             self._plan.dtypes += [(synced, dtype_held(synced)) for synced in arrays]
@@ -286,6 +293,7 @@ class GradientCompiler:
 
     def add(self, node: Node) -> None:
         """The gradient of `node`, and the additions that it leads to."""
+        # nothing to compute: the gradient of a view is that of the memory which it shows, in another shape
         if is_view(node):
             self._add_view(node)
             return
@@ -293,6 +301,7 @@ class GradientCompiler:
         if node.python is not None:
             self._add_python(node, wanted)
             return
+        # a sink computes nothing: gradients start at its inputs, where the caller has set them
         if node.spec.has("sink") and not node.args["one_input_grad"]:
             self._take_given(node, wanted)
             return
@@ -306,13 +315,14 @@ class GradientCompiler:
         backend = kernel.backend
         data = self._data_read(node, kernel)
         grads = self._output_grads(node, kernel)
-        flags = self._layout(node, kernel, data)
+        flags = self._data.layout(node, kernel, data)
         runner = kernel.backward_for(wanted, flags)
         if runner is None:  # the rule is array code, and takes arrays as they lie
             shapes = [None if vertex is None else vertex.shape for vertex in node.inputs]
             runner = RuleRunner(kernel, shapes, [cell.data.shape for cell in node.cells], wanted)
         data = self._laid_out(data, flags, kernel)
         grads = self._laid_out(grads, flags[len(node.inputs) :], kernel)
+        # after the data was asked for, because the copies of that are operations too and come first
         gradients, additions = self._input_targets(node, kernel, wanted, flags)
         runner, additions = self._sums.accumulating(runner, gradients, additions, len(data) + len(grads))
         self._builder.add(node, runner, [*data, *grads, *gradients], backend)
@@ -321,7 +331,7 @@ class GradientCompiler:
     def _data_read(self, node: Node, kernel: PreparedKernel) -> list[Buffer | None]:
         """The data of inputs and outputs that the gradient reads, None for the others."""
         reads_inputs, reads_outputs = needed_data(node)
-        cells, reads = [*_cells(node), *node.cells], [*reads_inputs, *reads_outputs]
+        cells, reads = [*cells_read(node), *node.cells], [*reads_inputs, *reads_outputs]
         keys = [*kernel.input_keys, *kernel.output_keys]
         read = [
             (cell, key) if needed and cell is not None and key is not None else None
@@ -332,17 +342,6 @@ class GradientCompiler:
                 self._data.locate(pair[0].data.synced)
         in_order = kernel.layout not in ("channels_last", "any")
         return [None if pair is None else self._data.of(*pair, in_order, kernel.backend) for pair in read]
-
-    def _layout(self, node: Node, kernel: PreparedKernel, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
-        """Which inputs and outputs lie channels-last, as the forward pass left them; their gradients lie alike."""
-        cells = [*_cells(node), *node.cells]
-        if kernel.layout not in ("channels_last", "any"):
-            return (False,) * len(cells)
-        flags = [
-            cell is not None and (self._data.lies_channels_last(cell) if buffer is None else buffer.channels_last)
-            for cell, buffer in zip(cells, data, strict=True)
-        ]
-        return _all_or_none(node, flags) if kernel.layout == "any" else tuple(flags)
 
     def _laid_out(
         self, buffers: Sequence[Buffer | None], flags: Sequence[bool], kernel: PreparedKernel
@@ -358,6 +357,7 @@ class GradientCompiler:
         for cell, dtype in list(zip(node.cells, kernel.output_dtypes, strict=True))[:n_visible]:
             target = self._targets.get(cell)
             if target is None or target.buffer is None:
+                # a kernel takes a gradient for each visible output, also for one that nobody reads
                 zeros = kernel.space.empty(cell.data.shape, dtype)
                 zeros[...] = 0
                 grads.append(Buffer(cell.data.shape, dtype, kernel.space, zeros))
@@ -391,6 +391,7 @@ class GradientCompiler:
             return
         target = self._targets[vertex.cell]
         grad = self._builder.laid_out(out.buffer, False)
+        # the only contribution, in memory of the pass: it serves as it is
         if not target.is_leaf and target.expected == 1 and grad.array is None:
             target.received += 1
             target.buffer, target.written = alias(grad, vertex.shape), True
@@ -419,7 +420,7 @@ class GradientCompiler:
                 self._sums.accumulate(node, [(target, given)])
 
     def _add_python(self, node: Node, wanted: tuple[bool, ...]) -> None:
-        inputs = [None if cell is None else self._as_it_is(cell) for cell in _cells(node)]
+        inputs = [None if cell is None else self._as_it_is(cell) for cell in cells_read(node)]
         outputs = [self._data.of(cell, (HOST, "float32"), True) for cell in node.cells]
         grads: list[Buffer | None] = []
         for cell in node.cells:
@@ -457,6 +458,7 @@ class GradientCompiler:
         ]
         for _, buffer, keep in between:
             if keep:
+                # before memory is handed out, so that nothing else comes to lie there
                 buffer.keep = buffer.root().keep = True
         self._builder.finish()
         for target, buffer, keep in between:
@@ -477,19 +479,5 @@ class GradientCompiler:
         self._plan.cells.append((cell, cell.data, cell.made_grad))
 
 
-def _all_or_none(node: Node, flags: Sequence[bool]) -> tuple[bool, ...]:
-    """Which arrays lie channels-last for a kernel that takes them in any layout, if it is the same for all."""
-    inputs = [cell for cell in _cells(node) if cell is not None]
-    shapes = {cell.data.shape for cell in inputs}
-    every = all(flag for flag, cell in zip(flags, _cells(node), strict=False) if cell is not None)
-    rank = len(next(iter(shapes), ()))
-    alike = len(shapes) == 1 and every and 3 <= rank <= 5
-    return tuple([alike and cell is not None and len(cell.data.shape) == rank for cell in (*_cells(node), *node.cells)])
-
-
 def _is_floating(dtype: str | None) -> bool:
     return dtype is not None and dtype_of(dtype).kind not in "iub"
-
-
-def _cells(node: Node) -> list[Cell | None]:
-    return [None if vertex is None else vertex.cell for vertex in node.inputs]

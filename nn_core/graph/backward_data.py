@@ -8,7 +8,7 @@ import numpy as np
 from nn_core.array import NdArray
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ShapeError
-from nn_core.graph.call import resolved_call
+from nn_core.graph.call import PreparedKernel, resolved_call
 from nn_core.graph.compile import Builder, alias, found, held_by_sinks, is_view, kernel_of, require_alive
 from nn_core.graph.forward import KEEP_ALL, ForwardPlan, emit_forward
 from nn_core.graph.memory import Buffer, is_contiguous
@@ -49,6 +49,7 @@ class BackwardPlan(Plan):
         """Prepare the leaf gradients for a run; False when they are not as zero as `overwrite` expects."""
         if not overwrite:
             for synced, key in self.leaf_grads.items():
+                # writes zeros that were only noted, and brings up to date the copy to which the plan adds
                 synced.readwrite(key)
             return True
         for synced in self.leaf_grads:
@@ -82,6 +83,7 @@ class BackwardPlan(Plan):
 
     def give_up_forward_data(self) -> None:
         """End the right of the graph to the values that the pass was told to clear."""
+        # after the run, which has read these values
         for source in self.sources:
             source.release()
         for synced in self.freed:
@@ -101,6 +103,7 @@ class ForwardData:
         self._rank = {node: i for i, node in enumerate(order)}
         #: the dtypes of what the forward pass has computed, dropped values among them
         self.dtypes = {cell.data.synced: dtype_held(cell.data.synced) for node in order for cell in node.cells}
+        # a view is not among them: who gives the memory gives its values
         self._producers = {cell.data.synced: node for node in order for cell in node.cells if not is_view(node)}
 
     def of(self, cell: Cell, key: Any, contiguous: bool, backend: Backend | None = None) -> Buffer:
@@ -117,17 +120,30 @@ class ForwardData:
         if _was_dropped(synced, self._producers[synced]):
             self._compute_again(synced)
             return self.builder.data[synced]
+        # dropped, and not marked to be computed again: the values are gone for good
         require_alive(self._producers[synced], synced)
         buffer = found(synced)
         if buffer is None:
             return None
         self._adopt_block(synced, buffer)
         self.builder.data[synced] = buffer
+        # when the forward pass puts the values elsewhere, this plan does not hold any more
         self.plan.bindings.append(Binding.of(synced, (buffer.space, buffer.dtype), computed=True))
         synced.bound = True
         return buffer
 
-    def lies_channels_last(self, cell: Cell) -> bool:
+    def layout(self, node: Node, kernel: PreparedKernel, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
+        """Which inputs and outputs lie channels-last, as the forward pass left them; their gradients lie alike."""
+        cells = [*cells_read(node), *node.cells]
+        if kernel.layout not in ("channels_last", "any"):
+            return (False,) * len(cells)
+        flags = [
+            cell is not None and (self._lies_channels_last(cell) if buffer is None else buffer.channels_last)
+            for cell, buffer in zip(cells, data, strict=True)
+        ]
+        return _all_or_none(node, flags) if kernel.layout == "any" else tuple(flags)
+
+    def _lies_channels_last(self, cell: Cell) -> bool:
         """Whether the data of a cell lies so, whether or not the pass has asked for it."""
         synced = cell.data.synced
         buffer = self.builder.data.get(synced)
@@ -144,10 +160,12 @@ class ForwardData:
         owner = None if synced.lease is None else synced.lease.owner
         if not isinstance(owner, ForwardPlan) or synced.lease is not owner.held or not self._clear:
             return
+        # what is free in the memory of the forward pass serves this one: each overwrites it before it reads
         if owner not in self.plan.sources:
             self.plan.sources.add(owner)
             self.plan.arena.borrow(owner.arena)
         source = owner.buffers[synced].root()
+        # the graph gives these values up: after their last use here others may lie in their place
         if source.block is not None and owner.policy != KEEP_ALL and synced not in self._lasting:
             buffer.block = source.block
 
@@ -159,6 +177,7 @@ class ForwardData:
             node = self._producers.get(synced)
             if node is None or node in nodes or synced in self.builder.data:
                 continue
+            # back to what is still there
             if _was_dropped(synced, node) or synced.cleared:
                 nodes.add(node)
                 stack.extend(vertex.cell.data.synced for vertex in node.inputs if vertex is not None)
@@ -166,6 +185,7 @@ class ForwardData:
                 self.locate(synced)
         pinned: set[SyncedArray] = set()
         for node in sorted(nodes, key=self._rank.__getitem__):
+            # random functions draw the same numbers, since a plan renews no keys on the way back
             emit_forward(self.builder, node, kernel_of(node, self.dtypes), pinned, again=True)
 
     def release(self) -> None:
@@ -175,6 +195,8 @@ class ForwardData:
         owned: set[SyncedArray] = set()
         for source in list(self.plan.sources):
             held = {entry.synced for entry in source.attachments if entry.array is not None and not entry.keep}
+            # a lease ends as a whole. Where it covers what is not this graph's, or must last, arrays are cleared one
+            # by one
             if held <= self._producers.keys() and not held & self._lasting:
                 owned |= held
             else:
@@ -205,6 +227,21 @@ def _is_persistent(node: Node, synced: SyncedArray) -> bool:
         if cell.data.synced is synced and vertex is not None and vertex.persistent:
             return True
     return False
+
+
+def _all_or_none(node: Node, flags: Sequence[bool]) -> tuple[bool, ...]:
+    """Which arrays lie channels-last for a kernel that takes them in any layout, if it is the same for all."""
+    inputs = [cell for cell in cells_read(node) if cell is not None]
+    shapes = {cell.data.shape for cell in inputs}
+    every = all(flag for flag, cell in zip(flags, cells_read(node), strict=False) if cell is not None)
+    rank = len(next(iter(shapes), ()))
+    alike = len(shapes) == 1 and every and 3 <= rank <= 5
+    return tuple([alike and cell is not None and len(cell.data.shape) == rank for cell in (*cells_read(node), *node.cells)])
+
+
+def cells_read(node: Node) -> list[Cell | None]:
+    """Data and gradient of each input, None where one is not given."""
+    return [None if vertex is None else vertex.cell for vertex in node.inputs]
 
 
 class Target:
@@ -253,10 +290,12 @@ class GradientSums:
         if target.is_leaf:
             if target.buffer is None:
                 target.buffer = self._leaf_grad(target, _SUM_DTYPES.get(dtype, dtype), space)
+            # to be added afterwards, or converted
             if self._has_values(target) or (target.buffer.dtype, target.buffer.space) != (dtype, space):
                 return buffer, True
             self._note_values(target)
             return target.buffer, False
+        # gradients of intermediate values are never zeroed: the first contribution is the value
         buffer.channels_last = channels_last
         if target.buffer is None:
             target.buffer, target.written = buffer, True
@@ -287,6 +326,7 @@ class GradientSums:
         array = synced.buffer(key) if self._overwrite else synced.readwrite(key)
         synced.bound = True
         self._plan.leaf_grads[synced] = key
+        # no word of the latest copy: solvers may write another one, and `take_zeros` brings this one up to date
         self._plan.bindings.append(Binding(synced, key, array, None, False))
         return Buffer(synced.shape, key[1], key[0], array)
 
@@ -329,6 +369,7 @@ class GradientSums:
             total = target.buffer
             if total is None or not self._has_values(target) or not _lie_alike(total, part):
                 continue
+            # two gradients of one call must not add to the same memory: one of them would be lost
             others = {buffer.root() for buffer in (*gradients, *totals.values()) if buffer is not None}
             if total.root() not in others:
                 totals[gradients.index(part)] = total
@@ -370,6 +411,7 @@ def _adder(node: Node | None, total: Buffer, part: Buffer) -> tuple[Runner, Any]
     ):
         return _add, None
     spec = spec_of_api("add2")
+    # by the cache of calls, as any function: a graph adds arrays of few shapes
     kernel = resolved_call(spec, {}, (total.shape, total.shape)).kernel(node.context.in_dtype(total.dtype))
     if kernel.space is not total.space or kernel.output_dtypes[0] != total.dtype:
         return _add, None

@@ -20,10 +20,11 @@ from nn_core.graph.checked import CheckedKernel
 from nn_core.graph.failure import note_call
 from nn_core.graph.infer import infer, input_entries, made_outputs
 from nn_core.graph.memory import channels_last_strides
+from nn_core.graph.spaces import space_of
 from nn_core.rules.arguments import resolve_args
 from nn_core.settings import WHEN_SWITCHED, is_enabled, settings
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.synced import GRAPH_VERSION, HOST, Key, Space, space_of
+from nn_core.synced import GRAPH_VERSION, HOST, Key, Space
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape, extra
 
 #: The dtype of each input that is taken as it is, None for the others; empty where a function has no such input.
@@ -81,6 +82,7 @@ class ResolvedCall:
         self.single = self.n_visible == 1 and not spec.outputs[0].variadic
         self.view = spec.has("view") and bool(args.get("inplace", True))
         self.takes_same = any(entry.dtype == "same" for entry in spec.inputs)
+        # a trace holds one raw array for each call, so it follows these calls only
         in_own_memory = self.single and len(made) == 1 and not (self.view or spec.updates)
         self.plain = in_own_memory and not (self.takes_same or spec.has("dynamic_shape"))
         #: by context, and by the dtypes of the inputs that are taken as they are, if there are some
@@ -102,6 +104,7 @@ class ResolvedCall:
 
     def _chosen(self, context: Context, same_dtypes: SameDtypes) -> "PreparedKernel":
         """Ask the backends of the context, the first first."""
+        # a view needs no kernel; where memory cannot be shared it is copied by the backend that would run Identity
         if self.spec.has("view"):
             backend = resolve(spec_of("Identity"), {}, self._described(context, same_dtypes), context).backend
             call = self._described(context, same_dtypes)(context.dtype, wide_dtype(backend, context.dtype))

@@ -36,6 +36,7 @@ class CheckedKernel:
     def forward(self, call: Call) -> Runner:
         """The runner of the kernel, checked."""
         runner = self._kernel.forward(call)
+        # such a kernel makes its outputs itself: there is nothing to poison
         if call.spec.has("dynamic_shape"):
             return runner
         names = [entry.name for entry in call.spec.inputs]
@@ -71,6 +72,7 @@ class _Checked:
         written = [arrays[i] for i in places]
         others = [array for i, array in enumerate(arrays) if i not in places]
         read = [(i, arrays[i]) for i in self._read if arrays[i] is not None and not _overlaps(arrays[i], written)]
+        # copies, since the arrays themselves are what a wrong kernel changes
         before = [np.array(self._backend.to_numpy(array)) for _, array in read]
         poisoned = [array for array in written if _poison(array, others)]
         self._runner(*arrays)

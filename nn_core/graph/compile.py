@@ -72,6 +72,7 @@ class Builder:
         if source.space is target.space:
             runner = copier(backend, source.desc(), target.desc())
         if runner is None:
+            # between spaces, or where the backend has no kernel for this
             runner, backend = _Copy((source.space, source.dtype), (target.space, target.dtype)), None
         self.add(None, runner, (source, target), backend)
 
@@ -97,6 +98,7 @@ class Builder:
         """A buffer with the values of `array` under `key`; converted, transferred or copied by `backend` if need be."""
         if not array.is_narrowed:
             return self._read(array.synced, array.shape, key, contiguous, backend)
+        # a window is cut out of memory in C order
         whole = self._read(array.synced, array.synced.shape, key, True, backend)
         part = Buffer(array.shape, key[1], key[0])
         self.add(None, NarrowedRead(array), (whole, part))
@@ -110,6 +112,7 @@ class Builder:
         if buffer is None:
             buffer = self._snapshot(synced, key) if synced in self._carried else self.leaf(synced, key, backend)
         elif (buffer.space, buffer.dtype) != key or (contiguous and buffer.channels_last):
+            # converted once a pass, however many functions want it so
             copy = self._copies.get((synced, key, contiguous))
             if copy is None:
                 copy = Buffer(synced.shape, key[1], key[0])
@@ -122,9 +125,11 @@ class Builder:
     def leaf(self, synced: SyncedArray, key: Key, backend: Backend | None = None) -> Buffer:
         """The data of an array that the plan does not compute, refreshed at each run if it lies elsewhere."""
         if synced.pending_fill is not None or synced.latest is None:
+            # a fill that was only noted has no memory to which a plan could be bound
             synced.read(key)
         if (synced, key) not in self._leaves:
             self._leaves.add((synced, key))
+            # once a pass, however many functions read it
             self.plan.leaves.append((synced, key))
             synced.bound = True
             array = self.plan.leaf_arrays[synced, key] = self._leaf_array(synced, key)
@@ -170,6 +175,7 @@ class Builder:
             arrays = tuple([None if buffer is None else buffer.resolve(arena) for buffer in operation.buffers])
             space = _space_of(operation)
             backend = operation.backend or (space.backend if space is not None else None)
+            # by the buffer whose memory it is: in another shape it is still the same input of the graph
             slots = tuple([None if buffer is None else buffer.root().slot for buffer in operation.buffers])
             self.plan.entries.append(Entry(operation.node, operation.runner, arrays, backend, space, slots))
             for buffer in ends.get(index, ()):
@@ -359,6 +365,7 @@ class Refresh:
         if key in synced.valid and (latest[0] is not HOST or not synced.is_exported(latest)):
             return
         source, target = synced.copies[latest], synced.copies[key]
+        # the kernel was made for a source in this dtype, in C order
         if self._copy is not None and latest == self._latest and is_contiguous(source):
             self._copy(source, target)
         else:
@@ -402,6 +409,7 @@ def new_key(node: Node, draw: Any) -> None:
     seed = node.args.get("seed", -1)
     if isinstance(seed, int) and seed >= 0:
         node.key[0] = seed
+        # in place, since plans are bound to the array
         node.key[1] += np.uint64(1)
     else:
         node.key[0], node.key[1] = draw()

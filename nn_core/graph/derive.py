@@ -61,6 +61,7 @@ class Derivation:
         if shapes == self._shapes:
             return
         nodes = [(reference(), place) for reference, place in self._ends]
+        # held weakly: what the program has dropped is not built again
         results = [None if node is None else node.output(place) for node, place in nodes]
         endings = self._others.pop(shapes, None) or self._built(results)
         while len(self._others) >= MAX_SHAPES - 1:
@@ -79,6 +80,7 @@ class Derivation:
 
     def _built(self, results: Sequence[Vertex | None]) -> list[_Ending | None]:
         context, no_grad, recompute = self._modes
+        # as when it was built: the modes of now are those of another part of the program
         with context_scope(context), AUTO_FORWARD.scope(False), NO_GRAD.scope(no_grad), RECOMPUTE.scope(recompute):
             made = self._build()
         return [None if result is None else _ending(result, new) for result, new in zip(results, made, strict=True)]
@@ -90,6 +92,7 @@ class Derivation:
         if grad is not None and grad.shape != memory.shape:
             change_shape(grad, memory.shape)
         node.connect(place, result)
+        # whoever infers shapes finds here that this function is not set up anew but built again
         node.derivation = self
 
 
@@ -112,6 +115,7 @@ def _ending(result: Vertex, new: Vertex) -> _Ending:
     assert node is not None
     memory = NdArray(())
     memory.rest_as(new.cell.data)
+    # the program holds `result`, whose arrays stay the same objects
     new.cell = result.cell
     node.cells = (*node.cells[:index], result.cell, *node.cells[index + 1 :])
     return _Ending(node, index, memory)

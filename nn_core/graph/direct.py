@@ -44,8 +44,10 @@ def is_new(structure: Structure) -> bool:
     key = hash(structure.key)
     if key in _SEEN:
         return False
+    # `pop` with a default, because another thread may have dropped the oldest meanwhile
     while len(_SEEN) >= MAX_SEEN:
         _SEEN.pop(next(iter(_SEEN)), None)
+    # by hash: a key would keep the leases and the kernels in it alive
     _SEEN[key] = None
     return True
 
@@ -58,6 +60,7 @@ def can_run(structure: Structure) -> bool:
             return False
         kernel = _kernel_of(part)
         dtypes.update(name for name in (*kernel.input_dtypes, *kernel.output_dtypes) if name is not None)
+    # with one dtype nothing is to be converted, which plans are better at
     floating = [name for name in dtypes if dtype_of(name).kind not in "iub"]
     return len(floating) == 1 and floating[0] not in _NARROW
 
@@ -77,12 +80,14 @@ def run(structure: Structure, root: Vertex, grad: Any) -> None:
     last = calls[-1]
     flow = {(id(last.part), root.output_index): _start(root.shape, last.kernel.output_dtypes[root.output_index], grad)}
     for call in reversed(calls):
+        # taken out: a gradient has one reader, and its memory is free for the next
         grads = [flow.pop((id(call.part), index), None) for index in range(_n_visible(call))]
         if any(grad is not None for grad in grads):
             for vertex, origin, part in _gradients(call, grads):
                 if origin is None:
                     _add_to_leaf(vertex.cell.data.shape, vertex.cell.grad, part)
                 elif origin in flow:
+                    # in place: nobody outside of this pass has seen either of them
                     flow[origin] += part
                 else:
                     flow[origin] = part
@@ -174,6 +179,7 @@ def _runner(call: _Call, wanted: tuple[bool, ...], shapes: Sequence[Shape | None
         return runner
     rule = kernel.rules.get(wanted)
     if rule is None:
+        # kept with the kernel, which outlives the graph
         rule = kernel.rules[wanted] = RuleRunner(kernel, shapes, kernel.output_shapes, wanted)
     return rule
 

@@ -51,8 +51,10 @@ def run_forward(
     if not is_mine:
         raise refuse_turn("forward")
     try:
+        # hooks may look at every value
         plan = forward_plan(roots, KEEP_ALL if hooks else policy)
         if plan is not None:
+            # now and not when it is compiled: plans come and go, and the sequence of numbers must not depend on that
             for node in plan.seeded:
                 new_key(node, FUNCTION_SEED.draw)
             plan.run(hooks)
@@ -107,6 +109,7 @@ def compile_forward(
     plan = ForwardPlan(policy)
     builder = Builder(plan, carried=carried)
     dropped = {node for node in order if policy == KEEP_OUTPUTS or (policy == KEEP_FOR_BACKWARD and not node.need_grad)}
+    # of what is fused nothing is left between; so nobody may be able to see it after the pass
     functions, skipped = fused(roots, order, dropped)
     _emit(builder, functions, _pinned(roots, order))
     # an array that is read as a leaf and computed later holds two values in one pass; that is known only when all is emitted
@@ -157,6 +160,7 @@ def emit_forward(
     as_stored = layout == "channels_last" or (layout == "any" and _all_channels_last(builder, node, contiguous))
     inputs = _read_inputs(builder, node, kernel, as_stored, again)
     outputs = _output_buffers(node, kernel, contiguous, as_stored)
+    # a backend compiles a kernel for the layout of each array
     flags = tuple([b is not None and b.channels_last for b in (*inputs, *outputs)])
     arrays: list[Buffer | None] = [*inputs, *outputs]
     runner: Runner = kernel.forward_for(flags)
@@ -195,6 +199,7 @@ def _output_buffers(
     made = zip(node.cells, kernel.output_shapes, kernel.output_dtypes, strict=True)
     for position, (cell, shape, dtype) in enumerate(made):
         buffer = Buffer(cell.data.shape if kernel.dynamic else shape, dtype, kernel.space)
+        # a backend lays out images this way, and the statistics beside them in C order
         is_image = 3 <= len(shape) <= 5 and (position == 0 or kernel.layout == "any")
         buffer.channels_last = as_stored and is_image and cell.data.synced not in contiguous
         outputs.append(buffer)
@@ -274,8 +279,10 @@ def _choose_kept(builder: Builder, survivors: set[SyncedArray], order: Sequence[
         if policy == KEEP_FOR_BACKWARD:
             kept.update(_for_backward(node))
     for synced, buffer in builder.data.items():
+        # `recompute` is stronger than the policy, and what survives every pass is stronger than `recompute`
         wanted = policy == KEEP_ALL or synced in kept
         if wanted and (synced not in dropped or synced in survivors):
+            # an alias is kept with the memory that it shows
             buffer.keep = buffer.root().keep = True
 
 

@@ -104,8 +104,10 @@ def _totals(outputs: Sequence[Variable], inputs: Sequence[Variable], grad_output
         sums.add(output.cell, start)
     order = forward_order(outputs)
     wanted = {variable.cell for variable in inputs}
+    # rules build functions: those on no way to an input would be built for nothing
     relevant = _relevant(order, wanted)
     for node in reversed(order):
+        # last first, so all contributions to the outputs of a node are there when its turn comes
         if node in relevant and any(cell in sums for cell in node.cells):
             with context_scope(node.context):  # gradients are computed where the function was
                 _differentiate(node, relevant, wanted, sums)
@@ -127,6 +129,7 @@ def _follow_shapes(
         return [_as_result(fresh[place], inputs[place], given) for place in places]
 
     places = [place for place, _ in made.values()]
+    # rules look at the shapes of everything before the outputs, not at those of the outputs alone
     sources = [*outputs, *inputs, *given]
     Derivation(build, sources, [total for _, total in made.values()], _leaves_of(sources))
 
@@ -143,6 +146,7 @@ def _is_made(total: Variable, given: Sequence[Variable]) -> bool:
 def _as_result(total: Variable | None, variable: Variable, given: Sequence[Variable]) -> Variable:
     """A gradient as the output of a function of its own."""
     if total is None:
+        # for these shapes the outputs depend on the input no more; the program still holds its gradient
         total = _F.constant(val=0.0, shape=variable.shape)
     return total if _is_made(total, given) else _F.identity(total)
 
@@ -166,6 +170,7 @@ class _Sums:
         if parts is None:
             return None
         if len(parts) > 1:
+            # summed once: the gradients of several inputs may need it
             self._parts[cell] = parts = [_F.add_n(*parts) if len(parts) > 2 else _F.add2(*parts)]
         return parts[0]
 
@@ -184,6 +189,7 @@ def _starts(outputs: Sequence[Variable], grad_outputs: Any) -> list[Variable]:
         if isinstance(value, Variable):
             start = value
         elif isinstance(value, NdArray):
+            # over the array itself, so that values which are written later count
             start = Variable.of_cell(Cell(value), False)
         elif value is None or np.ndim(value) == 0:
             start = _F.constant(val=1.0 if value is None else float(value), shape=output.shape)
@@ -239,6 +245,7 @@ def _or_zeros(total: Variable | None, cell: Cell) -> Variable:
 def _call_rule(node: Node, grads: list[Variable], wants: list[bool]) -> list[Any]:
     name = node.spec.name
     outputs: list[Any] = [node.vertex(index) for index in range(len(node.cells))]
+    # what a program has registered goes before the rule of the function
     user = USER_BACKWARD.get(name)
     if user is not None:
         results = _call_user(user, node, grads, outputs)
@@ -286,6 +293,7 @@ def _results(
             total.data.zero()
         total.persistent = persistent
         if bind_grad_output:
+            # from now on a forward pass of the gradient fills ``variable.g``
             variable.grad = total.data
         results.append(total)
     return results

@@ -30,6 +30,7 @@ def set_function_pre_hook(key: str, function_pre_hook: Hook) -> None:
         >>> nn.unset_function_pre_hook("names")
     """
     _require_callable(function_pre_hook)
+    # plans and traces run without asking for hooks: `invalidate` ends those that do
     PRE_HOOKS[key] = function_pre_hook
     invalidate()
 

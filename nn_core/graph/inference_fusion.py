@@ -85,6 +85,7 @@ class _Chain:
 
     def append(self, node: Node) -> bool:
         """Take `node` in, which reads the result of the chain; False if it cannot be fused."""
+        # a function that can be fused is a method here
         take = getattr(self, f"_take_{node.spec.api}", None)
         if take is None or node.context is not self.last.context or not take(node):
             return False
@@ -97,6 +98,7 @@ class _Chain:
             return None
         convolution = self.nodes[0]
         backend = kernel_of(convolution, {}).backend
+        # only the backend knows whether one kernel is faster than the parts
         wanted = extra(backend, "inference_fusions")
         if _FUSED not in wanted:
             return None
@@ -119,6 +121,7 @@ class _Chain:
             kernel = kernel_of(node, {})
         except NNCoreError:  # the rule of the fused function is stricter than those of its parts
             return None
+        # the reference kernel would serve, and compute the parts one by one
         if kernel.backend is not backend or kernel.implementation is not backend.kernels.get(_FUSED):
             return None
         node.add_outputs([Cell(NdArray.of_shape(shape)) for shape in kernel.output_shapes[1:]])
@@ -133,6 +136,7 @@ class _Chain:
         fits = not self._args and not self._inputs and node.inputs[0] is not None
         if not fits or node.args["batch_stat"] or tuple(node.args["axes"]) != (channel,):  # type: ignore[arg-type]
             return False
+        # the chain has to be what is normalized, and not a statistic
         if node.inputs[0].cell is not self.last.cells[0]:  # type: ignore[union-attr]  # looked at above
             return False
         _, beta, gamma, mean, variance, *_ = node.inputs
@@ -142,6 +146,7 @@ class _Chain:
 
     def _take_fused_batch_normalization(self, node: Node) -> bool:
         z = node.inputs[5] if len(node.inputs) > 5 else None
+        # added to itself: the fused function would have to read what it is about to compute
         if z is not None and z.cell is self.last.cells[0]:
             return False
         if not self._take_batch_normalization(node):

@@ -48,6 +48,7 @@ class Buffer:
 
     def used(self, index: int) -> None:
         """Note a use by the operation at `index`."""
+        # of the memory: as long as one alias is read, it is in use
         root = self.root()
         root.last = max(root.last, index)
 
@@ -119,12 +120,14 @@ class Arena:
             n_bytes: How large at least.
             keep: Whether the values outlast the pass, so that they must not lie where another plan writes.
         """
+        # what is borrowed is overwritten by the next run of its owner: not a place for values that are kept
         sizes = self._sizes.get(space, []) if not (keep and self._borrows) else []
         for position in range(bisect_left(sizes, n_bytes), len(sizes)):
             if sizes[position] > max(MAX_SLACK * n_bytes, 256):
                 break
             blocks = self._free[space, sizes[position]]
             if blocks:
+                # given back last, so probably still in a cache of the processor
                 return blocks.pop()
         self.n_bytes += n_bytes
         return Block(space, n_bytes)

@@ -68,6 +68,7 @@ def get_no_grad() -> bool:
 
 def stops_gradients() -> bool:
     """Whether functions that are called now need no gradient, whatever their inputs say."""
+    # a static graph may be run with gradients later; in one the mode only makes parameters constants
     return NO_GRAD.get() and AUTO_FORWARD.get()
 
 

@@ -210,6 +210,7 @@ class Vertex:
         if self._need_grad is not None:
             return self._need_grad
         trace, trace_node = self._trace, self.trace_node
+        # a trace node serves many graphs; once a flag has changed somewhere, only nodes can tell
         if trace_node is not None and trace.version == FLAGS_VERSION.value:
             return bool(trace_node.through)
         return self.producer is not None and self.producer.need_grad
@@ -319,6 +320,7 @@ class Node:
     ) -> "Node":
         """Another function that gives the first output of `node`; only a plan knows it, the graph stays as it is."""
         other = cls(spec, args, (), node.cells[:1], node.context, False)
+        # past the constructor, which would make the function a reader of its inputs
         other.inputs = tuple(inputs)
         other._outputs = node._outputs[:1]
         return other
@@ -375,6 +377,7 @@ class Node:
 
 def materialize_readers(vertex: Vertex) -> None:
     """Make the nodes of the lazy vertices that `vertex` is an input of, so that its consumers are all there are."""
+    # inputs do not know their lazy readers; the traces list them all
     for trace in TRACES.valuerefs():
         walk = trace()
         for reference in () if walk is None else walk.results:
@@ -411,6 +414,7 @@ def refresh_need_grad(node: Node) -> None:
             stack.extend(stale)
             continue
         stack.pop()
+        # all before it are up to date by now
         current._need_grad = any(vertex is not None and _flag(vertex) for vertex in current.inputs)
         current.flags_version = version
 

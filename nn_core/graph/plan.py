@@ -255,6 +255,7 @@ class Plan:
         last: dict[Node, int] = {}
         owner: Node | None = None
         for i, entry in enumerate(self.entries):
+            # entries without a node add up what the node before them has contributed
             owner = entry.node or owner
             if owner is not None:
                 last[owner] = i
@@ -268,6 +269,7 @@ class Plan:
             if space is not None and len(spaces) > 1:
                 steps.append(space.use)
             members = list(alike)
+            # bound one by one first: what cannot be merged is a step as it is
             group = [_bound(entry) for entry in members]
             if fuse is None:
                 steps += [own.flush for own in spaces]
@@ -403,6 +405,7 @@ def _searched(known: list[Any], roots: Sequence[Vertex]) -> Any:
 
 def remember(plans: dict[Any, list[Any]], kind: Any, plan: Plan) -> None:
     """Keep `plan`, dropping those of its kind for another graph, and the oldest when there are too many."""
+    # another signature is another graph, which will not come back
     alike = [other for other in plans.pop(kind, ()) if other.signature == plan.signature]
     plans[kind] = [plan, *alike[: MAX_ALIKE - 1]]
     while sum([len(some) for some in plans.values()]) > MAX_PLANS:

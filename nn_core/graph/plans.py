@@ -42,6 +42,7 @@ class Plans(dict[Any, Any]):
         found = others.pop(shapes, None)
         if found is None:
             found = Plans(shapes, self.turn)
+        # in the order of use: the first is the one that was not needed for longest
         while len(others) >= MAX_SHAPES:
             others.pop(next(iter(others)))
         found._others = others

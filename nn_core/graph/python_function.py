@@ -115,6 +115,7 @@ class PythonForward:
             for vertex, array in zip(node.inputs, arrays[:n_inputs], strict=True)
         ]
         outputs = [wrap(_cell_over(array), None) for array in arrays[n_inputs:]]
+        # on fresh variables over the arrays of the plan: whatever the method does to them, the graph stays as it is
         node.python.forward_impl(inputs, outputs)
         for target, output in zip(arrays[n_inputs:], outputs, strict=True):
             _bring(output.cell.data, target)
@@ -139,6 +140,7 @@ class PythonBackward:
             for vertex, array, target in zip(node.inputs, data, targets, strict=True)
         ]
         outputs = [wrap(_cell_over(array, gradient), None) for array, gradient in zip(results, gradients, strict=True)]
+        # never told to accumulate: adding up is the business of the engine
         node.python.backward_impl(inputs, outputs, self._wanted, [False] * n_inputs)
         for variable, target in zip(inputs, targets, strict=True):
             if variable is not None and target is not None:
@@ -165,5 +167,6 @@ def _array_over(raw: Array) -> NdArray:
 
 def _bring(array: NdArray, target: Array) -> None:
     synced = array.synced
+    # a method may write into the array that it got, or put another in its place
     if synced.latest is None or synced.pending_fill is not None or synced.copies[synced.latest] is not target:
         target[...] = array.get_data("r")

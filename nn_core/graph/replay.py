@@ -310,10 +310,12 @@ def _is_kept_node(node: Node) -> bool:
     for index, cell in enumerate(node.cells):
         synced = cell.data.synced
         vertex = node.output(index)
+        # the memory of a plan, or one that a plan relies on, is not the graph's to give up
         if synced.lease not in (None, STRIDED) or synced.latest is None or synced.bound:
             return False
         if vertex is not None and (vertex.persistent or vertex.recompute):
             return False
+        # somebody may look at this gradient afterwards; a template leaves none
         if cell.made_grad is not None:
             return False
     return True
@@ -322,6 +324,7 @@ def _is_kept_node(node: Node) -> bool:
 def find(structure: Structure, overwrite: bool) -> Template | None:
     """The template for graphs of this structure, if there is one that fits."""
     template = _TEMPLATES.get((overwrite, structure.key))
+    # the memory of a parameter has moved; a pass that is compiled now finds the new place
     if template is not None and not template.fits():
         with _CHANGING:
             _TEMPLATES.pop((overwrite, structure.key), None)
@@ -336,6 +339,7 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     origins = _origins(structure)
     spaces = dict.fromkeys(entry.space for entry in plan.entries if entry.space is not None)
     found = [(entry, _places(entry, origins)) for entry in plan.entries]
+    # pieces are run one after another without a change of devices
     if len(spaces) > 1 or any(_is_bound_to_its_graph(entry, places) for entry, places in found):
         return None
     pieces = [
@@ -365,6 +369,7 @@ def _free_of_graph(plan: BackwardPlan, structure: Structure) -> None:
     kept = {synced for synced, _ in plan.leaves} | plan.leaf_grads.keys()
     plan.bind((), [binding for binding in plan.bindings if binding.synced in kept])
     plan.cells = [(cell, data, grad) for cell, data, grad in plan.cells if grad is not None and grad.synced in kept]
+    # else the template would keep the graph of its first step alive
     plan.entries, plan.attachments, plan.freed = [], [], []
 
 

@@ -78,6 +78,7 @@ class _Change(NamedTuple):
 
 
 def _infer(order: Sequence[Node], compute: Callable[[Sequence[Vertex]], object]) -> None:
+    # first all shapes are inferred, then all are written: where a function refuses, the graph stays as it was
     changes: list[_Change] = []
     shapes: dict[Cell, Shape] = {}
     for node in order:
@@ -89,6 +90,7 @@ def _infer(order: Sequence[Node], compute: Callable[[Sequence[Vertex]], object])
             _carry_out(changes)
             changes.clear()
             shapes.clear()
+            # its output shapes follow from values, for which everything before it must have its new shapes
             _set_up_by_values(node, given, compute)
             continue
         setup = _set_up(node, given)
@@ -155,6 +157,7 @@ def _lost_its_source(node: Node, changed: Container[Cell]) -> bool:
 
 def _python_setup(node: Node, shapes: tuple[Shape | None, ...]) -> Setup:
     """Let a function in Python say the shapes of its outputs for inputs of other shapes."""
+    # on variables of its own: the graph is not to change before all functions have agreed
     wrap = WRAPPERS["variable"]
     inputs = [None if shape is None else wrap(Cell(NdArray(shape)), None) for shape in shapes]
     outputs = [wrap(Cell(NdArray(())), None) for _ in node.cells]
@@ -179,6 +182,7 @@ def _carry_out(changes: Sequence[_Change]) -> None:
     for node, setup, view in changes:
         before = node.setup.output_shapes
         node.setup = setup
+        # it was chosen for other shapes
         node.kernel = None
         if isinstance(setup, ResolvedCall):
             node.args = setup.args
@@ -188,6 +192,7 @@ def _carry_out(changes: Sequence[_Change]) -> None:
                 _share(cell.data, node.inputs[0].cell.data, new)
             elif old != new:
                 change_shape(cell.data, new, old)
+                # no value has this shape; reading one before the next forward pass is an error
                 cell.data.synced.clear()
                 cell.data.synced.expect()
             if cell.made_grad is not None and cell.made_grad.shape != new:
@@ -209,6 +214,7 @@ def change_shape(array: NdArray, shape: Shape, place: Shape | None = None) -> No
     `place` is the shape under which the present memory is kept, by default the array's own.
     """
     _keep(array, array.shape if place is None else place)
+    # plans for these shapes are bound to it: with it they hold again
     synced = _EARLIER.get(array, {}).pop(shape, None)
     if synced is None or _is_held_by_users(synced):
         synced = SyncedArray(shape)

@@ -74,6 +74,7 @@ class RuleRunner:
         if len(results) != len(targets):
             raise GraphError(f"{spec.api}: a gradient rule must return {len(targets)} gradients, got {len(results)}")
         for target, result in zip(targets, results, strict=True):
+            # rules give what is cheap to give beside what was asked for
             if target is None:
                 continue
             if getattr(result, "shape", target.shape) != target.shape:

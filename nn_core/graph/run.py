@@ -64,6 +64,7 @@ def compute(kernel: PreparedKernel, arrays: Sequence[Array | None], channels_las
     """Call a kernel on raw arrays that lie as it wants them; a failure says which function it comes from."""
     if kernel.space is not HOST:
         ready(kernel.space)
+    # flags are worked out for kernels that take several layouts only
     runner = kernel.forward if channels_last is None else kernel.forward_for(channels_last)
     try:
         return runner(*arrays)

@@ -40,6 +40,7 @@ class FunctionSeed:
     def draw(self) -> tuple[int, int]:
         """Seed and counter for one run of one function."""
         with _lock:
+            # under the lock: two runs with one key would draw the same numbers
             self.counter += 1
             return self.seed, self.counter
 
