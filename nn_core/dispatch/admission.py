@@ -77,6 +77,7 @@ def check_backend_info(plugin: str, info: "BackendInfo") -> None:
     if info.name.partition(".")[0] != plugin:
         raise PluginError(f"a backend must be named as its entry point, {plugin!r} or '{plugin}.*', got {info.name!r}")
     if info.context is not None:
+        # a keyword that is misspelt has to be refused, not swallowed
         kinds = {parameter.kind for parameter in inspect.signature(info.context).parameters.values()}
         if kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}:
             raise PluginError(f"backend {info.name!r}: context must spell out its keywords, got *args or **kwargs")
@@ -84,6 +85,7 @@ def check_backend_info(plugin: str, info: "BackendInfo") -> None:
 
 def check_backend(info: "BackendInfo", backend: Backend, registry: Registry) -> None:
     """Refuse a backend that lacks a part, or is not the one announced."""
+    # now and by name; else the first graph that needs it fails in the middle
     missing = [part for part in _BACKEND_PARTS if not hasattr(backend, part)]
     if missing:
         parts = ", ".join(_BACKEND_PARTS)

@@ -38,6 +38,7 @@ def module_attributes(
         offer = PLUGINS.offer(kind, name)
         if offer is not None and (not roles or getattr(offer.info, "role", "") in roles):
             return PLUGINS.offers.load(offer)
+        # after the offers: a name says more than that of a plugin
         if name in PLUGINS.names():
             return PluginAttributes(kind, name)
         hint = suggestion(name, _own_names(module) | set(PLUGINS.names_of(kind)))

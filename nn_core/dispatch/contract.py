@@ -31,6 +31,7 @@ def checked_items(hook: str, function: Any, result: object) -> list[Any]:
 
 
 def _wrong_result(hook: str, function: Any, wanted: type, got: str) -> PluginError:
+    # the place of the hook, not of the check: it is the author who reads this
     code = getattr(function, "__code__", None)
     place = f"{code.co_filename}:{code.co_firstlineno}: " if code else ""
     return PluginError(f"{place}{hook} must return a list of {wanted.__name__}, got {got}")
@@ -47,22 +48,31 @@ def check_functions(
         places: "file:line" of each.
         kernels: Names of the functions that it has kernels for, by backend.
     """
+    # a kernel on one backend is enough; on others a function may be refused
     native = {name for table in kernels.values() for name in table}
     for spec in specs:
-        place = places[spec.name]
-        if spec.name.partition(".")[0] != plugin:
-            raise PluginError(
-                f"{place}: names of functions must start with the name of the plugin, {plugin + '.'!r}, got {spec.name!r}"
-            )
-        if spec.api in installed.entry_points():
-            raise PluginError(f"{place}: {spec.name}: api must not be the name of a plugin, got {spec.api!r}")
-        if spec.shape == "rule" and not is_registered("shape rule", spec.name):
-            _refuse_missing(place, spec, "a shape rule", "@shape_rule", "write 'shape: same_as <input>' in the spec")
-        if spec.differentiable and not is_registered("gradient rule", spec.name):
-            _refuse_missing(place, spec, "a gradient rule", "@gradient", "state the reason: 'backward: {none: <reason>}'")
-        has_kernel = spec.name in native or is_registered("reference kernel", spec.name)
-        if not has_kernel and not spec.has("composite") and not spec.has("view"):
-            _refuse_missing(place, spec, "a kernel", "@kernel", "name one in FunctionPackage(kernels=...)")
+        _check_name(plugin, spec, places[spec.name])
+        _check_parts(spec, places[spec.name], native)
+
+
+def _check_name(plugin: str, spec: FunctionSpec, place: str) -> None:
+    if spec.name.partition(".")[0] != plugin:
+        raise PluginError(
+            f"{place}: names of functions must start with the name of the plugin, {plugin + '.'!r}, got {spec.name!r}"
+        )
+    # ``F.<plugin>`` gives the functions of a plugin
+    if spec.api in installed.entry_points():
+        raise PluginError(f"{place}: {spec.name}: api must not be the name of a plugin, got {spec.api!r}")
+
+
+def _check_parts(spec: FunctionSpec, place: str, native: Collection[str]) -> None:
+    if spec.shape == "rule" and not is_registered("shape rule", spec.name):
+        _refuse_missing(place, spec, "a shape rule", "@shape_rule", "write 'shape: same_as <input>' in the spec")
+    if spec.differentiable and not is_registered("gradient rule", spec.name):
+        _refuse_missing(place, spec, "a gradient rule", "@gradient", "state the reason: 'backward: {none: <reason>}'")
+    has_kernel = spec.name in native or is_registered("reference kernel", spec.name)
+    if not has_kernel and not spec.has("composite") and not spec.has("view"):
+        _refuse_missing(place, spec, "a kernel", "@kernel", "name one in FunctionPackage(kernels=...)")
 
 
 def _refuse_missing(place: str, spec: FunctionSpec, what: str, decorator: str, otherwise: str) -> None:
@@ -98,12 +108,14 @@ def check_registrations(
 
 def is_of_another(plugin: Plugin, entry: Registration) -> bool:
     """Whether a registration comes from the package of another plugin, which was imported while `plugin` was loading."""
+    # a plugin may import another, whose registrations are then not its own
     others = {entries[0].module.partition(".")[0] for entries in installed.entry_points().values()}
     return entry.package != plugin.package and entry.package in others
 
 
 def check_index(plugin: str, brought: Collection[tuple[str, str]]) -> None:
     """Refuse an index in the metadata of a package that does not list what its plugin brings; none at all is fine."""
+    # a wrong index is worse than none: names would be looked for in the wrong plugin
     listed = {place for place, plugins in installed.index().items() if plugin in plugins}
     if not listed:
         return

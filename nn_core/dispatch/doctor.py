@@ -64,6 +64,7 @@ def examine(names: Sequence[str] = ()) -> list[Finding]:
     """
     everything = [*PLUGINS.names(), *(name for name in installed.installed_plugins() if name not in PLUGINS.names())]
     everything += [name for name in names if name not in everything]
+    # threads, because each of them only waits for a process
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         return [finding for group in pool.map(_examined, everything) for finding in group]
 
@@ -145,6 +146,7 @@ def _examined(name: str) -> list[Finding]:
 def run_examination(name: str, report: Path, paths: Sequence[str] = ()) -> str:
     """Examine a plugin in a new process, which also imports from `paths`; returns how the process died, if it did."""
     seconds = 3 * settings().plugin_timeout + _START_S
+    # as this process finds packages, so does that one
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, *(path for path in sys.path if path)])}
     command = [sys.executable, "-c", _EXAMINATION, name, str(report)]
     try:
@@ -164,6 +166,7 @@ def run_examination(name: str, report: Path, paths: Sequence[str] = ()) -> str:
 def _import_watched(name: str, plugins: Plugins) -> tuple[str, ...]:
     from nn_core.dispatch.watch import observe
 
+    # first: what importing the core does is not to be told of the plugin
     plugins.plugin(installed.CORE_PLUGIN)
     return () if name == installed.CORE_PLUGIN else observe(lambda: plugins.plugin(name)).lines
 

@@ -148,6 +148,7 @@ def explain_call(function: FunctionInGraph, ctx: Context) -> Explanation:
 def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph | None) -> Explanation:
     answers: list[Answer] = []
     notes: dict[str, None] = {}
+    # these are put together of other functions, or move no values
     if spec.has("composite") or spec.has("view") or getattr(function, "python", None) is not None:
         return Explanation(spec.name, context, (Answer(ENGINE, ""),), ENGINE)
     try:

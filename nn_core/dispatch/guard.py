@@ -71,6 +71,7 @@ class _Guard:
             signal.signal(signal.SIGINT, self._interrupted)
         if self._seconds is not None:
             self._timer = threading.Timer(self._seconds, self._expire)
+            # a program that ends does not wait for it
             self._timer.daemon = True
             self._timer.start()
 
@@ -97,6 +98,7 @@ class _Guard:
 
     def _expire(self) -> None:
         with self._lock:
+            # too late: the interrupt would hit the code after the plugin's
             if self._is_over:
                 return
             self.expired = True

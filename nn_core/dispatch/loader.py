@@ -69,6 +69,7 @@ class Loader:
         except BaseException as error:
             plugin.backends = {}
             self._forget(plugin)
+            # also what its module has registered without a word; but not what others have that were loaded meanwhile
             undo(entry for entry in set(recorded()) - seen if not is_of_another(plugin, entry))
             _drop_modules(plugin, before)
             if not isinstance(error, Exception):  # Ctrl-C by the user
@@ -108,9 +109,7 @@ class Loader:
         if brought is None or brought.module is not module:
             brought = _Brought(module, ())
         redo(brought.registrations)
-        is_stated = bool(plugin.entry_points) or hasattr(module, "PLUGIN_API")  # a notebook may leave it out
-        if is_stated and not settings().skip_plugin_check:
-            check_versions(module, " ".join(package_names(plugin.entry_points)) or plugin.name)
+        _check_version(plugin, module)
         for name in required_plugins(module):
             self._require(name)
         self.manager.register(module, plugin.name)
@@ -120,29 +119,20 @@ class Loader:
         offers: dict[str, list[ExtensionInfo]] = {kind.key: self._call(plugin, kind.hook) for kind in KINDS.values()}
         if not self.manager.get_hookcallers(module):
             raise PluginError("a plugin must have an @hookimpl of a hook of nn_core.ext, got none")
-        plugin.backends = {info.name: info for info in backends}
-        for info in backends:
-            check_backend_info(plugin.name, info)
-        if len(plugin.backends) != len(backends):
-            raise PluginError(f"backends must have different names, got {[info.name for info in backends]}")
-        words = [*(offer.info for offer in self.offers.of("words")), *offers["words"]]
+        _take_backends(plugin, backends)
         specs = self._add_functions(plugin, functions, words)
-        both = {spec.api for spec in specs} & {info.name for info in offers["composites"]}
-        if both:
-            raise PluginError(f"functions must be operators or composites, got both for {', '.join(sorted(both))}")
+        _refuse_composites(specs, offers["composites"])
         self.offers.add(plugin.name, offers)
         plugin.functions = tuple(spec.name for spec in specs)
         plugin.samples = tuple(package.samples for package in functions if package.samples)
-        listed = {(key, name) for key, group in offers.items() for info in group for name in info.keys}
-        listed |= {("functions", spec.api) for spec in specs} | {("backends", name) for name in plugin.backends}
-        listed |= {("overlays", backend) for package in functions for backend in package.overlays}
-        check_index(plugin.name, listed)
+        check_index(plugin.name, _places(plugin, specs, functions, offers))
         brought.registrations = check_registrations(plugin, specs, seen, self.registry)
         brought.users += 1
         _BROUGHT[module.__name__] = brought
 
     def _imported(self, plugin: Plugin) -> ModuleType:
         if len(plugin.entry_points) > 1:
+            # which one would win depends on the order of installation
             both = " and ".join(packages(plugin.entry_points))
             uninstall = " or ".join(package_names(plugin.entry_points))
             raise PluginError(f"a plugin must come from one package, got {both}\n  hint: pip uninstall {uninstall}")
@@ -150,6 +140,7 @@ class Loader:
         return watched_import(name) if settings().strict else import_module(name)
 
     def _call(self, plugin: Plugin, hook: str) -> list[Any]:
+        # pluggy would ask every plugin that has the hook; only the new one is to answer
         others = [other for other in self.manager.get_plugins() if other is not plugin.module]
         results = self.manager.subset_hook_caller(hook, others)()
         function = getattr(plugin.module, hook, None)
@@ -169,6 +160,7 @@ class Loader:
             source, file = package.spec, f"plugin {plugin.name}"
             if isinstance(source, Path):
                 source, file = source.read_text("utf-8"), str(source)
+            # with the line of each, for the messages of the checks
             for spec, place in located(source, file, known["topic"], known["tag"]):
                 specs.append(spec)
                 places[spec.name] = place
@@ -181,9 +173,43 @@ class Loader:
         return specs
 
 
+def _check_version(plugin: Plugin, module: ModuleType) -> None:
+    is_stated = bool(plugin.entry_points) or hasattr(module, "PLUGIN_API")  # a notebook may leave it out
+    if is_stated and not settings().skip_plugin_check:
+        check_versions(module, " ".join(package_names(plugin.entry_points)) or plugin.name)
+
+
+def _take_backends(plugin: Plugin, backends: "Sequence[BackendInfo]") -> None:
+    plugin.backends = {info.name: info for info in backends}
+    for info in backends:
+        check_backend_info(plugin.name, info)
+    if len(plugin.backends) != len(backends):
+        raise PluginError(f"backends must have different names, got {[info.name for info in backends]}")
+
+
+def _refuse_composites(specs: Iterable[FunctionSpec], composites: Iterable[ExtensionInfo]) -> None:
+    """Refuse composites with the name of an operator of the same plugin."""
+    both = {spec.api for spec in specs} & {info.name for info in composites}
+    if both:
+        raise PluginError(f"functions must be operators or composites, got both for {', '.join(sorted(both))}")
+
+
+def _places(
+    plugin: Plugin,
+    specs: Iterable[FunctionSpec],
+    functions: "Iterable[FunctionPackage]",
+    offers: Mapping[str, Iterable[ExtensionInfo]],
+) -> set[tuple[str, str]]:
+    """Kind and name of everything that a plugin brings, as an index lists it."""
+    places = {(key, name) for key, group in offers.items() for info in group for name in info.keys}
+    places |= {("functions", spec.api) for spec in specs} | {("backends", name) for name in plugin.backends}
+    return places | {("overlays", backend) for package in functions for backend in package.overlays}
+
+
 def reason(error: BaseException) -> str:
     """The message of an exception, in one line where it is not ours."""
     try:
+        # whoever defines an exception may have it fail when it is printed
         text = str(error)
     except Exception as second:  # the exceptions of a plugin may do anything
         text = f"(its message raises {type(second).__name__})"
@@ -200,6 +226,7 @@ def _drop_modules(plugin: Plugin, before: Sequence[str] | set[str]) -> None:
     """Forget the modules of a plugin that failed, so that trying again runs them again."""
     package = plugin.package if plugin.entry_points else ""
     owners = [name for name, entries in installed.entry_points().items() if entries[0].module.partition(".")[0] == package]
+    # two plugins of one package share modules, which the sound one still uses
     if package in ("", "nn_core") or owners != [plugin.name]:
         return
     for name in set(sys.modules) - set(before):

@@ -50,6 +50,7 @@ class Offers:
             for key in offer.info.keys:
                 if (offer.kind.key, key) in seen:
                     raise PluginError(f"{offer.label}: names must differ, got {key!r} twice")
+                # a program that says ``S.Adam`` gets that of the core whatever is installed
                 if key in self._names_of_the_core(offer.kind):
                     raise PluginError(f"{offer.kind.noun} {key!r}: must come from one place, got 'nn_core' and {plugin!r}")
                 seen.add((offer.kind.key, key))
@@ -74,6 +75,7 @@ class Offers:
 
     def _names_of_the_core(self, kind: Kind) -> frozenset[str]:
         if kind.key not in self._reserved and kind.own:
+            # imported when the first plugin offers something of the kind
             module, _, table = kind.own.partition(":")
             place = vars(import_module(module))
             names = place[table] if table else [name for name in place if not name.startswith("_")]
@@ -90,6 +92,7 @@ class Offers:
         if claims is None:
             plugin, dot, rest = key.partition(".")
             return self._claims.get((kind, rest), {}).get(plugin) if plugin and dot else None
+        # an error only now: both can be used under the names of their plugins
         if len(claims) > 1:
             raise ambiguous(KINDS[kind].noun, key, list(claims))
         return next(iter(claims.values()))
@@ -150,6 +153,7 @@ def load_target(label: str, target: Target) -> Any:
 def _imported(target: str) -> Any:
     module, _, path = target.partition(":")
     found: Any = import_module(module)
+    # also a method or a nested class
     for part in path.split("."):
         found = getattr(found, part)
     return found

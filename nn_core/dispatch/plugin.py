@@ -52,6 +52,7 @@ class Plugin:
     @property
     def package(self) -> str:
         """Name of the top-level package of its module."""
+        # of an entry point without importing it
         module = self.entry_points[0].module if self.entry_points else self.module.__name__ if self.module else ""
         return module.partition(".")[0]
 

@@ -83,6 +83,7 @@ class Plugins:
             BackendUnavailableError: when its plugin finds no device to run it on.
             PluginError: when its plugin is broken; the cause is the original exception.
         """
+        # without the lock: who finds a backend needs none, and this is asked for each function that is set up
         backend = self._backends.get(name)
         if backend is not None:
             return backend
@@ -119,6 +120,7 @@ class Plugins:
         with self._lock:
             if name not in self._plugins:
                 if name in self._loading:
+                    # the lock is held by this thread, so whoever asks again here would wait for itself for ever
                     circle = " -> ".join([*self._loading[self._loading.index(name) :], name])
                     raise PluginError(f"plugin {name!r}: must not be used while it is being loaded, got {circle}")
                 entry_points = self._entry_points().get(name)
@@ -134,6 +136,7 @@ class Plugins:
             PluginError: when the name is taken, or the module breaks a rule; nothing of it is left then.
         """
         with self._lock:
+            # a module that is registered twice, as cells of a notebook are run twice, stays as it is
             known = self._plugins.get(name) or self._registered.get(name)
             if known is not None and known.module is not module:
                 raise PluginError(f"plugin {name!r}: must come from one place, got {known.label} and a registered module")
@@ -184,6 +187,7 @@ class Plugins:
         A backend without a device is passed over in silence; a broken one with a warning, because whoever installed it
         does not expect the next one to take over.
         """
+        # by name where priorities are equal: the choice must not depend on the order of the metadata
         offers = [(plugin, info) for plugin in self.all() for info in plugin.backends.values()]
         for plugin, info in sorted(offers, key=lambda offer: (-offer[1].priority, offer[1].name)):
             with suppress(BackendUnavailableError, PluginError):
@@ -204,6 +208,7 @@ class Plugins:
 
     def function_named(self, name: str) -> FunctionSpec | None:
         """The operator called `name` in files, of the core or of a plugin; its plugin is imported to find it."""
+        # an operator of a plugin has the name of the plugin in front, so no other has to be imported
         owner = name.partition(".")[0]
         if self.registry.spec(name) is None and settings().plugin_autoload and owner in self.names():
             self._quietly([owner])
@@ -272,6 +277,7 @@ class Plugins:
     def extra_kernels(self, backend: str, name: str) -> tuple[list[Kernel], list[Kernel]]:
         """Kernels that plugins bring for a backend of another: to be asked before its own, and after."""
         listed = installed.index().get(("overlays", backend), ())
+        # a package that brings overlays lists them: dispatch cannot import every plugin to find out
         if settings().plugin_autoload and any(plugin not in self._plugins for plugin in listed):
             self._quietly(listed)
         overlay, kernel = self.registry.overlay(backend, name), self.registry.kernel(backend, name)
@@ -308,6 +314,7 @@ class Plugins:
             installed.forget()
             now = self._entry_points()
             for plugin in list(self._plugins.values()):
+                # a device may be there by now
                 lost = any(name in self._failures for name in plugin.backends)
                 gone = plugin.name not in self._registered and now.get(plugin.name) != plugin.entry_points
                 if plugin.failure is not None or lost or gone:
@@ -330,15 +337,18 @@ class Plugins:
     def _find(self, kind: str, key: str, look: Callable[[], T | None]) -> T | None:
         """Import as few plugins as it takes to be sure who has `key`, then `look`."""
         place = (kind, key)
+        # a name has the same owner until a plugin is loaded or forgotten
         if place in self._found:
             found: T | None = self._found[place]
             return found
         if settings().plugin_autoload:
             listed = list(installed.index().get(place, ()))
             self._quietly([*listed, *self._owners_by_prefix(key)])
+            # who does not list what it brings may have the name too
             if not listed and not self._is_settled(key, look):
                 self._quietly(self._unlisted())
         result = look()
+        # while a plugin is being loaded its offers are not all there
         if result is not None and not self._loading:
             self._found[place] = result
         return result
@@ -369,6 +379,7 @@ class Plugins:
         with self._being_loaded(plugin.name):
             self._loading_steps().load(plugin)
         self._plugins[plugin.name] = plugin
+        # its kernels go before those that were chosen until now
         if plugin.failure is None and self.registry.has_overlays(plugin.name):
             self.forget_prepared()
 
@@ -401,6 +412,7 @@ class Plugins:
 
         what = f"backend {info.name!r}"
         try:
+            # a probe looks for a device and may be stopped; loading may have to compile for minutes
             refusal = guarded(f"{what}: probe()", settings().plugin_timeout, info.probe)
             if refusal is not None:
                 check_refusal(f"{what}: probe()", refusal)

@@ -47,6 +47,7 @@ class Registry:
             PluginError: when a name is taken already, a kernel belongs to a function that is not among `specs`, or an
                 overlay to one that is, or that nobody specifies, or that another plugin overlays.
         """
+        # all checks come before the first change: a plugin that is refused leaves nothing here
         names = {spec.name for spec in specs}
         for spec in specs:
             self._require_free(plugin, spec)
@@ -130,6 +131,7 @@ class Registry:
         for plugin, overlay in self._overlays.values():
             if overlay is kernel:
                 return plugin
+        # looked for when an error is reported, so by going through all
         return next((self._by_name[name].plugin for (_, name), own in self._kernels.items() if own is kernel), "")
 
     def has_overlays(self, plugin: str) -> bool:
@@ -145,10 +147,12 @@ class Registry:
         owner = "nn_core" if spec.name in BY_NAME else added.plugin if added else None
         if owner is not None:
             raise PluginError(f"function {spec.name!r}: must come from one plugin, got {owner!r} and {plugin!r}")
+        # names of the core are the core's for good: programs rely on what they compute
         if spec.api in BY_API:
             raise PluginError(f"function {spec.api!r}: must come from one plugin, got 'nn_core' and {plugin!r}")
 
     def _check_overlay(self, plugin: str, backend: str, name: str, own: Collection[str]) -> None:
+        # for its own function or backend a plugin has plainer means, and an overlay would hide them
         if name in own or backend.partition(".")[0] == plugin:
             raise PluginError(
                 f"plugin {plugin!r}: overlays must be for functions and backends of others, got {name!r} on {backend!r}"

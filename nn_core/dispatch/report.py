@@ -72,6 +72,7 @@ def strict_dispatch(strict: bool = True) -> AbstractContextManager[bool | None]:
 
 def is_strict() -> bool:
     """Whether leaving the device family of the first choice is an error here."""
+    # a block of the program says more than the environment
     strict = _strict.get()
     return settings().strict if strict is None else strict
 
@@ -82,6 +83,7 @@ def record(function: str, wanted: str, ran_on: str, reason: str, *, left_family:
     Raises:
         FallbackError: in strict mode, when the device family was left.
     """
+    # before it is counted: the function does not run
     if left_family and is_strict():
         raise FallbackError(
             f"{function}: strict mode requires the device family of the first choice {wanted}, got {ran_on}\n"

@@ -85,6 +85,7 @@ def resolve(
         if candidate.kernel is None or candidate.backend is None:
             refusals.append((candidate.entry, Refusal(candidate.reason)))
             continue
+        # anew for each candidate: the entry says the dtype, and the backend that of its parameters
         call = make_call(candidate.dtype, wide_dtype(candidate.backend, candidate.dtype))
         use_device = extra(candidate.backend, "use_device")
         if use_device is not None:
@@ -103,6 +104,7 @@ def resolve(
 
 def wide_dtype(backend: Backend | None, dtype: str) -> str:
     """The dtype of arrays of kind "wide" while `backend` computes in `dtype`."""
+    # half precision is too coarse for statistics, which such inputs are
     wider: Mapping[str, str] = extra(backend, "wide_dtypes")
     return wider.get(dtype, dtype)
 
@@ -141,6 +143,7 @@ def _reference_candidates(
     for entry, dtype, backend in available:
         if backend is reference:  # it is in the list itself, and was asked in its turn
             continue
+        # slow, but on the device: values stay where they are
         kernel = cast(OverBackends, reference).over(backend).get(name)
         reason = "" if kernel else f"has no kernel for {name}"
         yield Candidate(f"{REFERENCE} over {entry}", dtype, backend.array_class, backend, kernel, reason)
@@ -150,5 +153,6 @@ def _all_refused(spec: FunctionSpec, args: Mapping[str, ArgValue], refusals: Seq
     entries = ", ".join(entry for entry, _ in refusals)
     lines = [f"{spec.api}: a backend of the context must run it, got refusals of {entries}"]
     if args:
+        # refusals are often about a setting
         lines.append("  ".join(["", *(f"{name} {value}" for name, value in args.items())]))
     return "\n".join([*lines, *(f"  {entry}: {refusal.reason}" for entry, refusal in refusals)])

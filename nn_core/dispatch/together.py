@@ -33,6 +33,7 @@ def launch_together() -> Iterator[None]:
         ...         solver.update()
     """
     with ExitStack() as stack:
+        # what is not loaded has nothing to launch, and must not be loaded for this
         for backend in PLUGINS.loaded():
             hold = extra(backend, "launch_together")
             if hold is not None:

@@ -31,6 +31,7 @@ class Sight(NamedTuple):
 
 
 def _logging_state() -> Any:
+    # a library that configures logging takes the choice from the program
     root = logging.getLogger()
     return root.level, tuple(root.handlers), logging.root.manager.disable
 
@@ -49,6 +50,7 @@ def _own_names() -> dict[str, Any]:
 
 
 def _things(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    # a copy, since other threads import modules meanwhile
     for name, value in list(vars(module).items()):
         if not name.startswith("__") and not isinstance(value, ModuleType) and callable(value):
             yield name, value
@@ -105,6 +107,7 @@ def watched_import(name: str) -> ModuleType:
     Raises:
         PluginError: when the import changes the process or prints.
     """
+    # imported before, by the program itself: its effects cannot be told any more
     if name in sys.modules:
         return sys.modules[name]
     remarks = observe(lambda: import_module(name))
