@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nn_core.context import get_current_context
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
@@ -14,43 +14,11 @@ from nn_core.refusal import described, door, misfit
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients
 from nn_core.solvers.groups import Groups, is_frozen
 from nn_core.solvers.hooks import Hook, active_hooks
+from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number
 from nn_core.solvers.states import Slot, SolverState, States, new_slot
 from nn_core.solvers.update import Place, Rule, places_of
 from nn_core.typing import Array, Namespace
 from nn_core.variable import Variable
-
-#: Names that other frameworks give to the learning rate.
-_RATE_NAMES: Final = ("lr", "alpha", "eta", "learning_rate", "rate")
-_NOT_NEGATIVE: Final = frozenset({*_RATE_NAMES, "clip_norm"})
-
-
-class Number:
-    """One number of a solver as its attribute.
-
-    Args:
-        index: Its place in `hyper_names`.
-        name: Its name.
-        fixed: Whether it cannot be changed.
-    """
-
-    def __init__(self, index: int, name: str, fixed: bool) -> None:
-        self._index = index
-        self._name = name
-        self._fixed = fixed
-
-    def __get__(self, solver: "Solver | None", owner: type["Solver"]) -> Any:
-        if solver is None:
-            return self
-        kind = solver._types[self._index]
-        return kind(solver._numbers[self._index])
-
-    def __set__(self, solver: "Solver", value: Any) -> None:
-        if self._fixed:
-            raise ArgumentError(
-                f"{solver.name}: {self._name} must be given to the constructor, since it says what states there are, "
-                f"got an assignment of {value!r}"
-            )
-        solver._set_number(self._index, _checked_number(solver.name, self._name, value))
 
 
 class Solver:
@@ -120,7 +88,7 @@ class Solver:
 
     def __init__(self, *hyper: float) -> None:
         names = list(self.hyper_names)
-        numbers = [_checked_number(type(self).__name__, n, v) for n, v in zip(names, hyper, strict=True)]
+        numbers = [checked_number(type(self).__name__, n, v) for n, v in zip(names, hyper, strict=True)]
         if self.decay_name is not None and self.decay_name not in names:
             names.append(self.decay_name)
             numbers.append(0.0)
@@ -225,7 +193,7 @@ class Solver:
 
     def set_learning_rate(self, learning_rate: float) -> None:
         """Change the learning rate of the following updates."""
-        self._set_number(0, _checked_number("set_learning_rate", "learning_rate", learning_rate))
+        self._set_number(0, checked_number("set_learning_rate", "learning_rate", learning_rate))
 
     def _set_number(self, index: int, value: float) -> None:
         if index == self._decay_index and self._usual_decay is not None:
@@ -246,13 +214,13 @@ class Solver:
     def _is_free(self, name: str) -> bool:
         if name.startswith("_") or name in self.hyper_names or name in ("state_names", "decay_name"):
             return True
-        if hasattr(Solver, name) or name in _RATE_NAMES:
+        if hasattr(Solver, name) or name in RATE_NAMES:
             return False
         return not self._is_closed or hasattr(type(self), name)
 
     def _unknown(self, name: str) -> str:
         text = f"{self.name}: an attribute must be one of {', '.join(self.hyper_names)}, got {name!r}"
-        if name == "learning_rate" or (name in _RATE_NAMES and self.hyper_names):
+        if name == "learning_rate" or (name in RATE_NAMES and self.hyper_names):
             return f"{text}\n  hint: the learning rate is {self.hyper_names[0]}, or set_learning_rate(value)"
         close = get_close_matches(name, self.hyper_names, 1)
         return f"{text}; did you mean {close[0]!r}?" if close else text
@@ -289,7 +257,7 @@ class Solver:
             pre_hook: Called without arguments before each parameter.
             post_hook: Called without arguments after each parameter.
         """
-        rate = _checked_number("weight_decay", "decay_rate", decay_rate)
+        rate = checked_number("weight_decay", "decay_rate", decay_rate)
         if self._decay_index is None:
             self._gradients.change(WEIGHT_DECAY, rate, self._slots.values(), pre_hook, post_hook)
             return
@@ -310,7 +278,7 @@ class Solver:
             pre_hook: Called without arguments before each parameter.
             post_hook: Called without arguments after each parameter.
         """
-        norm = _checked_number("clip_grad_by_norm", "clip_norm", clip_norm)
+        norm = checked_number("clip_grad_by_norm", "clip_norm", clip_norm)
         self._gradients.change(CLIP_GRAD_BY_NORM, norm, self._slots.values(), pre_hook, post_hook)
 
     @door
@@ -336,7 +304,7 @@ class Solver:
         Returns:
             The norm before.
         """
-        limit = _checked_number("clip_grad_by_global_norm", "clip_norm", clip_norm)
+        limit = checked_number("clip_grad_by_global_norm", "clip_norm", clip_norm)
         if not limit >= 0:
             raise ArgumentError(f"clip_grad_by_global_norm: clip_norm must be at least 0, got {clip_norm!r}")
         norm = self.grad_norm()
@@ -352,7 +320,7 @@ class Solver:
             pre_hook: Called without arguments before each parameter.
             post_hook: Called without arguments after each parameter.
         """
-        factor = _checked_number("scale_grad", "scale", scale)
+        factor = checked_number("scale_grad", "scale", scale)
         self._gradients.change(SCALE_GRAD, factor, self._slots.values(), pre_hook, post_hook)
 
     def check_inf_grad(self, pre_hook: Hook | None = None, post_hook: Hook | None = None) -> bool:
@@ -518,17 +486,3 @@ def _explaining(constructor: Callable[..., None]) -> Callable[..., None]:
             raise misfit(constructor, (self, *args), kwargs, error) from None
 
     return __init__
-
-
-def _checked_number(function: str, name: str, value: Any) -> float:
-    try:
-        number = math.nan if isinstance(value, str) else float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ArgumentError(f"{function}: {name} must be a number, got {described(value)}") from error
-    if math.isnan(number):
-        raise ArgumentError(f"{function}: {name} must be a number, got {value!r}")
-    if number < 0 and name in _NOT_NEGATIVE:
-        raise ArgumentError(f"{function}: {name} must be at least 0, got {value!r}")
-    if name in ("beta1", "beta2") and not 0 <= number < 1:
-        raise ArgumentError(f"{function}: {name} must be from 0 to below 1, got {value!r}")
-    return number

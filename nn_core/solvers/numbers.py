@@ -1,0 +1,62 @@
+"""The numbers of a solver as its attributes, such as the learning rate, and their checks."""
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from nn_core.errors import ArgumentError
+from nn_core.refusal import described
+
+if TYPE_CHECKING:
+    from nn_core.solvers.base import Solver
+
+#: Names that other frameworks give to the learning rate.
+RATE_NAMES: Final = ("lr", "alpha", "eta", "learning_rate", "rate")
+_NOT_NEGATIVE: Final = frozenset({*RATE_NAMES, "clip_norm"})
+
+
+class Number:
+    """One number of a solver as its attribute.
+
+    Args:
+        index: Its place in `hyper_names`.
+        name: Its name.
+        fixed: Whether it cannot be changed.
+    """
+
+    def __init__(self, index: int, name: str, fixed: bool) -> None:
+        self._index = index
+        self._name = name
+        self._fixed = fixed
+
+    def __get__(self, solver: "Solver | None", owner: type["Solver"]) -> Any:
+        if solver is None:
+            return self
+        kind = solver._types[self._index]
+        return kind(solver._numbers[self._index])
+
+    def __set__(self, solver: "Solver", value: Any) -> None:
+        if self._fixed:
+            raise ArgumentError(
+                f"{solver.name}: {self._name} must be given to the constructor, since it says what states there are, "
+                f"got an assignment of {value!r}"
+            )
+        solver._set_number(self._index, checked_number(solver.name, self._name, value))
+
+
+def checked_number(function: str, name: str, value: Any) -> float:
+    """`value` as a float, in the range that the number called `name` must have.
+
+    Raises:
+        ArgumentError: when it is no number or out of range.
+    """
+    try:
+        number = math.nan if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(f"{function}: {name} must be a number, got {described(value)}") from error
+    if math.isnan(number):
+        raise ArgumentError(f"{function}: {name} must be a number, got {value!r}")
+    if number < 0 and name in _NOT_NEGATIVE:
+        raise ArgumentError(f"{function}: {name} must be at least 0, got {value!r}")
+    if name in ("beta1", "beta2") and not 0 <= number < 1:
+        raise ArgumentError(f"{function}: {name} must be from 0 to below 1, got {value!r}")
+    return number
