@@ -120,6 +120,7 @@ class Loader:
         if not self.manager.get_hookcallers(module):
             raise PluginError("a plugin must have an @hookimpl of a hook of nn_core.ext, got none")
         _take_backends(plugin, backends)
+        words = [*(offer.info for offer in self.offers.of("words")), *offers["words"]]
         specs = self._add_functions(plugin, functions, words)
         _refuse_composites(specs, offers["composites"])
         self.offers.add(plugin.name, offers)

@@ -11,7 +11,7 @@ import numpy as np
 
 from nn_core import functions as F
 from nn_core.core.module import Module
-from nn_core.data.iterator import data_iterator_simple
+from nn_core.data.iterators import data_iterator_simple
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.solvers import Adam

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from nn_core.data.iterator import DataIterator, data_iterator_cache, data_iterator_csv_dataset
+from nn_core.data.iterator import DataIterator
+from nn_core.data.iterators import data_iterator_cache, data_iterator_csv_dataset
 from nn_core.data.stored import (
     ArrayDataSource,
     Hdf5DataSource,
