@@ -8,38 +8,37 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
-from nn_core.array import NdArray
 from nn_core.context import Context, context_scope
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import ArgumentError, GraphError
-from nn_core.graph.apply import GraphFunctions, apply
-from nn_core.graph.backward import run_backward
-from nn_core.graph.call import ResolvedCall, resolved_call
-from nn_core.graph.compile import is_view, needed_data, new_key
+from nn_core.graph.apply import apply
+from nn_core.graph.call import ResolvedCall
+from nn_core.graph.compile import is_view
 from nn_core.graph.modes import auto_forward as auto_forward_scope
 from nn_core.graph.modes import get_auto_forward
-from nn_core.graph.node import Cell, Node, Vertex, forward_order, invalidate
+from nn_core.graph.node import Node, invalidate
 from nn_core.graph.python_function import PythonFunction as PythonFunction
 from nn_core.graph.python_function import settings_of
-from nn_core.graph.run import run, same_dtypes_of
-from nn_core.graph.seeds import FUNCTION_SEED
-from nn_core.rules.registry import GradientCall
+from nn_core.graph.single import (
+    MASKED,
+    active_ones,
+    all_inputs,
+    arrays_of,
+    compute,
+    draw,
+    gradient_reads,
+    last_key,
+    propagate,
+    resolved,
+    without_updates,
+)
 from nn_core.spec.builtin import BY_NAME
 from nn_core.spec.model import TAGS, FunctionSpec
 from nn_core.variable import Variable
 
 #: Functions that compute on a part of their inputs if `Function.set_active_input_mask` says so.
 MASKABLE = ("AddN", "MulN")
-
-#: All inputs of a function of which some are masked, and the mask; its node has the active ones only.
-_MASKED: WeakKeyDictionary[Node, tuple[tuple[Any, ...], list[bool]]] = WeakKeyDictionary()
-#: What `Function.forward` drew last for a seeded function, and what the graph had drawn by then.
-_DRAWN: WeakKeyDictionary[Node, tuple[tuple[int, ...], Any]] = WeakKeyDictionary()
-
-_F = GraphFunctions()
 
 
 class Info(NamedTuple):
@@ -177,7 +176,7 @@ class Function:
     @property
     def inputs(self) -> list[Variable]:
         """The variables that it reads, without the optional ones that were not given."""
-        return [vertex for vertex in _all_inputs(self._node) if vertex is not None]
+        return [vertex for vertex in all_inputs(self._node) if vertex is not None]
 
     @property
     def outputs(self) -> list[Any]:
@@ -213,7 +212,7 @@ class Function:
         self._check_index("grad_depends_input_data", "j", j, len(self.inputs))
         if self._node.python is not None:
             return bool(self._node.python.grad_depends_input_data(i, j))
-        return _gradient_reads(self._node, self._positions()[i], input_position=self._positions()[j])
+        return gradient_reads(self._node, self._positions()[i], input_position=self._positions()[j])
 
     def grad_depends_output_data(self, i: int, o: int) -> bool:
         """Whether the gradient of input `i` reads the data of output `o`.
@@ -225,7 +224,7 @@ class Function:
         self._check_index("grad_depends_output_data", "o", o, self._node.n_visible)
         if self._node.python is not None:
             return bool(self._node.python.grad_depends_output_data(i, o))
-        return _gradient_reads(self._node, self._positions()[i], output_position=o)
+        return gradient_reads(self._node, self._positions()[i], output_position=o)
 
     def auto_grad_depends_input_data(self, i: int, j: int) -> bool:
         """The same for ``nn_core.grad``, which follows the rules that ``backward()`` follows."""
@@ -280,11 +279,11 @@ class Function:
         node = self._node
         if node.spec.name not in MASKABLE:
             raise GraphError(f"set_active_input_mask: the function must be one of {MASKABLE}, got {self.name}")
-        inputs = _all_inputs(node)
+        inputs = all_inputs(node)
         active = _flags("set_active_input_mask: mask", mask, len(inputs))
-        _MASKED[node] = (inputs, active if any(active) else [True] * len(inputs))
-        node.inputs = tuple(_active(node, inputs))
-        node.setup = _resolved(node, node.inputs)
+        MASKED[node] = (inputs, active if any(active) else [True] * len(inputs))
+        node.inputs = tuple(active_ones(node, inputs))
+        node.setup = resolved(node, node.inputs)
         invalidate()
 
     # -- passes on given variables ---------------------------------------------------------------------------------
@@ -310,8 +309,8 @@ class Function:
         if call is None:
             node.python.forward_impl(list(inputs), list(outputs))
             return
-        key = _draw(node) if node.spec.has("seeded") else None
-        _compute(call, node.context, _arrays(placed), [variable.data for variable in outputs], key)
+        key = draw(node) if node.spec.has("seeded") else None
+        compute(call, node.context, arrays_of(placed), [variable.data for variable in outputs], key)
 
     def setup_recompute(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
         """Do what ``recompute`` needs before the forward pass: nothing, since random functions note what they drew."""
@@ -331,8 +330,8 @@ class Function:
         if call is None:
             node.python.forward_impl(list(inputs), list(outputs))
             return
-        arrays = _without_updates(node.spec, _arrays(placed))
-        _compute(call, node.context, arrays, [variable.data for variable in outputs], _last_key(node, "recompute"))
+        arrays = without_updates(node.spec, arrays_of(placed))
+        compute(call, node.context, arrays, [variable.data for variable in outputs], last_key(node, "recompute"))
 
     def backward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], accum: Sequence[bool] | None = None
@@ -360,7 +359,7 @@ class Function:
             if variable.need_grad and not add:
                 variable.grad.zero()
         if node.spec.differentiable:
-            _propagate(node, call, placed, outputs, _active(node, self._placed("backward", adds)))
+            propagate(node, call, placed, outputs, active_ones(node, self._placed("backward", adds)))
 
     # -- checks ----------------------------------------------------------------------------------------------------
 
@@ -390,8 +389,8 @@ class Function:
                 if not isinstance(value, Variable):
                     raise ArgumentError(f"{method}: {what} must be Variables, got {type(value).__name__}")
         node = self._node
-        placed = _active(node, self._placed(method, inputs))
-        call = None if node.python is not None else _resolved(node, placed)
+        placed = active_ones(node, self._placed(method, inputs))
+        call = None if node.python is not None else resolved(node, placed)
         expected = len(node.cells) if call is None else call.n_visible
         if len(outputs) != expected:
             raise ArgumentError(f"{method}: outputs of {self.name} must be {expected} Variables, got {len(outputs)}")
@@ -403,7 +402,7 @@ class Function:
         positions = self._positions()
         if positions and len(inputs) == len(positions):
             given = dict(zip(positions, inputs, strict=True))
-            return tuple(given.get(position) for position in range(len(_all_inputs(node))))
+            return tuple(given.get(position) for position in range(len(all_inputs(node))))
         n_inputs = len(node.spec.inputs)
         if node.spec.variadic:
             return tuple(inputs)
@@ -413,7 +412,7 @@ class Function:
 
     def _positions(self) -> list[int]:
         """The places of ``inputs`` in the order of the specification."""
-        return [position for position, vertex in enumerate(_all_inputs(self._node)) if vertex is not None]
+        return [position for position, vertex in enumerate(all_inputs(self._node)) if vertex is not None]
 
     def _check_index(self, method: str, name: str, index: int, count: int) -> None:
         if not isinstance(index, int) or not 0 <= index < count:
@@ -479,150 +478,6 @@ def _flags(what: str, values: Any, count: int) -> list[bool]:
     if not isinstance(values, (list, tuple)) or len(values) != count:
         raise ArgumentError(f"{what} must be a list of {count} booleans, got {values!r}")
     return [bool(value) for value in values]
-
-
-def _all_inputs(node: Node) -> tuple[Any, ...]:
-    masked = _MASKED.get(node)
-    return node.inputs if masked is None else masked[0]
-
-
-def _arrays(placed: Sequence[Variable | None]) -> list[NdArray | None]:
-    return [None if variable is None else variable.data for variable in placed]
-
-
-def _resolved(node: Node, placed: Sequence[Vertex | None]) -> ResolvedCall:
-    for entry, variable in zip(node.spec.inputs, placed, strict=False):
-        if variable is None and not entry.optional:
-            raise ArgumentError(f"{node.spec.api}: input {entry.name} must be given, got none")
-    settings = node.setup.given if isinstance(node.setup, ResolvedCall) else node.args
-    return resolved_call(node.spec, settings, [None if variable is None else variable.shape for variable in placed])
-
-
-def _active(node: Node, placed: Sequence[Any]) -> list[Any]:
-    """Those of `placed` that a mask leaves active."""
-    masked = _MASKED.get(node)
-    if masked is None:
-        return list(placed)
-    return [value for value, active in zip(placed, masked[1], strict=True) if active]
-
-
-def _compute(
-    call: ResolvedCall, context: Context, arrays: list[NdArray | None], results: Sequence[NdArray], key: Any
-) -> list[NdArray]:
-    """Run the kernel on `arrays`; what it computes beyond `results` goes to new arrays, which are returned too."""
-    same = same_dtypes_of(call.spec, arrays) if call.takes_same else ()
-    read = {id(array.synced) for array in arrays if array is not None}
-    wanted = [*results, *[NdArray(shape) for shape in call.output_shapes[len(results) :]]]
-    # what is read must not be written to before it was read
-    written = [NdArray(array.shape) if id(array.synced) in read else array for array in wanted]
-    run(call.kernel(context, same), arrays, written, key)
-    for array, target in zip(written, wanted, strict=True):
-        if array is not target:
-            target.copy_from(array)
-    return wanted
-
-
-def _without_updates(spec: FunctionSpec, arrays: list[NdArray | None]) -> list[NdArray | None]:
-    """`arrays` with copies of those that the function rewrites."""
-    for position, entry in enumerate(spec.inputs):
-        array = arrays[position] if entry.name in spec.updates else None
-        if array is not None:
-            copy = NdArray(array.shape)
-            copy.copy_from(array)
-            arrays[position] = copy
-    return arrays
-
-
-def _draw(node: Node) -> Any:
-    """The numbers for the next run of a seeded function, noted for ``recompute`` and ``backward``."""
-    shadow = Node(node.spec, node.args, (), (), node.context, False)
-    shadow.key = _known_key(node)
-    new_key(shadow, FUNCTION_SEED.draw)
-    _DRAWN[node] = (_numbers(node.key), shadow.key)
-    return shadow.key.copy()
-
-
-def _last_key(node: Node, method: str) -> Any:
-    """The numbers of the last run of a seeded function; None for another one."""
-    if not node.spec.has("seeded"):
-        return None
-    key = _known_key(node)
-    if key is None:
-        raise GraphError(f"{method}: {node.spec.name} must have been computed by forward() before, got none")
-    return key
-
-
-def _known_key(node: Node) -> Any:
-    seen, key = _DRAWN.get(node, ((), None))
-    if key is None or seen != _numbers(node.key):  # the graph has drawn since
-        key = node.key
-    return None if key is None else key.copy()
-
-
-def _numbers(key: Any) -> tuple[int, ...]:
-    return () if key is None else tuple(int(number) for number in key)
-
-
-def _propagate(
-    node: Node, call: ResolvedCall, placed: Sequence[Variable | None], outputs: Sequence[Variable], adds: Sequence[bool]
-) -> None:
-    """Add to the gradients of `placed`, one after the other, what follows from the gradients of `outputs`."""
-    cells = [Cell(variable.data, variable.grad) for variable in outputs[: call.n_visible]]
-    cells += [Cell(array) for array in _aux_outputs(node, call, _arrays(placed))]
-    leaves = [None if variable is None else Vertex(Cell(variable.data), variable.need_grad) for variable in placed]
-    if not any(leaf is not None and leaf.need_grad for leaf in leaves):
-        return
-    repeated: list[tuple[Variable, NdArray, bool]] = []
-    for place, (leaf, variable) in enumerate(zip(leaves, placed, strict=True)):
-        if leaf is None or variable is None or not leaf.need_grad:
-            continue
-        if list(placed).count(variable) == 1:
-            leaf.cell.grad = variable.grad
-        else:  # a gradient of its own, since a later one may be told to overwrite it
-            repeated.append((variable, leaf.cell.grad, adds[place]))
-    scratch = Node(node.spec, call.args, leaves, cells, node.context, True)
-    scratch.setup = call
-    roots = [Vertex(cell) for cell in cells[: call.n_visible]]
-    for index, root in enumerate(roots):
-        scratch.connect(index, root)
-    for root in roots:
-        run_backward(root, None)
-    for variable, part, add in repeated:
-        variable.grad.copy_from(_F.add2(variable.grad, part) if add else part)
-
-
-def _aux_outputs(node: Node, call: ResolvedCall, arrays: list[NdArray | None]) -> list[NdArray]:
-    """The auxiliary results that the gradient reads, computed again."""
-    n_visible, entries = call.n_visible, node.spec.outputs
-    if len(call.output_shapes) == n_visible:
-        return []
-    if not any(entry.aux and entry.name in node.spec.backward.needs for entry in entries):
-        return [NdArray(shape) for shape in call.output_shapes[n_visible:]]
-    arrays = _without_updates(node.spec, list(arrays))
-    return _compute(call, node.context, arrays, (), _last_key(node, "backward"))[n_visible:]
-
-
-def _gradient_reads(
-    node: Node, position: int, input_position: int | None = None, output_position: int | None = None
-) -> bool:
-    """Whether the gradient of one input depends on the data of an input or output, as the gradient rule has it."""
-    if not node.spec.differentiable:
-        return False
-    rule = gradient_of(node.spec.name)
-    if rule is None:
-        reads_inputs, reads_outputs = needed_data(node)
-        return reads_outputs[output_position or 0] if input_position is None else reads_inputs[input_position]
-    inputs = [None if vertex is None else Variable(vertex.shape) for vertex in node.inputs]
-    outputs = [Variable(cell.data.shape) for cell in node.cells]
-    grads = [Variable(cell.data.shape) for cell in node.cells[: node.n_visible]]
-    wanted = [index == position for index in range(len(inputs))]
-    with context_scope(node.context), auto_forward_scope(False):
-        results = rule(_F, GradientCall(node.spec, inputs, outputs, grads, node.args, wanted))
-    result = results[position] if isinstance(results, (tuple, list)) else results
-    if not isinstance(result, Variable):
-        return False
-    target = outputs[output_position or 0] if input_position is None else inputs[input_position]
-    return result is target or any(vertex is target for part in forward_order((result,)) for vertex in part.inputs)
 
 
 __all__ = ["Function", "Info", "PythonFunction"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import nn_core as nn
-from nn_core import synced
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.graph import spaces
 
 EMULATION = Path(__file__).with_name("emulation")
 HELPERS = str(Path(__file__).parent)
@@ -56,5 +56,5 @@ def cuda(device, monkeypatch):
         if name in PLUGINS._plugins:
             PLUGINS._unload(PLUGINS._plugins[name])
     PLUGINS.refresh()
-    for key in [key for key in synced._SPACES if key[0] == plugin.ARRAY_CLASSES[0]]:
-        del synced._SPACES[key]
+    for key in [key for key in spaces._SPACES if key[0] == plugin.ARRAY_CLASSES[0]]:
+        del spaces._SPACES[key]

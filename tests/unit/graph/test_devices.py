@@ -9,9 +9,8 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core import synced
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.graph import backward
+from nn_core.graph import backward, spaces
 
 
 class Device:
@@ -64,8 +63,8 @@ def device(install):
     PLUGINS.module("device").made.append(backend)
     with nn.context_scope(nn.Context(["device:float"])):
         yield backend
-    synced._SPACES.pop(("DeviceArray", "0"), None)
-    synced._SPACES.pop(("DeviceArray", "1"), None)
+    spaces._SPACES.pop(("DeviceArray", "0"), None)
+    spaces._SPACES.pop(("DeviceArray", "1"), None)
     PLUGINS.refresh()
 
 

@@ -1,0 +1,204 @@
+"""One function computed by itself, on variables that need not be those of its graph; the graph stays as it is."""
+
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from nn_core.array import NdArray
+from nn_core.context import Context, context_scope
+from nn_core.dispatch.registry import gradient_of
+from nn_core.errors import ArgumentError, GraphError
+from nn_core.graph.apply import GraphFunctions
+from nn_core.graph.backward import run_backward
+from nn_core.graph.call import ResolvedCall, resolved_call
+from nn_core.graph.compile import needed_data, new_key
+from nn_core.graph.modes import auto_forward
+from nn_core.graph.node import Cell, Node, Vertex, forward_order
+from nn_core.graph.run import run, same_dtypes_of
+from nn_core.graph.seeds import FUNCTION_SEED
+from nn_core.rules.registry import GradientCall, GradientRule
+from nn_core.spec.model import FunctionSpec
+from nn_core.variable import Variable
+
+#: All inputs of a function of which some are masked, and the mask; its node has the active ones only.
+MASKED: WeakKeyDictionary[Node, tuple[tuple[Any, ...], list[bool]]] = WeakKeyDictionary()
+#: What `Function.forward` drew last for a seeded function, and what the graph had drawn by then.
+_DRAWN: WeakKeyDictionary[Node, tuple[tuple[int, ...], Any]] = WeakKeyDictionary()
+
+_F = GraphFunctions()
+
+
+def all_inputs(node: Node) -> tuple[Any, ...]:
+    """The inputs of a function, those that a mask leaves out included."""
+    masked = MASKED.get(node)
+    return node.inputs if masked is None else masked[0]
+
+
+def arrays_of(placed: Sequence[Variable | None]) -> list[NdArray | None]:
+    """The data of variables, None where one is not given."""
+    return [None if variable is None else variable.data for variable in placed]
+
+
+def resolved(node: Node, placed: Sequence[Vertex | None]) -> ResolvedCall:
+    """The function of `node` for other inputs.
+
+    Raises:
+        ArgumentError: when an input is missing.
+        ShapeError: when the shapes do not fit.
+    """
+    for entry, variable in zip(node.spec.inputs, placed, strict=False):
+        if variable is None and not entry.optional:
+            raise ArgumentError(f"{node.spec.api}: input {entry.name} must be given, got none")
+    settings = node.setup.given if isinstance(node.setup, ResolvedCall) else node.args
+    return resolved_call(node.spec, settings, [None if variable is None else variable.shape for variable in placed])
+
+
+def active_ones(node: Node, placed: Sequence[Any]) -> list[Any]:
+    """Those of `placed` that a mask leaves active."""
+    masked = MASKED.get(node)
+    if masked is None:
+        return list(placed)
+    return [value for value, active in zip(placed, masked[1], strict=True) if active]
+
+
+def compute(
+    call: ResolvedCall, context: Context, arrays: list[NdArray | None], results: Sequence[NdArray], key: Any
+) -> list[NdArray]:
+    """Run the kernel on `arrays`; what it computes beyond `results` goes to new arrays, which are returned too."""
+    same = same_dtypes_of(call.spec, arrays) if call.takes_same else ()
+    read = {id(array.synced) for array in arrays if array is not None}
+    wanted = [*results, *[NdArray(shape) for shape in call.output_shapes[len(results) :]]]
+    # what is read must not be written to before it was read
+    written = [NdArray(array.shape) if id(array.synced) in read else array for array in wanted]
+    run(call.kernel(context, same), arrays, written, key)
+    for array, target in zip(written, wanted, strict=True):
+        if array is not target:
+            target.copy_from(array)
+    return wanted
+
+
+def without_updates(spec: FunctionSpec, arrays: list[NdArray | None]) -> list[NdArray | None]:
+    """`arrays` with copies of those that the function rewrites."""
+    for position, entry in enumerate(spec.inputs):
+        array = arrays[position] if entry.name in spec.updates else None
+        if array is not None:
+            copy = NdArray(array.shape)
+            copy.copy_from(array)
+            arrays[position] = copy
+    return arrays
+
+
+def draw(node: Node) -> Any:
+    """The numbers for the next run of a seeded function, noted for ``recompute`` and ``backward``."""
+    shadow = Node(node.spec, node.args, (), (), node.context, False)
+    shadow.key = _known_key(node)
+    new_key(shadow, FUNCTION_SEED.draw)
+    _DRAWN[node] = (_numbers(node.key), shadow.key)
+    return shadow.key.copy()
+
+
+def last_key(node: Node, method: str) -> Any:
+    """The numbers of the last run of a seeded function; None for another one."""
+    if not node.spec.has("seeded"):
+        return None
+    key = _known_key(node)
+    if key is None:
+        raise GraphError(f"{method}: {node.spec.name} must have been computed by forward() before, got none")
+    return key
+
+
+def _known_key(node: Node) -> Any:
+    seen, key = _DRAWN.get(node, ((), None))
+    if key is None or seen != _numbers(node.key):  # the graph has drawn since
+        key = node.key
+    return None if key is None else key.copy()
+
+
+def _numbers(key: Any) -> tuple[int, ...]:
+    return () if key is None else tuple(int(number) for number in key)
+
+
+def propagate(
+    node: Node, call: ResolvedCall, placed: Sequence[Variable | None], outputs: Sequence[Variable], adds: Sequence[bool]
+) -> None:
+    """Add to the gradients of `placed`, one after the other, what follows from the gradients of `outputs`."""
+    cells = [Cell(variable.data, variable.grad) for variable in outputs[: call.n_visible]]
+    cells += [Cell(array) for array in _aux_outputs(node, call, arrays_of(placed))]
+    leaves = [None if variable is None else Vertex(Cell(variable.data), variable.need_grad) for variable in placed]
+    if not any(leaf is not None and leaf.need_grad for leaf in leaves):
+        return
+    repeated = _connect_gradients(leaves, placed, adds)
+    scratch = Node(node.spec, call.args, leaves, cells, node.context, True)
+    scratch.setup = call
+    roots = [Vertex(cell) for cell in cells[: call.n_visible]]
+    for index, root in enumerate(roots):
+        scratch.connect(index, root)
+    for root in roots:
+        run_backward(root, None)
+    for variable, part, add in repeated:
+        variable.grad.copy_from(_F.add2(variable.grad, part) if add else part)
+
+
+def _connect_gradients(
+    leaves: Sequence[Vertex | None], placed: Sequence[Variable | None], adds: Sequence[bool]
+) -> list[tuple[Variable, NdArray, bool]]:
+    """Let each leaf that stands for a variable have its gradient.
+
+    Returns:
+        Variables that are given several times, each time with a gradient of its own, and whether that is to be added.
+    """
+    repeated: list[tuple[Variable, NdArray, bool]] = []
+    for leaf, variable, add in zip(leaves, placed, adds, strict=True):
+        if leaf is None or variable is None or not leaf.need_grad:
+            continue
+        if list(placed).count(variable) == 1:
+            leaf.cell.grad = variable.grad
+        else:  # a gradient of its own, since a later one may be told to overwrite it
+            repeated.append((variable, leaf.cell.grad, add))
+    return repeated
+
+
+def _aux_outputs(node: Node, call: ResolvedCall, arrays: list[NdArray | None]) -> list[NdArray]:
+    """The auxiliary results that the gradient reads, computed again."""
+    n_visible, entries = call.n_visible, node.spec.outputs
+    if len(call.output_shapes) == n_visible:
+        return []
+    if not any(entry.aux and entry.name in node.spec.backward.needs for entry in entries):
+        return [NdArray(shape) for shape in call.output_shapes[n_visible:]]
+    arrays = without_updates(node.spec, list(arrays))
+    return compute(call, node.context, arrays, (), last_key(node, "backward"))[n_visible:]
+
+
+def gradient_reads(
+    node: Node, position: int, input_position: int | None = None, output_position: int | None = None
+) -> bool:
+    """Whether the gradient of one input depends on the data of an input or output, as the gradient rule has it."""
+    if not node.spec.differentiable:
+        return False
+    rule = gradient_of(node.spec.name)
+    if rule is None:
+        reads_inputs, reads_outputs = needed_data(node)
+        return reads_outputs[output_position or 0] if input_position is None else reads_inputs[input_position]
+    # the rule builds a graph on variables without values: what it reads is what its result depends on
+    inputs = [None if vertex is None else Variable(vertex.shape) for vertex in node.inputs]
+    outputs = [Variable(cell.data.shape) for cell in node.cells]
+    result = _gradient_built(node, rule, inputs, outputs, position)
+    target = outputs[output_position or 0] if input_position is None else inputs[input_position]
+    return target is not None and _depends_on(result, target)
+
+
+def _gradient_built(
+    node: Node, rule: GradientRule, inputs: Sequence[Variable | None], outputs: Sequence[Variable], position: int
+) -> Any:
+    """The gradient of the input at `position`, as `rule` builds it on other variables."""
+    grads = [Variable(cell.data.shape) for cell in node.cells[: node.n_visible]]
+    wanted = [index == position for index in range(len(inputs))]
+    with context_scope(node.context), auto_forward(False):
+        results = rule(_F, GradientCall(node.spec, inputs, outputs, grads, node.args, wanted))
+    return results[position] if isinstance(results, (tuple, list)) else results
+
+
+def _depends_on(result: Any, target: Variable) -> bool:
+    if not isinstance(result, Variable):
+        return False
+    return result is target or any(vertex is target for part in forward_order((result,)) for vertex in part.inputs)
