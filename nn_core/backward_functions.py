@@ -79,10 +79,7 @@ def _backward_function(spec: FunctionSpec, rule: GradientRule) -> BackwardFuncti
         output_shapes: Sequence[Shape],
         **settings: Any,
     ) -> Any:
-        for what, values in (("grad_inputs", grad_inputs), ("inputs", inputs), ("outputs", outputs)):
-            for value in values:
-                if value is not None and not isinstance(value, Variable):
-                    raise ArgumentError(f"{spec.api}_backward: {what} must be Variables, got {type(value).__name__}")
+        _require_variables(f"{spec.api}_backward", grad_inputs=grad_inputs, inputs=inputs, outputs=outputs)
         places = _places(spec, len(inputs), outputs)
         present = zip(inputs, input_shapes, strict=True)
         values = [None if place is None else _or_shape(*next(present)) for place in places]
@@ -99,6 +96,13 @@ def _backward_function(spec: FunctionSpec, rule: GradientRule) -> BackwardFuncti
     backward.__name__ = backward.__qualname__ = f"{spec.api}_backward"
     backward.__doc__ = f"Build the gradient of `{spec.api}`; see `Registry`."
     return backward
+
+
+def _require_variables(function: str, **given: Sequence[Any]) -> None:
+    for what, values in given.items():
+        for value in values:
+            if value is not None and not isinstance(value, Variable):
+                raise ArgumentError(f"{function}: {what} must be Variables, got {type(value).__name__}")
 
 
 def _places(spec: FunctionSpec, count: int, outputs: Sequence[Variable | None]) -> Sequence[object | None]:

@@ -89,13 +89,7 @@ def bind() -> None:
 
 def _cut(x: Any, parts: tuple[Any, ...]) -> Any:
     """Slices and integers; integers drop their axis, None adds one."""
-    n_used = sum(part is not None and part is not Ellipsis for part in parts)
-    if n_used > x.ndim or sum(part is Ellipsis for part in parts) > 1:
-        raise IndexError(f"an index must have at most {x.ndim} entries and one Ellipsis, got {parts}")
-    if Ellipsis not in parts:
-        parts = (*parts, Ellipsis)
-    position = parts.index(Ellipsis)
-    parts = (*parts[:position], *[slice(None)] * (x.ndim - n_used), *parts[position + 1 :])
+    parts = _without_ellipsis(x.ndim, parts)
     starts, stops, steps, shape = [], [], [], []
     axis = 0
     for part in parts:
@@ -103,15 +97,9 @@ def _cut(x: Any, parts: tuple[Any, ...]) -> Any:
             shape.append(1)
             continue
         size = x.shape[axis]
-        if isinstance(part, slice):
-            if part.step == 0:
-                raise ArgumentError(f"an index: the step of a slice must not be zero, got {part}")
-            shape.append(len(range(*part.indices(size))))
-            cut = part
-        elif -size <= part < size:
-            cut = slice(int(part), None if part == -1 else int(part) + 1)
-        else:
-            raise IndexError(f"index {part} is out of bounds for axis {axis} with size {size}")
+        cut = _slice_of(part, axis, size)
+        if cut is part:
+            shape.append(len(range(*cut.indices(size))))
         start, stop, step = bounds_of(cut)
         starts.append(start)
         stops.append(stop)
@@ -121,6 +109,28 @@ def _cut(x: Any, parts: tuple[Any, ...]) -> Any:
         x = operator("slice")(x, start=tuple(starts), stop=tuple(stops), step=tuple(steps))
         return x if x.shape == tuple(shape) else operator("reshape")(x, shape=tuple(shape))
     return operator("reshape")(x, shape=tuple(shape)) if x.shape != tuple(shape) else operator("identity")(x)
+
+
+def _without_ellipsis(ndim: int, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The parts of an index of an array with `ndim` axes, with full slices for the axes that are not named."""
+    n_used = sum(part is not None and part is not Ellipsis for part in parts)
+    if n_used > ndim or sum(part is Ellipsis for part in parts) > 1:
+        raise IndexError(f"an index must have at most {ndim} entries and one Ellipsis, got {parts}")
+    if Ellipsis not in parts:
+        parts = (*parts, Ellipsis)
+    position = parts.index(Ellipsis)
+    return (*parts[:position], *[slice(None)] * (ndim - n_used), *parts[position + 1 :])
+
+
+def _slice_of(part: Any, axis: int, size: int) -> slice:
+    """A slice as it is; the slice of one element for an integer."""
+    if isinstance(part, slice):
+        if part.step == 0:
+            raise ArgumentError(f"an index: the step of a slice must not be zero, got {part}")
+        return part
+    if not -size <= part < size:
+        raise IndexError(f"index {part} is out of bounds for axis {axis} with size {size}")
+    return slice(int(part), None if part == -1 else int(part) + 1)
 
 
 def _pick_by_data(x: Any, parts: Any) -> Any:
@@ -134,27 +144,33 @@ def _pick_by_data(x: Any, parts: Any) -> Any:
 
 def _rows(x: Any, parts: Any) -> Any:
     """The indices of the leading axes, broadcast against each other, one row for each axis."""
+    shape = _common_shape(parts)
+    return operator("stack")(*[_row(x, part, shape) for part in parts], axis=0)
+
+
+def _common_shape(parts: Any) -> tuple[int, ...]:
     try:
         shapes = [np.shape(part) if not isinstance(part, (Variable, NdArray)) else part.shape for part in parts]
     except ValueError as error:
         raise ArgumentError(f"getitem: an index must be an array or a number, got {parts!r}") from error
     try:
-        shape = np.broadcast_shapes(*shapes)
+        return np.broadcast_shapes(*shapes)
     except ValueError as error:
         raise ShapeError(f"getitem: indices must be broadcast to one shape, got {shapes}") from error
-    rows = []
-    for part in parts:
-        if isinstance(part, slice) or part is None or part is Ellipsis:
-            raise ArgumentError(
-                "an index that is a Variable or an NdArray must stand with other integer indices only, "
-                f"got {part!r}\n  hint: slice first, x[:, 1:][index]"
-            )
-        row = _operand(part, None) if isinstance(x, Variable) else part
-        row = row if isinstance(row, (Variable, NdArray)) else NdArray.from_numpy_array(np.asarray(row))
-        padded = (1,) * (len(shape) - row.ndim) + row.shape
-        row = operator("reshape")(row, shape=padded) if padded != row.shape else row
-        rows.append(operator("broadcast")(row, shape=shape) if row.shape != shape else row)
-    return operator("stack")(*rows, axis=0)
+
+
+def _row(x: Any, part: Any, shape: tuple[int, ...]) -> Any:
+    """The indices of one axis, broadcast to `shape`."""
+    if isinstance(part, slice) or part is None or part is Ellipsis:
+        raise ArgumentError(
+            "an index that is a Variable or an NdArray must stand with other integer indices only, "
+            f"got {part!r}\n  hint: slice first, x[:, 1:][index]"
+        )
+    row = _operand(part, None) if isinstance(x, Variable) else part
+    row = row if isinstance(row, (Variable, NdArray)) else NdArray.from_numpy_array(np.asarray(row))
+    padded = (1,) * (len(shape) - row.ndim) + row.shape
+    row = operator("reshape")(row, shape=padded) if padded != row.shape else row
+    return operator("broadcast")(row, shape=shape) if row.shape != shape else row
 
 
 def _is_mask(x: Any, index: Any) -> bool:

@@ -139,7 +139,7 @@ def _summarized(roots: Sequence[Variable], names: Mapping[str, Variable], is_mod
     """The summary of a graph; a module has parameters that the graph may not use, a scope those of other graphs."""
     known = {parameter.cell: name for name, parameter in names.items()}
     used: dict[Any, Variable] = {parameter.cell: parameter for parameter in names.values()} if is_module else {}
-    seen: set[Any] = set()
+    seen: set[Any] = set()  # each parameter counts where it is used first
     rows: list[Row] = []
     for node in forward_order(roots):
         parameters = [vertex for vertex in _leaves(node) if vertex.need_grad or vertex.cell in known]
@@ -148,19 +148,16 @@ def _summarized(roots: Sequence[Variable], names: Mapping[str, Variable], is_mod
         for cell, vertex in fresh.items():
             used.setdefault(cell, names[known[cell]] if cell in known else vertex)
         scopes = [known[vertex.cell].rpartition("/")[0] for vertex in parameters if vertex.cell in known]
-        shapes = tuple(cell.data.shape for cell in node.cells[: node.n_visible])
-        rows.append(
-            Row(
-                node.spec.name,
-                scopes[0] if scopes else "",
-                shapes,
-                sum(vertex.size for vertex in fresh.values()),
-                _multiply_adds(node, any(vertex.ndim > 1 for vertex in parameters)),
-                _ELEMENT_BYTES * sum(map(prod, shapes)),
-            )
-        )
+        has_weights = any(vertex.ndim > 1 for vertex in parameters)
+        rows.append(_row(node, scopes[0] if scopes else "", sum(vertex.size for vertex in fresh.values()), has_weights))
     n_trained = sum(parameter.size for parameter in used.values() if parameter.need_grad)
     return Summary(tuple(rows), sum(parameter.size for parameter in used.values()), n_trained)
+
+
+def _row(node: Node, scope: str, n_parameters: int, has_weights: bool) -> Row:
+    shapes = tuple(cell.data.shape for cell in node.cells[: node.n_visible])
+    memory = _ELEMENT_BYTES * sum(map(prod, shapes))
+    return Row(node.spec.name, scope, shapes, n_parameters, _multiply_adds(node, has_weights), memory)
 
 
 def _leaves(node: Node) -> Iterator[Variable]:

@@ -61,16 +61,21 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mappin
     """An operator of Python that NumPy's number or array began; a ufunc of NdArrays."""
     names = _OPERATORS.get(ufunc.__name__) if method == "__call__" and not options else None
     if names is None:
-        if any(_is_ours(value) and not value._takes_numpy for value in (*inputs, *options.get("out", ()))):
-            raise refusal(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
-        try:
-            return getattr(ufunc, method)(*_as_values(inputs), **{key: _as_values(value) for key, value in options.items()})
-        except ValueError as error:  # shapes, for all that NumPy says of it
-            shapes = ", ".join(str(np.shape(value)) for value in _as_values(inputs))
-            raise ShapeError(f"{ufunc.__name__}: arrays must fit each other, got shapes {shapes} ({error})") from error
+        return _call_on_values(ufunc, method, inputs, options)
     # comparisons make arrays of NumPy's numbers
     left, right = [value[()] if isinstance(value, np.ndarray) and not value.ndim else value for value in inputs]
     return getattr(left, names[0])(right) if _is_ours(left) else getattr(right, names[1])(left)
+
+
+def _call_on_values(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """A ufunc on the values of NdArrays; of Variables it would lose the gradient."""
+    if any(_is_ours(value) and not value._takes_numpy for value in (*inputs, *options.get("out", ()))):
+        raise refusal(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
+    try:
+        return getattr(ufunc, method)(*_as_values(inputs), **{key: _as_values(value) for key, value in options.items()})
+    except ValueError as error:  # shapes, for all that NumPy says of it
+        shapes = ", ".join(str(np.shape(value)) for value in _as_values(inputs))
+        raise ShapeError(f"{ufunc.__name__}: arrays must fit each other, got shapes {shapes} ({error})") from error
 
 
 def call_function(

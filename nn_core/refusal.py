@@ -64,13 +64,21 @@ def refusal(
         return mismatch
     name = function.__name__
     shown = {key: value for key, value in given.items() if key != "self"}
-    for key, wanted in _hints(function).items():
-        if key in shown and not _fits(shown[key], wanted):
-            return ArgumentError(f"{name}: {key} must be {_words(wanted)}, got {described(shown[key])}")
+    unfit = _first_unfit(function, shown)
+    if unfit:
+        return ArgumentError(f"{name}: {unfit}")
     if is_ours or any(frame.f_code.co_filename in _PASSES for frame in _frames(error)):
         return error
     listed = ", ".join(f"{key}={described(value)}" for key, value in shown.items())
     return ArgumentError(f"{name}: the arguments must fit each other, got {listed} ({type(error).__name__}: {error})")
+
+
+def _first_unfit(function: Callable[..., Any], given: Mapping[str, Any]) -> str:
+    """A complaint about the first argument that is not of its annotated type; empty if there is none."""
+    for key, wanted in _hints(function).items():
+        if key in given and not _fits(given[key], wanted):
+            return f"{key} must be {_words(wanted)}, got {described(given[key])}"
+    return ""
 
 
 def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: TypeError) -> TypeError:

@@ -180,12 +180,7 @@ def read_image(
     modes = {-1: "L" if grayscale else "", 0: "L", 1: "L", 3: "RGB", 4: "RGBA"}
     if num_channels not in modes or (grayscale and num_channels > 1):
         raise ArgumentError(f"imread: num_channels must be one of -1, 0, 1 (grey), 3, 4 (colours), got {num_channels}")
-    try:
-        image = MANAGER.get().read(path, modes[num_channels])
-    except (ArgumentError, ImportError, MemoryError):
-        raise
-    except Exception as error:  # whatever a decoder does about damaged bytes
-        raise FileFormatError(f"{getattr(path, 'name', path)}: the file must be an image, got: {error}") from error
+    image = _decoded(path, modes[num_channels])
     if size is not None:
         image = resize_image(image, size, interpolate)
     if as_uint16 and image.dtype == np.uint8:
@@ -193,6 +188,15 @@ def read_image(
     elif not as_uint16 and image.dtype == np.uint16:
         image = (image >> 8).astype(np.uint8)
     return _channels_first(image) if channel_first else image
+
+
+def _decoded(path: Place, mode: str) -> Image:
+    try:
+        return MANAGER.get().read(path, mode)
+    except (ArgumentError, ImportError, MemoryError):
+        raise
+    except Exception as error:  # whatever a decoder does about damaged bytes
+        raise FileFormatError(f"{getattr(path, 'name', path)}: the file must be an image, got: {error}") from error
 
 
 def write_image(

@@ -58,12 +58,7 @@ def write_safetensors(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
 
 def read_safetensors(file: IO[bytes]) -> Entries:
     """Read all arrays; a file of another writer has no checksums, and is taken as it is."""
-    length = int.from_bytes(file.read(8), "little")
-    if not 2 <= length <= _HEADER_LIMIT_BYTES:
-        raise FileFormatError(f"the header must have from 2 to {_HEADER_LIMIT_BYTES} bytes, got {length}")
-    header = json.loads(file.read(length), object_pairs_hook=_without_duplicates)
-    if not isinstance(header, dict):
-        raise FileFormatError(f"the header must name arrays, got {type(header).__name__}")
+    header = _header(file)
     metadata = header.pop(_METADATA, {})
     body = file.read()
     arrays = {name: _array(name, entry, body) for name, entry in header.items()}
@@ -80,6 +75,16 @@ def read_safetensors(file: IO[bytes]) -> Entries:
             raise FileFormatError("the header must hold the checksums of the arrays, got none: the file is damaged")
         verify(entries, json.loads(metadata[_CHECKSUMS]))
     return entries
+
+
+def _header(file: IO[bytes]) -> dict[str, Any]:
+    length = int.from_bytes(file.read(8), "little")
+    if not 2 <= length <= _HEADER_LIMIT_BYTES:
+        raise FileFormatError(f"the header must have from 2 to {_HEADER_LIMIT_BYTES} bytes, got {length}")
+    header = json.loads(file.read(length), object_pairs_hook=_without_duplicates)
+    if not isinstance(header, dict):
+        raise FileFormatError(f"the header must name arrays, got {type(header).__name__}")
+    return header
 
 
 def _is_ours(metadata: Mapping[str, Any]) -> bool:

@@ -308,10 +308,7 @@ def _documented(
     scope: str,
     param_desc: Sequence[tuple[str, str, str, bool]],
 ) -> str:
-    lines = inspect.cleandoc(function.__doc__ or "").splitlines()
-    if "Args:" not in lines:
-        end = next((i for i, line in enumerate(lines) if i and line.endswith(":") and not line.startswith(" ")), None)
-        lines[end:end] = ["Args:", ""] if end is not None else ["", "Args:"]
+    lines = _with_arguments(inspect.cleandoc(function.__doc__ or "").splitlines())
     start = lines.index("Args:")
     end = next((i for i in range(start + 1, len(lines)) if not lines[i].startswith("    ")), len(lines))
     own = {line.strip().partition(":")[0] for line in lines[start:end]}
@@ -324,6 +321,14 @@ def _documented(
             for name, text, shape, trained in param_desc
         ]
     return "\n".join(lines)
+
+
+def _with_arguments(lines: list[str]) -> list[str]:
+    """The lines of a docstring with a section of arguments, which comes before the others."""
+    if "Args:" in lines:
+        return lines
+    end = next((i for i, line in enumerate(lines) if i and line.endswith(":") and not line.startswith(" ")), None)
+    return [*lines, "", "Args:"] if end is None else [*lines[:end], "Args:", "", *lines[end:]]
 
 
 def _parts(function: str, key: str) -> list[str]:

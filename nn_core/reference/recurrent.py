@@ -6,6 +6,7 @@ the input, then the state. The inputs of all steps are multiplied at once; what 
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any, TypeAlias
 
 from nn_core.errors import ArgumentError
@@ -119,12 +120,8 @@ def _layers(
     weight = None if weight is None else widen(xp, weight)
     n_directions = 2 if bidirectional else 1
     n_steps, n_batch = x.shape[:2]
-    masks = xp.zeros((0,), dtype=x.dtype)
-    if dropout and training and num_layers > 1:
-        shape = (num_layers - 1, n_steps, n_batch, n_directions * states[0].shape[-1])
-        n_elements = (num_layers - 1) * n_steps * n_batch * shape[-1]
-        is_kept = xp.reshape(philox.uniform(xp, key, n_elements), shape) >= dropout
-        masks = (is_kept / (1 - dropout)).astype(x.dtype)
+    shape = (num_layers - 1, n_steps, n_batch, n_directions * states[0].shape[-1])
+    masks = _masks(xp, key, shape, dropout if training else 0.0, x.dtype)
     last: list[list[Array]] = [[] for _ in states]
     traces: list[Array] = []
     for layer in range(num_layers):
@@ -152,6 +149,14 @@ def _layers(
     if training:
         trace = xp.reshape(xp.stack(traces), (num_layers, n_directions, *traces[0].shape))
     return (x, *final_states, trace, masks)
+
+
+def _masks(xp: Namespace, key: Array, shape: tuple[int, ...], dropout: float, dtype: Any) -> Array:
+    """The factors of the dropout between layers; nothing where there is none."""
+    if not dropout or not shape[0]:
+        return xp.zeros((0,), dtype=dtype)
+    is_kept = xp.reshape(philox.uniform(xp, key, prod(shape)), shape) >= dropout
+    return (is_kept / (1 - dropout)).astype(dtype)
 
 
 def _run(

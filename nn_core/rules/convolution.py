@@ -237,12 +237,7 @@ def fused_convolution_shape(
     **_: Any,
 ) -> tuple[Shape, ...]:
     """As the convolution; statistics for each output channel."""
-    n_wanted = 1 if nonlinearity in ("leaky_relu", "elu") else 0
-    if len(nonlinearity_args) != n_wanted:
-        wanted = "one value (alpha)" if n_wanted else "no value"
-        raise ArgumentError(f"nonlinearity_args must hold {wanted} for {nonlinearity}, got {nonlinearity_args}")
-    if n_wanted and nonlinearity_args[0] < 0:  # the gradient reads the output, which does not tell the sign then
-        raise ArgumentError(f"nonlinearity_args must not be negative for {nonlinearity}, got {nonlinearity_args}")
+    _check_nonlinearity(nonlinearity, nonlinearity_args)
     (y,) = convolution_shape(
         x, weight, bias, base_axis=base_axis, pad=pad, stride=stride, dilation=dilation, group=group,
         channel_last=channel_last,
@@ -255,6 +250,15 @@ def fused_convolution_shape(
         return batch_normalization_shape(y, *parameters, axes=(channel,), batch_stat=batch_stat)
     stat = tuple(length if axis == channel else 1 for axis, length in enumerate(y))
     return y, stat, stat
+
+
+def _check_nonlinearity(nonlinearity: str, args: Sequence[float]) -> None:
+    n_wanted = 1 if nonlinearity in ("leaky_relu", "elu") else 0
+    if len(args) != n_wanted:
+        wanted = "one value (alpha)" if n_wanted else "no value"
+        raise ArgumentError(f"nonlinearity_args must hold {wanted} for {nonlinearity}, got {args}")
+    if n_wanted and args[0] < 0:  # the gradient reads the output, which does not tell the sign then
+        raise ArgumentError(f"nonlinearity_args must not be negative for {nonlinearity}, got {args}")
 
 
 @gradient("FusedConvolution")

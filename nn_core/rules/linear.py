@@ -164,10 +164,7 @@ def _contraction(equation: str, shapes: Sequence[Shape]) -> _Contraction:
     given = left.split(",")
     if len(given) != len(shapes):
         raise ArgumentError(f"equation must have one term for each input, got {equation!r} for {len(shapes)}")
-    for term in (*given, right):
-        letters = term.replace("...", "", 1)
-        if letters and not (letters.isascii() and letters.isalpha()):
-            raise ArgumentError(f"equation must be made of letters, '...', ',' and '->', got {equation!r}")
+    _check_letters(equation, (*given, right))
     free = "".join(letter for letter in ascii_letters if letter not in equation)
     stretched = free[: max(_n_stretched(term, shape) for term, shape in zip(given, shapes, strict=True))]
     terms = tuple(
@@ -180,6 +177,13 @@ def _contraction(equation: str, shapes: Sequence[Shape]) -> _Contraction:
     if not set(stretched) <= set(output):
         raise ArgumentError(f"an ellipsis before '->' must be repeated behind it, got {equation!r}")
     return _Contraction(terms, output, _lengths(terms, shapes, stretched))
+
+
+def _check_letters(equation: str, terms: Iterable[str]) -> None:
+    for term in terms:
+        letters = term.replace("...", "", 1)
+        if letters and not (letters.isascii() and letters.isalpha()):
+            raise ArgumentError(f"equation must be made of letters, '...', ',' and '->', got {equation!r}")
 
 
 def _n_stretched(term: str, shape: Shape) -> int:

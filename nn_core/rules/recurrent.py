@@ -58,10 +58,7 @@ def _check(
     if len(x) != 3 or not x[0]:
         raise ShapeError(f"x must have shape (T, B, I) with at least one step, got {x}")
     n_directions = 2 if bidirectional else 1
-    for name, state in states:
-        if state[:3] != (num_layers, n_directions, x[1]) or len(state) != 4 or state[3] != states[0][1][3]:
-            n_hidden = states[0][1][3] if len(states[0][1]) == 4 else "H"
-            raise ShapeError(f"{name} must have shape ({num_layers}, {n_directions}, {x[1]}, {n_hidden}), got {state}")
+    _check_states(x, states, num_layers, n_directions)
     n_hidden = states[0][1][3]
     if (weight is None) != (num_layers == 1):
         given = "None" if weight is None else f"shape {weight}"
@@ -74,6 +71,13 @@ def _check(
     for name, shape, wanted in expected:
         if shape is not None and shape != wanted:
             raise ShapeError(f"{name} must have shape {wanted}, got {shape}")
+
+
+def _check_states(x: Shape, states: Sequence[tuple[str, Shape]], num_layers: int, n_directions: int) -> None:
+    for name, state in states:
+        if state[:3] != (num_layers, n_directions, x[1]) or len(state) != 4 or state[3] != states[0][1][3]:
+            n_hidden = states[0][1][3] if len(states[0][1]) == 4 else "H"
+            raise ShapeError(f"{name} must have shape ({num_layers}, {n_directions}, {x[1]}, {n_hidden}), got {state}")
 
 
 def _outputs(
@@ -299,44 +303,65 @@ def _through_time(
 ) -> tuple[Any, ...]:
     """Gradients of x, of all states, of the two weights and of the two biases."""
     n_layers, n_directions = g.num_layers, 2 if g.bidirectional else 1
-    has_masks = len(g.mask.shape) > 1
-    places = [(layer, direction) for layer in range(n_layers) for direction in range(n_directions)]
-    passes: dict[tuple[int, int], _Pass] = {}
+    biases = (input_bias, state_bias)
+    passes = _passes(F, g, cell, states, (weight_l0, weight), biases)
+    dx, found = _back_through_layers(F, g, passes, states[0].shape[3])
+    dstates = tuple(
+        _gathered(F, [dfirst[n] for dfirst, *_ in found], (n_layers, n_directions)) for n in range(len(states))
+    )
+    dweights, *dbiases = (list(parts) for parts in zip(*(rest for _, *rest in found), strict=True))
+    dweight_l0 = _gathered(F, dweights[:n_directions], (n_directions,))
+    dweight = _gathered(F, dweights[n_directions:], (n_layers - 1, n_directions)) if weight is not None else None
+    dgiven = (
+        None if bias is None else _gathered(F, parts, (n_layers, n_directions))
+        for bias, parts in zip(biases, dbiases, strict=True)
+    )
+    return dx, dstates, dweight_l0, dweight, *dgiven
+
+
+def _passes(
+    F: Any, g: GradientCall, cell: _Cell, states: Sequence[Any], weights: tuple[Any, Any], biases: tuple[Any, Any]
+) -> list[list[_Pass]]:
+    """Each layer in each direction, computed again."""
+    n_layers, n_directions = g.num_layers, 2 if g.bidirectional else 1
+    weight_l0, weight = weights
+    passes: list[list[_Pass]] = []
     x = g.x
     for layer in range(n_layers):
+        row = []
         for direction in range(n_directions):
             first = [_at(F, state, layer, direction) for state in states]
             matrices = _at(F, weight, layer - 1, direction) if layer else _at(F, weight_l0, direction)
-            biases = [None if bias is None else _at(F, bias, layer, direction) for bias in (input_bias, state_bias)]
-            passes[layer, direction] = _Pass(F, cell, x, first, matrices, biases, is_backwards=direction == 1)
+            own = [None if bias is None else _at(F, bias, layer, direction) for bias in biases]
+            row.append(_Pass(F, cell, x, first, matrices, own, is_backwards=direction == 1))
+        passes.append(row)
         if layer < n_layers - 1:
-            x = F.concatenate(*(passes[layer, direction].output for direction in range(n_directions)), axis=2)
-            x = x * _at(F, g.mask, layer) if has_masks else x
-    found: dict[tuple[int, int], Any] = {}
-    dy, n_hidden = g.grads[0], states[0].shape[3]
-    for layer in reversed(range(n_layers)):
-        dx = None
-        for direction in range(n_directions):
+            x = _masked(F, g, F.concatenate(*(one.output for one in row), axis=2), layer)
+    return passes
+
+
+def _back_through_layers(
+    F: Any, g: GradientCall, passes: Sequence[Sequence[_Pass]], n_hidden: int
+) -> tuple[Any, list[Any]]:
+    """The gradient of x, and what each layer gives in each direction: gradients of first states, weight and biases."""
+    found: list[Any] = []
+    dy = g.grads[0]
+    for layer in reversed(range(g.num_layers)):
+        dx, rests = None, []
+        for direction, one in enumerate(passes[layer]):
             part = _part(F, dy, 2, direction * n_hidden, (direction + 1) * n_hidden)
             dlast = [_at(F, dstate, layer, direction) for dstate in g.grads[1:]]
-            through, *rest = passes[layer, direction].back(part, dlast)
-            found[layer, direction] = rest
+            through, *rest = one.back(part, dlast)
+            rests.append(rest)
             dx = through if dx is None else dx + through
-        dy = dx * _at(F, g.mask, layer - 1) if has_masks and layer else dx
-    per_place = [found[place] for place in places]
-    dstates = tuple(
-        _gathered(F, [dfirst[n] for dfirst, *_ in per_place], (n_layers, n_directions)) for n in range(len(states))
-    )
-    dweights, dinput_biases, dstate_biases = (
-        list(parts) for parts in zip(*(rest for _, *rest in per_place), strict=True)
-    )
-    dweight_l0 = _gathered(F, dweights[:n_directions], (n_directions,))
-    dweight = _gathered(F, dweights[n_directions:], (n_layers - 1, n_directions)) if weight is not None else None
-    dbiases = (
-        None if bias is None else _gathered(F, parts, (n_layers, n_directions))
-        for bias, parts in ((input_bias, dinput_biases), (state_bias, dstate_biases))
-    )
-    return dy, dstates, dweight_l0, dweight, *dbiases
+        found = rests + found
+        dy = _masked(F, g, dx, layer - 1) if layer else dx
+    return dy, found
+
+
+def _masked(F: Any, g: GradientCall, x: Any, layer: int) -> Any:
+    """`x` under the mask of the dropout after a layer, if there was one."""
+    return x * _at(F, g.mask, layer) if len(g.mask.shape) > 1 else x
 
 
 def _gathered(F: Any, parts: Sequence[Any], leading: Shape) -> Any:

@@ -128,9 +128,7 @@ class BoundUpdate:
         place, runner = _prepared(rule, members, places)
         self._key: Key = (place.space, place.dtype)
         self._use = place.space.use
-        changed = [m.grad for m in members] if rule.changes_grads else [m.param for m in members]
-        changed += [state for member in members for state in member.states]
-        read_only = [m.param for m in members] if rule.changes_grads else [m.grad for m in members]
+        changed, read_only = _roles(rule, members)
         for array in changed:
             array.readwrite(*self._key)
         for array in read_only:
@@ -140,22 +138,12 @@ class BoundUpdate:
         for synced in self._refreshed:
             synced.valid.discard(self._key)
         self._cells = [(member.variable, member.param, member.grad) for member in members]
-        params = [member.param.read(*self._key) for member in members]
-        grads = [member.grad.read(*self._key) for member in members]
-        states = [[state.read(*self._key) for state in member.states] for member in members]
-        by_state = [list(arrays) for arrays in zip(*states, strict=True)]
-        contiguous = all(_is_contiguous(array) for array in (*params, *grads))
         self._use()
-        if runner is not None and contiguous:
-            self._step = runner.bind(params, grads, by_state, hyper)
-        else:
-            self._step = _one_by_one(rule.step, place, params, grads, states, hyper)
-        self._guards = []
-        for array in (*changed, *read_only):
-            synced = array.synced
+        self._step = _bound_step(rule, members, hyper, place, runner)
+        self.synced = [array.synced for array in (*changed, *read_only)]
+        for synced in self.synced:  # whoever gives one other memory counts GRAPH_VERSION up
             synced.bound = True
-            self._guards.append((synced, synced.latest, synced.copies[self._key]))
-        self.synced = [synced for synced, _, _ in self._guards]
+        self._guards = [(synced, synced.latest, synced.copies[self._key]) for synced in self.synced]
         self._disabled = disabled_optimizations()
         self._version = GRAPH_VERSION.value
 
@@ -190,6 +178,26 @@ class BoundUpdate:
         self._use()
         # the step returns None, so it is made once; one call for both, so that Ctrl-C comes before or after them
         deque(chain(islice(iter(self._step, _NEVER), 1), count), maxlen=0)
+
+
+def _roles(rule: Rule, members: Sequence[Member]) -> tuple[list[NdArray], list[NdArray]]:
+    """The arrays that a rule changes, and those that it only reads."""
+    params, grads = [member.param for member in members], [member.grad for member in members]
+    states = [state for member in members for state in member.states]
+    return ([*grads, *states], params) if rule.changes_grads else ([*params, *states], grads)
+
+
+def _bound_step(
+    rule: Rule, members: Sequence[Member], hyper: Array, place: Place, runner: UpdateRunner | None
+) -> Step:
+    """The kernel of the backend on all arrays at once, or the rule on one parameter after the other."""
+    key = place.space, place.dtype
+    params = [member.param.read(*key) for member in members]
+    grads = [member.grad.read(*key) for member in members]
+    states = [[state.read(*key) for state in member.states] for member in members]
+    if runner is None or not all(_is_contiguous(array) for array in (*params, *grads)):
+        return _one_by_one(rule.step, place, params, grads, states, hyper)
+    return runner.bind(params, grads, [list(arrays) for arrays in zip(*states, strict=True)], hyper)
 
 
 def _prepared(rule: Rule, members: Sequence[Member], places: Sequence[Place]) -> tuple[Place, UpdateRunner | None]:

@@ -187,20 +187,28 @@ def _default(what: str, entry: PlacedMapping) -> dict[str, Any]:
     if value is None:
         return {"default": None}
     kind = entry["type"]
-    value = tuple(value) if isinstance(value, list) else value
-    if kind == "float" and type(value) is int:
-        value = float(value)
-    if kind == "floats" and isinstance(value, tuple):
-        value = tuple(float(item) if type(item) is int else item for item in value)
+    value = _as_floats(tuple(value) if isinstance(value, list) else value, kind)
     if not _has_type(value, kind):
         entry.refuse(f"{what}: default must be of type {kind}, got {value!r}", "default")
     if "choices" in entry and value not in entry["choices"]:
         entry.refuse(f"{what}: default must be one of {', '.join(entry['choices'])}, got {value!r}", "default")
-    for number in value if isinstance(value, tuple) else (value,):
-        below = "minimum" in entry and number < entry["minimum"]
-        if below or ("maximum" in entry and number > entry["maximum"]):
-            entry.refuse(f"{what}: default must be within minimum and maximum, got {value!r}", "default")
+    if not all(_is_within(number, entry) for number in (value if isinstance(value, tuple) else (value,))):
+        entry.refuse(f"{what}: default must be within minimum and maximum, got {value!r}", "default")
     return {"default": value}
+
+
+def _as_floats(value: Any, kind: str) -> Any:
+    """A default of type float or floats that is written without a point."""
+    if kind == "float" and type(value) is int:
+        return float(value)
+    if kind == "floats" and isinstance(value, tuple):
+        return tuple(float(item) if type(item) is int else item for item in value)
+    return value
+
+
+def _is_within(number: Any, entry: Mapping[str, Any]) -> bool:
+    below = "minimum" in entry and number < entry["minimum"]
+    return not (below or ("maximum" in entry and number > entry["maximum"]))
 
 
 def _has_type(value: Any, kind: str) -> bool:
@@ -242,12 +250,22 @@ def _check_order(
             entry.refuse(f"{what}: names of inputs, args and outputs must differ, got {name!r} twice")
     if not outputs:
         entry.refuse(f"{what}: there must be an output, got none", "outputs")
+    _check_inputs(what, entry, inputs)
+    _check_args(what, entry, inputs, args)
+
+
+def _check_inputs(what: str, entry: PlacedMapping, inputs: Sequence[model.InputSpec]) -> None:
     for item, following in pairwise(inputs):
         if item.variadic:
             entry["inputs"].refuse(f"{what}: only the last input must be variadic, got {item.name!r}", item.name)
         if item.optional and not (following.optional or following.variadic):
             text = f"{what}: required inputs must come before optional ones, got {following.name!r} after {item.name!r}"
             entry["inputs"].refuse(text, following.name)
+
+
+def _check_args(
+    what: str, entry: PlacedMapping, inputs: Sequence[model.InputSpec], args: Sequence[model.ArgSpec]
+) -> None:
     defaulted = next((item.name for item in inputs if item.optional), None)
     for arg in args:
         if arg.keyword_only or (inputs and inputs[-1].variadic):

@@ -7,6 +7,7 @@ import argparse
 import ast
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import Signature
 from pathlib import Path
 
 from nn_core.spec.generate import exports_by_hand
@@ -72,16 +73,7 @@ def topic_page(topic: str, specs: Sequence[FunctionSpec], by_hand: Mapping[str, 
 
 def function_section(spec: FunctionSpec, by_hand: str = "") -> str:
     """The section of one function; `by_hand` are the arguments of a public function that hides the operator."""
-    hidden = {"n_outputs", "outputs"}
-    shown = signature(spec)
-    shown = shown.replace(
-        parameters=[
-            parameter.replace(annotation=parameter.empty)
-            for parameter in shown.parameters.values()
-            if parameter.name not in hidden
-        ],
-        return_annotation=shown.empty,
-    )
+    shown = _shown_signature(spec)
     parts = [
         f"## {spec.api}",
         f"```python\nF.{spec.api}{f'({by_hand})' if by_hand else shown}\n```",
@@ -92,14 +84,29 @@ def function_section(spec: FunctionSpec, by_hand: str = "") -> str:
         table(("argument", "type", "default", "meaning"), map(_arg_row, spec.args)),
         table(("output", "shape", "values", "meaning"), map(_output_row, spec.visible_outputs)),
         f"**Gradient:** {_gradient_text(spec)}",
-        f"**Tags:** {', '.join(spec.tags)}" if spec.tags else "",
-        f"**Rewrites:** {_code(spec.updates)}" if spec.updates else "",
-        f"**Notes:** {spec.notes}" if spec.notes else "",
+        _labelled("Tags", ", ".join(spec.tags)),
+        _labelled("Rewrites", _code(spec.updates) if spec.updates else ""),
+        _labelled("Notes", spec.notes),
         f"```python\n{spec.example}\n```" if spec.example else "",
-        f"**References:** {spec.references}" if spec.references else "",
+        _labelled("References", spec.references),
         f"Operator `{spec.name}`, since {spec.since}.",
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _shown_signature(spec: FunctionSpec) -> Signature:
+    """The signature without types, and without the arguments that all functions have."""
+    full = signature(spec)
+    parameters = [
+        parameter.replace(annotation=parameter.empty)
+        for parameter in full.parameters.values()
+        if parameter.name not in ("n_outputs", "outputs")
+    ]
+    return full.replace(parameters=parameters, return_annotation=full.empty)
+
+
+def _labelled(label: str, text: str) -> str:
+    return f"**{label}:** {text}" if text else ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

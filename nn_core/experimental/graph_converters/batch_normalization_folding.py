@@ -102,11 +102,7 @@ class BatchNormalizationFoldingOppositeModifierInner(_Folding):
                 the border does not get it.
         """
         before = inputs[0].parent if inputs else None
-        if f.name not in INNER_PRODUCTS or before is None or before.name != "BatchNormalization":
-            return None
-        if f.name != "Affine" and tuple(before.args["axes"]) != (_channel_axis(f),):
-            return None
-        if f.name == "Affine" and min(before.args["axes"]) < f.args["base_axis"]:
+        if before is None or not _normalizes_inputs(before, f):
             return None
         form = linear_form(type(self).__name__, before, before.inputs)
         if np.any(form.shift) and (f.name == "Deconvolution" or any(f.args.get("pad", ()))):
@@ -120,6 +116,15 @@ class BatchNormalizationFoldingOppositeModifierInner(_Folding):
         axes = _input_axes(f, weight)
         shares = (weight * shift).sum(axis=axes)
         return self.rebuilt(f, before.inputs[0], weight * scale, bias + shares.reshape(bias.shape))
+
+
+def _normalizes_inputs(before: Function, f: Function) -> bool:
+    """Whether `before` is a batch normalization of the inputs of the inner product `f`, each by numbers of its own."""
+    if f.name not in INNER_PRODUCTS or before.name != "BatchNormalization":
+        return False
+    if f.name == "Affine":
+        return bool(min(before.args["axes"]) >= f.args["base_axis"])
+    return tuple(before.args["axes"]) == (_channel_axis(f),)
 
 
 class AddBiasModifier(FunctionModifier):

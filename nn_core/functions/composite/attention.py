@@ -90,12 +90,8 @@ def multi_head_attention(
     n_target, n_batch, _ = query.shape
     n_source = key.shape[0]
     embed, embed_v = q_weight.shape[1], v_weight.shape[1]
-    if embed % num_heads or embed_v % num_heads:
-        sizes = f"{embed} and {embed_v}"
-        raise ArgumentError(f"multi_head_attention: num_heads must divide E and Ev, got {num_heads} for {sizes}")
-    if (attn_bias_k is None) != (attn_bias_v is None):
-        missing = "attn_bias_k" if attn_bias_k is None else "attn_bias_v"
-        raise ArgumentError(f"multi_head_attention: attn_bias_k and attn_bias_v must be given together, got no {missing}")
+    _check_heads(num_heads, embed, embed_v)
+    _check_entries(attn_bias_k, attn_bias_v)
 
     q = mul_scalar(affine(query, q_weight, q_bias, base_axis=2), (embed // num_heads) ** -0.5)
     k = affine(key, k_weight, k_bias, base_axis=2)
@@ -125,6 +121,18 @@ def multi_head_attention(
     mixed = transpose(mixed, (1, 0, 2))
     y = affine(reshape(mixed, (n_target, n_batch, embed_v)), out_weight, out_bias, base_axis=2)
     return y, weights
+
+
+def _check_heads(num_heads: int, embed: int, embed_v: int) -> None:
+    if embed % num_heads or embed_v % num_heads:
+        sizes = f"{embed} and {embed_v}"
+        raise ArgumentError(f"multi_head_attention: num_heads must divide E and Ev, got {num_heads} for {sizes}")
+
+
+def _check_entries(bias_k: object, bias_v: object) -> None:
+    if (bias_k is None) != (bias_v is None):
+        missing = "attn_bias_k" if bias_k is None else "attn_bias_v"
+        raise ArgumentError(f"multi_head_attention: attn_bias_k and attn_bias_v must be given together, got no {missing}")
 
 
 def _mask(additive: Operand | None, padding: Operand | None, num_heads: int) -> Operand | None:
