@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from benchmarks.peers.same_names import modules
+
 BATCH = 16
 MAPS = (64, *(128,) * 10, 512)
 
@@ -14,22 +16,12 @@ def data():
 
 def nn_core():
     """Static graph."""
-    import nn_core as nn
-    import nn_core.functions as F
-    import nn_core.parametric_functions as PF
-    import nn_core.solvers as S
-
-    return static(nn, F, PF, S)
+    return static(*modules("nn_core"))
 
 
 def nnabla():
     """Static graph."""
-    import nnabla as nn
-    import nnabla.functions as F
-    import nnabla.parametric_functions as PF
-    import nnabla.solvers as S
-
-    return static(nn, F, PF, S)
+    return static(*modules("nnabla"))
 
 
 def network(nn, F, PF, x):

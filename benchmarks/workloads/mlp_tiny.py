@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 
+from benchmarks.peers.same_names import modules
+
 SIZES = (4, 8, 4, 2)
 BATCH = 100
 
@@ -16,22 +18,12 @@ def data():
 
 def nn_core():
     """Static graph."""
-    import nn_core as nn
-    import nn_core.functions as F
-    import nn_core.parametric_functions as PF
-    import nn_core.solvers as S
-
-    return _vocabulary_of_nnabla(nn, F, PF, S)
+    return _vocabulary_of_nnabla(*modules("nn_core"))
 
 
 def nnabla():
     """Static graph."""
-    import nnabla as nn
-    import nnabla.functions as F
-    import nnabla.parametric_functions as PF
-    import nnabla.solvers as S
-
-    return _vocabulary_of_nnabla(nn, F, PF, S)
+    return _vocabulary_of_nnabla(*modules("nnabla"))
 
 
 def _vocabulary_of_nnabla(nn, F, PF, S):

@@ -4,6 +4,8 @@ import contextlib
 
 import numpy as np
 
+from benchmarks.peers.same_names import modules
+
 BATCH, SIZE, CLASSES = 8, 112, 1000
 STAGES = (64, 128, 256, 512)
 
@@ -16,22 +18,12 @@ def data():
 
 def nn_core():
     """Static graph."""
-    import nn_core as nn
-    import nn_core.functions as F
-    import nn_core.parametric_functions as PF
-    import nn_core.solvers as S
-
-    return _static(nn, F, PF, S)
+    return _static(*modules("nn_core"))
 
 
 def nnabla():
     """Static graph."""
-    import nnabla as nn
-    import nnabla.functions as F
-    import nnabla.parametric_functions as PF
-    import nnabla.solvers as S
-
-    return _static(nn, F, PF, S)
+    return _static(*modules("nnabla"))
 
 
 def network(nn, F, PF, x, batch_stat):

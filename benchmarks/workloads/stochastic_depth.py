@@ -7,6 +7,8 @@ import random
 
 import numpy as np
 
+from benchmarks.peers.same_names import modules
+
 DEPTH, WIDTH, BATCH, KEPT = 20, 32, 32, 0.5
 
 
@@ -17,22 +19,12 @@ def data():
 
 def nn_core():
     """Dynamic graph."""
-    import nn_core as nn
-    import nn_core.functions as F
-    import nn_core.parametric_functions as PF
-    import nn_core.solvers as S
-
-    return _dynamic(nn, F, PF, S)
+    return _dynamic(*modules("nn_core"))
 
 
 def nnabla():
     """Dynamic graph."""
-    import nnabla as nn
-    import nnabla.functions as F
-    import nnabla.parametric_functions as PF
-    import nnabla.solvers as S
-
-    return _dynamic(nn, F, PF, S)
+    return _dynamic(*modules("nnabla"))
 
 
 def _dynamic(nn, F, PF, S):

@@ -7,6 +7,8 @@ import contextlib
 
 import numpy as np
 
+from benchmarks.peers.same_names import modules
+
 BLOCKS, BATCH, TOKENS, WIDTH, HEADS = 2, 8, 128, 256, 8
 
 
@@ -18,22 +20,12 @@ def data():
 
 def nn_core():
     """Static graph."""
-    import nn_core as nn
-    import nn_core.functions as F
-    import nn_core.parametric_functions as PF
-    import nn_core.solvers as S
-
-    return _static(nn, F, PF, S)
+    return _static(*modules("nn_core"))
 
 
 def nnabla():
     """Static graph."""
-    import nnabla as nn
-    import nnabla.functions as F
-    import nnabla.parametric_functions as PF
-    import nnabla.solvers as S
-
-    return _static(nn, F, PF, S)
+    return _static(*modules("nnabla"))
 
 
 def _network(nn, F, PF, x):

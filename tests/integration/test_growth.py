@@ -11,11 +11,12 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from benchmarks.workloads import image_sizes, stochastic_depth, tree_lstm
 from nn_core.caches import clear_caches
 from nn_core.ext_utils import list_extensions
-from nn_core.graph import call, replay
+from nn_core.graph import call, direct, replay, trace
 
-WARM_UP, STEPS = 1000, 10_000
+WARM_UP, STEPS, IRREGULAR_STEPS = 1000, 10_000, 20_000
 #: The allocator keeps what it has; a leak of 200 bytes a step is above this.
 ALLOWED_BYTES = 2 * 2**20
 #: Frames, weak references and the like come and go.
@@ -121,6 +122,43 @@ def test_memory_and_objects_do_not_grow(make, divisor, backend, rng):
     n_bytes, n_objects = state()
     for _ in range(STEPS // divisor):
         step()
+    more_bytes, more_objects = state()
+    assert more_objects - n_objects < ALLOWED_OBJECTS
+    assert more_bytes - n_bytes < ALLOWED_BYTES
+
+
+#: Of caches, so that they are full long before the first look.
+LIMITS = ((trace, "MAX_NODES"), (direct, "MAX_SEEN"), (replay, "MAX_TEMPLATES"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not STATM.exists(), reason="reads the resident memory from /proc")
+@pytest.mark.parametrize(
+    ("workload", "sizes"),
+    [
+        pytest.param(stochastic_depth, {"WIDTH": 4, "BATCH": 4}, id="layers"),
+        pytest.param(tree_lstm, {"WIDTH": 4, "WORDS": 20, "SIZES": range(2, 9)}, id="trees"),
+        pytest.param(image_sizes, {"BATCH": 1, "CHANNELS": (2,), "LENGTHS": range(4, 200)}, id="images"),
+    ],
+)
+def test_memory_is_bounded_where_nearly_every_graph_is_new(workload, sizes, backend, monkeypatch):
+    for name, size in sizes.items():
+        monkeypatch.setattr(workload, name, size)
+    for module, name in LIMITS:
+        monkeypatch.setattr(module, name, 64)
+    monkeypatch.setattr(call._CALLS, "_max_entries", 64)
+    step = workload.nn_core()
+    for _ in range(WARM_UP):
+        step()
+    clear_caches()
+    n_bytes, n_objects = state()
+    for _ in range(IRREGULAR_STEPS):
+        step()
+    assert len(call._CALLS) <= 65
+    assert len(replay._TEMPLATES) <= 64
+    assert len(direct._SEEN) <= 64
+    assert trace._TREES[0].n_nodes <= 64 + trace.MAX_LENGTH
+    clear_caches()
     more_bytes, more_objects = state()
     assert more_objects - n_objects < ALLOWED_OBJECTS
     assert more_bytes - n_bytes < ALLOWED_BYTES
