@@ -13,7 +13,7 @@ import nn_core.functions as F
 import nn_core.initializer as I
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.data.iterator import data_iterator_simple
+from nn_core.data.iterators import data_iterator_simple
 from nn_core.errors import NNCoreError
 from nn_core.ext_utils import get_extension_context
 from nn_core.monitor import Monitor, MonitorSeries
