@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from nn_core.ext import CompositeInfo, FunctionPackage, hookimpl
+from nn_core.ext import CompositeInfo, FunctionPackage, ParametricFunctionInfo, hookimpl
 from nn_ext_contrib import operators
 from nn_ext_contrib.native import KERNELS
 
 PLUGIN_API = 1
 REQUIRES_CORE = ">=0.1,<0.2"
 
+SPECIFICATION = Path(__file__).with_name("functions.yaml")
 #: Functions made of others, by the modules that define them.
 COMPOSITES = {
     "activation": ("maxout",),
@@ -20,7 +21,7 @@ COMPOSITES = {
     "loss": (
         "bernoulli_nll", "contrastive", "cross_covariance", "gaussian_kl_divergence", "gaussian_nll", "hinge", "triplet",
     ),
-    "pooling": ("local_response_normalization", "spatial_pyramid_pooling_2d"),
+    "pooling": ("local_response_normalization", "roi_average_align_2d", "roi_max_align_2d", "spatial_pyramid_pooling_2d"),
     "random": ("gaussian", "simplified_dropconnect"),
     "recurrent": ("n_step_gru", "n_step_lstm", "n_step_rnn", "stateless_lstm", "stateless_slstm"),
     "sampling": ("black_out", "hierarchical_softmax", "huffman_tree", "negative_sampling", "sampled_words"),
@@ -29,14 +30,20 @@ COMPOSITES = {
         "swapaxes", "transpose_sequence", "vstack",
     ),
 }  # fmt: skip
+#: Parametric functions, likewise.
+LAYERS = {
+    "arithmetic": ("bilinear", "highway", "maxout", "simplified_dropconnect", "trained_bias", "trained_scale"),
+    "image": ("inception", "inception_bn", "mlp_convolution_2d"),
+    "loss": ("argmax_crf1d", "black_out", "crf1d", "hierarchical_softmax", "negative_sampling"),
+    "recurrent": ("n_step_gru", "n_step_lstm", "n_step_rnn", "peephole_lstm", "stateless_gru", "stateless_lstm"),
+}
 __all__ = ["operators"]
 
 
 @hookimpl
 def nn_core_functions() -> list[FunctionPackage]:
     """Operators with kernels of their own."""
-    spec = Path(__file__).with_name("functions.yaml")
-    return [FunctionPackage(spec=spec, samples="nn_ext_contrib.samples", kernels=KERNELS)]
+    return [FunctionPackage(spec=SPECIFICATION, samples="nn_ext_contrib.samples", kernels=KERNELS)]
 
 
 @hookimpl
@@ -45,5 +52,15 @@ def nn_core_composites() -> list[CompositeInfo]:
     return [
         CompositeInfo(name=name, target=f"nn_ext_contrib.functions.{module}:{name}")
         for module, names in COMPOSITES.items()
+        for name in names
+    ]
+
+
+@hookimpl
+def nn_core_parametric_functions() -> list[ParametricFunctionInfo]:
+    """Functions with parameters of their own."""
+    return [
+        ParametricFunctionInfo(name=name, target=f"nn_ext_contrib.layers.{module}:{name}")
+        for module, names in LAYERS.items()
         for name in names
     ]

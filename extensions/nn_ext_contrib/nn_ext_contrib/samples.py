@@ -4,7 +4,12 @@ from nn_core.ext import ArgumentError, ShapeError
 from nn_core.testing import convention, error, sample
 from nn_core.testing.drawing import distinct, integers, normal, uniform, values
 
-convention("the corners are rounded to pixels", "contrib.RoiPooling2d.rois")
+convention(
+    "the corners are rounded to pixels",
+    "contrib.RoiPooling2d.rois",
+    "contrib.RoiAveragePooling2d.rois",
+    "contrib.RoiAveragePooling2dBackward.rois",
+)
 convention("the first derivative counts as constant", "contrib.CtcLoss", "contrib.Crf1d", first=False, second=True)
 
 # The step sizes of central differences suit scores around 1; the sums over paths are smooth.
@@ -58,30 +63,48 @@ error(_NAME, "cost", ShapeError, r"cost must have shape \(3, 3\)", normal(2, 2),
 
 _NAME = "contrib.RoiPooling2d"
 _ROIS = values([[0.0, 1.0, 0.0, 5.0, 3.0], [1.0, 2.0, 2.0, 2.0, 2.0], [1.0, 0.0, 1.0, 6.0, 4.0]])
-sample(_NAME, "regions", distinct(2, 2, 5, 7), _ROIS, output_size=(2, 3))
-sample(_NAME, "scaled", distinct(2, 1, 5, 7), _ROIS, output_size=(2, 2), spatial_scale=0.5)
-sample(
-    _NAME,
-    "outside",
-    distinct(1, 1, 3, 3),
-    values([[0.0, 2.0, 2.0, 8.0, 8.0], [0.0, -3.0, -3.0, 1.0, 1.0]]),
-    output_size=(3, 3),
-)
-sample(_NAME, "more_bins", distinct(1, 2, 4, 4), values([[0.0, 1.0, 1.0, 2.0, 2.0]]), output_size=(4, 4))
-sample(_NAME, "no_regions", distinct(1, 2, 4, 4), uniform(0, 5), output_size=(2, 2))
-error(_NAME, "axes", ShapeError, r"x must have four axes \(N, C, H, W\)", normal(2, 3, 4), uniform(1, 5), output_size=(2, 2))
-error(_NAME, "rois", ShapeError, r"rois must have shape \(R, 5\)", normal(1, 2, 3, 4), uniform(1, 4), output_size=(2, 2))
+_OUTSIDE = values([[0.0, 2.0, 2.0, 8.0, 8.0], [0.0, -3.0, -3.0, 1.0, 1.0]])
+for _NAME in ("contrib.RoiPooling2d", "contrib.RoiAveragePooling2d"):
+    sample(_NAME, "regions", distinct(2, 2, 5, 7), _ROIS, output_size=(2, 3))
+    sample(_NAME, "scaled", distinct(2, 1, 5, 7), _ROIS, output_size=(2, 2), spatial_scale=0.5)
+    sample(_NAME, "outside", distinct(1, 1, 3, 3), _OUTSIDE, output_size=(3, 3))
+    sample(_NAME, "more_bins", distinct(1, 2, 4, 4), values([[0.0, 1.0, 1.0, 2.0, 2.0]]), output_size=(4, 4))
+    sample(_NAME, "no_regions", distinct(1, 2, 4, 4), uniform(0, 5), output_size=(2, 2))
+    error(
+        _NAME, "axes", ShapeError, r"x must have four axes \(N, C, H, W\)", normal(2, 3, 4), uniform(1, 5), output_size=(2, 2)
+    )
+    error(_NAME, "rois", ShapeError, r"rois must have shape \(R, 5\)", normal(1, 2, 3, 4), uniform(1, 4), output_size=(2, 2))
+    error(
+        _NAME,
+        "sizes",
+        ArgumentError,
+        "output_size must be two numbers",
+        normal(1, 2, 3, 4),
+        uniform(1, 5),
+        output_size=(1, 2, 3),
+    )
+    error(
+        _NAME,
+        "image",
+        ArgumentError,
+        r"rois must name an image in \[0, 1\), got 3",
+        normal(1, 1, 4, 4),
+        values([[3.0, 0, 0, 1, 1]]),
+        output_size=(2, 2),
+    )
+
+_NAME = "contrib.RoiAveragePooling2dBackward"
+sample(_NAME, "regions", normal(3, 2, 2, 3), _ROIS, input_shape=(2, 2, 5, 7), output_size=(2, 3))
+sample(_NAME, "outside", normal(2, 1, 3, 3), _OUTSIDE, input_shape=(1, 1, 3, 3), output_size=(3, 3), spatial_scale=0.8)
 error(
-    _NAME, "sizes", ArgumentError, "output_size must be two numbers", normal(1, 2, 3, 4), uniform(1, 5), output_size=(1, 2, 3)
-)
-error(
     _NAME,
-    "image",
-    ArgumentError,
-    r"rois must name an image in \[0, 1\), got 3",
-    normal(1, 1, 4, 4),
-    values([[3.0, 0, 0, 1, 1]]),
-    output_size=(2, 2),
+    "shape",
+    ShapeError,
+    r"dy must have shape \(3, 2, 2, 3\)",
+    normal(3, 2, 2, 2),
+    _ROIS,
+    input_shape=(2, 2, 5, 7),
+    output_size=(2, 3),
 )
 
 _NAME = "contrib.MaxPooling2dIndexes"
@@ -90,6 +113,7 @@ sample(_NAME, "borders", distinct(1, 2, 5, 6), kernel=(3, 2), stride=(2, 1), pad
 sample(_NAME, "covered", distinct(1, 2, 5, 6), kernel=3, stride=2, pad=1)
 sample(_NAME, "ties", values([[[[1.0, 1.0], [1.0, 1.0]]]]), kernel=2)
 error(_NAME, "axes", ShapeError, r"x must have four axes \(N, C, H, W\)", normal(2, 3, 4), kernel=2)
+error(_NAME, "gaps", ShapeError, "x must have a pixel in every window", normal(1, 1, 6, 6), kernel=2, stride=3)
 error(_NAME, "small", ShapeError, "x must be as large as the kernel", normal(1, 1, 2, 2), kernel=4, cover_all=False)
 
 _NAME = "contrib.Upsampling2d"

@@ -142,23 +142,20 @@ def bias(x: Variable, y: Variable, axis: int = 1) -> Variable:
 
 
 def scale(x: Variable, y: Variable, axis: int = 1) -> Variable:
-    """Multiply an array with the axes of another from `axis` on: y is repeated along all other axes.
+    """Multiply an array with the axes of another from `axis` on; shapes and errors are those of `bias`.
 
     Args:
         x: Array of shape (..., S_1, ..., S_k, ...).
-        y: Array of shape (S_1, ..., S_k).
+        y: Factors. Shape (S_1, ..., S_k).
         axis: Which axis of x S_1 is.
 
     Returns:
         The shape of x.
 
-    Raises:
-        ShapeError: when the shapes do not fit.
-
     Example:
-        >>> x, y = nn.NdArray.from_numpy_array([[[1.0, 2.0], [3.0, 4.0]]]), nn.NdArray.from_numpy_array([10.0, 20.0])
+        >>> x, y = nn.NdArray.from_numpy_array([[1.0, 2.0], [3.0, 4.0]]), nn.NdArray.from_numpy_array([10.0, 0.0])
         >>> scale(x, y).data.tolist()
-        [[[10.0, 20.0], [60.0, 80.0]]]
+        [[10.0, 0.0], [30.0, 0.0]]
     """
     return x * _placed("scale", x, y, axis)
 

@@ -59,14 +59,11 @@ def gaussian_kl_divergence(mean: Variable, ln_var: Variable) -> Variable:
     """Take the Kullback-Leibler divergence of Gaussian variables from standard ones: (mean^2 + exp(ln_var) - ln_var - 1) / 2.
 
     Args:
-        mean: Means. Any shape.
-        ln_var: Logarithms of the variances. The same shape.
+        mean: As in `gaussian_nll`, whose shapes and errors this function has.
+        ln_var: Likewise.
 
     Returns:
-        The same shape. Chainer adds them up: `F.sum`.
-
-    Raises:
-        ShapeError: when the shapes differ.
+        The same shape.
 
     Example:
         >>> gaussian_kl_divergence(*[nn.NdArray.from_numpy_array([value]) for value in (2.0, 0.0)]).data.tolist()

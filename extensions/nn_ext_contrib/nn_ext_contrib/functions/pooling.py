@@ -47,6 +47,69 @@ def _grid(x: Variable, bins: int) -> Variable:
     return F.reshape(pooled, (x.shape[0], prod(x.shape[1:2]) * bins * bins))
 
 
+def roi_average_align_2d(
+    x: Variable, rois: Variable, output_size: tuple[int, int], spatial_scale: float = 1.0, sampling_ratio: int | None = None
+) -> Variable:
+    """Take the means of regions of images on a grid of bins, without rounding: `F.roi_align` under the other names.
+
+    Args:
+        x: Images. Shape (N, C, H, W).
+        rois: For each region the number of its image, then x and y of its first and of its last corner. Shape (R, 5).
+        output_size: Numbers H', W' of bins.
+        spatial_scale: Factor from the coordinates of regions to pixels.
+        sampling_ratio: Bilinear samples of a bin on each axis; None: as many as the bin is long in pixels, rounded up.
+
+    Returns:
+        Shape (R, C, H', W').
+
+    Raises:
+        ShapeError: when the shapes do not fit.
+
+    Example:
+        >>> image = nn.NdArray.from_numpy_array(np.arange(16.0).reshape(1, 1, 4, 4))
+        >>> roi = nn.NdArray.from_numpy_array([[0, 0, 0, 4, 4]])
+        >>> roi_average_align_2d(image, roi, (2, 2)).data.tolist()
+        [[[[2.5, 4.5], [10.5, 12.5]]]]
+
+    References:
+        He et al. (2017), Mask R-CNN, section 3.
+    """
+    return F.roi_align(x, rois, output_size, (spatial_scale, spatial_scale), sampling_ratio)
+
+
+def roi_max_align_2d(
+    x: Variable, rois: Variable, output_size: tuple[int, int], spatial_scale: float = 1.0, sampling_ratio: int = 2
+) -> Variable:
+    """Take the largest of the bilinear samples of each bin of regions of images, without rounding.
+
+    Args:
+        x: Images. Shape (N, C, H, W).
+        rois: For each region the number of its image, then x and y of its first and of its last corner. Shape (R, 5).
+        output_size: Numbers H', W' of bins.
+        spatial_scale: Factor from the coordinates of regions to pixels.
+        sampling_ratio: Bilinear samples of a bin on each axis.
+
+    Returns:
+        Shape (R, C, H', W').
+
+    Raises:
+        ShapeError: when the shapes do not fit.
+        ArgumentError: when `sampling_ratio` is below 1.
+
+    Example:
+        >>> image = nn.NdArray.from_numpy_array(np.arange(16.0).reshape(1, 1, 4, 4))
+        >>> roi = nn.NdArray.from_numpy_array([[0, 0, 0, 4, 4]])
+        >>> roi_max_align_2d(image, roi, (2, 2)).data.tolist()
+        [[[[5.0, 7.0], [13.0, 15.0]]]]
+    """
+    if sampling_ratio < 1:
+        raise ArgumentError(f"roi_max_align_2d: sampling_ratio must be at least 1, got {sampling_ratio}")
+    # a bin of its own for each sample: the sample is in its middle
+    samples = (output_size[0] * sampling_ratio, output_size[1] * sampling_ratio)
+    sampled = F.roi_align(x, rois, samples, (spatial_scale, spatial_scale), sampling_ratio=1)
+    return F.max_pooling(sampled, (sampling_ratio, sampling_ratio))
+
+
 def local_response_normalization(x: Variable, n: int = 5, k: float = 2.0, alpha: float = 1e-4, beta: float = 0.75) -> Variable:
     """Divide by the activity of neighbouring channels: y_c = x_c / (k + alpha sum over |j - c| <= n // 2 of x_j^2)^beta.
 

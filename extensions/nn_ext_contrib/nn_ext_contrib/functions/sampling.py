@@ -150,7 +150,7 @@ def hierarchical_softmax(x: Variable, t: Variable, w: Variable, tree: Tree) -> V
         Morin and Bengio (2005), Hierarchical probabilistic neural network language model.
     """
     require_ndim("hierarchical_softmax", "x", x, 2, "(N, D)")
-    paths = _paths(tree)
+    paths = paths_of(tree)
     n_nodes = len(paths) - 1
     if w.shape != (n_nodes, x.shape[1]):
         raise ShapeError(
@@ -197,7 +197,7 @@ def huffman_tree(counts: dict[int, int]) -> Tree:
     return heap[0][2]
 
 
-def _paths(tree: Tree) -> dict[int, list[tuple[int, float]]]:
+def paths_of(tree: Tree) -> dict[int, list[tuple[int, float]]]:
     """For each word the inner nodes from the root on, each with -1 for left or 1 for right."""
     paths: dict[int, list[tuple[int, float]]] = {}
     waiting: list[tuple[Tree, list[tuple[int, float]]]] = [(tree, [])]

@@ -1,9 +1,11 @@
 """Pooling of regions, and pooling that knows where its results come from. N images, C channels, H by W pixels, R regions."""
 
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
 from nn_core.ext import ArgumentError, Array, GradientCall, Namespace, Shape, ShapeError, gradient, kernel, shape_rule
+from nn_ext_contrib.operators.sequences import widen
 
 
 def _check_images(x: Shape) -> None:
@@ -17,13 +19,17 @@ def _pair(name: str, value: tuple[int, ...]) -> tuple[int, int]:
     return value[0], value[1]
 
 
-@shape_rule("contrib.RoiPooling2d")
-def roi_pooling_2d_shape(x: Shape, rois: Shape, *, output_size: tuple[int, ...], spatial_scale: float) -> tuple[Shape, ...]:
-    """One small image for each region, and where each of its elements comes from."""
+def _pooled_regions(x: Shape, rois: Shape, output_size: tuple[int, ...]) -> Shape:
     _check_images(x)
     if len(rois) != 2 or rois[1] != 5:
         raise ShapeError(f"rois must have shape (R, 5), image and corners of each region, got {rois}")
-    shape = (rois[0], x[1], *_pair("output_size", output_size))
+    return (rois[0], x[1], *_pair("output_size", output_size))
+
+
+@shape_rule("contrib.RoiPooling2d")
+def roi_pooling_2d_shape(x: Shape, rois: Shape, *, output_size: tuple[int, ...], spatial_scale: float) -> tuple[Shape, ...]:
+    """One small image for each region, and where each of its elements comes from."""
+    shape = _pooled_regions(x, rois, output_size)
     return shape, (prod(shape),)
 
 
@@ -32,26 +38,32 @@ def roi_pooling_2d(
     xp: Namespace, x: Array, rois: Array, *, output_size: tuple[int, ...], spatial_scale: float
 ) -> tuple[Array, Array]:
     """The largest element of each bin, and its place in the flattened x; the length of that for a bin without elements."""
-    n_images, n_channels, height, width = x.shape
-    out_height, out_width = _pair("output_size", output_size)
-    places = xp.full((rois.shape[0], n_channels, out_height, out_width), x.size, dtype=xp.int64)
+    n_channels, height, width = x.shape[1:]
+    places = xp.full((rois.shape[0], n_channels, *output_size), x.size, dtype=xp.int64)
+    for region, image, i, j, rows, columns in _windows("roi_pooling_2d", x.shape, rois, output_size, spatial_scale):
+        window = x[image, :, rows, columns].reshape(n_channels, -1)
+        best = xp.argmax(window, axis=1)
+        n_columns = columns.stop - columns.start
+        row, column = rows.start + best // n_columns, columns.start + best % n_columns
+        places[region, :, i, j] = (image * n_channels + xp.arange(n_channels)) * (height * width) + row * width + column
+    padded = xp.concat((x.reshape(-1), xp.zeros(1, dtype=x.dtype)))
+    return padded[places], places.reshape(-1)
+
+
+def _windows(
+    function: str, x: Shape, rois: Array, output_size: tuple[int, ...], spatial_scale: float
+) -> Iterator[tuple[int, int, int, int, slice, slice]]:
+    """Region, image, bin, and rows and columns of the image that are in the bin; empty bins are left out."""
+    n_images, _, height, width = x
     for region, (image, *corners) in enumerate(rois.tolist()):
         image = round(image)  # noqa: PLW2901  # numbers of images are floating, as the corners are
         if not 0 <= image < n_images:
-            raise ArgumentError(f"roi_pooling_2d: rois must name an image in [0, {n_images}), got {image}")
+            raise ArgumentError(f"{function}: rois must name an image in [0, {n_images}), got {image}")
         left, top, right, bottom = (round(corner * spatial_scale) for corner in corners)
-        rows = _bins(top, bottom, out_height, height)
-        columns = _bins(left, right, out_width, width)
-        first = (image * n_channels + xp.arange(n_channels)) * (height * width)
-        for i, (row, row_end) in enumerate(rows):
-            for j, (column, column_end) in enumerate(columns):
+        for i, (row, row_end) in enumerate(_bins(top, bottom, output_size[0], height)):
+            for j, (column, column_end) in enumerate(_bins(left, right, output_size[1], width)):
                 if row < row_end and column < column_end:
-                    window = x[image, :, row:row_end, column:column_end].reshape(n_channels, -1)
-                    best = xp.argmax(window, axis=1)
-                    n_columns = column_end - column
-                    places[region, :, i, j] = first + (row + best // n_columns) * width + column + best % n_columns
-    padded = xp.concat((x.reshape(-1), xp.zeros(1, dtype=x.dtype)))
-    return padded[places], places.reshape(-1)
+                    yield region, image, i, j, slice(row, row_end), slice(column, column_end)
 
 
 def _bins(first: int, last: int, count: int, length: int) -> list[tuple[int, int]]:
@@ -69,6 +81,64 @@ def roi_pooling_2d_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
     start = F.constant(val=0.0, shape=(size + 1,))
     total = F.scatter_add(start, g.places, F.reshape(g.grad, shape=(prod(g.grad.shape),)), axis=0)
     return F.reshape(F.slice(total, start=(0,), stop=(size,), step=(1,)), shape=g.x.shape), None
+
+
+@shape_rule("contrib.RoiAveragePooling2d")
+def roi_average_pooling_2d_shape(
+    x: Shape, rois: Shape, *, output_size: tuple[int, ...], spatial_scale: float
+) -> tuple[Shape, ...]:
+    """One small image for each region."""
+    return (_pooled_regions(x, rois, output_size),)
+
+
+@kernel("contrib.RoiAveragePooling2d")
+def roi_average_pooling_2d(
+    xp: Namespace, x: Array, rois: Array, *, output_size: tuple[int, ...], spatial_scale: float
+) -> Array:
+    """The mean of each bin, 0 of one without elements."""
+    x = widen(xp, x)
+    y = xp.zeros((rois.shape[0], x.shape[1], *output_size), dtype=x.dtype)
+    for region, image, i, j, rows, columns in _windows("roi_average_pooling_2d", x.shape, rois, output_size, spatial_scale):
+        y[region, :, i, j] = xp.mean(x[image, :, rows, columns], axis=(1, 2))
+    return y
+
+
+@gradient("contrib.RoiAveragePooling2d")
+def roi_average_pooling_2d_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
+    """Each gradient is spread over its bin."""
+    spread = F.roi_average_pooling_2d_backward
+    return spread(g.grad, g.rois, input_shape=g.x.shape, output_size=g.output_size, spatial_scale=g.spatial_scale), None
+
+
+@shape_rule("contrib.RoiAveragePooling2dBackward")
+def roi_average_pooling_2d_backward_shape(
+    dy: Shape, rois: Shape, *, input_shape: Shape, output_size: tuple[int, ...], spatial_scale: float
+) -> tuple[Shape, ...]:
+    """Images."""
+    wanted = _pooled_regions(input_shape, rois, output_size)
+    if dy != wanted:
+        raise ShapeError(f"dy must have shape {wanted}, as what is pooled, got {dy}")
+    return (input_shape,)
+
+
+@kernel("contrib.RoiAveragePooling2dBackward")
+def roi_average_pooling_2d_backward(
+    xp: Namespace, dy: Array, rois: Array, *, input_shape: Shape, output_size: tuple[int, ...], spatial_scale: float
+) -> Array:
+    """Each element, divided by the size of its bin, is added to all places of the bin."""
+    dy = widen(xp, dy)
+    dx = xp.zeros(input_shape, dtype=dy.dtype)
+    windows = _windows("roi_average_pooling_2d_backward", input_shape, rois, output_size, spatial_scale)
+    for region, image, i, j, rows, columns in windows:
+        size = (rows.stop - rows.start) * (columns.stop - columns.start)
+        dx[image, :, rows, columns] += (dy[region, :, i, j] / size)[:, None, None]
+    return dx
+
+
+@gradient("contrib.RoiAveragePooling2dBackward")
+def roi_average_pooling_2d_backward_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
+    """The transpose of the transpose."""
+    return F.roi_average_pooling_2d(g.grad, g.rois, output_size=g.output_size, spatial_scale=g.spatial_scale), None
 
 
 def _pooled(length: int, kernel: int, stride: int, pad: int, cover_all: bool) -> int:
@@ -92,6 +162,8 @@ def max_pooling_2d_indexes_shape(
     lengths = [_pooled(*part, cover_all) for part in zip(x[2:], kernels, strides, pads, strict=True)]
     if min(lengths) < 1:
         raise ShapeError(f"x must be as large as the kernel {kernels} with pad {pads}, got {x}")
+    if any((n - 1) * s - p >= size for n, s, p, size in zip(lengths, strides, pads, x[2:], strict=True)):
+        raise ShapeError(f"x must have a pixel in every window; leave out cover_all or take a smaller stride, got {x}")
     return ((*x[:2], *lengths),)
 
 

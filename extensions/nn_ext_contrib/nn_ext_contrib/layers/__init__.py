@@ -1,0 +1,1 @@
+"""Parametric functions, by topic."""
