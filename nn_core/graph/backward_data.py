@@ -146,6 +146,8 @@ class ForwardData:
     def _lies_channels_last(self, cell: Cell) -> bool:
         """Whether the data of a cell lies so, whether or not the pass has asked for it."""
         synced = cell.data.synced
+        if cell.data.shape != synced.shape:
+            return False  # a view in another shape is read in C order
         buffer = self.builder.data.get(synced)
         if buffer is not None:
             return buffer.channels_last
