@@ -16,7 +16,7 @@ from nn_core.bound_operators import NdArrayOperators
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.refusal import described, door
 from nn_core.settings import are_shapes_strict
-from nn_core.synced import HOST, Space, SyncedArray, dtype_name, dtype_of
+from nn_core.synced import HOST, Space, SyncedArray, cast, dtype_name, dtype_of
 from nn_core.typing import Array, Shape
 
 #: No memory holds more elements, and sizes in bytes must fit into 64 bits.
@@ -279,7 +279,7 @@ class NdArray(NdArrayOperators):
     def fill(self, value: float) -> None:
         """Set all values to `value`, lazily."""
         if self._window is not None:
-            self.data[...] = _number(value)
+            cast(np.asarray(_number(value)), self.data)
         else:
             self.synced.fill(_number(value))
 

@@ -281,7 +281,7 @@ def _tolerance(exact: Array, noisy: Sequence[Array]) -> float:
     scale = float(np.max(np.abs(exact)))
     if not scale < FARTHEST:
         return np.inf
-    spread = max(float(np.max(np.abs(exact - other))) for other in noisy)
+    spread = float(np.max([np.max(np.abs(exact - other)) for other in noisy]))  # NaN where one of them has overflowed
     if not spread <= USELESS * max(scale, 1e-3):
         return np.inf
     return ALLOWED * spread + FLOOR * scale + 1e-6

@@ -133,3 +133,14 @@ def test_graphs_of_one_structure_read_their_own_part_of_an_array():
         w.grad.zero()
         y.backward(clear_buffer=True)
         np.testing.assert_allclose(w.g[0], np.tanh(rows[number]) * rows[number], rtol=1e-5)
+
+
+def test_filling_a_narrowed_array_is_as_filling_a_whole_one():
+    array = nn.NdArray((2, 3))
+    part = array.narrow(0, 1, 1)
+    part.fill(1e308)  # beyond float32
+    assert array.data.tolist() == [[0, 0, 0], [np.inf, np.inf, np.inf]]
+    array.zero()
+    array.cast("int32")
+    with pytest.raises(ArgumentError, match="numbers read as int32"):
+        array.narrow(0, 0, 1).fill(np.nan)
