@@ -21,9 +21,19 @@ COMMUNICATORS = "tests/unit/communicators/test_communicator.py"
 COMMANDS = "extensions/nn_ext_nnp/tests/test_commands.py"
 TRAINING = "extensions/nn_ext_nnp/tests/test_training.py"
 CODEC = "extensions/nn_ext_nnp/tests/test_codec.py"
+CONTRIB = "extensions/nn_ext_contrib/tests"
 
 #: The first words of a row, and the test that holds it to what it says.
 TESTS = {
+    "losses of nn-ext-contrib": f"{CONTRIB}/test_functions.py::test_hinge_loss",
+    "`ctc_loss`": f"{CONTRIB}/test_paths.py::test_ctc_is_the_sum_over_all_paths",
+    "`crf1d`": f"{CONTRIB}/test_paths.py::test_crf_sums_and_maximizes_over_all_paths",
+    "`n_step_lstm`": f"{CONTRIB}/test_layers.py::test_sequences_are_taken_in_any_order_and_alone_give_the_same",
+    "`stateless_slstm`": f"{CONTRIB}/test_recurrent.py::test_a_step_of_an_lstm_over_a_tree",
+    "`negative_sampling`": f"{CONTRIB}/test_layers.py::test_losses_over_sampled_words",
+    "`roi_pooling_2d`": f"{CONTRIB}/test_pooling.py::test_pooling_of_regions",
+    "`split_axis`": f"{CONTRIB}/test_functions.py::test_splits",
+    "recurrent layers: states": f"{CONTRIB}/test_layers.py::test_no_state_is_a_state_of_zeros",
     "contexts": f"{HERE}::test_contexts_are_immutable",
     "default context": f"{HERE}::test_the_default_context_ends_in_the_reference",
     "device of": f"{HERE}::test_the_cpu_context_names_device_0",
