@@ -9,23 +9,35 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: help lanes mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability demo test test-slow fuzz lint types layers check gen docs docs-site bench conformance test-gpu gpu-wheels gpu-install bench-gpu clean
+.PHONY: help lanes mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability lock audit wheels-check demo test test-slow fuzz lint types layers check gen docs docs-site bench conformance test-gpu gpu-wheels gpu-install bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(VENV)/.core: pyproject.toml
+EXTENSIONS := ./extensions/nn_ext_cuda ./extensions/nn_ext_cudnn ./extensions/nn_ext_nnp ./extensions/nn_ext_tensorboard[viewer] \
+	./extensions/nn_ext_onnx[test] ./extensions/nn_ext_mpi[mpich] # the last two are about 150 MB installed
+
+# LOCKED=1 installs the files of constraints/ci.txt, which fit CPython 3.11 on Linux x86-64, and nothing else from an index.
+CONSTRAINTS := constraints/ci.txt
+LOCKED_PACKAGES = '.[test,lint,examples]' ./extensions/nn_ext_cpu $(EXTENSIONS) 'hatchling>=1.25,<2' editables 'scikit-build-core>=0.10,<2' \
+	'pybind11>=3,<4' 'onednn-devel-cpu-gomp>=2023.2,<2024' cmake ninja 'setuptools>=77' pip
+ifdef LOCKED
+INSTALL := $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation
+PREPARE := $(BIN)/python -m pip install --quiet --require-hashes --requirement $(CONSTRAINTS)
+else
+INSTALL := $(BIN)/python -m pip install --quiet
+PREPARE := $(BIN)/python -m pip install --quiet --upgrade pip
+endif
+
+$(VENV)/.core: pyproject.toml $(if $(LOCKED),$(CONSTRAINTS))
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[test,lint,examples]'
+	$(PREPARE)
+	$(INSTALL) --editable '.[test,lint,examples]'
 	@touch $@
 
 $(VENV)/.extensions: $(VENV)/.core $(NATIVE) $(wildcard extensions/*/pyproject.toml)
-	$(BIN)/python -m pip install --quiet ./extensions/nn_ext_cpu
-	$(BIN)/python -m pip install --quiet --editable ./extensions/nn_ext_cuda --editable ./extensions/nn_ext_cudnn --editable ./extensions/nn_ext_nnp \
-		--editable ./extensions/nn_ext_contrib --editable './extensions/nn_ext_tensorboard[viewer]'
-	$(BIN)/python -m pip install --quiet --editable './extensions/nn_ext_onnx[test]' # about 110 MB installed
-	$(BIN)/python -m pip install --quiet --editable './extensions/nn_ext_mpi[mpich]' # about 37 MB installed
+	$(INSTALL) ./extensions/nn_ext_cpu
+	$(INSTALL) $(addprefix --editable ,$(EXTENSIONS))
 	@touch $@
 
 demo: $(VENV)/.extensions ## train a convolutional net on handwritten digits and show the result
@@ -82,29 +94,42 @@ growth: $(VENV)/.extensions ## compute shapes and graphs that never come back wi
 lanes: mutation interrupts faults processes pairs mixed perturbed growth ## the short forms of these lanes
 
 # nn_ext_cpu with sanitizers is installed beside the environment, where it hides the other one. A finding ends the process and is
-# written to build/sanitize. Sanitizers of GCC are loaded first; oneDNN itself is not instrumented.
+# written to build/sanitize. The sanitizers of GCC are loaded first; oneDNN itself is not instrumented.
 SANITIZE := build/sanitize
 CXX ?= g++
-$(SANITIZE)/%/.built: $(VENV)/.extensions $(NATIVE)
-	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(SANITIZE)/$* --config-settings=cmake.define.NN_SANITIZE=$* \
-		--config-settings=cmake.build-type=None --config-settings=build-dir=$(SANITIZE)/build-$* \
-		--config-settings=install.strip=false ./extensions/nn_ext_cpu
+$(SANITIZE)/.built: $(VENV)/.extensions $(NATIVE)
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(SANITIZE)/packages --config-settings=cmake.define.NN_SANITIZE=ON \
+		--config-settings=cmake.build-type=None --config-settings=build-dir=build/sanitize --config-settings=install.strip=false \
+		./extensions/nn_ext_cpu
 	@touch $@
 
-SANITIZED = PYTHONPATH=$(CURDIR)/$(SANITIZE)/$(1):$(CURDIR) LD_LIBRARY_PATH=$(CURDIR)/$(VENV)/lib OPENBLAS_NUM_THREADS=1 \
-	LD_PRELOAD="$$($(CXX) -print-file-name=lib$(2).so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$(CURDIR)/$(SANITIZE)/finding \
-	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:log_path=$(CURDIR)/$(SANITIZE)/finding \
-	TSAN_OPTIONS=halt_on_error=1:log_path=$(CURDIR)/$(SANITIZE)/finding
-SANITIZED_PYTEST = $(BIN)/python -m pytest -p no:xdist -p no:cacheprovider -c pyproject.toml -m 'not slow'
+FINDINGS = log_path=$(CURDIR)/$(SANITIZE)/finding
+SANITIZED = PYTHONPATH=$(CURDIR)/$(SANITIZE)/packages:$(CURDIR) LD_LIBRARY_PATH=$(CURDIR)/$(VENV)/lib \
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:$(FINDINGS) \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$(FINDINGS) OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m
+SANITIZED_PYTEST = $(SANITIZED) pytest -p no:xdist -p no:cacheprovider -c pyproject.toml -m 'not slow'
 
-sanitize: $(SANITIZE)/address/.built ## the tests of nn_ext_cpu with address and undefined-behaviour sanitizers
-	$(call SANITIZED,address,asan) OMP_NUM_THREADS=2 $(SANITIZED_PYTEST) extensions/nn_ext_cpu/tests
+sanitize: $(SANITIZE)/.built ## the tests of nn_ext_cpu with address and undefined-behaviour sanitizers
+	$(SANITIZED_PYTEST) extensions/nn_ext_cpu/tests
 
 sanitize-long: sanitize ## and all samples of the conformance kit, 10,000 hostile calls and 1,000 random programs
-	$(call SANITIZED,address,asan) OMP_NUM_THREADS=2 $(SANITIZED_PYTEST) --tier=full extensions/nn_ext_cpu/tests/test_conformance.py
-	$(call SANITIZED,address,asan) OMP_NUM_THREADS=1 $(BIN)/python -m tools.fuzz api --seed $(SEED) --count 10000
-	$(call SANITIZED,address,asan) OMP_NUM_THREADS=1 $(BIN)/python -m tools.fuzz programs --seed $(SEED) --count 1000
+	$(SANITIZED_PYTEST) --tier=full extensions/nn_ext_cpu/tests/test_conformance.py
+	$(SANITIZED) tools.fuzz api --seed $(SEED) --count 10000
+	$(SANITIZED) tools.fuzz programs --seed $(SEED) --count 1000
+
+lock: $(VENV)/.core ## write constraints/ci.txt: versions and hashes of what CI installs, newest that fit
+	mkdir -p build
+	$(BIN)/python -m pip install --quiet --dry-run --ignore-installed --report build/lock.json $(LOCKED_PACKAGES)
+	$(BIN)/python -m tools.lock build/lock.json $(CONSTRAINTS)
+
+audit: $(VENV)/.core ## look for known vulnerabilities of what CI installs; needs the network
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/pip-audit --require-hashes --disable-pip --requirement $(CONSTRAINTS)
+
+WHEELS_OPTIONS ?=
+wheels-check: $(VENV)/.core ## build every wheel twice in different folders and compare the bytes; WHEELS_OPTIONS=--fast does not optimize
+	$(BIN)/python -m tools.wheels $(WHEELS_OPTIONS)
 
 lint: $(VENV)/.core ## ruff
 	$(BIN)/ruff check .

@@ -4,7 +4,7 @@ import os
 
 from setuptools import Extension, setup
 
-FLAGS = [] if os.name == "nt" else ["-O3", "-fvisibility=hidden"]
+FLAGS = [] if os.name == "nt" else ["-O3", "-g0", "-fvisibility=hidden"]  # -g0: no paths, so that builds give the same bytes
 
 setup(
     ext_modules=[
