@@ -29,7 +29,10 @@ def extension_of(function: str, target: PathOrFile, extension: str | None) -> st
         raise ArgumentError(f"{function}: {what}, got none\n  hint: the formats are {_listed_formats()}")
     chosen = own or given or ""
     if _format(chosen) is None:
-        raise ArgumentError(f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}")
+        raise ArgumentError(
+            f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}\n"
+            "  hint: other formats come from plugins; install the package that wrote the file"
+        )
     if given is not None and given != chosen:
         raise ArgumentError(f"{function}: extension must be that of the path, {chosen!r}, or be left out, got {given!r}")
     return chosen

@@ -17,6 +17,7 @@ from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files import Entry, extension_of, read_entries, remove_leftovers, write_entries
 from nn_core.logger import logger
 from nn_core.settings import num_threads
+from nn_core.training.needed_plugins import hint_of_missing, plugins_behind
 from nn_core.training.states import as_text, copied, from_text, is_stateful, pack, set_state_of, state_of, unpack
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -36,7 +37,7 @@ class Snapshot:
     Attributes:
         states: The states of the objects, and of random numbers, by name.
         values: The plain values that were saved beside them.
-        about: The format, the version of nn_core, the backends and the number of threads.
+        about: The format, the version of nn_core, the backends, the number of threads, and the plugins that were in use.
     """
 
     states: Mapping[str, Any]
@@ -55,7 +56,7 @@ def take_snapshot(**objects: Any) -> Snapshot:
     states = {name: state_of(item) for name, item in objects.items() if is_stateful(item)}
     values = {name: item for name, item in objects.items() if name not in states}
     states[_RANDOM] = random.get_state()
-    return Snapshot(states, values, _about())
+    return Snapshot(states, values, {**_about(), "plugins": plugins_behind(objects)})
 
 
 def write_snapshot(path: PathLike, snapshot: Snapshot) -> None:
@@ -104,12 +105,16 @@ def restore_snapshot(function: str, snapshot: Snapshot, **objects: Any) -> dict[
     Returns:
         The plain values of the snapshot.
     """
+    hint = hint_of_missing(snapshot.about.get("plugins"))
     given = {name for name, item in objects.items() if is_stateful(item)}
     saved = set(snapshot.states) - {_RANDOM}
     if given != saved:
         listed = ", ".join([*(f"no {name}" for name in sorted(saved - given)), *sorted(given - saved)])
-        raise ArgumentError(f"{function}: the objects must be those saved, {', '.join(sorted(saved))}, got {listed}")
+        text = f"{function}: the objects must be those saved, {', '.join(sorted(saved))}, got {listed}"
+        raise ArgumentError(f"{text}\n  {hint}" if hint else text)
     before = take_snapshot(**{name: objects[name] for name in given}).copy()
+    if hint:  # whether or not anything of them is missed, this is what to look at first
+        logger.warning("%s: %s", function, hint)
     try:
         _restore(function, snapshot, objects)
     except BaseException:

@@ -2,6 +2,8 @@
 
 import logging
 import math
+import re
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core import installed
 from nn_core.data.iterators import data_iterator_simple
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.training import checkpoints_in, load_checkpoint, load_newest_checkpoint, save_checkpoint
@@ -225,3 +228,29 @@ def test_snapshots_tell_where_they_come_from(tmp_path):
     about = read_snapshot(tmp_path / "c.npz").about
     assert about["format"] == 1
     assert about["nn_core"] == nn.__version__
+
+
+COUNTER = """
+class Counter:
+    def get_state(self):
+        return {"n": 3}
+    def set_state(self, state):
+        assert state == {"n": 3}
+"""
+
+
+def test_checkpoints_name_the_plugins_that_they_need(install, tmp_path, caplog):
+    module = install("acme", COUNTER)
+    counter = import_module(module).Counter()
+    path = tmp_path / "c.npz"
+    save_checkpoint(path, counter=counter)
+    assert read_snapshot(path).about["plugins"]["acme"] == "nn-ext-acme 1.0"
+    load_checkpoint(path, counter=counter)
+    assert "not installed" not in caplog.text
+    install.uninstall(module)
+    installed.forget()
+    hint = "hint: it was written with plugins that are not installed, 'acme' (nn-ext-acme 1.0): pip install nn-ext-acme"
+    load_checkpoint(path, counter=counter)
+    assert f"load_checkpoint: {path}: {hint}" in caplog.text
+    with pytest.raises(ArgumentError, match=re.escape(f"got no counter\n  {hint}")):
+        load_checkpoint(path)
