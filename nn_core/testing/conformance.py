@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import pytest
 
 from nn_core.testing.cases import (
+    DTYPES,
     Case,
     ErrorCase,
     FunctionCase,
@@ -26,6 +27,7 @@ from nn_core.testing.checks.forward import check_determinism, check_forward
 from nn_core.testing.checks.graph import check_graph
 from nn_core.testing.checks.layouts import check_layouts
 from nn_core.testing.checks.refusal import check_error, check_refusal
+from nn_core.testing.checks.reuse import check_reuse, check_threads
 from nn_core.testing.checks.rules import (
     check_array_contract,
     check_description,
@@ -48,9 +50,11 @@ __all__ = [
     "test_graph",
     "test_layouts",
     "test_refusal",
+    "test_reuse",
     "test_sample_names",
     "test_second_derivative",
     "test_solver",
+    "test_threads",
     "test_xfails",
 ]
 
@@ -76,6 +80,11 @@ def kernel_cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
 def gradient_cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
     """Cases that a kernel runs and whose gradient is compared."""
     return (case for case in kernel_cases(backends, fast) if case.spec.differentiable and case.sample.gradient)
+
+
+def reuse_cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
+    """Cases that a kernel runs, in one dtype: what a runner keeps does not depend on it."""
+    return (case for case in kernel_cases(backends, fast) if case.dtype == DTYPES[0])
 
 
 @over(description_cases)
@@ -118,6 +127,18 @@ def test_backward(case: Case) -> None:
 def test_determinism(case: Case) -> None:
     """A second run gives the same bits."""
     check_determinism(case)
+
+
+@over(reuse_cases)
+def test_reuse(case: Case) -> None:
+    """A runner keeps no array of an earlier call."""
+    check_reuse(case)
+
+
+@over(reuse_cases)
+def test_threads(case: Case) -> None:
+    """A runner gives the same when several threads call it at once."""
+    check_threads(case)
 
 
 @over(cases)

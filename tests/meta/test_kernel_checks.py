@@ -1,6 +1,7 @@
 """Each fault that a kernel can have is found by the check that is there for it."""
 
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from nn_core.testing.checks.forward import check_determinism, check_forward
 from nn_core.testing.checks.graph import check_graph
 from nn_core.testing.checks.layouts import check_layouts
 from nn_core.testing.checks.refusal import check_error, check_refusal
+from nn_core.testing.checks.reuse import check_reuse, check_threads
 from nn_core.testing.checks.solvers import check_solver
 from nn_core.testing.drawing import values
 from nn_core.testing.samples.registry import Sample
@@ -27,7 +29,7 @@ def planted(tanh, **methods):
     return type("Planted", (tanh,), {name: staticmethod(method) for name, method in methods.items()})()
 
 
-CHECKS = [check_forward, check_backward, check_determinism, check_layouts, check_graph]
+CHECKS = [check_forward, check_backward, check_determinism, check_layouts, check_graph, check_reuse, check_threads]
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -139,6 +141,79 @@ def test_determinism_of_gradients(bed, tanh):
     bed.plant("Tanh", planted(tanh, differentiate=differentiate))
     with pytest.raises(AssertionError, match="gradient 0 of the second run"):
         check_determinism(bed.case("Tanh"))
+
+
+class Keeping:
+    """A runner of tanh that keeps its arrays; `how` says what it does with them."""
+
+    def __init__(self, how):
+        self.how, self.kept = how, []
+
+    def __call__(self, x, y):
+        getattr(self, self.how)(x, y)
+        self.kept.append((x, y))
+
+    def writes_the_last_output(self, x, y):
+        y[...] = np.tanh(x)
+        for _, last in self.kept:
+            last[...] = 0
+
+    def writes_the_last_input(self, x, y):
+        y[...] = np.tanh(x)
+        for last, _ in self.kept:
+            last[...] = 0
+
+    def gives_the_first_result_again(self, x, y):
+        y[...] = self.kept[0][1] if self.kept else np.tanh(x)
+
+    def knows_arrays_again(self, x, y):
+        y[...] = next((last for first, last in self.kept if first is x), np.tanh(x))
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ("writes_the_last_output", "an array of the first call after the second"),
+        ("writes_the_last_input", "an array of the first call after the second"),
+        ("gives_the_first_result_again", "output 0: 12 of 12 elements differ"),
+        ("knows_arrays_again", "a second call with other numbers in the same arrays"),
+    ],
+)
+def test_reuse(bed, tanh, how, text):
+    bed.plant("Tanh", planted(tanh, forward=lambda call: Keeping(how)))
+    with pytest.raises(AssertionError, match=text):
+        check_reuse(bed.case("Tanh"))
+
+
+def test_threads(bed, tanh):
+    class Scratch:
+        """Computes in memory that all calls share; other threads come in between as soon as there are any."""
+
+        def __init__(self):
+            self.memory = np.empty((3, 4), np.float32)
+            self.both = threading.Barrier(2)
+
+        def __call__(self, x, y):
+            np.tanh(x, out=self.memory)
+            if threading.current_thread() is not threading.main_thread():
+                self.both.wait(60)
+            y[...] = self.memory
+
+    bed.plant("Tanh", planted(tanh, forward=lambda call: Scratch()))
+    check_forward(bed.case("Tanh"))
+    with pytest.raises(AssertionError, match="output 0 beside a call in another thread"):
+        check_threads(bed.case("Tanh"))
+
+
+def test_what_a_thread_raises_is_raised(bed, tanh):
+    def fail(x, y):
+        if threading.current_thread() is not threading.main_thread():
+            raise ZeroDivisionError
+        np.tanh(x, out=y)
+
+    bed.plant("Tanh", planted(tanh, compute=fail))
+    with pytest.raises(ZeroDivisionError):
+        check_threads(bed.case("Tanh"))
 
 
 def wrong_gradient(x, y, dy, dx):

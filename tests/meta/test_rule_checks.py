@@ -53,6 +53,23 @@ def test_a_wrong_rule_is_found(rules):
         check_gradient_rule(case("Tanh"))
 
 
+@pytest.mark.parametrize("position", [0, 1, 2])
+@pytest.mark.parametrize("fault", [lambda F, g: F.mul_scalar(g, 1.001), lambda F, g: F.identity(0 * g), lambda F, g: None])
+def test_a_wrong_gradient_of_any_input_is_found(rules, position, fault):
+    sound = GRADIENTS["Affine"]
+
+    def rule(F, g):
+        gradients = list(sound(F, g))
+        gradients[position] = fault(F, gradients[position])
+        return tuple(gradients)
+
+    sample = next(s for s in registry.samples_of(spec_of("Affine")) if len(s.inputs) == 3 and s.inputs[2] is not None)
+    check_gradient_rule(case("Affine", sample.name))
+    rules(GRADIENTS, "Affine", rule)
+    with pytest.raises(AssertionError, match=f"the derivative by input {position}"):
+        check_gradient_rule(case("Affine", sample.name))
+
+
 def test_a_rule_that_reads_more_than_declared_is_found(rules):
     rules(GRADIENTS, "Tanh", lambda F, g: g.grad * (1 - F.tanh(g.x) * F.tanh(g.x)))
     with pytest.raises(AssertionError, match=r"got np.float64\(nan\)"):
