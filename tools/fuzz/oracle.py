@@ -163,9 +163,9 @@ def disturbed(array: Array, noise: Noise | None) -> Array:
 
 
 def shaken(seed: int) -> Noise:
-    """Noise as large as `NOISE`."""
+    """Noise as large as `NOISE`; zeros get the other sign, which kernels do not promise."""
     rng = np.random.default_rng(seed)
-    return lambda array: array * (1.0 + NOISE * rng.uniform(-1.0, 1.0, array.shape))
+    return lambda array: np.where(array == 0, -array, array * (1.0 + NOISE * rng.uniform(-1.0, 1.0, array.shape)))
 
 
 def _coarse(array: Array) -> Array:
