@@ -93,8 +93,9 @@ py::object prepare(const std::string& name, const py::sequence& arrays, const py
   }
   auto prepared = std::make_shared<PreparedOp>();
   {
-    const Serial serial(deterministic());  // oneDNN cuts its sums for the threads that there are now
-    if (deterministic()) adopt_num_threads();
+    // oneDNN plans its loops and cuts its sums for the threads that OpenMP has now, and runs on as many later.
+    const Serial serial(deterministic());
+    adopt_num_threads();
     prepared->op = Registry::instance().prepare(name, signature);
   }
   prepared->arrays = expectations(given);
