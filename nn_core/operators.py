@@ -64,6 +64,13 @@ def _bind(
     left: str,
     from_left: Callable[[float], float],
 ) -> None:
+    for cls in (Variable, NdArray):
+        setattr(cls, f"__{name}__", _arithmetic(name, both, right, from_right))
+        setattr(cls, f"__r{name}__", _arithmetic_reflected(name, left, from_left))
+    setattr(NdArray, f"__i{name}__", _arithmetic_in_place(name, both, right, from_right))
+
+
+def _arithmetic(name: str, both: str, right: str, from_right: Callable[[float], float]) -> Callable[[Any, Any], Any]:
     def forward(self: Any, other: Any) -> Any:
         if isinstance(other, _NUMBERS):
             number = from_right(_number(name, other))
@@ -72,12 +79,20 @@ def _bind(
             return _call(both, (self, other), {})
         return _refuse(name, other)
 
+    return forward
+
+
+def _arithmetic_reflected(name: str, left: str, from_left: Callable[[float], float]) -> Callable[[Any, Any], Any]:
     def reflected(self: Any, other: Any) -> Any:
         if isinstance(other, _NUMBERS):
             number = from_left(_number(name, other))
             return _call(left, (self,), {"val": number})
         return _refuse(name, other)
 
+    return reflected
+
+
+def _arithmetic_in_place(name: str, both: str, right: str, from_right: Callable[[float], float]) -> Callable[[Any, Any], Any]:
     def in_place(self: Any, other: Any) -> Any:
         if isinstance(other, _NUMBERS):
             number = from_right(_number(name, other))
@@ -86,10 +101,7 @@ def _bind(
             return _call(both, (self, other), {}, [self])
         return _refuse(name, other)
 
-    for cls in (Variable, NdArray):
-        setattr(cls, f"__{name}__", forward)
-        setattr(cls, f"__r{name}__", reflected)
-    setattr(NdArray, f"__i{name}__", in_place)
+    return in_place
 
 
 def _refuse(name: str, other: Any) -> Any:

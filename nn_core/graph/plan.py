@@ -125,7 +125,7 @@ class Plan:
         self._weights: Weights | None = None
         self._runs = 0
 
-    def run(
+    def run(  # noqa: C901  # every pass; what it does once a pass is written out
         self, hooks: tuple[list[NodeHook], list[NodeHook]] | None = None, finish: Callable[[Node], object] | None = None
     ) -> None:
         """Compute. The caller has made sure that the plan is up to date."""

@@ -75,7 +75,7 @@ class Structure:
         self.all_lazy = all_lazy
 
     @staticmethod
-    def described(root: Vertex, order: Sequence[Part]) -> "Structure | None":
+    def described(root: Vertex, order: Sequence[Part]) -> "Structure | None":  # noqa: C901  # each input of each new graph
         """The structure of the graph of `root`, whose functions are `order`.
 
         None when nodes of lazy vertices have been made meanwhile, which other threads may cause.

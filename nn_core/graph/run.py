@@ -14,7 +14,7 @@ from nn_core.synced import HOST, STRIDED, Key, Space, dtype_of, ready
 from nn_core.typing import Array, Shape
 
 
-def run(
+def run(  # noqa: C901  # every call that is not traced
     kernel: PreparedKernel, inputs: Sequence[NdArray | None], outputs: Sequence[NdArray], key: Array | None = None
 ) -> None:
     """Compute a function on NdArrays; `key` has the numbers of a seeded one."""

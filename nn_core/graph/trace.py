@@ -165,7 +165,9 @@ class Trace:
         self._numbers: dict[int, int] = {}
         TRACES[id(self)] = self
 
-    def follow(self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any]) -> Variable | None:
+    def follow(  # noqa: C901  # every call of a dynamic graph
+        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any]
+    ) -> Variable | None:
         """Compute a call that was made at this place before; None when it was not, or when the walk is over."""
         # Hot: every call of a dynamic graph passes here, so nothing is looked up and nothing is split off. The trace is over
         # when a flag or kernels have changed, in another thread, and when its first result (then probably all) is gone.

@@ -258,10 +258,7 @@ def layer(
                 return function(*args, **kwargs)
             except BaseException as error:
                 _take_back(inner, n_made)
-                if isinstance(error, FOREIGN):
-                    raise refusal(function, args, kwargs, error) from error
-                if isinstance(error, TypeError):
-                    raise misfit(parametric, args, kwargs, error) from None
+                _explain(function, parametric, args, kwargs, error)
                 raise
             finally:
                 _CURRENT.restore(token)
@@ -271,6 +268,20 @@ def layer(
         return parametric  # type: ignore[return-value]
 
     return decorate
+
+
+def _explain(
+    function: Callable[..., Any],
+    parametric: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    error: BaseException,
+) -> None:
+    """Raise an error about the arguments in place of one that says nothing of them."""
+    if isinstance(error, FOREIGN):
+        raise refusal(function, tuple(args), kwargs, error) from error
+    if isinstance(error, TypeError):
+        raise misfit(parametric, tuple(args), kwargs, error) from None
 
 
 _NAME: Final = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=str | None)

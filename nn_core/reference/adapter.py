@@ -57,10 +57,7 @@ class ReferenceKernel:
             settings = {**args, "key": xp.asarray(arrays[-1])} if seeded else args
             with np.errstate(all="ignore"):  # nan and inf are values like any other
                 results = function(xp, *inputs, **settings)
-                if not isinstance(results, tuple):
-                    results = (results,)
-                if len(results) < n_outputs:
-                    raise ShapeError(f"{name}: the reference kernel must return {n_outputs} results, got {len(results)}")
+                results = _checked(name, results, n_outputs)
                 if dynamic:
                     pairs = zip(results, call.outputs, strict=True)
                     return tuple(xp.asarray(result, dtype=_dtype(xp, desc.dtype)) for result, desc in pairs)
@@ -76,6 +73,13 @@ class ReferenceKernel:
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """None: the gradient rule serves."""
         return None
+
+
+def _checked(name: str, results: Any, n_outputs: int) -> tuple[Any, ...]:
+    found: tuple[Any, ...] = results if isinstance(results, tuple) else (results,)
+    if len(found) < n_outputs:
+        raise ShapeError(f"{name}: the reference kernel must return {n_outputs} results, got {len(found)}")
+    return found
 
 
 class ReferenceKernels(Mapping[str, Kernel]):

@@ -28,7 +28,7 @@ _INTEGERS = (int, np.integer)
 _PREPARED: dict[FunctionSpec, tuple[frozenset[str], tuple[_Prepared, ...]]] = {}
 
 
-def resolve_args(
+def resolve_args(  # noqa: C901  # for each call that is not known yet, and each argument; a call more would be felt
     spec: FunctionSpec, given: Mapping[str, Any], input_shapes: Sequence[Shape | None]
 ) -> dict[str, ArgValue]:
     """The value of every argument of `spec`: checked, plain, defaults filled in; None in `given` means the default.
@@ -98,18 +98,23 @@ def _prepare_one(spec: FunctionSpec, arg: ArgSpec) -> _Prepared:
 
 def _limited(arg: ArgSpec, check: _Check) -> _Check:
     """`check`, and then the choices, minimum and maximum of `arg`."""
-    name, choices, low, high = arg.name, arg.choices, arg.minimum, arg.maximum
-    if choices:
-
-        def choose(value: Any, ndim: int) -> Any:
-            if not isinstance(value, str) or value not in choices:
-                raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-            return check(value, ndim)
-
-        return choose
-    if low is None and high is None:
+    if arg.choices:
+        return _one_of(arg.name, arg.choices, check)
+    if arg.minimum is None and arg.maximum is None:
         return check
+    return _between(arg.name, arg.minimum, arg.maximum, check)
 
+
+def _one_of(name: str, choices: Sequence[str], check: _Check) -> _Check:
+    def choose(value: Any, ndim: int) -> Any:
+        if not isinstance(value, str) or value not in choices:
+            raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        return check(value, ndim)
+
+    return choose
+
+
+def _between(name: str, low: float | None, high: float | None, check: _Check) -> _Check:
     def bound(value: Any, ndim: int) -> Any:
         value = check(value, ndim)
         for number in value if isinstance(value, tuple) else (value,):

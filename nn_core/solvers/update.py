@@ -147,7 +147,7 @@ class BoundUpdate:
         self._disabled = disabled_optimizations()
         self._version = GRAPH_VERSION.value
 
-    def is_current(self) -> bool:
+    def is_current(self) -> bool:  # noqa: C901  # every update, for each parameter
         """Whether the arrays still lie where they lay when they were bound."""
         for synced in self.synced:
             if synced.pending_fill is not None:
