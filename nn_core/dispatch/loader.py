@@ -108,6 +108,7 @@ class Loader:
         brought = _BROUGHT.get(module.__name__)
         if brought is None or brought.module is not module:
             brought = _Brought(module, ())
+        # a module that was imported before runs no decorators again
         redo(brought.registrations)
         _check_version(plugin, module)
         for name in required_plugins(module):

@@ -161,7 +161,19 @@ def _imported(target: str) -> Any:
 
 def _check(offer: Offer) -> None:
     kind, info = offer.kind, offer.info
-    keys = info.keys
+    _check_names(offer, info.keys)
+    role = getattr(info, "role", None)
+    if kind.roles and role not in kind.roles:
+        raise PluginError(f"{offer.label}: role must be one of {', '.join(kind.roles)}, got {role!r}")
+    for entry in fields(info):
+        value = getattr(info, entry.name)
+        # targets are looked at as texts: importing what nobody has asked for would take time
+        if entry.name not in _PLAIN_FIELDS and value is not None:
+            _check_targets(f"{offer.label}: {entry.name}", value)
+
+
+def _check_names(offer: Offer, keys: object) -> None:
+    kind = offer.kind
     if not isinstance(keys, tuple) or not keys:
         raise PluginError(f"{offer.label}: must have a tuple of names, got {keys!r}")
     for key in keys:
@@ -169,13 +181,6 @@ def _check(offer: Offer) -> None:
             raise PluginError(f"{offer.label}: names must be like {kind.names.pattern}, got {key!r}")
         if kind.is_prefixed and not key.startswith(f"{offer.plugin}."):
             raise PluginError(f"{offer.label}: names must start with {offer.plugin + '.'!r}, got {key!r}")
-    role = getattr(info, "role", None)
-    if kind.roles and role not in kind.roles:
-        raise PluginError(f"{offer.label}: role must be one of {', '.join(kind.roles)}, got {role!r}")
-    for entry in fields(info):
-        value = getattr(info, entry.name)
-        if entry.name not in _PLAIN_FIELDS and value is not None:
-            _check_targets(f"{offer.label}: {entry.name}", value)
 
 
 def _check_targets(what: str, value: Any) -> None:

@@ -69,6 +69,7 @@ class Registry:
 
     def remove(self, plugin: str) -> None:
         """Forget everything that `plugin` brought."""
+        # new tables in place of the old: other threads may be looking something up
         gone = {name for name, added in self._by_name.items() if added.plugin == plugin}
         self._by_name = {name: added for name, added in self._by_name.items() if name not in gone}
         for api, claims in list(self._by_api.items()):

@@ -15,7 +15,7 @@ from nn_core.graph import direct, replay
 from nn_core.graph.backward_data import BackwardPlan, ForwardData, GradientSums, Target, cells_read, dtype_held
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import alias, assign, is_view, kernel_of, needed_data
-from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, active_hooks
+from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, NodeHook, active_hooks
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Cell, Node, Vertex, forward_order
 from nn_core.graph.plan import Attachment, current_plan, plans_of, remember, signature_of
@@ -46,10 +46,8 @@ def run_backward(
         return
     _require_computed(root)
     _end_traces(root)
-    if grad is not None and not (type(grad) is int and grad == 1):  # what nearly all passes start from
-        grad = _checked_start(root, grad)
-    given = pre_hook is not None or post_hook is not None
-    hooks = active_hooks(pre_hook, post_hook) if given or PRE_HOOKS or POST_HOOKS else None
+    grad = _checked_start(root, grad)
+    hooks = _hooks(pre_hook, post_hook)
     plan: BackwardPlan | None = None
     # a pass that nobody looks into, of a graph that was made for this one pass
     if clear_buffer and hooks is None and finish is None and _may_replay(root, grad):
@@ -70,12 +68,14 @@ def run_backward(
 
 
 def _checked_start(root: Vertex, grad: Any) -> Any:
-    """What a pass starts from: a number, or an array that fits `root`.
+    """What a pass starts from: a number, an array that fits `root`, or None.
 
     Raises:
         ArgumentError: when it is neither.
         ShapeError: when it is an array of another shape.
     """
+    if grad is None or (type(grad) is int and grad == 1):  # what nearly all passes start from
+        return grad
     # here, before anything is compiled: whatever fails later is not the caller's argument
     try:
         start = grad if isinstance(grad, (float, NdArray)) else np.asarray(grad)
@@ -87,6 +87,12 @@ def _checked_start(root: Vertex, grad: Any) -> Any:
     if shape not in ((), root.shape):
         raise ShapeError(f"backward: grad must have the variable's shape {root.shape}, got {shape}")
     return start
+
+
+def _hooks(pre: Hook | None, post: Hook | None) -> tuple[list[NodeHook], list[NodeHook]] | None:
+    if pre is None and post is None and not PRE_HOOKS and not POST_HOOKS:
+        return None
+    return active_hooks(pre, post)
 
 
 def _end_traces(root: Vertex) -> None:

@@ -39,19 +39,25 @@ def fused_by_plugins(order: Sequence[Node], sole_reader: SoleReader) -> tuple[li
     result, skipped = list(order), list[SyncedArray]()
     for label, fusion in _fusions():
         replaced: dict[Node, Node | None] = {}
-        for node in result:
-            chain = _chain_at(node, fusion.chain, sole_reader)
-            if not chain or any(link in replaced for link in chain):
-                continue
-            fused = _fused(label, fusion, chain)
-            if fused is None:
-                continue
-            replaced.update(dict.fromkeys(chain))
-            replaced[chain[-1]] = fused
+        for chain, fused in _fused_chains(label, fusion, result, sole_reader):
+            replaced |= {**dict.fromkeys(chain), chain[-1]: fused}
             skipped += [cell.data.synced for link in chain for cell in link.cells if cell is not fused.cells[0]]
         stand_ins = [replaced.get(node, node) for node in result]
         result = [node for node in stand_ins if node is not None]
     return result, skipped
+
+
+def _fused_chains(
+    label: str, fusion: Fusion, order: Sequence[Node], sole_reader: SoleReader
+) -> Iterator[tuple[list[Node], Node]]:
+    """Chains of `order` that have no function in common, each with the operator to run instead."""
+    taken: set[Node] = set()
+    for node in order:
+        chain = _chain_at(node, fusion.chain, sole_reader)
+        fused = None if not chain or not taken.isdisjoint(chain) else _fused(label, fusion, chain)
+        if fused is not None:
+            taken.update(chain)
+            yield chain, fused
 
 
 def _fusions() -> Iterator[tuple[str, Fusion]]:

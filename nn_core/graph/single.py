@@ -124,7 +124,7 @@ def propagate(
     """Add to the gradients of `placed`, one after the other, what follows from the gradients of `outputs`."""
     cells = [Cell(variable.data, variable.grad) for variable in outputs[: call.n_visible]]
     cells += [Cell(array) for array in _aux_outputs(node, call, arrays_of(placed))]
-    leaves = [None if variable is None else Vertex(Cell(variable.data), variable.need_grad) for variable in placed]
+    leaves = _leaves(placed)
     if not any(leaf is not None and leaf.need_grad for leaf in leaves):
         return
     repeated = _connect_gradients(leaves, placed, adds)
@@ -137,6 +137,11 @@ def propagate(
         run_backward(root, None)
     for variable, part, add in repeated:
         variable.grad.copy_from(_F.add2(variable.grad, part) if add else part)
+
+
+def _leaves(placed: Sequence[Variable | None]) -> list[Vertex | None]:
+    """Leaves over the data of variables, with gradients of their own."""
+    return [None if variable is None else Vertex(Cell(variable.data), variable.need_grad) for variable in placed]
 
 
 def _connect_gradients(
