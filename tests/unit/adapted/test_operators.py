@@ -103,6 +103,30 @@ def test_operators_run_over_libraries(library: str, spec: FunctionSpec) -> None:
     check(library, spec)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["torch", "jax"], indirect=True)
+def test_every_operator_runs_over_the_examples(library: str) -> None:
+    failures = []
+    for spec in OPERATORS:
+        try:
+            check(library, spec)
+        except (Exception, pytest.fail.Exception) as error:  # all of them are listed
+            failures.append(f"{spec.name}: {error}")
+    assert not failures, "\n".join(failures)
+
+
+def test_arrays_without_elements_are_transformed_on_the_host_which_some_libraries_refuse() -> None:
+    def refuse(x: Any, **_: Any) -> Any:
+        raise RuntimeError("no elements")
+
+    picky = SimpleNamespace(**{**vars(np), "fft": SimpleNamespace(fftn=refuse)})
+    backend = AdaptedBackend("picky", "Picky", picky)
+    x = backend.from_numpy(np.zeros((0, 4), np.complex64))
+    assert backend.namespace().fft.fftn(x, axes=(1,)).shape == (0, 4)
+    with pytest.raises(RuntimeError, match="no elements"):
+        backend.namespace().fft.fftn(backend.from_numpy(np.zeros((1, 4), np.complex64)), axes=(1,))
+
+
 def losses(context: nn.Context, dynamic: bool) -> list[float]:
     """Losses of a small network while it is trained."""
     rng = np.random.default_rng(3)
