@@ -4,9 +4,8 @@ A second run continues from the newest checkpoint in the folder -o, which also g
 backend. Ends with an error when fewer than 98 % of the held-out images are recognised.
 """
 
-import argparse
-
 import numpy as np
+from command import require, start
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -15,7 +14,6 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.data.source import SimpleDataSource, TransformedDataSource
-from nn_core.ext_utils import get_extension_context
 from nn_core.training import Accuracy, Checkpoint, Evaluator, Log, Plot, Progress, Schedule, Trainer, Updater, every
 from nn_core.utils.data_iterator import data_iterator
 from nn_core.utils.learning_rate_scheduler import CosineScheduler
@@ -52,12 +50,7 @@ def shifted(rng, image, label):
 
 def main():
     """Train, evaluate, and compare with what is expected."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("-c", "--context", default="cpu")
-    parser.add_argument("-o", "--out", default="digits")
-    arguments = parser.parse_args()
-    nn.set_default_context(get_extension_context(arguments.context))
-    nn.seed(1)
+    out = start(__doc__)
     digits = load_digits()
     images, labels = (digits.images / 16.0).astype(np.float32)[:, None], digits.target[:, None]
     x_train, x_test, t_train, t_test = train_test_split(images, labels, test_size=0.2, random_state=0, stratify=labels)
@@ -70,15 +63,12 @@ def main():
     solver.set_parameters(nn.get_parameters())
     source = SimpleDataSource(lambda index: (x_train[index], t_train[index]), len(x_train))
     with data_iterator(TransformedDataSource(source, shifted, shuffle=True), BATCH_SIZE, with_memory_cache=False) as data:
-        trainer = Trainer(Updater(data, [x, t], loss, solver, weight_decay=1e-4), every(EPOCHS, "epoch"), arguments.out)
+        trainer = Trainer(Updater(data, [x, t], loss, solver, weight_decay=1e-4), every(EPOCHS, "epoch"), out)
         evaluator = Evaluator((x_test, t_test), [vx, vt], {"accuracy": accuracy}, batch_size=BATCH_SIZE)
         schedule = Schedule(CosineScheduler(0.1, EPOCHS * len(x_train) // BATCH_SIZE + 1))
         trainer.extend(evaluator, schedule, Log(), Plot("loss", "validation/accuracy"), Progress(), Checkpoint())
         trainer.run(resume=True)
-    reached = evaluator.evaluate()["accuracy"]
-    print(f"{reached:.2%} of {len(x_test)} held-out images are recognised")
-    if reached < REQUIRED_ACCURACY:
-        raise SystemExit(f"expected at least {REQUIRED_ACCURACY:.0%}")
+    require(evaluator.evaluate()["accuracy"], REQUIRED_ACCURACY, "the held-out images are recognised")
 
 
 if __name__ == "__main__":

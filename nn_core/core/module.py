@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from nn_core.core.copies import copied
 from nn_core.core.members import Path, found_in, require_no_set
 from nn_core.core.tree import tree
 from nn_core.errors import ArgumentError, ShapeError
@@ -30,7 +31,8 @@ from nn_core.variable import Variable
 #: What stands in front of the name of a submodule.
 SUBMODULE_MARK: Final = "@"
 #: What a module keeps about itself, beside the attributes of the program.
-_OWN: Final = frozenset({"_called", "_grows", "_name", "_parent", "_scope", "_trained", "_training"})
+_OWN: Final = frozenset({"_called", "_frozen", "_grows", "_name", "_parent", "_scope", "_trained", "_training"})
+
 
 
 class ParamMemo:
@@ -184,6 +186,10 @@ class Module:
                 if value.parent is None or value.parent is self:
                     self._take(path, value)
         return children
+
+    def children(self) -> "list[Module]":
+        """The modules in the attributes of this one, in order."""
+        return list(self.submodules.values())
 
     @property
     def training(self) -> bool:
@@ -343,6 +349,17 @@ class Module:
         for parameter in self.get_parameters(grad_only=True).values():
             parameter.grad.zero()
 
+    def disable_update(self) -> None:
+        """Let no parameter need a gradient until `enable_update`, so that solvers leave them alone."""
+        self.__dict__["_frozen"] = self.__dict__.get("_frozen", frozenset()) | self.get_parameters(grad_only=True).keys()
+        for parameter in self.get_parameters().values():
+            parameter.need_grad = False
+
+    def enable_update(self) -> None:
+        """Let the parameters that `disable_update` has stopped need gradients again."""
+        for name in self.__dict__.pop("_frozen", frozenset()) & self.get_parameters().keys():
+            self.get_parameters()[name].need_grad = True
+
     # -- files -----------------------------------------------------------------------------------------------------
 
     @door
@@ -429,6 +446,18 @@ class Module:
         self.__dict__.pop("_parent", None)  # a submodule that refers to this module may have taken it for one of its own
         self.__dict__.update(state)
         _ = self.submodules  # tells them who their parent is
+
+    def copy(self, mode: str = "share") -> Any:
+        """Another module like this one, without a parent.
+
+        Args:
+            mode: "share": its parameters have the values of those of this one, and gradients of their own. "copy": all is
+                copied. "init": what parametric functions have made is initialized anew at its first call.
+
+        Raises:
+            ArgumentError: when `mode` is something else.
+        """
+        return copied(self, mode)
 
     def __repr__(self) -> str:
         return type(self).__name__

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from nn_core.training.extensions import observe as observe
     from nn_core.training.fitting import Fit as Fit
     from nn_core.training.fitting import fit as fit
+    from nn_core.training.hooks import clip_values as clip_values
+    from nn_core.training.hooks import gradient_noise as gradient_noise
+    from nn_core.training.hooks import lasso as lasso
     from nn_core.training.loss_scale import LossScale as LossScale
     from nn_core.training.metrics import Accuracy as Accuracy
     from nn_core.training.metrics import Confusion as Confusion
@@ -61,6 +64,7 @@ _MODULES: Final = {
         "observe",
     ),
     "fitting": ("Fit", "fit"),
+    "hooks": ("clip_values", "gradient_noise", "lasso"),
     "loss_scale": ("LossScale",),
     "metrics": ("Accuracy", "Confusion", "Metric", "RegressionErrors"),
     "reporting": ("Observation", "observing", "report", "report_scope"),

@@ -17,7 +17,7 @@ class LossScale:
         factor: What it is multiplied and divided by.
         interval: Good steps until it grows; None: it never does.
         least: It does not fall below this.
-        most: It does not grow above this.
+        most: It does not grow above this. The backward pass starts from it, in float16 at most 65504.
 
     Attributes:
         scale: The present factor.
@@ -33,7 +33,7 @@ class LossScale:
         factor: float = 2.0,
         interval: int | None = 2000,
         least: float = 1.0,
-        most: float = 2.0**24,
+        most: float = 2.0**15,
     ) -> None:
         if not 0 < least <= scale <= most or factor <= 1 or (interval is not None and interval < 1):
             raise ArgumentError(
@@ -67,3 +67,8 @@ class LossScale:
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave."""
         self.scale, self.skipped, self._good = state["scale"], state["skipped"], state["good"]
+
+
+def constant(scale: float) -> LossScale:
+    """A loss scale that never grows; a step that overflows is skipped, and halves it."""
+    return LossScale(scale, interval=None, least=min(scale, 1.0), most=scale)

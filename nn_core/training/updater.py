@@ -11,7 +11,8 @@ from nn_core.core.module import Module
 from nn_core.errors import ArgumentError
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.solvers.base import Solver
-from nn_core.training.loss_scale import LossScale
+from nn_core.training.hooks import GradientHook
+from nn_core.training.loss_scale import LossScale, constant
 from nn_core.training.reporting import report
 from nn_core.training.states import Stateful, set_state_of, state_of
 from nn_core.variable import Variable, forward_all
@@ -35,8 +36,8 @@ class Updater:
     """Takes a batch, computes the loss and its gradients, and changes the parameters.
 
     The order is fixed: the gradients are set to zero; forward and backward of each of `accumulate` batches, the loss
-    scaled; the communicator sums up the gradients; they are unscaled and checked; clipped; decayed; then the solvers
-    update. So clipping and decay mean the same with and without loss scaling and accumulation.
+    scaled; the communicator sums up the gradients; they are unscaled and checked; clipped; decayed; changed by hooks; then
+    the solvers update. So clipping and decay mean the same with and without loss scaling and accumulation.
 
     A subclass may define ``step()`` for another kind of iteration, such as that of two adversaries, from
     `next_batch`, `gradients` and `apply_gradients`.
@@ -49,6 +50,8 @@ class Updater:
         accumulate: Number of batches of one update; the gradient is that of the mean of their losses.
         clip_norm: Largest Euclidean norm of all gradients together.
         weight_decay: Rate for ``solver.weight_decay()``.
+        hooks: Further changes of the gradients, called with each solver and the iteration after clipping and decay, such as
+            `clip_values`, `lasso` and `gradient_noise`.
         loss_scale: A `LossScale`, for half precision; a number stands for a constant one.
         communicator: Something with ``all_reduce(arrays, division)``, for training on several processes.
         metrics: Variables of one element that are computed and reported together with the loss, for a static graph.
@@ -72,6 +75,7 @@ class Updater:
         accumulate: int = 1,
         clip_norm: float | None = None,
         weight_decay: float | None = None,
+        hooks: Sequence[GradientHook] = (),
         loss_scale: LossScale | float | None = None,
         communicator: Any = None,
         metrics: Mapping[str, Variable] | None = None,
@@ -86,13 +90,14 @@ class Updater:
         self.iteration = 0
         self.data = data
         self.solvers: dict[str, Solver] = {"main": solver} if isinstance(solver, Solver) else dict(solver)
-        self.loss_scale = LossScale(loss_scale, interval=None) if isinstance(loss_scale, (int, float)) else loss_scale
+        self.loss_scale = constant(loss_scale) if isinstance(loss_scale, (int, float)) else loss_scale
         self._inputs = None if inputs is None else list(inputs)
         self._loss = loss
         self._metrics = dict(metrics or {})
         self._accumulate = accumulate
         self._clip_norm = clip_norm
         self._weight_decay = weight_decay
+        self._hooks = tuple(hooks)
         self._communicator = communicator
         self._model = model
 
@@ -166,6 +171,8 @@ class Updater:
         for solver in solvers:
             if self._weight_decay is not None:
                 solver.weight_decay(self._weight_decay)
+            for hook in self._hooks:
+                hook(solver, self.iteration)
             solver.update()
         return True
 
