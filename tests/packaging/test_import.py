@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from benchmarks.import_time import write_plugins
+
 DENIED = {
     "click", "h5py", "importlib_metadata", "matplotlib", "ml_dtypes", "nn_core.reference", "nn_core.spec.load",
     "packaging", "pip", "pluggy", "pytest", "rich", "scipy", "setuptools", "torch", "tqdm", "yaml",
@@ -24,3 +26,16 @@ def test_importing_the_core_loads_numpy_and_the_standard_library_only():
 
 def test_importing_the_core_loads_no_plugin():
     assert {name for name in imported_by("import nn_core") if name.startswith("nn_ext_")} == set()
+
+
+def test_of_fifty_plugins_a_name_imports_its_owner_and_a_typing_error_none(tmp_path, monkeypatch):
+    write_plugins(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    lines = [
+        "import nn_core.functions as F, sys",
+        "loaded = lambda: [name for name in sys.modules if name.startswith('nn_ext_dummy')]",
+        "assert 'dummy7_twice' in dir(F) and not hasattr(F, 'taanh') and loaded() == []",
+        "assert not hasattr(F, 'dummy7_twise') and loaded() in ([], ['nn_ext_dummy7'])",
+        "F.dummy7_twice; assert loaded() == ['nn_ext_dummy7']",
+    ]
+    assert "nn_ext_dummy7" in imported_by("\n".join(lines))
