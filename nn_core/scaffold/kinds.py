@@ -85,17 +85,17 @@ KINDS: Final[Mapping[str, Kind]] = {
     "data": Kind(
         "A source of data", "data", "DataInfo",
         'DataInfo(name="{{Name}}Source", role="source", target="{{package}}.data:{{Name}}Source")',
-        "data.{{Name}}Source", 'nn_core.ext.find_extension("data", "{{Name}}Source")(10)',
+        "data.{{Name}}Source", "nn_core.utils.data_source.{{Name}}Source(10)",
     ),
     "training": Kind(
         "An extension of the trainer", "training", "TrainingInfo",
         'TrainingInfo(name="{{Name}}Logger", role="logger", target="{{package}}.training:{{Name}}Logger")',
-        "training.{{Name}}Logger", 'nn_core.ext.find_extension("training", "{{Name}}Logger")()',
+        "training.{{Name}}Logger", 'trainer.extend("{{Name}}Logger")',
     ),
     "pass": Kind(
         "A pass over graphs", "passes", "PassInfo",
-        'PassInfo(name="{{name}}_count", role="pass", target="{{package}}.passes:{{name}}_count")',
-        "passes.{{name}}_count", 'nn_core.ext.find_extension("passes", "{{name}}_count")(y)',
+        'PassInfo(name="{{name}}_drop", role="pass", target="{{package}}.passes:Drop")',
+        "passes.{{name}}_drop", 'GraphConverter(["{{name}}_drop"]).convert(y)',
     ),
     "communicator": Kind(
         "An engine of data-parallel training", "communicators", "CommunicatorInfo",
@@ -105,6 +105,6 @@ KINDS: Final[Mapping[str, Kind]] = {
     "viewer": Kind(
         "A viewer of graphs", "viewers", "ViewerInfo",
         'ViewerInfo(name="{{Name}}Viewer", role="viewer", target="{{package}}.viewers:{{Name}}Viewer")',
-        "viewers.{{Name}}Viewer", 'nn_core.ext.find_extension("viewers", "{{Name}}Viewer")().view(y)',
+        "viewers.{{Name}}Viewer", 'nn_core.utils.inspection.view(y, "{{Name}}Viewer")',
     ),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,17 +63,30 @@ def test_a_package_is_complete(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_the_tests_of_a_package_pass_as_written_on_its_wheel(site: Site, tmp_path: Path, kind: str) -> None:
-    package = written(tmp_path, kind)
+def test_the_guide_leads_from_an_empty_folder_to_a_wheel_whose_tests_and_program_pass(
+    site: Site, tmp_path: Path, kind: str
+) -> None:
+    package = written(tmp_path, kind, "acme")
     if kind == "operators":
         nn_core("new-operator", "HardSwish", "--folder", str(package))
         tests = package / "tests" / "test_conformance.py"
-        tests.write_text(tests.read_text().replace('"myoperators.Cube",', '"myoperators.Cube", "myoperators.HardSwish"'))
+        tests.write_text(tests.read_text().replace('"acme.Cube",', '"acme.Cube", "acme.HardSwish"'))
     site.install_wheel(wheel_of(package))
     # all samples of every operator on a backend take minutes; CI of such a package runs them
     result = site.run("-m", "pytest", *(["--tier=smoke"] if kind == "backend" else []), folder=package, NN_CORE_STRICT="1")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "failed" not in result.stdout and " passed" in result.stdout
+    site.output(guides()[kind])
+
+
+def guides() -> dict[str, str]:
+    """The program of each section of the guides."""
+    text = (ROOT / "docs" / "extension_guides.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^## (\w+)\n+```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+
+
+def test_there_is_a_guide_for_every_kind() -> None:
+    assert list(guides()) == list(KINDS)
 
 
 @pytest.mark.slow
