@@ -299,15 +299,26 @@ def _kept_scores(xp: Namespace, scores: Array, overlap: Array) -> Array:
 @kernel("GatherAxes")
 def gather_axes(xp: Namespace, x: Array, source: Array, *, base_axis: int, shape: Shape) -> Array:
     samples = x.reshape(math.prod(x.shape[:base_axis]), *x.shape[base_axis:])
-    y = axis_maps.take(xp, samples, split_source(source, base_axis, shape))
+    y = axis_maps.take(xp, samples, _maps("gather_axes", source, base_axis, shape, x.shape[base_axis:]))
     return y.reshape(*x.shape[:base_axis], *shape)
 
 
 @kernel("ScatterAxes")
 def scatter_axes(xp: Namespace, dy: Array, source: Array, *, base_axis: int, shape: Shape) -> Array:
     samples = dy.reshape(math.prod(dy.shape[:base_axis]), *dy.shape[base_axis:])
-    dx = axis_maps.give_back(xp, samples, split_source(source, base_axis, dy.shape[base_axis:]), shape)
+    maps = _maps("scatter_axes", source, base_axis, dy.shape[base_axis:], shape)
+    dx = axis_maps.give_back(xp, samples, maps, shape)
     return dx.reshape(*dy.shape[:base_axis], *shape)
+
+
+def _maps(function: str, source: Array, base_axis: int, lengths: Shape, within: Shape) -> list[Array]:
+    """The maps of `split_source`, whose positions must be below the lengths `within`."""
+    maps = split_source(source, base_axis, lengths)
+    for axis, (axis_map, length) in enumerate(zip(maps, within, strict=True)):
+        if axis_map.size and int(axis_map.max()) >= length:
+            text = f"source must be in [-1, {length}) along axis {axis} of a sample, got {int(axis_map.max())}"
+            raise ArgumentError(f"{function}: {text}")
+    return maps
 
 
 def split_source(source: Array, base_axis: int, lengths: Shape) -> list[Array]:

@@ -52,3 +52,12 @@ def test_axes_by_maps_of_their_own(assert_alike: Compare, n: int, shape: tuple[i
     source = np.concatenate(maps, axis=1)
     assert_alike(lambda x, s: F.gather_axes(x, s, shape=picked), normal(n, *shape), source)
     assert_alike(lambda dy, s: F.scatter_axes(dy, s, shape=shape), normal(n, *picked), source)
+
+
+@pytest.mark.parametrize("function", [F.gather_axes, F.scatter_axes])
+@pytest.mark.parametrize(("source", "axis", "length"), [([0, 2, 0, 1, 2], 0, 2), ([0, 1, 0, 1, 3], 1, 3)])
+def test_positions_beyond_the_array(function: Callable[..., Any], source: list[int], axis: int, length: int) -> None:
+    x, places = normal(2, 2, 3), np.array([[0, 1, 0, 1, 2], source])
+    text = rf"source must be in \[-1, {length}\) along axis {axis} of a sample, got {length}"
+    with nn.context_scope(nn.Context(["cpu"])), pytest.raises(ArgumentError, match=text):
+        function(nn.NdArray.from_numpy_array(x), nn.NdArray.from_numpy_array(places), shape=(2, 3))

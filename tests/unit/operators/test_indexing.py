@@ -566,3 +566,16 @@ def test_shape_rules_say_what_must_hold(
 def test_kernels_of_the_topic_are_registered_once() -> None:
     assert ArrayFunctions().gather_nd(np.arange(3.0), np.array([[1]])).tolist() == [1.0]
     assert "GatherNd" in KERNELS
+
+
+@pytest.mark.parametrize("name", ["GatherAxes", "ScatterAxes"])
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ([0, 2, 0, 1, 2], r"_axes: source must be in \[-1, 2\) along axis 0 of a sample, got 2"),
+        ([0, 1, 0, 1, 7], r"_axes: source must be in \[-1, 3\) along axis 1 of a sample, got 7"),
+    ],
+)
+def test_positions_beyond_the_array(name: str, source: list[int], text: str) -> None:
+    with pytest.raises(ArgumentError, match=text):
+        run(name, np.ones((1, 2, 3)), np.array([source]), shape=(2, 3))

@@ -145,7 +145,7 @@ class AddAlong : public Op {
 /// Samples whose elements are picked along all axes; `inner` are the lengths that are numbered, `outer` the numbers of sources.
 struct Maps {
   int64_t samples, inner_size, outer_size, n_sources = 0;
-  Dims inner_strides, outer;
+  Dims inner_strides, inner_lengths, outer;
 
   Maps(const ArrayDesc& inner, const ArrayDesc& outer_desc, const ArrayDesc& source) : samples(inner.shape.at(0)) {
     NN_CHECK(inner.ndim() == outer_desc.ndim() && inner.ndim() >= 2 && outer_desc.shape[0] == samples, "arrays must be (S, ...) of one rank, got " << to_string(inner.shape));
@@ -153,8 +153,23 @@ struct Maps {
     outer.assign(outer_desc.shape.begin() + 1, outer_desc.shape.end());
     for (const int64_t length : outer) n_sources += length;
     NN_CHECK(source.size() == samples * n_sources, "source must have " << n_sources << " numbers a sample, got " << source.size());
+    inner_lengths.assign(inner.shape.begin() + 1, inner.shape.end());
     inner_size = samples > 0 ? inner.size() / samples : 0;
     outer_size = samples > 0 ? outer_desc.size() / samples : 0;
+  }
+
+  /// Throws where a source is at or beyond the length of its axis; below 0 it is outside.
+  void check(const int64_t* source) const {
+    for (int64_t sample = 0; sample < samples; ++sample) {
+      for (size_t axis = 0; axis < outer.size(); ++axis) {
+        for (int64_t i = 0; i < outer[axis]; ++i, ++source) {
+          if (*source >= inner_lengths[axis]) {
+            throw ArgumentError("source must be in [-1, " + std::to_string(inner_lengths[axis]) + ") along axis " + std::to_string(axis) +
+                                " of a sample, got " + std::to_string(*source));
+          }
+        }
+      }
+    }
   }
 
   /// Calls body(offset of the picked line, sources along the last axis, first element outside, outside) for each line of a sample.
@@ -201,6 +216,7 @@ class PickAxes : public Op {
     const auto* x = static_cast<const float*>(arrays[0]);
     const auto* source = static_cast<const int64_t*>(arrays[1]);
     auto* y = static_cast<float*>(arrays[2]);
+    maps_.check(source);
     const int64_t n = maps_.outer.back();
     parallel_for(maps_.samples, kGrain / (maps_.outer_size + 1) + 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t sample = begin; sample < end; ++sample) {
@@ -238,6 +254,7 @@ class AddAxes : public Op {
     const auto* dy = static_cast<const float*>(arrays[0]);
     const auto* source = static_cast<const int64_t*>(arrays[1]);
     auto* dx = static_cast<float*>(arrays[2]);
+    maps_.check(source);
     const int64_t n = maps_.outer.back();
     parallel_for(maps_.samples, kGrain / (maps_.outer_size + 1) + 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t sample = begin; sample < end; ++sample) {
