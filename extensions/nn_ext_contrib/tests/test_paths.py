@@ -55,6 +55,25 @@ def test_ctc_is_the_sum_over_all_paths(target, blank):
         assert not vx.g[length:, n].any()
 
 
+@pytest.mark.parametrize("backend", ["reference:double", "reference:float", "cpu:float"])
+def test_ctc_agrees_with_pytorch(backend):
+    torch = pytest.importorskip("torch", reason="torch is not installed: the loss is compared with it where it is")
+    rng = np.random.default_rng(8)
+    x, target = rng.normal(size=(40, 4, 9)) * 2, rng.integers(1, 9, (4, 12))
+    steps, labels = np.array([40, 25, 31, 26]), np.array([12, 5, 0, 10])
+    theirs = torch.tensor(x, requires_grad=True)
+    lengths = torch.tensor(steps), torch.tensor(labels)
+    loss = torch.nn.functional.ctc_loss(theirs.log_softmax(2), torch.tensor(target), *lengths, reduction="none")
+    loss.sum().backward()
+    with nn.context_scope(nn.Context([backend])):
+        ours = variable(x, need_grad=True)
+        y = F.ctc_loss(ours, *map(variable, (target, steps, labels)))
+        y.forward()
+        y.backward()
+    np.testing.assert_allclose(y.d, loss.detach().numpy(), rtol=1e-6)
+    np.testing.assert_allclose(ours.g, theirs.grad.numpy(), atol=1e-12 if backend.endswith("double") else 2e-6)
+
+
 def test_ctc_does_not_read_beyond_a_sequence():
     x = np.random.default_rng(1).normal(size=(4, 1, 3)).astype(np.float32)
     alone = F.ctc_loss(variable(x[:2]), variable([[1]]))
