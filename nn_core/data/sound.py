@@ -2,6 +2,7 @@
 
 import wave
 from importlib import import_module
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
@@ -15,6 +16,37 @@ Place: TypeAlias = str | PathLike[str] | IO[bytes]
 
 #: The dtype of samples, by their bytes; three bytes become four.
 _DTYPES: Final[dict[int, np.dtype[Any]]] = {1: np.dtype(np.uint8), 2: np.dtype("<i2"), 4: np.dtype("<i4")}
+
+
+class AudioUtilsBackendManager:
+    """Which library reads and writes sound: the standard library's wave, or soundfile."""
+
+    def __init__(self) -> None:
+        self._name: str | None = None
+
+    def get_available_backends(self) -> list[str]:
+        """Names of the backends that are installed."""
+        return [name for name in ("wave", "soundfile") if find_spec(name) is not None]
+
+    @property
+    def backend(self) -> str | None:
+        """Name of the chosen backend; None: it follows from the name of the file."""
+        return self._name
+
+    @backend.setter
+    def backend(self, name: str | None) -> None:
+        if name is not None and name not in self.get_available_backends():
+            known = ", ".join(self.get_available_backends())
+            raise ArgumentError(f"set_backend: backend must be one that is available ({known}), got {name!r}")
+        self._name = name
+
+    @property
+    def module(self) -> Any:
+        """The module of the chosen backend."""
+        return import_module(self._name or "wave")
+
+
+MANAGER: Final = AudioUtilsBackendManager()
 
 
 def read_sound(path: Place, channel_first: bool = False) -> Sound:
@@ -95,6 +127,8 @@ def resize_sound(audio_arr: Sound, size: tuple[int, int], channel_first: bool = 
 
 
 def _is_wave(path: Place) -> bool:
+    if MANAGER.backend is not None:
+        return MANAGER.backend == "wave"
     return not isinstance(path, (str, PathLike)) or Path(path).suffix.lower() in (".wav", ".wave")
 
 

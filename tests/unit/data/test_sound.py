@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from nn_core.errors import ArgumentError, FileFormatError
-from nn_core.utils.audio_utils import auread, auresize, ausave
+from nn_core.utils import audio_utils
+from nn_core.utils.audio_utils import auread, auresize, ausave, common, minmax_auto_scale
+from nn_core.utils.audio_utils.backend_manager import AudioUtilsBackendManager
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32])
@@ -52,3 +54,46 @@ def test_wrong_sounds_are_refused(tmp_path):
     (tmp_path / "a.wav").write_bytes((tmp_path / "a.wav").read_bytes()[:-9])
     with pytest.raises(FileFormatError, match="the file is truncated"):
         auread(tmp_path / "a.wav")
+
+
+@pytest.mark.parametrize(
+    ("sound", "dtype", "expected"),
+    [
+        ([-2.0, 0.0, 6.0], np.uint8, [0, 63, 255]),
+        ([-2.0, 0.0, 6.0], np.int16, [-32768, -16384, 32767]),
+        ([-2.0, 0.0, 6.0], np.int32, [-2147483648, -1073741824, 2147483647]),
+        (np.array([-32768, 0, 32767], np.int16), np.uint8, [0, 127, 255]),
+        (np.array([-32768, 0, 32767], np.int16), np.int16, [-32768, 0, 32767]),
+        (np.array([-32768, 0, 32767], np.int16), np.int32, [-2147483648, 32768, 2147483647]),
+        ([3.0, 3.0], np.int16, [0, 0]),
+    ],
+)
+def test_ranges_of_dtypes(sound, dtype, expected):
+    """All but the last row as NNabla 1.39.0 computes them."""
+    scaled = minmax_auto_scale(np.asarray(sound), dtype)
+    assert (scaled.dtype, scaled.tolist()) == (dtype, expected)
+
+
+def test_other_ranges():
+    assert common.rescale_intensity(np.array([-2, 0, 6]), -2, 6, output_type=np.uint8).tolist() == [0, 63, 255]
+    assert common.rescale_intensity(np.array([0, 255])).dtype == np.float64
+    with pytest.raises(ArgumentError, match="input_low must be less than input_high, got 1 and 1"):
+        common.normalize_intensity(np.zeros(2), 1, 1)
+    with pytest.raises(ArgumentError, match="out_datatype must be a dtype of integers, got float32"):
+        minmax_auto_scale(np.zeros(2), np.float32)
+
+
+def test_the_choice_of_a_backend(tmp_path, monkeypatch):
+    monkeypatch.setattr("nn_core.data.sound.find_spec", lambda name: None if name == "soundfile" else name)
+    assert audio_utils.get_available_backends() == ["wave"]
+    assert audio_utils.get_backend() is None
+    with pytest.raises(ArgumentError, match=r"backend must be one that is available \(wave\), got 'soundfile'"):
+        audio_utils.set_backend("soundfile")
+    audio_utils.set_backend("wave")
+    try:
+        ausave(tmp_path / "a.other", np.zeros((3, 1), np.int16))
+        assert auread(tmp_path / "a.other").shape == (3, 1)
+        assert audio_utils.get_backend() == "wave"
+    finally:
+        audio_utils.set_backend(None)
+    assert AudioUtilsBackendManager().module is wave
