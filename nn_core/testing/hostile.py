@@ -246,6 +246,18 @@ _IMPORT: Final = _stage(
             _hook("return [SolverInfo(name='X', target='somewhere')]", "solvers"),
             "target must be an object or 'module:attribute', got 'somewhere'",
         ),
+        "brings a word of another plugin": (
+            _hook("return [WordInfo(name='acme.exact', role='tag')]", "words"),
+            r"word 'acme.exact' of plugin 'hostile': names must start with 'hostile\.', got 'acme.exact'",
+        ),
+        "has a topic of nobody": (
+            _operator().replace("topic: activation", "topic: acme.audio"),
+            r"plugin hostile:\d: hostile.Op: topic must be one of .*, got 'acme.audio'",
+        ),
+        "takes a monitor of the core": (
+            _hook("return [ViewerInfo(name='MonitorSeries', role='monitor', target='a:b')]", "viewers"),
+            "viewer 'MonitorSeries': must come from one place, got 'nn_core' and 'hostile'",
+        ),
         "takes a solver of the core": (
             _hook("return [SolverInfo(name='Adam', target='a:b')]", "solvers"),
             "solver 'Adam': must come from one place, got 'nn_core' and 'hostile'",
