@@ -53,3 +53,14 @@ def test_an_index_that_32_bits_do_not_hold_is_left_to_the_reference():
         refusal = KERNELS["Max"].refuse(Call(spec, args, (ArrayDesc((length,), "float32"),), outputs, "float32", "0"))
         assert (refusal is not None) == refused
         assert refusal is None or "takes axes of less than 2^31 elements, got 2147483648" in str(refusal)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_the_gradient_of_gelu_where_powers_overflow(backend):
+    with nn.context_scope(nn.Context([backend])):
+        x = nn.Variable.from_numpy_array(np.array([1e20, -1e20, 3e38, -3e38], np.float32), need_grad=True)
+        y = F.gelu(x)
+        x.grad.zero()
+        y.forward()
+        y.backward(1)
+    np.testing.assert_array_equal(x.g, [1, 0, 1, 0])
