@@ -52,6 +52,8 @@ TESTS = {
     "`float()` and": f"{HERE}::test_an_array_of_one_element_is_a_number",
     "NumPy array as": f"{HERE}::test_a_numpy_array_is_refused_with_a_hint",
     "arrays with different": f"{HERE}::test_arrays_with_different_numbers_of_axes_are_broadcast",
+    "`cast` of numbers": "tests/unit/test_array.py::test_numbers_that_whole_numbers_do_not_reach_are_refused",
+    "`-0.0` as a setting": "tests/unit/graph/test_call.py::test_a_negative_zero_is_zero_whoever_comes_first",
     "a leaf gets another shape: `-1`": f"{RESHAPE}::test_dynamic_graphs_follow_shapes_that_no_number_fixes",
     "a leaf gets another shape: what": f"{RESHAPE}::test_shapes_that_dynamic_graphs_have_found_are_refused_with_a_hint",
     "results inside `nn.no_grad()`": f"{HERE}::test_dynamic_functions_inside_no_grad_stay_in_the_graph_without_gradients",
