@@ -31,12 +31,10 @@ SUBSTITUTES = {
     "nnabla.utils.callback": _TRAINER,
     "nnabla.utils.cli": "the command nn-core; nn-ext-nnp adds train, infer, forward, convert and dump",
     "nnabla.utils.converter": _NETWORKS,
-    "nnabla.utils.function_profile": "nn_core.set_function_pre_hook and set_function_post_hook see each function run",
     "nnabla.utils.get_file_handle": _NETWORKS,
     "nnabla.utils.nnabla_pb2": _NETWORKS,
     "nnabla.utils.nnp_format": _NETWORKS,
     "nnabla.utils.nvml": "nn_ext_cuda.memory_info() of the package nn-ext-cuda",
-    "nnabla.utils.profiler": "function_pre_hook and function_post_hook of forward and backward see each function run",
     "nnabla.utils.qnn": _NO_QUANTIZATION,
 }
 
