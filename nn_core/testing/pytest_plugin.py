@@ -135,8 +135,10 @@ class _Missing:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Fail where a backend is required and not available."""
+    """Fail where a backend is required and not available; load the plugin of the function, if a test has unloaded it."""
     case = _case_of(item)
+    if hasattr(case, "spec"):
+        PLUGINS.function_named(case.spec.name)
     if isinstance(case, _Missing) and item.get_closest_marker("skip") is None:
         pytest.fail(case.reason, pytrace=False)
 
