@@ -11,6 +11,7 @@ import numpy as np
 from nn_core.errors import ArgumentError
 from nn_core.graph import seeds
 from nn_core.graph.node import Vertex
+from nn_core.locks import fork_safe
 
 #: Generators of NumPy, of both kinds.
 Rng: TypeAlias = np.random.RandomState | np.random.Generator
@@ -18,9 +19,12 @@ Rng: TypeAlias = np.random.RandomState | np.random.Generator
 #: The seed of initial values until ``seed()`` is called; random functions start from the system's randomness.
 DEFAULT_SEED: Final = 313
 
+_BITS: Final = np.random.MT19937()
+fork_safe(_BITS.lock)  # another thread may draw while this one forks
 #: Draws the initial values of parameters wherever no ``rng`` is given. Seeding changes its state in place, so
 #: ``from nn_core.random import prng`` stays the generator in use.
-prng: Final = np.random.RandomState(DEFAULT_SEED)
+prng: Final = np.random.RandomState(_BITS)
+prng.seed(DEFAULT_SEED)
 
 _latest_seed: Final = [DEFAULT_SEED]
 

@@ -1,6 +1,9 @@
 """Seeds: of parameters, of functions, of both."""
 
 import json
+import os
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -154,3 +157,27 @@ def test_compiling_draws_no_numbers():
     with nn.auto_forward():
         dynamic = F.dropout(x, 0.5, seed=3).d.tolist()
     assert drawn([{}]) == dynamic
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_draws_although_another_thread_was_drawing():
+    stop = threading.Event()
+
+    def draw():
+        while not stop.is_set():
+            nn.seed(1)
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        for _ in range(30):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)  # a lock that stays closed ends the child, and the test fails
+                nn.seed(2)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        thread.join()
