@@ -94,8 +94,9 @@ def check_registrations(
         registry: Knows the operators of others, for the message.
     """
     names = {spec.name for spec in specs}
+    others = other_packages(plugin)
     for entry in recorded():
-        if entry in seen or entry.name in names or is_of_another(plugin, entry):
+        if entry in seen or entry.name in names or entry.package in others:
             continue
         spec = registry.added(entry.name)
         owner = f"plugin {spec.plugin!r}" if spec else "no plugin that is loaded"
@@ -106,11 +107,9 @@ def check_registrations(
     return tuple(entry for entry in recorded() if entry.name in names)
 
 
-def is_of_another(plugin: Plugin, entry: Registration) -> bool:
-    """Whether a registration comes from the package of another plugin, which was imported while `plugin` was loading."""
-    # a plugin may import another, whose registrations are then not its own
-    others = {entries[0].module.partition(".")[0] for entries in installed.entry_points().values()}
-    return entry.package != plugin.package and entry.package in others
+def other_packages(plugin: Plugin) -> set[str]:
+    """Return the top-level packages of all other plugins; what they register while `plugin` imports them is not its own."""
+    return {entries[0].module.partition(".")[0] for entries in installed.entry_points().values()} - {plugin.package}
 
 
 def check_index(plugin: str, brought: Collection[tuple[str, str]]) -> None:

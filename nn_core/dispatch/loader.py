@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nn_core import installed
 from nn_core.dispatch.admission import check_backend_info, check_versions, required_plugins
-from nn_core.dispatch.contract import check_functions, check_index, check_registrations, checked_items, is_of_another
+from nn_core.dispatch.contract import check_functions, check_index, check_registrations, checked_items, other_packages
 from nn_core.dispatch.guard import guarded
 from nn_core.dispatch.kinds import KINDS, ExtensionInfo
 from nn_core.dispatch.offers import Offers
@@ -69,8 +69,9 @@ class Loader:
         except BaseException as error:
             plugin.backends = {}
             self._forget(plugin)
-            # also what its module has registered without a word; but not what others have that were loaded meanwhile
-            undo(entry for entry in set(recorded()) - seen if not is_of_another(plugin, entry))
+            # also registrations that no hook declared, but not those of other plugins that were loaded meanwhile
+            others = other_packages(plugin)
+            undo(entry for entry in set(recorded()) - seen if entry.package not in others)
             _drop_modules(plugin, before)
             if not isinstance(error, Exception):  # Ctrl-C by the user
                 raise
