@@ -449,24 +449,26 @@ def cast(source: Array, target: Array) -> None:
         with np.errstate(over="ignore"):  # infinite where the dtype does not go as far
             np.copyto(target, source, casting="unsafe")
         return
-    try:
-        if not _in_range(source, target.dtype):
-            raise FloatingPointError
-        with np.errstate(invalid="raise"):
-            np.copyto(target, source, casting="unsafe")
-    except FloatingPointError as error:
+    if not _write_whole(source, target):
         raise ArgumentError(
             f"numbers read as {target.dtype.name}, as indices and labels are, must be finite and within its range, got "
             f"values from {source.min()} to {source.max()}"
-        ) from error
+        )
 
 
-def _in_range(source: Array, dtype: np.dtype[Any]) -> bool:
-    """Whether all numbers have a whole number of `dtype` beside them, as far as the processor does not look at it itself."""
-    if not source.size or (source.dtype.kind == "f" and dtype.name not in _NARROW):
-        return True
-    bounds = np.iinfo(dtype)
-    return bool(source.min() > bounds.min - 1 and source.max() < bounds.max + 1)
+def _write_whole(source: Array, target: Array) -> bool:
+    """Write `source` over `target`, an array of integers; return False if a number is not finite or out of its range."""
+    # the processor reports this itself for floating-point sources, except where the target is narrow
+    if source.size and (source.dtype.kind != "f" or target.dtype.name in _NARROW):
+        bounds = np.iinfo(target.dtype)
+        if not (source.min() > bounds.min - 1 and source.max() < bounds.max + 1):
+            return False
+    try:
+        with np.errstate(invalid="raise"):
+            np.copyto(target, source, casting="unsafe")
+    except FloatingPointError:
+        return False
+    return True
 
 
 def _in_dtype(value: float, dtype: str) -> complex:
