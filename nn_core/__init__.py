@@ -11,12 +11,13 @@ Example:
 """
 
 import sys
-from importlib import import_module, util
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from nn_core import indexing as _indexing
 from nn_core import operators as _operators
 from nn_core.array import NdArray as NdArray
+from nn_core.attributes import submodule as _submodule
 from nn_core.auto_forward import auto_forward as auto_forward
 from nn_core.auto_forward import get_auto_forward as get_auto_forward
 from nn_core.auto_forward import set_auto_forward as set_auto_forward
@@ -149,12 +150,13 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # so that checkers report names that do not exist
 
     def __getattr__(name: str) -> object:
-        module = _LAZY.get(name)
-        if module is not None:
-            value: object = getattr(import_module(module), name)
+        place = _LAZY.get(name)
+        if place is not None:
+            value: object = getattr(import_module(place), name)
             globals()[name] = value
             return value
-        if not name.startswith("_") and util.find_spec(f"nn_core.{name}") is not None:
-            return import_module(f"nn_core.{name}")
+        module = _submodule("nn_core", name)
+        if module is not None:
+            return module
         hint = _suggestion(name, __dir__())
         raise _UnknownAttributeError(f"module 'nn_core' has no attribute {name!r}{hint}", name=name, obj=sys.modules[__name__])

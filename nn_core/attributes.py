@@ -66,12 +66,20 @@ def no_attribute(value: Any, name: str) -> NoReturn:
     raise UnknownAttributeError(f"{text}; did you mean {close[0]!r}?" if close else text)
 
 
+def submodule(package: str, name: str) -> ModuleType | None:
+    """Import the submodule of a package if there is a public one of that name; else return None."""
+    if name.startswith("_") or util.find_spec(f"{package}.{name}") is None:
+        return None
+    return import_module(f"{package}.{name}")
+
+
 def submodules(package: str) -> Callable[[str], ModuleType]:
     """The `__getattr__` of a package whose submodules are imported when they are first asked for (PEP 562)."""
 
     def imported(name: str) -> ModuleType:
-        if not name.startswith("_") and util.find_spec(f"{package}.{name}") is not None:
-            return import_module(f"{package}.{name}")
+        module = submodule(package, name)
+        if module is not None:
+            return module
         text = f"module {package!r} has no attribute {name!r}"
         raise UnknownAttributeError(text, name=name, obj=sys.modules[package])
 
