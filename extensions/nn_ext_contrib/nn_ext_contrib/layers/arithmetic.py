@@ -37,7 +37,7 @@ def trained_bias(
         >>> trained_bias(nn.Variable((2, 3, 4))).shape, nn.get_parameters()["trained_bias/b"].shape
         ((2, 3, 4), (3,))
     """
-    b = trained("b", x.shape[axis : axis + 1] if shape is None else shape, ZEROS if b_init is None else b_init, fix_parameters)
+    b = trained("b", x.shape[axis : axis + 1] if shape is None else shape, b_init, ZEROS, fix_parameters)
     return F.contrib.bias(x, b, axis)
 
 
@@ -72,10 +72,10 @@ def trained_scale(
         ((2, 3, 4), (4,))
     """
     lengths = x.shape[axis : axis + 1] if shape is None else shape
-    y = F.contrib.scale(x, trained("W", lengths, ONES if w_init is None else w_init, fix_parameters), axis)
+    y = F.contrib.scale(x, trained("W", lengths, w_init, ONES, fix_parameters), axis)
     if not with_bias:
         return y
-    return F.contrib.bias(y, trained("b", lengths, ZEROS if b_init is None else b_init, fix_parameters), axis)
+    return F.contrib.bias(y, trained("b", lengths, b_init, ZEROS, fix_parameters), axis)
 
 
 @parametric_function_api(
@@ -125,7 +125,7 @@ def bilinear(
         return F.contrib.bilinear(e1, e2, w)
     v1 = weight("V1", (j, n_outmaps), (j, n_outmaps), v1_init, rng, fix_parameters)
     v2 = weight("V2", (k, n_outmaps), (k, n_outmaps), v2_init, rng, fix_parameters)
-    b = trained("b", (n_outmaps,), ZEROS if b_init is None else b_init, fix_parameters)
+    b = trained("b", (n_outmaps,), b_init, ZEROS, fix_parameters)
     return F.contrib.bilinear(e1, e2, w, v1, v2, b)
 
 
@@ -203,7 +203,7 @@ def simplified_dropconnect(
     """
     n_features = prod(x.shape[1:])
     w = weight("W", (n_outmaps, n_features), (n_features, n_outmaps), w_init, rng, fix_parameters)
-    b = trained("b", (n_outmaps,), ZEROS if b_init is None else b_init, fix_parameters) if with_bias else None
+    b = trained("b", (n_outmaps,), b_init, ZEROS, fix_parameters) if with_bias else None
     return F.contrib.simplified_dropconnect(x, w, b, ratio, train, mask)
 
 

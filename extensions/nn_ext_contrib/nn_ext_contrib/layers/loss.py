@@ -72,7 +72,7 @@ def argmax_crf1d(
 
 def _cost(x: Variable, cost_init: Initializer | None, fix_parameters: bool) -> Variable:
     require_ndim("crf1d", "x", x, 3, "(T, B, K)")
-    return trained("cost", (x.shape[2], x.shape[2]), ZEROS if cost_init is None else cost_init, fix_parameters)
+    return trained("cost", (x.shape[2], x.shape[2]), cost_init, ZEROS, fix_parameters)
 
 
 @parametric_function_api("negative_sampling", _WORDS)
@@ -108,7 +108,7 @@ def negative_sampling(
     """
     require_ndim("negative_sampling", "x", x, 2, "(N, D)")
     samples = F.contrib.sampled_words(counts, (x.shape[0], sample_size), power)
-    w = trained("W", (np.size(counts), x.shape[1]), ZEROS if w_init is None else w_init, fix_parameters)
+    w = trained("W", (np.size(counts), x.shape[1]), w_init, ZEROS, fix_parameters)
     return F.contrib.negative_sampling(x, t, w, samples)
 
 
@@ -177,6 +177,6 @@ def hierarchical_softmax(
         (8,)
     """
     require_ndim("hierarchical_softmax", "x", x, 2, "(N, D)")
-    initial = UniformInitializer((-1, 1), rng) if w_init is None else w_init
-    w = trained("W", (len(paths_of(tree)) - 1, x.shape[1]), initial, fix_parameters)
+    shape = (len(paths_of(tree)) - 1, x.shape[1])
+    w = trained("W", shape, w_init, UniformInitializer((-1, 1), rng), fix_parameters)
     return F.contrib.hierarchical_softmax(x, t, w, tree)

@@ -14,14 +14,15 @@ ZEROS = ConstantInitializer(0)
 ONES = ConstantInitializer(1)
 
 
-def trained(name: str, shape: Sequence[int], initializer: Initializer, fix_parameters: bool) -> Variable:
-    """A parameter to train, unless it is fixed."""
-    return get_parameter_or_create(name, tuple(shape), initializer, True, not fix_parameters)
+def trained(
+    name: str, shape: Sequence[int], given: Initializer | None, usual: Initializer, fix_parameters: bool
+) -> Variable:
+    """Return a parameter to train unless it is fixed, from the initial values given, else the usual ones."""
+    return get_parameter_or_create(name, tuple(shape), usual if given is None else given, True, not fix_parameters)
 
 
 def weight(
     name: str, shape: Sequence[int], sizes: tuple[int, int], w_init: Initializer | None, rng: Rng | None, fix_parameters: bool
 ) -> Variable:
-    """A weight, uniform within Glorot's limits for so many inputs and outputs if nothing else is said."""
-    initial = UniformInitializer(calc_uniform_lim_glorot(*sizes), rng) if w_init is None else w_init
-    return trained(name, shape, initial, fix_parameters)
+    """Return a weight to train; without `w_init` it is uniform within Glorot's limits for `sizes` inputs and outputs."""
+    return trained(name, shape, w_init, UniformInitializer(calc_uniform_lim_glorot(*sizes), rng), fix_parameters)

@@ -217,8 +217,7 @@ class _Sequences:
             ws.append(
                 [weight(f"w{row}_{k}", (units, n), (n, units), w_init, rng, fix_parameters) for k, n in enumerate(sizes)]
             )
-            start = ZEROS if b_init is None else b_init
-            bs.append([trained(f"b{row}_{k}", (units,), start, fix_parameters) for k in range(2 * n_gates)])
+            bs.append([trained(f"b{row}_{k}", (units,), b_init, ZEROS, fix_parameters) for k in range(2 * n_gates)])
         return ws, bs
 
     def start(self, state: Variable | None) -> Variable:
