@@ -6,12 +6,12 @@ height).
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from os import PathLike
 from typing import IO, Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
+from nn_core.data.libraries import LibraryChoice
 from nn_core.errors import ArgumentError, FileFormatError
 
 Image: TypeAlias = np.ndarray[Any, Any]
@@ -120,31 +120,15 @@ BACKENDS: Final[dict[str, tuple[str, Callable[[], ImageBackend]]]] = {
 }
 
 
-class ImageUtilsBackendManager:
-    """Which backend reads and writes images."""
+class ImageUtilsBackendManager(LibraryChoice):
+    """The choice of the backend that reads and writes images; None is Pillow."""
 
     def __init__(self) -> None:
-        self._name: str | None = None
-
-    def get_available_backends(self) -> list[str]:
-        """Names of the backends whose library is installed."""
-        return [name for name, (module, _) in BACKENDS.items() if find_spec(module) is not None]
-
-    @property
-    def backend(self) -> str | None:
-        """Name of the chosen backend; None: the first one that is available."""
-        return self._name
-
-    @backend.setter
-    def backend(self, name: str | None) -> None:
-        if name is not None and name not in self.get_available_backends():
-            known = ", ".join(self.get_available_backends()) or "none is: pip install pillow"
-            raise ArgumentError(f"set_backend: backend must be one that is available ({known}), got {name!r}")
-        self._name = name
+        super().__init__({name: module for name, (module, _) in BACKENDS.items()}, "none is: pip install pillow")
 
     def get(self) -> ImageBackend:
-        """The chosen backend."""
-        return BACKENDS[self._name or "PilBackend"][1]()
+        """Return the chosen backend."""
+        return BACKENDS[self.backend or "PilBackend"][1]()
 
 
 MANAGER: Final = ImageUtilsBackendManager()

@@ -2,13 +2,13 @@
 
 import wave
 from importlib import import_module
-from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.data.libraries import LibraryChoice
 from nn_core.errors import ArgumentError, FileFormatError
 
 Sound: TypeAlias = np.ndarray[Any, Any]
@@ -18,32 +18,16 @@ Place: TypeAlias = str | PathLike[str] | IO[bytes]
 _DTYPES: Final[dict[int, np.dtype[Any]]] = {1: np.dtype(np.uint8), 2: np.dtype("<i2"), 4: np.dtype("<i4")}
 
 
-class AudioUtilsBackendManager:
-    """Which library reads and writes sound: the standard library's wave, or soundfile."""
+class AudioUtilsBackendManager(LibraryChoice):
+    """The choice between the standard library's wave and soundfile; None: the name of the file decides."""
 
     def __init__(self) -> None:
-        self._name: str | None = None
-
-    def get_available_backends(self) -> list[str]:
-        """Names of the backends that are installed."""
-        return [name for name in ("wave", "soundfile") if find_spec(name) is not None]
-
-    @property
-    def backend(self) -> str | None:
-        """Name of the chosen backend; None: it follows from the name of the file."""
-        return self._name
-
-    @backend.setter
-    def backend(self, name: str | None) -> None:
-        if name is not None and name not in self.get_available_backends():
-            known = ", ".join(self.get_available_backends())
-            raise ArgumentError(f"set_backend: backend must be one that is available ({known}), got {name!r}")
-        self._name = name
+        super().__init__({"wave": "wave", "soundfile": "soundfile"})
 
     @property
     def module(self) -> Any:
         """The module of the chosen backend."""
-        return import_module(self._name or "wave")
+        return import_module(self.backend or "wave")
 
 
 MANAGER: Final = AudioUtilsBackendManager()
