@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 
-from benchmarks.peers.same_names import modules
+from benchmarks.peers.same_names import dynamic_step, modules
 
 BATCH, CHANNELS, CLASSES, LENGTHS = 8, (16, 32, 32), 10, range(24, 56)
 
@@ -31,7 +31,6 @@ def nnabla():
 
 def _dynamic(nn, F, PF, S):
     chance = random.Random(0)
-    solver = S.Sgd(lr=1e-2)
 
     def network(images, labels):
         h = nn.Variable.from_numpy_array(images)
@@ -41,16 +40,7 @@ def _dynamic(nn, F, PF, S):
         return F.mean(F.softmax_cross_entropy(y, nn.Variable.from_numpy_array(labels.reshape(-1, 1))))
 
     network(*sample(random.Random(1)))
-    solver.set_parameters(nn.get_parameters())
-
-    def step():
-        with nn.auto_forward():
-            loss = network(*sample(chance))
-        solver.zero_grad()
-        loss.backward(clear_buffer=True)
-        solver.update()
-
-    return step
+    return dynamic_step(nn, S.Sgd(lr=1e-2), lambda: network(*sample(chance)))
 
 
 def torch():

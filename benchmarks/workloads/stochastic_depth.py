@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 
-from benchmarks.peers.same_names import modules
+from benchmarks.peers.same_names import dynamic_step, modules
 
 DEPTH, WIDTH, BATCH, KEPT = 20, 32, 32, 0.5
 
@@ -31,26 +31,16 @@ def _dynamic(nn, F, PF, S):
     x = nn.Variable((BATCH, WIDTH))
     values = data()
     chance = random.Random(0)
-    solver = S.Sgd(lr=1e-3)
 
     def network(taken):
+        x.d = values
         h = x
         for i in taken:
             h = h + F.tanh(PF.affine(h, WIDTH, name=f"fc{i}"))
         return F.mean(h)
 
     network(range(DEPTH))
-    solver.set_parameters(nn.get_parameters())
-
-    def step():
-        x.d = values
-        with nn.auto_forward():
-            loss = network([i for i in range(DEPTH) if chance.random() < KEPT])
-        solver.zero_grad()
-        loss.backward(clear_buffer=True)
-        solver.update()
-
-    return step
+    return dynamic_step(nn, S.Sgd(lr=1e-3), lambda: network([i for i in range(DEPTH) if chance.random() < KEPT]))
 
 
 def torch():

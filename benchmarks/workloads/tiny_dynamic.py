@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.peers.same_names import modules
+from benchmarks.peers.same_names import dynamic_step, modules
 
 DEPTH, WIDTH, BATCH = 20, 32, 32
 
@@ -25,26 +25,16 @@ def nnabla():
 def _dynamic(nn, F, PF, S):
     x = nn.Variable((BATCH, WIDTH))
     values = data()
-    solver = S.Sgd(lr=1e-3)
 
     def network():
+        x.d = values
         h = x
         for i in range(DEPTH):
             h = F.relu(PF.affine(h, WIDTH, name=f"fc{i}"))
         return F.mean(h)
 
     network()
-    solver.set_parameters(nn.get_parameters())
-
-    def step():
-        x.d = values
-        with nn.auto_forward():
-            loss = network()
-        solver.zero_grad()
-        loss.backward(clear_buffer=True)
-        solver.update()
-
-    return step
+    return dynamic_step(nn, S.Sgd(lr=1e-3), network)
 
 
 def torch():

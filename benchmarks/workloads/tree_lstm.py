@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 
-from benchmarks.peers.same_names import modules
+from benchmarks.peers.same_names import dynamic_step, modules
 
 WORDS, WIDTH, CLASSES, SIZES = 1000, 32, 5, range(5, 21)
 
@@ -40,7 +40,6 @@ def nnabla():
 
 def _dynamic(nn, F, PF, S):
     chance = random.Random(0)
-    solver = S.Sgd(lr=1e-2)
 
     def part(x, i, row=0):
         return x[row : row + 1, i * WIDTH : (i + 1) * WIDTH]
@@ -61,16 +60,7 @@ def _dynamic(nn, F, PF, S):
         return F.mean(F.softmax_cross_entropy(PF.affine(h, CLASSES, name="out"), target))
 
     network(np.arange(2), (0, 1), 0)
-    solver.set_parameters(nn.get_parameters())
-
-    def step():
-        with nn.auto_forward():
-            loss = network(*sample(chance))
-        solver.zero_grad()
-        loss.backward(clear_buffer=True)
-        solver.update()
-
-    return step
+    return dynamic_step(nn, S.Sgd(lr=1e-2), lambda: network(*sample(chance)))
 
 
 def torch():
