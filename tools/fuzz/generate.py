@@ -14,7 +14,7 @@ from .conditioning import amplifies
 from .namespace import fresh_namespace
 from .oracle import Undefined, compute
 from .palette import PALETTE, Refused
-from .program import Array, Item, Leaf, Program, Step, compiled
+from .program import Array, Item, Leaf, Program, Step, compiled, initial_value
 
 #: Most elements of a result, and its largest magnitude.
 LARGEST: Final = 260
@@ -150,7 +150,7 @@ class Maker:
         for name, parameter in nn.get_parameters(grad_only=False).items():
             if name not in self._parameters:
                 self._parameters.add(name)
-                self._cells[parameter.cell] = parameter.d.astype(np.float64)
+                self._cells[parameter.cell] = initial_value(self.seed, name, parameter).astype(np.float64)
         for node in forward_order((variable,)):
             if node.python is not None:
                 raise Undefined

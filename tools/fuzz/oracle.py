@@ -5,7 +5,7 @@ a result is found out by computing it again with noise before and after every fu
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -24,6 +24,8 @@ from .program import Array
 NOISE: Final = 1e-6
 #: How often a difference that the noise made is allowed.
 ALLOWED: Final = 12.0
+#: Draws of noise that the tolerance of a result comes from, and of a result that is beyond it.
+FEW, MANY = 1, 12
 #: Tolerance relative to the largest magnitude, if noise changes nothing.
 FLOOR: Final = 4e-6
 #: Results that the noise changes by more than this part of their magnitude tell nothing.
@@ -34,6 +36,7 @@ FARTHEST: Final = 1e12
 #: Changes the numbers of an array as rounding might.
 Noise: TypeAlias = Callable[[Array], Array]
 
+_TINY: Final = np.finfo(np.float32).tiny
 _F = ArrayFunctions()
 NO_RUNS: Final[Mapping[Node, int]] = {}
 
@@ -71,7 +74,8 @@ class Graph:
                     if vertex is None or gradient is None or not vertex.need_grad:
                         continue
                     part = disturbed(np.asarray(gradient), noise)
-                    grads[vertex.cell] = grads[vertex.cell] + part if vertex.cell in grads else part
+                    with np.errstate(invalid="ignore"):  # of infinities of float32
+                        grads[vertex.cell] = grads[vertex.cell] + part if vertex.cell in grads else part
         return grads
 
 
@@ -176,8 +180,9 @@ def _coarse(array: Array) -> Array:
 
 def _single(array: Array) -> Array:
     """In float32, in which functions compute then: sums of equal errors, and what cancels, are seen as they come."""
-    with np.errstate(over="ignore"):
-        return array.astype(np.float32)
+    with np.errstate(over="ignore", under="ignore"):
+        single = array.astype(np.float32)
+    return np.where(np.abs(single) < _TINY, single * 0, single)  # kernels may flush subnormal numbers to zero
 
 
 @dataclass(frozen=True)
@@ -186,16 +191,16 @@ class Slack:
 
     Attributes:
         least: What is allowed in any case; so much is known without computing anything again.
-        full: Gives what noise makes of the result; infinite where rounding decides it.
+        full: Gives what so many draws of noise make of the result; infinite where rounding decides it.
     """
 
     least: float = 0.0
-    full: Callable[[], float] = float
+    full: Callable[[int], float] = lambda _: 0.0
 
     def __add__(self, other: "Slack | float") -> "Slack":
         if isinstance(other, Slack):
-            return Slack(self.least + other.least, lambda: self.full() + other.full())
-        return Slack(self.least + other, lambda: self.full() + other)
+            return Slack(self.least + other.least, lambda draws: self.full(draws) + other.full(draws))
+        return Slack(self.least + other, lambda draws: self.full(draws) + other)
 
 
 @dataclass
@@ -211,22 +216,26 @@ class Truth:
     values: dict[Cell, Array]
     grads: dict[Cell, Array]
     compute: Callable[[Noise], tuple[dict[Cell, Array], dict[Cell, Array]]]
+    _noisy: list[tuple[dict[Cell, Array], dict[Cell, Array]]] = field(default_factory=list)
 
-    @cached_property
-    def noisy(self) -> list[tuple[dict[Cell, Array], dict[Cell, Array]]]:
+    def noisy(self, draws: int) -> "list[tuple[dict[Cell, Array], dict[Cell, Array]]]":
         """Values and gradients as noise makes them, computed when they are first asked for: most results need none."""
-        return [self.compute(noise) for noise in (shaken(1), _coarse, _single)]
+        kinds = (_coarse, _single, *(shaken(n) for n in range(1, draws + 1)))
+        self._noisy += [self.compute(noise) for noise in kinds[len(self._noisy) :]]
+        return self._noisy[: len(kinds)]
 
     def value(self, cell: Cell) -> tuple[Array, Slack]:
         """A value and how far a run may be from it."""
         exact = self.values[cell]
-        return exact, Slack(_least(exact), lambda: _tolerance(exact, [values[cell] for values, _ in self.noisy]))
+        return exact, Slack(_least(exact), lambda draws: _tolerance(exact, [values[cell] for values, _ in self.noisy(draws)]))
 
     def grad(self, cell: Cell) -> tuple[Array, Slack]:
         """A gradient (zeros where none arrives) and how far a run may be from it."""
         zeros = np.zeros(self.values[cell].shape)
         exact = self.grads.get(cell, zeros)
-        slack = Slack(_least(exact), lambda: _tolerance(exact, [grads.get(cell, zeros) for _, grads in self.noisy]))
+        slack = Slack(
+            _least(exact), lambda draws: _tolerance(exact, [grads.get(cell, zeros) for _, grads in self.noisy(draws)])
+        )
         return exact, slack + FLOOR * self._steepest
 
     @cached_property

@@ -10,6 +10,7 @@ import numpy as np
 
 from nn_core.dispatch.registry import spec_of
 from nn_core.testing.samples.registry import numbers_of, samples_of
+from nn_core.variable import Variable
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -176,3 +177,11 @@ def compiled(line: str) -> Any:
 def sizes(shapes: Iterable[tuple[int, ...]]) -> int:
     """Number of elements of all of them."""
     return sum(math.prod(shape) for shape in shapes)
+
+
+def initial_value(seed: int, name: str, parameter: Variable) -> Array:
+    """What the parameter of a program holds at its start: those with a gradient get numbers that matter everywhere."""
+    if not parameter.need_grad:
+        return parameter.d.astype(np.float32)
+    rng = np.random.default_rng([seed, *name.encode()])
+    return np.asarray(rng.uniform(0.2, 1.0, parameter.shape) * rng.choice([-1, 1], parameter.shape), np.float32)
