@@ -160,6 +160,26 @@ def stubs(folder: Path) -> None:
     click.echo(write_stubs(folder))
 
 
+@main.command()
+@click.option("--quick", is_flag=True, help="Tiny sizes and a few steps: shows that everything runs, not how fast.")
+@click.option(
+    "--threads", "-t", type=click.IntRange(min=1), help="Threads of each framework; by default all CPUs of the process."
+)
+@click.option("--peer", "-p", "peers", multiple=True, help="A framework to compare with; by default all that are installed.")
+def bench(quick: bool, threads: int | None, peers: Sequence[str]) -> None:
+    """Measure this machine for two minutes, beside the frameworks that are installed.
+
+    A matrix product, a convolution, and training and inference of the network of the demo, in nn_core and in those of torch,
+    jax, onnxruntime and nnabla that are installed. Each framework has a process of its own and the same number of threads.
+    """
+    from nn_core.cli.bench.command import run_bench  # the other commands do without it
+
+    try:
+        click.echo(run_bench(peers, threads, is_quick=quick))
+    except NNCoreError as error:
+        raise click.ClickException(str(error)) from error
+
+
 @main.command("new-extension")
 @click.argument("name")
 @click.option("--kind", default="operators", show_default=True, help="What the package brings; --kind=list lists the kinds.")
@@ -235,10 +255,7 @@ def run(program: str, arguments: Sequence[str], is_module: bool) -> None:
 
 
 def _table(findings: Sequence[Finding]) -> str:
-    rows = [
-        (row.name, row.package, row.state.value, _remarks(row), row.devices, row.advice)
-        for row in findings
-    ]
+    rows = [(row.name, row.package, row.state.value, _remarks(row), row.devices, row.advice) for row in findings]
     try:
         from rich.console import Console
         from rich.table import Column, Table
@@ -263,9 +280,7 @@ def _remarks(row: Finding) -> str:
 def _plain_table(rows: Sequence[Sequence[str]], columns: Sequence[str] = _COLUMNS) -> str:
     lines = [[part.replace("\n", ", ") for part in row] for row in (columns, *rows)]
     widths = [max(len(row[column]) for row in lines) for column in range(len(columns))]
-    return "\n".join(
-        "  ".join(part.ljust(width) for part, width in zip(row, widths, strict=True)).rstrip() for row in lines
-    )
+    return "\n".join("  ".join(part.ljust(width) for part, width in zip(row, widths, strict=True)).rstrip() for row in lines)
 
 
 PLUGINS.offers.reserve("commands", main.commands)
