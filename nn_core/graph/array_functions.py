@@ -38,7 +38,7 @@ class ArrayFunctions:
 
     Args:
         context: Where to compute.
-        space: Where arrays that it is given lie, and those that it gives; some functions may compute elsewhere.
+        space: Memory space of the arrays that it takes and returns; some functions may compute elsewhere.
     """
 
     def __init__(self, context: Context, space: Space = HOST) -> None:
@@ -68,13 +68,13 @@ class ArrayFunctions:
             for array, dtype in zip(inputs, kernel.input_dtypes, strict=True)
         ]
         results = _computed(kernel, arrays)
-        # a rule goes on with arrays of one space, whichever backend had a kernel for this function
+        # a rule continues with arrays of one space, whichever backend had a kernel for this function
         if space is not self._space:
             results = [self._moved(result, self._space) for result in results]
         return results[0] if call.single else tuple(results[: call.n_visible])
 
     def _moved(self, array: Array, space: Space) -> Array:
-        """`array`, which lies on the host or where the function computes whose gradient this is, in `space`."""
+        """Return `array`, which is on the host or where the differentiated function computes, in `space`."""
         if self._space is HOST and space is HOST:
             return array
         on_host = type(array) is np.ndarray or isinstance(array, np.generic)

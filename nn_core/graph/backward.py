@@ -68,7 +68,7 @@ def run_backward(
 
 
 def _checked_start(root: Vertex, grad: Any) -> Any:
-    """What a pass starts from: a number, an array that fits `root`, or None.
+    """Check the gradient that a pass starts from: a number, an array that fits `root`, or None.
 
     Raises:
         ArgumentError: when it is neither.
@@ -118,7 +118,7 @@ def _require_computed(root: Vertex) -> None:
 
 
 def _warn_of_no_gradient(root: Vertex) -> None:
-    """Log once in a process that a pass could not compute anything; NNabla's programs go on from there."""
+    """Log once per process that a pass could not compute anything; programs written for NNabla continue from there."""
     if not _HAS_WARNED:
         _HAS_WARNED.append(True)
         what = "no function computes it" if root.is_leaf else "nothing before it needs a gradient"
@@ -323,7 +323,7 @@ class GradientCompiler:
         grads = self._output_grads(node, kernel)
         flags = self._data.layout(node, kernel, data)
         runner = kernel.backward_for(wanted, flags)
-        if runner is None:  # the rule is array code, and takes arrays as they lie
+        if runner is None:  # the rule is array code, and takes arrays in whatever layout they have
             shapes = [None if vertex is None else vertex.shape for vertex in node.inputs]
             runner = RuleRunner(kernel, shapes, [cell.data.shape for cell in node.cells], wanted)
         data = self._laid_out(data, flags, kernel)
@@ -374,7 +374,7 @@ class GradientCompiler:
     def _input_targets(
         self, node: Node, kernel: PreparedKernel, wanted: Sequence[bool], flags: Sequence[bool]
     ) -> tuple[list[Buffer | None], list[tuple[Target, Buffer]]]:
-        """Where the gradients of the inputs are written, and what is to be added to what afterwards."""
+        """Return the buffers that receive the gradients of the inputs, and the sums to compute afterwards."""
         gradients: list[Buffer | None] = []
         additions: list[tuple[Target, Buffer]] = []
         for vertex, dtype, want, flag in zip(
@@ -464,7 +464,7 @@ class GradientCompiler:
         ]
         for _, buffer, keep in between:
             if keep:
-                # before memory is handed out, so that nothing else comes to lie there
+                # before memory is handed out, so that nothing else is placed there
                 buffer.keep = buffer.root().keep = True
         self._builder.finish()
         for target, buffer, keep in between:

@@ -1,4 +1,4 @@
-"""Where a backward pass finds the data of the forward pass; what was dropped on purpose is computed again."""
+"""The data of the forward pass that a backward pass reads; what was dropped on purpose is computed again."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -17,7 +17,7 @@ from nn_core.graph.plan import Binding, Plan
 from nn_core.synced import HOST, STRIDED, Key, Space, SyncedArray, ready
 from nn_core.typing import Array, Backend, Runner, extra
 
-#: What gradients of leaves add up in.
+#: The dtypes in which gradients of leaves are accumulated.
 _SUM_DTYPES: Final = {"float16": "float32", "bfloat16": "float32"}
 
 
@@ -38,7 +38,7 @@ class BackwardPlan(Plan):
         self.freed: list[SyncedArray] = []
 
     def is_bound(self) -> bool:
-        """Whether data and gradients lie where the plan reads and writes them."""
+        """Whether data and gradients are still where the plan reads and writes them."""
         return (
             super().is_bound()
             and all(cell.data is data and cell.made_grad is grad for cell, data, grad in self.cells)
@@ -91,7 +91,7 @@ class BackwardPlan(Plan):
 
 
 class ForwardData:
-    """Where the gradients find the data of the forward pass; computes again what was dropped on purpose."""
+    """The data of the forward pass, for the gradients to read; computes again what was dropped on purpose."""
 
     def __init__(self, plan: BackwardPlan, root: Vertex, order: Sequence[Node], clear_buffer: bool) -> None:
         self.plan = plan
@@ -133,7 +133,7 @@ class ForwardData:
         return buffer
 
     def layout(self, node: Node, kernel: PreparedKernel, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
-        """Which inputs and outputs lie channels-last, as the forward pass left them; their gradients lie alike."""
+        """Return which inputs and outputs the forward pass left channels-last; their gradients get the same layout."""
         cells = [*cells_read(node), *node.cells]
         if kernel.layout not in ("channels_last", "any"):
             return (False,) * len(cells)
@@ -144,7 +144,7 @@ class ForwardData:
         return _all_or_none(node, flags) if kernel.layout == "any" else tuple(flags)
 
     def _lies_channels_last(self, cell: Cell) -> bool:
-        """Whether the data of a cell lies so, whether or not the pass has asked for it."""
+        """Whether the data of a cell is channels-last, whether or not the pass has asked for it."""
         synced = cell.data.synced
         if cell.data.shape != synced.shape:
             return False  # a view in another shape is read in C order
@@ -152,7 +152,7 @@ class ForwardData:
         if buffer is not None:
             return buffer.channels_last
         if synced not in self._producers:
-            return False  # the data of leaves is read in C order, and their gradients lie so
+            return False  # the data of leaves is read in C order, and so are their gradients
         owner = None if synced.lease is None else synced.lease.owner
         if isinstance(owner, ForwardPlan) and synced in owner.buffers:
             return owner.buffers[synced].channels_last
@@ -167,7 +167,7 @@ class ForwardData:
             self.plan.sources.add(owner)
             self.plan.arena.borrow(owner.arena)
         source = owner.buffers[synced].root()
-        # the graph gives these values up: after their last use here others may lie in their place
+        # the graph gives these values up: their memory may be reused after their last use here
         if source.block is not None and owner.policy != KEEP_ALL and synced not in self._lasting:
             buffer.block = source.block
 
@@ -187,7 +187,7 @@ class ForwardData:
                 self.locate(synced)
         pinned: set[SyncedArray] = set()
         for node in sorted(nodes, key=self._rank.__getitem__):
-            # random functions draw the same numbers, since a plan renews no keys on the way back
+            # random functions draw the same numbers, since a backward plan renews no keys
             emit_forward(self.builder, node, kernel_of(node, self.dtypes), pinned, again=True)
 
     def release(self) -> None:
@@ -232,7 +232,7 @@ def _is_persistent(node: Node, synced: SyncedArray) -> bool:
 
 
 def _all_or_none(node: Node, flags: Sequence[bool]) -> tuple[bool, ...]:
-    """Which arrays lie channels-last for a kernel that takes them in any layout, if it is the same for all."""
+    """Return which arrays are channels-last for a kernel that takes any layout, provided that all of them agree."""
     inputs = [cell for cell in cells_read(node) if cell is not None]
     shapes = {cell.data.shape for cell in inputs}
     every = all(flag for flag, cell in zip(flags, cells_read(node), strict=False) if cell is not None)
@@ -265,11 +265,11 @@ class Target:
 
 
 class GradientSums:
-    """Where the gradients of one pass are written, and where they add up: in the arrays of leaves, or in the pass's memory.
+    """The buffers that gradients of one pass are written to and accumulated in: arrays of leaves, or memory of the pass.
 
     Args:
         plan: The plan of the pass.
-        builder: What collects its operations.
+        builder: Collects its operations.
         overwrite: Whether the gradients of all leaves are zero when the pass begins.
     """
 
@@ -282,9 +282,9 @@ class GradientSums:
         self._written: set[SyncedArray] = set()
 
     def contribution(self, target: Target, dtype: str, space: Space, channels_last: bool) -> tuple[Buffer, bool]:
-        """Where a gradient in `dtype` is written, and whether it is to be added to what is there.
+        """Return the buffer to write a gradient in `dtype` to, and whether to add it to the values there.
 
-        Gradients of leaves add up in float32 at least, in which solvers read and change them.
+        Gradients of leaves are accumulated in float32 at least, in which solvers read and change them.
         """
         target.received += 1
         shape = target.cell.data.shape
@@ -393,7 +393,7 @@ class GradientSums:
 
 
 def _narrowed(whole: Buffer, array: NdArray) -> Buffer:
-    """What a narrowed array shows of the memory of a leaf's gradient."""
+    """Return the part of a leaf's gradient buffer that a narrowed array shows."""
     part = Buffer(array.shape, whole.dtype, whole.space, array.present(whole.array))
     part.narrow = True
     return part
@@ -404,7 +404,7 @@ def _add(total: Array, part: Array, result: Array) -> None:
 
 
 def _adder(node: Node | None, total: Buffer, part: Buffer) -> tuple[Runner, Any]:
-    """A runner for total + part: the backend's kernel if both lie alike, else plain array code."""
+    """Return a runner for total + part: the backend's kernel if both have the same layout, else plain array code."""
     if (
         node is None
         or (total.dtype, total.space) != (part.dtype, part.space)

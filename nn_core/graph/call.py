@@ -115,7 +115,7 @@ class ResolvedCall:
         return PreparedKernel(call, resolution.kernel, resolution.backend, resolution.refusals, context, private)
 
     def _described(self, context: Context, same_dtypes: SameDtypes) -> Callable[[str, str], Call]:
-        """What kernels are told of the call, by the dtype of its arrays and that of its parameters."""
+        """Return what describes the call to kernels, as a function of the dtype of its arrays and that of its parameters."""
         entries = input_entries(self.spec, len(self.shapes))
         own_dtypes = same_dtypes or (None,) * len(self.shapes)
         same = next((dtype for dtype in same_dtypes if dtype is not None), None)
@@ -228,7 +228,7 @@ class PreparedKernel:
         self.dynamic = self.spec.has("dynamic_shape")
         #: memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred)
         self.layout = _layout_of(kernel, call)
-        #: whether arrays may lie channels-last where the kernel runs at once
+        #: whether arrays may be channels-last when the kernel is run without a plan
         self.images = self.layout != "contiguous" and self.space is HOST and _has_images(self.output_shapes)
         #: whether it only reads C-contiguous arrays and writes fresh ones when it runs at once
         self.simple = not (self.seeded or self.images)
@@ -261,7 +261,7 @@ class PreparedKernel:
         note_call(error, self.call, self.backend.name, self.implementation)
 
     def forward_for(self, channels_last: tuple[bool, ...]) -> Runner:
-        """The forward runner for arrays (inputs, then outputs) of which some lie channels-last in memory."""
+        """Return the forward runner for arrays (inputs, then outputs) some of which are channels-last in memory."""
         if not any(channels_last):
             return self.forward
         if channels_last not in self._laid_out:
@@ -270,7 +270,7 @@ class PreparedKernel:
         return self._laid_out[channels_last]
 
     def backward_for(self, wanted: tuple[bool, ...], channels_last: tuple[bool, ...]) -> Runner | None:
-        """The fused gradient runner; None: the gradient rule serves. Gradients lie in memory as their data does."""
+        """Return the fused gradient runner, or None to use the gradient rule. Gradients have the layout of their data."""
         key = (wanted, channels_last)
         if key not in self._backward:
             self.space.use()
@@ -301,7 +301,7 @@ def _keys(space: Space, dtypes: Sequence[str | None]) -> tuple[Key | None, ...]:
 
 
 def _updated(spec: FunctionSpec, n_inputs: int) -> tuple[bool, ...]:
-    """Which inputs the function rewrites."""
+    """Return, for each input, whether the function rewrites it."""
     return tuple([entry.name in spec.updates for entry in input_entries(spec, n_inputs)])
 
 

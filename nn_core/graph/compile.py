@@ -1,4 +1,4 @@
-"""What compiling a forward and a backward pass have in common: reading data, copying it, placing it in memory."""
+"""The common parts of compiling forward and backward passes: reading data, copying it, placing it in memory."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -86,7 +86,7 @@ class Builder:
         return copy
 
     def laid_out(self, buffer: Buffer, channels_last: bool, backend: Backend | None = None) -> Buffer:
-        """`buffer`, or a copy of it that lies channels-last, or does not."""
+        """Return `buffer` if its layout is as asked for, else a copy in that layout."""
         if buffer.channels_last == channels_last:
             return buffer
         copy = Buffer(buffer.shape, buffer.dtype, buffer.space)
@@ -123,7 +123,7 @@ class Builder:
         return buffer if buffer.shape == shape else alias(buffer, shape)
 
     def leaf(self, synced: SyncedArray, key: Key, backend: Backend | None = None) -> Buffer:
-        """The data of an array that the plan does not compute, refreshed at each run if it lies elsewhere."""
+        """Return the data of an array that the plan does not compute, refreshed in each run if it is stored elsewhere."""
         if synced.pending_fill is not None or synced.latest is None:
             # a fill that was only noted has no memory to which a plan could be bound
             synced.read(key)
@@ -179,11 +179,11 @@ class Builder:
             slots = tuple([None if buffer is None else buffer.root().slot for buffer in operation.buffers])
             self.plan.entries.append(Entry(operation.node, operation.runner, arrays, backend, space, slots))
             for buffer in ends.get(index, ()):
-                if buffer.block is not None and shares:  # from the next operation on, others may lie there
+                if buffer.block is not None and shares:  # from the next operation on, the memory may be reused
                     arena.give(buffer.block)
 
     def _ends(self) -> dict[int, list[Buffer]]:
-        """Which buffers are read for the last time by each operation; those that are kept are not among them."""
+        """Return the buffers that each operation is the last to read; those that are kept are not among them."""
         buffers = [buffer for operation in self.operations for buffer in operation.buffers if buffer is not None]
         ends: dict[int, list[Buffer]] = {}
         for root in dict.fromkeys([buffer.root() for buffer in buffers]):
@@ -208,7 +208,7 @@ def alias(buffer: Buffer, shape: Shape) -> Buffer:
 
 
 def found(synced: SyncedArray) -> Buffer | None:
-    """The data of an array as it lies in memory now, or None when there is none."""
+    """Return the data of an array in its present layout in memory, or None when there is none."""
     if synced.cleared or synced.latest is None or synced.pending_fill is not None:
         return None
     space, dtype = synced.latest
@@ -397,7 +397,7 @@ def copier(backend: Backend | None, source: ArrayDesc, target: ArrayDesc) -> Run
 
 
 def key_of(node: Node) -> Array:
-    """Where a seeded node keeps the numbers of its run; compiling draws none, so that plans can come and go."""
+    """Return the array for the random key of a seeded node; compiling draws none, so that plans can be dropped and rebuilt."""
     if node.key is None:  # plans bind this array: it is made once, and its numbers are replaced in place
         node.key = np.zeros(2, np.uint64)
     return node.key

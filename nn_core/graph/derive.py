@@ -27,7 +27,7 @@ class _Ending(NamedTuple):
 
 
 class Derivation:
-    """How a part of a graph was built, so that it can be built again for other shapes.
+    """The recipe of a part of a graph, from which it can be built again for other shapes.
 
     Args:
         build: Gives new variables for all results, each the output of a function that it makes.
@@ -97,7 +97,7 @@ class Derivation:
 
 
 def _detached(result: Vertex) -> _Ending:
-    """What a result was until now; the function does not know of its derivation while that keeps it."""
+    """Return the function and the memory of a result; the function forgets its derivation, which holds it from now on."""
     node = result.producer
     assert node is not None
     node.derivation = None

@@ -153,7 +153,7 @@ def _gradients(
 
 
 def _wanted(call: _Call) -> tuple[bool, ...]:
-    """Which inputs want a gradient: indices and labels have none."""
+    """Return, for each input, whether a gradient is wanted: indices and labels have none."""
     return tuple(
         [
             vertex is not None and dtype is not None and vertex.need_grad and dtype_of(dtype).kind not in "iub"

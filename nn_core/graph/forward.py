@@ -21,7 +21,7 @@ from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.synced import HOST, SyncedArray
 from nn_core.typing import Array, Runner
 
-#: What is kept after a forward pass: everything, what a backward pass needs, or the results only.
+#: Retention policies of a forward pass: everything, what a backward pass needs, or the results only.
 KEEP_ALL, KEEP_FOR_BACKWARD, KEEP_OUTPUTS = "all", "for backward", "outputs"
 
 
@@ -128,7 +128,7 @@ def compile_forward(
 
 
 def _emit(builder: Builder, functions: Sequence[Node], pinned: set[SyncedArray]) -> None:
-    """Add the operations of `functions`; `pinned` are arrays that must lie C-contiguous."""
+    """Add the operations of `functions`; `pinned` are arrays that must be C-contiguous."""
     dtypes: dict[SyncedArray, str] = {}  # in which functions that take any dtype find what others have computed
     for node in functions:
         if node.python is not None:
@@ -177,7 +177,7 @@ def emit_forward(
 def _read_inputs(
     builder: Builder, node: Node, kernel: PreparedKernel, as_stored: bool, again: bool
 ) -> list[Buffer | None]:
-    """Buffers with the inputs of `node`: as they lie in memory with `as_stored`, else in C order."""
+    """Return buffers with the inputs of `node`: in their present layout with `as_stored`, else in C order."""
     inputs: list[Buffer | None] = []
     for vertex, key, updated in zip(node.inputs, kernel.input_keys, kernel.updated, strict=True):
         if vertex is None or key is None:
@@ -192,14 +192,14 @@ def _read_inputs(
 def _output_buffers(
     node: Node, kernel: PreparedKernel, contiguous: set[SyncedArray], as_stored: bool
 ) -> list[Buffer]:
-    """Buffers for the outputs of `node`; images lie as those that it reads, unless somebody needs them in C order."""
+    """Return buffers for the outputs of `node`; images get the layout of its inputs unless a reader needs C order."""
     for position, shape in kernel.private:
         adopt_shape(node.cells[position].data, shape)
     outputs: list[Buffer] = []
     made = zip(node.cells, kernel.output_shapes, kernel.output_dtypes, strict=True)
     for position, (cell, shape, dtype) in enumerate(made):
         buffer = Buffer(cell.data.shape if kernel.dynamic else shape, dtype, kernel.space)
-        # a backend lays out images this way, and the statistics beside them in C order
+        # a backend lays out images this way, and the statistics that it returns with them in C order
         is_image = 3 <= len(shape) <= 5 and (position == 0 or kernel.layout == "any")
         buffer.channels_last = as_stored and is_image and cell.data.synced not in contiguous
         outputs.append(buffer)
@@ -207,7 +207,7 @@ def _output_buffers(
 
 
 def _all_channels_last(builder: Builder, node: Node, contiguous: set[SyncedArray]) -> bool:
-    """Whether all inputs have one shape and lie channels-last, and the outputs may: the kernel runs on them so."""
+    """Whether all inputs have one shape and are channels-last, and the outputs may be: the kernel then runs on them so."""
     if any(cell.data.synced in contiguous for cell in node.cells):
         return False
     shapes = set()
@@ -260,7 +260,7 @@ def _add_python(builder: Builder, node: Node) -> None:
 
 
 def _pinned(roots: Sequence[Vertex], order: Sequence[Node]) -> set[SyncedArray]:
-    """Arrays that must lie C-contiguous: results, arrays with views, and what functions in Python touch."""
+    """Return the arrays that must be C-contiguous: results, arrays with views, and those that functions in Python touch."""
     # whoever gets these looks at them as NumPy does, or as at one piece of memory
     pinned = {root.cell.data.synced for root in roots}
     for node in order:
@@ -297,7 +297,7 @@ def _recomputed(node: Node) -> list[SyncedArray]:
 
 
 def _for_backward(node: Node) -> list[SyncedArray]:
-    """What a backward pass reads of the inputs and outputs of `node`."""
+    """Return what a backward pass reads of the inputs and outputs of `node`."""
     found: list[SyncedArray] = []
     if _moves(node):  # the recomputation of others must not come as far
         found += [cell.data.synced for cell in node.cells]

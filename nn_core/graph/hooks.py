@@ -10,9 +10,9 @@ from nn_core.refusal import described
 if TYPE_CHECKING:
     from nn_core.function import Function
 
-#: What programs give: it is called with the function.
+#: A hook as programs write it: it is called with the function.
 Hook: TypeAlias = Callable[["Function"], object]
-#: What the engine calls.
+#: A hook as the engine calls it.
 NodeHook: TypeAlias = Callable[[Node], object]
 
 PRE_HOOKS: dict[str, Hook] = {}

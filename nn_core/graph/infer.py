@@ -1,4 +1,4 @@
-"""What a call makes, from its settings and the shapes of its inputs: no array and no backend is needed."""
+"""The outputs of a call, from its arguments and the shapes of its inputs: no array and no backend is needed."""
 
 import functools
 import math
@@ -44,7 +44,7 @@ def _by_rule(
 
 
 def _checked(spec: FunctionSpec, result: Any) -> tuple[Shape | None, ...]:
-    """What a shape rule returned, as shapes of all outputs."""
+    """Check that a shape rule returned the shapes of all outputs, and return them as tuples."""
     if not isinstance(result, (tuple, list)) or not all(shape is None or _is_shape(shape) for shape in result):
         raise PluginError(f"a shape rule must return a shape for each output, got {result!r}")
     if len(result) != len(spec.outputs) and not any(entry.variadic for entry in spec.outputs):

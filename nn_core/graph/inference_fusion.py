@@ -19,7 +19,7 @@ from nn_core.synced import SyncedArray
 from nn_core.typing import extra
 
 _FUSED: Final = "FusedConvolution"
-#: What the fused function computes where no function of the chain says otherwise.
+#: Arguments of the fused function that hold where no function of the chain gives its own.
 _DEFAULTS: Final[Mapping[str, Any]] = {"decay_rate": 0.9, "eps": 1e-5, "nonlinearity": "identity"}
 
 
@@ -176,7 +176,7 @@ class _Chain:
 
 
 def _readers(roots: Sequence[Vertex], order: Sequence[Node]) -> dict[SyncedArray, list[Node | None]]:
-    """Who reads each array: functions, and None for the caller of the pass."""
+    """Return the readers of each array: functions, and None for the caller of the pass."""
     readers: dict[SyncedArray, list[Node | None]] = {}
     for root in roots:
         readers.setdefault(root.cell.data.synced, []).append(None)

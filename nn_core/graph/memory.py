@@ -1,4 +1,4 @@
-"""Where the values of a plan lie: symbolic buffers with lifetimes, and the arena that gives them memory."""
+"""The memory of a plan: symbolic buffers with lifetimes, and the arena that places them."""
 
 from bisect import bisect_left, insort
 from typing import TypeAlias
@@ -10,7 +10,7 @@ from nn_core.typing import Array, ArrayDesc, Shape
 MAX_SLACK = 4
 
 
-#: Where values that a plan does not make come from.
+#: The source of values that a plan does not make.
 Slot: TypeAlias = tuple[SyncedArray, Key]
 
 
@@ -35,7 +35,7 @@ class Buffer:
         self.slot: Slot | None = None
 
     def desc(self) -> ArrayDesc:
-        """What kernels are told of the array."""
+        """Description of the array for kernels."""
         strides = channels_last_strides(self.shape, self.dtype) if self.channels_last else None
         return ArrayDesc(self.shape, self.dtype, strides)
 
@@ -118,7 +118,7 @@ class Arena:
         Args:
             space: In which memory.
             n_bytes: How large at least.
-            keep: Whether the values outlast the pass, so that they must not lie where another plan writes.
+            keep: Whether the values outlast the pass, so that they must not be where another plan writes.
         """
         # what is borrowed is overwritten by the next run of its owner: not a place for values that are kept
         sizes = self._sizes.get(space, []) if not (keep and self._borrows) else []

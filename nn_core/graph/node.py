@@ -1,4 +1,4 @@
-"""What a graph is made of: vertices (values with a gradient) and nodes (functions between them).
+"""The parts of a graph: vertices (values with a gradient) and nodes (functions between them).
 
 A vertex knows the node that computes it; a node knows its inputs. A node refers to its outputs weakly, so that a graph
 that nobody holds any more is freed at once, without the garbage collector; the arrays of the outputs are held in cells,

@@ -38,12 +38,12 @@ class Entry(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """What a plan takes for granted of an array that it does not own: which memory holds its values.
+    """An assumption of a plan about an array that it does not own: the memory that holds its values.
 
     Attributes:
-        key: Under which copy the plan reads the values, or writes them.
+        key: Key of the copy that the plan reads or writes.
         array: The memory of that copy.
-        latest: Which copy was written last, and in what memory; None where the plan itself writes another copy.
+        latest: Key and memory of the copy that was written last; None if the plan itself writes another copy.
         computed: Whether another plan computes the values, so that they must not have been replaced by a number.
     """
 
@@ -55,12 +55,12 @@ class Binding(NamedTuple):
 
     @staticmethod
     def of(synced: SyncedArray, key: Key, *, computed: bool = False) -> "Binding":
-        """The binding to where the values lie now."""
+        """Return a binding to the present memory of the values."""
         copies, latest = synced.copies, synced.latest
         return Binding(synced, key, copies.get(key), (latest, copies.get(latest) if latest else None), computed)
 
     def holds(self) -> bool:
-        """Whether the values lie where they lay."""
+        """Whether the values are still in the same memory."""
         synced, key, array, latest, computed = self
         copies = synced.copies
         if copies.get(key) is not array or (computed and synced.pending_fill is not None):
@@ -109,7 +109,7 @@ class Plan:
         #: copies of leaves: brought from elsewhere before each run; converted by an entry
         self.refreshes: list[Any] = []
         self.casts: list[tuple[SyncedArray, Key]] = []
-        #: where the arrays lie that the plan does not own, and the rights to those that other plans own
+        #: the memory of arrays that the plan does not own, and the rights to those that other plans own
         self.bindings: list[Binding] = []
         self.leases: tuple[BufferLease, ...] = ()
         #: arrays of leaves that the plan writes to, such as running statistics
@@ -196,7 +196,7 @@ class Plan:
         return [Binding.of(leaf[0], leaf[1])._replace(array=arrays[leaf]) for leaf in self.leaves]
 
     def is_bound(self) -> bool:
-        """Whether everything that the plan reads and does not own lies where the plan reads it."""
+        """Whether everything that the plan reads and does not own is still where the plan reads it."""
         return all(binding.holds() for binding in self.bindings)
 
     def may_read(self) -> bool:
@@ -251,7 +251,7 @@ class Plan:
             raise
 
     def _finished(self) -> dict[int, Node]:
-        """Which function is finished after an entry: its gradients are added to others by entries of no function."""
+        """Return each function by the index of its last entry; entries of no function add up gradients of the one before."""
         last: dict[Node, int] = {}
         owner: Node | None = None
         for i, entry in enumerate(self.entries):
@@ -320,7 +320,7 @@ def _trusting(step: Any) -> Step:
 
 
 def _neighbourhood(entry: Entry) -> tuple[Any, Space | None]:
-    """What neighbours must have in common to be merged: how their backends merge, and where they work."""
+    """Return what neighbours must have in common to be merged: the `fuse` of their backend, and the memory space."""
     return extra(type(entry.backend), "fuse") if is_enabled("fuse") else None, entry.space
 
 

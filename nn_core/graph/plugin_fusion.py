@@ -12,7 +12,7 @@ from nn_core.synced import SyncedArray
 
 
 class Fusion(Protocol):
-    """What a plugin offers as a fusion.
+    """A fusion that a plugin offers.
 
     Attributes:
         chain: Names of functions ("MulScalar", "Tanh"), each of which reads the result of the one before as its first input.

@@ -34,9 +34,9 @@ Part: TypeAlias = Node | Vertex
 
 
 class _Origin(NamedTuple):
-    """Which array of a graph an entry works on: output `number` of a part, or input `number` of the graph (part -1).
+    """The origin of an array that an entry works on: output `number` of a part, or input `number` of the graph (part -1).
 
-    It is wanted in `shape`; None: as the part gives it.
+    `shape` is the shape in which it is wanted; None: that of the part.
     """
 
     part: int
@@ -53,7 +53,7 @@ class _Piece(NamedTuple):
 
 
 class Structure:
-    """What two graphs must have in common to share a template, and the arrays in which they may differ.
+    """The properties in which two graphs must agree to share a template, and the arrays in which they may differ.
 
     Attributes:
         key: Equal for graphs of one structure. It has the addresses of the parameters' cells, so that it does not keep
@@ -117,7 +117,7 @@ class Structure:
         return Structure(order, inputs, tuple(key))
 
     def array(self, part: int, number: int, key: Key) -> Array:
-        """What lies under `key` of output `number` of a part, or of input `number` of the graph (part -1)."""
+        """Return the values under `key` of output `number` of a part, or of input `number` of the graph (part -1)."""
         if part < 0:
             return self.inputs[number].read(key)
         producer = self.order[part]
@@ -142,7 +142,7 @@ class Template:
         self._pieces = [(call, [_as_given(origin, kernels) for origin in origins]) for call, origins in pieces]
 
     def fits(self) -> bool:
-        """Whether the parameters still lie where they lay."""
+        """Whether the parameters are still in the same memory."""
         plan = self.plan
         if plan.version != GRAPH_VERSION.value:
             if not plan.is_bound():
@@ -166,7 +166,7 @@ class Template:
 
 
 def _lazy_values(structure: Structure) -> list[Array] | None:
-    """What the functions have given, where nobody has asked for a node or a cell of one of them."""
+    """Return the results of the functions if no program has asked for the node or the cell of one of them."""
     if not structure.all_lazy:
         return None
     return [part.lazy_value for part in structure.order if isinstance(part, Vertex)]
@@ -197,7 +197,7 @@ def release(structure: Structure, root: Vertex) -> None:
 def _release_lazy(vertex: Vertex, *, keep: bool, elsewhere: bool) -> None:
     if not keep:
         vertex.lazy_value = RELEASED
-    if elsewhere:  # it may lie on a walk that goes on
+    if elsewhere:  # it may be part of a walk that continues
         vertex._trace.broken = True
         vertex._trace.end()
 
@@ -211,7 +211,7 @@ def _release(synced: SyncedArray) -> None:
 
 
 class _Places:
-    """Where the functions and the inputs of a structure lie on every trace that ends at one node."""
+    """The positions of the functions and the inputs of a structure on every trace that ends at one node."""
 
     __slots__ = ("_inputs", "_key", "_positions")
 
@@ -427,7 +427,7 @@ def _alone(entry: Entry, places: Sequence[tuple[int, _Origin]]) -> _Piece:
 
 
 def _places(entry: Entry, origins: Mapping[SyncedArray, tuple[int, int]]) -> list[tuple[int, _Origin]]:
-    """Which arrays of an entry belong to the graph, and where a graph of the same structure has its own."""
+    """Return the positions of an entry's arrays that belong to the graph, each with its origin in a graph of the structure."""
     return [
         (position, _Origin(*origins[slot[0]], slot[1], array.shape))
         for position, (array, slot) in enumerate(zip(entry.arrays, entry.slots, strict=True))
@@ -436,7 +436,7 @@ def _places(entry: Entry, origins: Mapping[SyncedArray, tuple[int, int]]) -> lis
 
 
 def _origins(structure: Structure) -> dict[SyncedArray, tuple[int, int]]:
-    """Which part of the graph gives each array, and as which of its outputs; part -1: the inputs."""
+    """Return the part of the graph that gives each array, and the number of its output; part -1: the inputs."""
     origins = {synced: (-1, number) for number, synced in enumerate(structure.inputs)}
     for position, part in enumerate(structure.order):
         for index, cell in enumerate(_cells_of(part)):

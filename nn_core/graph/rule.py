@@ -74,7 +74,7 @@ class RuleRunner:
         if len(results) != len(targets):
             raise GraphError(f"{spec.api}: a gradient rule must return {len(targets)} gradients, got {len(results)}")
         for target, result in zip(targets, results, strict=True):
-            # rules give what is cheap to give beside what was asked for
+            # rules also return gradients that cost little, asked for or not
             if target is None:
                 continue
             if getattr(result, "shape", target.shape) != target.shape:
@@ -85,7 +85,7 @@ class RuleRunner:
 
 
 class _ShapeOnly:
-    """Stands for an array of which a gradient rule may know the shape and nothing else."""
+    """A placeholder for an array of which a gradient rule may know the shape and nothing else."""
 
     __slots__ = ("ndim", "shape", "size")
 

@@ -61,7 +61,7 @@ def run(  # noqa: C901  # every call that is not traced
 
 
 def compute(kernel: PreparedKernel, arrays: Sequence[Array | None], channels_last: tuple[bool, ...] | None = None) -> Any:
-    """Call a kernel on raw arrays that lie as it wants them; a failure says which function it comes from."""
+    """Call a kernel on raw arrays in the layout that it wants; a failure names the function that it comes from."""
     if kernel.space is not HOST:
         ready(kernel.space)
     # flags are worked out for kernels that take several layouts only
@@ -123,7 +123,7 @@ def _target(kernel: PreparedKernel, array: NdArray, key: Key, copied_back: list[
 
 
 def _channels_last(kernel: PreparedKernel, inputs: Sequence[NdArray | None]) -> tuple[bool, ...] | None:
-    """Which inputs lie channels-last, if the kernel takes them as they lie; None: it takes all of them in C order."""
+    """Return which inputs are channels-last, if the kernel takes them in that layout; None: it takes all in C order."""
     flags = []
     for array, key in zip(inputs, kernel.input_keys, strict=True):
         flags.append(array is not None and key is not None and _lies_channels_last(array, key))
@@ -142,7 +142,7 @@ def _lies_channels_last(array: NdArray, key: Key) -> bool:
 
 
 def _made_channels_last(kernel: PreparedKernel, outputs: Sequence[NdArray]) -> tuple[bool, ...]:
-    """Give outputs that are images, and have no memory yet, memory that lies channels-last; which ones have it now."""
+    """Allocate outputs that are images, and have no memory yet, channels-last; return which outputs have that layout."""
     flags = []
     for position, (array, key, make) in enumerate(zip(outputs, kernel.output_keys, kernel.makers, strict=True)):
         synced, shape = array.synced, array.shape

@@ -22,7 +22,7 @@ from nn_core.variable import Variable
 
 #: All inputs of a function of which some are masked, and the mask; its node has the active ones only.
 MASKED: WeakKeyDictionary[Node, tuple[tuple[Any, ...], list[bool]]] = WeakKeyDictionary()
-#: What `Function.forward` drew last for a seeded function, and what the graph had drawn by then.
+#: By seeded function: the numbers that the graph had drawn when `Function.forward` drew last, and the key that it drew.
 _DRAWN: WeakKeyDictionary[Node, tuple[tuple[int, ...], Any]] = WeakKeyDictionary()
 
 _F = GraphFunctions()

@@ -1,9 +1,9 @@
-"""What a thread has called so far in a dynamic graph, and what followed the same calls before.
+"""The calls of a thread in a dynamic graph so far, and those that followed the same calls before.
 
 A program calls the same functions on the same parameters in each step. The calls are a walk through a tree: its nodes
-are `TraceNode`, and what a call is made of (the function, its settings, where each input comes from) says which branch is
-taken. Who makes a call that was made at this place before finds there what had to be worked out for it the first time;
-and as the place stands for all that was called before, it also knows the structure of the graph.
+are `TraceNode`, and the key of a call (the function, its arguments, where each input comes from) says which branch is
+taken. A repeated call reuses the work of the first one at its place in the tree, such as shapes and kernels; and since
+the place implies all calls before it, it also knows the structure of the graph.
 
 A `Trace` is one walk. It ends with a backward pass, with the block that has switched auto_forward on, when nobody holds
 its first result any more, or when it has become long; the next one starts at the root again.
@@ -40,7 +40,7 @@ MAX_NODES: Final = 2**15
 #: outside the walk has given 0. The address of a cell that is gone may come back for another cell: so a node knows only
 #: what holds for both, and who needs more compares the cells.
 _Leaf: TypeAlias = tuple[int, bool, Shape]
-#: Where an input comes from: a node of the trace, a leaf, or nowhere because it was not given.
+#: The source of an input: a node of the trace, a leaf, or None because it was not given.
 _Source: TypeAlias = "TraceNode | tuple[int, bool, Shape] | None"
 
 
@@ -48,8 +48,8 @@ class TraceNode:
     """One call at one place of the tree.
 
     Attributes:
-        position: How many calls lie before it.
-        spec, given, sources: The function, its settings as they were given, and where its inputs come from.
+        position: Number of calls before it.
+        spec, given, sources: The function, its arguments as they were given, and the sources of its inputs.
         call, kernel: The function with everything about it, and its kernel.
         input_keys, output_key, space, make, forward: What running it takes, out of `kernel`.
         need_grad: What the variable of the result gets: False, or None where it follows from `through`.
@@ -57,7 +57,7 @@ class TraceNode:
         whole: Whether all inputs come from this walk or are leaves, here and in every node before.
         following: The next nodes, by function, settings and inputs.
         latest: The one of them that was taken last.
-        structure: Where the parts of the graph that ends here lie on the trace; see `nn_core.graph.replay`.
+        structure: The structure of the graph that ends here, with its places on the trace; see `nn_core.graph.replay`.
     """
 
     __slots__ = (
@@ -111,7 +111,7 @@ class TraceNode:
 
 
 class Root:
-    """Where the walks of a tree begin."""
+    """The start of all walks of a tree."""
 
     __slots__ = ("following", "latest", "whole")
 
