@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nn_core.dispatch.hookspecs import BackendInfo
     from nn_core.dispatch.offers import Offer
 
-#: What the process of an examination runs.
+#: The program that the process of an examination runs.
 _EXAMINATION: Final = """
 import sys
 import nn_core.ext, nn_core.dispatch.loader, nn_core.spec.load  # what every plugin needs is not counted as its time

@@ -28,7 +28,7 @@ class HasShape(Protocol):
 
 
 class HasData(Protocol):
-    """Where a graph keeps the values of an output."""
+    """The cell of an output, which holds its values."""
 
     @property
     def data(self) -> HasShape:

@@ -53,7 +53,7 @@ class BackendInfo:
     """A backend, described before anything of it is loaded.
 
     Attributes:
-        name: What stands before the colon in a context: the name of the plugin's entry point, or that and a suffix
+        name: The part before the colon in a context: the name of the plugin's entry point, or that and a suffix
             after a dot (``acme``, ``acme.sparse``).
         array_class: The device family. Backends that work on the same arrays share one.
         load: Makes the backend; called once, when it is first used. Drivers and libraries are loaded here.
@@ -61,7 +61,7 @@ class BackendInfo:
         description: One line for tables.
         priority: The higher, the sooner ``get_extension_context("auto")`` takes the backend.
         context: ``context(*, device_id=..., type_config=..., ...)`` makes the context that the backend recommends,
-            with fallbacks behind it in the list. Every keyword is spelled out. Default: this backend alone.
+            with fallbacks after it in the list. Every keyword is spelled out. Default: this backend alone.
         devices: One line a device, for tables.
     """
 

@@ -6,7 +6,7 @@ from re import Pattern
 from re import compile as pattern
 from typing import Any, Final, TypeAlias
 
-#: What a description names: the object itself, or "package.module:attribute", which is imported when it is first used.
+#: The target of a description: the object itself, or "package.module:attribute", which is imported when it is first used.
 Target: TypeAlias = str | Callable[..., Any]
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Brought:
-    """What a module registered when it was imported; in force while at least one `Plugins` of the process uses it."""
+    """The registrations that importing a module made; in force while at least one `Plugins` of the process uses it."""
 
     module: ModuleType
     registrations: tuple[Registration, ...]

@@ -461,7 +461,7 @@ PLUGINS: Final = Plugins(registry=REGISTRY)
 def forget_prepared() -> None:
     """Say that a setting has changed on which kernels depend: whatever is set up from now on is prepared anew.
 
-    Plans that are compiled already go on as they are.
+    Plans that are compiled already stay as they are.
     """
     PLUGINS.forget_prepared()
 

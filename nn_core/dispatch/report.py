@@ -41,7 +41,7 @@ class FallbackReport(tuple[Fallback, ...]):
 
 
 def fallback_report() -> FallbackReport:
-    """Which functions were set up below the first choice of their context so far, how often, and why.
+    """Return the functions that were set up below the first choice of their context, how often, and why.
 
     Example:
         >>> report = nn.fallback_report()

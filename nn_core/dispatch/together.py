@@ -13,7 +13,7 @@ def launch_together() -> Iterator[None]:
 
     Worth it on devices where a launch costs more than what it computes; on others the block changes nothing. Results are
     the same: whoever reads an array in the block, or computes anything that was not computed before, waits as usual for
-    what comes before it. Arrays must not be touched behind nn_core's back in the block, through DLPack or pointers.
+    what comes before it. Arrays must not be touched without nn_core's knowledge in the block, through DLPack or pointers.
 
     Example:
         >>> import numpy as np
