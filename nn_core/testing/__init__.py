@@ -14,7 +14,7 @@ A package that brings functions names them, ``FUNCTIONS = ("acme.SwishBeta",)``,
 on every installed backend.
 
 Each function runs on its samples, which are data: `sample` and `error` add those of new operators. Failures that are
-known stand in ``xfails.txt`` beside the file, one a line: id, date, reason. See docs/conformance.md.
+known are listed in ``xfails.txt`` next to the file, one a line: id, date, reason. See docs/conformance.md.
 """
 
 from nn_core.testing.assertions import assert_allclose as assert_allclose

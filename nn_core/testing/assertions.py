@@ -12,7 +12,7 @@ _made = [0]
 
 
 def comparisons() -> int:
-    """How many comparisons were made in this process."""
+    """Return the number of comparisons that were made in this process."""
     return _made[0]
 
 

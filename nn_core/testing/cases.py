@@ -1,4 +1,4 @@
-"""Which cases there are: every sample of every function in every dtype on every backend that was asked for."""
+"""The cases of the kit: every sample of every function in every dtype on every backend that was asked for."""
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass

@@ -55,7 +55,7 @@ class Check:
 
 @dataclass(slots=True)
 class Certificate:
-    """What is known about one package.
+    """The results of checking one package.
 
     Attributes:
         name: Name of the plugin.

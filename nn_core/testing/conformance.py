@@ -143,7 +143,7 @@ def test_threads(case: Case) -> None:
 
 @over(cases)
 def test_layouts(case: Case) -> None:
-    """Results do not depend on where and how arrays lie in memory."""
+    """Results do not depend on the alignment and the memory layout of arrays."""
     check_layouts(case)
 
 

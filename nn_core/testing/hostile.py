@@ -1,5 +1,5 @@
 """Packages that do everything wrong, to see that an installation survives plugins: each must end in a refusal or a message
-that names the plugin and what to do, and everything else must go on working.
+that names the plugin and what to do, and everything else must keep working.
 
 ``for hostile in HOSTILE: install(folder, hostile)`` makes a package that is found once `folder` is on ``sys.path``.
 """
@@ -26,7 +26,7 @@ class Hostile:
             ``F.hostile_op`` and differentiating), "target" (loading ``S.HostileSolver``), "process" (it takes the
             interpreter down, so that only ``nn-core doctor`` survives it) or "strict" (NN_CORE_STRICT refuses it).
         message: A regular expression that the refusal matches.
-        head: What stands in place of `HEAD`.
+        head: The text that replaces `HEAD`.
     """
 
     does: str

@@ -52,7 +52,7 @@ def guarded(
     """An array in `space`, filled with `values` or with NaN.
 
     Args:
-        space: Where it lies.
+        space: Memory space of the array.
         shape: Its shape.
         dtype: Its dtype.
         values: What it holds; None: NaN, or the smallest integer.
@@ -88,7 +88,7 @@ class KernelRun:
 
     Args:
         case: What to run.
-        channels_last: Which inputs and outputs lie channels-last in memory; none if empty.
+        channels_last: Which inputs and outputs are channels-last in memory; none if empty.
         shift: By how many elements the inputs are moved off the alignment of the backend.
     """
 

@@ -11,7 +11,7 @@ STEP = 1e-5
 KINK = 1e-3
 #: A change by more than this between neighbours is that of a jump.
 JUMP = 0.1
-#: Of a jump, the slope over a smaller distance is larger; of a steep function it is the same but for this part.
+#: Over a smaller distance the slope at a jump grows; that of a steep function changes by no more than this part.
 STEEP = 1e-2
 
 

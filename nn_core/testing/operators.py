@@ -23,7 +23,7 @@ from nn_core.testing.assertions import assert_allclose, assert_identical, requir
 from nn_core.testing.numeric import STEP, central_difference
 from nn_core.typing import Shape
 
-#: What seeded functions draw from unless a test gives another key.
+#: The random key of seeded functions unless a test gives another one.
 KEY: tuple[int, int] = (7, 0)
 #: Relative and absolute tolerance of `check_forward` by dtype.
 TOLERANCES: Mapping[str, tuple[float, float]] = {
@@ -139,7 +139,7 @@ class ArrayFunctions:
 
 
 def hidden_results(spec: FunctionSpec) -> int:
-    """How many results of the reference kernel the caller of the function does not get."""
+    """Return the number of results of the reference kernel that the caller of the function does not get."""
     return sum(entry.aux for entry in spec.outputs) + len(spec.updates)
 
 

@@ -127,7 +127,7 @@ def _unavailable(config: pytest.Config, backend: str) -> Any:
 
 
 class _Missing:
-    """Stands for the cases of a backend that was required and is not available."""
+    """A placeholder for the cases of a backend that was required and is not available."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -136,7 +136,7 @@ def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[StrictArray, Any]
 
 
 class _Pending(StrictArray):
-    """What ``x[key] += y`` assigns back to ``x[key]``."""
+    """The result of ``x[key] += y``, which Python assigns back to ``x[key]``."""
 
     __slots__ = ()
 
@@ -234,5 +234,5 @@ def strict_array(values: Any) -> StrictArray:
 
 
 def plain_array(array: Any) -> Any:
-    """The NumPy array behind an array of the strict namespace."""
+    """Return the NumPy array inside an array of the strict namespace."""
     return array._values if isinstance(array, StrictArray) else array

@@ -1,4 +1,4 @@
-"""How far a result may be from the truth, by dtype and by the number of terms that were added up for it."""
+"""The largest permitted error of a result, by dtype and by the number of terms that were added up for it."""
 
 import math
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ UNIT: Final = {"float64": 1e-12, "float32": 2e-6, "float16": 4e-3, "bfloat16": 3
 #: Numbers of terms, and what they multiply the tolerance of float32 and float64 with; the short dtypes add up in
 #: float32 and round once.
 GROWTH: Final = ((32, 1.0), (512, 2.0), (8192, 4.0))
-#: What more terms than that multiply it with.
+#: The factor for more terms than that.
 MOST_GROWTH: Final = 8.0
 #: A gradient rule is a chain of operations, each of which rounds.
 CHAIN: Final = 4.0

@@ -66,5 +66,5 @@ def truth_of(spec: FunctionSpec, sample: Sample, dtype: str, key: tuple[int, int
 
 
 def floating(spec: FunctionSpec, truth: Truth) -> tuple[bool, ...]:
-    """Which inputs can have a gradient: those that are given and hold floating numbers."""
+    """Return, for each input, whether it can have a gradient: it is given and holds floating numbers."""
     return tuple(array is not None and array.dtype.kind == "f" for array in truth.inputs)

@@ -33,7 +33,7 @@ def read_xfails(path: Path) -> dict[str, XFail]:
     """The lines of `path` by id; nothing if there is no such file.
 
     Raises:
-        FileFormatError: when a line is not ``id  YYYY-MM-DD  reason``, or an id stands there twice.
+        FileFormatError: when a line is not ``id  YYYY-MM-DD  reason``, or lists an id a second time.
     """
     if not path.exists():
         return {}
@@ -72,7 +72,7 @@ def _spec(name: str) -> FunctionSpec:
 
 
 def test_id(name: str, case: Any) -> str:
-    """The id of a test, as pytest prints it behind the file."""
+    """The id of a test, as pytest prints it after the file."""
     return f"{name}[{case}]"
 
 

@@ -98,7 +98,7 @@ def _check_results(graph: Graph, root: Variable | None) -> None:
 
 
 def _require_inputs(graph: Graph) -> None:
-    """The passes leave the data of leaves alone, but for those in `updates`."""
+    """Require that the passes leave the data of leaves alone, except for those in `updates`."""
     for n, (variable, true) in enumerate(zip(graph.inputs, graph.truth.after, strict=True)):
         if variable is not None and true is not None:
             compare(graph.case, graph.truth, variable.data.get_data("r"), true, f"input {n} after both passes")

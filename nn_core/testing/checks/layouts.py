@@ -17,7 +17,7 @@ from nn_core.testing.truth import Numbers, floating
 
 
 def check_layouts(case: Case) -> None:
-    """A kernel gives the same results wherever and however its arrays lie in memory, if it says that it takes them."""
+    """Require the same results for arrays of any alignment and memory layout that the kernel accepts."""
     if has_kernel(case.spec):
         run = KernelRun(case, shift=1)
         compare_outputs(case, run.truth, run.forward()[0])
@@ -28,7 +28,7 @@ def check_layouts(case: Case) -> None:
 
 
 def _channels_last(case: Case) -> Iterator[tuple[bool, ...]]:
-    """Which inputs and outputs may lie channels-last, as the layout that the kernel asks for says."""
+    """Return flags of the inputs and outputs that may be channels-last, by the layout that the kernel asks for."""
     prepared = case.prepared
     inputs = [None if desc is None else desc.shape for desc in prepared.call.inputs]
     outputs = prepared.output_shapes

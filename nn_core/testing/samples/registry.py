@@ -19,7 +19,7 @@ from nn_core.testing.drawing import Draw, uniform, values
 #: Settings that several samples share.
 Settings: TypeAlias = dict[str, Any]
 
-#: Where samples of element-wise functions are drawn if the specification has no domain.
+#: The interval of samples of element-wise functions if the specification has no domain.
 DOMAIN: Final = (-3.0, 3.0)
 
 
