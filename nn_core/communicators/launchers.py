@@ -1,4 +1,4 @@
-"""Which launcher has started this process, as far as the environment says."""
+"""The launcher that has started this process, as far as the environment tells."""
 
 import os
 from collections.abc import Mapping

@@ -74,7 +74,7 @@ def memory_of(arrays: Sequence[NdArray], dtype: str) -> Array | None:
 
 
 def write_flat(arrays: Sequence[NdArray], flat: Array, dtypes: Sequence[str]) -> None:
-    """Write values that lie one after the other to several arrays."""
+    """Write the values of several arrays, which `flat` holds one after the other, to the arrays."""
     for (array, part), dtype in zip(parts_of(arrays, flat), dtypes, strict=True):
         array.write(HOST, dtype)[...] = part
 

@@ -24,7 +24,7 @@ class _Meeting:
 
 
 class ThreadWorld:
-    """Where the threads meet; one for each group of ranks."""
+    """The meeting point of threads; one for each group of ranks."""
 
     def __init__(self, size: int, parent: "ThreadWorld | None" = None) -> None:
         self.size = size
@@ -185,7 +185,7 @@ class ThreadEngine:
 
     def abort(self, status: int = 1) -> None:
         """Let the collectives of all threads fail."""
-        self.world.fail(f"abort: every rank must go on, got abort() on rank {self.rank}")
+        self.world.fail(f"abort: every rank must continue, got abort() on rank {self.rank}")
 
 
 def _reduced(arrays: Sequence[Array], op: str) -> Array:

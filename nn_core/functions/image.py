@@ -421,7 +421,7 @@ def istft(
         center: The frames were centred: fft_size // 2 samples are cut off at both ends.
         pad_mode: How stft padded; read only with as_stft_backward. One of 'constant', 'reflect'.
         as_stft_backward: Compute the gradient of stft: y_r and y_i are the gradients of its outputs and x that of its
-            input, without the samples behind the last frame.
+            input, without the samples after the last frame.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:

@@ -137,15 +137,15 @@ def add_n(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 @gradient("MulN")
 def mul_n(F: Any, g: GradientCall) -> tuple[Any, ...]:
-    """The gradient of a factor is the product of those before it, those behind it, and `g.grad`; none is divided."""
-    behind = [g.grad]
+    """The gradient of a factor is the product of those before it, those after it, and `g.grad`; nothing is divided."""
+    after = [g.grad]
     for factor in reversed(g.x[1:]):
-        behind.append(behind[-1] * factor)
-    gradients = [behind.pop()]
+        after.append(after[-1] * factor)
+    gradients = [after.pop()]
     before = None
     for factor in g.x[:-1]:
         before = factor if before is None else before * factor
-        gradients.append(before * behind.pop())
+        gradients.append(before * after.pop())
     return tuple(gradients)
 
 

@@ -403,7 +403,7 @@ def deformable_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
 def adaptive_separable_convolution_shape(
     x: Shape, vertical_kernel: Shape, horizontal_kernel: Shape
 ) -> tuple[Shape, ...]:
-    """The places where both kernels lie inside of x."""
+    """The places where both kernels are inside x."""
     for name, shape in (("x", x), ("vertical_kernel", vertical_kernel), ("horizontal_kernel", horizontal_kernel)):
         if len(shape) != 4:
             raise ShapeError(f"{name} must have 4 axes, got {len(shape)}")
@@ -449,6 +449,6 @@ def adaptive_separable_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 
 def _grown(F: Any, x: Any, like: Any) -> Any:
-    """`x` with zeros behind the last axes, up to the shape of `like`."""
+    """Pad the ends of the last axes of `x` with zeros, up to the shape of `like`."""
     missing = [whole - n for whole, n in zip(like.shape, x.shape, strict=True)]
     return F.pad(x, pad_width=tuple(width for n in missing for width in (0, n))) if any(missing) else x

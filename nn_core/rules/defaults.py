@@ -1,6 +1,6 @@
 """Default values of arguments that depend on the inputs, by the name that a specification uses.
 
-``rule(shapes, args)`` gets the shapes of the inputs and the arguments that stand before it, already resolved.
+``rule(shapes, args)`` gets the shapes of the inputs and the arguments before its own, already resolved.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -59,12 +59,12 @@ def _n_spatial(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> 
 
 
 def spatial_zeros(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
-    """A zero for each spatial axis: those of the first input behind `base_axis` and the channel."""
+    """A zero for each spatial axis: those of the first input after `base_axis` and the channel."""
     return (0,) * _n_spatial(shapes, args)
 
 
 def spatial_ones(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
-    """A one for each spatial axis: those of the first input behind `base_axis` and the channel."""
+    """A one for each spatial axis: those of the first input after `base_axis` and the channel."""
     return (1,) * _n_spatial(shapes, args)
 
 
@@ -106,12 +106,12 @@ def _once(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> int:
     return 1
 
 
-def _behind_channels(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> int:
+def _after_channels(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> int:
     return max(len(_first(shapes)) - 2, 1)
 
 
 def one_number(name: str, kind: str, default_rule: str | None) -> OneNumber:
-    """How many numbers one integer stands for: one for each spatial axis, or just one axis or length.
+    """Return how many numbers one integer means: one for each spatial axis, or just one axis or length.
 
     The spatial axes of a pooling are those of its kernel; one number as the kernel means all axes but two, those of the
     samples and of the channels.
@@ -119,6 +119,6 @@ def one_number(name: str, kind: str, default_rule: str | None) -> OneNumber:
     if kind != "ints":
         return _once
     if name == "kernel":
-        return _behind_channels
+        return _after_channels
     rule = DEFAULT_RULES[cast(str, default_rule)]
     return lambda shapes, args: len(cast(Shape, rule(shapes, args)))

@@ -34,7 +34,7 @@ def sampling_gradient(
 
 
 def _kernel_grid(F: Any, g: GradientCall, axis: int, kernel: Shape, counts: Shape) -> Any:
-    """Where the elements of the kernel lie on a spatial axis before they are displaced: (*kernel, *counts)."""
+    """Place of the kernel's elements on a spatial axis before they are displaced: (*kernel, *counts)."""
     inside = F.arange(start=0.0, stop=float(kernel[axis])) * float(g.dilation[axis])
     moved = F.arange(start=0.0, stop=float(counts[axis])) * float(g.stride[axis]) - float(g.pad[axis])
     inside = F.reshape(inside, shape=(kernel[0], 1, 1, 1) if axis == 0 else (1, kernel[1], 1, 1))

@@ -1,4 +1,4 @@
-"""How kernels move over the spatial axes of images: the common part of shape rules."""
+"""The movement of kernels over the spatial axes of images: the common part of shape rules."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from nn_core.typing import Shape
 
 @dataclass(frozen=True)
 class Steps:
-    """How a kernel moves over the spatial axes."""
+    """The movement of a kernel over the spatial axes."""
 
     pad: Shape
     stride: Shape
@@ -24,7 +24,7 @@ class Steps:
         return tuple(gap * (length - 1) + 1 for gap, length in zip(self.dilation, kernel, strict=True))
 
     def counts(self, lengths: Shape, kernel: Shape) -> Shape:
-        """How many places a kernel has on padded axes of the given lengths."""
+        """Return the number of places of a kernel on padded axes of the given lengths."""
         extents = self.extents(kernel)
         full = tuple(length + 2 * edge for length, edge in zip(lengths, self.pad, strict=True))
         if any(extent > length for extent, length in zip(extents, full, strict=True)):

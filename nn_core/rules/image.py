@@ -149,14 +149,14 @@ def fft(x: Shape, *, signal_ndim: int, **_: Any) -> tuple[Shape]:
 
 @gradient("FFT")
 def fft_gradient(F: Any, g: GradientCall) -> Any:
-    """The conjugate transpose: the inverse, but for the factor N where it is not unitary."""
+    """The conjugate transpose: the inverse, up to the factor N where it is not unitary."""
     dx = F.ifft(g.grad, signal_ndim=g.signal_ndim, normalized=g.normalized)
     return dx if g.normalized else dx * float(math.prod(g.x.shape[-1 - g.signal_ndim : -1]))
 
 
 @gradient("IFFT")
 def ifft_gradient(F: Any, g: GradientCall) -> Any:
-    """The conjugate transpose: the forward transform, but for the factor 1 / N where it is not unitary."""
+    """The conjugate transpose: the forward transform, up to the factor 1 / N where it is not unitary."""
     dx = F.fft(g.grad, signal_ndim=g.signal_ndim, normalized=g.normalized)
     return dx if g.normalized else dx * (1.0 / math.prod(g.x.shape[-1 - g.signal_ndim : -1]))
 
@@ -224,7 +224,7 @@ def _check_frames(
 
 @gradient("STFT")
 def stft_gradient(F: Any, g: GradientCall) -> Any:
-    """Overlap-add of the frames' gradients; samples behind the last frame get zero, padding is folded back."""
+    """Overlap-add of the frames' gradients; samples after the last frame get zero, padding is folded back."""
     settings = _settings(g, "window_size", "stride", "fft_size", "window_type")
     dy_r, dy_i = g.grads
     if g.as_istft_backward:

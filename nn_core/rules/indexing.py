@@ -52,10 +52,10 @@ def gather_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
     x_shape, n_batch = tuple(g.x.shape), g.batch_dims
     if g.axis == 0:
         return _add_to_rows(F, g.grad, g.Indices, x_shape), None
-    # Axes: batch, x before `axis`, picked, x behind `axis`.
-    batch, before, behind = x_shape[:n_batch], x_shape[n_batch : g.axis], x_shape[g.axis + 1 :]
+    # Axes: batch, x before `axis`, picked, x after `axis`.
+    batch, before, after = x_shape[:n_batch], x_shape[n_batch : g.axis], x_shape[g.axis + 1 :]
     n_picked = math.prod(g.Indices.shape[n_batch:])
-    grouped = (math.prod(batch), math.prod(before), n_picked, math.prod(behind))
+    grouped = (math.prod(batch), math.prod(before), n_picked, math.prod(after))
     places = F.broadcast(F.reshape(g.Indices, shape=(grouped[0], 1, n_picked, 1)), shape=grouped)
     zeros = F.constant(val=0, shape=(*grouped[:2], x_shape[g.axis], grouped[3]))
     dx = F.scatter_add(zeros, places, F.reshape(g.grad, shape=grouped), axis=2)

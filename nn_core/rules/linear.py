@@ -17,7 +17,7 @@ from nn_core.typing import Shape
 
 @shape_rule("Affine")
 def affine_shape(x: Shape, weight: Shape, bias: Shape | None, *, base_axis: int) -> tuple[Shape, ...]:
-    """The axes of x before `base_axis`, then those of weight behind its first."""
+    """The axes of x before `base_axis`, then those of weight after its first."""
     if len(weight) < 2:
         raise ShapeError(f"weight must have at least 2 axes, got {len(weight)}")
     features = prod(x[base_axis:])
@@ -145,7 +145,7 @@ def batch_cholesky(F: Any, g: GradientCall) -> Any:
 
 @dataclass(frozen=True)
 class _Contraction:
-    """An equation of einsum with one letter for each axis: the axes behind an ellipsis have letters of their own."""
+    """An equation of einsum with one letter for each axis: the axes of an ellipsis have letters of their own."""
 
     terms: tuple[str, ...]
     output: str
@@ -154,7 +154,7 @@ class _Contraction:
 
 @shape_rule("Einsum")
 def einsum_shape(*x: Shape, equation: str) -> tuple[Shape, ...]:
-    """The lengths of the axes that the equation names behind the arrow."""
+    """The lengths of the axes that the equation names after the arrow."""
     contraction = _contraction(equation, x)
     return (tuple(contraction.lengths[letter] for letter in contraction.output),)
 
@@ -175,7 +175,7 @@ def _contraction(equation: str, shapes: Sequence[Shape]) -> _Contraction:
     if len(set(output)) < len(output) or not set(output) <= set("".join(terms)):
         raise ArgumentError(f"each output axis of equation must be one input axis, got {equation!r}")
     if not set(stretched) <= set(output):
-        raise ArgumentError(f"an ellipsis before '->' must be repeated behind it, got {equation!r}")
+        raise ArgumentError(f"an ellipsis before '->' must be repeated after it, got {equation!r}")
     return _Contraction(terms, output, _lengths(terms, shapes, stretched))
 
 
@@ -187,7 +187,7 @@ def _check_letters(equation: str, terms: Iterable[str]) -> None:
 
 
 def _n_stretched(term: str, shape: Shape) -> int:
-    """How many axes of `shape` the ellipsis of `term` stands for."""
+    """Number of axes of `shape` that the ellipsis of `term` covers."""
     n_axes = len(shape) - len(term.replace("...", ""))
     if n_axes < 0 or (n_axes and "..." not in term):
         raise ShapeError(f"an input must have the axes of its term of equation, got {term!r} for {shape}")

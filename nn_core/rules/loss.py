@@ -7,7 +7,7 @@ from nn_core.rules.broadcasting import unbroadcast
 from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
 
-#: What a gradient divides by in the place of 0: the smallest number that is not 0 in half precision.
+#: The divisor of a gradient in place of 0: the smallest number that is not 0 in half precision.
 SMALLEST: Final = 2.0**-24
 
 

@@ -39,7 +39,7 @@ shape_rule("MaxPooling", "SumPooling", "AveragePooling")(
 
 
 def _split(x: Shape, kernel: Shape, channel_last: bool) -> tuple[Shape, Shape, Shape]:
-    """Axes before the spatial ones, the spatial ones, and those behind."""
+    """Axes before the spatial ones, the spatial ones, and those after."""
     if not kernel:
         raise ArgumentError("kernel must have at least one length, got ()")
     end = len(x) - 1 if channel_last else len(x)
@@ -133,7 +133,7 @@ def _spread(F: Any, g: GradientCall, dy: Any) -> Any:
 def global_average_pooling_shape(x: Shape) -> tuple[Shape, ...]:
     """Length 1 on all axes but the first two."""
     if len(x) < 3:
-        raise ShapeError(f"x must have a spatial axis behind samples and channels, got {len(x)} axes")
+        raise ShapeError(f"x must have a spatial axis after samples and channels, got {len(x)} axes")
     return ((*x[:2], *[1] * (len(x) - 2)),)
 
 

@@ -223,7 +223,7 @@ def _at(F: Any, x: Any, *place: int) -> Any:
 
 
 class _Pass:
-    """One layer in one direction: the forward pass with all that is kept, and the way back."""
+    """One layer in one direction: the forward pass with all that is kept for the backward pass, and that pass."""
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ def _spread(F: Any, value: Any, x: Shape, axes: Axes) -> Any:
 
 
 def _count(x: Shape, axes: Axes) -> int:
-    """How many elements one element of the result is made of (at least 1, so that it may divide)."""
+    """Number of elements that one element of the result is made of (at least 1, so that it may divide)."""
     return max(1, math.prod(x[axis] for axis in axes))
 
 
@@ -136,7 +136,7 @@ def cumprod(F: Any, g: GradientCall) -> Any:
     """Sum dy y / x over the results that an element is part of.
 
     A zero ends every product from its place on. Its own gradient comes from the products in which it is replaced
-    by 1, and behind it both sums are 0. (Products with a second zero have lost the first in this sum, which shows in
+    by 1, and after it both sums are 0. (Products with a second zero have lost the first in this sum, which shows in
     second derivatives only.)
     """
     settings = {"axis": g.axis, "exclusive": g.exclusive}

@@ -1,7 +1,7 @@
 """Reading an array at places that are computed: the gradients, in terms of gathers and scatters.
 
 Written with functions that have gradients themselves, so that the gradient can be differentiated again; ``F.unlink``
-stands around each rounding, whose own gradient is that of the identity.
+surrounds each rounding, whose own gradient is that of the identity.
 """
 
 import math

@@ -45,7 +45,7 @@ class Snapshot:
     about: Mapping[str, Any]
 
     def copy(self) -> "Snapshot":
-        """A snapshot that does not change when training goes on."""
+        """Return a snapshot that further training does not change."""
         return Snapshot(copied(self.states), copied(self.values), self.about)
 
 
@@ -236,4 +236,4 @@ def _warn_of_differences(function: str, about: Mapping[str, Any]) -> None:
     now = _about()
     different = [f"{key} {now[key]}, not {about.get(key)}" for key in ("backend", "threads") if now[key] != about.get(key)]
     if different:
-        logger.warning("%s: training goes on, not identical to the last bit, with %s", function, " and ".join(different))
+        logger.warning("%s: training continues, not identical to the last bit, with %s", function, " and ".join(different))

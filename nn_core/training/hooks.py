@@ -61,7 +61,7 @@ def lasso(rate: float) -> GradientHook:
 
 
 def gradient_noise(eta: float = 0.01, gamma: float = 0.55, seed: int = 0) -> GradientHook:
-    """Add noise to the gradients that becomes less as training goes on.
+    """Add noise to the gradients that decreases in the course of training.
 
     The noise of iteration t is normal with variance eta / (1 + t) ** gamma (Neelakantan and others, 2015, "Adding gradient
     noise improves learning for very deep networks"). It depends on the seed, the iteration and the place of the parameter

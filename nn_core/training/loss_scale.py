@@ -9,7 +9,7 @@ from nn_core.errors import ArgumentError
 class LossScale:
     """A factor of the loss that is halved when gradients overflow, and doubled after a number of good steps.
 
-    A step whose gradients are not finite is skipped: the parameters stay as they are, and training goes on with the next
+    A step whose gradients are not finite is skipped: the parameters stay as they are, and training continues with the next
     batch. Constant with ``interval=None``.
 
     Args:

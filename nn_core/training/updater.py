@@ -121,7 +121,7 @@ class Updater:
 
     @property
     def samples_of_a_step(self) -> int | None:
-        """How many samples each iteration takes; None when that is not known beforehand."""
+        """Number of samples that each iteration takes; None when that is not known beforehand."""
         if type(self).step is not Updater.step or not hasattr(self.data, "position"):
             return None
         batch_size: int | None = getattr(self.data, "batch_size", None)

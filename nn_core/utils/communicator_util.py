@@ -14,7 +14,7 @@ def create_communicator(
     """Make the communicator of this process, if a launcher has started several.
 
     Args:
-        ignore_error: Log an error and go on alone.
+        ignore_error: Log an error and continue alone.
         extension_module: The backend; the device is the one with the number of the local rank.
         type_config: The type of numbers.
 
@@ -36,7 +36,7 @@ def create_communicator(
     except NNCoreError as error:
         if not ignore_error:
             raise
-        logger.warning("create_communicator: the program goes on alone: %s", error)
+        logger.warning("create_communicator: the program continues alone: %s", error)
         return None
     _current.append(comm)
     return comm

@@ -94,7 +94,7 @@ def _fetch(url: str, part: Path) -> None:
     with response:
         goes_on = getattr(response, "status", None) == _PARTIAL
         if present and goes_on:
-            logger.info("download: %s goes on after %d bytes", url, present)
+            logger.info("download: %s continues after %d bytes", url, present)
         expected = response.headers.get("Content-Length")
         with part.open("ab" if goes_on else "wb") as file:
             start = file.tell()
@@ -104,7 +104,7 @@ def _fetch(url: str, part: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
     if expected is not None and received != int(expected):
-        raise FileFormatError(f"download: {url} must have {expected} more bytes, got {received}; the next call goes on")
+        raise FileFormatError(f"download: {url} must have {expected} more bytes, got {received}; the next call continues")
 
 
 def _require_checksum(url: str, path: Path, sha256: str | None, remove: bool = True) -> None:

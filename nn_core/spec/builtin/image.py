@@ -404,7 +404,7 @@ ISTFT = FunctionSpec(
             type="bool",
             doc=(
                 "Compute the gradient of stft: y_r and y_i are the gradients of its outputs and x "
-                "that of its input, without the samples behind the last frame."
+                "that of its input, without the samples after the last frame."
             ),
             default=False,
         ),

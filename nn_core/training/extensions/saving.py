@@ -20,7 +20,7 @@ class Checkpoint:
         keep: How many of them are kept, the newest; None: all.
         best: Name of a reported value; when it is better than before, best.npz is saved besides.
         mode: "min" or "max": which values are better.
-        asynchronous: Copy first, and write in a thread while training goes on. At most one is being written; the next one
+        asynchronous: Copy first, and write in a thread while training continues. At most one is being written; the next one
             waits for it.
         extension: Format of the files: ".npz", ".safetensors" or ".h5".
 

@@ -68,7 +68,7 @@ class Progress:
 
 
 def _total(trainer: Trainer) -> int | None:
-    """How many iterations there will be, if `until` says so."""
+    """Return the number of iterations that there will be, if `until` tells."""
     known = trainer.until.iterations
     if known is None and trainer.until.epochs is not None:
         batch_size = getattr(trainer.updater.data, "batch_size", None)

@@ -1,4 +1,4 @@
-"""What hooks of forward and backward passes have in common."""
+"""The common part of hooks of forward and backward passes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -11,7 +11,7 @@ from nn_core.function import Function
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.variable import Variable
 
-#: What a summary says about values.
+#: The statistics of values in a summary.
 _STATISTICS: Final[dict[str, Callable[[np.ndarray[Any, Any]], Any]]] = {
     "Med": np.median,
     "Ave": np.mean,

@@ -1,4 +1,4 @@
-"""Where time and memory go: `Profiler` for training as it runs, `GraphProfiler` for single functions."""
+"""Profilers of time and memory: `Profiler` for training as it runs, `GraphProfiler` for single functions."""
 
 from nn_core.utils.profiler.graphs import GraphProfiler as GraphProfiler
 from nn_core.utils.profiler.graphs import GraphProfilerCsvWriter as GraphProfilerCsvWriter

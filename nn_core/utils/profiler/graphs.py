@@ -117,7 +117,7 @@ class GraphProfiler:
         self.time_profiling_backward()
 
     def get_result(self) -> dict[str, Any]:
-        """What was measured.
+        """Return what was measured.
 
         Returns:
             "forward" and "backward": lists of `ProfileStat`, in the order of the graph; "forward_all", "backward_all" and,

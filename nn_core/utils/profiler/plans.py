@@ -1,4 +1,4 @@
-"""Where the time and the memory of training steps go: the plans of graphs, measured while they run as ever."""
+"""A profiler of the time and the memory of training steps: the plans of graphs, measured while they run as usual."""
 
 import json
 import threading

@@ -220,7 +220,7 @@ def test_einsum_of_loops() -> None:
         ("i1->i", [(2, 3)], ArgumentError, "equation must be made of letters, .*, got 'i1->i'"),
         ("ij->ik", [(2, 3)], ArgumentError, "each output axis of equation must be one input axis, got 'ij->ik'"),
         ("i->ii", [(2,)], ArgumentError, "each output axis of equation must be one input axis, got 'i->ii'"),
-        ("...i->i", [(2, 3)], ArgumentError, "an ellipsis before '->' must be repeated behind it"),
+        ("...i->i", [(2, 3)], ArgumentError, "an ellipsis before '->' must be repeated after it"),
         (
             "ij",
             [(2, 3, 4)],

@@ -194,7 +194,7 @@ def test_global_average_pooling(shape: tuple) -> None:
 
 
 def test_global_average_pooling_refuses_arrays_without_spatial_axes() -> None:
-    with pytest.raises(ShapeError, match="x must have a spatial axis behind samples and channels, got 2 axes"):
+    with pytest.raises(ShapeError, match="x must have a spatial axis after samples and channels, got 2 axes"):
         SHAPE_RULES["GlobalAveragePooling"]((2, 3))
 
 

@@ -194,7 +194,7 @@ def test_another_number_of_threads_is_said(tmp_path, caplog):
         load_checkpoint(tmp_path / "c.npz")
     finally:
         nn.settings._NUM_THREADS[:] = [] if threads is None else [threads]
-    assert f"training goes on, not identical to the last bit, with threads 3, not {threads}" in caplog.text
+    assert f"training continues, not identical to the last bit, with threads 3, not {threads}" in caplog.text
 
 
 def test_iterators_are_part_of_it(tmp_path):
