@@ -30,7 +30,7 @@ def _parts(key: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Places:
-    """What a basic key names in an array of one shape.
+    """The elements that a basic key selects in an array of one shape.
 
     Attributes:
         key: An integer, or a slice of positive step inside of the axis, for each axis of the array.
@@ -62,7 +62,7 @@ class Places:
 
 
 def basic_places(key: Any, shape: Shape) -> Places:
-    """What a basic key names in an array of `shape`.
+    """Return the elements that a basic key selects in an array of `shape`.
 
     Raises:
         IndexError: when an integer is out of range, or the key has too many parts.

@@ -1,4 +1,4 @@
-"""What `AdaptedArray` and the adapted namespace ask of a library: functions of the Python array API standard.
+"""The functions of the Python array API standard that `AdaptedArray` and the adapted namespace call in a library.
 
 NumPy's rules of promotion are applied here, so that the library only sees operands of one dtype. A function that the library
 lacks runs on the host.

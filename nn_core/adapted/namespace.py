@@ -26,7 +26,7 @@ _NUMPY_ONLY: Final = ("diagonal", "einsum", "tile", "unique")
 
 
 class AdaptedNamespace:
-    """What kernels over ``xp`` use: the functions of the array contract, in NumPy's spelling.
+    """The namespace ``xp`` of kernels: the functions of the array contract, in NumPy's spelling.
 
     Args:
         library: Computes.
@@ -121,7 +121,7 @@ class AdaptedNamespace:
 
     @staticmethod
     def finfo(dtype: Any) -> Any:
-        """What NumPy knows of a floating dtype."""
+        """Return NumPy's limits of a floating dtype."""
         return np.finfo(dtype)
 
     # -- reductions ------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class AdaptedNamespace:
         return tuple(library.wrapped(axis).astype(np.int64, copy=False) for axis in library.xp.nonzero(x.value))
 
     def searchsorted(self, x: AdaptedArray, values: Any, side: str = "left") -> AdaptedArray:
-        """Where values belong in a sorted array."""
+        """Return the indices at which values would be inserted into a sorted array."""
         library = self._library
         if library.find("searchsorted") is None:
             return library.on_host(np.searchsorted, x, values, side=side)

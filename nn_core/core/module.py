@@ -28,9 +28,9 @@ from nn_core.parametric_functions.scope import (
 from nn_core.refusal import door
 from nn_core.variable import Variable
 
-#: What stands in front of the name of a submodule.
+#: Prefix of the names of submodules.
 SUBMODULE_MARK: Final = "@"
-#: What a module keeps about itself, beside the attributes of the program.
+#: Attributes of a module's own, besides those of the program.
 _OWN: Final = frozenset({"_called", "_frozen", "_grows", "_name", "_parent", "_scope", "_trained", "_training"})
 
 
@@ -219,7 +219,7 @@ class Module:
         return "/".join(part for part in (self.parent.get_path_name(), self.get_scope_name()) if part)
 
     def walk(self, path: str = "") -> "Iterator[tuple[str, Module]]":
-        """This module and all modules inside it, each with the path that stands before its parameters.
+        """Iterate over this module and all modules inside it, each with the path that precedes the names of its parameters.
 
         A module that is there under several names comes once for each.
         """

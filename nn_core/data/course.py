@@ -1,4 +1,4 @@
-"""Where a data source stands between two batches, and how it returns there."""
+"""The position of a data source between two batches, and the way to return to it."""
 
 import ctypes
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from nn_core.data.source import DataSource, OrderedDataSource
 from nn_core.errors import ArgumentError
 from nn_core.random import Rng, get_generator_state, set_generator_state
 
-#: What `get_generator_state` returns; shared between marks and never changed.
+#: The result of `get_generator_state`; shared between marks and never changed.
 GeneratorState: TypeAlias = Mapping[str, Any]
 
 #: Bytes of the state of MT19937: 624 words and a position.

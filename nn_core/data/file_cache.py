@@ -38,7 +38,7 @@ OPEN_FILES: Final = 32
 _INDEX: Final = "cache_index.csv"
 _INFO: Final = "cache_info.csv"
 _CHECKSUMS: Final = "cache_checksums.json"
-#: What NNabla and this module call the file of the samples from the first number to the second.
+#: The name that NNabla and this module give to a file with samples, from the first number to the second.
 _RANGE: Final = re.compile(r"(?P<prefix>.*)_(?P<start>\d{8,15})_(?P<end>\d{8,15})\.npy")
 #: How folders of temporary caches are called, and the file that their owner keeps locked.
 _OWN_PREFIX: Final = "nn_core_cache_"

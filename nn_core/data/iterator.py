@@ -42,7 +42,7 @@ class DataIterator:
         batch_size: Number of samples in a batch.
         rng: Generator for slices of this iterator.
         use_thread: Make the next batch in the background while the present one is used.
-        epoch_begin_callbacks: Called with the number of an epoch when it begins, but for the first.
+        epoch_begin_callbacks: Called with the number of an epoch when it begins, except for the first.
         epoch_end_callbacks: Called with the number of an epoch when it ends.
         stop_exhausted: Raise StopIteration at the end of an epoch, leaving out an incomplete batch; the next call
             starts another epoch.
@@ -143,7 +143,7 @@ class DataIterator:
 
     @property
     def position(self) -> int:
-        """How many samples of this epoch were given."""
+        """Number of samples of this epoch that were given."""
         return self._mark.position
 
     def next(self) -> Batch:
@@ -171,7 +171,7 @@ class DataIterator:
         return produced.batch
 
     def get_state(self) -> dict[str, Any]:
-        """Where the reader is, as plain values: states of generators at the start of the epoch and now, the position.
+        """Return the position as plain values: states of generators at the start of the epoch and now, number of samples.
 
         What a thread has read ahead does not count.
         """

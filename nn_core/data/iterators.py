@@ -37,7 +37,7 @@ def data_iterator(
         with_memory_cache: Keep samples in memory once they were read.
         with_file_cache: Copy the samples to files at first.
         cache_dir: Folder of these files; None: a new one, removed by `close()`.
-        epoch_begin_callbacks: Called with the number of an epoch when it begins, but for the first.
+        epoch_begin_callbacks: Called with the number of an epoch when it begins, except for the first.
         epoch_end_callbacks: Called with the number of an epoch when it ends.
         stop_exhausted: Raise StopIteration at the end of an epoch.
         cache: Name of a cache that a plugin offers, which reads the source in the place of the other caches.

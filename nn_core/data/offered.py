@@ -29,7 +29,7 @@ def with_offered_cache(source: DataSource, cache: str, rng: Rng | None) -> DataS
 
 
 def offered_cell(extension: str) -> "Callable[[Path], np.ndarray[Any, Any]] | None":
-    """What reads the array in a file of that extension, if a plugin offers it."""
+    """Return the function that reads the array in a file of that extension, if a plugin offers one."""
     offer = PLUGINS.offer("data", extension) if extension else None
     if offer is None or getattr(offer.info, "role", "") != _CELL:
         return None

@@ -105,7 +105,7 @@ class ParallelReader:
         raise result
 
     def _start_anew(self) -> None:
-        """Make other workers: a call was interrupted, or this is a forked child, whose parent goes on with them."""
+        """Make other workers: a call was interrupted, or this is a forked child, whose parent continues with them."""
         if self._pid == os.getpid():
             self.close()
         self._pool, self._pid = None, os.getpid()
@@ -136,7 +136,7 @@ class ParallelReader:
             self._ahead.append(_Planned(before, number, is_batch, self._place, ended))
 
     def _plan(self) -> tuple[Task | None, tuple[int, ...], bool]:
-        """What to read next, the epochs that end in it, and whether it is a batch; if not, the data end."""
+        """Return the next task, the epochs that end in it, and whether it is a batch; if not, the data end."""
         source, course = self._source, self.course
         if self._stop_exhausted and source.size - source.position < self._batch_size:
             return None, (self._end_epoch(),), False

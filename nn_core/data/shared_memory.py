@@ -1,7 +1,7 @@
 """Arrays that a process hands to another one without copying them.
 
 The memory is a file without a name (``memfd``), of which the other process gets the descriptor. It exists as long as a
-process has it open, so a process that is killed leaves nothing behind.
+process has it open, so a process that is killed leaves nothing to clean up.
 """
 
 import mmap
@@ -28,7 +28,7 @@ _FLAGS: Final = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0) if hasattr(mm
 
 
 class Layout(NamedTuple):
-    """Where arrays are in shared memory.
+    """The places of arrays in shared memory.
 
     Attributes:
         n_bytes: Size of the memory.

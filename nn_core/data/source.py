@@ -16,7 +16,7 @@ Sample: TypeAlias = tuple[Any, ...]
 
 DEFAULT_SEED: Final = 313
 
-#: What stands for the state of a generator from which nothing is drawn.
+#: The recorded state of a generator from which nothing is drawn.
 _UNSHUFFLED: Final[Mapping[str, Any]] = {}
 
 
@@ -72,7 +72,7 @@ class DataSource:
 
     @property
     def position(self) -> int:
-        """How many samples of this epoch were given."""
+        """Number of samples of this epoch that were given."""
         return self._position
 
     @property
@@ -82,7 +82,7 @@ class DataSource:
 
     @property
     def order(self) -> Sequence[int] | None:
-        """Which samples stand at the positions of this epoch; None when the source does not tell."""
+        """The indices of the samples in the order of this epoch; None when the source does not tell."""
         return self._order
 
     @property

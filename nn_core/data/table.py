@@ -162,7 +162,7 @@ def _read_image(path: Path) -> np.ndarray[Any, Any]:
     return image if image.ndim == 3 else image[None]
 
 
-#: What arrays of integers are divided by to reach from 0 to 1.
+#: The divisors that scale arrays of integers to the range from 0 to 1.
 _TOPS: Final = {"uint8": np.float32(255), "uint16": np.float32(65535)}
 _READERS: Final[Mapping[str, Callable[[Path], np.ndarray[Any, Any]]]] = {
     ".npy": _read_npy,

@@ -1,4 +1,4 @@
-"""What workers are asked to read, and how they read it."""
+"""The tasks of workers: what to read, and the code that reads it."""
 
 import copy
 import random

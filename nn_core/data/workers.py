@@ -337,7 +337,7 @@ def _answer(connection: Connection, parent: int, number: int, task: Task, reader
 
 
 def _context() -> Any:
-    """How processes are started: never by a plain fork, which copies the locks that other threads hold."""
+    """Return the way to start processes: never a plain fork, which copies the locks that other threads hold."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

@@ -287,7 +287,7 @@ def _grid(
     stride: Sequence[int],
     dilation: Sequence[int],
 ) -> Array:
-    """Where each kernel element lies on spatial axis 0 or 1 before it is displaced; broadcasts to (*shape, *counts)."""
+    """Place of each kernel element on spatial axis 0 or 1 before it is displaced; broadcasts to (*shape, *counts)."""
     inside = xp.reshape(xp.arange(shape[axis]) * dilation[axis], (-1, 1, 1, 1) if axis == 0 else (-1, 1, 1))
     moved = xp.reshape(xp.arange(counts[axis]) * stride[axis] - pad[axis], (-1, 1) if axis == 0 else (-1,))
     return inside + moved

@@ -156,7 +156,7 @@ def istft(
 
 
 def _with_margin(xp: Namespace, x: Array, margin: int, pad_mode: str) -> Array:
-    """`x` (batch, samples) with zeros, or its mirror image, in front and behind."""
+    """Pad `x` (batch, samples) at both ends with zeros, or with its mirror image."""
     if pad_mode == "constant":
         return padded(xp, x, (margin,), (margin,))
     places = axis_maps.reflected(xp, xp.arange(-margin, x.shape[1] + margin), x.shape[1])
@@ -190,7 +190,7 @@ def _overlap_add(xp: Namespace, frames: Array, stride: int) -> Array:
 
 
 def _bin_counts(xp: Namespace, fft_size: int) -> Array:
-    """How often each bin of the half spectrum stands in the full one: twice, but for the frequencies 0 and 1/2."""
+    """Number of times that each bin of the half spectrum occurs in the full one: 2, except for the frequencies 0 and 1/2."""
     k = xp.arange(fft_size // 2 + 1)
     return xp.where((k == 0) | (2 * k == fft_size), 1.0, 2.0).astype("float32")
 

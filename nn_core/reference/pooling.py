@@ -17,7 +17,7 @@ from nn_core.typing import Array, Namespace
 
 
 class _Windows:
-    """Where the windows of a pooling lie on the spatial axes of `x`."""
+    """The windows of a pooling on the spatial axes of `x`."""
 
     def __init__(
         self,

@@ -148,7 +148,7 @@ def _moved(xp: Namespace, x: Array, maps: list[Array], base_axis: int, shape: Sh
 
 
 def _origins(xp: Namespace, maps: list[Array], lengths: Shape, made: Shape) -> tuple[Array, Array]:
-    """For each sample of the result the number of the one it is read from, and whether that lies outside."""
+    """For each sample of the result, the number of the one it is read from, and whether that is outside."""
     numbers = xp.arange(math.prod(made))
     origin, is_outside, size = numbers * 0, numbers < 0, math.prod(made)
     for axis_map, length, made_length in zip(maps, lengths, made, strict=True):

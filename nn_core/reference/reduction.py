@@ -84,7 +84,7 @@ def cumprod(xp: Namespace, x: Array, axis: int, exclusive: bool, reverse: bool) 
 def _scan(
     xp: Namespace, accumulate: Callable[..., Array], start: int, x: Array, axis: int, exclusive: bool, reverse: bool
 ) -> Array:
-    """Accumulate along `axis`, from behind if `reverse`; `exclusive` results lack the element at their own place."""
+    """Accumulate along `axis`, from the end if `reverse`; `exclusive` results lack the element at their own place."""
     if reverse:
         x = xp.flip(x, axis=axis)
     y = accumulate(x, axis=axis)

@@ -81,7 +81,7 @@ def resized_axes(
 def _resize_coordinates(
     xp: Namespace, n_inputs: int, n_outputs: int, ratio: float, crop: tuple[float, float], transformation: str
 ) -> Array:
-    """Where the centre of each output lies in the input, as ONNX Resize (opset 13) defines it."""
+    """Place in the input of the centre of each output, as ONNX Resize (opset 13) defines it."""
     place = xp.arange(n_outputs, dtype="float64")
     if transformation == "tf_crop_and_resize":
         start, end = crop

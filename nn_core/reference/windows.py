@@ -10,7 +10,7 @@ from nn_core.typing import Array, Namespace
 
 
 def padded(xp: Namespace, x: Array, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> Array:
-    """`x` with `value` added in front of and behind each of its last axes."""
+    """Pad each of the last axes of `x` with `value`, by `before` and `after`."""
     leading = x.ndim - len(before)
     spatial = x.shape[leading:]
     lengths = (low + n + high for low, n, high in zip(before, spatial, after, strict=True))

@@ -30,7 +30,7 @@ class _Group:
 
 
 class Frozen:
-    """Which of some parameters are frozen: their `need_grad` was set to False."""
+    """The frozen ones among some parameters: those whose `need_grad` was set to False."""
 
     __slots__ = ("_flags", "_variables", "_version")
 

@@ -65,7 +65,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where and in which dtype a solver computes."""
+    """The backend, memory space and dtype in which a solver computes."""
 
     backend: Backend
     space: Space
@@ -148,7 +148,7 @@ class BoundUpdate:
         self._version = GRAPH_VERSION.value
 
     def is_current(self) -> bool:  # noqa: C901  # every update, for each parameter
-        """Whether the arrays still lie where they lay when they were bound."""
+        """Whether the arrays are still in the memory that they had when they were bound."""
         for synced in self.synced:
             if synced.pending_fill is not None:
                 return False

@@ -10,7 +10,7 @@ class FirstOf:
     """The first of some kernels that takes a call.
 
     Args:
-        kernels: At least one, the best first. What is refused is what the last one refuses.
+        kernels: At least one, the best first. The choice refuses a call if the last one does.
     """
 
     def __init__(self, *kernels: Kernel) -> None:

@@ -10,7 +10,7 @@ class Trainer:
         worker: The worker.
 
     Attributes:
-        start_epoch: Epochs of the checkpoint that the worker has loaded; training goes on to its `max_epoch` in all.
+        start_epoch: Epochs of the checkpoint that the worker has loaded; training continues to its `max_epoch` in all.
     """
 
     def __init__(self, worker: Worker) -> None:

@@ -98,7 +98,7 @@ class BatchNormalizationFoldingOppositeModifierInner(_Folding):
         """Replace an inner product that follows a normalization.
 
         Raises:
-            ArgumentError: when the shift cannot be moved behind a convolution with padding, or a deconvolution, because
+            ArgumentError: when the shift cannot be moved past a convolution with padding, or a deconvolution, because
                 the border does not get it.
         """
         before = inputs[0].parent if inputs else None

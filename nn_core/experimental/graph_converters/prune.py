@@ -66,7 +66,7 @@ class PruningModifier(FunctionModifier):
     def _kept(
         self, f: Function, weight: "np.ndarray[tuple[int, ...], np.dtype[np.float32]]"
     ) -> tuple["np.ndarray[tuple[int, ...], np.dtype[np.bool_]]", "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]"]:
-        """Which weights stay, to multiply with the weight; and the same for the bias."""
+        """Return masks of the weights and of the biases to keep, as factors for them."""
         axes = self.calculate_axis(f)
         group = f.args.get("group", 1) if f.name == "Deconvolution" else 1
         if f.name == "DepthwiseDeconvolution":

@@ -21,7 +21,7 @@ _NO_COLORS: Final[Colors] = {}
 def drawn_parts(
     parts: Parts, verbose: bool = False, functions: Colors = _NO_COLORS, variables: Colors = _NO_COLORS
 ) -> tuple[list[Drawn], list[tuple[str, str]]]:
-    """What Graphviz is told of a graph: nodes with their attributes, and edges."""
+    """Return a graph for Graphviz: nodes with their attributes, and edges."""
     nodes = [_drawn_value(value, verbose, variables) for value in parts.values]
     nodes += [_drawn_call(call, verbose, functions) for call in parts.calls]
     edges = [(f"v{number}", f"f{call.number}") for call in parts.calls for number in call.inputs]
