@@ -1,6 +1,7 @@
 """The reference kernels as a plugin: NumPy arrays, and the kernels of this package over the arrays of any backend."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,8 @@ REQUIRES_CORE: Final = ">=0.1"
 
 #: The device family of NumPy arrays; backends with kernels for them announce the same.
 HOST_ARRAY_CLASS: Final = "CpuCachedArray"
+#: What arrays of kind wide hold while another dtype is computed in.
+WIDE_DTYPES: Final[Mapping[str, str]] = MappingProxyType({"float16": "float32", "bfloat16": "float32"})
 
 
 class ReferenceBackend:
@@ -22,6 +25,8 @@ class ReferenceBackend:
 
     name: str = "reference"
     array_class: str = HOST_ARRAY_CLASS
+    #: Parameters, statistics and losses stay float32: half precision would lose small changes of them.
+    wide_dtypes: Mapping[str, str] = WIDE_DTYPES
 
     def __init__(self) -> None:
         self._over: dict[int, tuple[Backend, Mapping[str, Kernel]]] = {}

@@ -17,7 +17,7 @@ FLOAT: Final = "float32"
 #: The dtypes that arrays of a call may hold; what kernels read of the second is widened, what they write rounded once.
 FLOATING: Final = (FLOAT, "bfloat16")
 #: What arrays of kind wide hold: parameters and statistics stay float32.
-WIDE: Final = {"bfloat16": FLOAT}
+WIDE: Final = {"bfloat16": FLOAT, "float16": FLOAT}
 #: Bytes of the items of dtypes that are not eight.
 #: Over so many axes the native operations loop.
 _MAX_RANK: Final = 16
