@@ -10,7 +10,7 @@ from nn_ext_cpu.pointwise import compile_program
 
 
 class _Along:
-    """What the native operations have in common: they see arrays as (A, C, B) around neighbouring axes."""
+    """The common part of the native operations: they see arrays as (A, C, B) around neighbouring axes."""
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes other than float32, arrays without elements, and axes that are no neighbours."""

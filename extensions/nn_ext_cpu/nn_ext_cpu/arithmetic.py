@@ -125,7 +125,7 @@ ARITHMETIC: Final[dict[str, Kernel]] = {
 #: Functions whose gradient passes straight through, by the name of their block function.
 _STRAIGHT_THROUGH: Final[Mapping[str, str]] = {"Ceil": "ceil", "Floor": "floor", "Round": "round"}
 
-#: Comparisons of two arrays, by the name of their block function; the scalar form has "_scalar" behind it.
+#: Comparisons of two arrays, by the name of their block function; the scalar form has the suffix "_scalar".
 _COMPARISONS: Final[Mapping[str, str]] = {
     "Equal": "equal",
     "NotEqual": "not_equal",

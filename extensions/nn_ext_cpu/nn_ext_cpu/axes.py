@@ -84,7 +84,7 @@ def base_axis_of(call: Call) -> int:
 def by_axes(
     operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int], base_axis: int, value: float = 0.0
 ) -> _native.Op:
-    """An operation on arrays seen as samples of the axes from `base_axis` on; `value` is what lies outside of them."""
+    """An operation on arrays seen as samples of the axes from `base_axis` on; `value` pads their surroundings."""
     views = []
     for desc in (arrays[place] for place in places):
         assert desc is not None

@@ -52,7 +52,7 @@ class CpuBackend:
     array_class: str = "CpuCachedArray"
     kernels: Mapping[str, Kernel] = KERNELS
     updates: Mapping[str, NativeUpdate] = UPDATES
-    #: functions that stand for several where nobody reads what lies between them
+    #: functions that replace several of which nobody reads the intermediate results
     inference_fusions: frozenset[str] = frozenset({"FusedConvolution"})
     wide_dtypes: Mapping[str, str] = WIDE
 

@@ -1,4 +1,4 @@
-"""Contractions that become products of stacked matrices, with copies where the memory lies otherwise."""
+"""Contractions that become products of stacked matrices, with copies where the memory layout differs."""
 
 import math
 from collections.abc import Mapping, Sequence

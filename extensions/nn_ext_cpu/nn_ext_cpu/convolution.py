@@ -14,7 +14,7 @@ _WEIGHTS: Final = (1, 6)
 
 
 class ConvolutionKernel:
-    """A convolution by oneDNN; images lie channels-last in memory where the plan allows it.
+    """A convolution by oneDNN; images are channels-last in memory where the plan allows it.
 
     Args:
         operation: Name of the native operation.
@@ -86,7 +86,7 @@ class ConvolutionKernel:
 
 
 class JoinedConvolution(ConvolutionKernel):
-    """A convolution with the normalization by running statistics, the addition and the activation behind it, for inference."""
+    """A convolution with the normalization by running statistics, addition and activation that follow it, for inference."""
 
     def __init__(self) -> None:
         super().__init__("joined_convolution")

@@ -16,7 +16,7 @@ T = TypeVar("T")
 FLOAT: Final = "float32"
 #: The dtypes that arrays of a call may hold; what kernels read of the second is widened, what they write rounded once.
 FLOATING: Final = (FLOAT, "bfloat16")
-#: What arrays of kind wide hold: parameters and statistics stay float32.
+#: The dtypes of arrays of kind wide: parameters and statistics stay float32.
 WIDE: Final = {"bfloat16": FLOAT, "float16": FLOAT}
 #: Bytes of the items of dtypes that are not eight.
 #: Over so many axes the native operations loop.
@@ -59,7 +59,7 @@ def _repeated(items: list[T], count: int) -> list[T]:
 
 
 def blocks_around(shape: Shape, axes: Sequence[int]) -> tuple[int, int, int] | None:
-    """How many elements lie before, along and behind the axes; None where others lie between them."""
+    """Numbers of elements before, along and after the axes; None where others are between them."""
     long = [axis for axis, length in enumerate(shape) if length != 1]
     along = [axis for axis in long if axis in axes]
     if not along:

@@ -65,7 +65,7 @@ class Transform:
 
 
 class _Framed:
-    """What transforms of frames have in common. Their gradients are functions of other frames."""
+    """The common part of transforms of frames. Their gradients are functions of other frames."""
 
     def forward(self, call: Call) -> Runner:
         """Prepare the transform."""
@@ -116,7 +116,7 @@ _WINDOWS: Final = {"hanning": (0.5, 0.5), "hamming": (0.54, 0.46), "rectangular"
 
 
 def _framing(call: Call) -> dict[str, Any]:
-    """The periodic window, centred in zeros, and where frames lie."""
+    """The periodic window, centred in zeros, and the positions of frames."""
     size, length = _size(call), call.args["window_size"]
     assert isinstance(length, int)
     constant, cosine = _WINDOWS[str(call.args["window_type"])]

@@ -23,7 +23,7 @@ class Sort:
         return self._prepared(call, "sort", forward_arrays(call), places)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """Prepare the way back; an index has no gradient."""
+        """Prepare the backward pass; an index has no gradient."""
         if call.args["only_index"]:
             return None
         arrays = backward_arrays(call, wanted)
@@ -52,7 +52,7 @@ class TopK:
         return _chosen(call, "top_k", forward_arrays(call), places, compact=bool(call.args["reduce"]))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """Prepare the way back."""
+        """Prepare the backward pass."""
         arrays, compact = backward_arrays(call, wanted), bool(call.args["reduce"])
         return _chosen(call, "top_k_backward", arrays, [0, 1 + len(call.outputs), len(arrays) - 1], compact=compact)
 

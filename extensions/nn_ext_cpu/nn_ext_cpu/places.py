@@ -13,7 +13,7 @@ _DTYPES: Final = ("float32", "float64", "int64", "int32", "uint8", "uint64", "bo
 
 
 class _Places:
-    """What the functions have in common: they refuse arrays without elements."""
+    """The common part of the functions: they refuse arrays without elements."""
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse arrays without elements, and dtypes whose items are not of a known size."""

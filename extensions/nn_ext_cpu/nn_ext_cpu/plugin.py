@@ -1,4 +1,4 @@
-"""What the core learns of this package: one backend, described without loading the native library."""
+"""The description of this package for the core: one backend, declared without loading the native library."""
 
 import os
 from collections.abc import Sequence

@@ -28,7 +28,7 @@ def _fixed_point(call: Call) -> str:
 
 
 def _fixed_point_gradient(call: Call) -> Mapping[str, str]:
-    """Straight through, or only for what lies within the range."""
+    """Straight through, or only for values within the range."""
     if not call.args["ste_fine_grained"]:
         return {"x": "dx = copy dy"}
     low, high = _range(call)

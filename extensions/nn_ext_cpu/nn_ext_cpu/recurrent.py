@@ -15,8 +15,8 @@ class Recurrent:
     """All layers, directions and steps in one operation, forward and backward.
 
     Args:
-        cell: The native cell; an Elman network has the name of its nonlinearity behind it.
-        has_memory: The network has a state c beside h.
+        cell: The native cell; for an Elman network its nonlinearity is the suffix of the name.
+        has_memory: The network has a state c besides h.
     """
 
     def __init__(self, cell: str, *, has_memory: bool = False) -> None:
@@ -37,7 +37,7 @@ class Recurrent:
         return self._prepared(call, "recurrent", arrays, places)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """Prepare the way back through time."""
+        """Prepare the backward pass through time."""
         arrays = backward_arrays(call, wanted)
         if self._has_memory:  # x h c weight_l0 weight bias | y h_n c_n trace mask | dy dh_n dc_n | gradients
             places = [*range(6), *range(9, 20)]

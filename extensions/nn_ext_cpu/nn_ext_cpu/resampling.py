@@ -24,7 +24,7 @@ class Taps(NamedTuple):
     weights: Numbers
 
     def transposed(self, length: int) -> "Taps":
-        """What gives each of `length` elements the weighted sum of the places that read it."""
+        """Return the taps that give each of `length` elements the weighted sum of the places that read it."""
         places = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         order = np.argsort(self.indices, kind="stable")
         starts = np.concatenate(([0], np.cumsum(np.bincount(self.indices, minlength=length))))

@@ -177,7 +177,7 @@ def _tiled(call: Call) -> dict[str, Shape]:
 
 
 def _aligned(call: Call) -> dict[str, Shape]:
-    """y with axes of length 1 behind, so that its axes lie under those of x that it is given for."""
+    """View y with axes of length 1 at its end, so that its axes align with those of x that it is given for."""
     x, y = call.inputs
     assert x is not None and y is not None
     axis = int(call.args["axis"])  # type: ignore[arg-type]  # an int by the specification
@@ -200,7 +200,7 @@ def _diagonal(x: Any, args: Mapping[str, Any]) -> Any:
 
 
 def _gridded(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
-    """Each input lies along one axis of its grid: its own, but that the first two change places unless `ij_indexing`."""
+    """Copy each input along one axis of its grid: its own, but the first two are swapped unless `ij_indexing`."""
     n = len(sources)
     axes = list(range(n)) if call.args["ij_indexing"] or n < 2 else [1, 0, *range(2, n)]
     for source, target, axis in zip(sources, targets, axes, strict=True):

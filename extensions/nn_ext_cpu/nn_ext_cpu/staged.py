@@ -26,7 +26,7 @@ from nn_ext_cpu.pointwise import compile_program
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """What a row says of one call.
+    """The programs of a row for one call.
 
     Args:
         forward: Programs that compute the outputs.

@@ -1,4 +1,4 @@
-"""What tests share: functions on the CPU in float32 beside the reference kernels in float64, forward and backward."""
+"""Shared fixtures: functions on the CPU in float32 and the reference kernels in float64, forward and backward."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Python sees of the native library: its types, its refusals, its settings, threads and updates."""
+"""The native library as Python sees it: its types, its refusals, its settings, threads and updates."""
 
 import sys
 import threading

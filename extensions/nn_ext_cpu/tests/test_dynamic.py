@@ -1,4 +1,4 @@
-"""Functions that are computed as they are called: images lie channels-last between them, and nobody sees it."""
+"""Functions that are computed as they are called: images are channels-last between them, and nobody sees it."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def image(rng):
 
 
 def memory_of(variable):
-    """The array behind `variable`, as it lies."""
+    """The array of `variable`, in its own layout."""
     synced = variable.data.synced
     return synced.copies[synced.latest]
 

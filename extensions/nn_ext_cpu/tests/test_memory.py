@@ -1,4 +1,4 @@
-"""The pool behind arrays: what is given back is handed out again, and never more is held than was once in use."""
+"""The memory pool of arrays: what is given back is handed out again, and never more is held than was once in use."""
 
 import numpy as np
 import pytest

@@ -100,9 +100,9 @@ def test_memory_that_others_know_may_change_at_any_time(layer: Layer) -> None:
 
 
 def test_weights_are_packed_once_while_nobody_writes(layer: Layer) -> None:
-    """What the fast path is for: weights whose change nobody could see are not even read."""
+    """The purpose of the fast path: weights whose change nobody could see are not even read."""
     memory = layer.w.data.synced.copies[layer.w.data.synced.latest]
     before = layer.y.d.copy()
-    memory[...] = 0  # behind everybody's back
+    memory[...] = 0  # without anyone's knowledge
     layer.y.forward(clear_buffer=True)
     np.testing.assert_array_equal(layer.y.d, before)

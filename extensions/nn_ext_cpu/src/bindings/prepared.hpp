@@ -11,7 +11,7 @@
 
 namespace nn_cpu {
 
-/// What an array must look like; strides are in bytes and not compared along axes of length 1.
+/// The properties that an array must have; strides are in bytes and not compared along axes of length 1.
 struct Expected {
   bool present = false;
   DType dtype = DType::kFloat32;

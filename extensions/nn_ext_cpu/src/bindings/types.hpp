@@ -18,7 +18,7 @@ struct Work {
   std::vector<void*> pointers;
 };
 
-/// What a Step holds: work in order, the arrays that it keeps alive, and its rough duration in nanoseconds.
+/// The content of a Step: work in order, the arrays that it keeps alive, and its rough duration in nanoseconds.
 struct StepContent {
   std::vector<Work> work;
   std::vector<pybind11::object> keep;

@@ -28,7 +28,7 @@ constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 int64_t blocks_of(int64_t length, int64_t block) { return (length + block - 1) / block; }
 
-/// Where the mask has the rows of each head; strides count elements, those of broadcast axes are 0.
+/// The rows of the mask for each head; strides count elements, those of broadcast axes are 0.
 class Mask {
  public:
   Mask() = default;
@@ -60,7 +60,7 @@ class Mask {
   std::vector<int64_t> lengths_, strides_;
 };
 
-/// What both passes are computed from.
+/// The operands of both passes.
 struct Heads {
   int64_t heads, queries, keys, features, values;  // H, L, S, E and V
   float scale;

@@ -43,7 +43,7 @@ struct Classes : Blocks {
     throw ArgumentError(label + ": target must be below " + std::to_string(c) + ", the number of classes, got " + std::to_string(largest));
   }
 
-  /// Where the score of lane `lane` and class `k` lies.
+  /// Index of the score of lane `lane` and class `k`.
   int64_t place(int64_t lane, int64_t k) const { return (lane / b * c + k) * b + lane % b; }
 
   /// Calls body(begin, end) on ranges of lanes, whose work is `work` elements each.

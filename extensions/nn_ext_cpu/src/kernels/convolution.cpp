@@ -3,7 +3,7 @@
 //   convolution           arrays x, weight, bias or none, y
 //   convolution_backward  arrays x, weight, none, none, dy, dx, dweight, dbias; any of the last three may be absent
 //   deconvolution, deconvolution_backward: the same with weight (C, K / G, ...), the gradient of a convolution as a layer
-// Settings: pad, stride, dilation (1 = dense), pad_end (padding behind, which covers output padding), group.
+// Settings: pad, stride, dilation (1 = dense), pad_end (padding at the end, which covers output padding), group.
 // Images may be bfloat16; weights, biases and their gradients are float32 also then, and converted as they are reordered.
 // 3 x 3 float32 convolutions of channels-last images go to kernels/winograd.hpp where that pays. Weights come in the user's layout and are reordered to the one the primitive likes, once a run. Time O(N K C / G * kernel *
 // output positions); sums in float32 inside oneDNN.
@@ -25,7 +25,7 @@ namespace {
 
 using dnnl::memory;
 
-/// What differs between convolution and deconvolution: the classes of oneDNN and how weights are stored.
+/// The differences between convolution and deconvolution: the classes of oneDNN and how weights are stored.
 struct Ordinary {
   using Forward = dnnl::convolution_forward;
   using BackwardData = dnnl::convolution_backward_data;

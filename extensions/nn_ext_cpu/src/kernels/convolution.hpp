@@ -1,4 +1,4 @@
-// What convolutions by oneDNN have in common: where their arrays lie, and which of them go to kernels/winograd.hpp.
+// The common part of convolutions by oneDNN: the places of their arrays, and which of them go to kernels/winograd.hpp.
 #pragma once
 
 #ifdef NN_ONEDNN

@@ -24,7 +24,7 @@ struct Copy {
   Walk walk;  // strides[0]: target, strides[1]: source
 };
 
-/// Reads one copy from `numbers` at `next`, which moves behind it.
+/// Reads one copy from `numbers` at `next`, which moves past it.
 Copy read_copy(const Dims& numbers, size_t& next) {
   NN_CHECK(next + 5 <= numbers.size(), "copies must be complete, got " << numbers.size() << " numbers");
   const auto take = [&](int64_t n) {

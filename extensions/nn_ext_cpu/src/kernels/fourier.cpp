@@ -2,7 +2,7 @@
 //   fourier         x -> y, both (A, L_1 .. L_k, 2) with real and imaginary part: transforms the axes L, times scale. Settings lengths (L),
 //                   inverse, scale
 //   frames          x (B, T) -> re, im (B, N / 2 + 1, F): transforms of F windowed frames, `stride` apart; `margin` samples are put before
-//                   and behind x, mirrored at its outer ones with reflect, else 0; with `transposed` the transpose of overlap
+//                   and after x, mirrored at its outer ones with reflect, else 0; with `transposed` the transpose of overlap
 //   overlap         re, im -> x: adds the windowed inverse transforms of the frames up, without `margin` samples on both sides, and divides by
 //                   the sum of the squared windows; with `transposed` it is the transpose of frames (without padding) instead
 // Settings of the last two: window (N numbers), stride, margin. Two real frames are transformed as one complex signal. O(N log N) a frame.
@@ -86,7 +86,7 @@ class FourierOp : public Op {
   int64_t size_;
 };
 
-/// What both directions of short-time transforms know: frames of a batch of signals.
+/// The common state of both directions of short-time transforms: frames of a batch of signals.
 struct Framing {
   std::vector<double> window;
   std::vector<float> weights;  // the window in float32

@@ -13,7 +13,7 @@ namespace {
 constexpr int kMaxLocations = 96;
 constexpr int64_t kCacheElements = 6144;  // 24 KB: what blocks of all locations may take together
 
-/// An instruction on locations: arrays come first, working blocks behind them.
+/// An instruction on locations: arrays come first, working blocks after them.
 struct Step {
   int function;
   int destination;
@@ -44,7 +44,7 @@ class Allocator {
   int n_blocks = 0;              // the last ones
 
  private:
-  /// Where instructions read and write before places are given: array pointers, constants, or temporaries of a member.
+  /// A location that instructions read and write before places are given: array pointers, constants, or temporaries of a member.
   struct Name {
     enum Kind { kArray, kConstant, kTemporary } kind;
     const void* pointer;
@@ -166,7 +166,7 @@ class Fused : public Op {
 
   bool fits() const { return plan_.arrays.size() + plan_.constants.size() + plan_.n_blocks <= kMaxLocations; }
 
-  /// What run() takes: arrays, then constants.
+  /// The arguments of run(): arrays, then constants.
   std::vector<void*> pointers() const {
     std::vector<void*> all;
     for (const Allocator::Array& array : plan_.arrays) all.push_back(array.pointer);

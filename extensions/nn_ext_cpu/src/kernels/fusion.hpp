@@ -27,7 +27,7 @@ class FusionGroup {
   size_t count() const { return members_.size(); }
 
   /// The joined operation and the arrays to run it on, each once; the group is empty afterwards. On other arrays it computes the
-  /// same, if they lie apart as these do.
+  /// same, if their memory is as far apart as that of these.
   std::pair<std::unique_ptr<Op>, std::vector<void*>> finish();
 
  private:

@@ -77,7 +77,7 @@ class JoinedConvolution : public Op {
 
  private:
   void prepare(const Signature& s, const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& y) {
-    // an addend has to lie as the result does, which therefore must be known
+    // an addend needs the layout of the result, which therefore must be known
     const dnnl::memory::desc target = s.has(kZ) ? memory_desc(channels_last(y)) : preferred(y, x);
     dnnl::memory::dims shape(y.shape.size(), 1);
     shape[1] = channels_;

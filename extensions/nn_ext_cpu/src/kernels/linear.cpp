@@ -98,7 +98,7 @@ class AffineBackward : public Op {
   bool adds_[3] = {};  // to what is in dx, dweight, dbias
 };
 
-/// One operand of a batched product: how a matrix lies in memory, and how far apart the matrices of a batch are.
+/// One operand of a batched product: the layout of a matrix in memory, and the distance of the matrices of a batch.
 struct Operand {
   int64_t ld, batch_stride;
   bool transposed;

@@ -99,7 +99,7 @@ class AffineBackward : public Op {
     data_->output(DNNL_ARG_DIFF_SRC, 5, memory_desc(matrices.x), desc.diff_src_desc());
   }
 
-  /// x^T dy, which lies as the user's weights do; the primitive for gradients of weights would need them unpacked.
+  /// x^T dy, in the layout of the user's weights; the primitive for gradients of weights would need them unpacked.
   void prepare_weight(const Matrices& matrices) {
     const ArrayDesc x{matrices.x.dtype, {d_, m_}, {1, d_}}, weight{DType::kFloat32, {d_, k_}, {k_, 1}};
     const dnnl::matmul::primitive_desc desc(cpu_engine(), memory_desc(x), memory_desc(matrices.y), memory_desc(weight), user_scratchpad());

@@ -76,7 +76,7 @@ struct Settings {
       : batch_stat(args.flag("batch_stat")), relu(args.flag("relu")), decay_rate(args.real("decay_rate")), eps(args.real("eps")) {}
 };
 
-/// Whether elements lie in the same order; strides of axes of length 1 mean nothing.
+/// Whether elements have the same order in memory; strides of axes of length 1 mean nothing.
 bool alike(const ArrayDesc& a, const ArrayDesc& b) {
   if (a.shape != b.shape) return false;
   for (size_t axis = 0; axis < a.shape.size(); ++axis) {

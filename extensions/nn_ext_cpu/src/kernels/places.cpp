@@ -43,7 +43,7 @@ struct Places {
   double size() const { return static_cast<double>(part_size()); }
   static size_t bytes(int64_t count) { return Scratch::bytes<int64_t>(count); }
 
-  /// places[b * k + i] of all indices; throws where one lies outside.
+  /// places[b * k + i] of all indices; throws where one is out of range.
   void find(const int64_t* indices, int64_t* places) const {
     for (int64_t b = 0; b < batch; ++b) {
       for (size_t axis = 0; axis < lengths.size(); ++axis) {

@@ -1,4 +1,4 @@
-// Images that lie plane by plane, treated by loops whose innermost axis are lanes: groups of planes become lanes in working memory.
+// Images stored plane by plane, treated by loops whose innermost axis are lanes: groups of planes become lanes in working memory.
 #pragma once
 
 #include <algorithm>

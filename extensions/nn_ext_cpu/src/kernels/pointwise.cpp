@@ -94,7 +94,7 @@ Pointwise::Pointwise(const Signature& signature) : arrays_(signature.arrays), wa
   cut_at_lines();
 }
 
-/// Blocks do not cross the lines of the last axis if these are long and a broadcast array follows them: it is read where it lies then.
+/// Blocks do not cross the lines of the last axis if these are long and a broadcast array follows them: it is read in place then.
 void Pointwise::cut_at_lines() {
   constexpr int64_t kShortest = 256;
   const int64_t line = walk_->shape.empty() ? 0 : walk_->shape.back();
@@ -232,7 +232,7 @@ void Pointwise::run_range(void* const* arrays, int64_t begin, int64_t end, float
   }
 }
 
-/// Where the element of the iteration space at `position` lies in array k.
+/// Offset in array k of the element of the iteration space at `position`.
 int64_t Pointwise::offset_of(size_t k, int64_t position) const {
   const Dims& strides = walk_->strides[walk_index_[k]];
   int64_t offset = 0;

@@ -16,7 +16,7 @@
 namespace nn_cpu {
 namespace {
 
-/// Images of a pooling: `images` of `lanes` channels that lie together.
+/// Images of a pooling: `images` of `lanes` channels that are adjacent in memory.
 class Pool {
  public:
   Pool(const ArrayDesc& x, const ArrayDesc& y, const Args& args, bool is_sum) {
@@ -25,7 +25,7 @@ class Pool {
     NN_CHECK(n_spatial >= 1 && n_spatial <= 3 && y.ndim() == x.ndim() && static_cast<int64_t>(kernel.size()) == n_spatial,
              "x must have one to three spatial dimensions, got shape " << to_string(x.shape));
     const bool inner = !x.contiguous() || (x.shape[1] > 1 && x.channels_last());
-    NN_CHECK(inner ? x.channels_last() && y.channels_last() : y.contiguous(), "x and y must lie alike, got other strides");
+    NN_CHECK(inner ? x.channels_last() && y.channels_last() : y.contiguous(), "x and y must have the same layout, got other strides");
     shape_.lanes = inner ? x.shape[1] : 1;
     images_ = x.shape[0] * (inner ? 1 : x.shape[1]);
     for (int64_t axis = 0; axis < 3; ++axis) {

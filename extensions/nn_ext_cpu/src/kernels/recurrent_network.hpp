@@ -47,7 +47,7 @@ class Network {
   /// y (T, B, D H): the states of all directions next to each other, times the mask if there is one.
   void join(int64_t number, const float* traces, const float* mask, float* y) const;
 
-  /// What the layer behind `number` reads, from the traces.
+  /// Makes the input of the layer after `number` from the traces.
   void make_input(int64_t number, const float* traces, const float* mask, float* inputs) const;
 
   double cost() const;

@@ -3,7 +3,7 @@
 //   resample   x -> y, both contiguous float32 of one rank; settings, for one axis after the other:
 //     axes      the axes in the order in which they are treated
 //     starts    for each axis, L + 1 numbers: taps starts[i] <= t < starts[i + 1] belong to place i of the result, L the length there
-//     indices, weights   of all taps of all axes, one axis behind the other
+//     indices, weights   of all taps of all axes, one axis after the other
 // A place without taps is 0. Sums are kept in float32, in the order of the taps. Results between two axes live in working memory,
 // for one entry of the axes before the first one at a time. O(elements * taps).
 #include <algorithm>

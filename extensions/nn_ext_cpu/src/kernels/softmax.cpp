@@ -49,7 +49,7 @@ struct Lines : Blocks {
     for (int64_t i = 0; i < c; ++i) y[start(line) + i * b] = values[i];
   }
 
-  /// Where to compute the line of an output.
+  /// The memory to compute the line of an output in.
   float* target(float* y, int64_t line, float* memory) const { return b == 1 ? y + start(line) : memory; }
 };
 

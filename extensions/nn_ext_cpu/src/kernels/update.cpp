@@ -29,7 +29,7 @@ float corrected(double alpha, double beta1, double beta2, double t) {
   return static_cast<float>(alpha * std::sqrt(1.0 - std::pow(beta2, t)) / (1.0 - std::pow(beta1, t)));
 }
 
-/// beta1, 1 - beta1, beta2, 1 - beta2, eps behind a step size.
+/// beta1, 1 - beta1, beta2, 1 - beta2, eps, preceded by a step size.
 Numbers adam_numbers(float alpha, const double* h, double decay = 0.0) {
   const auto f = [](double value) { return static_cast<float>(value); };
   return {alpha, f(h[1]), f(1 - h[1]), f(h[2]), f(1 - h[2]), f(h[3]), f(decay)};
@@ -81,7 +81,7 @@ int find_loop(const char* name) {
   throw std::logic_error("every rule has a loop");
 }
 
-/// Arrays of many parameters, `width` each behind the hyper-parameters, as one range of elements.
+/// Arrays of many parameters, `width` each after the hyper-parameters, as one range of elements.
 class Group {
  public:
   Group(const Signature& s, size_t width) : width_(width), ends_{0} {
@@ -149,7 +149,7 @@ class Update : public Op {
   Group group_;
 };
 
-/// What the operations on gradients have in common.
+/// The common part of the operations on gradients.
 class ChangeGrad : public Op {
  public:
   ChangeGrad(const Signature& s) : group_(s, 2) {}

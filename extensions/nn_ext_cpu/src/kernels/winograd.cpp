@@ -31,7 +31,7 @@ int64_t block_tiles(const WinogradShape& s) {
 
 const WinogradLoops& loops(const WinogradShape& s) { return s.tile == 4 ? vectors().winograd4 : vectors().winograd2; }
 
-/// Where a tile lies.
+/// The position of a tile.
 struct Tile {
   int64_t image, row, column;  // of the first output pixel
 

@@ -4,7 +4,7 @@
 //   data      dy, weight -> dx: the forward method with turned filters
 //   weights   x, dy -> dweight; with tiles of 4 x 4 only
 // Three stages a block of tiles: transform, a matrix product for each of 36 or 16 positions, transform back; see vector/winograd.cpp.
-// Where there are many tiles each thread takes blocks of its own through all stages; a block's transforms fit its second-level cache.
+// If there are many tiles each thread takes blocks of its own through all stages; a block's transforms fit its second-level cache.
 // Else all threads work on one block. Sums in float32; errors are about ten times those of the direct method, near 1e-6 relative.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace nn_cpu {
 
-/// What is known of the weights of a convolution from run to run. Transformed filters of weights that stay are kept; they are up to four
+/// The state of the weights of a convolution from run to run. Transformed filters of weights that stay are kept; they are up to four
 /// times as many as the weights, and have to come from memory.
 enum class Weights { kChange, kMayChange, kStay };
 
@@ -48,7 +48,7 @@ std::optional<WinogradShape> fastest_winograd(const WinogradShape& shape, Weight
 /// Transforms filters for winograd_forward.
 void winograd_filters(const WinogradShape& shape, const float* weight, float* filters);
 
-/// What becomes of the result of a convolution before it is stored: y = max(result * scale + shift + addend, floor). Absent: nullptr.
+/// The epilogue of a convolution, applied before its result is stored: y = max(result * scale + shift + addend, floor). Absent: nullptr.
 struct Epilogue {
   const float *scale = nullptr, *shift = nullptr;  // of each output channel
   const float* addend = nullptr;                   // shaped and laid out as y

@@ -1,4 +1,4 @@
-// What an operation knows of an array before it runs: dtype, shape and strides. Data arrive later, as a raw pointer.
+// The description of an array before an operation runs: dtype, shape and strides. Data arrive later, as a raw pointer.
 #pragma once
 
 #include <cstdint>

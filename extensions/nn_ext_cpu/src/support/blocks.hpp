@@ -1,4 +1,4 @@
-// An array seen as (A, C, B) around one axis: A runs before it, C along it, B behind it, in memory order.
+// An array seen as (A, C, B) around one axis: A runs before it, C along it, B after it, in memory order.
 #pragma once
 
 #include "support/array.hpp"

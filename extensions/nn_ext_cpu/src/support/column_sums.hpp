@@ -11,7 +11,7 @@ namespace nn_cpu {
 void column_sums(const float* x, int64_t rows, int64_t columns, float* out, bool accumulate = false);
 void column_sums(const Bf16* x, int64_t rows, int64_t columns, float* out, bool accumulate = false);
 
-/// The same for rows that lie `ld` elements apart.
+/// The same for rows that are `ld` elements apart.
 void column_sums(const float* x, int64_t rows, int64_t columns, int64_t ld, float* out);
 
 }  // namespace nn_cpu

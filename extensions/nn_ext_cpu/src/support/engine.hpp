@@ -1,4 +1,4 @@
-// oneDNN behind one class: a primitive together with the reorders between the layouts of the arrays and its own.
+// oneDNN wrapped in one class: a primitive together with the reorders between the layouts of the arrays and its own.
 #pragma once
 
 #ifdef NN_ONEDNN
@@ -53,8 +53,8 @@ class Primitive {
   Primitive() = default;
   Primitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad);
 
-  /// Array `position` of the operation is argument `dnnl_arg`; the primitive wants it as `inner`. If the array lies
-  /// otherwise it is reordered before an input is read or after an output is written. `cached`: these are weights, which fill
+  /// Array `position` of the operation is argument `dnnl_arg`; the primitive wants it as `inner`. If the array has another
+  /// layout it is reordered before an input is read or after an output is written. `cached`: these are weights, which fill
   /// one piece of memory, and their reordered copy is kept for as long as they do not change.
   void input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool cached = false);
   void output(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner);

@@ -5,7 +5,7 @@
 
 namespace nn_cpu {
 
-/// A matrix as it lies in memory: rows `ld` elements apart; `transposed` means that it is read by columns.
+/// A matrix in memory: rows `ld` elements apart; `transposed` means that it is read by columns.
 struct Matrix {
   const float* data;
   int64_t ld;
@@ -23,7 +23,7 @@ bool has_onednn();
 /// Whether oneDNN has primitives for bfloat16 on this machine, and a narrower instruction set was not selected.
 bool multiplies_bfloat16();
 
-/// What runs products of bfloat16, for people: "AMX", "AVX512_BF16", "AVX-512, emulated" or "float32 copies".
+/// Name of the instructions that run products of bfloat16: "AMX", "AVX512_BF16", "AVX-512, emulated" or "float32 copies".
 const char* bfloat16_products();
 
 /// Rough nanoseconds of a product.

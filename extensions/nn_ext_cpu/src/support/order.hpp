@@ -1,4 +1,4 @@
-// The order of floats: as whole numbers that sort alike, with the place behind them so that equal ones keep their places.
+// The order of floats: as whole numbers that sort alike, followed by the place so that equal ones keep their places.
 #pragma once
 
 #include <cstdint>

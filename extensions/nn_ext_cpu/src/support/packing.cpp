@@ -18,7 +18,7 @@ constexpr int64_t kGrain = 16384;  // elements a thread
 /// A blocked layout, axis by axis.
 struct Blocks {
   memory::dims length;                     // of a block
-  std::vector<std::vector<int64_t>> step;  // step[axis][i]: how far element i of a block lies from its start
+  std::vector<std::vector<int64_t>> step;  // step[axis][i]: distance of element i of a block from its start
 
   explicit Blocks(const memory::desc& desc) : length(desc.get_ndims(), 1), step(desc.get_ndims()) {
     const memory::dims blocks = desc.get_inner_blks(), axes = desc.get_inner_idxs();
@@ -59,7 +59,7 @@ size_t first_axis(const Blocks& blocks) {
   return axis;
 }
 
-/// Whether the elements of the axes behind `axis` lie next to each other.
+/// Whether the elements of the axes after `axis` are adjacent in memory.
 bool has_rows(const memory::desc& plain, size_t axis) {
   const memory::dims shape = plain.get_dims(), strides = plain.get_strides();
   int64_t expected = 1;
@@ -123,7 +123,7 @@ Packing::Packing(const memory::desc& plain, const memory::desc& blocked, bool pa
     length[first] = 1;
   }
   for (size_t axis = 0; axis < axes; ++axis) count[axis] = shape[axis] / length[axis];
-  // how far element i of an axis lies from the first one, in blocks
+  // distance of element i of an axis from the first one, in blocks
   const auto place = [&](size_t axis, int64_t i) {
     return i / blocks.length[axis] * far[axis] + blocks.step[axis][i % blocks.length[axis]];
   };

@@ -23,7 +23,7 @@ class Packing {
   void pack(const void* from, void* to) const;
   void unpack(const void* from, void* to) const;
 
-  /// Where a block begins: in the user's layout, and in that of blocks.
+  /// The beginning of a block: in the user's layout, and in that of blocks.
   struct Start {
     int64_t plain, blocked;
   };
@@ -31,7 +31,7 @@ class Packing {
   bool packs_, narrow_ = false;
   int64_t run_ = 0;               // elements that one table covers: a block, or a row of the user's layout within a block
   std::vector<Start> starts_;     // of blocks, or of rows
-  std::vector<int32_t> places_;   // where the elements of a run lie in the other layout, from its start
+  std::vector<int32_t> places_;   // places of the elements of a run in the other layout, from its start
 };
 
 }  // namespace nn_cpu

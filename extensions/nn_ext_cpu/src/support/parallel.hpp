@@ -34,7 +34,7 @@ class Serial {
 /// Makes fork() safe: the child starts threads of its own instead of waiting for those of the parent, which it does not have.
 void prepare_for_forks();
 
-/// How many forks lie between this process and the one that loaded the library. Whatever other threads of the parent held at
+/// Number of forks between the process that loaded the library and this one. Whatever other threads of the parent held at
 /// the time, such as a lock, stays held for ever in the child.
 int fork_generation();
 

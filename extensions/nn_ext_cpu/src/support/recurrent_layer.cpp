@@ -13,7 +13,7 @@ namespace {
 /// Samples that make it worth while for a thread to go through all steps on its own.
 constexpr int64_t kSamples = 8;
 
-/// Gradients of gates lie a line of cache further apart than they need: at a power of two all of a column would meet in the same few
+/// Gradients of gates are a line of cache further apart than they need: at a power of two all of a column would meet in the same few
 /// places of the cache.
 constexpr int64_t kGap = 16;
 

@@ -18,7 +18,7 @@ struct RecurrentLayer {
   int64_t gates() const { return cell->n_gates * hidden; }
   int64_t saved() const { return cell->n_saved * hidden; }
   int64_t width() const { return inputs + hidden; }
-  /// Where rows of the trace have the state h; the cell c lies before it.
+  /// Offset of the state h in rows of the trace; the cell c comes before it.
   int64_t state_place() const { return saved() - hidden; }
   int64_t first_step() const { return is_backwards ? steps - 1 : 0; }
   int64_t last_step() const { return steps - 1 - first_step(); }
@@ -31,7 +31,7 @@ struct RecurrentLayer {
 void recurrent_forward(const RecurrentLayer& layer, const float* x, const float* weight, const float* bias, const float* h,
                        const float* c, float* trace);
 
-/// What a backward pass writes; nullptr where nobody wants it. dh and dc hold the gradients of the last states at first, and those of
+/// The results of a backward pass; nullptr where nobody wants it. dh and dc hold the gradients of the last states at first, and those of
 /// the first states in the end; dc is nullptr where the cell has no c.
 struct RecurrentGradients {
   float *dx, *dweight, *dbias, *dh, *dc;

@@ -7,7 +7,7 @@
 namespace nn_cpu {
 namespace {
 
-/// An image that lies otherwise than the operation wants it.
+/// An image in another layout than the operation wants.
 struct Image {
   size_t position;
   bool is_output;

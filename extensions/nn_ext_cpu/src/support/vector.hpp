@@ -49,7 +49,7 @@ struct PoolShape {
   bool mean, counts_pad;
 };
 
-/// Columns of a panel: a matrix is cut into panels so that each of them lies in one piece of memory; see vector/gemm.cpp.
+/// Columns of a panel: a matrix is cut into panels so that each of them is one piece of memory; see vector/gemm.cpp.
 constexpr int64_t kPanelColumns = 32;
 
 /// One step of a recurrent network for one sample: what its row of the trace holds, and its two loops; see vector/recurrent.cpp.

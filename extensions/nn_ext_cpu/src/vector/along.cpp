@@ -1,4 +1,4 @@
-// Reductions and running results along one axis, for neighbouring lanes: element (k, lane) of an array lies at x[k * stride + lane],
+// Reductions and running results along one axis, for neighbouring lanes: element (k, lane) of an array is at x[k * stride + lane],
 // k < count, lane < lanes <= kMaxLanes. Results of reductions have one element for each lane.
 #include "support/vector.hpp"
 #include "vector/math.hpp"
@@ -86,8 +86,8 @@ void running_product(bool exclusive, bool reverse, const float* x, int64_t count
   running(exclusive, reverse, 1.0, x, count, stride, lanes, y, [](double total, float value) { return total * value; });
 }
 
-/// dx of a running product y from x and dy, without a division: dx[k] is the product of what comes before k, times the sum of
-/// dy[j] and what lies between k and j, by Horner's rule from the other end.
+/// dx of a running product y from x and dy, without a division: dx[k] is the product of the elements before k, times the sum of
+/// dy[j] and the elements between k and j, by Horner's rule from the other end.
 void running_product_gradient(bool exclusive, bool reverse, const float* x, const float* dy, int64_t count, int64_t stride, int64_t lanes,
                               float* dx) {
   running_product(true, reverse, x, count, stride, lanes, dx);

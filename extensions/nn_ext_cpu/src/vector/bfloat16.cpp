@@ -24,7 +24,7 @@ void narrow_places(const float* x, const int32_t* places, int64_t n, Bf16* y) {
   for (int64_t i = 0; i < n; ++i) put(y[i], x[places[i]]);
 }
 
-/// What narrow and then widen make of x.
+/// Narrows x and then widens it.
 void round(int64_t n, float* x) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {

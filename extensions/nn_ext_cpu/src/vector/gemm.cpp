@@ -1,5 +1,5 @@
 // Matrix products on one thread, for shapes that a general library packs in vain: few rows, short sums, small matrices.
-// `product` keeps a tile of c in registers, reads b as it lies and broadcasts elements of a. `panel_product` does so with a b that was cut
+// `product` keeps a tile of c in registers, reads b in place and broadcasts elements of a. `panel_product` does so with a b that was cut
 // into panels before, and fetches the next one ahead. `dot_product` takes b by rows along the sum. Sums are float32 in the order of k, in lanes for dot_product. O(m n k).
 #include "support/vector.hpp"
 #include "vector/lanes.hpp"
@@ -13,7 +13,7 @@ namespace {
 constexpr int kRows = kWidth == 16 ? 8 : (kWidth == 8 ? 6 : 4);
 constexpr int64_t kPanel = kPanelColumns;
 
-/// What a tile is computed from: element (i, p) of a lies at a[i * a_row + p * a_col], row p of b at b + p * ldb.
+/// The operands of a tile: element (i, p) of a is at a[i * a_row + p * a_col], row p of b at b + p * ldb.
 struct Operands {
   const float* a;
   int64_t a_row, a_col;
@@ -174,7 +174,7 @@ void many_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
 
 }  // namespace
 
-/// c (m, n) = a b, plus c if `accumulate`, plus `bias` in each row if there is one; element (i, p) of a lies at
+/// c (m, n) = a b, plus c if `accumulate`, plus `bias` in each row if there is one; element (i, p) of a is at
 /// a[i * a_row + p * a_col], and one of the two is 1.
 void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, bool accumulate,
              const float* bias, float* c, int64_t ldc) {
@@ -188,8 +188,8 @@ void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int
   }
 }
 
-/// c (m, n) = a (m, k) b, plus c if `accumulate`, for a panel b of kPanel columns that lies in one piece, of which the first n count. What
-/// lies behind the panel, which is likely to be the next one, is fetched into the second-level cache meanwhile.
+/// c (m, n) = a (m, k) b, plus c if `accumulate`, for a contiguous panel b of kPanel columns, of which the first n count. The memory
+/// after the panel, which is likely to be the next one, is fetched into the second-level cache meanwhile.
 void panel_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate, float* c, int64_t ldc) {
   constexpr int64_t kStep = 2 * kWidth;
   const int64_t tiles = (m + kRows - 1) / kRows;

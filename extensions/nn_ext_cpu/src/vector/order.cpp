@@ -1,4 +1,4 @@
-// What narrows the search for the k first elements of a row; see kernels/order.cpp. The rank of an element is x, -x, |x| or -|x|: the
+// Functions that narrow the search for the k first elements of a row; see kernels/order.cpp. The rank of an element is x, -x, |x| or -|x|: the
 // highest comes first.
 #include "support/vector.hpp"
 #include "vector/lanes.hpp"

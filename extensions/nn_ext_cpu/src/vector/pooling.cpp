@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kLanes = 64;
 
-/// Where a window lies along one axis: [begin, end) inside the image, and how many elements it counts for a mean.
+/// The extent of a window along one axis: [begin, end) inside the image, and how many elements it counts for a mean.
 struct Span {
   int64_t begin, end, counted;
 
@@ -70,7 +70,7 @@ inline WholeLanes find_largest(const PoolShape& s, const Span& depth, const Span
   return which;
 }
 
-/// Whether every place of the image lies in one window.
+/// Whether every place of the image is in exactly one window.
 bool is_tiled(const PoolShape& s) {
   bool tiled = true;
   for (int axis = 0; axis < 3; ++axis) tiled &= s.stride[axis] == s.kernel[axis] && s.out[axis] * s.stride[axis] - s.pad[axis] >= s.in[axis];

@@ -1,5 +1,5 @@
-// Softmax along one axis for neighbouring lanes: element (k, lane) of an array lies at x[k * stride + lane], lane < lanes <= kMaxLanes.
-// And what follows the sum in a row in one piece.
+// Softmax along one axis for neighbouring lanes: element (k, lane) of an array is at x[k * stride + lane], lane < lanes <= kMaxLanes,
+// and the part that follows the sum in a row in one piece.
 #include "support/vector.hpp"
 #include "vector/math.hpp"
 

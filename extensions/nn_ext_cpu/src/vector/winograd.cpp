@@ -154,7 +154,7 @@ void input(const float* const* d, int64_t n, float* v, int64_t stride) {
   });
 }
 
-/// u[t * stride + place of the channel] = G g G^T of the filters g[0 .. 8]; channels lie in panels of kPanelColumns.
+/// u[t * stride + place of the channel] = G g G^T of the filters g[0 .. 8]; channels are in panels of kPanelColumns.
 template <int Tile>
 void filter(const float* const* g, int64_t n, float* u, int64_t stride, int64_t panel_stride) {
   for_each_vector(n, [&](int64_t lane, int lanes) {
@@ -199,7 +199,7 @@ void output(const float* m, int64_t stride, int64_t n, const float* scale, const
   });
 }
 
-/// m[t * stride + place of the channel] = A dy A^T of the 4 x 4 pixels dy; channels lie in panels of kPanelColumns.
+/// m[t * stride + place of the channel] = A dy A^T of the 4 x 4 pixels dy; channels are in panels of kPanelColumns.
 void gradient(const float* const* dy, int64_t n, float* m, int64_t stride, int64_t panel_stride) {
   for_each_vector(n, [&](int64_t lane, int lanes) {
     Lanes pixels[16], t[24], result[36];
