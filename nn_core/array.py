@@ -161,7 +161,7 @@ class NdArray(NdArrayOperators):
 
     @property
     def modification_count(self) -> int:
-        """How often the values were replaced or opened for writing."""
+        """Number of times that the values were replaced or opened for writing."""
         return self.synced.modifications
 
     @door
@@ -258,7 +258,7 @@ class NdArray(NdArrayOperators):
         return self.present(synced.readwrite((space, dtype)))
 
     def present(self, raw: Array) -> Array:
-        """What the array shows of `raw`, which lies as its memory does."""
+        """Return the part of `raw`, which has the layout of the memory, that the array shows."""
         if self._window is not None:
             part = raw.reshape(self._base)[self._window]
             return part if part.shape == self._shape else part.reshape(self._shape)
@@ -342,7 +342,7 @@ class NdArray(NdArrayOperators):
         step = 1
         for length, stride in strides:
             if stride != step:
-                raise ShapeError(f"view: a narrowed array must lie in one piece, got view({target}) of {self._shape}")
+                raise ShapeError(f"view: a narrowed array must be contiguous, got view({target}) of {self._shape}")
             step *= length
         return (slice(start, start + self.size),)
 
@@ -389,7 +389,7 @@ class NdArray(NdArrayOperators):
         latest = self.synced.latest
         raw = self.synced.copies[latest] if latest is not None and self.synced.pending_fill is None else None
         if raw is None or not hasattr(raw, "__cuda_array_interface__"):
-            raise AttributeError("__cuda_array_interface__: the values do not lie on a CUDA device")
+            raise AttributeError("__cuda_array_interface__: the values are not on a CUDA device")
         interface: dict[str, Any] = self.present(raw).__cuda_array_interface__
         return interface
 

@@ -45,7 +45,7 @@ DESCRIPTION: Final = frozenset({"finfo"})
 FUNCTIONS: Final = frozenset(
     CREATION | UNARY | BINARY | REDUCTIONS | SHAPES | SELECTION | PRODUCTS | DESCRIPTION
 )
-#: What a kernel may read of an array.
+#: Attributes of arrays that a kernel may read.
 ATTRIBUTES: Final = frozenset({"T", "dtype", "imag", "ndim", "real", "shape", "size"})
-#: What a kernel may call on an array.
+#: Methods of arrays that a kernel may call.
 METHODS: Final = frozenset({"all", "any", "astype", "copy", "max", "min", "reshape", "tolist", "transpose"})

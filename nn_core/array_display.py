@@ -1,4 +1,4 @@
-"""How Variables and NdArrays look in a console and in a notebook: facts, and a few of the values that are on the host.
+"""The display of Variables and NdArrays in consoles and notebooks: facts, and a few of the values that are on the host.
 
 Nothing is computed, converted or transferred for it: values that are elsewhere, or not there yet, are left out.
 """

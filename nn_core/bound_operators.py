@@ -1,6 +1,6 @@
-"""Where `nn_core.operators` and `nn_core.indexing` bind what Variables and NdArrays do with functions.
+"""The class to which `nn_core.operators` and `nn_core.indexing` bind the operators of Variables and NdArrays.
 
-The stub beside this file declares it for type checkers; a test compares both.
+The stub next to this file declares them for type checkers; a test compares both.
 """
 
 from nn_core.array_interface import ArrayInterface

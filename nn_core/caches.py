@@ -38,7 +38,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class CacheReport:
-    """How much a cache holds.
+    """The content of a cache in numbers.
 
     Attributes:
         name: Of the cache.
@@ -116,7 +116,7 @@ class KeyedCache(dict[Key, Value], Generic[Key, Value]):
         register_cache(Cache(name, self.__len__, self.n_bytes, self.clear, trim=self.trim))
 
     def n_bytes(self) -> int:
-        """How much memory the entries take, by estimate."""
+        """Estimate the memory that the entries take."""
         return len(self) * self._entry_bytes
 
     def store(self, key: Key, value: Value) -> None:

@@ -1,4 +1,4 @@
-"""Where functions run: a priority list of backends with their number types, an array class and a device."""
+"""Contexts of functions: a priority list of backends with their number types, an array class and a device."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

@@ -170,7 +170,7 @@ class Function:
 
     @property
     def context(self) -> Context:
-        """Where it runs."""
+        """The context that it runs in."""
         return self._node.context
 
     @property
@@ -244,7 +244,7 @@ class Function:
         return int(i == 0 and bool(self._node.cells) and is_view(self._node))
 
     def inplace_data_with(self, i: int) -> int:
-        """Which output is the memory of input `i`.
+        """Return the index of the output that shares the memory of input `i`.
 
         Raises:
             ArgumentError: when there is no such input.

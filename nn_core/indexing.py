@@ -163,7 +163,7 @@ def _row(x: Any, part: Any, shape: tuple[int, ...]) -> Any:
     """The indices of one axis, broadcast to `shape`."""
     if isinstance(part, slice) or part is None or part is Ellipsis:
         raise ArgumentError(
-            "an index that is a Variable or an NdArray must stand with other integer indices only, "
+            "an index that is a Variable or an NdArray must be combined with integer indices only, "
             f"got {part!r}\n  hint: slice first, x[:, 1:][index]"
         )
     row = _operand(part, None) if isinstance(x, Variable) else part

@@ -1,4 +1,4 @@
-"""Which plugins are installed, from the metadata of installed packages alone: nothing is imported."""
+"""The plugins that are installed, from the metadata of installed packages alone: nothing is imported."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -48,7 +48,7 @@ def entry_points() -> "dict[str, tuple[EntryPoint, ...]]":
 
 @cache
 def index() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Which plugins say in their metadata that they bring something, by kind and name: ``("solvers", "Ranger")``."""
+    """Return the plugins that provide something by their metadata, by its kind and name: ``("solvers", "Ranger")``."""
     found: dict[tuple[str, str], list[str]] = {}
     for entry in _scanned():
         if entry.group == INDEX and entry.value in entry_points():

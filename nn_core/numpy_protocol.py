@@ -28,7 +28,7 @@ _OPERATORS: Final = {
     "greater": ("__gt__", "__lt__"),
     "greater_equal": ("__ge__", "__le__"),
 }
-#: Functions that look at values, and give no values to go on with.
+#: Functions that look at values, and return no arrays to compute with.
 _LOOKERS: Final = frozenset(
     {
         *("allclose", "array_equal", "array_equiv", "array_repr", "array_str", "array2string", "isclose", "may_share_memory"),

@@ -328,7 +328,7 @@ def _bool_fill(self: Any, mask: Any, value: float) -> Any:
     return _call("bool_fill", (self, mask), {"value": _number("bool_fill", value)})
 
 
-#: What Variable and NdArray have in common, by name.
+#: The common methods of Variable and NdArray, by name.
 _SHARED: dict[str, Any] = {
     "__neg__": _negative,
     "__pos__": _positive,

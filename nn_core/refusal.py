@@ -22,12 +22,12 @@ from nn_core.synonyms import suggestion
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: What wrong arguments run into where nobody has checked them.
+#: Exceptions that unchecked wrong arguments cause.
 FOREIGN = (
     AttributeError, LookupError, ValueError, ArithmeticError, AssertionError, RecursionError, BufferError, Warning
 )  # fmt: skip
 _ROOT = str(Path(__file__).parent)
-#: What compiles and runs passes; the arguments of a pass do not get as far.
+#: Modules that compile and run passes; the arguments of a pass do not get as far.
 _PASSES = frozenset(
     str(Path(__file__).parent / "graph" / f"{name}.py")
     for name in (

@@ -17,9 +17,9 @@ from nn_core.state import Ambient
 _BOOLS: Final = {"0": False, "false": False, "off": False, "1": True, "true": True, "on": True}
 _LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
-#: What can be switched off, and what happens then.
+#: The optimizations that can be switched off, and the effect.
 OPTIMIZATIONS: Final[Mapping[str, str]] = {
-    "channels_last": "images lie in C order between functions",
+    "channels_last": "images are in C order between functions",
     "fuse": "every step of a plan is called by itself",
     "inference_fusion": "inference runs convolution, normalization, addition and activation one after another",
     "multi_tensor": "solvers change one parameter after another",
@@ -109,11 +109,11 @@ def settings() -> Settings:
     return Settings.read(os.environ)
 
 
-#: What `without` has set; empty: what the environment says.
+#: The value that `without` has set; empty: the environment decides.
 _DISABLED: Final[list[frozenset[str]]] = []
 #: The number of threads that `set_num_threads` has set; empty: what the environment says.
 _NUM_THREADS: Final[list[int]] = []
-#: What `set_cache_mb` and `set_deterministic` have set; empty: what the environment says.
+#: The values that `set_cache_mb` and `set_deterministic` have set; empty: the environment decides.
 _CACHE_MB: Final[list[int]] = []
 _DETERMINISTIC: Final[list[bool]] = []
 #: Called after one of these changed or an optimization was switched: work that was prepared is forgotten.
@@ -176,7 +176,7 @@ def set_num_threads(threads: int) -> None:
 
 
 def cache_mb() -> int:
-    """How many megabytes the caches of this process may take together."""
+    """Return how many megabytes the caches of this process may take together."""
     return _CACHE_MB[0] if _CACHE_MB else settings().cache_mb
 
 

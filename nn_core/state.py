@@ -74,7 +74,7 @@ class Ambient(Generic[T]):
         return self._var.get(unset) is not unset
 
 
-#: What its owner has worked out for the values that all modes have now; None at the beginning of each scope of a mode.
+#: A result that its owner keeps for the present values of all modes; None at the beginning of each scope of a mode.
 MEMO: Final[ContextVar[Any]] = ContextVar("memo", default=None)
 #: Called after the default of a mode was changed.
 WHEN_DEFAULT_CHANGES: Final[list[Callable[[], object]]] = []

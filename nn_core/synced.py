@@ -1,4 +1,4 @@
-"""The memory behind arrays: spaces, and arrays that keep copies of their values in several of them.
+"""The memory of arrays: spaces, and arrays that keep copies of their values in several of them.
 
 A ``SyncedArray`` keeps copies by memory space and dtype and knows which one is the latest, the one that was written
 last. Plans lend their memory to arrays; a ``BufferLease`` says for how long.
@@ -106,7 +106,7 @@ class Owner(Protocol):
 
 
 class BufferLease:
-    """The right of an array to values that lie in a plan's memory; it ends when the plan reuses the memory."""
+    """The right of an array to values in a plan's memory; it ends when the plan reuses the memory."""
 
     __slots__ = ("_owner", "alive")
 
@@ -135,7 +135,7 @@ class _Nobody:
 _NOBODY = _Nobody()
 #: The values were given up for good.
 RELEASED = BufferLease(_NOBODY, False)
-#: The values are the array's own, and may lie channels-last: who needs C order has to look.
+#: The values are the array's own, and may be channels-last: a reader that needs C order has to check.
 STRIDED = BufferLease(_NOBODY, True)
 #: Nothing was written yet: the array is the output of a function that has not run.
 UNCOMPUTED = BufferLease(_NOBODY, True)
@@ -144,7 +144,7 @@ Key: TypeAlias = tuple[Space, str]
 
 
 class ExportedView:
-    """Stands between an array of the host and the user's views of it, all of which keep it alive as long as they live.
+    """A link between an array of the host and the user's views of it, which keep it alive as long as they live.
 
     NumPy lets a view of a view refer to the memory itself, but not past an object that is no array.
     """
@@ -157,7 +157,7 @@ class ExportedView:
 
 
 class SyncedArray:
-    """The values behind one or more NdArrays: copies by (space, dtype), of which the valid ones agree."""
+    """The values of one or more NdArrays: copies by (space, dtype), of which the valid ones agree."""
 
     __slots__ = (
         "__weakref__",
@@ -185,7 +185,7 @@ class SyncedArray:
         #: None where the memory is the array's own, and in C order; else whose it is, and whether the values are still there
         self.lease: BufferLease | None = None
         self.clear_called = False
-        #: whether a plan relies on where the values lie: then whoever moves them counts the version of graphs up
+        #: whether a plan relies on the place of the values: then moving them has to advance the version of graphs
         self.bound = False
         #: counts writing that the engine sees; through an exported view a user may write unseen
         self.modifications = 0
@@ -320,7 +320,7 @@ class SyncedArray:
 
     def attach(self, key: Key, array: Array, lease: BufferLease) -> None:
         """Let a plan's `array` be the values, for as long as `lease` lasts."""
-        # invariant: the plan that has lent the values before hears of it; it would go on taking its memory for theirs
+        # invariant: the plan that has lent the values before is told; else it would take its memory for theirs
         old = self.lease
         if old is not None and old is not lease and old.owner is not lease.owner:
             old.displace()
@@ -419,7 +419,7 @@ def _restored(shape: Shape, dtype: str, pending_fill: float | None, values: Arra
 
 
 def convert(source_key: Key, source: Array, target_key: Key, target: Array) -> None:
-    """Write `source`, which lies under one key, over `target`, which lies under another."""
+    """Write `source`, the copy under one key, over `target`, the copy under another."""
     source_space, target_space = source_key[0], target_key[0]
     if source_space is target_space:
         if target_space is HOST:

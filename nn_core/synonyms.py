@@ -60,7 +60,7 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "betas": ("beta1",), "inputs": ("inp", "x"), "input": ("inp", "x"), "weightinit": ("w_init",), "dilations": ("dilation",),
 }
 _ENDS: Final = ("1d", "2d", "3d")
-#: Where functions are found that were looked for in the package itself.
+#: The module to name for functions that were looked for in the package itself.
 _PLACES: Final = {"PF": "nn_core.parametric_functions", "F": "nn_core.functions"}
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from nn_core.spec.model import ArgValue, FunctionSpec
 
-#: A raw array of some backend (numpy.ndarray, or what lies on a device). The core only passes it on.
+#: A raw array of some backend (numpy.ndarray, or an array on a device). The core only passes it on.
 Array: TypeAlias = Any
 #: An array namespace (numpy, or that of a device).
 Namespace: TypeAlias = Any
@@ -116,14 +116,14 @@ class Backend(Protocol):
 
 
 class BackendExtras:
-    """What a backend may have beyond `Backend`; the values here stand for what it does not have.
+    """The optional parts of a backend, beyond `Backend`; the values here are the defaults.
 
     A backend need not derive from this class: the engine asks by `extra`.
 
     Attributes:
         updates: Kernels of solvers, by the name of the rule.
         wide_dtypes: The dtype of parameters and statistics while another one is computed in.
-        inference_fusions: Names of functions that stand for several where nobody reads what lies between.
+        inference_fusions: Names of functions that replace several of which nobody reads the intermediate results.
         fuse: Takes the steps of neighbouring entries of a plan, and returns those to run instead.
         program: Takes the steps of a dynamic graph's backward pass and some of their arrays, and returns one function of
             other arrays to be used in place of these, or None.
@@ -152,11 +152,11 @@ class BackendExtras:
 
 
 class KernelExtras:
-    """What a kernel, a runner or a step may have beyond `Kernel`, `Runner` and `Step`; as `BackendExtras`.
+    """The optional parts of a kernel, a runner or a step, beyond `Kernel`, `Runner` and `Step`; as `BackendExtras`.
 
     Attributes:
         layout: Of a kernel: takes the call, and returns the memory layout that it wants: "contiguous", "channels_last"
-            (preferred; some arrays may be in C order), or "any" (all arrays alike).
+            (preferred; some arrays may be in C order), or "any" (the same layout for all arrays).
         private_shapes: Of a kernel: takes the call, and returns the shapes that it wants for its private outputs.
         bind: Of a runner: takes the arrays, and returns a step that computes on them.
         accumulating: Of a backward runner: takes places of gradients of inputs, and returns a runner that adds to these
@@ -176,7 +176,7 @@ _FORMER_NAMES: Final = {"flush": "settle", "inference_fusions": "joins", "accumu
 
 
 def extra(owner: object, name: str) -> Any:
-    """What a backend, a kernel, a runner or a step has under one of the names of the extras, or what stands for it."""
+    """Return an optional part of a backend, a kernel, a runner or a step by its name, or the default."""
     default = getattr(BackendExtras, name) if hasattr(BackendExtras, name) else getattr(KernelExtras, name)
     former = _FORMER_NAMES.get(name)
     return getattr(owner, name, default if former is None else getattr(owner, former, default))

@@ -213,7 +213,7 @@ class Variable(Vertex, VariableOperators):
 
     @property
     def get_number_of_references(self) -> int:
-        """How many functions take this variable as an input."""
+        """Return the number of functions that take this variable as an input."""
         return len(self.function_references)
 
     @door

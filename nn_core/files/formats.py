@@ -75,7 +75,7 @@ def _read(file: IO[bytes], extension: str, name: str) -> Entries:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How one format is written and read."""
+    """The writer and the reader of a format."""
 
     write: Callable[[IO[bytes], Mapping[str, Entry]], None]
     read: Callable[[IO[bytes]], Entries]

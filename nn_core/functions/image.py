@@ -4,7 +4,7 @@ Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 """
 
 # mypy: disable-error-code="no-any-return"
-# What apply() returns depends on the specification.
+# The return type of apply() depends on the specification.
 
 from collections.abc import Sequence
 
@@ -53,7 +53,7 @@ def interpolate(
         half_pixel: Coordinate c = (o + 1/2) n_in / n_out - 1/2: elements are cells and o is a middle. Not together with
             align_corners. With neither, c = o n_in / n_out.
         half_pixel_for_nn: For mode nearest alone: c = (o + 1/2) n_in / n_out, whatever the other two say.
-        channel_last: The channel is the last axis and the spatial axes stand in front of it.
+        channel_last: The channel is the last axis and the spatial axes come before it.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:

@@ -4,7 +4,7 @@ Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 """
 
 # mypy: disable-error-code="no-any-return"
-# What apply() returns depends on the specification.
+# The return type of apply() depends on the specification.
 
 from collections.abc import Sequence
 from typing import Literal, overload
@@ -472,7 +472,7 @@ def searchsorted(
     Args:
         sorted_sequence: Sequences, sorted along the last axis. Shape (B_1, ..., B_k, N).
         values: Values to look for, each in the sequence at the same place. Shape (B_1, ..., B_k, M).
-        right: Behind elements equal to the value rather than before them. Default: False.
+        right: Return the place after elements equal to the value rather than the one before them. Default: False.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:

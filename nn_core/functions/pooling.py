@@ -4,7 +4,7 @@ Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 """
 
 # mypy: disable-error-code="no-any-return"
-# What apply() returns depends on the specification.
+# The return type of apply() depends on the specification.
 
 from collections.abc import Sequence
 

@@ -4,7 +4,7 @@ Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 """
 
 # mypy: disable-error-code="no-any-return"
-# What apply() returns depends on the specification.
+# The return type of apply() depends on the specification.
 
 from collections.abc import Sequence
 
@@ -343,7 +343,7 @@ def inq_affine(
         The largest exponent is floor(log2(4 max|w| / 3)); a weight takes the exponent floor(log2(4 |w| / 3)) within the
         available ones, or zero below half of the smallest level. Fixed weights get no gradient, and are rounded again
         in every pass, so that a solver cannot move them by small steps. The number of passes is part of the indicator,
-        so that training goes on where it stopped after parameters are saved and loaded.
+        so that training continues where it stopped after parameters are saved and loaded.
 
     Example:
         F.inq_affine(nn.Variable((8, 4)), nn.Variable((4, 3)), nn.Variable((4, 3))).shape  # (8, 3)

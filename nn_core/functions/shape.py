@@ -4,7 +4,7 @@ Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 """
 
 # mypy: disable-error-code="no-any-return"
-# What apply() returns depends on the specification.
+# The return type of apply() depends on the specification.
 
 from collections.abc import Sequence
 
@@ -175,7 +175,7 @@ def pad(
         y: Padded array. Shape (before_1 + D_1 + after_1, ..., before_n + D_n + after_n).
 
     Notes:
-        The mirror image goes on beyond the opposite edge where a width exceeds the axis; an axis of length 1 repeats
+        The mirror image continues beyond the opposite edge where a width exceeds the axis; an axis of length 1 repeats
         its element. The gradient of an added element flows to the element that it copies.
 
     Example:

@@ -141,7 +141,7 @@ def transformer(
 ) -> Operand:
     """A transformer: a stack of encoder layers, and one of decoder layers that attend to its result.
 
-    The layers stand under encoder00, encoder01, ... and decoder00, decoder01, ...
+    The layers are in the scopes encoder00, encoder01, ... and decoder00, decoder01, ...
 
     Args:
         src: Source sequences. Shape (L_S, B, embed_dim).

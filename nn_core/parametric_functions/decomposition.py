@@ -42,7 +42,7 @@ class ALS:
             rng: Generator of the first factors; None: the one that `nn_core.seed` seeds.
 
         Returns:
-            Factors of shape (D_k, R), the largest element of a column being 1 but for the last one solved for, and
+            Factors of shape (D_k, R), the largest element of a column being 1 except for the last one solved for, and
             the weights, shape (R).
 
         Raises:

@@ -13,7 +13,7 @@ from nn_core.typing import Shape
 from nn_core.variable import Variable
 
 _BATCH_PARAMETERS = [
-    ("beta", "Added to the result.", "1 but for the axes of `axes`", True),
+    ("beta", "Added to the result.", "1 except for the axes of `axes`", True),
     ("gamma", "Factor on the normalized input.", "as beta", True),
     ("mean", "Moving mean of the batches.", "as beta", False),
     ("var", "Moving variance of the batches.", "as beta", False),
@@ -23,7 +23,7 @@ _LAYER_PARAMETERS = [
     ("gamma", "Factor on the normalized input.", "as beta", True),
 ]
 _CHANNEL_PARAMETERS = [
-    ("beta", "Added to the result.", "1 but for the channel axis", True),
+    ("beta", "Added to the result.", "1 except for the channel axis", True),
     ("gamma", "Factor on the normalized input.", "as beta", True),
 ]
 

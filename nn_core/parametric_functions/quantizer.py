@@ -1,6 +1,6 @@
-"""Layers whose weights and biases are pruned or rounded to few values, and are trained behind the rounding.
+"""Layers whose weights and biases are pruned or rounded to few values; training changes the exact values.
 
-Each of them keeps the exact values as W and b. What the layer computes with stands beside them under W_q and b_q, so
+Each of them keeps the exact values as W and b. The values that the layer computes with are kept as W_q and b_q, so
 that it can be saved and inspected.
 """
 

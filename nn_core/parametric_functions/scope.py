@@ -21,7 +21,7 @@ from nn_core.variable import Variable
 
 #: Parameters and further scopes by name.
 Scope: TypeAlias = dict[str, Any]
-#: What makes initial values: a callable that takes a shape, or the values themselves.
+#: An initializer: a callable that takes a shape, or the values themselves.
 Initializer: TypeAlias = BaseInitializer | Callable[[Shape], Any] | np.ndarray[Any, Any]
 
 P = ParamSpec("P")
@@ -286,7 +286,7 @@ def _explain(
 
 _NAME: Final = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=str | None)
 
-#: What the arguments mean that many parametric functions share.
+#: Descriptions of arguments that many parametric functions share.
 SHARED_ARGUMENTS: Final[Mapping[str, str]] = {
     "w_init": "Initial weight: an initializer, or an array. Default: uniform within Glorot's limits.",
     "b_init": "Initial bias: an initializer, or an array. Default: zeros.",

@@ -1,4 +1,4 @@
-"""What PyInstaller has to put into a frozen program beside what the program imports: the core's data, and installed plugins.
+"""Files that PyInstaller adds to a frozen program besides its imports: the core's data, and installed plugins.
 
 Plugins are found by metadata and imported by name, which PyInstaller does not see. It finds this package by an entry point; a
 frozen program needs no settings.

@@ -11,7 +11,7 @@ from nn_core.scaffold.kinds import KINDS, Kind
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 _NAME: Final = re.compile(r"[a-z][a-z0-9]{1,30}")
 _OPERATOR: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
-#: Where new operators of a package are written.
+#: Files and templates of new operators of a package.
 _FILES: Final = {"functions.yaml": "operator.yaml.in", "operators.py": "operator.py.in", "samples.py": "sample.py.in"}
 
 

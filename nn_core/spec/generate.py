@@ -72,7 +72,7 @@ _TOPIC = f'''"""Functions of the topic {{topic}}.
 """
 
 # mypy: disable-error-code="no-any-return"
-# What apply() returns depends on the specification.
+# The return type of apply() depends on the specification.
 
 from collections.abc import Sequence{{typing}}
 
@@ -207,7 +207,7 @@ def import_line(module: str, names: Sequence[str]) -> str:
 
 
 def bracketed(head: str, items: Iterable[str], tail: str, width: int = _WIDTH) -> str:
-    """Head, items and tail on one line, or each item on a line of its own with a comma behind it."""
+    """Head, items and tail on one line, or each item on a line of its own with a comma after it."""
     items = list(items)
     line = head + ", ".join(items) + tail
     if len(line) <= width and "\n" not in line:

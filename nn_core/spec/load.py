@@ -174,7 +174,7 @@ def _arg(what: str, parent: PlacedMapping, name: str, has_inputs: bool) -> model
     if "default" in fields:
         fields.update(_default(what, entry))
     if fields.get("shown_as_none") and "default" not in entry:
-        entry.refuse(f"{what}: shown_as_none must stand beside a default, got none", "shown_as_none")
+        entry.refuse(f"{what}: shown_as_none must come with a default, got none", "shown_as_none")
     return model.ArgSpec(name, **fields)
 
 
@@ -304,7 +304,7 @@ def _needs_if_negative(
     cases = entry["needs_if_negative"]
     unknown = [name for name in cases if name not in numbers]
     if unknown or "none" in entry:
-        entry.refuse(f"{what}: needs_if_negative must stand beside needs and name numbers, got {list(cases)}")
+        entry.refuse(f"{what}: needs_if_negative must come with needs and name numbers, got {list(cases)}")
     return tuple((name, cases.names(f"{what}.needs_if_negative", name, names)) for name in cases)
 
 

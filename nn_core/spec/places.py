@@ -17,7 +17,7 @@ _KIND_NAMES = {str: "string", bool: "boolean", list: "list", dict: "mapping"}
 
 
 class PlacedMapping(dict[str, Any]):
-    """A YAML mapping that remembers where it and its keys stand."""
+    """A YAML mapping that remembers its own position and those of its keys."""
 
     file: str
     line: int

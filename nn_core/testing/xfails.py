@@ -46,7 +46,7 @@ def read_xfails(path: Path) -> dict[str, XFail]:
         if match is None:
             raise FileFormatError(f"{path}:{number}: a line must read 'id  YYYY-MM-DD  reason', got {text!r}")
         if match["id"] in found:
-            raise FileFormatError(f"{path}:{number}: an id must stand once, got {match['id']!r} again")
+            raise FileFormatError(f"{path}:{number}: an id must be listed once, got {match['id']!r} again")
         found[match["id"]] = XFail(match["id"], match["date"], match["reason"])
     return found
 

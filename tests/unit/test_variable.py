@@ -338,7 +338,7 @@ def test_attributes_that_do_not_exist_are_refused_and_similar_ones_suggested():
         _ = x.persistant
     with pytest.raises(UnknownAttributeError, match="NdArray: has no attribute 'grad'\n  hint: gradients belong"):
         _ = x.data.grad
-    with pytest.raises(AttributeError, match="do not lie on a CUDA device"):
+    with pytest.raises(AttributeError, match="are not on a CUDA device"):
         _ = x.data.__cuda_array_interface__
     with pytest.raises(UnknownAttributeError, match="NdArray: has no attribute 'cas'; did you mean 'cast'"):
         _ = x.data.cas

@@ -1,4 +1,4 @@
-"""What ``nn-core bench`` does with its arguments."""
+"""The command ``nn-core bench``."""
 
 import os
 from collections.abc import Sequence

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from nn_core.cli.bench.workloads import FRAMEWORKS, TITLES
 
-#: What tells libraries how many threads to use: nn_core, OpenMP, libraries of linear algebra, and the pool of XLA.
+#: The variables that tell libraries how many threads to use: nn_core, OpenMP, linear algebra, and the pool of XLA.
 _THREAD_VARIABLES: Final = ("NN_CORE_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")
 #: A framework that is silent for longer has hung.
 _PATIENCE_S: Final = 120.0
@@ -21,7 +21,7 @@ _PATIENCE_S: Final = 120.0
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to measure: each workload in each framework for `seconds`, in several rounds."""
+    """The duration of measurements: each workload in each framework for `seconds`, in several rounds."""
 
     seconds: float
     rounds: int

@@ -29,7 +29,7 @@ LEARNING_RATE: Final = 2e-3
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the workloads are, and how many threads each framework may use."""
+    """The sizes of the workloads, and the number of threads of each framework."""
 
     threads: int
     matmul: int = 1024

@@ -1,4 +1,4 @@
-"""How users name axes: one number or several; None stands for all where it is allowed."""
+"""Axes as users name them: one number or several; None stands for all where it is allowed."""
 
 from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias, overload

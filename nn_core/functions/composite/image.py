@@ -34,8 +34,8 @@ def interpolate(
             but two, those of the samples and of the channels.
         output_size: New length of each resized axis, or one for all but two axes; it takes precedence over `scale`.
         mode: "linear" or "nearest".
-        align_corners: Let the outermost elements of input and output lie on each other.
-        half_pixel: Let elements lie at the centres of pixels.
+        align_corners: Align the outermost elements of input and output.
+        half_pixel: Place elements at the centres of pixels.
         half_pixel_for_nn: Let pixel centres count in the mode "nearest".
         channel_last: The last axis holds channels and is not resized.
 

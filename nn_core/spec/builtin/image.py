@@ -58,7 +58,7 @@ INTERPOLATE = FunctionSpec(
         ArgSpec(
             name="channel_last",
             type="bool",
-            doc="The channel is the last axis and the spatial axes stand in front of it.",
+            doc="The channel is the last axis and the spatial axes come before it.",
             default=False,
         ),
     ),

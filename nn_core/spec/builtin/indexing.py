@@ -435,7 +435,7 @@ SEARCHSORTED = FunctionSpec(
         ArgSpec(
             name="right",
             type="bool",
-            doc="Behind elements equal to the value rather than before them.",
+            doc="Return the place after elements equal to the value rather than the one before them.",
             default=False,
             shown_as_none=True,
         ),

@@ -424,7 +424,7 @@ INQ_AFFINE = FunctionSpec(
         "The largest exponent is floor(log2(4 max|w| / 3)); a weight takes the exponent floor(log2(4 |w| / "
         "3)) within the available ones, or zero below half of the smallest level. Fixed weights get no "
         "gradient, and are rounded again in every pass, so that a solver cannot move them by small steps. "
-        "The number of passes is part of the indicator, so that training goes on where it stopped after "
+        "The number of passes is part of the indicator, so that training continues where it stopped after "
         "parameters are saved and loaded."
     ),
     references=(

@@ -162,7 +162,7 @@ PAD = FunctionSpec(
         ArgSpec(name="constant_value", type="float", doc="What is added in the mode constant.", default=0.0),
     ),
     notes=(
-        "The mirror image goes on beyond the opposite edge where a width exceeds the axis; an axis of "
+        "The mirror image continues beyond the opposite edge where a width exceeds the axis; an axis of "
         "length 1 repeats its element. The gradient of an added element flows to the element that it "
         "copies."
     ),

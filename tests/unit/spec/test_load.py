@@ -103,7 +103,7 @@ def test_empty_files_hold_no_functions(tmp_path: Path) -> None:
         (
             "needs: [x]",
             "needs: [x], needs_if_negative: {axes: [x]}",
-            "16: .*: needs_if_negative must stand beside needs and name numbers, got ..axes..",
+            "16: .*: needs_if_negative must come with needs and name numbers, got ..axes..",
         ),
         ("needs: [x]", "needs: [x], needs_if_negative: {factor: [z]}", "16: .*: factor must be among x, .*, got .z."),
         ("needs: [x]", "needs: [x], none: why", "16: .*: exactly one of needs and none must be given, got .*"),
@@ -135,7 +135,7 @@ def test_an_axis_needs_an_input() -> None:
 
 def test_none_shown_for_a_default_needs_the_default() -> None:
     text = ENTRY.replace(", optional: true", "").replace("default: 2, minimum: 0", "shown_as_none: true")
-    assert refusal(text) == "spec.yaml:9: Scale.factor: shown_as_none must stand beside a default, got none"
+    assert refusal(text) == "spec.yaml:9: Scale.factor: shown_as_none must come with a default, got none"
 
 
 def test_names_are_unique_in_a_file() -> None:

@@ -33,5 +33,5 @@ def test_other_lines_are_refused(tmp_path, line):
 def test_an_id_stands_once(tmp_path):
     path = tmp_path / "xfails.txt"
     path.write_text("test_a 2026-03-01 one\ntest_a 2026-03-01 two")
-    with pytest.raises(FileFormatError, match="2: an id must stand once, got 'test_a' again"):
+    with pytest.raises(FileFormatError, match="2: an id must be listed once, got 'test_a' again"):
         read_xfails(path)
