@@ -92,7 +92,14 @@ if TYPE_CHECKING:
     from nn_core.solvers.hooks import unset_solver_post_hook as unset_solver_post_hook
     from nn_core.solvers.hooks import unset_solver_pre_hook as unset_solver_pre_hook
 
+    F = functions
+    PF = parametric_functions
+    S = solvers
+
 __version__ = "0.1.0"
+
+#: The short names of modules: ``from nn_core import F, PF, S``.
+_SHORT = {"F": "nn_core.functions", "PF": "nn_core.parametric_functions", "S": "nn_core.solvers"}
 
 #: Names whose modules are imported when they are first used, so that ``import nn_core`` stays quick.
 _LAZY = {
@@ -144,7 +151,7 @@ _MODULES = (
 
 def __dir__() -> list[str]:
     own = {name for name, value in globals().items() if getattr(value, "__module__", "").startswith("nn_core.")}
-    return sorted({name for name in own if not name.startswith("_")}.union(_LAZY, _MODULES, ("__version__",)))
+    return sorted({name for name in own if not name.startswith("_")}.union(_LAZY, _SHORT, _MODULES, ("__version__",)))
 
 
 if not TYPE_CHECKING:  # so that checkers report names that do not exist
@@ -155,7 +162,7 @@ if not TYPE_CHECKING:  # so that checkers report names that do not exist
             value: object = getattr(import_module(place), name)
             globals()[name] = value
             return value
-        module = _submodule("nn_core", name)
+        module = import_module(_SHORT[name]) if name in _SHORT else _submodule("nn_core", name)
         if module is not None:
             return module
         hint = _suggestion(name, __dir__())

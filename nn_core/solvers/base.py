@@ -1,20 +1,20 @@
 """The base class of solvers: which parameters they change, their numbers, and the steps of training."""
 
-import functools
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nn_core.context import get_current_context
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
 from nn_core.logger import logger
-from nn_core.refusal import described, door, misfit
+from nn_core.refusal import described, door
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients
 from nn_core.solvers.groups import Groups, is_frozen
 from nn_core.solvers.hooks import Hook, active_hooks
-from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number
+from nn_core.solvers.minimizing import Loss, minimize
+from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explaining
 from nn_core.solvers.states import Slot, SolverState, States, new_slot
 from nn_core.solvers.update import Place, Rule, places_of
 from nn_core.typing import Array, Namespace
@@ -80,7 +80,7 @@ class Solver:
         super().__init_subclass__(**options)
         cls._is_closed = closed
         if "__init__" in vars(cls):
-            setattr(cls, "__init__", _explaining(cls.__init__))  # noqa: B010  # checkers see the class as it is written
+            setattr(cls, "__init__", explaining(cls.__init__))  # noqa: B010  # checkers see the class as it is written
         for index, name in enumerate(cls.hyper_names):
             if hasattr(Solver, name):
                 raise ArgumentError(f"{cls.__name__}: a number must not have the name of a method, got {name!r}")
@@ -226,6 +226,25 @@ class Solver:
         return f"{text}; did you mean {close[0]!r}?" if close else text
 
     # -- one training step -----------------------------------------------------------------------------------------
+
+    def minimize(self, loss: Loss, *batch: Any) -> Variable:
+        """Run a whole step: compute the loss, set the gradients to zero, compute them, and update the parameters.
+
+        To clip, decay or accumulate gradients, write the calls ``loss.forward()``, ``zero_grad()``, ``loss.backward()`` and
+        ``update()`` yourself, or take a ``nn_core.training.Updater``.
+
+        Args:
+            loss: A Variable of a static graph, or a function that builds a dynamic one, called inside of ``auto_forward()``.
+            batch: Arrays that the function gets as Variables.
+
+        Returns:
+            The loss, computed before the update.
+
+        Raises:
+            ArgumentError: when `loss` is neither, or a batch is given beside a Variable.
+            GraphError: for a Variable inside of ``auto_forward()``: it was computed when it was built.
+        """
+        return minimize(self, loss, batch)
 
     def zero_grad(self) -> None:
         """Set all gradients to zero, lazily: the next backward pass writes them instead of adding."""
@@ -473,16 +492,3 @@ class Solver:
     def _unbind(self) -> None:
         self._groups.unbind()
         self._gradients.forget()
-
-
-def _explaining(constructor: Callable[..., None]) -> Callable[..., None]:
-    """The constructor of a solver, with hints in the errors about its arguments."""
-
-    @functools.wraps(constructor)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        try:
-            constructor(self, *args, **kwargs)
-        except TypeError as error:
-            raise misfit(constructor, (self, *args), kwargs, error) from None
-
-    return __init__

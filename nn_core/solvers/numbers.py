@@ -1,10 +1,12 @@
-"""The numbers of a solver as its attributes, such as the learning rate, and their checks."""
+"""The numbers of a solver: as arguments of its constructor, as its attributes, and their checks."""
 
+import functools
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.errors import ArgumentError
-from nn_core.refusal import described
+from nn_core.refusal import described, misfit
 
 if TYPE_CHECKING:
     from nn_core.solvers.base import Solver
@@ -60,3 +62,16 @@ def checked_number(function: str, name: str, value: Any) -> float:
     if name in ("beta1", "beta2") and not 0 <= number < 1:
         raise ArgumentError(f"{function}: {name} must be from 0 to below 1, got {value!r}")
     return number
+
+
+def explaining(constructor: Callable[..., None]) -> Callable[..., None]:
+    """The constructor of a solver, with hints in the errors about its arguments."""
+
+    @functools.wraps(constructor)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        try:
+            constructor(self, *args, **kwargs)
+        except TypeError as error:
+            raise misfit(constructor, (self, *args), kwargs, error) from None
+
+    return __init__

@@ -53,6 +53,17 @@ def test_submodules_are_imported_when_they_are_used() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_short_names_of_modules() -> None:
+    from nn_core import PF, F, S
+
+    assert [module.__name__ for module in (F, PF, S)] == [
+        "nn_core.functions",
+        "nn_core.parametric_functions",
+        "nn_core.solvers",
+    ]
+    assert {"F", "PF", "S"} <= set(dir(nn))
+
+
 def test_names_that_do_not_exist_are_refused() -> None:
     assert not hasattr(nn, "nothing")
     with pytest.raises(AttributeError, match="module 'nn_core' has no attribute 'nothing'") as caught:

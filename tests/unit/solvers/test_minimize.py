@@ -1,0 +1,65 @@
+"""Solver.minimize: one step as one call."""
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+from nn_core import F, S
+from nn_core.errors import ArgumentError, GraphError
+
+X = np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32)
+T = X.sum(axis=1, keepdims=True)
+
+
+def weight() -> nn.Variable:
+    return nn.Variable.from_numpy_array(np.zeros((3, 1), np.float32), need_grad=True)
+
+
+def by_hand(steps: int) -> np.ndarray:
+    w = weight()
+    loss = F.mean(F.squared_error(F.affine(nn.Variable.from_numpy_array(X), w), nn.Variable.from_numpy_array(T)))
+    solver = S.Adam(0.1)
+    solver.set_parameters({"w": w})
+    for _ in range(steps):
+        loss.forward(clear_no_need_grad=True)
+        solver.zero_grad()
+        loss.backward(clear_buffer=True)
+        solver.update()
+    return w.d.copy()
+
+
+def test_a_static_loss_takes_the_steps_of_the_four_calls() -> None:
+    w = weight()
+    loss = F.mean(F.squared_error(F.affine(nn.Variable.from_numpy_array(X), w), nn.Variable.from_numpy_array(T)))
+    solver = S.Adam(0.1)
+    solver.set_parameters({"w": w})
+    values = [solver.minimize(loss).item() for _ in range(5)]
+    assert np.array_equal(w.d, by_hand(5))
+    assert values == sorted(values, reverse=True)
+
+
+def test_a_function_is_called_with_the_batch_as_variables() -> None:
+    w = weight()
+    solver = S.Adam(0.1)
+    solver.set_parameters({"w": w})
+    for _ in range(5):
+        loss = solver.minimize(lambda x, t: F.mean(F.squared_error(F.affine(x, w), t)), X, T.tolist())
+    assert loss.shape == ()
+    assert np.allclose(w.d, by_hand(5), rtol=1e-5)
+    assert not nn.get_auto_forward()
+
+
+def test_what_is_not_a_loss_is_refused() -> None:
+    w = weight()
+    loss = F.sum(w * w)
+    solver = S.Sgd(0.1)
+    solver.set_parameters({"w": w})
+    with pytest.raises(ArgumentError, match="minimize: loss must be a Variable or a function that returns one, got 3"):
+        solver.minimize(3)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="minimize: loss must return a Variable, got None"):
+        solver.minimize(lambda: None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(ArgumentError, match="minimize: batch must be empty beside a Variable, got 1 arrays"):
+        solver.minimize(loss, X)
+    with nn.auto_forward(), pytest.raises(GraphError, match="minimize: loss must be a function inside of auto_forward"):
+        solver.minimize(F.sum(w * w))
+    assert not w.d.any()
