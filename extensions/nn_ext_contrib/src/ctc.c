@@ -149,7 +149,7 @@ static void emissions(const Sample *sample, int64_t t, double *e) {
   e[2 * sample->n_labels] = of_blank;
 }
 
-/* Forget the last sample, and stand before the first step at position `s`: to stay and to go on lead to the two first ones. */
+/* Forget the last sample, and start before the first step at position `s`: to stay and to move on lead to the two first ones. */
 static void stand_at(const Room *room, int64_t s) {
   const size_t size = (size_t)room->n_places;
   double *const parts[] = {room->value, room->reached, room->spare};

@@ -93,8 +93,8 @@ def average(
             raise ShapeError(
                 f"average: weights must have the shape {x.shape} of x, or of one axis, got {weights.shape} and axis {axis}"
             )
-        behind = x.ndim - axis % x.ndim - 1
-        weights = F.broadcast(F.reshape(weights, (1,) * (axis % x.ndim) + weights.shape + (1,) * behind), x.shape)
+        after = x.ndim - axis % x.ndim - 1
+        weights = F.broadcast(F.reshape(weights, (1,) * (axis % x.ndim) + weights.shape + (1,) * after), x.shape)
     return F.sum(x * weights, axis=axis, keepdims=keepdims) / F.sum(weights, axis=axis, keepdims=keepdims)
 
 

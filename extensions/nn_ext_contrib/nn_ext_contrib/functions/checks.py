@@ -1,4 +1,4 @@
-"""What several functions ask of their arguments."""
+"""Checks of arguments that several functions share."""
 
 from nn_core import Variable
 from nn_core.ext import ShapeError

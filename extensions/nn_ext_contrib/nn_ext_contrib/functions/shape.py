@@ -180,7 +180,7 @@ def rollaxis(x: Variable, axis: int, start: int = 0) -> Variable:
     Args:
         x: Array with the axes.
         axis: The axis that is moved.
-        start: The axis that it comes to stand before; ``x.ndim``: the end.
+        start: The axis before which it is inserted; ``x.ndim``: the end.
 
     Returns:
         The same elements.

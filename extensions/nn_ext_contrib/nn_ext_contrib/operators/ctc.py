@@ -1,7 +1,7 @@
 """Connectionist temporal classification: the forward-backward algorithm over all samples and labels at once.
 
 T steps, B samples, K classes, L labels. The labels of a sample, with a blank before, between and after them, are its
-S = 2 L + 1 positions. A path may stay at a position, go on to the next one, or jump over a blank between two different labels.
+S = 2 L + 1 positions. A path may stay at a position, move to the next one, or jump over a blank between two different labels.
 Everything is computed with logarithms, relative to the best position of a step; one loop over steps serves both directions,
 since going backwards is going forwards over reversed steps and positions.
 

@@ -67,7 +67,7 @@ def _windows(
 
 
 def _bins(first: int, last: int, count: int, length: int) -> list[tuple[int, int]]:
-    """Where each bin of a region from `first` to `last` begins and ends, clipped to the image."""
+    """Return the first and the end of each bin of a region from `first` to `last`, clipped to the image."""
     size = max(last - first + 1, 1)
     starts = [first + i * size // count for i in range(count)]
     ends = [first - (-(i + 1) * size // count) for i in range(count)]
@@ -76,7 +76,7 @@ def _bins(first: int, last: int, count: int, length: int) -> list[tuple[int, int
 
 @gradient("contrib.RoiPooling2d")
 def roi_pooling_2d_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
-    """Each gradient goes to the element that was the largest; those of bins without elements behind the end."""
+    """Each gradient goes to the element that was the largest; those of bins without elements go past the end."""
     size = prod(g.x.shape)
     start = F.constant(val=0.0, shape=(size + 1,))
     total = F.scatter_add(start, g.places, F.reshape(g.grad, shape=(prod(g.grad.shape),)), axis=0)

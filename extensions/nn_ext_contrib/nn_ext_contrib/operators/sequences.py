@@ -1,8 +1,8 @@
-"""What operators on padded sequences have in common. T steps, B sequences, K classes."""
+"""The common part of operators on padded sequences. T steps, B sequences, K classes."""
 
 from nn_core.ext import ArgumentError, Array, Namespace, Shape, ShapeError
 
-#: Stands for the logarithm of zero: finite, so that differences are, and far below every logarithm of a probability.
+#: The logarithm of zero: finite, so that differences are, and far below every logarithm of a probability.
 LOG_ZERO = -1e30
 
 
