@@ -150,12 +150,12 @@ def gemm(
 ) -> Gemm:
     """The call for row-major C = A B (+ C, if `accumulate`).
 
-    Where every matrix lies one `step` behind the one before this is cublasGemmStridedBatchedEx, otherwise
+    Where the matrices are one `step` apart this is cublasGemmStridedBatchedEx, otherwise
     cublasGemmBatchedEx with tables of addresses on the device, which are made now.
 
     Args:
-        arrays: What holds A, B and C.
-        matrices: How A, B and C lie in them.
+        arrays: The arrays with A, B and C.
+        matrices: The layout of A, B and C in them.
         sizes: (M, N, K).
         count: Number of products.
         dtype: What all of them hold.

@@ -68,7 +68,7 @@ class Section:
 
 
 def parted(steps: Sequence[Step]) -> "list[Recorded | Apart]":
-    """Record steps; those that cannot be recorded stand apart, and divide the others into several graphs."""
+    """Record steps; those that cannot be recorded stay apart, and divide the others into several graphs."""
     parts: list[Recorded | Apart] = []
     group: list[Any] = []
     for step in steps:
@@ -94,7 +94,7 @@ def why_apart(step: Any) -> str | None:
 
 
 def _recorded(group: Sequence[Any]) -> "list[Recorded | Apart]":
-    """A graph of all steps; where one of them fails, that one apart and graphs of those before and behind it."""
+    """A graph of all steps; where one of them fails, that one apart and graphs of those before and after it."""
     parts: list[Recorded | Apart] = []
     rest = list(group)
     while rest:
@@ -167,6 +167,6 @@ class Apart:
 
 
 def _launching(step: Any) -> Callable[[], object]:
-    """What only launches: a step without what has to happen on the host before it."""
+    """Return the part of a step that only launches, without what has to happen on the host before it."""
     run: Callable[[], object] = getattr(step, "run", step)
     return run

@@ -23,7 +23,7 @@ class Code:
 
     Attributes:
         name: Name of the function.
-        text: The source behind the prelude.
+        text: The source after the prelude.
         real: The C type called R in it.
     """
 

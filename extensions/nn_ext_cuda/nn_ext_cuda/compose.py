@@ -132,7 +132,7 @@ def elementwise_code(
     numbers: Sequence[str],
     frame: Shape,
 ) -> tuple[Code, list[Argument]]:
-    """The kernel that computes `outputs` from what is `read`, and the numbers behind its other arguments.
+    """The kernel that computes `outputs` from what is `read`, and the numbers that follow its other arguments.
 
     Where something is broadcast these are the lengths of the merged axes but the first, with what divides by them, then
     the strides of each broadcast array. Where nothing is, a thread reads and writes 16 bytes at a time.
@@ -163,7 +163,7 @@ def elementwise_code(
 
 
 def pack_of(read: Sequence[Operand], written: Sequence[Operand]) -> int:
-    """How many elements a thread takes at once: 16 bytes of the widest array."""
+    """Number of elements that a thread takes at once: 16 bytes of the widest array."""
     return 16 // max(ITEM_BYTES[operand.dtype] for operand in (*read, *written))
 
 

@@ -22,7 +22,7 @@ from nn_ext_cuda.precision import is_tf32_allowed
 from nn_ext_cuda.product import Product
 from nn_ext_cuda.workspace import WithWorkspace
 
-#: What columns may take; they are made for some samples at a time where those of all take more.
+#: The limit of memory for columns; they are made for some samples at a time if those of all take more.
 COLUMN_BYTES: Final = 2**27
 #: Groups of at most so many products a filter place are summed directly: a matrix product would be too thin.
 THIN: Final = 16
@@ -30,7 +30,7 @@ THIN: Final = 16
 
 @dataclass(frozen=True)
 class Convolving:
-    """The geometry of images (N, C, L...), maps (N, K, O...) and filters (K, C / group, R...), and how they lie.
+    """The geometry of images (N, C, L...), maps (N, K, O...) and filters (K, C / group, R...), and their layout.
 
     Attributes:
         samples: N.
@@ -72,7 +72,7 @@ class Convolving:
 
     @cached_property
     def column(self) -> int:
-        """What a filter covers in all groups together."""
+        """Number of elements that a filter covers in all groups together."""
         return self.channels * math.prod(self.sizes)
 
     @cached_property
@@ -94,7 +94,7 @@ class Convolving:
         return all(one == 1 for one in ones) and not any(self.pads) and self.lengths == self.counts
 
     def maps(self, n_arrays: int, images: int, filters: int, target: int, bias: int | None) -> Runner:
-        """What computes the maps; with a matrix product they hold the bias already."""
+        """Return the runner that computes the maps; with a matrix product they hold the bias already."""
         if self.is_direct:
             n = self.samples * self.filters * self.n_places
             places = [np.int64(n), images, filters, *self._optional(bias), target]
@@ -110,7 +110,7 @@ class Convolving:
         return WithWorkspace(Chain(runners), n_arrays, [self._column_bytes()])
 
     def images(self, n_arrays: int, maps: int, filters: int, target: int, bias: int | None) -> Runner:
-        """What computes the images, and adds the bias."""
+        """Return the runner that computes the images, and adds the bias."""
         n = self.samples * self.channels * math.prod(self.lengths)
         if self.is_direct:
             places = [np.int64(n), maps, filters, *self._optional(bias), target]
@@ -128,7 +128,7 @@ class Convolving:
         return WithWorkspace(Chain(runners), n_arrays, [self._column_bytes()])
 
     def gradient_of_filters(self, n_arrays: int, images: int, maps: int, target: int) -> Runner:
-        """What computes filters from images and maps: the gradient of the filters."""
+        """Return the runner that computes filters from images and maps: the gradient of the filters."""
         if self.is_direct or self.samples * self.n_places == 0:
             n = self.filters * self.weights
             arguments: list[Argument] = [*self._geometry(), np.int64(self.samples), images, maps, target]
@@ -227,7 +227,7 @@ class Convolving:
         )
 
     def _turned_maps(self, some: range, n_arrays: int, maps: int) -> Program:
-        """Maps of some samples with the filters first, behind the columns in the workspace."""
+        """Maps of some samples with the filters first, after the columns in the workspace."""
         arrays: list[ArrayDesc | None] = [None] * (n_arrays + 2)
         arrays[maps] = ArrayDesc((self.samples, self.filters, self.n_places), self.dtype)
         arrays[n_arrays + 1] = ArrayDesc((self.filters, len(some), self.n_places), self.dtype)

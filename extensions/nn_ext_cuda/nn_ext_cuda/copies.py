@@ -19,7 +19,7 @@ from nn_ext_cuda.layout import length_arguments, merged, pitch
 
 #: A stand-in for an array of a call: one byte an element, so that strides count elements.
 View: TypeAlias = np.ndarray[Any, Any]
-#: What items of a size are copied as.
+#: The C types as which items of a size are copied.
 _ITEMS: Final = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"}
 
 

@@ -52,5 +52,5 @@ def output_names(call: Call) -> list[str]:
 
 
 def n_visible(call: Call) -> int:
-    """How many outputs the caller of the function gets."""
+    """Number of outputs that the caller of the function gets."""
     return len(call.outputs) - sum(entry.aux for entry in call.spec.outputs)

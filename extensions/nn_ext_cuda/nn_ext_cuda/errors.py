@@ -1,4 +1,4 @@
-"""What can go wrong on a device, as exceptions of nn_core's tree that name the function and the sizes."""
+"""Failures of devices as exceptions of nn_core's tree that name the function and the sizes."""
 
 import math
 from collections.abc import Sequence

@@ -111,7 +111,7 @@ class Sequence:
 
 
 class _Entry:
-    """What is known of a sequence; it keeps the parts, so that their identities stay theirs."""
+    """The record of a sequence; it keeps the parts alive, so that no other object gets their identities."""
 
     __slots__ = ("failed", "parts", "sequence")
 

@@ -152,7 +152,7 @@ class ChainStep:
 
     @property
     def words(self) -> tuple[Words, ...]:
-        """What the host has to bring to the device before each run."""
+        """The numbers that the host has to bring to the device before each run."""
         return tuple(words for step in self._steps for words in getattr(step, "words", ()))
 
     def run(self) -> None:

@@ -59,7 +59,7 @@ def reduced_axes(shape: Shape, frame: Shape) -> tuple[int, ...]:
 
 
 def split_axes(shape: Shape, axis: int) -> tuple[int, int, int]:
-    """(number of elements before `axis`, its length, number of elements behind it)."""
+    """(number of elements before `axis`, its length, number of elements after it)."""
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
@@ -75,5 +75,5 @@ def divider(divisor: int) -> tuple[int, int]:
 
 
 def length_arguments(lengths: Sequence[int]) -> list[np.generic]:
-    """What `code.length_parameters` are for axes of these lengths: each but the first, and how to divide by it."""
+    """Return the values of `code.length_parameters` for axes of these lengths: each but the first, and how to divide by it."""
     return [np.uint32(part) for length in lengths[1:] for part in (length, *divider(max(length, 1)))]

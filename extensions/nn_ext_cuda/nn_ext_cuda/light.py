@@ -25,7 +25,7 @@ LIBRARIES: Final = ("libcublasLt.so.13", "libcublasLt.so.12")
 
 
 class Epilogue(IntEnum):
-    """What happens beside a product: cublasLtEpilogue_t."""
+    """An additional operation on a product: cublasLtEpilogue_t."""
 
     #: A vector is added to each row of C.
     BIAS = 4
@@ -238,7 +238,7 @@ class Prepared:
 
 
 def _reductions() -> int:
-    """How parts of a sum may be added."""
+    """Return the ways in which parts of a sum may be added."""
     return _ALL_REDUCTIONS if precision.is_reduced_precision_reduction_allowed() else _EXACT_REDUCTIONS
 
 

@@ -1,4 +1,4 @@
-"""Memory of a device: arrays, and values that are brought there while the program goes on."""
+"""Memory of a device: arrays, and values that are brought there while the program continues."""
 
 import threading
 from collections import deque

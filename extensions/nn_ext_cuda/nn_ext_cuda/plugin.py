@@ -1,4 +1,4 @@
-"""What the core learns of this package: one backend, described without importing CuPy."""
+"""The description of this package for the core: one backend, declared without importing CuPy."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +15,7 @@ TYPE_CONFIGS: Final = ("float", "half", "bfloat16", "double")
 
 
 def context(*, device_id: str | int = "0", type_config: str = "float", tf32: bool | None = None) -> Context:
-    """The context of this backend, with the CPU behind it.
+    """The context of this backend, with the CPU as the fallback.
 
     Args:
         device_id: Number of the device. It becomes the current one of this process.
@@ -30,7 +30,7 @@ def context(*, device_id: str | int = "0", type_config: str = "float", tf32: boo
 
 
 def listed_context(backends: Sequence[str], device_id: str | int, type_config: str, tf32: bool | None) -> Context:
-    """A context with `backends` in front and the CPU behind them; see `context` for the arguments."""
+    """A context with `backends` in front and the CPU after them; see `context` for the arguments."""
     if type_config not in TYPE_CONFIGS:
         raise ArgumentError(f"context: type_config must be {', '.join(TYPE_CONFIGS)}, got {type_config!r}")
     if not str(device_id).isdecimal():

@@ -1,4 +1,4 @@
-"""Which kind of array is preferred; kept apart from what imports CuPy."""
+"""The preferred kind of array; kept apart from the modules that import CuPy."""
 
 #: Whether arrays take their memory from a pool.
 cached = True

@@ -19,7 +19,7 @@ from nn_ext_cuda.launch import Argument, Launch
 from nn_ext_cuda.layout import broadcast_strides, length_arguments, merged
 from nn_ext_cuda.operand import Operand
 
-#: What combines two values, and what it starts from.
+#: The code that combines two values, and the value that it starts from.
 COMBINE: Final[Mapping[str, tuple[str, str]]] = {
     "sum": ("a + b", "R(0)"),
     "product": ("a * b", "R(1)"),

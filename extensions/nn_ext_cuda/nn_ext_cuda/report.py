@@ -1,4 +1,4 @@
-"""What of the plans of this process is recorded as CUDA graphs, and why the rest is not."""
+"""A report of the parts of plans that are recorded as CUDA graphs, and of the reasons why others are not."""
 
 import weakref
 from collections import Counter
@@ -51,7 +51,7 @@ def note_section(section: Section) -> None:
 
 
 def graph_report() -> GraphReport:
-    """Which functions of the plans that exist run in CUDA graphs, and which ones do not, with the reason."""
+    """Return the functions of the existing plans that run in CUDA graphs, and those that do not, with the reason."""
     sections = list(_SECTIONS)
     sizes = [size for section in sections for size in section.graph_sizes()]
     apart = Counter(row for section in sections for row in section.apart())

@@ -37,7 +37,7 @@ def row_code(file: str, function: str, dtype: str, types: Mapping[str, str] | No
 
 
 def lanes_of(length: int) -> int:
-    """How many of 256 threads share a row of neighbouring elements: a power of two from 32 on."""
+    """Number of threads, of 256, that share a row of neighbouring elements: a power of two from 32 on."""
     lanes = 32
     while lanes < min(length, 256):
         lanes *= 2

@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one element changes.
+    """The change of one element.
 
     Attributes:
         states: Names of the states, in the solver's order.

@@ -1,6 +1,6 @@
 """Updates of all parameters of a solver in one launch; see ``nn_core.solvers.update`` for what a solver expects.
 
-The elements of all parameters are divided into chunks, one a block; tables on the device say where the arrays lie and
+The elements of all parameters are divided into chunks, one a block; tables on the device have the addresses of the arrays and
 which chunk belongs to which parameter.
 """
 
@@ -82,7 +82,7 @@ class UpdateStep:
     """An update of given arrays: launched with its numbers, or as a part of a graph that reads them from the device.
 
     Args:
-        launcher: ``launcher(resident)`` makes the launch, which takes numbers, or the array that they lie in.
+        launcher: ``launcher(resident)`` makes the launch, which takes numbers, or the array that holds them.
         read: The numbers of the next run.
         dtype: dtype of numbers that are arguments.
     """
@@ -114,7 +114,7 @@ class UpdateStep:
         held.launch(self)
 
     def run(self) -> None:
-        """Update with the numbers that lie on the device."""
+        """Update with the numbers that are on the device."""
         assert self._resident is not None
         self._resident([self._word.memory])
 
@@ -126,7 +126,7 @@ class UpdateStep:
 
 
 class Tables:
-    """Where the arrays of parameters lie and how they are divided into chunks, on the device.
+    """Tables on the device with the addresses of parameters' arrays and their division into chunks.
 
     Args:
         members: The arrays of each parameter, all of one size and of one dtype.
@@ -164,12 +164,12 @@ class Tables:
 
 
 def chunk_of(n: int) -> int:
-    """How many of `n` elements a block takes: enough blocks to fill a device, and not too many for very large models."""
+    """Number of the `n` elements that a block takes: enough blocks to fill a device, not too many for very large models."""
     return min(max(-(-n // _BLOCKS // 1024) * 1024, 1024), 65536)
 
 
 def chunks(sizes: Sequence[int], chunk: int) -> tuple[Any, Any, Any]:
-    """For each chunk its parameter and its first element; for each parameter its first chunk, with the end behind."""
+    """For each chunk its parameter and its first element; for each parameter its first chunk, followed by the end."""
     counts = [-(-size // chunk) for size in sizes]
     owners = np.repeat(np.arange(len(sizes)), counts).astype(np.int64)
     starts = np.concatenate([np.arange(count) * chunk for count in counts] or [np.zeros(0)]).astype(np.int64)
@@ -192,7 +192,7 @@ _HEAD: Final = """\
 
 
 def update_code(name: str, dtype: str, *, resident: bool = False) -> Code:
-    """The kernel of a rule; `resident`: its numbers lie on the device."""
+    """The kernel of a rule; `resident`: its numbers are on the device."""
     rule = RULES[name]
     arrays = ("w", "g", *rule.states)
     numbers = list(rule.numbers([0.5] * 9))
@@ -224,7 +224,7 @@ def _read_numbers(names: Sequence[str], resident: bool, c_type: str = "R") -> li
 def norm_code(dtype: str, *, scales: bool, resident: bool = False) -> Code:
     """The kernel that writes the sum of squares of each chunk, or the one that scales by the sum of the chunks.
 
-    `resident`: the limit lies on the device.
+    `resident`: the limit is on the device.
     """
     limit = ["limit"] if scales else []
     loop = "for (int64 k = firsts[owner] + threadIdx.x; k < firsts[owner + 1]; k += blockDim.x) a += partial[k];"

@@ -87,7 +87,7 @@ def _chunk(targets: list[int]) -> tuple[Any, Any, int]:
 
 
 def put_words_code(n: int) -> Code:
-    """The kernel that writes `n` words, one behind the other."""
+    """The kernel that writes `n` words, one after the other."""
     return _words_code("put_words", "uint64* memory", n, "memory[threadIdx.x]")
 
 

@@ -10,13 +10,13 @@ from typing import Any
 from nn_core.ext import Array
 from nn_ext_cuda.memory import allocated
 
-#: Where arrays in the shared memory begin, in bytes.
+#: Alignment of arrays in the shared memory, in bytes.
 _ALIGNMENT = 256
 _OF_THREAD = threading.local()
 
 
 class WithWorkspace:
-    """A runner whose last arrays lie in the shared memory.
+    """A runner whose last arrays are in the shared memory.
 
     Args:
         runner: Takes the arrays of the call, then those in the shared memory.

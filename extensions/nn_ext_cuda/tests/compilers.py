@@ -65,7 +65,7 @@ def compiler():
 
 
 def _nvrtc_paths():
-    """Where NVRTC may be: in a wheel, or where the loader finds it."""
+    """The paths where NVRTC may be: in a wheel, or where the loader finds it."""
     try:
         nvidia = find_spec("nvidia")
     except ValueError:

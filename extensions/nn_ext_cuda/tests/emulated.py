@@ -24,7 +24,7 @@ def call_of(name, inputs, dtype="float32", **args):
 
 
 def forward(cupy, kernel, call, inputs):
-    """What a kernel computes, as NumPy arrays."""
+    """The results of a kernel, as NumPy arrays."""
     arrays = [None if array is None else cupy.asarray(array) for array in inputs]
     outputs = [cupy.asarray(np.full(desc.shape, -7, desc.dtype)) for desc in call.outputs]
     kernel.forward(call)(*arrays, *outputs)

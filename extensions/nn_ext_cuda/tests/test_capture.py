@@ -74,7 +74,7 @@ def launches(cuda, monkeypatch):
 
 
 def after(counts, run):
-    """How often what was launched by `run`."""
+    """The numbers of launches by `run`, by kind."""
     counts.update(graph=0, kernel=0)
     run()
     return dict(counts)
@@ -241,7 +241,7 @@ def test_the_report_says_what_runs_apart_and_why(cuda):
         x.d = np.ones((4, 3))
         y.forward()
     found = report.graph_report()
-    assert found.n_graphs >= 2  # before and behind it
+    assert found.n_graphs >= 2  # before and after it
     assert found.apart[report.Apart("rand_beta", "it reads an array of the host")] == 1
     assert "1 rand_beta  it reads an array of the host" in str(found)
     assert "runs apart from CUDA graphs: it reads an array of the host" in nn.explain("rand_beta").notes

@@ -1,4 +1,4 @@
-"""What the package offers besides running functions, on an emulated device with two of a kind."""
+"""The offers of the package besides functions, on an emulated device with two of a kind."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What goes wrong before and on a device, by name, with what to do: found by stand-ins for packages, drivers and devices."""
+"""Failures before and on a device, by name, with what to do: found by stand-ins for packages, drivers and devices."""
 
 import ctypes
 

@@ -28,7 +28,7 @@ def compiler():
 
 
 def engine_codes():
-    """What solvers launch, and what brings numbers to the device."""
+    """The kernels that solvers launch, and those that bring numbers to the device."""
     for dtype in ("float32", "float64"):
         for resident in (False, True):
             for name in RULES:

@@ -39,7 +39,7 @@ class Softmax:
 
 
 def _slope_per_channel(call: Call) -> Sequence[Shape]:
-    """The slopes of PReLU lie along the axis of the channels, or there is one for all."""
+    """The slopes of PReLU run along the axis of the channels, or there is one for all."""
     x, slope = (desc.shape for desc in call.inputs if desc is not None)
     axis = call.args["base_axis"]
     assert isinstance(axis, int)

@@ -76,7 +76,7 @@ ARITHMETIC: Final[dict[str, Kernel]] = {
     "ClipGradByValue": Pointwise("x", {"x": "smaller(larger(dy, min), max)"}),
 }
 
-#: Comparisons and logic of two arrays; the form with a scalar has "Scalar" behind its name.
+#: Comparisons and logic of two arrays; the form with a scalar has the suffix "Scalar".
 _OPERATORS: Final[Mapping[str, str]] = {
     "Equal": "{} == {}",
     "NotEqual": "{} != {}",

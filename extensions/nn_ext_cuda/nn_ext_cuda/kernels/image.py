@@ -77,7 +77,7 @@ class Interpolation:
 
 
 def coordinates(args: Mapping[str, object], n_inputs: int, n_outputs: int) -> tuple[int, int, int]:
-    """(times, plus, by): output o lies at (o times + plus) / by of the input."""
+    """(times, plus, by): the position of output o in the input is (o times + plus) / by."""
     if args["mode"] == "nearest" and args["half_pixel_for_nn"]:
         return 2 * n_inputs, n_inputs, 2 * n_outputs
     if n_outputs == 1:

@@ -19,7 +19,7 @@ from nn_ext_cuda.pointwise import Pointwise
 #: Blocks between which the rows of all tables are divided.
 _BLOCKS: Final = 528
 _MAX_GRID: Final = 65535
-#: What is read where no row has the number: NaN, or 0 in integers.
+#: The value that is read where no row has the number: NaN, or 0 in integers.
 _NOTHING: Final = """\
 template <class V> __device__ void spoil(V& y) { y = V(); }
 __device__ void spoil(half_t& y) { store(y, infinity() - infinity()); }
@@ -31,7 +31,7 @@ __device__ void spoil(double& y) { y = infinity() - infinity(); }
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What is picked from, as `groups` times `tables` tables of rows; each group has indices of its own."""
+    """The table to pick from, as `groups` times `tables` tables of rows; each group has indices of its own."""
 
     x: int
     indices: int

@@ -21,7 +21,7 @@ from nn_ext_cuda.rows import lanes_of, row_code
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """How the arrays of a call lie: lengths of the axes, those of statistics, those of beta and gamma."""
+    """The layout of the arrays of a call: lengths of the axes, those of statistics, those of beta and gamma."""
 
     whole: Shape
     statistics: Shape
@@ -65,7 +65,7 @@ class Normalization:
     """A normalization.
 
     Args:
-        frame: How the arrays of a call lie.
+        frame: The layout of the arrays of the call.
         relu: The function adds its input z and takes a ReLU.
     """
 
@@ -150,7 +150,7 @@ class Normalization:
 
     @staticmethod
     def _places(call: Call, *names: str) -> list[int | None]:
-        """Where these inputs are, None where they are not given."""
+        """The positions of these inputs, None where they are not given."""
         given = {entry.name: place for place, entry in enumerate(call.spec.inputs) if call.inputs[place] is not None}
         return [given.get(name) for name in names]
 
@@ -197,7 +197,7 @@ class Rows:
 
 
 def rows_of(frame: Frame) -> Rows | None:
-    """The rows that statistics are taken over, or None where these do not lie in one piece each, or are few and long."""
+    """The rows that statistics are taken over, or None where these are not contiguous, or are few and long."""
     whole, statistics = frame.whole, frame.statistics
     n_kept = next((axis for axis, n in enumerate(statistics) if n == 1 and whole[axis] != 1), len(whole))
     if any(n != 1 for n in statistics[n_kept:]) or len(set(frame.parameters.values())) > 1:

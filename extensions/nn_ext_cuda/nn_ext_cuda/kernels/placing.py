@@ -78,7 +78,7 @@ def _halves(call: Call) -> tuple[Sequence[int], Mapping[str, int | float]]:
 
 
 def _classes(call: Call, shape: Shape) -> tuple[Sequence[int], Mapping[str, int | float]]:
-    """Elements in front of the axis of the classes, the classes, elements behind it."""
+    """Number of elements before the axis of the classes, of classes, and of elements after it."""
     axis = call.args["axis"]
     assert isinstance(axis, int)
     outer, length, inner = split_axes(shape, axis)

@@ -21,7 +21,7 @@ class Pooling:
 
     Args:
         mode: maximum, sum or average.
-        layout: "contiguous", or "channels_last" where the windows cover all axes behind the channels.
+        layout: "contiguous", or "channels_last" where the windows cover all axes after the channels.
     """
 
     def __init__(self, mode: str, layout: str = "contiguous") -> None:
@@ -57,7 +57,7 @@ class Pooling:
 
 
 class OfMaxima:
-    """What the gradients of the maximum pooling are made of; each is the transpose, and so the gradient, of the other.
+    """The part that gradients of the maximum pooling are made of; each is the transpose, and so the gradient, of the other.
 
     Args:
         gathers: Read a value at the place of each maximum, rather than add one there.
@@ -111,7 +111,7 @@ def geometry(call: Call, x: ArrayDesc, y: ArrayDesc) -> list[int]:
     kernel = _ints(call, "kernel")
     inner = 1 if call.args["channel_last"] else 0
     first = len(x.shape) - len(kernel) - inner
-    numbered = first == 2 and not inner  # channels are an axis of their own, wherever they lie in memory
+    numbered = first == 2 and not inner  # channels are an axis of their own, whatever their layout in memory
     channels = x.shape[-1] if inner else x.shape[1] if numbered else 1
     batch = x.shape[0] if numbered else math.prod(x.shape[:first])
 

@@ -16,7 +16,7 @@ from nn_ext_cuda.words import Words
 
 
 class SeededProgram(Program):
-    """A program whose last array is the key of the run: it lies on the host, and is brought to the device each time."""
+    """A program whose last array is the key of the run: it is on the host, and is brought to the device each time."""
 
     def bind(self, *arrays: Array) -> Step:
         """The launches on these arrays; the key is read before each run."""
@@ -36,7 +36,7 @@ class Drawn:
 
     Args:
         function: Name of the CUDA function.
-        numbers: Its numbers behind the output, from the arguments.
+        numbers: Its numbers after the output, from the arguments.
     """
 
     def __init__(self, function: str, numbers: Callable[[Mapping[str, Any]], Sequence[Argument]]) -> None:

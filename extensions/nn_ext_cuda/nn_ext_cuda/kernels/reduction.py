@@ -86,7 +86,7 @@ class Scan:
         return refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """One launch: a block a row where rows lie in one piece, else a thread a row."""
+        """One launch: a block a row where rows are contiguous, else a thread a row."""
         return self._program(call, (0, 1), 2, reverse=bool(call.args["reverse"]))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:

@@ -27,7 +27,7 @@ struct Geometry {
                       filters, members, group_filters, {f0, f1, f2, f3, f4, f5, f6},                                   \
                       {h0, h1, h2, h3, h4, h5, h6}};
 
-// Which of the prepared divisors is which.
+// The indices of the prepared divisors.
 enum { BY_COUNT2, BY_COUNT1, BY_COUNT0, BY_SIZE2, BY_SIZE1, BY_SIZES, BY_MEMBERS };
 
 #define LOOP(n) for (int64 i = blockIdx.x * int64(blockDim.x) + threadIdx.x; i < n; i += int64(gridDim.x) * blockDim.x)
@@ -64,13 +64,13 @@ __device__ __forceinline__ int64 filter_place(const Geometry& g, uint32 filter, 
   return LAST ? (int64(filter) * size + place) * g.members + member : (int64(filter) * g.members + member) * size + place;
 }
 
-// Where the element r of a filter at place o lies on an axis; false: outside of the image.
+// The position on an axis of the element r of a filter at place o; false: outside of the image.
 __device__ __forceinline__ bool covers(const Geometry& g, int axis, uint32 o, uint32 r, uint32& at) {
   at = o * g.strides[axis] + r * g.dilations[axis] - g.pads[axis];  // below 0 it wraps round to a very large number
   return at < g.lengths[axis];
 }
 
-// Where a filter lies whose element r covers place `at` of the image on an axis; false: there is none.
+// The place of the filter whose element r covers place `at` of the image on an axis; false: there is none.
 __device__ __forceinline__ bool covered(const Geometry& g, int axis, uint32 at, uint32 r, uint32& o) {
   const uint32 before = r * g.dilations[axis], distance = at + g.pads[axis];
   o = (distance - before) / g.strides[axis];

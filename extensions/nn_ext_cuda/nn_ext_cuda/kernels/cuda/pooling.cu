@@ -1,8 +1,8 @@
 // Pooling over windows of up to three spatial axes; shorter ones have axes of length 1 in front.
 //
-// x and y have `batch` times `channels` images of lengths[] and counts[] elements; an array lies at
+// x and y have `batch` times `channels` images of lengths[] and counts[] elements; the offset in an array is
 //   batch index * per_batch + channel * per_channel + place in the image * per_place,
-// which covers channels before and behind the spatial axes. A thread computes one element of its result and gathers
+// which covers channels before and after the spatial axes. A thread computes one element of its result and gathers
 // what belongs to it, also in gradients: no atomic operation, the same bits each time.
 // MODE 0: maximum, 1: sum, 2: average. O(window) a thread forward and for gradients of sums; O(window^2) for gradients of
 // maxima, which look for the first maximum of each window again.
@@ -42,7 +42,7 @@ __device__ int64 counted(const Geometry& g, int axis, int64 window) {
   return stop - start;
 }
 
-// Calls body(place of x) for every element of a window that lies inside of x.
+// Calls body(place of x) for every element of a window that is inside x.
 template <class Body>
 __device__ void visit(const Geometry& g, const Place& window, Body body) {
   int64 first[3], last[3];
@@ -119,7 +119,7 @@ extern "C" __global__ void pooling_backward(GEOMETRY, const T* x, const T* dy, T
   }
 }
 
-// What lies in x at the place of the first maximum of each window of `keys`; 0 where that is in the padding.
+// The values of x at the place of the first maximum of each window of `keys`; 0 where that is in the padding.
 extern "C" __global__ void pooling_gather(GEOMETRY, const T* keys, const T* x, T* y) {
   MADE
   LOOP(batch * channels * c0 * c1 * c2) {

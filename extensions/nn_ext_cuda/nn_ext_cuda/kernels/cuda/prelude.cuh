@@ -1,4 +1,4 @@
-// What every source of this package begins with: number types and how they are read and written. No header of CUDA is
+// The head of every source of this package: number types and how they are read and written. No header of CUDA is
 // needed, so that a driver and NVRTC are enough. `R` is the type that a source computes in (float or double); arrays of
 // half_t and bfloat_t are read and written through float, rounded to nearest even.
 typedef long long int64;

@@ -1,4 +1,4 @@
-// Reductions along rows. A row is `length` elements that lie `inner` apart; there are `n_rows` of them, and row r begins
+// Reductions along rows. A row is `length` elements with a stride of `inner`; there are `n_rows` of them, and row r begins
 // at element r / inner * length * inner + r % inner. Blocks have two directions: lanes, which share a row, and rows.
 // With BY_ROWS lanes are neighbours in memory (inner is 1), otherwise rows are. The launch is the same either way:
 // blockDim.x threads that are neighbours in memory, blockDim.y others.
