@@ -58,11 +58,11 @@ STATUSES: Final[Mapping[int, str]] = {
 }
 
 _REINSTALL: Final = (
-    "the files of one cuDNN must lie together: pip uninstall nvidia-cudnn-cu12 nvidia-cudnn-cu13, install the one that "
+    "the files of one cuDNN must be together: pip uninstall nvidia-cudnn-cu12 nvidia-cudnn-cu13, install the one that "
     "fits CuPy, and take other copies out of LD_LIBRARY_PATH"
 )
 _MEMORY: Final = "a smaller batch, or nn_ext_cuda.clear_memory_cache()"
-#: What to do, by status.
+#: The remedies, by status.
 _HINTS: Final[Mapping[int, str]] = {
     1001: "nn-core doctor says whether the driver and the device can be used",
     1002: _REINSTALL,
@@ -115,6 +115,6 @@ def failure(function: str, status: int, detail: str = "") -> CudnnError:
 
 
 def located(error: CudnnError, what: str, arrays: Sequence[Array | None]) -> CudnnError:
-    """The exception with the function of nn_core in front and its arrays behind."""
+    """The exception with the function of nn_core in front and its arrays at the end."""
     shapes = "  ".join(f"({', '.join(map(str, array.shape))}) {array.dtype}" for array in arrays if array is not None)
     return type(error)(f"{what}: {error}\n  arrays {shapes}", error.status)

@@ -77,7 +77,7 @@ def workspace(n_bytes: int = 0) -> Workspace:
 
 
 class _OfThread(threading.local):
-    """What a thread has; when it ends, its handles wait for the next one.
+    """The objects of a thread; when it ends, its handles wait for the next one.
 
     Handles are never destroyed: that waits for the device, and breaks the capture of another thread.
     """

@@ -18,10 +18,10 @@ WHEELS: Final = ("nvidia.cudnn", "nvidia.cudnn_jit")
 #: Functions by name with the C types of their arguments; all of them return a status.
 Table: TypeAlias = Mapping[str, tuple[Any, ...]]
 POINTER: Final = ctypes.c_void_p
-#: Where a function writes a pointer.
+#: The address to which a function writes a pointer.
 RESULT: Final = ctypes.POINTER(ctypes.c_void_p)
 
-#: What every use of the library begins with; other modules have tables of their own.
+#: The functions that every use of the library begins with; other modules have tables of their own.
 HANDLES: Final[Table] = {
     "cudnnCreate": (RESULT,),
     "cudnnSetStream": (POINTER, POINTER),
@@ -97,7 +97,7 @@ def version() -> tuple[int, int, int]:
 
 
 def last_error() -> str:
-    """What cuDNN says about the last error of this thread; reading it clears it."""
+    """Return cuDNN's message about the last error of this thread; reading it clears it."""
     text = ctypes.create_string_buffer(2048)
     function = library().cudnnGetLastErrorString
     function.argtypes, function.restype = (ctypes.c_char_p, ctypes.c_size_t), None

@@ -1,4 +1,4 @@
-"""What the core learns of this package: one backend, described without loading cuDNN."""
+"""The description of this package for the core: one backend, declared without loading cuDNN."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ REQUIRES_CORE: Final = ">=0.1,<0.2"
 
 
 def context(*, device_id: str | int = "0", type_config: str = "float", tf32: bool | None = None) -> Context:
-    """The context of this backend, with CUDA and the CPU behind it; see `nn_ext_cuda.context` for the arguments."""
+    """The context of this backend, with CUDA and the CPU as fallbacks; see `nn_ext_cuda.context` for the arguments."""
     return cuda.listed_context(["cudnn", "cuda"], device_id, type_config, tf32)
 
 

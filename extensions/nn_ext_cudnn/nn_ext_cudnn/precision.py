@@ -1,4 +1,4 @@
-"""Which engines may run: what they note about their arithmetic, and what the process allows."""
+"""The choice of engines by precision: what they note about their arithmetic, and what the process allows."""
 
 from typing import Final
 
@@ -50,7 +50,7 @@ def excluded_notes(dtype: str) -> frozenset[int]:
 
 
 def prefers_channels_last(dtype: str) -> bool:
-    """Whether images of `dtype` should lie channels-last in memory, as tensor cores read them.
+    """Whether images of `dtype` should be channels-last in memory, as tensor cores read them.
 
     The engines for exact float32 and for double copy such images into the order of C and back; so everything that works
     on images keeps that order for them.

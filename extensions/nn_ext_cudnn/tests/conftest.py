@@ -69,7 +69,7 @@ class Header:
         return {name: int(value) for name, value in found}
 
     def n_parameters(self, function):
-        """How many parameters a function has."""
+        """Number of parameters of a function."""
         (inside,) = re.findall(rf"\b{function}\(([^)]*)\);", self._text)
         return len(inside.split(","))
 

@@ -11,7 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 
 
-#: Which tests each process runs.
+#: The tests that each process runs.
 GROUPS = {
     "convolution": "(cudnn-Convolution or DepthwiseConvolution) and (float32 or float16)",
     "deconvolution": "(cudnn-Deconvolution or DepthwiseDeconvolution) and (float32 or float16)",

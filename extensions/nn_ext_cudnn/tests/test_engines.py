@@ -1,4 +1,4 @@
-"""Which engines the true libcudnn finds, for a described device: no device is needed, but cuDNN and the CUDA driver are.
+"""The engines that the true libcudnn finds for a described device: no device is needed, but cuDNN and the CUDA driver are.
 
 cuDNN takes the properties of a device as JSON (since 9.8) and then asks its heuristics and makes plans without one. Each
 check runs in a process of its own, because a stand-in may have taken the place of the library in this one.
@@ -64,7 +64,7 @@ for name, kernel in {**CONVOLUTION, **FUSED}.items():
 
 @pytest.fixture(scope="module")
 def found():
-    """What the script prints, as records."""
+    """The output of the script, as records."""
     here = Path(__file__).parent
     cuda = here.parents[1] / "nn_ext_cuda" / "tests"
     paths = [str(cuda), str(cuda / "emulation"), *filter(None, sys.path)]

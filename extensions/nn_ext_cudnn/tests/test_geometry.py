@@ -1,4 +1,4 @@
-"""How arrays are described to cuDNN: shapes and strides, against strides of NumPy's views."""
+"""The description of arrays to cuDNN: shapes and strides, against strides of NumPy's views."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def steps(array):
 
 
 def channels_last(shape):
-    """An array that lies channels-last, and its description."""
+    """An array that is channels-last, and its description."""
     array = np.zeros((shape[0], *shape[2:], shape[1]), np.float32)
     array = np.moveaxis(array, -1, 1)
     return array, ArrayDesc(shape, "float32", array.strides)

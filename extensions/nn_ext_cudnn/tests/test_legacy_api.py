@@ -133,7 +133,7 @@ def test_poolings_have_the_shape_of_the_specification(true_library):
 
 
 def test_installations_of_the_graphs_alone_refuse_with_the_remedy(tmp_path):
-    """What the wheels of the engines made at run time hold, in a process of its own, which loads nothing else."""
+    """The content of the wheels of the engines made at run time, in a process of its own, which loads nothing else."""
     installed = _folder() / "lib"
     shutil.copy(installed / library.SONAME, tmp_path)
     for name in ("libcudnn_graph.so.9", "libcudnn_engines_runtime_compiled.so.9"):

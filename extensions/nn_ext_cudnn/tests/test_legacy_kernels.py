@@ -1,4 +1,4 @@
-"""What the kernels over descriptors refuse and why, how often they call cuDNN, and their steps in CUDA graphs."""
+"""The refusals of the kernels over descriptors, how often they call cuDNN, and their steps in CUDA graphs."""
 
 import dataclasses
 

@@ -95,7 +95,7 @@ def test_a_matrix_is_that_of_the_input_then_that_of_the_state(kernel, network, c
         (HIDDEN, gate * HIDDEN * pitch + FEATURES) for gate in range(3)
     }
     zeros = [piece for piece in found if piece.owner == -1]
-    assert [(piece.rows, piece.columns) for piece in zeros] == [(1, HIDDEN)] * 2, "biases of the state, but for the last"
+    assert [(piece.rows, piece.columns) for piece in zeros] == [(1, HIDDEN)] * 2, "biases of the state, except for the last"
 
 
 def test_networks_without_biases_have_none(kernel, network):

@@ -1,4 +1,4 @@
-"""What the package tells the core."""
+"""The description of the package for the core."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which engines settings of the process allow."""
+"""The engines that settings of the process allow."""
 
 import pytest
 

@@ -36,7 +36,7 @@ _VIRTUAL: Final = 100
 
 
 class ConvolutionKernel:
-    """A convolution by cuDNN; images of the short types lie channels-last in memory where the plan allows it.
+    """A convolution by cuDNN; images of the short types are channels-last in memory where the plan allows it.
 
     Args:
         transposed: x is the narrow image.
@@ -83,7 +83,7 @@ class ConvolutionKernel:
         return "channels_last" if second and prefers_channels_last(call.dtype) else "contiguous"
 
     def forward(self, call: Call) -> Runner:
-        """One plan, with the bias in it where cuDNN has an engine for that, else with a launch for the bias behind it."""
+        """One plan, with the bias in it where cuDNN has an engine for that, else followed by a launch for the bias."""
         arrays = forward_arrays(call)
         result: Result = "wide" if self._transposed else "narrow"
         if call.inputs[_BIAS] is None:
@@ -176,7 +176,7 @@ class ConvolutionKernel:
 
 @dataclass(frozen=True, slots=True)
 class Epilogue:
-    """What a plan does to the narrow image: relu(result + addend + bias), which is the form that engines exist for.
+    """The epilogue of the narrow image: relu(result + addend + bias), which is the form that engines exist for.
 
     Attributes:
         bias: The place of the bias.
@@ -223,7 +223,7 @@ def _present(arrays: Sequence[ArrayDesc | None], place: int) -> ArrayDesc:
 
 
 def _frame(call: Call, y: ArrayDesc) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """y as (batch, channels, places) or (batch, places, channels), as it lies in memory, and the bias in that."""
+    """y as (batch, channels, places) or (batch, places, channels), by its layout in memory, and the bias in that."""
     view = geometry.image(y, _base_axis(call), _is_channel_last(call))
     batch, channels = view.shape[:2]
     places = y.size // max(batch * channels, 1)

@@ -14,7 +14,7 @@ from nn_ext_cuda.launch import Chain, ChainStep, Program
 from nn_ext_cuda.memory import allocated
 from nn_ext_cudnn.graph.convolution import ConvolutionKernel, Epilogue
 
-#: Places of the arrays of a call, those that are computed first behind them.
+#: Places of the arrays of a call, followed by those that are computed first.
 _X: Final = 0
 _WEIGHT: Final = 1
 _BIAS: Final = 2
@@ -40,7 +40,7 @@ class FusedConvolution(ConvolutionKernel):
         return super().refuse_settings(call)
 
     def layout(self, call: Call) -> str:
-        """As for a convolution; C-contiguous with a z, which would not lie as y does, and has no engine then."""
+        """As for a convolution; C-contiguous with a z, which would not have the layout of y, and has no engine then."""
         return "contiguous" if call.inputs[_Z] is not None else super().layout(call)
 
     def forward(self, call: Call) -> Runner:

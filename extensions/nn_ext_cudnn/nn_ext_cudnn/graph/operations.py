@@ -1,4 +1,4 @@
-"""What an operation graph is made of, as values: equal graphs compare equal, and serve as keys."""
+"""The parts of an operation graph, as values: equal graphs compare equal, and serve as keys."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
@@ -14,7 +14,7 @@ ALIGNMENT: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor: (batch, channels, spatial axes), wherever the channels lie in memory.
+    """A tensor: (batch, channels, spatial axes), wherever the channels are in memory.
 
     Attributes:
         uid: Its number in the graph.
@@ -50,7 +50,7 @@ class Operation(Protocol):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """What it reads and writes."""
+        """The tensors that it reads and writes."""
         ...
 
     def described(self, tensors: dict[int, Descriptor]) -> Descriptor:
@@ -60,7 +60,7 @@ class Operation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How a filter moves over an image, on each spatial axis."""
+    """The movement of a filter over an image, on each spatial axis."""
 
     stride: tuple[int, ...]
     dilation: tuple[int, ...]
@@ -97,7 +97,7 @@ class Convolution:
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """What it reads and writes."""
+        """The tensors that it reads and writes."""
         return self.filters, self.wide, self.narrow
 
     def described(self, tensors: dict[int, Descriptor]) -> Descriptor:
@@ -142,7 +142,7 @@ class Pointwise:
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """What it reads and writes."""
+        """The tensors that it reads and writes."""
         return (*self.inputs, self.output)
 
     def described(self, tensors: dict[int, Descriptor]) -> Descriptor:

@@ -54,7 +54,7 @@ class BatchNorm(IntEnum):
     SPATIAL_PERSISTENT = 2
 
 
-#: cudnnBatchNormOps_t: the normalization and nothing behind it.
+#: cudnnBatchNormOps_t: the normalization and nothing after it.
 NORMALIZE_ONLY: Final = 0
 
 

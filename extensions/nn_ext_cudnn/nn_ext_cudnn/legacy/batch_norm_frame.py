@@ -1,4 +1,4 @@
-"""How cuDNN sees a batch normalization: images whose channels have the statistics, and the kernels that take them."""
+"""A batch normalization in the terms of cuDNN: images whose channels have the statistics, and the kernels that take them."""
 
 import ctypes
 import dataclasses
@@ -24,7 +24,7 @@ _OF_OTHERS: Final = (api.BatchNorm.SPATIAL,)
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What the functions of training need: a mode and bytes of scratch memory, forward and backward."""
+    """The needs of the functions of training: a mode and bytes of scratch memory, forward and backward."""
 
     mode: api.BatchNorm
     forward_bytes: int

@@ -12,7 +12,7 @@ from nn_ext_cudnn.legacy.recipe import At, LibraryCall, Recipe
 
 
 class Work:
-    """Collects the parts of a recipe: what comes before cuDNN, its call, and what comes behind.
+    """Collects the parts of a recipe: what comes before cuDNN, its call, and what comes after.
 
     Args:
         call: The call.
@@ -83,7 +83,7 @@ class Work:
         return turned
 
     def _turned(self, name: str) -> At | None:
-        """Scratch memory for an image that does not lie as y does."""
+        """Scratch memory for an image whose layout is not that of y."""
         desc = self._arrays[self._names.index(name)]
         assert desc is not None
         if frame_of(desc, axes_of(self._call)).lies_as(self.frame):
@@ -141,7 +141,7 @@ class Work:
         self._main.append(computed)
 
     def _cuda_runner(self) -> Runner | None:
-        """The runner of nn_ext_cuda, for images that lie as y does."""
+        """The runner of nn_ext_cuda, for images with the layout of y."""
         call = as_matrix(self._call) if self.frame.layout == "channels_last" else self._call
         kernel = CUDA_NORMALIZATION[call.spec.name]
         return kernel.forward(call) if self._wanted is None else kernel.backward(call, self._wanted)

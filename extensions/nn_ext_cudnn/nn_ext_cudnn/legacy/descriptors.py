@@ -10,7 +10,7 @@ from nn_ext_cudnn.legacy import api
 
 
 class Descriptor:
-    """An object of cuDNN behind a pointer, which functions of cuDNN take as an argument.
+    """An object of cuDNN by its pointer, which functions of cuDNN take as an argument.
 
     Args:
         create: Writes the pointer of a new object to its argument.

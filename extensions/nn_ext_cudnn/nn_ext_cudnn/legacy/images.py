@@ -1,4 +1,4 @@
-"""How cuDNN sees images: lengths and strides of (batch, channels, two or three spatial axes)."""
+"""Images in the terms of cuDNN: lengths and strides of (batch, channels, two or three spatial axes)."""
 
 import math
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ class Image:
 
     @property
     def layout(self) -> str:
-        """Which axis is innermost: "channels_first", "channels_last", or "either" where there is but one to choose."""
+        """The innermost axis: "channels_first", "channels_last", or "either" where there is only one to choose."""
         if self.dims[1] == 1 or self.is_matrix:
             return "either"
         return "channels_last" if self.strides[1] == 1 else "channels_first"
 
     def lies_as(self, other: "Image") -> bool:
-        """Whether both lie alike in memory."""
+        """Whether both have the same layout in memory."""
         return self.layout == other.layout or "either" in (self.layout, other.layout)
 
     def descriptor(self) -> Descriptor:

@@ -22,7 +22,7 @@ _GATES: Final[Mapping[str, int]] = {"RNN": 1, "LSTM": 4, "GRU": 3}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What descriptors of a network depend on."""
+    """The properties of a call that descriptors of a network depend on."""
 
     form: Form
     cell: api.Cell
@@ -60,7 +60,7 @@ class Network:
     dropout: Descriptor
 
     def n_kept(self, dtype: str) -> int:
-        """What the forward pass hands to the backward pass, in elements of `dtype`."""
+        """Number of elements of `dtype` that the forward pass hands to the backward pass."""
         return -(-self.kept_bytes // ITEM_BYTES[dtype])
 
 
@@ -74,12 +74,12 @@ def network_of(call: Call) -> Network:
 
 
 def pieces_of(call: Call) -> list[Piece]:
-    """Where cuDNN wants the weights of a call."""
+    """Return the places where cuDNN wants the weights of a call."""
     return _pieces(library.library(), question_of(call))
 
 
 def question_of(call: Call) -> Question:
-    """What the descriptors of a call depend on."""
+    """Return the properties of a call that its descriptors depend on."""
     x, h = call.inputs[:2]
     assert x is not None
     assert h is not None

@@ -42,7 +42,7 @@ class Pooling:
         return api.refuse_part("ops")
 
     def layout(self, call: Call) -> str:
-        """Channels-last where convolutions want it, if the windows cover all axes behind the channels."""
+        """Channels-last where convolutions want it, if the windows cover all axes after the channels."""
         (x,) = call.inputs
         assert x is not None
         ordinary = len(x.shape) == len(_ints(call, "kernel")) + 2 and not call.args["channel_last"]
@@ -71,7 +71,7 @@ class Pooling:
             return cuda.backward(call, wanted)
         pooling, factor = _pooling(call)
         x_tensor, y_tensor, zero = x.descriptor(), y.descriptor(), number(call.dtype, 0)
-        # arrays are x, y (not kept), dy, dx; a mean does not read y, and dy stands in for it
+        # arrays are x, y (not kept), dy, dx; a mean does not read y, and dy replaces it
         arguments = [pooling, number(call.dtype, factor), y_tensor, At(2), y_tensor, At(2), x_tensor, At(0)]
         return Recipe(
             call.spec.api,

@@ -35,7 +35,7 @@ Argument: TypeAlias = "At | Any"
 
 @dataclass(frozen=True, slots=True)
 class LibraryCall:
-    """A function of cuDNN, and its arguments behind the handle."""
+    """A function of cuDNN, and its arguments after the handle."""
 
     function: Callable[..., object]
     arguments: Sequence[Argument]
@@ -53,7 +53,7 @@ def number(dtype: str, value: float) -> Any:
 
 
 def scratch_bytes(scratch: Sequence[tuple[Shape, str]]) -> tuple[list[int], int]:
-    """Where each scratch array begins, and the bytes of all."""
+    """Return the offset of each scratch array, and the bytes of all."""
     starts, end = [], 0
     for shape, dtype in scratch:
         starts.append(end)
@@ -104,7 +104,7 @@ class Recipe:
 class RecipeStep:
     """A recipe on given arrays. It allocates nothing and waits for nothing, so it can be part of a CUDA graph.
 
-    Its scratch arrays lie in the memory that all steps of a stream share. When that grows the step moves; what was
+    Its scratch arrays are in the memory that all steps of a stream share. When that grows the step moves; what was
     recorded before stays valid, because the step keeps the memory that it has used.
     """
 

@@ -1,6 +1,6 @@
 """Recurrent networks over sequences: all layers, directions and steps in one call.
 
-What cuDNN keeps of a forward pass in training goes to the output `trace`, and y behind it: the backward pass reads both,
+What cuDNN keeps of a forward pass in training goes to the output `trace`, followed by y: the backward pass reads both,
 and works on a copy, which cuDNN changes. Without training the backward pass runs the network again.
 
 cuDNN may add up in different orders when a process uses several streams at once; the environment variable
@@ -44,7 +44,7 @@ class Recurrent:
         return [(found.n_kept(call.dtype) + call.outputs[0].size,)]
 
     def forward(self, call: Call) -> Runner:
-        """One call behind a copy of the weights."""
+        """One call after a copy of the weights."""
         work = Work(call, forward_arrays(call), forward_names(call))
         work.pack()
         y, h_n, c_n = (work.at(name) for name in ("y", "h_n", "c_n"))

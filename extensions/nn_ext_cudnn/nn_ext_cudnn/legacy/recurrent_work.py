@@ -17,7 +17,7 @@ WEIGHTS: Final = ("weight_l0", "weight", "bias")
 
 
 def weight_dtype(call: Call) -> str:
-    """What the weights hold: the dtype of the call, or a wider one."""
+    """The dtype of the weights: that of the call, or a wider one."""
     names = [entry.name for entry in call.spec.inputs]
     first = call.inputs[names.index(WEIGHTS[0])]
     assert first is not None

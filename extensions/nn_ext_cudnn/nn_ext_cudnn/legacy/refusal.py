@@ -1,4 +1,4 @@
-"""What no function over descriptors takes."""
+"""Refusals that all functions over descriptors share."""
 
 from nn_core.ext import Call, Refusal
 from nn_ext_cuda.compose import refuse_sizes

@@ -13,7 +13,7 @@ from nn_ext_cudnn.legacy.refusal import refuse_arrays
 
 
 class Softmax:
-    """Softmax over channels, which may be any axis: (what lies before it, the axis, what lies behind it, 1).
+    """Softmax over channels, which may be any axis: (axes before it, the axis, axes after it, 1).
 
     Args:
         algorithm: The function, in the form that cannot overflow.

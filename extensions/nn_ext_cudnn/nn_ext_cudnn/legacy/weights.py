@@ -47,7 +47,7 @@ class Form:
         n_features: Length of x.
         n_hidden: Length of a state H.
         has_bias: Whether there are biases.
-        has_state_bias: Whether the last matrix of the state has a bias of its own, behind the others.
+        has_state_bias: Whether the last matrix of the state has a bias of its own, after the others.
     """
 
     n_layers: int
@@ -69,7 +69,7 @@ class Piece:
         pitch: Elements from one row to the next in its owner.
         place: Where it begins in the memory of cuDNN, in elements.
         rows: Number of rows.
-        columns: Number of columns; there, rows lie next to each other.
+        columns: Number of columns; there, rows are adjacent.
     """
 
     owner: int
@@ -137,7 +137,7 @@ def _require_rows(tensor: Descriptor, rows: int, columns: int) -> None:
     _, dims, strides = descriptors.layout_of(tensor)
     if math.prod(dims) != rows * columns or tuple(strides) != descriptors.contiguous(dims):
         raise NotSupportedError(
-            f"cudnnGetRNNWeightParams: a matrix must be {rows} x {columns} and lie row by row, got {dims} by {strides}"
+            f"cudnnGetRNNWeightParams: a matrix must be {rows} x {columns} and stored row by row, got {dims} by {strides}"
         )
 
 

@@ -9,7 +9,7 @@ import traceback
 
 
 class RefusedError(Exception):
-    """What a method raises to give a status other than success, with the text of the last error."""
+    """The exception of a method that gives a status other than success, with the text of the last error."""
 
     def __init__(self, status, text):
         super().__init__(text)

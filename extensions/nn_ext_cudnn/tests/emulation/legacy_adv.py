@@ -8,7 +8,7 @@ from fake_cudnn import require
 from legacy_cells import GATES, Run
 from legacy_memory import NOT_SUPPORTED, Registry, Tensor, dtype_of, launched, wide_of
 
-#: Elements between two matrices in the weight space: nobody may rely on them lying next to each other.
+#: Elements between two matrices in the weight space: nobody may rely on them being adjacent.
 GAP = 5
 MAGIC = 0x1234567890
 
@@ -73,7 +73,7 @@ def memory(address, dtype, shape):
 
 
 class Adv:
-    """What libcudnn_adv holds; `missing` plays an installation without it, `unsupported` refuses a data type."""
+    """The content of libcudnn_adv; `missing` plays an installation without it, `unsupported` refuses a data type."""
 
     def __init__(self, ops):
         from nn_ext_cudnn.legacy import api

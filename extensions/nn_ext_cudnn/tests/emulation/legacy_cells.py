@@ -11,7 +11,7 @@ def sigmoid(x):
 
 
 class Run:
-    """A forward pass, and the way back through it.
+    """A forward pass, and the backward pass through it.
 
     Attributes:
         y: Outputs.

@@ -21,7 +21,7 @@ def dtype_of(kind):
 
 
 def wide_of(kind):
-    """What arrays of a cudnnDataType_t are computed in."""
+    """The dtype in which arrays of a cudnnDataType_t are computed."""
     return np.float64 if kind == 1 else np.float32
 
 
@@ -47,7 +47,7 @@ class Tensor:
 
     @property
     def packed(self):
-        """Whether no memory lies between elements, in the order of some permutation of the axes."""
+        """Whether there is no memory between elements, in the order of some permutation of the axes."""
         step = 1
         for own, n in sorted((own, n) for own, n in zip(self.strides, self.dims, strict=True) if n > 1):
             if own != step:

@@ -44,7 +44,7 @@ class Norms:
 
     def cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(self, handle, mode, operations, x, z, y, p, act, size):
         self._check(mode, operations, x, y)
-        require(not z and not act, "nothing behind it")
+        require(not z and not act, "nothing after it")
         size[0] = 640 if mode == 2 else 0
 
     def cudnnGetBatchNormalizationBackwardExWorkspaceSize(self, handle, mode, operations, x, y, dy, dz, dx, p, act, size):
@@ -77,7 +77,7 @@ class Norms:
     ):  # fmt: skip
         tensor, parameters = self._check(mode, operations, x_desc, y_desc), self._tensor(p_desc)
         self._check_parameters(mode, tensor, parameters)
-        require(not z and not act, "nothing behind it")
+        require(not z and not act, "nothing after it")
         require(n_bytes >= (640 if mode == 2 else 0) and bool(memory) == bool(n_bytes), "workspace", 2006)
         require(kept_bytes >= (self.kept_bytes if mode == 2 else 0), "reserve space", 2006)
         require(bool(running_mean) == bool(running_variance), "running statistics")
@@ -113,7 +113,7 @@ class Norms:
     ):  # fmt: skip
         tensor, parameters = self._check(mode, operations, x_desc, dy_desc, dx_desc), self._tensor(p_desc)
         self._check_parameters(mode, tensor, parameters)
-        require(not dz and not act, "nothing behind it")
+        require(not dz and not act, "nothing after it")
         require(n_bytes >= (1280 if mode == 2 else 0) and bool(memory) == bool(n_bytes), "workspace", 2006)
         require(dscale and dbias, "null pointer", 2002)
         require(bool(saved_mean) == bool(saved_scale), "saved statistics")

@@ -17,7 +17,7 @@ class PoolingDescriptor:
 
 
 class Ops:
-    """What libcudnn_ops holds, but for normalizations; `missing` plays an installation without it."""
+    """The content of libcudnn_ops, except for normalizations; `missing` plays an installation without it."""
 
     def __init__(self):
         from nn_ext_cudnn.legacy import api
