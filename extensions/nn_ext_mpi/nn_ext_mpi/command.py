@@ -72,7 +72,7 @@ def mpiexec_command(found: Found, size: int, hosts: str = "", *, root: bool = Fa
 
 
 def launch_variables(size: int, hosts: str = "") -> dict[str, str]:
-    """What the processes find in their environment besides that of this one."""
+    """Return the variables that the processes get in addition to the environment of this one."""
     n_hosts = max(1, len([host for host in hosts.split(",") if host.strip()]))
     if "NN_CORE_NUM_THREADS" in os.environ:
         return {}

