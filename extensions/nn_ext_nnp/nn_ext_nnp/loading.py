@@ -19,14 +19,14 @@ from nn_ext_nnp.states import states_of_entries, states_of_message
 
 @dataclass(slots=True)
 class GlobalConfig:
-    """Where to run."""
+    """The section of a configuration that says where to run."""
 
     default_context: nn.Context
 
 
 @dataclass(slots=True)
 class TrainingConfig:
-    """How long to train."""
+    """The section of a configuration that says how long to train."""
 
     max_epoch: int = 0
     iter_per_epoch: int = 0
@@ -49,7 +49,7 @@ class Dataset:
 
 @dataclass(slots=True)
 class Assign:
-    """Which variables get which columns, generated values, or are read."""
+    """The variables that get columns or generated values, and those that are read."""
 
     dataset_assign: dict[nn.Variable, str] = field(default_factory=dict)
     generator_assign: dict[nn.Variable, tuple[str, float]] = field(default_factory=dict)

@@ -24,7 +24,7 @@ _TYPES: Final = {"float32": np.float32, "uint8": np.uint8, "int32": np.int32}
 
 
 def loaded(config: Path, param: Path | None, batch_size: int, context: str | None) -> Info:
-    """What a configuration says, with parameters, built for `batch_size` samples (below 1: as the file says)."""
+    """Load a configuration, with parameters, built for `batch_size` samples (below 1: as the file says)."""
     if context is not None:
         name, _, device = context.partition(":")
         nn.set_default_context(get_extension_context(name, device_id=device or "0"))

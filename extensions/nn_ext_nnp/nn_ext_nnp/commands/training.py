@@ -66,7 +66,7 @@ def _latest(outdir: Path) -> Path | None:
 
 @dataclass(slots=True)
 class Progress:
-    """Where training is: iterations are counted from 0, epochs that are over from 1."""
+    """The progress of training: iterations are counted from 0, epochs that are over from 1."""
 
     iteration: int = 0
     epoch: int = 0
