@@ -37,7 +37,7 @@ ONE_WAY: Final = frozenset(
         "WarpByGrid",
     }
 )
-#: What a function needs to be written.
+#: The conditions under which a function can be written.
 NOTES: Final = {
     "BatchCholesky": "matrices of at most 32 rows",
     "BitShift": "unsigned integers",

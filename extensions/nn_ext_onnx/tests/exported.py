@@ -22,7 +22,7 @@ class Exported:
     is_random: bool
 
     def differences(self, found):
-        """What is different in other results, by output."""
+        """The differences of other results, by output."""
         wrong = []
         for number, (mine, other) in enumerate(zip(self.expected, found, strict=True)):
             if mine.shape != other.shape:
@@ -65,6 +65,6 @@ def typed(model, arrays):
 
 
 def compare(api, repetition, opset):
-    """What onnxruntime computes differently."""
+    """Return the differences of onnxruntime's results."""
     exported = sample_model(api, repetition, opset)
     return exported.differences(run_model(exported.model, exported.arrays))

@@ -15,7 +15,7 @@ from nn_ext_onnx.exporting.registry import Call, NotExportableError
 from nn_ext_onnx.exporting.topics import converters
 from nn_ext_onnx.exporting.values import FLOAT, INT, GraphWriter, Value
 
-#: What is left out of the list of an error beyond so many entries.
+#: The number of entries after which the list of an error is cut.
 _LISTED: Final = 40
 
 
@@ -92,7 +92,7 @@ class _Drafting:
             self.values[_key(output)] = value
 
     def _refuse(self, function: Function, problem: str) -> None:
-        """Note it and go on, so that all problems are found."""
+        """Note a problem and continue, so that all problems are found."""
         self.problems.append(problem)
         for output in function.outputs:
             self.values[_key(output)] = Value(self.graph, "", FLOAT)
@@ -179,7 +179,7 @@ def _leaves_that_are_indices(order: Sequence[Function]) -> set[Any]:
 
 
 def _dtype_of(variable: nn.Variable, is_index: bool) -> np.dtype[Any]:
-    """What the model takes for an input: indices as int64, integers and booleans as they are, else float32."""
+    """Return the dtype of an input of the model: int64 for indices, integers and booleans as they are, else float32."""
     if is_index:
         return INT
     given = np.dtype(variable.data.dtype)

@@ -74,7 +74,7 @@ def _scatter_add(call: Call) -> Value:
 
 
 def _places(mask: Value) -> Value:
-    """Where a mask is not zero, a row of coordinates for each place."""
+    """The places where a mask is not zero, a row of coordinates for each place."""
     return mask.cast(BOOL).op("NonZero", dtype=INT).transpose([1, 0])
 
 

@@ -44,7 +44,7 @@ def export_model(
         The model, checked by ``onnx.checker``. Computations are those of inference where a function has both.
 
     Raises:
-        ArgumentError: lists every function that cannot be exported and where it stands; or says why the first axis cannot
+        ArgumentError: lists every function that cannot be exported with its place; or says why the first axis cannot
             have any length.
     """
     if opset not in IR_VERSIONS:

@@ -9,7 +9,7 @@ import numpy as np
 from nn_ext_onnx.exporting.registry import Call, converter
 from nn_ext_onnx.exporting.values import FLOAT, INT, Value
 
-#: Where a slice that goes backwards stops behind the first element.
+#: The end of a slice that goes backwards and includes the first element.
 _BEFORE_FIRST: Final = -(2**31)
 
 

@@ -15,7 +15,7 @@ TOLERANCE: Final = 1e-4
 
 
 def run_model(model: onnx.ModelProto, arrays: Mapping[str, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-    """What onnxruntime computes.
+    """Run a model with onnxruntime.
 
     Raises:
         BackendNotFoundError: when it is not installed.

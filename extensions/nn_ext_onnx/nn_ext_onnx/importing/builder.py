@@ -256,7 +256,7 @@ class Builder:
         return Value(name, array.dtype, array, sources=sources)
 
     def _lazy(self, node: Node, name: str) -> Any:
-        """How to find the numbers of a result after all: from parameters and known numbers, if it depends on no input."""
+        """Return a function that computes a result from parameters and known numbers, if it depends on no input."""
         if node.kind in RANDOM or _sources(node.inputs):
             return None
         position = [output for output in node.proto.output if output].index(name)

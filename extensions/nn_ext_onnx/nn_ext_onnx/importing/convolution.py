@@ -72,7 +72,7 @@ def _conv_transpose(node: Node) -> nn.Variable:
 
 
 def _transposed_pads(node: Node, whole: Sequence[int], strides: Sequence[int], more: Sequence[int]) -> list[tuple[int, int]]:
-    """What is cut off before and after each axis of the whole result."""
+    """Return the numbers of elements to cut off before and after each axis of the whole result."""
     n, auto, shape = len(whole), node.attr("auto_pad", "NOTSET"), node.attr("output_shape")
     if shape is None and auto in ("NOTSET", "VALID"):
         pads = (node.attr("pads") or [0] * (2 * n)) if auto == "NOTSET" else [0] * (2 * n)

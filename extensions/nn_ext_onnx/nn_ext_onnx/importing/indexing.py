@@ -18,7 +18,7 @@ def _gather(node: Node) -> nn.Variable:
 
 
 def _along(shape: Sequence[int], axis: int, length: int) -> "object":
-    """How places along one axis become places in all elements of an array whose axis has `length` elements."""
+    """Return a function from places along one axis to places in all elements of an array whose axis has `length` elements."""
     full = [length if k == axis else n for k, n in enumerate(shape)]
 
     def flat(indices: Array) -> Array:

@@ -62,7 +62,7 @@ def load(
 
     Raises:
         FileFormatError: when the file is damaged.
-        ArgumentError: lists every operator that cannot be built and where it stands; or names an axis without a length.
+        ArgumentError: lists every operator that cannot be built with its place; or names an axis without a length.
 
     Example:
         >>> from onnx import parser

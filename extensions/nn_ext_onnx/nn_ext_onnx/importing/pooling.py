@@ -64,7 +64,7 @@ class _Pooling:
         return F.sum_pooling(x, self.kernel, self.strides)
 
     def inside(self, is_pad_counted: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-        """How many places of each window count."""
+        """Return the number of places of each window that count."""
         total = np.ones([1] * len(self.counts))
         for k, count in enumerate(self.counts):
             before, after = self.pads[k]

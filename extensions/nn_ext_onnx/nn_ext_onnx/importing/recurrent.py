@@ -133,7 +133,7 @@ def _native_bias(r: _Recurrence, order: Sequence[int]) -> nn.Variable | None:
 
 
 def _written_out(r: _Recurrence) -> list[nn.Variable]:
-    """Each step as functions; steps behind the end of a sequence change nothing and give zeros."""
+    """Each step as functions; steps after the end of a sequence change nothing and give zeros."""
     outputs, finals = [], []
     for d in range(r.n_directions):
         cell = _Cell(r, d)

@@ -31,9 +31,9 @@ _KINDS: Final[dict[str, _Reduction]] = {
     "ReduceLogSum": lambda x, axis, keepdims: F.log(F.sum(x, axis=axis, keepdims=keepdims)),
     "ReduceLogSumExp": _log_sum_exp,
 }
-#: What a reduction of nothing gives where no function does.
+#: The result of a reduction of nothing if no function gives it.
 _OF_NOTHING: Final = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceLogSumExp": -np.inf}
-#: What a reduction without axes does to each element.
+#: The effect of a reduction without axes on each element.
 _OF_ONE: Final[dict[str, Callable[[nn.Variable], nn.Variable]]] = {
     "ReduceL1": F.abs,
     "ReduceL2": F.abs,

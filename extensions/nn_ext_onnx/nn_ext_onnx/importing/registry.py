@@ -13,7 +13,7 @@ from onnx import helper
 import nn_core as nn
 from nn_ext_onnx.importing.values import Array, UnsupportedError, Value
 
-#: What a converter returns: a variable, known numbers, a value, or a sequence of these for several outputs.
+#: The result of a converter: a variable, known numbers, a value, or a sequence of these for several outputs.
 Made: TypeAlias = "nn.Variable | Array | Value | Sequence[nn.Variable | Array | Value | None]"
 
 
