@@ -8,7 +8,7 @@ import numpy as np
 from nn_core.ext import ArgumentError
 from nn_ext_tensorboard.graph import graph_event
 
-#: What tensorboardX calls the layouts of images, by the number of axes.
+#: The names of layouts of images in tensorboardX, by the number of axes.
 _LAYOUTS: Final = {2: "HW", 3: "CHW", 4: "NCHW"}
 
 

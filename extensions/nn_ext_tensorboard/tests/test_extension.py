@@ -1,4 +1,4 @@
-"""What the extension writes is what TensorBoard's own reader finds."""
+"""The files of the extension, read by TensorBoard's own reader."""
 
 import subprocess
 import sys
