@@ -1,4 +1,4 @@
-"""What collectives cost beside copying memory, on the ranks that the program is started with.
+"""The cost of collectives, compared with copying memory, on the ranks that the program is started with.
 
     nn-core launch -n 2 -m benchmarks.communication
     nn-core launch -n 2 -m benchmarks.communication --mb 10

@@ -13,7 +13,7 @@ import nn_core.functions as F
 from nn_core.ext_utils import get_extension_context
 from nn_core.settings import set_deterministic
 
-#: What is called, and the shapes of its operands: sums that are cut by the number of threads, and two that are not.
+#: The functions to call, and the shapes of their operands: sums that are cut by the number of threads, and two that are not.
 CALLS = {
     "convolution 3x3, 64 channels": (lambda x, w: F.convolution(x, w, pad=(1, 1)), (4, 64, 28, 28), (64, 64, 3, 3)),
     "convolution 1x1, 128 channels": (F.convolution, (4, 128, 28, 28), (128, 128, 1, 1)),

@@ -5,8 +5,8 @@
 
 Bytes are those that a function cannot avoid: each input, output and gradient that it has to read or write, once; small
 arrays may be faster than memory because they stay in cache. Where PyTorch is installed, "torch" is our time divided by
-PyTorch's: below 1 we are faster ("view": PyTorch moves nothing, its gradients are views of the one it got). Behind a row
-stands what of it ran on a reference kernel for want of a native one.
+PyTorch's: below 1 we are faster ("view": PyTorch moves nothing, its gradients are views of the one it got). A row ends
+with the functions that ran on a reference kernel for want of a native one.
 """
 
 import argparse
@@ -140,7 +140,7 @@ def variables(row: Row) -> list[nn.Variable]:
 
 
 def megabytes(y: nn.Variable) -> tuple[float, float]:
-    """What the forward and the backward pass of the function of `y` have to move."""
+    """Return the megabytes that the forward and the backward pass of the function of `y` have to move."""
     function = y.parent
     assert function is not None
     spec, inputs, outputs = function.node.spec, function.inputs, function.outputs

@@ -4,7 +4,7 @@
     python -m benchmarks.overhead --nnabla-python ~/nnabla/bin/python
 
 "static" runs a graph again and again, "dynamic" builds it anew each time under ``nn.auto_forward``. PyTorch, which has
-dynamic graphs only, stands beside it where it is installed.
+dynamic graphs only, is measured too where it is installed.
 """
 
 import argparse

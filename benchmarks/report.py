@@ -60,7 +60,7 @@ class Row:
 
 
 def row_of(workload: str, workers: Iterable[Worker]) -> Row:
-    """What the workers of a workload measured."""
+    """Return the figures that the workers of a workload measured."""
     return Row(workload, {w.framework: Figure(w.version, w.median_ms(), w.spread_ms()) for w in workers})
 
 

@@ -1,12 +1,12 @@
-"""How time grows with threads, with depth, with the batch and with the width.
+"""The growth of time with threads, with depth, with the batch and with the width.
 
     python -m benchmarks.scaling
     python -m benchmarks.scaling depth batch
     python -m benchmarks.scaling native deep_cnn lstm_train
 
 "native": workloads with one and with several native threads. "python": inference of separate graphs in two Python
-threads with one native thread each, beside the same work in one Python thread. "depth", "batch", "width": time beside
-arithmetic on one thread; the time of a unit must not grow.
+threads with one native thread each, compared with the same work in one Python thread. "depth", "batch", "width": time per
+unit of arithmetic on one thread, which must not grow.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""How many threads every framework has: one number, however a framework wants to be told."""
+"""The number of threads of every framework: one number, however a framework wants to be told."""
 
 import os
 
@@ -12,7 +12,7 @@ def environment(threads):
 
 
 def threads():
-    """How many threads this process shall have; frameworks without a variable of their own are told by the workload."""
+    """Return the number of threads of this process; frameworks without a variable of their own are told by the workload."""
     return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
 
 

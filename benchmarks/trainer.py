@@ -1,4 +1,4 @@
-"""What a trainer costs beside a hand-written loop, with eight extensions that have nothing to do."""
+"""The cost of a trainer over a hand-written loop, with eight extensions that have nothing to do."""
 
 import statistics
 import tempfile

@@ -5,7 +5,7 @@
     python -m benchmarks.gpu --context cpu --tiny                  a trial of the benchmark itself, without a device
 
 Each framework runs in a process of its own that waits while another one is measured. nn_core copies its inputs to the
-device in every step, as a training does; those of PyTorch lie there already. float32 means that products are not rounded
+device in every step, as a training does; those of PyTorch are there already. float32 means that products are not rounded
 to TF32, in either framework.
 """
 
@@ -77,7 +77,7 @@ class DeviceWorker(Worker):
         self._steps = 2 if tiny else max(3, round(SECONDS_A_ROUND / seconds))
 
     def recorded(self) -> str:
-        """What of the graphs was recorded; empty for other frameworks."""
+        """The report of recorded graphs; empty for other frameworks."""
         assert self._process.stdin is not None
         self._process.stdin.write("report\n")
         self._process.stdin.flush()
@@ -159,7 +159,7 @@ def ours_beside_peers(row: Row) -> Row:
 
 
 def cases(options: argparse.Namespace) -> list[Case]:
-    """What the command line asks for."""
+    """Return the cases that the command line asks for."""
     wanted = options.workloads or ([SMALL[0], *LARGE] if options.tiny else [*SMALL, *LARGE])
     precisions = options.precision or (["float32"] if options.tiny else PRECISIONS)
     return [

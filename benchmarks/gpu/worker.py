@@ -103,7 +103,7 @@ def _nothing():
 
 
 def recorded():
-    """What of the graphs of this process was recorded, as text."""
+    """Return the report of recorded graphs of this process, as text."""
     report = sys.modules.get("nn_ext_cuda.report")
     return str(report.graph_report()) if report is not None else ""
 

@@ -1,6 +1,6 @@
 """Two Transformer blocks, 8 sequences of 128 tokens of 256 features, 8 heads, squared error, Adam; a static graph.
 
-Layer normalization stands before attention and before the feed-forward part, which is four times as wide.
+Layer normalization precedes attention and the feed-forward part, which is four times as wide.
 """
 
 import contextlib
