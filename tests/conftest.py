@@ -1,4 +1,4 @@
-"""What all tests share: fixed seeds, the reference backend, and no state carried from one test to the next."""
+"""Shared fixtures: fixed seeds, the reference backend, and no state carried from one test to the next."""
 
 import os
 import zlib

@@ -29,7 +29,7 @@ EVERY = 3
 
 @dataclass(frozen=True)
 class Run:
-    """What a training is made of."""
+    """The options of a training."""
 
     dynamic: bool = False
     solver: str = "Adam"

@@ -14,7 +14,7 @@ _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def run_blocks(path: Path) -> dict[str, Any]:
-    """Run the blocks of a page in their order; returns the names that they leave behind."""
+    """Run the blocks of a page in their order; return the names that they define."""
     text = path.read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": path.stem}
     for match in _BLOCK.finditer(text):
@@ -33,7 +33,7 @@ def code_of(path: Path) -> str:
 
 
 def relative_links(path: Path) -> list[str]:
-    """What a page links to inside the repository."""
+    """Return the links of a page to files of the repository."""
     return [link for link in _LINK.findall(path.read_text(encoding="utf-8")) if "://" not in link]
 
 

@@ -1,4 +1,4 @@
-"""What docs/differences.md says of nn_core; single operators are tested by topic in tests/unit/operators."""
+"""The statements of docs/differences.md about nn_core; single operators are tested by topic in tests/unit/operators."""
 
 import io
 import threading

@@ -31,7 +31,7 @@ RUN = [
     "docs/training.md",
     "docs/tutorial.md",
 ]
-#: What only programs written for NNabla use.
+#: Names that only programs written for NNabla use.
 OF_NNABLA = {"add_available_context", "array_classes", "prefer_cached_array", "reset_array_preference"}
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 

@@ -94,7 +94,7 @@ def rebuilt_step(rng):
 
 
 def resident_bytes():
-    """Memory of this process that lies in RAM."""
+    """Resident memory of this process."""
     return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 

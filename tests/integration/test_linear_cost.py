@@ -69,7 +69,7 @@ def dynamic_passes(build, count):
 
 
 def calls(work, *arguments):
-    """How many functions of Python and of C are called; more than the calls are what cannot be seen."""
+    """Count the calls of Python and C functions; more than the calls cannot be seen."""
     counted = [0]
 
     def count(frame, event, _):

@@ -11,7 +11,7 @@ from nn_core.ext_utils import list_extensions
 
 
 class OddError(Exception):
-    """What nobody expects."""
+    """An exception that nobody expects."""
 
 
 class Fuse:

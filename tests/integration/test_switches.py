@@ -128,7 +128,7 @@ def test_packed_weights_are_kept():
     y, _ = inference()
     weights = nn.get_parameters()["c2/conv/W"].data.synced
     before = y.d.copy()
-    weights.copies[weights.latest][...] = 0  # behind everybody's back
+    weights.copies[weights.latest][...] = 0  # without anyone's knowledge
     y.forward(clear_buffer=True)
     np.testing.assert_array_equal(y.d, before)
     with without("pack"):

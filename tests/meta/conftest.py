@@ -65,7 +65,7 @@ def forget() -> None:
 
 
 class Bed:
-    """Where kernels are planted."""
+    """The place for planted kernels."""
 
     def plant(self, function: str, kernel: Any) -> None:
         """Let `kernel` run `function` on the backend "planted"."""

@@ -77,7 +77,7 @@ class Site:
         )
 
     def output(self, code: str, **environment: str) -> str:
-        """What the program `code` prints; it has to succeed."""
+        """Return the output of the program `code`, which has to succeed."""
         result = self.run("-c", code, **environment)
         assert result.returncode == 0, result.stderr
         return result.stdout

@@ -1,4 +1,4 @@
-"""What programs see of plugins that do not work, and of backends that are not there."""
+"""Plugins that do not work, and backends that are missing, as programs see them."""
 
 import pytest
 

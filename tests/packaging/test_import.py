@@ -1,4 +1,4 @@
-"""What `import nn_core` does not do."""
+"""Things that `import nn_core` does not do."""
 
 import subprocess
 import sys

@@ -114,7 +114,7 @@ OPERATIONS = {
 
 
 class Store:
-    """What an array must hold; None: it was never computed."""
+    """The expected values of an array; None: it was never computed."""
 
     def __init__(self, value=None):
         self.value = value

@@ -21,7 +21,7 @@ def operand(kind, values):
 
 
 def computed(kind, function, *arrays):
-    """What `function` gives on Variables of a static graph, of a dynamic one, or on NdArrays, as NumPy arrays."""
+    """Return the results of `function` on Variables of a static graph, of a dynamic one, or on NdArrays, as NumPy arrays."""
     operands = [operand(kind, values) for values in arrays]
     with nn.auto_forward(kind == "dynamic"):
         y = function(*operands)

@@ -19,7 +19,7 @@ from nn_core.dispatch.plugins import PLUGINS
 from nn_core.spec.builtin import SPECS
 from tests.integration.markdown import ROOT
 
-#: What examples take for granted, as the documentation does.
+#: Names that examples take for granted, as the documentation does.
 NAMES = {"nn": nn, "np": np, "F": F, "PF": PF, "S": S, "I": I}
 OPERATORS = {spec.api for spec in SPECS}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -56,7 +56,7 @@ def _docstrings(module):
 
 @pytest.fixture
 def _outside_of_scopes(tmp_path, monkeypatch):
-    """Examples run as in a new program: no open scope, the default context, and nothing stays behind."""
+    """Run examples as in a new program: no open scope, the default context, and nothing left over."""
     monkeypatch.chdir(tmp_path)
     default, threads = context._current._default, list(settings._NUM_THREADS)
     context._current.set_default(nn.Context(["reference:float"]))

@@ -1,4 +1,4 @@
-"""What backends, kernels, runners and steps may have beyond their protocols."""
+"""The optional parts of backends, kernels, runners and steps."""
 
 import re
 from pathlib import Path

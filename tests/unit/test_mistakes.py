@@ -337,7 +337,7 @@ MISTAKES = {
 }
 
 
-#: What Python itself says, in the class that its protocols want; the text names the function and what is wrong.
+#: Messages of Python itself, in the class that its protocols want; the text names the function and what is wrong.
 OF_PYTHON = {
     "F input: missing": "relu.* missing", "F argument: unknown": "relu.* 'inplce'", "F argument: too many": "relu.* takes",
     "affine: missing weight": "affine.* 'weight'", "max_pooling: no kernel": "max_pooling.* 'kernel'",

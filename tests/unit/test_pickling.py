@@ -1,4 +1,4 @@
-"""Pickling and deepcopy keep values, flags, sharing and states, and training goes on as if nothing had happened."""
+"""Pickling and deepcopy keep values, flags, sharing and states, and training continues as if nothing had happened."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""What plugins offer by name is used where programs expect it: iterators, tables, converters, passes, trainers, viewers."""
+"""Offers of plugins are used where programs name them: iterators, tables, converters, passes, trainers, viewers."""
 
 import types
 

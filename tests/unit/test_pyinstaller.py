@@ -1,4 +1,4 @@
-"""What a frozen program gets; PyInstaller itself is played by a module that says what it was asked for."""
+"""The files of a frozen program; PyInstaller itself is played by a module that says what it was asked for."""
 
 import runpy
 import sys

@@ -1,4 +1,4 @@
-"""What calls with wrong arguments say where nobody has checked them, and what stays as the caller raised it."""
+"""Messages about wrong arguments that nobody has checked, and exceptions that pass as the caller raised them."""
 
 from inspect import signature
 

@@ -1,4 +1,4 @@
-"""What environment variables may say."""
+"""The values that environment variables may have."""
 
 from dataclasses import replace
 

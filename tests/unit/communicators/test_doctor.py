@@ -1,4 +1,4 @@
-"""What ``nn-core doctor`` says of engines."""
+"""The report of ``nn-core doctor`` about engines."""
 
 from types import ModuleType
 

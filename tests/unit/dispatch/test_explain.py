@@ -1,4 +1,4 @@
-"""What `explain` prints for names and for variables."""
+"""The output of `explain` for names and for variables."""
 
 import pytest
 

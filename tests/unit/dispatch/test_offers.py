@@ -1,4 +1,4 @@
-"""What plugins bring beside backends and operators: found by name, imported when used, refused where names clash."""
+"""Offers of plugins besides backends and operators: found by name, imported when used, refused where names clash."""
 
 import subprocess
 import sys

@@ -179,7 +179,7 @@ def test_a_message_without_settings_has_no_line_for_them():
         resolved(FakePlugins(), ["reference"], UNKNOWN)
 
 
-# What is said about it.
+# The messages about it.
 
 
 def test_leaving_the_device_family_is_logged_once_and_counted(caplog):

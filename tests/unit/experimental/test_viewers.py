@@ -25,7 +25,7 @@ def leaf():
 
 
 class Digraph:
-    """What SimpleGraph uses of the package graphviz."""
+    """The part of the package graphviz that SimpleGraph uses."""
 
     def __init__(self, **settings):
         self.format, self.nodes, self.pairs = settings["format"], {}, []

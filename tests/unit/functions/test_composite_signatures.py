@@ -7,7 +7,7 @@ import pytest
 
 import nn_core.functions as F
 
-# name: arguments, defaults as they are written; a long line goes on in an indented one
+# name: arguments, defaults as they are written; a long line continues in an indented one
 SIGNATURES = """
 abs: x
 absolute_error: x0 x1

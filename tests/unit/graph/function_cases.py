@@ -116,7 +116,7 @@ class Cases:
 
 
 def described(function: Any) -> dict[str, Any]:
-    """What `function` says about itself."""
+    """Return the statements of `function` about itself."""
     inputs, outputs = range(len(function.inputs)), range(len(function.outputs))
     return {
         "name": function.info.type_name,
@@ -134,7 +134,7 @@ def described(function: Any) -> dict[str, Any]:
 
 
 def computed(function: Any) -> dict[str, Any]:
-    """What its methods compute on its own inputs, with the gradients that they find before."""
+    """Return the results of its methods on its own inputs, with the gradients that they find before."""
     inputs, outputs = function.inputs, [type(v)(v.shape) for v in function.outputs]
     function.setup(inputs, outputs)
     function.forward(inputs, outputs)

@@ -1,4 +1,4 @@
-"""What is worked out once for a call, and when it is worked out anew."""
+"""The work that is done once for a call, and when it is done anew."""
 
 import numpy as np
 import pytest

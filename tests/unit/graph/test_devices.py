@@ -14,7 +14,7 @@ from nn_core.graph import backward, spaces
 
 
 class Device:
-    """A backend whose arrays are NumPy's, but which it says lie elsewhere."""
+    """A backend whose arrays are NumPy's, but which claims that they are elsewhere."""
 
     def __init__(self):
         self.name, self.array_class, self.kernels = "device", "DeviceArray", {}
@@ -220,7 +220,7 @@ def test_functions_that_run_in_half_convert_parameters_on_their_device(device):
 
 
 class Keeping:
-    """A kernel for RNN that keeps what it likes in the trace, and looks for it on the way back."""
+    """A kernel for RNN that keeps what it likes in the trace, and looks for it in the backward pass."""
 
     def refuse(self, call):
         return None

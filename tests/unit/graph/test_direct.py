@@ -12,7 +12,7 @@ from nn_core.graph import backward, direct
 
 @pytest.fixture
 def compilations(monkeypatch):
-    """How often a backward pass is compiled."""
+    """Count the compilations of backward passes."""
     counted = []
     compiled = backward._compiled
     monkeypatch.setattr(backward, "_compiled", lambda *args: counted.append(1) or compiled(*args))

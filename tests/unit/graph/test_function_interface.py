@@ -21,7 +21,7 @@ from tests.unit.graph.function_cases import Cases, computed, described
 
 RECORDED = json.loads(Path(__file__).with_name("nnabla_functions.json").read_text())["functions"]
 
-#: What is said otherwise here: gradient rules read other data than those of NNabla.
+#: Answers that differ here: gradient rules read other data than those of NNabla.
 OTHERWISE: dict[str, dict[str, Any]] = {
     "batch_normalization, frozen": {
         "reads_inputs": [

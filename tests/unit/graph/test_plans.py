@@ -1,4 +1,4 @@
-"""Which plan a pass runs: several forward passes of one graph own different memory, and a backward pass follows the last."""
+"""The choice of a plan: several forward passes of one graph own different memory, and a backward pass follows the last."""
 
 import numpy as np
 import pytest

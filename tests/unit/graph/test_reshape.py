@@ -26,7 +26,7 @@ from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
 
 
 class Compilations:
-    """How many passes have been compiled."""
+    """A counter of the passes that have been compiled."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""What happens to parameters that the file and the program do not have both."""
+"""Loading when file and program do not have the same parameters."""
 
 import numpy as np
 import pytest

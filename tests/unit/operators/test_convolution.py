@@ -166,7 +166,7 @@ def test_convolution_accumulates_half_precision_in_single() -> None:
 
 
 def test_the_weight_gradient_can_be_differentiated_again() -> None:
-    """What the rule returns is made of convolutions only, whose rules are tested above: check that with odd lengths."""
+    """The result of the rule is made of convolutions only, whose rules are tested above: check that with odd lengths."""
     x, weight, dy = normal(2, 2, 6, 7), normal(4, 1, 2, 3), normal(2, 4, 3, 2)
     args: dict[str, Any] = {"stride": (2, 3), "group": 2}
 

@@ -361,7 +361,7 @@ def test_istft_is_the_least_squares_answer_for_spectra_of_no_signal():
     y_r, y_i = normal(1, 4, 3), normal(1, 4, 3) * np.array([0, 1, 1, 0])[:, None]
     n_samples = 2 * 2 + 6
     columns = [stft_truth(unit[None], pad_mode="constant", **settings).ravel() for unit in np.eye(n_samples)]
-    weight = np.sqrt(np.repeat([1.0, 2.0, 2.0, 1.0], 3))  # the bins between 0 and 1/2 stand twice in the full spectrum
+    weight = np.sqrt(np.repeat([1.0, 2.0, 2.0, 1.0], 3))  # the bins between 0 and 1/2 occur twice in the full spectrum
     matrix = np.stack(columns, axis=1) * weight[:, None]
     target = (y_r + 1j * y_i).ravel() * weight
     stacked, goal = np.concatenate((matrix.real, matrix.imag)), np.concatenate((target.real, target.imag))

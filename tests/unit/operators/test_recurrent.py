@@ -275,7 +275,7 @@ def test_padding_refuses() -> None:
 
 
 def test_gradients_of_last_states_alone() -> None:
-    """What flows into y and into the last states adds up."""
+    """The gradients of y and of the last states add up."""
     inputs = network_inputs((4,), (4,), 2, 1, 1)
     zeros = [np.zeros((T, B, H)), np.zeros((1, 1, B, H)), np.zeros((1, 1, B, H))]
     dh = normal(1, 1, B, H)

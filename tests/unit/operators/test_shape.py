@@ -27,7 +27,7 @@ def normal(*shape: int) -> np.ndarray:
 
 
 def shapes(name: str, *inputs: tuple[int, ...], **args: Any) -> tuple[tuple[int, ...], ...]:
-    """What the shape rule says when arguments come as the engine passes them."""
+    """Return the result of the shape rule for arguments as the engine passes them."""
     return infer_shapes(spec_of(name), inputs, args)
 
 

@@ -1,4 +1,4 @@
-"""What the layers do with their arguments, beyond the recorded facts."""
+"""The arguments of layers, beyond the recorded facts."""
 
 import numpy as np
 import pytest

@@ -291,7 +291,7 @@ def test_docstring_lists_the_parameters():
 
 
 class OddError(Exception):
-    """What somebody's initializer raises."""
+    """An exception of somebody's initializer."""
 
 
 def refuse(shape):

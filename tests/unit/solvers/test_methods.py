@@ -227,7 +227,7 @@ def test_every_method_has_a_formula():
 
 
 def expected(solver: Solver, weight_decay: float | None) -> dict[str, np.ndarray]:
-    """What the formula of a method gives for the training of `train`."""
+    """Return the results of a method's formula for the training of `train`."""
     numbers = dict(solver.info)
     rate = next(iter(numbers))
     if solver.weight_decay_is_fused() or "wd" in numbers:

@@ -1,4 +1,4 @@
-"""What all solvers have in common: parameters, numbers, gradients, hooks, states, files."""
+"""The common part of all solvers: parameters, numbers, gradients, hooks, states, files."""
 
 import numpy as np
 import pytest

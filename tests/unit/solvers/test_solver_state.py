@@ -1,4 +1,4 @@
-"""Numbers and states of solvers, in files and as plain values: a solver goes on as if nothing had happened."""
+"""Numbers and states of solvers, in files and as plain values: a solver continues as if nothing had happened."""
 
 import numpy as np
 import pytest

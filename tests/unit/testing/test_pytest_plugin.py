@@ -1,4 +1,4 @@
-"""Which cases the options of the kit choose."""
+"""The cases that the options of the kit select."""
 
 import pytest
 

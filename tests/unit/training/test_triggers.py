@@ -12,7 +12,7 @@ from nn_core.training import at, best, early_stop, every, once
 
 
 class Progress:
-    """What a trigger sees of a trainer."""
+    """The part of a trainer that a trigger sees."""
 
     def __init__(self, batch=2, size=10):
         self.iteration = 0

@@ -1,4 +1,4 @@
-"""Downloads go on where they stopped and are checked; the server is in this process."""
+"""Downloads continue where they stopped and are checked; the server is in this process."""
 
 import hashlib
 import threading
