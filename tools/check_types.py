@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TYPED = ROOT / "tests" / "typing"
 TUTORIALS = ROOT / "examples" / "tutorials"
-#: What programs without annotations may do; everything else of ``--strict`` holds for them too.
+#: The options for programs without annotations; everything else of ``--strict`` holds for them too.
 UNTYPED = ("--allow-untyped-defs", "--allow-untyped-calls", "--check-untyped-defs", "--allow-any-generics")
 
 
@@ -45,7 +45,7 @@ Report = tuple[str, Path, int, str]
 
 
 def by_mypy(files: Iterable[Path], *options: str) -> list[Report]:
-    """What ``mypy --strict`` reports."""
+    """Return the reports of ``mypy --strict``."""
     command = [sys.executable, "-m", "mypy", "--config-file=", "--strict", "--ignore-missing-imports", "--no-error-summary"]
     environment = {"MYPYPATH": str(TUTORIALS)}
     text = _output([*command, "--hide-error-context", "--no-pretty", *options, *map(str, files)], environment)
@@ -54,7 +54,7 @@ def by_mypy(files: Iterable[Path], *options: str) -> list[Report]:
 
 
 def by_pyright(folder: str, files: Iterable[Path]) -> list[Report]:
-    """What pyright reports (its distribution ``basedpyright``, whose wheel brings all it needs)."""
+    """Return the reports of pyright (its distribution ``basedpyright``, whose wheel brings all it needs)."""
     settings = {
         "include": [str(path) for path in files],
         "typeCheckingMode": "standard",

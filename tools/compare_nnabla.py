@@ -53,7 +53,7 @@ KNOWN = {
 
 @dataclass
 class Tally:
-    """What the cases of one function came to."""
+    """The results of the cases of one function."""
 
     agreeing: int = 0
     random: int = 0
@@ -95,7 +95,7 @@ def arrays_of(sample: Sample) -> dict[str, np.ndarray]:
 
 
 def describe(api: str, sample: Sample) -> dict[str, Any]:
-    """What a case says of a sample beside its arrays."""
+    """Return the description of a sample in a case, without its arrays."""
     arrays = arrays_of(sample)
     if sample.wrt is None:
         wrt = [name for name, array in arrays.items() if array.dtype.kind == "f"]
@@ -114,7 +114,7 @@ def describe(api: str, sample: Sample) -> dict[str, Any]:
 
 
 def run_there(python: str, folder: Path, n_cases: int) -> None:
-    """Run the cases with NNabla; a case that ends the process is noted, and the next process goes on behind it."""
+    """Run the cases with NNabla; a case that ends the process is noted, and the next process continues after it."""
     script = Path(__file__).with_name("run_nnabla_cases.py")
     first = 0
     while first < n_cases:

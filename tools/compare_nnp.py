@@ -26,7 +26,7 @@ TOLERANCE = 1e-5
 
 
 def run_all(python: str, folder: Path, package: str, stage: str, n_cases: int) -> None:
-    """Run the cases in an interpreter; after a case that ends the process go on with the next."""
+    """Run the cases in an interpreter; after a case that ends the process continue with the next."""
     first = 0
     while first < n_cases:
         command = [python, str(RUNNER), str(folder), package, stage, str(first)]

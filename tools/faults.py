@@ -118,7 +118,7 @@ def _give_away(path: Path) -> None:
 
 
 def _judged(path: Path, what: str) -> str:
-    """What is wrong after a save that was disturbed, and after the next one."""
+    """Return what is wrong after a save that was disturbed, and after the next one."""
     if _mean(path) not in (0, 1):
         return f"{what}: the file is neither the old nor the new one"
     write_entries(path, _entries(2), path.suffix)

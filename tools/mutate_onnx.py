@@ -108,7 +108,7 @@ def _array(entry: onnx.ValueInfoProto) -> np.ndarray:
 
 
 def findings(numbers: range, seed: int, outcomes: Counter[str]) -> list[str]:
-    """What is wrong with the mutations of these numbers; `outcomes` counts the others."""
+    """Return what is wrong with the mutations of these numbers; `outcomes` counts the others."""
     originals, wrong = models(), []
     for number in numbers:
         rng = np.random.default_rng([seed, number])

@@ -95,7 +95,7 @@ def row(*names: str) -> Callable[[Row], Row]:
 
 # --- Element by element
 
-#: Where the inputs of functions of one variable are drawn.
+#: The intervals of the inputs of functions of one variable.
 DOMAINS = {
     "sigmoid tanh relu relu6 hard_sigmoid hard_tanh log_sigmoid softsign tanh_shrink swish gelu mish sinc": (-4, 4),
     "abs exp sin cos sinh cosh atan asinh erf identity sign round ceil floor reset_nan reset_inf": (-3, 3),

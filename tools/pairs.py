@@ -33,7 +33,7 @@ N_WAYS: Final = 32
 
 @dataclass(frozen=True)
 class Way:
-    """How a step runs.
+    """A way to run a step.
 
     Attributes:
         clear: Whether the forward pass frees values that no gradient reads.

@@ -4,7 +4,7 @@
 
 runs the cases of FOLDER (cases.json and <number>.npz, the inputs of each case) with the package nnabla and writes
 <number>.nnabla.npz, the results, and <number>.nnabla.json, the errors. Cases before FIRST are left out, so that a run
-goes on behind a case that ended the process. Nothing but nnabla and numpy is needed.
+continues after a case that ended the process. Nothing but nnabla and numpy is needed.
 """
 
 import importlib

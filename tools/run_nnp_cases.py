@@ -3,7 +3,7 @@
     python run_nnp_cases.py FOLDER PACKAGE write|read FIRST
 
 `write` saves a network of each case of FOLDER as <number>.<package>.nnp and computes it; `read` loads the networks that the
-other package has saved, and computes those. Cases before FIRST are left out, so that a run goes on after a case that ended
+other package has saved, and computes those. Cases before FIRST are left out, so that a run continues after a case that ended
 the process. Nothing but the package and numpy is needed.
 """
 

@@ -63,7 +63,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _uri(path: Path) -> str:
-    """Where the site has a file of the repository."""
+    """Return the path that the site gives to a file of the repository."""
     inside = path.relative_to(ROOT)
     if inside.parts[0] == "docs":
         return inside.relative_to("docs").as_posix()

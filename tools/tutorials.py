@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ROOT / "examples" / "tutorials"
-#: What the scripts share.
+#: The files that the scripts share.
 _SHARED = ("pictures.py", "tiny_digits.py", "tutorial.py")
 
 
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _run(script: Path, folder: Path) -> str:
-    """What the script prints; its pictures go to `folder`, with the name of the script in front."""
+    """Run a script and return its output; its pictures go to `folder`, with the name of the script in front."""
     with tempfile.TemporaryDirectory() as pictures:
         command = [sys.executable, str(script), "--pictures", pictures]
         environment = {**os.environ, "TQDM_DISABLE": "1"}

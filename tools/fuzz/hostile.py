@@ -35,7 +35,7 @@ NUMBERS: Final = (
     "1e-320", "True", "False", "10**400", "64", "-7", "1.5",
 )  # fmt: skip
 
-#: What is a number nowhere.
+#: Values that no function takes for a number.
 OTHERS: Final = (
     "None", "''", "'x'", "'relu'", "b'x'", "()", "[]", "{}", "(1,)", "(1, 1)", "(2, -1)", "(0,)", "(-1,)", "(10**12,)",
     "(2**62, 2**62)", "[1, 'a']", "(1.5,)", "(nan,)", "[[1, 2], [3]]", "{1: 2}", "object()", "(lambda *a, **k: None)",
@@ -45,7 +45,7 @@ OTHERS: Final = (
     "(True, False)", "('a', 'b')", "[0, 1]", "[0, 0]", "(2**63,)", "(-2**63, 1)", "NotImplemented",
 )  # fmt: skip
 
-#: What a session starts from.
+#: Expressions that a session starts from.
 SEEDS: Final = (
     "nn.Variable.from_numpy_array(np.linspace(-1, 1, 6).reshape(2, 3), need_grad=True)",
     "nn.Variable((2, 3), need_grad=True)", "nn.Variable(())", "nn.Variable((0, 3), need_grad=True)", "nn.Variable((4,))",

@@ -99,7 +99,7 @@ def compute(node: Node, values: dict[Cell, Array], noise: Noise | None = None, r
 
 
 def key_of(node: Node, runs: int) -> tuple[int, int] | None:
-    """What a seeded function with a seed of its own draws from when it has run so often: the seed, and how often."""
+    """Return the key of a seeded function with a seed of its own after so many runs: the seed, and the number of the run."""
     return (node.args["seed"], runs + 1) if node.spec.has("seeded") else None
 
 
@@ -187,11 +187,11 @@ def _single(array: Array) -> Array:
 
 @dataclass(frozen=True)
 class Slack:
-    """How far a result may be from the truth.
+    """The permitted distance of a result from the truth.
 
     Attributes:
-        least: What is allowed in any case; so much is known without computing anything again.
-        full: Gives what so many draws of noise make of the result; infinite where rounding decides it.
+        least: The distance that is allowed in any case; it is known without computing anything again.
+        full: Returns the effect of so many draws of noise on the result; infinite where rounding decides it.
     """
 
     least: float = 0.0

@@ -320,7 +320,7 @@ def _sample_input(
     return x if low < -0.8 and high > 0.8 else m.squashed(x, low, high)
 
 
-#: What is drawn how often.
+#: The draws, with their frequencies.
 PALETTE: Final[tuple[tuple[float, Draw], ...]] = (
     (3, unary),
     (3, arithmetic),

@@ -180,7 +180,7 @@ def sizes(shapes: Iterable[tuple[int, ...]]) -> int:
 
 
 def initial_value(seed: int, name: str, parameter: Variable) -> Array:
-    """What the parameter of a program holds at its start: those with a gradient get numbers that matter everywhere."""
+    """Return the initial values of a program's parameter: those with a gradient get numbers that matter everywhere."""
     if not parameter.need_grad:
         return parameter.d.astype(np.float32)
     rng = np.random.default_rng([seed, *name.encode()])

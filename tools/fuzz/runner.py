@@ -66,7 +66,7 @@ class Difference(Exception):  # noqa: N818
 
 @dataclass
 class Counts:
-    """What a lane has done."""
+    """The counts of a lane."""
 
     programs: int = 0
     runs: int = 0
@@ -122,7 +122,7 @@ class Reference:
         return found
 
     def cell(self, key: Key) -> Cell:
-        """Where the value of an input, a parameter or a result is."""
+        """Return the cell that holds the value of an input, a parameter or a result."""
         return self.parameters[key].cell if isinstance(key, str) else self.variable(key).cell
 
     def graph(self, roots: tuple[int, ...]) -> Graph:
@@ -399,7 +399,7 @@ class Run:
                 self.execute(f"v{number}.forward()")
 
     def _values(self, number: int) -> str:
-        """How the numbers of a value are read and set."""
+        """Return the expression by which the numbers of a value are read and set."""
         return f"v{number}.d" if isinstance(self.space[f"v{number}"], Variable) else f"v{number}.data"
 
     def _name(self, key: Key) -> str:

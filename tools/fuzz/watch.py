@@ -19,7 +19,7 @@ PATIENCE: Final = 30.0
 
 @dataclass
 class Report:
-    """What was found: kind, place, text and source of each finding, one for each place."""
+    """The findings: kind, place, text and source of each, one for each place."""
 
     calls: int = 0
     findings: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)

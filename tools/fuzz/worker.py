@@ -55,7 +55,7 @@ def _picks(error: IndexError) -> bool:
 
 
 def place_of(error: BaseException) -> str:
-    """Where in nn_core an exception was raised, or through which line it went."""
+    """Return the place in nn_core where an exception was raised, or the line that it passed through."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "nn_" in frame.filename]
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno} {frames[-1].name}" if frames else "nowhere"
 
