@@ -1,12 +1,13 @@
-"""Samples kept in files: each file holds some of them, one array a variable, saved one after another.
+"""Samples kept in files: each file holds some of them, one array a variable.
 
-The folder also has cache_index.csv, with the name and the number of samples of each file, and cache_info.csv, with the
-name of a variable in each line. This layout is NNabla's, so that caches can be shared. Caches of ours have
-cache_checksums.json besides, with which damage to any of the files is recognized. No pickle.
+The folder also has cache_index.csv, with the name and the number of samples of each file, and, beside files of NumPy,
+cache_info.csv with the name of a variable in each line. A cache that was made from a table has a copy of it, original.csv,
+and order.csv, whose lines hold the number of a row of the table and that of its sample. This layout is NNabla's, so that
+caches can be shared. Caches of ours have cache_checksums.json besides, with which damage to any of the files is recognized.
+No pickle.
 """
 
 import csv
-import io
 import json
 import os
 import re
@@ -15,19 +16,21 @@ import tempfile
 import weakref
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, Final
 
 import numpy as np
 
+from nn_core.data.cache_files import FORMATS, CacheFormat, format_of, reading, variables_of
 from nn_core.data.source import DataSource, OrderedDataSource, Sample
-from nn_core.errors import FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files import atomic_writer, remove_leftovers
 from nn_core.files.atomic import open_locked, remove_if_unlocked
-from nn_core.files.npy import read_npy
+from nn_core.files.entries import MAX_EXPANSION
 from nn_core.random import Rng
 
 #: Samples in one file.
@@ -38,8 +41,11 @@ OPEN_FILES: Final = 32
 _INDEX: Final = "cache_index.csv"
 _INFO: Final = "cache_info.csv"
 _CHECKSUMS: Final = "cache_checksums.json"
+#: A copy of the table that the cache was made from, and which of its rows became which samples.
+ORIGINAL: Final = "original.csv"
+ORDER: Final = "order.csv"
 #: The name that NNabla and this module give to a file with samples, from the first number to the second.
-_RANGE: Final = re.compile(r"(?P<prefix>.*)_(?P<start>\d{8,15})_(?P<end>\d{8,15})\.npy")
+_RANGE: Final = re.compile(r"(?P<prefix>.*)_(?P<start>\d{8,15})_(?P<end>\d{8,15})\.(npy|h5)")
 #: How folders of temporary caches are called, and the file that their owner keeps locked.
 _OWN_PREFIX: Final = "nn_core_cache_"
 _OWNER: Final = ".owner"
@@ -71,14 +77,73 @@ class CacheDataSource(OrderedDataSource):
     ) -> None:
         self._folder = Path(cachedir)
         self._normalize = normalize
-        names, counts = _read_index(self._folder)
-        variables = _read_info(self._folder)
-        self._checksums = _read_checksums(self._folder, variables, names, counts)
-        self._names = names
-        self._ends = list(accumulate(counts))
-        self._counts = counts
+        self._names, self._counts = _read_index(self._folder / _INDEX)
+        self._format = FORMATS[_extension_of(self._names)]
+        variables = _read_variables(self._folder, self._names[0], self._format)
+        self._checksums = _read_checksums(self._folder, variables, self._names, self._counts)
+        self._ends = list(accumulate(self._counts))
         self._open: dict[int, list[np.ndarray[Any, Any]]] = {}
-        super().__init__(self._ends[-1] if counts else 0, variables, shuffle, rng)
+        #: files of others that were read once; in HDF5 the first time takes long
+        self._tried: set[int] = set()
+        super().__init__(self._ends[-1], variables, shuffle, rng)
+
+    def initialize_cache_info(self, info_filename: str | os.PathLike[str]) -> None:
+        """Take the names of the variables from another file than the one of the folder."""
+        self._variables = _read_info(Path(info_filename))
+        self._checksums = []
+        self._forget()
+
+    def initialize_cache_files_with_index(self, index_filename: str | os.PathLike[str]) -> None:
+        """Take the files, which are in the folder of the cache, from another index than the one there."""
+        self._names, self._counts = _read_index(Path(index_filename), self._folder)
+        self._format = FORMATS[_extension_of(self._names)]
+        self._checksums = []
+        self._forget()
+
+    def initialize_cache_files(self, filename: str | os.PathLike[str]) -> None:
+        """Add the samples of a file of the same format, in the folder of the cache, after the others.
+
+        Raises:
+            ArgumentError: when the file is in another folder, or listed already.
+        """
+        path = Path(filename)
+        if path.name in self._names or (path.name != str(path) and path.parent.resolve() != self._folder.resolve()):
+            raise ArgumentError(
+                f"initialize_cache_files: filename must be another file of {self._folder}, got {filename}"
+            )
+        with reading(self._folder / path.name):
+            content = (self._folder / path.name).read_bytes()
+            counts = {len(array) for array in self._format.unpack(content, self._variables, False)}
+        if len(counts) != 1 or 0 in counts:
+            raise FileFormatError(f"{path}: there must be as many samples of each variable, got {sorted(counts)}")
+        self._names.append(path.name)
+        self._counts.append(counts.pop())
+        if self._checksums:
+            self._checksums.append(zlib.crc32(content))
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start anew with other files or variables."""
+        self._open.clear()
+        self._tried.clear()
+        self._ends = list(accumulate(self._counts))
+        self._size = self._ends[-1]
+        self._order = self._original_order = self.before_draw = None
+        self._position = 0
+
+    @property
+    def original_rows(self) -> list[list[str]] | None:
+        """The table that the cache was made from, its header first, then a row for each sample; None if it is not there."""
+        path = self._folder / ORIGINAL
+        if not path.exists():
+            return None
+        header, *rows = [row for _, row in _read_csv(path)] or [[]]
+        order = list(range(len(rows)))
+        if (self._folder / ORDER).exists():
+            order = _read_order(self._folder / ORDER, len(rows))
+        if len(rows) != self._size:
+            raise FileFormatError(f"{path}: there must be a row for each of {self._size} samples, got {len(rows)}")
+        return [header, *[rows[number] for number in order]]
 
     def _sample(self, index: int) -> Sample:
         number = bisect_right(self._ends, index)
@@ -97,25 +162,19 @@ class CacheDataSource(OrderedDataSource):
 
     def _read(self, number: int) -> list[np.ndarray[Any, Any]]:
         path = self._folder / self._names[number]
-        try:
+        with reading(path):
             content = path.read_bytes()
-            if self._checksums and zlib.crc32(content) != self._checksums[number]:
+            is_known = bool(self._checksums)
+            if is_known and zlib.crc32(content) != self._checksums[number]:
                 raise FileFormatError(f"{path}: the file must be as it was saved, got another checksum: it is damaged")
-            return [self._normalized(array) for array in self._parse(content, self._counts[number])]
-        except FileFormatError as error:
-            raise FileFormatError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error.__cause__
-        except (OSError, ValueError, TypeError, OverflowError, EOFError) as error:
-            raise FileFormatError(f"{path}: a cache must hold an array for each variable, got: {error}") from error
-
-    def _parse(self, content: bytes, count: int) -> list[np.ndarray[Any, Any]]:
-        file = io.BytesIO(content)
-        arrays = [read_npy(file, variable, len(content)) for variable in self._variables]
-        if file.tell() != len(content):
-            raise FileFormatError(f"there must be one array for each of {list(self._variables)}, got more")
-        for variable, array in zip(self._variables, arrays, strict=True):
-            if array.shape[:1] != (count,):
-                raise FileFormatError(f"there must be {count} samples of {variable}, got {array.shape[:1]}")
-        return arrays
+            arrays = self._format.unpack(content, self._variables, is_known or number in self._tried)
+            self._tried.add(number)
+            for variable, array in zip(self._variables, arrays, strict=True):
+                if array.shape[:1] != (self._counts[number],):
+                    raise FileFormatError(
+                        f"there must be {self._counts[number]} samples of {variable}, got {array.shape[:1]}"
+                    )
+        return [self._normalized(array) for array in arrays]
 
     def _normalized(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return array / np.float32(255) if self._normalize and array.dtype == np.uint8 else array
@@ -134,6 +193,7 @@ class DataSourceWithFileCache(OrderedDataSource):
         cache_file_name_prefix: How the names of the files start.
         shuffle: Draw the order anew for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
+        cache_file_format: ".npy" for files of NumPy, ".h5" for HDF5.
     """
 
     def __init__(
@@ -143,13 +203,15 @@ class DataSourceWithFileCache(OrderedDataSource):
         cache_file_name_prefix: str = "cache",
         shuffle: bool = False,
         rng: Rng | None = None,
+        cache_file_format: str = ".npy",
     ) -> None:
+        format_of(cache_file_format)
         super().__init__(data_source.size, data_source.variables, shuffle, rng)
         self._own = _OwnFolder() if cache_dir is None else None
         folder = self._own.path if self._own is not None else Path(os.fspath(cache_dir or ""))
         try:
             if not (folder / _INDEX).exists():
-                write_cache(data_source, folder, cache_file_name_prefix)
+                write_cache(data_source, folder, cache_file_name_prefix, extension=cache_file_format)
             self._cache = CacheDataSource(folder)
         except BaseException:
             self._remove_own()
@@ -204,18 +266,33 @@ def _remove_abandoned(lock: Path) -> None:
 
 
 def write_cache(
-    data_source: DataSource, folder: Path, prefix: str = "cache", samples_per_file: int = SAMPLES_PER_FILE
+    data_source: DataSource,
+    folder: Path,
+    prefix: str = "cache",
+    samples_per_file: int = SAMPLES_PER_FILE,
+    extension: str = ".npy",
+    extras: Mapping[str, bytes] = MappingProxyType({}),
 ) -> None:
     """Copy all samples of a source to a folder; the index is written last, so that a cache with one is complete.
 
     When anything fails, what was written is removed.
+
+    Args:
+        data_source: The source.
+        folder: The folder.
+        prefix: How the names of the files start.
+        samples_per_file: Number of samples in each.
+        extension: The format of the files.
+        extras: Contents of further files by name.
     """
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
     written: list[Path] = []
     try:
-        _write_files(data_source, folder, prefix, samples_per_file, written)
+        for name, content in extras.items():
+            _write(folder / name, content, written)
+        _write_files(data_source, folder, prefix, samples_per_file, extension, written)
     except BaseException:
         for path in written:
             path.unlink(missing_ok=True)
@@ -225,19 +302,22 @@ def write_cache(
         raise
 
 
-def _write_files(source: DataSource, folder: Path, prefix: str, samples_per_file: int, written: list[Path]) -> None:
+def _write_files(
+    source: DataSource, folder: Path, prefix: str, samples_per_file: int, extension: str, written: list[Path]
+) -> None:
     rows: list[tuple[str, int, int]] = []
+    kind = format_of(extension)
     for start, samples in _portions(source, samples_per_file):
-        name = f"{prefix}_{start:08d}_{start + len(samples) - 1:08d}.npy"
-        content = io.BytesIO()
-        for variable, values in zip(source.variables, zip(*samples, strict=True), strict=True):
-            np.lib.format.write_array(content, _stacked(variable, values), allow_pickle=False)
-        _write(folder / name, content.getvalue(), written)
-        rows.append((name, len(samples), zlib.crc32(content.getvalue())))
+        name = f"{prefix}_{start:08d}_{start + len(samples) - 1:08d}{extension}"
+        columns = zip(source.variables, zip(*samples, strict=True), strict=True)
+        content = kind.pack({variable: _stacked(variable, values) for variable, values in columns})
+        _write(folder / name, content, written)
+        rows.append((name, len(samples), zlib.crc32(content)))
     checksums = {"variables": list(source.variables), "files": rows}
     _write(folder / _CHECKSUMS, json.dumps(checksums).encode(), written)
-    _write(folder / _INFO, _as_csv([[variable] for variable in source.variables]), written)
-    _write(folder / _INDEX, _as_csv([row[:2] for row in rows]), written)
+    if not kind.tells_variables:
+        _write(folder / _INFO, as_csv([[variable] for variable in source.variables]), written)
+    _write(folder / _INDEX, as_csv([row[:2] for row in rows]), written)
 
 
 def _write(path: Path, content: bytes, written: list[Path]) -> None:
@@ -262,13 +342,14 @@ def _stacked(variable: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
         ) from error
 
 
-def _as_csv(rows: Sequence[Sequence[Any]]) -> bytes:
+def as_csv(rows: Sequence[Sequence[Any]]) -> bytes:
+    """Rows of plain values as the contents of a CSV file."""
     return "".join(",".join(str(value) for value in row) + "\n" for row in rows).encode()
 
 
-def _read_index(folder: Path) -> tuple[list[str], list[int]]:
-    """Names and numbers of samples of the files, which have to be there and to follow each other."""
-    path = folder / _INDEX
+def _read_index(path: Path, folder: Path | None = None) -> tuple[list[str], list[int]]:
+    """Names and numbers of samples of the files in `folder`, that of the index by default; they follow each other."""
+    folder = path.parent if folder is None else folder
     names: list[str] = []
     counts: list[int] = []
     for line, row in _read_csv(path):
@@ -279,8 +360,23 @@ def _read_index(folder: Path) -> tuple[list[str], list[int]]:
         _require_plausible(folder, names[-1], counts[-1])
     if not names:
         raise FileFormatError(f"{path}: there must be at least one sample, got 0")
-    _require_ranges(folder, names, counts)
+    _require_ranges(path, folder, names, counts)
     return names, counts
+
+
+def _extension_of(names: Sequence[str]) -> str:
+    """The extension that stands for the format; files with an unknown one are NumPy's."""
+    return ".h5" if Path(names[0]).suffix == ".h5" else ".npy"
+
+
+def _read_variables(folder: Path, first_file: str, kind: CacheFormat) -> list[str]:
+    """Names of the variables: from cache_info.csv, else in the order in which they were saved, else from the first file."""
+    if (folder / _INFO).exists() or not kind.tells_variables:
+        return _read_info(folder / _INFO)
+    if (folder / _CHECKSUMS).exists():
+        return list(_read_saved(folder / _CHECKSUMS)[0])
+    with reading(folder / first_file):
+        return variables_of((folder / first_file).read_bytes())
 
 
 def _is_count(text: str) -> bool:
@@ -293,11 +389,11 @@ def _require_plausible(folder: Path, name: str, count: int) -> None:
         n_bytes = (folder / name).stat().st_size
     except (OSError, ValueError) as error:
         raise FileFormatError(f"{folder / name}: a cache must hold an array for each variable, got: {error}") from error
-    if count > n_bytes:
+    if count > n_bytes * (MAX_EXPANSION if name.endswith(".h5") else 1):
         raise FileFormatError(f"{folder / name}: there must be {count} samples, got a file of {n_bytes} bytes")
 
 
-def _require_ranges(folder: Path, names: Sequence[str], counts: Sequence[int]) -> None:
+def _require_ranges(index: Path, folder: Path, names: Sequence[str], counts: Sequence[int]) -> None:
     """Refuse an index that lost lines: files say in their names which samples they hold."""
     ranges = [_RANGE.fullmatch(name) for name in names]
     position = 0
@@ -306,14 +402,14 @@ def _require_ranges(folder: Path, names: Sequence[str], counts: Sequence[int]) -
             return
         if (int(match["start"]), int(match["end"])) != (position, position + count - 1):
             raise FileFormatError(
-                f"{folder / _INDEX}: {name} must hold samples {position} to {position + count - 1}, got another name"
+                f"{index}: {name} must hold samples {position} to {position + count - 1}, got another name"
             )
         position += count
     prefixes = {match["prefix"] for match in ranges if match is not None}
     for path in folder.iterdir():
         match = _RANGE.fullmatch(path.name)
         if match is not None and match["prefix"] in prefixes and path.name not in set(names):
-            raise FileFormatError(f"{folder / _INDEX}: all files of the cache must be listed, got none for {path.name}")
+            raise FileFormatError(f"{index}: all files of the cache must be listed, got none for {path.name}")
 
 
 def _read_checksums(folder: Path, variables: list[str], names: list[str], counts: list[int]) -> list[int]:
@@ -321,21 +417,36 @@ def _read_checksums(folder: Path, variables: list[str], names: list[str], counts
     path = folder / _CHECKSUMS
     if not path.exists():
         return []
-    try:
-        saved = json.loads(path.read_bytes())
-        saved_variables, files = saved["variables"], [tuple(row) for row in saved["files"]]
-        checksums = [checksum for _, _, checksum in files]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise FileFormatError(f"{path}: the file must hold checksums of the cache, got: {error}") from error
+    saved_variables, files = _read_saved(path)
     if saved_variables != variables:
         raise FileFormatError(f"{folder / _INFO}: the variables must be {saved_variables}, got {variables}")
     if [row[:2] for row in files] != list(zip(names, counts, strict=True)):
         raise FileFormatError(f"{folder / _INDEX}: the files must be the {len(files)} that were saved, got other lines")
-    return checksums
+    return [checksum for _, _, checksum in files]
 
 
-def _read_info(folder: Path) -> list[str]:
-    path = folder / _INFO
+def _read_saved(path: Path) -> tuple[list[str], list[tuple[str, int, int]]]:
+    """The variables and, of each file, name, number of samples and checksum, as they were saved."""
+    try:
+        saved = json.loads(path.read_bytes())
+        return list(saved["variables"]), [(name, count, checksum) for name, count, checksum in saved["files"]]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise FileFormatError(f"{path}: the file must hold checksums of the cache, got: {error}") from error
+
+
+def _read_order(path: Path, count: int) -> list[int]:
+    """The row of the table for each sample."""
+    order: dict[int, int] = {}
+    for line, row in _read_csv(path):
+        if len(row) != 2 or not all(cell.isdecimal() and cell.isascii() and len(cell) <= 15 for cell in row):
+            raise FileFormatError(f"{path}, line {line}: a line must hold two numbers, got {row}")
+        order[int(row[1])] = int(row[0])
+    if sorted(order) != list(range(count)) or sorted(order.values()) != list(range(count)):
+        raise FileFormatError(f"{path}: each of {count} rows must have one place, got {len(order)} places")
+    return [order[place] for place in range(count)]
+
+
+def _read_info(path: Path) -> list[str]:
     variables = [row[0] for _, row in _read_csv(path)]
     if not variables:
         raise FileFormatError(f"{path}: there must be a variable in each line, got an empty file")

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from nn_core.data.file_cache import write_cache
+from nn_core.data.file_cache import ORDER, ORIGINAL, as_csv, write_cache
 from nn_core.data.table import CsvDataSource
 from nn_core.random import Rng
 
@@ -28,14 +28,27 @@ class CreateCache(CsvDataSource):
         super().__init__(input_csv_filename, shuffle, rng)
 
     def create(
-        self, output_cache_dirname: str | os.PathLike[str], normalize: bool = True, cache_file_name_prefix: str = "cache"
+        self,
+        output_cache_dirname: str | os.PathLike[str],
+        normalize: bool = True,
+        cache_file_name_prefix: str = "cache",
+        cache_file_format: str = ".npy",
     ) -> None:
-        """Write the cache.
+        """Write the cache, with a copy of the table, original.csv, and the place of each of its rows, order.csv.
 
         Args:
             output_cache_dirname: Its folder.
             normalize: Divide arrays of integers by the largest one of their dtype.
             cache_file_name_prefix: How the names of the files start.
+            cache_file_format: ".npy" for files of NumPy, ".h5" for HDF5.
+
+        Raises:
+            ArgumentError: when the format is another one.
         """
         self._normalize = normalize
-        write_cache(self, Path(output_cache_dirname), cache_file_name_prefix)
+        if self.order is None:
+            self.reset()
+        places = sorted((row, place) for place, row in enumerate(self.order or ()))
+        extras = {ORIGINAL: self._path.read_bytes(), ORDER: as_csv(places)}
+        folder = Path(output_cache_dirname)
+        write_cache(self, folder, cache_file_name_prefix, extension=cache_file_format, extras=extras)
