@@ -26,5 +26,5 @@ def load() -> Backend:
 
 @hookimpl
 def nn_core_backends() -> Sequence[BackendInfo]:
-    """What this plugin brings."""
+    """Return the backend of this plugin."""
     return [BackendInfo(name="jax", array_class="JaxArray", description="JAX arrays", load=load)]

@@ -33,5 +33,5 @@ def load() -> Backend:
 
 @hookimpl
 def nn_core_backends() -> Sequence[BackendInfo]:
-    """What this plugin brings."""
+    """Return the backend of this plugin."""
     return [BackendInfo(name="torch", array_class="TorchTensor", description="PyTorch tensors", load=load)]

@@ -1,4 +1,4 @@
-"""What the examples of training have in common: the command line, and the comparison with what is expected."""
+"""The common part of the examples of training: the command line, and the comparison with expected results."""
 
 import argparse
 from pathlib import Path

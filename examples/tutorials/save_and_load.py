@@ -1,10 +1,10 @@
-"""Interrupt training, go on in a new process from files, and end exactly where an undisturbed training ends.
+"""Interrupt training, continue in a new process from files, and end exactly where an undisturbed training ends.
 
     python examples/tutorials/save_and_load.py
 
 Parameters are not all there is: solvers keep states, and the data have an order. With these in files as well, the
 resumed training computes the same numbers, bit for bit. The files are replaced only when they are complete, so a
-program that is killed while it saves leaves the old ones behind.
+program that is killed while it saves leaves the old ones intact.
 """
 
 import argparse

@@ -26,7 +26,7 @@ class CountingSource(DataSource):
 
 
 class FirstEpochCache(DataSource):
-    """What the first epoch of another source gave, in its order; the other source is not asked again."""
+    """The samples of the first epoch of another source, in its order; the other source is not asked again."""
 
     def __init__(self, source: DataSource, shuffle: bool = False, rng: object = None) -> None:
         super().__init__()
