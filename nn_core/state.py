@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 class _Opening:
-    """That a scope was entered, and inside which one of its value; apart from the scope, which goes with its block."""
+    """An open scope and the one around it; apart from the scope object, which lives as long as its block."""
 
     __slots__ = ("around",)
 

@@ -16,7 +16,7 @@ REQUIRES_CORE: Final = ">=0.1"
 
 #: The device family of NumPy arrays; backends with kernels for them announce the same.
 HOST_ARRAY_CLASS: Final = "CpuCachedArray"
-#: What arrays of kind wide hold while another dtype is computed in.
+#: The dtype of arrays of kind wide while another one is computed in.
 WIDE_DTYPES: Final[Mapping[str, str]] = MappingProxyType({"float16": "float32", "bfloat16": "float32"})
 
 
