@@ -40,5 +40,10 @@ def nn_core_commands() -> list[CommandInfo]:
             ("infer", "inference", "Run a network on raw binary files."),
             ("forward", "inference", "Run a network on the rows of a CSV file."),
             ("train", "training", "Train the networks of a configuration."),
+            ("evaluate", "measuring", "Compute the monitors of a configuration."),
+            ("profile", "measuring", "Measure the functions of networks."),
+            ("compare", "measuring", "Run networks on two backends and compare the values."),
+            ("upload", "obsolete", "Refused: a service of NNabla's."),
+            ("create_tar", "obsolete", "Refused: a service of NNabla's."),
         )
     ]

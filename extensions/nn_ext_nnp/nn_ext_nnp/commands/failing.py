@@ -12,13 +12,13 @@ P = ParamSpec("P")
 
 
 def clean_failures(function: Callable[P, None]) -> Callable[P, None]:
-    """Let errors of files and networks end a command with their message and not with a traceback."""
+    """Let errors of files, networks and missing libraries end a command with their message and not with a traceback."""
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             function(*args, **kwargs)
-        except (NNCoreError, OSError) as error:
+        except (NNCoreError, OSError, ImportError) as error:
             raise click.ClickException(str(error)) from error
 
     return run

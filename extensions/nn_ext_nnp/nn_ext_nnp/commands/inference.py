@@ -9,11 +9,10 @@ from typing import Any, Final
 import click
 import numpy as np
 
-import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext import ArgumentError, FileFormatError, atomic_writer
-from nn_core.ext_utils import get_extension_context
 from nn_core.utils.data_iterator import data_iterator_csv_dataset
+from nn_ext_nnp.commands.context import choose_context, watched
 from nn_ext_nnp.commands.failing import clean_failures
 from nn_ext_nnp.loading import Executor, Info, load
 
@@ -25,9 +24,7 @@ _TYPES: Final = {"float32": np.float32, "uint8": np.uint8, "int32": np.int32}
 
 def loaded(config: Path, param: Path | None, batch_size: int, context: str | None) -> Info:
     """Load a configuration, with parameters, built for `batch_size` samples (below 1: as the file says)."""
-    if context is not None:
-        name, _, device = context.partition(":")
-        nn.set_default_context(get_extension_context(name, device_id=device or "0"))
+    choose_context(context)
     sources = [config] if param is None else [config, param]
     return load(sources, prepare_data_iterator=False, batch_size=batch_size if batch_size > 0 else None)
 
@@ -193,7 +190,8 @@ def _forward_rows(executor: Executor, dataset: Path, count: int) -> list[list[Ar
         missing = [name for name in executor.dataset_assign.values() if name not in places]
         if missing:
             raise ArgumentError(f"forward: {dataset} must have the columns {missing}, got {list(places)}")
-        while len(results) < count:
+        starts = range(0, count, size)
+        for _ in watched(starts, len(starts), "forward"):
             batch = iterator.next()
             for variable, name in executor.dataset_assign.items():
                 variable.d = np.asarray(batch[places[name]]).reshape(variable.shape)

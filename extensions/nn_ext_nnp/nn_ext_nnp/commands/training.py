@@ -13,8 +13,8 @@ import numpy as np
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext import ArgumentError, atomic_writer
-from nn_core.ext_utils import get_extension_context
 from nn_core.utils.data_iterator import data_iterator_cache, data_iterator_csv_dataset
+from nn_ext_nnp.commands.context import choose_context, watched
 from nn_ext_nnp.commands.failing import clean_failures
 from nn_ext_nnp.commands.inference import generated
 from nn_ext_nnp.loading import Assign, Dataset, Info, Monitor, Optimizer, load
@@ -45,9 +45,7 @@ def train(config: Path, outdir: Path, param: Path | None, resume: bool, context:
 
     Example: nn-core train -c training.nnp -o results
     """
-    if context is not None:
-        name, _, device = context.partition(":")
-        nn.set_default_context(get_extension_context(name, device_id=device or "0"))
+    choose_context(context)
     outdir.mkdir(parents=True, exist_ok=True)
     latest = _latest(outdir) if resume else None
     sources = [config] if param is None else [config, param]
@@ -94,7 +92,7 @@ class Trainer:
         if not self.info.optimizers:
             raise ArgumentError("train: the configuration must have an optimizer, got none")
         for optimizer in self.info.optimizers.values():
-            self.losses[optimizer.name] = _total(optimizer)
+            self.losses[optimizer.name] = total_loss(optimizer)
         self._open()
         while self.progress.epoch < config.max_epoch:
             nn.seed(_SEED + self.progress.epoch)
@@ -121,7 +119,8 @@ class Trainer:
 
     def _epoch(self) -> float:
         costs: list[float] = []
-        for _ in range(self.info.training_config.iter_per_epoch):
+        count = self.info.training_config.iter_per_epoch
+        for _ in watched(range(count), count, f"epoch {self.progress.epoch + 1}"):
             batches: dict[str, Mapping[str, Any]] = {}
             found = [self._step(o, batches) for o in self._active()]
             costs.append(sum(found))
@@ -181,10 +180,10 @@ class Trainer:
         config, epoch = self.info.training_config, self.progress.epoch
         errors: dict[str, float] = {}
         if epoch <= _FIRST_EPOCHS or epoch % config.monitor_interval == 0 or epoch == config.max_epoch:
-            errors = {name: self._watch(monitor) for name, monitor in self.info.monitors.items()}
+            errors = {name: self.watch(monitor) for name, monitor in self.info.monitors.items()}
         self._report(cost, errors)
-        watched = "".join(f" {name}={value:.6f}" for name, value in errors.items())
-        say(f"epoch {epoch} of {config.max_epoch} cost={cost:.6f}{watched}")
+        shown = "".join(f" {name}={value:.6f}" for name, value in errors.items())
+        say(f"epoch {epoch} of {config.max_epoch} cost={cost:.6f}{shown}")
         self._save(self.outdir / f"results_current_{epoch}.nnp")
         for path in self.outdir.iterdir():
             match = _CURRENT.fullmatch(path.name)
@@ -197,7 +196,7 @@ class Trainer:
             self.progress.best = error
             self._save(self.outdir / "results.nnp")
 
-    def _watch(self, monitor: Monitor) -> float:
+    def watch(self, monitor: Monitor) -> float:
         """The mean of a monitor over its data, from the first sample on."""
         iterators = {name: _iterator(self._dataset(name), self.config, shuffle=False) for name in monitor.data_iterators}
         try:
@@ -245,7 +244,7 @@ class Trainer:
         return self.info.datasets[name]
 
 
-def _total(optimizer: Optimizer) -> nn.Variable:
+def total_loss(optimizer: Optimizer) -> nn.Variable:
     """The sum of all losses, over the number of elements of the first."""
     if not optimizer.loss_variables:
         raise ArgumentError(f"train: optimizer {optimizer.name!r} must have a loss variable, got none")
