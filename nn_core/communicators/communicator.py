@@ -380,6 +380,26 @@ class Communicator:
         circle.run("all_reduce", found, "max")
         return [bool(flag) for flag in found]
 
+    def gather_rows(self, call: str, rows: Array, subject: str = "", group: str = WORLD) -> Array:
+        """The rows of all ranks of a group below each other, in the order of the ranks and to the bit.
+
+        Args:
+            call: Name for messages.
+            rows: The rows of this rank; all ranks have as many, of one length and dtype.
+            subject: What else must be the same on all ranks.
+            group: Name of the group.
+
+        Raises:
+            CommunicationError: when the ranks bring rows of other shapes or dtypes, or another `subject`.
+        """
+        circle = self.circle(call, group)
+        if circle.size == 1:
+            return rows
+        circle.agree(call, f"{subject} {rows.shape} {rows.dtype}".lstrip())
+        receive = np.empty((circle.size * len(rows), *rows.shape[1:]), rows.dtype)
+        circle.run("all_gather", np.ascontiguousarray(rows).reshape(-1).view(np.uint8), receive.reshape(-1).view(np.uint8))
+        return receive
+
     def sum_flat(self, call: str, parts: Sequence[Array], n_terms: int, group: str = WORLD) -> Array:
         """The sum of terms that are spread over ranks, in an order that does not depend on how; see `tree`.
 

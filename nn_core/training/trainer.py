@@ -2,11 +2,15 @@
 
 import contextlib
 import copy
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
+from nn_core.communicators import Communicator
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError
 from nn_core.files import remove_leftovers
@@ -27,9 +31,13 @@ class Trainer:
     """Runs an updater until a trigger fires, and extensions when theirs do.
 
     An extension is a function of the trainer. It may have attributes `every` (its trigger; default: each epoch), `phase`
-    ("measure", "edit", "read" or "save"; default: "read") and `name`, and methods ``observe(trainer)``, called after each
-    iteration, ``start(trainer)``, called when training starts or was resumed, ``stop(trainer)``,
+    ("measure", "edit", "read" or "save"; default: "read"), `name` and `first_rank_only`, and methods ``observe(trainer)``,
+    called after each iteration, ``start(trainer)``, called when training starts or was resumed, ``stop(trainer)``,
     ``failed(trainer, error)``, and ``get_state()`` and ``set_state(state)``.
+
+    Where the updater has a communicator, every rank runs a trainer with the same extensions. Those with `first_rank_only`,
+    which write files or to the terminal, run on rank 0 alone. All ranks end after the same iteration, also when one of them
+    is told to stop.
 
     Args:
         updater: Runs the iterations.
@@ -75,6 +83,8 @@ class Trainer:
         self.observation = Observation()
         self.stop_reason = ""
         self._until = as_trigger(until)
+        self._comm = getattr(updater, "comm", None)
+        self._is_first_rank = self._comm is None or self._comm.rank == 0
         self._objects = dict(objects or {})
         self._entries: list[_Entry] = []
         self._elapsed = 0.0
@@ -130,7 +140,9 @@ class Trainer:
             raise ArgumentError(f"extend: name must be that of one extension, and new, got {name!r}")
         for extension in extensions:
             found = _offered(extension) if isinstance(extension, str) else extension
-            self._entries.append(_Entry(found, every, name or self._free_name(found)))
+            entry = _Entry(found, every, name or self._free_name(found))
+            entry.runs = self._is_first_rank or not getattr(found, "first_rank_only", False)
+            self._entries.append(entry)
         self._entries.sort(key=lambda entry: PHASES.index(entry.phase))  # stable: as added within a phase
 
     def on(self, trigger: TriggerLike) -> Callable[[Extension], Extension]:
@@ -183,16 +195,17 @@ class Trainer:
             self._resume()
         self.stop_reason = ""
         self._until.start_from_zero(self)
-        for entry in self._entries:
+        entries = [entry for entry in self._entries if entry.runs]
+        for entry in entries:
             entry.trigger.start(self)
         self._started = time.monotonic()
         started: list[_Entry] = []
         with StopSignals() as signals, observing(self.observation):
             try:
-                for entry in self._entries:
+                for entry in entries:
                     started.append(entry)
                     entry.call("start", self)
-                self._loop(signals)
+                self._loop(signals, entries)
                 if not signals.received:
                     self._finish()
             except BaseException as error:
@@ -206,10 +219,10 @@ class Trainer:
                         stack.callback(entry.call, "stop", self)
             signals.leave(f"training was interrupted after iteration {self.iteration}")
 
-    def _loop(self, signals: StopSignals) -> None:
+    def _loop(self, signals: StopSignals, running: "list[_Entry]") -> None:
         update, observation = self.updater.update, self.observation
-        entries = [entry for entry in self._entries if entry.phase != "save"]
-        savers = [entry for entry in self._entries if entry.phase == "save"]
+        entries = [entry for entry in running if entry.phase != "save"]
+        savers = [entry for entry in running if entry.phase == "save"]
         if self.iteration and self._until(self):  # a resumed run that was over
             self.stop_reason = self._until.reason
         updater, soonest = self.updater, 0
@@ -218,7 +231,9 @@ class Trainer:
             update()
             if updater.iteration >= soonest:
                 self._after_iteration(entries, savers)
-                soonest = self._soonest()
+                soonest = self._soonest(running)
+            if self._comm is not None:
+                self._stop_together(self._comm, signals)
             if signals.received:
                 for entry in savers:
                     entry.call("interrupted", self)
@@ -237,10 +252,18 @@ class Trainer:
             if entry.trigger(self):
                 entry.extension(self)
 
-    def _soonest(self) -> int:
+    def _stop_together(self, comm: Communicator, signals: StopSignals) -> None:
+        """Stop where any rank does: a clock, a signal or an error of one may say so."""
+        stop, received = comm.any_rank("stop", [bool(self.stop_reason), signals.received is not None])
+        if received and signals.received is None:
+            signals.received = signal.SIGTERM
+        elif stop and not self.stop_reason:
+            self.stop_reason = "another rank has stopped"
+
+    def _soonest(self, running: "list[_Entry]") -> int:
         """The next iteration after which there may be something to do."""
         soonest = self._until.soonest(self)
-        for entry in self._entries:
+        for entry in running:
             if soonest <= 0:
                 break
             soonest = min(soonest, 0 if entry.observe is not None else entry.trigger.soonest(self))
@@ -279,11 +302,19 @@ class Trainer:
         return take_snapshot(trainer=self, **self._objects)
 
     def _resume(self) -> None:
-        remove_leftovers(self.out)
+        if self._is_first_rank:
+            remove_leftovers(self.out)
         for path, snapshot in whole_checkpoints(self.out):
             restore_snapshot(f"resume: {path}", snapshot, trainer=self, **self._objects)
             logger.info("training is resumed from %s", path)
-            return
+            break
+        if self._comm is not None:
+            found = self._comm.gather_rows("resume", np.array([self.iteration]))
+            if len(set(found.tolist())) > 1:
+                raise ArgumentError(
+                    f"run: all ranks must resume from the same checkpoint, got iterations {found.tolist()} by rank\n"
+                    f"  hint: {self.out} must be a folder that all machines share"
+                )
 
 
 class _Entry:
@@ -298,6 +329,7 @@ class _Entry:
         if self.phase not in PHASES:
             raise ArgumentError(f"extend: the phase of {name} must be one of {', '.join(PHASES)}, got {self.phase!r}")
         chosen = trigger if trigger is not None else getattr(extension, "every", None)
+        self.runs = True
         # A copy, because a trigger counts for one extension.
         self.trigger = copy.deepcopy(as_trigger(every(1, "epoch") if chosen is None else chosen))
         self.observe: Callable[[Trainer], object] | None = getattr(extension, "observe", None)

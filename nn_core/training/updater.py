@@ -7,12 +7,14 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from nn_core.auto_forward import auto_forward
+from nn_core.communicators import Communicator
 from nn_core.core.module import Module
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.solvers.base import Solver
 from nn_core.training.hooks import GradientHook
 from nn_core.training.loss_scale import LossScale, constant
+from nn_core.training.ranks import Ranks
 from nn_core.training.reporting import report
 from nn_core.training.states import Stateful, set_state_of, state_of
 from nn_core.variable import Variable, forward_all
@@ -53,7 +55,12 @@ class Updater:
         hooks: Further changes of the gradients, called with each solver and the iteration after clipping and decay, such as
             `clip_values`, `lasso` and `gradient_noise`.
         loss_scale: A `LossScale`, for half precision; a number stands for a constant one.
-        communicator: Something with ``all_reduce(arrays, division)``, for training on several processes.
+        comm: The communicator of the ranks that train together, initialized; see nn_core.communicators. Every rank has the
+            same data in the same order and computes its parts of each batch, and the loss is a mean over a batch.
+            The parameters of rank 0 are given to all before the first step; what a step reports is the mean over all ranks.
+        shards: The number of parts that each batch is cut into, a multiple of the number of ranks; the same number gives the
+            same bits on any number of ranks, see `nn_core.communicators.Shards`. None: one a rank. 0: batches are not cut;
+            each rank has data of its own, such as ``data.slice(rng, comm.size, comm.rank)``.
         metrics: Variables of one element that are computed and reported together with the loss, for a static graph.
         model: What a checkpoint holds beside the solvers: parameters, trained or not. Default: those of the present
             parameter scope.
@@ -77,7 +84,8 @@ class Updater:
         weight_decay: float | None = None,
         hooks: Sequence[GradientHook] = (),
         loss_scale: LossScale | float | None = None,
-        communicator: Any = None,
+        comm: Communicator | None = None,
+        shards: int | None = None,
         metrics: Mapping[str, Variable] | None = None,
         model: Model | None = None,
     ) -> None:
@@ -98,8 +106,9 @@ class Updater:
         self._clip_norm = clip_norm
         self._weight_decay = weight_decay
         self._hooks = tuple(hooks)
-        self._communicator = communicator
         self._model = model
+        self._ranks = self._ranks_of(comm, shards)
+        self._is_cut = self._ranks is not None and self._ranks.n_parts > 0
 
     # -- progress --------------------------------------------------------------------------------------------------
 
@@ -131,15 +140,25 @@ class Updater:
 
     def update(self) -> None:
         """Run one iteration."""
-        self.step()
+        ranks = self._ranks
+        if ranks is not None and not ranks.are_alike:
+            ranks.make_alike(self._parameters(), self._loss if isinstance(self._loss, Variable) else None)
+        if ranks is None or self._is_cut:
+            self.step()
+        else:
+            with ranks.reporting():
+                self.step()
         self.iteration += 1
 
     def step(self) -> None:
         """Run one iteration; subclasses may define another."""
         for solver in self.solvers.values():
             solver.zero_grad()
-        for _ in range(self._accumulate):
-            self.gradients(self.next_batch())
+        if self._ranks is not None and self._is_cut:
+            self._ranks.step(self.iteration, self.next_batch, self.gradients)
+        else:
+            for _ in range(self._accumulate):
+                self.gradients(self.next_batch())
         self.apply_gradients(*self.solvers.values())
 
     def next_batch(self) -> Sequence[Any]:
@@ -150,9 +169,10 @@ class Updater:
         """Add the gradients of the loss of a batch, and report the loss."""
         loss = self._forward(batch)
         scale = 1 if self.loss_scale is None else self.loss_scale.scale
-        loss.backward(scale if self._accumulate == 1 else scale / self._accumulate, clear_buffer=True)
+        n_added = 1 if self._is_cut else self._accumulate  # gradients of parts are averaged, not added
+        loss.backward(scale if n_added == 1 else scale / n_added, clear_buffer=True)
         values: dict[str, Any] = {"loss": loss, **self._metrics}
-        if self._accumulate > 1:  # the next batch writes over them
+        if self._accumulate > 1 or self._is_cut:  # the next batch writes over them
             values = {name: float(variable.d) for name, variable in values.items()}
         report(values, weight=_rows(batch))
 
@@ -162,9 +182,9 @@ class Updater:
         Returns:
             False when the gradients were not finite and the step was skipped, which needs a loss scale.
         """
-        if self._communicator is not None:
+        if self._ranks is not None and not self._is_cut:
             for solver in solvers:
-                self._communicator.all_reduce([v.grad for v in solver.get_parameters().values()], division=True)
+                self._ranks.comm.all_reduce([v.grad for v in solver.get_parameters().values()], division=True)
         if not self._rescale(solvers):
             report({"skipped": 1.0})
             return False
@@ -184,12 +204,39 @@ class Updater:
         if len(batch) != len(self._inputs):
             raise ArgumentError(f"Updater: a batch must have {len(self._inputs)} arrays, one an input, got {len(batch)}")
         for variable, values in zip(self._inputs, batch, strict=True):
+            if self._is_cut and np.shape(values) != variable.shape:  # a part of one sample fits any number
+                raise ShapeError(
+                    f"Updater: the inputs must have the shape of a part of a batch, {np.shape(values)}, got {variable.shape}"
+                )
             variable.d = values
         if self._metrics:
             forward_all([self._loss, *self._metrics.values()], clear_no_need_grad=True)
         else:
             self._loss.forward(clear_no_need_grad=True)
         return self._loss
+
+    @property
+    def comm(self) -> Communicator | None:
+        """The communicator of the ranks that train together; None when there is one."""
+        return None if self._ranks is None else self._ranks.comm
+
+    def _ranks_of(self, comm: Communicator | None, shards: int | None) -> Ranks | None:
+        if comm is None or (comm.size == 1 and not shards):
+            return None
+        if type(self).step is not Updater.step and shards != 0:
+            raise ArgumentError(
+                f"Updater: shards must be 0 for {type(self).__name__}, whose step() takes batches in a way of its own, "
+                f"got {shards}\n  hint: give each rank data of its own: data.slice(rng, comm.size, comm.rank)"
+            )
+        return Ranks(comm, comm.size if shards is None else shards, self._accumulate)
+
+    def _parameters(self) -> dict[str, Variable]:
+        """All parameters, by names that are the same on every rank."""
+        found: dict[str, Variable] = {}
+        for name, model in self._models().items():
+            items = model.get_parameters(grad_only=False) if isinstance(model, Module) else model
+            found.update({f"{name}/{key}": variable for key, variable in items.items()})
+        return found
 
     def _rescale(self, solvers: Sequence[Solver]) -> bool:
         """Unscale, check and clip in one change of the gradients; False when the step is to be skipped."""

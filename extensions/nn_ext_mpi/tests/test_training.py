@@ -58,6 +58,67 @@ def test_any_number_of_ranks_gives_the_same_bits(tmp_path):
     assert len({digest for size in (1, 2, 4, 8) for digest in digests(size, 50, tmp_path)}) == 1
 
 
+TRAINER = """
+import hashlib, os, signal, sys
+import numpy as np
+import nn_core as nn, nn_core.functions as F, nn_core.parametric_functions as PF, nn_core.solvers as S
+import nn_core.communicators as C
+from nn_core.training import Checkpoint, Evaluator, Log, Trainer, Updater, every
+from nn_core.utils.data_iterator import data_iterator_simple
+out, epochs, victim = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+comm = C.MultiProcessCommunicator(nn.get_current_context())
+comm.init()
+nn.seed(0)
+images = np.random.default_rng(0).standard_normal((32, 2, 6, 6)).astype(np.float32)
+labels = np.arange(32)[:, None] % 3
+x, t = nn.Variable((4, 2, 6, 6)), nn.Variable((4, 1))
+
+def network(training):
+    h = PF.convolution(x, 4, (3, 3), rng=np.random.RandomState(comm.rank))
+    h = F.relu(PF.batch_normalization(h, batch_stat=training))
+    y = PF.affine(F.dropout(h, 0.3) if training else h, 3, rng=np.random.RandomState(comm.rank))
+    return F.mean(F.softmax_cross_entropy(y, t))
+
+loss, validation = network(True), network(False)
+solver = S.Adam(0.01)
+solver.set_parameters(nn.get_parameters())
+rng = np.random.RandomState(2)
+with data_iterator_simple(lambda i: (images[i], labels[i]), 32, 16, shuffle=True, rng=rng) as data:
+    updater = Updater(data, [x, t], loss, solver, comm=comm, shards=4, clip_norm=1.0)
+    evaluator = Evaluator([images, labels], [x, t], {"loss": validation}, batch_size=4, comm=comm)
+    trainer = Trainer(updater, every(epochs, "epoch"), out, [evaluator, Log(), Checkpoint()])
+    if victim == comm.rank:
+        trainer.on(every(3))(lambda trainer: os.kill(os.getpid(), signal.SIGTERM))
+    trainer.run(resume=True)
+digest = hashlib.md5()
+for name, v in sorted(nn.get_parameters(grad_only=False).items()):
+    digest.update(name.encode() + np.ascontiguousarray(v.d).tobytes())
+os.write(1, f"rank {comm.rank} of {comm.size}: {digest.hexdigest()}\\n".encode())
+"""
+
+
+def trained(out: Path, size: int, epochs: int = 5, victim: int = -1) -> tuple[int, list[str]]:
+    """The exit status, and the digests of the ranks."""
+    path = out / "trainer.py"
+    out.mkdir(exist_ok=True)
+    path.write_text(TRAINER)
+    arguments = [path, str(out), str(epochs), str(victim)]
+    result = launch("-n", str(size), *arguments, NN_CORE_DETERMINISTIC="1")
+    return result.returncode, [line.partition(": ")[2] for line in result.stdout.splitlines() if line.startswith("rank")]
+
+
+@needs_mpi
+def test_the_trainer_gives_the_same_bits_on_two_ranks_also_after_a_signal(tmp_path):
+    """One of two ranks is told to stop; both save and end, and one rank finishes the training."""
+    status, (expected,) = trained(tmp_path / "alone", 1)
+    assert status == 0
+    assert trained(tmp_path / "two", 2) == (0, [expected] * 2)
+    assert (tmp_path / "two" / "log.jsonl").read_text().count("\n") == 5
+    status, digests = trained(tmp_path / "parts", 2, victim=1)
+    assert status != 0 and not digests
+    assert trained(tmp_path / "parts", 1) == (0, [expected])
+
+
 TUTORIAL = """
 import os
 import nn_core as nn

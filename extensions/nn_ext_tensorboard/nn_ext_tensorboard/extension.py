@@ -28,6 +28,7 @@ class TensorBoard:
 
     name = "tensorboard"
     phase = "read"
+    first_rank_only = True
 
     def __init__(
         self,

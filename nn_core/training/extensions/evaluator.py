@@ -1,15 +1,20 @@
 """Evaluation on data that are not trained on."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from nn_core.communicators import Communicator
 from nn_core.errors import ArgumentError
+from nn_core.graph.node import forward_order
 from nn_core.training.metrics import Metric
+from nn_core.training.ranks import gather_arrays
 from nn_core.training.reporting import report
 from nn_core.training.summary import Summaries
 from nn_core.training.trainer import Trainer
+from nn_core.typing import Array
 from nn_core.variable import Variable, forward_all
 
 #: A Variable of one element, whose mean over the samples is taken, or a metric.
@@ -29,9 +34,12 @@ class Evaluator:
         outputs: What to compute, by name: Variables of one element that are means over the batch, or metrics.
         name: Put in front of the names: "validation/error".
         batch_size: Number of samples in a batch, for arrays.
+        comm: A communicator, whose ranks compute the batches in turn. All of them have the same data, and get the same values,
+            to the bit those of one rank.
 
     Raises:
-        ArgumentError: when arrays have different lengths or no batch size is given.
+        ArgumentError: when arrays have different lengths or no batch size is given; with `comm`, when the graph draws random
+            numbers or changes running statistics, which would differ between the ranks.
     """
 
     phase = "measure"
@@ -43,13 +51,17 @@ class Evaluator:
         outputs: Mapping[str, Output],
         name: str = "validation",
         batch_size: int | None = None,
+        comm: Communicator | None = None,
     ) -> None:
         self.name = name
         self._inputs = list(inputs)
         self._outputs = dict(outputs)
         self._batches = _batches_of(data, batch_size)
+        self._comm = None if comm is None or comm.size == 1 else comm
         read = {id(v): v for output in self._outputs.values() for v in _read_by(output)}
         self._read = list(read.values())
+        if self._comm is not None:
+            _require_pure(self._read)
 
     def __call__(self, trainer: Trainer) -> None:
         report({f"{self.name}/{key}": value for key, value in self.evaluate().items()})
@@ -61,14 +73,13 @@ class Evaluator:
         for metric in metrics.values():
             metric.reset()
         shapes = [variable.shape for variable in self._inputs]
-        for batch in self._batches():
-            self._feed(batch)
-            forward_all(self._read, clear_buffer=True)
+        for n_samples, arrays in self._computed():
+            found = dict(zip(map(id, self._read), arrays, strict=True))
             for name, output in self._outputs.items():
                 if isinstance(output, Metric):
-                    output.update()
+                    output.take(*[found[id(variable)] for variable in output.variables])
                 else:
-                    summaries.add(name, float(output.d), len(batch[0]))
+                    summaries.add(name, float(found[id(output)]), n_samples)
         for variable, shape in zip(self._inputs, shapes, strict=True):
             if variable.shape != shape:
                 variable.reset_shape(shape, True)
@@ -76,6 +87,24 @@ class Evaluator:
         for name, metric in metrics.items():
             values.update({name + key: value for key, value in metric.results().items()})
         return values
+
+    def _computed(self) -> Iterator[tuple[int, Sequence[Array]]]:
+        """The number of samples of one batch after the other, and the arrays of the outputs."""
+        if self._comm is None:
+            return ((_length(batch), self._values(batch)) for batch in self._batches())
+        return self._computed_in_turn(self._comm)
+
+    def _computed_in_turn(self, comm: Communicator) -> Iterator[tuple[int, Sequence[Array]]]:
+        batches = self._batches()
+        while turn := list(islice(batches, comm.size)):
+            own = self._values(turn[comm.rank]) if comm.rank < len(turn) else []
+            yield from zip(map(_length, turn), gather_arrays(comm, "evaluate", own, len(self._read)), strict=False)
+
+    def _values(self, batch: Sequence[Any]) -> list[Array]:
+        """What the outputs are computed from, for a batch."""
+        self._feed(batch)
+        forward_all(self._read, clear_buffer=True)
+        return [variable.d for variable in self._read]
 
     def _feed(self, batch: Sequence[Any]) -> None:
         if len(batch) != len(self._inputs):
@@ -87,8 +116,26 @@ class Evaluator:
             variable.d = np.reshape(values, shape)
 
 
+def _length(batch: Sequence[Any]) -> int:
+    return len(batch[0])
+
+
 def _read_by(output: Output) -> Sequence[Variable]:
     return output.variables if isinstance(output, Metric) else (output,)
+
+
+def _require_pure(outputs: Sequence[Variable]) -> None:
+    """Refuse functions whose results depend on how often they have run."""
+    for node in forward_order(outputs):
+        if node.python is not None:
+            continue
+        changes = node.spec.updates and node.args.get("batch_stat", True)
+        if changes or node.spec.has("seeded"):
+            raise ArgumentError(
+                f"Evaluator: with comm, each batch must give the same values on any rank, got {node.spec.name}, which "
+                f"{'changes running statistics' if changes else 'draws random numbers'}\n"
+                "  hint: build a graph for evaluation: batch_normalization(..., batch_stat=False), no dropout"
+            )
 
 
 def _batches_of(data: Any, batch_size: int | None) -> Callable[[], Iterator[Sequence[Any]]]:

@@ -23,6 +23,8 @@ class Plot(Averages):
         ArgumentError: when there are no keys.
     """
 
+    first_rank_only = True
+
     def __init__(self, *keys: str, path: str = "plot.png", x: str = "iteration") -> None:
         super().__init__(keys)
         if not keys:

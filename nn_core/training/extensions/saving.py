@@ -29,6 +29,7 @@ class Checkpoint:
     """
 
     phase = "save"
+    first_rank_only = True
 
     def __init__(
         self,

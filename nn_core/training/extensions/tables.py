@@ -23,6 +23,8 @@ class Log(Averages):
         entries: What was written, as dictionaries.
     """
 
+    first_rank_only = True
+
     def __init__(self, *keys: str, path: str = "log.jsonl") -> None:
         super().__init__(keys)
         self.entries: list[dict[str, Any]] = []
@@ -67,6 +69,8 @@ class Tell(Averages):
         *keys: Names of the values; none: all.
     """
 
+    first_rank_only = True
+
     def __init__(self, logger: Logger, *keys: str) -> None:
         super().__init__(keys)
         self.logger = logger
@@ -84,6 +88,8 @@ class Print(Averages):
         *keys: Names of the columns, also "epoch", "iteration" and "elapsed_time"; none: these, and all values.
         file: Where to write; None: standard output.
     """
+
+    first_rank_only = True
 
     def __init__(self, *keys: str, file: IO[str] | None = None) -> None:
         super().__init__()

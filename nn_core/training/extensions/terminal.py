@@ -23,6 +23,7 @@ class Progress:
     """
 
     phase = "read"
+    first_rank_only = True
 
     def __init__(self, *keys: str, interval: int = 10, file: IO[str] | None = None) -> None:
         self.every: Trigger = every(interval)
