@@ -183,7 +183,7 @@ $(VENV)/.gpu: $(VENV)/.extensions
 	$(BIN)/python -m pip install --quiet --editable './extensions/nn_ext_cuda[cuda$(CUDA)]' --editable './extensions/nn_ext_cudnn[cuda$(CUDA)]'
 	@touch $@
 
-# Where time is short: make test-gpu TIER=smoke (minutes), or parts by SHARD=2/5; JOBS processes share the device.
+# If time is short: make test-gpu TIER=smoke (minutes), or parts by SHARD=2/5; JOBS processes share the device.
 TIER ?= full
 SHARD ?= 1/1
 GPU_PYTEST := $(GPU_PYTHON) -m pytest -n $(JOBS) --tier=$(TIER) --shard=$(SHARD) --require-backend=cuda,cudnn
