@@ -12,7 +12,6 @@ RENAMED = {
 
 _NETWORKS = "nn_core.utils.save, utils.load and utils.nnp_graph read and write networks; pip install nn-ext-nnp"
 _NO_QUANTIZATION = "quantization-aware training is not part of this version; F.quantize_linear simulates it"
-_TRAINER = "nn_core.training has a trainer, checkpoints and metrics; a loop of one's own works with each of them"
 
 #: Modules, and names of modules, that nn_core lacks; an entry speaks for everything inside of it as well.
 SUBSTITUTES = {
@@ -23,12 +22,11 @@ SUBSTITUTES = {
     "nnabla.core.graph_optimizer": _NETWORKS,
     "nnabla.core.variable_batch_size": _NETWORKS,
     "nnabla.dtypes": "the dtypes of NumPy",
-    "nnabla.experimental.tb_graph_writer": "nn_core.monitor writes losses and images to files",
+    "nnabla.experimental.tb_graph_writer": "nn_ext_tensorboard.TensorBoard(graph=loss); pip install nn-ext-tensorboard",
     "nnabla.grad.Grad": "the function nn_core.grad",
     "nnabla.lms": "values larger than the memory of a device are not moved to the host; nn_core.recompute() saves memory",
     "nnabla.mlflow_save_load_model": _NETWORKS,
     "nnabla.models": "pretrained models are not part of this version; load_parameters reads files in HDF5",
-    "nnabla.utils.callback": _TRAINER,
     "nnabla.utils.cli": "the command nn-core; nn-ext-nnp adds train, infer, forward, convert and dump",
     "nnabla.utils.converter": _NETWORKS,
     "nnabla.utils.get_file_handle": _NETWORKS,

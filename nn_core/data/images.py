@@ -44,7 +44,10 @@ class PilBackend:
         pillow = _library("PIL.Image", "pillow")
         with pillow.open(place) as file:
             if file.mode in ("I;16", "I;16B", "I") and mode in ("", "L"):
-                return np.asarray(file).astype(np.uint16)
+                values = np.asarray(file)
+                if values.size and not 0 <= values.min() <= values.max() <= 65535:
+                    raise ValueError(f"pixels of more than 16 bits, from {values.min()} to {values.max()}")
+                return values.astype(np.uint16)
             if mode == "" and file.mode not in ("L", "RGB", "RGBA"):
                 mode = "RGBA" if "transparency" in file.info or file.mode in ("LA", "PA") else "RGB"
             return np.asarray(file.convert(mode) if mode else file)
@@ -172,6 +175,16 @@ def read_image(
     elif not as_uint16 and image.dtype == np.uint16:
         image = (image >> 8).astype(np.uint8)
     return _channels_first(image) if channel_first else image
+
+
+def read_stored_image(path: Place) -> Image:
+    """Read an image as it is stored: shape (C, H, W), with 8 or 16 bits.
+
+    Raises:
+        FileFormatError: when the file is missing, damaged, or no image.
+    """
+    image = _decoded(path, "")
+    return _channels_first(image) if image.ndim == 3 else image[None]
 
 
 def _decoded(path: Place, mode: str) -> Image:

@@ -3,23 +3,18 @@
 import csv
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from nn_core.data.images import IMAGE_EXTENSIONS, read_image
-from nn_core.data.offered import offered_cell, offered_cells
-from nn_core.data.sound import read_sound
+from nn_core.data.cells import float32, known_extensions, normalized, reader_of
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.errors import FileFormatError
-from nn_core.files.npy import read_npy
 from nn_core.random import Rng
 
-_FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 _COLUMN: Final = re.compile(r"(?P<variable>[^_:]+(?:_(?!_\d)[^_:]*)*)(?:__(?P<element>\d+))?(?::.*)?$")
 
 
@@ -92,7 +87,7 @@ class CsvDataSource(OrderedDataSource):
 
     def _number(self, line: int, position: int, text: str) -> float:
         try:
-            return _float32(text)
+            return float32(text)
         except ValueError as error:
             raise FileFormatError(
                 f"{self._place(line, position)}: a cell of an element must hold a number, got {text!r}"
@@ -100,13 +95,13 @@ class CsvDataSource(OrderedDataSource):
 
     def _cell(self, line: int, position: int, text: str) -> np.ndarray[Any, Any]:
         with suppress(ValueError):
-            return np.array([_float32(text)], np.float32)
+            return np.array([float32(text)], np.float32)
         path = self._path.parent / text.strip()
-        reader = _reader_of(path.suffix.lower())
+        reader = reader_of(path.suffix.lower())
         if reader is None:
             raise FileFormatError(
                 f"{self._place(line, position)}: a cell must hold a number or the path of one of "
-                f"{', '.join([*_READERS, *offered_cells()])}, got {text!r}"
+                f"{', '.join(known_extensions())}, got {text!r}"
             )
         try:
             values = reader(path)
@@ -114,20 +109,7 @@ class CsvDataSource(OrderedDataSource):
             raise FileFormatError(
                 f"{self._place(line, position)}: {path}: the file must hold an array, got: {error}"
             ) from error
-        top = _TOPS.get(values.dtype.name) if self._normalize else None
-        return values if top is None else values / top
-
-
-def _reader_of(extension: str) -> Callable[[Path], np.ndarray[Any, Any]] | None:
-    return _READERS.get(extension) or offered_cell(extension)
-
-
-def _float32(text: str) -> float:
-    """The number in `text`; a ValueError for what float32 would make infinite."""
-    number = float(text)
-    if isfinite(number) and abs(number) > _FLOAT32_MAX:
-        raise ValueError(f"a number must be at most {_FLOAT32_MAX}, got {text}")
-    return number
+        return normalized(values) if self._normalize else values
 
 
 def _read_lines(path: Path) -> list[tuple[int, list[str]]]:
@@ -140,33 +122,3 @@ def _read_lines(path: Path) -> list[tuple[int, list[str]]]:
             raise FileFormatError(
                 f"{path}: line {reader.line_num + 1} must be part of a table in UTF-8, got: {error}"
             ) from error
-
-
-def _read_npy(path: Path) -> np.ndarray[Any, Any]:
-    with path.open("rb") as file:
-        return read_npy(file, path.name, path.stat().st_size)
-
-
-def _read_csv(path: Path) -> np.ndarray[Any, Any]:
-    lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.partition("#")[0].strip()]
-    if not lines:
-        raise ValueError("an empty file")
-    values = np.loadtxt(lines, np.float64, delimiter=",", ndmin=2)
-    if np.any(np.abs(values) > _FLOAT32_MAX, where=np.isfinite(values)):
-        raise ValueError(f"a number above {_FLOAT32_MAX}")
-    return values.astype(np.float32)
-
-
-def _read_image(path: Path) -> np.ndarray[Any, Any]:
-    image = read_image(path, channel_first=True)
-    return image if image.ndim == 3 else image[None]
-
-
-#: The divisors that scale arrays of integers to the range from 0 to 1.
-_TOPS: Final = {"uint8": np.float32(255), "uint16": np.float32(65535)}
-_READERS: Final[Mapping[str, Callable[[Path], np.ndarray[Any, Any]]]] = {
-    ".npy": _read_npy,
-    ".csv": _read_csv,
-    ".wav": read_sound,
-    **dict.fromkeys(IMAGE_EXTENSIONS, _read_image),
-}
