@@ -1,7 +1,9 @@
 """The files of the extension, read by TensorBoard's own reader."""
 
+import io
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -66,19 +68,74 @@ def test_scalars_are_read_back(train, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_histograms_images_and_the_graph_are_read_back(train, tmp_path):
-    image = np.zeros((3, 8, 6), np.uint8)
-    images = {"colours": lambda: image, "grey": lambda: np.full((4, 5), 0.5), "several": lambda: np.zeros((2, 1, 4, 4))}
-    train(lambda loss: TensorBoard("loss", histograms=True, images=images, graph=loss), 2)
+def test_histograms_are_read_back(train, tmp_path):
+    written = {}
+
+    def remember(trainer):
+        for name, parameter in trainer.updater.solvers["main"].get_parameters().items():
+            values = {"parameters": parameter.d, "gradients": parameter.g}
+            written.update({(f"{kind}/{name}", trainer.iteration): array.copy() for kind, array in values.items()})
+
+    remember.every = every(1, "epoch")
+    train(TensorBoard(histograms=True), 2, others=[remember])
     found = read(tmp_path / "tensorboard")
-    names = {"first/affine/W", "first/affine/b", "last/affine/W", "last/affine/b"}
+    names = {f"{side}/affine/{letter}" for side in ("first", "last") for letter in "Wb"}
     assert set(found.Tags()["histograms"]) == {f"{kind}/{name}" for kind in ("parameters", "gradients") for name in names}
-    weights = nn.get_parameters()["first/affine/W"].d
-    last = found.Histograms("parameters/first/affine/W")[-1].histogram_value
-    assert (last.num, last.min, last.max) == (15, pytest.approx(weights.min()), pytest.approx(weights.max()))
-    assert [(event.width, event.height) for event in found.Images("colours")] == [(6, 8), (6, 8)]
-    assert (found.Images("grey")[0].width, len(found.Images("several"))) == (5, 2)
-    assert [node.op for node in found.Graph().node if node.op not in ("Parameter", "Input")].count("Affine") == 2
+    for tag in found.Tags()["histograms"]:
+        events = found.Histograms(tag)
+        assert [event.step for event in events] == [3, 6]
+        for event in events:
+            values = written[tag, event.step].astype(np.float64).ravel()
+            seen = event.histogram_value
+            assert (seen.num, seen.min, seen.max) == (values.size, values.min(), values.max())
+            np.testing.assert_allclose([seen.sum, seen.sum_squares], [values.sum(), values @ values], rtol=1e-12)
+            edges = [-np.inf, *seen.bucket_limit]
+            counts = [np.count_nonzero((values > low) & (values <= high)) for low, high in pairwise(edges)]
+            assert list(seen.bucket) == counts
+
+
+def pixels(event):
+    image = pytest.importorskip("PIL.Image")
+    return np.asarray(image.open(io.BytesIO(event.encoded_image_string)))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_images_are_read_back(train, tmp_path):
+    colours = np.random.default_rng(1).integers(0, 256, (3, 8, 6), dtype=np.uint8)
+    grey = np.arange(20, dtype=np.uint8).reshape(4, 5)
+    calls = []
+    images = {"colours": lambda: np.roll(colours, len(calls), 2), "grey": lambda: grey}
+    images["last"] = lambda: calls.append(1) or grey / np.float32(255)
+    train(TensorBoard("loss", images=images), 2)
+    found = read(tmp_path / "tensorboard")
+    assert [event.step for event in found.Images("colours")] == [3, 6]
+    for number, event in enumerate(found.Images("colours")):
+        np.testing.assert_array_equal(pixels(event), np.moveaxis(np.roll(colours, number, 2), 0, -1))
+    for name in ("grey", "last"):
+        for event in found.Images(name):
+            seen = pixels(event)
+            np.testing.assert_array_equal(seen if seen.ndim == 2 else seen[..., 0], grey)
+            assert (event.width, event.height) == (5, 4)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_several_images_are_one_beside_the_other(train, tmp_path):
+    several = np.random.default_rng(2).integers(0, 256, (2, 1, 4, 4), dtype=np.uint8)
+    train(TensorBoard("loss", images={"several": lambda: several}), 1)
+    (event,) = read(tmp_path / "tensorboard").Images("several")
+    np.testing.assert_array_equal(pixels(event)[..., 0], np.hstack(several[:, 0]))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_graph_is_read_back(train, tmp_path):
+    expected = []
+    train(lambda loss: expected.append(graph_definition(loss)) or TensorBoard(graph=loss), 1)
+    seen = read(tmp_path / "tensorboard").Graph()
+    assert [(node.name, node.op, list(node.input)) for node in seen.node] == [
+        (node.name, node.op, list(node.input)) for node in expected[0].node
+    ]
+    assert seen.SerializeToString() == expected[0].SerializeToString()
+    assert [node.op for node in seen.node if node.op not in ("Parameter", "Input")].count("Affine") == 2
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
