@@ -1,32 +1,41 @@
 """``nn-core launch``."""
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 
 from nn_ext_mpi.library import INSTALL, Found, find, n_cores
 
+#: Exit statuses after which a job is not started again: success, and those of Ctrl-C and SIGTERM, from a program or a signal.
+STOPPED: Final = (0, *(sign for number in (signal.SIGINT, signal.SIGTERM) for sign in (128 + number, -number)))
+
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("-n", "size", type=click.IntRange(1), required=True, help="Number of processes.")
 @click.option("--hosts", default="", help="Machines, with commas between them; they need the same files and packages.")
+@click.option("--restarts", type=click.IntRange(0), default=0, help="How often a job that failed is started again.")
 @click.option("--root", is_flag=True, help="Let Open MPI run as root, which it refuses otherwise.")
 @click.option("-m", "is_module", is_flag=True, help="PROGRAM is the name of a module.")
 @click.option("--dry-run", is_flag=True, help="Print the command and end.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def launch(
-    size: int, hosts: str, root: bool, is_module: bool, dry_run: bool, program: str, arguments: Sequence[str]
+    size: int, hosts: str, restarts: int, root: bool, is_module: bool, dry_run: bool, program: str, arguments: Sequence[str]
 ) -> None:
     """Start PROGRAM, a Python script, with ARGUMENTS as several processes that find each other.
 
     The mpiexec is the one that belongs to the library of mpi4py. Processes are not bound to single cores, and share the
     cores of the machine evenly (NN_CORE_NUM_THREADS, unless it is set). An exception in one of them ends all; the exit
     status is that of mpiexec.
+
+    With --restarts, a job whose process was killed or failed is started again, and continues from its newest checkpoint if it
+    calls trainer.run(resume=True). Ctrl-C and SIGTERM, which a trainer answers by saving and ending, are no failures.
     """
     if not is_module and not Path(program).exists():
         raise click.UsageError(f"launch: PROGRAM must be a file, got {program!r}")
@@ -38,7 +47,17 @@ def launch(
         click.echo(" ".join([*(f"{name}={value}" for name, value in variables.items()), *command]))
         return
     sys.stdout.flush()
-    sys.exit(subprocess.run(command, env={**os.environ, **variables}, check=False).returncode)
+    sys.exit(run_again(command, {**os.environ, **variables}, restarts))
+
+
+def run_again(command: Sequence[str], environment: Mapping[str, str], restarts: int) -> int:
+    """Run a command until it succeeds, is told to stop, or has failed once more than `restarts` times; its exit status."""
+    for number in range(restarts + 1):
+        status = subprocess.run(command, env=environment, check=False).returncode
+        if status in STOPPED or number == restarts:
+            break
+        click.echo(f"launch: the job ended with status {status}; it starts again ({number + 1} of {restarts})", err=True)
+    return status
 
 
 def mpiexec_command(found: Found, size: int, hosts: str = "", *, root: bool = False) -> list[str]:

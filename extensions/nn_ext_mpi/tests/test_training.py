@@ -1,5 +1,6 @@
 """Training on processes: the number of ranks changes no bit, and programs run as NNabla's tutorial has them."""
 
+import signal
 import textwrap
 from pathlib import Path
 
@@ -87,8 +88,11 @@ with data_iterator_simple(lambda i: (images[i], labels[i]), 32, 16, shuffle=True
     updater = Updater(data, [x, t], loss, solver, comm=comm, shards=4, clip_norm=1.0)
     evaluator = Evaluator([images, labels], [x, t], {"loss": validation}, batch_size=4, comm=comm)
     trainer = Trainer(updater, every(epochs, "epoch"), out, [evaluator, Log(), Checkpoint()])
-    if victim == comm.rank:
-        trainer.on(every(3))(lambda trainer: os.kill(os.getpid(), signal.SIGTERM))
+    mark = out + "/killed"
+    if victim == comm.rank and not os.path.exists(mark):
+        open(mark, "w").close()
+        sign = signal.Signals(int(os.environ["SIGNAL"]))
+        trainer.on(every(5))(lambda trainer: os.kill(os.getpid(), sign))
     trainer.run(resume=True)
 digest = hashlib.md5()
 for name, v in sorted(nn.get_parameters(grad_only=False).items()):
@@ -97,26 +101,34 @@ os.write(1, f"rank {comm.rank} of {comm.size}: {digest.hexdigest()}\\n".encode()
 """
 
 
-def trained(out: Path, size: int, epochs: int = 5, victim: int = -1) -> tuple[int, list[str]]:
-    """The exit status, and the digests of the ranks."""
+def trained(out: Path, size: int, *options: str, victim: int = -1, sign: int = 0) -> tuple[int, list[str]]:
+    """Return the exit status, and the digests of the ranks; `victim` gets the signal `sign` in its fifth iteration."""
     path = out / "trainer.py"
     out.mkdir(exist_ok=True)
     path.write_text(TRAINER)
-    arguments = [path, str(out), str(epochs), str(victim)]
-    result = launch("-n", str(size), *arguments, NN_CORE_DETERMINISTIC="1")
+    arguments = ["-n", str(size), *options, path, str(out), "5", str(victim)]
+    result = launch(*arguments, NN_CORE_DETERMINISTIC="1", SIGNAL=str(sign))
     return result.returncode, [line.partition(": ")[2] for line in result.stdout.splitlines() if line.startswith("rank")]
 
 
 @needs_mpi
-def test_the_trainer_gives_the_same_bits_on_two_ranks_also_after_a_signal(tmp_path):
-    """One of two ranks is told to stop; both save and end, and one rank finishes the training."""
+def test_the_trainer_gives_the_same_bits_on_two_ranks(tmp_path):
     status, (expected,) = trained(tmp_path / "alone", 1)
     assert status == 0
     assert trained(tmp_path / "two", 2) == (0, [expected] * 2)
     assert (tmp_path / "two" / "log.jsonl").read_text().count("\n") == 5
-    status, digests = trained(tmp_path / "parts", 2, victim=1)
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_the_trainer_gives_the_same_bits_after_signals(tmp_path):
+    """Killed and started again, or told to stop and finished by one rank."""
+    expected = trained(tmp_path / "alone", 1)[1][0]
+    killed = trained(tmp_path / "killed", 2, "--restarts", "1", victim=1, sign=signal.SIGKILL)
+    assert killed == (0, [expected] * 2)
+    status, digests = trained(tmp_path / "stopped", 2, "--restarts", "1", victim=1, sign=signal.SIGTERM)
     assert status != 0 and not digests
-    assert trained(tmp_path / "parts", 1) == (0, [expected])
+    assert trained(tmp_path / "stopped", 1) == (0, [expected])
 
 
 TUTORIAL = """
