@@ -19,18 +19,16 @@ WRAPPERS: dict[str, Any] = {}
 class PythonFunction:
     """Base of functions written in Python.
 
-    A subclass gives ``name``, ``min_outputs()``, ``setup_impl(inputs, outputs)`` which sets the shapes of the outputs
-    by ``outputs[0].reset_shape(shape, True)``, ``forward_impl(inputs, outputs)`` and
-    ``backward_impl(inputs, outputs, propagate_down, accum)``. The methods get Variables; ``accum`` tells for each input
-    whether the gradient has to be added to what is there. A property ``args``, a mapping, shows its settings to hooks
-    and to functions registered in ``nn_core.backward_functions``. Outputs are float32, or int64 where a
-    subclass sets ``output_dtype = "int64"``.
+    A subclass gives ``forward_impl(inputs, outputs)`` and ``backward_impl(inputs, outputs, propagate_down, accum)``. One with
+    several outputs gives ``min_outputs()`` too, and one whose outputs do not have the shape of the first input
+    ``setup_impl(inputs, outputs)``, which sets them by ``outputs[0].reset_shape(shape, True)``. The methods get Variables;
+    ``accum`` tells for each input whether the gradient has to be added to what is there. A property ``args``, a mapping,
+    shows its settings to hooks and to functions registered in ``nn_core.backward_functions``. Outputs are float32, or
+    int64 where a subclass sets ``output_dtype = "int64"``.
 
     Example:
         >>> class Double(PythonFunction):
         ...     name = "Double"
-        ...     def min_outputs(self): return 1
-        ...     def setup_impl(self, inputs, outputs): outputs[0].reset_shape(inputs[0].shape, True)
         ...     def forward_impl(self, inputs, outputs): outputs[0].d = inputs[0].d * 2
         ...     def backward_impl(self, inputs, outputs, propagate_down, accum):
         ...         if propagate_down[0]:
@@ -54,12 +52,15 @@ class PythonFunction:
         return type(self).__name__
 
     def min_outputs(self) -> int:
-        """Number of outputs when the caller does not say how many."""
-        raise NotImplementedError(f"{type(self).__name__}: min_outputs() must be defined")
+        """Number of outputs when the caller does not say how many; one unless overridden."""
+        return 1
 
     def setup_impl(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Set the shapes of the outputs."""
-        raise NotImplementedError(f"{type(self).__name__}: setup_impl() must be defined")
+        """Set the shapes of the outputs; that of the first input unless overridden."""
+        if not inputs:
+            raise NotImplementedError(f"{type(self).__name__}: setup_impl() must be defined for a function without inputs")
+        for output in outputs:
+            output.reset_shape(inputs[0].shape, True)
 
     def forward_impl(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Compute the data of the outputs."""

@@ -13,7 +13,7 @@ from nn_core.refusal import described, door
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients
 from nn_core.solvers.groups import Groups, is_frozen
 from nn_core.solvers.hooks import Hook, active_hooks
-from nn_core.solvers.minimizing import Loss, minimize
+from nn_core.solvers.minimizing import Loss, Scale, minimize
 from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explaining
 from nn_core.solvers.states import Slot, SolverState, States, new_slot
 from nn_core.solvers.update import Place, Rule, places_of
@@ -120,9 +120,7 @@ class Solver:
     # -- parameters ------------------------------------------------------------------------------------------------
 
     @door
-    def set_parameters(
-        self, param_dict: Mapping[str, Variable], reset: bool = True, retain_state: bool = False
-    ) -> None:
+    def set_parameters(self, param_dict: Mapping[str, Variable], reset: bool = True, retain_state: bool = False) -> None:
         """Choose the parameters to change.
 
         Args:
@@ -227,24 +225,31 @@ class Solver:
 
     # -- one training step -----------------------------------------------------------------------------------------
 
-    def minimize(self, loss: Loss, *batch: Any) -> Variable:
-        """Run a whole step: compute the loss, set the gradients to zero, compute them, and update the parameters.
-
-        To clip, decay or accumulate gradients, write the calls ``loss.forward()``, ``zero_grad()``, ``loss.backward()`` and
-        ``update()`` yourself, or take a ``nn_core.training.Updater``.
+    def minimize(
+        self,
+        loss: Loss,
+        *batch: Any,
+        clip_norm: float | None = None,
+        weight_decay: float | None = None,
+        loss_scale: Scale | None = None,
+    ) -> Variable:
+        """Run a whole step: compute the loss and its gradients, starting from zero, and update the parameters.
 
         Args:
             loss: A Variable of a static graph, or a function that builds a dynamic one, called inside of ``auto_forward()``.
             batch: Arrays that the function gets as Variables.
+            clip_norm: Largest Euclidean norm of all gradients together.
+            weight_decay: Rate for ``weight_decay()``, after clipping.
+            loss_scale: A ``nn_core.training.LossScale``; a step whose gradients are not finite is skipped.
 
         Returns:
             The loss, computed before the update.
 
         Raises:
             ArgumentError: when `loss` is neither, or a batch is given beside a Variable.
-            GraphError: for a Variable inside of ``auto_forward()``: it was computed when it was built.
+            GraphError: for a Variable inside of ``auto_forward()``, which was computed when it was built.
         """
-        return minimize(self, loss, batch)
+        return minimize(self, loss, batch, clip_norm, weight_decay, loss_scale)
 
     def zero_grad(self) -> None:
         """Set all gradients to zero, lazily: the next backward pass writes them instead of adding."""
@@ -440,8 +445,7 @@ class Solver:
             if name in self.fixed_names and numbers.get(name, self._numbers[index]) != self._numbers[index]:
                 kind = self._types[index]
                 raise ArgumentError(
-                    f"{function}: {name} must be that of this solver, {kind(self._numbers[index])}, "
-                    f"got {kind(numbers[name])}"
+                    f"{function}: {name} must be that of this solver, {kind(self._numbers[index])}, got {kind(numbers[name])}"
                 )
 
     def _restore_numbers(self, numbers: Mapping[str, float]) -> None:

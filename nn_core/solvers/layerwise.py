@@ -48,9 +48,7 @@ class Lars(Solver, closed=True):
     state_names = ("v",)
     decay_name = "weight_decay"
 
-    def __init__(
-        self, lr: float = 0.001, momentum: float = 0.9, coefficient: float = 0.001, eps: float = 1e-06
-    ) -> None:
+    def __init__(self, lr: float = 0.001, momentum: float = 0.9, coefficient: float = 0.001, eps: float = 1e-06) -> None:
         super().__init__(lr, momentum, coefficient, eps)
 
     @staticmethod

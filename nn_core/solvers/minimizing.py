@@ -1,13 +1,15 @@
-"""One step of training as one call."""
+"""One step of training as one call, and what happens to gradients between backward and update."""
 
+import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.graph.modes import auto_forward, get_auto_forward
 from nn_core.refusal import described
+from nn_core.solvers.numbers import checked_number
 from nn_core.variable import Variable
 
 if TYPE_CHECKING:
@@ -17,13 +19,54 @@ if TYPE_CHECKING:
 Loss: TypeAlias = Variable | Callable[..., Variable]
 
 
-def minimize(solver: "Solver", loss: Loss, batch: Sequence[Any]) -> Variable:
+class Scale(Protocol):
+    """A factor of the loss, such as ``nn_core.training.LossScale``: `step` says whether a step is taken."""
+
+    scale: float
+
+    def step(self, is_finite: bool) -> bool: ...
+
+
+def minimize(
+    solver: "Solver",
+    loss: Loss,
+    batch: Sequence[Any],
+    clip_norm: float | None,
+    weight_decay: float | None,
+    loss_scale: Scale | None,
+) -> Variable:
     """Do what ``Solver.minimize`` describes."""
+    limit = None if clip_norm is None else checked_number("minimize", "clip_norm", clip_norm)
     computed = _computed(loss, batch)
     solver.zero_grad()
-    computed.backward(clear_buffer=True)
+    computed.backward(1 if loss_scale is None else loss_scale.scale, clear_buffer=True)
+    if (limit is not None or loss_scale is not None) and rescaled([solver], limit, loss_scale) is None:
+        return computed
+    if weight_decay is not None:
+        solver.weight_decay(weight_decay)
     solver.update()
     return computed
+
+
+def rescaled(solvers: Sequence["Solver"], clip_norm: float | None, loss_scale: Scale | None) -> float | None:
+    """Unscale, check and clip all gradients in one change of them.
+
+    Returns:
+        The Euclidean norm before clipping; None when it is not finite and the step is to be skipped, which needs a loss scale.
+    """
+    norm = math.hypot(*[solver.grad_norm() for solver in solvers])
+    factor = 1.0
+    if loss_scale is not None:
+        factor = 1.0 / loss_scale.scale
+        if not loss_scale.step(math.isfinite(norm)):
+            return None
+    norm *= factor
+    if clip_norm is not None and norm > clip_norm:
+        factor *= clip_norm / norm
+    if factor != 1.0:
+        for solver in solvers:
+            solver.scale_grad(factor)
+    return norm
 
 
 def _computed(loss: Loss, batch: Sequence[Any]) -> Variable:

@@ -84,8 +84,7 @@ class States:
     def get(self) -> dict[str, SolverState]:
         """The states, sharing memory with the solver's."""
         return {
-            key: SolverState({n: _as_variable(a) for n, a in self._arrays(slot)}, slot.t)
-            for key, slot in self._slots.items()
+            key: SolverState({n: _as_variable(a) for n, a in self._arrays(slot)}, slot.t) for key, slot in self._slots.items()
         }
 
     def set(self, states: Mapping[str, SolverState], function: str = "set_states") -> None:
@@ -109,9 +108,7 @@ class States:
             entries[f"{key}/t"] = Entry(np.asarray(slot.t, np.int64), dict(numbers), group)
         write_entries(path, entries, extension)
 
-    def read(
-        self, path: str | os.PathLike[str], known: Collection[str]
-    ) -> tuple[dict[str, SolverState], dict[str, float]]:
+    def read(self, path: str | os.PathLike[str], known: Collection[str]) -> tuple[dict[str, SolverState], dict[str, float]]:
         """The states in a file, and its numbers that are among `known`; files of other programs have no numbers."""
         extension = extension_of("load_states", path, None)
         arrays: dict[str, dict[str, Array]] = {}
@@ -144,9 +141,7 @@ class States:
         for name, shape in shapes.items():
             if tuple(shape) != slot.variable.shape:
                 expected = str(slot.variable.shape)
-                raise ShapeError(
-                    f"{function}: state {name} of {key} must have the shape {expected}, got {tuple(shape)}"
-                )
+                raise ShapeError(f"{function}: state {name} of {key} must have the shape {expected}, got {tuple(shape)}")
 
 
 def _state_of(values: dict[str, Any]) -> SolverState:

@@ -187,9 +187,7 @@ def _roles(rule: Rule, members: Sequence[Member]) -> tuple[list[NdArray], list[N
     return ([*grads, *states], params) if rule.changes_grads else ([*params, *states], grads)
 
 
-def _bound_step(
-    rule: Rule, members: Sequence[Member], hyper: Array, place: Place, runner: UpdateRunner | None
-) -> Step:
+def _bound_step(rule: Rule, members: Sequence[Member], hyper: Array, place: Place, runner: UpdateRunner | None) -> Step:
     """The kernel of the backend on all arrays at once, or the rule on one parameter after the other."""
     key = place.space, place.dtype
     params = [member.param.read(*key) for member in members]

@@ -1,6 +1,5 @@
 """Updaters: one iteration of training, from a batch to changed parameters."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -12,6 +11,7 @@ from nn_core.core.module import Module
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.solvers.base import Solver
+from nn_core.solvers.minimizing import rescaled
 from nn_core.training.hooks import GradientHook
 from nn_core.training.loss_scale import LossScale, constant
 from nn_core.training.ranks import Ranks
@@ -242,19 +242,10 @@ class Updater:
         """Unscale, check and clip in one change of the gradients; False when the step is to be skipped."""
         if self.loss_scale is None and self._clip_norm is None:
             return True
-        norm = math.hypot(*[solver.grad_norm() for solver in solvers])
-        factor = 1.0
-        if self.loss_scale is not None:
-            factor = 1.0 / self.loss_scale.scale
-            if not self.loss_scale.step(math.isfinite(norm)):
-                return False
-        norm *= factor
+        norm = rescaled(solvers, self._clip_norm, self.loss_scale)
+        if norm is None:
+            return False
         report({"grad_norm": norm})
-        if self._clip_norm is not None and norm > self._clip_norm:
-            factor *= self._clip_norm / norm
-        if factor != 1.0:
-            for solver in solvers:
-                solver.scale_grad(factor)
         return True
 
     # -- state -----------------------------------------------------------------------------------------------------

@@ -414,3 +414,22 @@ def test_a_python_function_may_have_whole_numbers_as_outputs():
     assert (y.d.dtype, y.d.tolist()) == (np.int64, [2**40 + 2, 7])
     with nn.auto_forward():
         assert Increment()(x).d.tolist() == [2**40 + 1, 6]
+
+
+def test_a_python_function_has_one_output_of_the_shape_of_its_first_input_by_default():
+    class Twice(nn.PythonFunction):
+        def forward_impl(self, inputs, outputs):
+            outputs[0].d = 2 * inputs[0].d
+
+        def backward_impl(self, inputs, outputs, propagate_down, accum):
+            inputs[0].g = 2 * outputs[0].g + (inputs[0].g if accum[0] else 0)
+
+    x = nn.Variable.from_numpy_array(np.ones((2, 3)), need_grad=True)
+    y = Twice()(x)
+    assert y.shape == (2, 3)
+    x.grad.zero()
+    y.forward()
+    y.backward(np.full((2, 3), 5.0))
+    assert (y.d == 2).all() and (x.g == 10).all()
+    with pytest.raises(NotImplementedError, match=r"Twice: setup_impl\(\) must be defined for a function without inputs"):
+        Twice()()

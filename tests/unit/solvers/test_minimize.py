@@ -6,6 +6,7 @@ import pytest
 import nn_core as nn
 from nn_core import F, S
 from nn_core.errors import ArgumentError, GraphError
+from nn_core.training import LossScale
 
 X = np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32)
 T = X.sum(axis=1, keepdims=True)
@@ -63,3 +64,28 @@ def test_what_is_not_a_loss_is_refused() -> None:
     with nn.auto_forward(), pytest.raises(GraphError, match="minimize: loss must be a function inside of auto_forward"):
         solver.minimize(F.sum(w * w))
     assert not w.d.any()
+
+
+def test_gradients_are_clipped_and_then_decayed() -> None:
+    w = nn.Variable.from_numpy_array(np.array([3.0, 4.0], np.float32), need_grad=True)
+    solver = S.Sgd(1.0)
+    solver.set_parameters({"w": w})
+    solver.minimize(F.sum(w * w), clip_norm=1.0, weight_decay=0.5)  # the gradient 2 w has the norm 10
+    assert np.allclose(w.d, np.array([3.0, 4.0]) * (1 - 1 / 5 - 0.5))
+    with pytest.raises(ArgumentError, match="minimize: clip_norm must be"):
+        solver.minimize(F.sum(w * w), clip_norm=-1.0)
+
+
+def test_a_loss_scale_does_not_change_steps_and_skips_those_that_overflow() -> None:
+    scale = LossScale(scale=1024.0)
+    w = weight()
+    loss = F.mean(F.squared_error(F.affine(nn.Variable.from_numpy_array(X), w), nn.Variable.from_numpy_array(T)))
+    solver = S.Adam(0.1)
+    solver.set_parameters({"w": w})
+    for _ in range(5):
+        solver.minimize(loss, loss_scale=scale)
+    assert np.allclose(w.d, by_hand(5), rtol=1e-4)
+    before = w.d.copy()
+    solver.minimize(loss * 1e38, loss_scale=scale)
+    assert np.array_equal(w.d, before)
+    assert (scale.scale, scale.skipped) == (512.0, 1)
