@@ -43,6 +43,11 @@ def nn_core_commands() -> list[CommandInfo]:
             ("evaluate", "measuring", "Compute the monitors of a configuration."),
             ("profile", "measuring", "Measure the functions of networks."),
             ("compare", "measuring", "Run networks on two backends and compare the values."),
+            ("conv_dataset", "datasets", "Copy a data set to a cache."),
+            ("create_image_classification_dataset", "datasets", "Make a data set of images in folders."),
+            ("plot_series", "drawing", "Plot what MonitorSeries writes."),
+            ("plot_timer", "drawing", "Plot what MonitorTimeElapsed writes."),
+            ("draw_graph", "drawing", "Draw networks."),
             ("upload", "obsolete", "Refused: a service of NNabla's."),
             ("create_tar", "obsolete", "Refused: a service of NNabla's."),
         )
