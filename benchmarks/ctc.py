@@ -39,7 +39,7 @@ def ours(x: np.ndarray, target: np.ndarray) -> Callable[[], object]:
     """Both passes of a static graph."""
     with nn.context_scope(get_extension_context("cpu")):
         scores = nn.Variable.from_numpy_array(x, need_grad=True)
-        loss = F.sum(F.ctc_loss(scores, nn.Variable.from_numpy_array(target)))
+        loss = F.sum(F.contrib.ctc_loss(scores, nn.Variable.from_numpy_array(target)))
 
     def step() -> np.ndarray:
         loss.forward(clear_no_need_grad=True)

@@ -17,7 +17,7 @@ RUNS = 7
 N_PLUGINS = 50
 PLUGIN = """
 from nn_core.ext import FunctionPackage, hookimpl, kernel
-PLUGIN_API, REQUIRES_CORE = 1, ">=0.1"
+PLUGIN_API, REQUIRES_CORE = 2, ">=0.1"
 SPEC = '''
 - {{name: {name}.Twice, api: {name}_twice, topic: arithmetic, doc: Twice., shape: same_as x,
    inputs: {{x: {{doc: Input.}}}}, outputs: {{y: {{doc: Output.}}}}, backward: {{none: a benchmark}}}}

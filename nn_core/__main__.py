@@ -82,15 +82,21 @@ def main() -> None:
 def ops(pattern: str, topic: str | None, tag: str | None) -> None:
     """List the functions whose name fits PATTERN, such as '*pooling', with their topic and the backends that have a kernel."""
     backends = [name for name in PLUGINS.names() if _is_usable(name)]
+    named = {spec.api: spec for spec in SPECS} | {added.key: added.spec for added in PLUGINS.registry}
     rows = [
-        (spec.api, spec.topic, " ".join(name for name in backends if spec.name in PLUGINS.backend(name).kernels) or "engine")
-        for spec in sorted((*SPECS, *(spec for _, spec in PLUGINS.registry)), key=lambda spec: spec.api)
-        if fnmatch(spec.api, pattern) and topic in (None, spec.topic) and (tag is None or tag in spec.tags)
+        (api, spec.topic, " ".join(name for name in backends if _has_kernel(name, spec.name)) or "engine")
+        for api, spec in sorted(named.items())
+        if fnmatch(api, pattern) and topic in (None, spec.topic) and (tag is None or tag in spec.tags)
     ]
     if not rows:
         of = "".join(f", {what} {word!r}" for what, word in (("topic", topic), ("tag", tag)) if word is not None)
         raise click.ClickException(f"ops: PATTERN must fit a function, got {pattern!r}{of}")
     click.echo(_plain_table(rows, ("function", "topic", "backends")))
+
+
+def _has_kernel(backend: str, function: str) -> bool:
+    brought = PLUGINS.extra_kernels(backend, function)
+    return function in PLUGINS.backend(backend).kernels or any(brought)
 
 
 def _is_usable(name: str) -> bool:

@@ -35,9 +35,25 @@ def functions_stub() -> str:
     names = sorted(nn_core.functions.__all__)
     modules = [getattr(nn_core.functions, name).__module__ for name in names]
     imports = [f"from {module} import {name} as {name}\n" for module, name in zip(modules, names, strict=True)]
-    added = [f"# {plugin}\n{_function(spec)}\n" for plugin, spec in REGISTRY]
-    added += [f"# {offer.plugin}\n{_import(offer)}\n" for offer in PLUGINS.offered("composites")]
+    offers = PLUGINS.offered("composites")
+    added = [f"# {each.plugin}\n{_function(each.spec)}\n" for each in REGISTRY if each.key == each.spec.api]
+    added += [f"# {offer.plugin}\n{_import(offer)}\n" for offer in offers if not offer.namespaced]
+    namespaced = {each.plugin for each in REGISTRY if each.key != each.spec.api}
+    added += [_namespace(plugin) for plugin in sorted(namespaced | {offer.plugin for offer in offers if offer.namespaced})]
     return "".join([_HEAD, *imports, *(["\n"] if added else []), *added])
+
+
+def _namespace(plugin: str) -> str:
+    """A class with the functions of a plugin that has a vendor namespace: ``F.<plugin>.<name>``."""
+    lines: list[str] = []
+    for offer in PLUGINS.offers.of("composites", plugin):
+        # imported under a name that nobody else has, and repeated in the class, where imports are not allowed
+        hidden = f"_{plugin}_{offer.info.name}"
+        lines.append(f"{_import(offer).rpartition(' as ')[0]} as {hidden}")
+    lines.append(f"class {plugin}:")
+    lines += [f"    @staticmethod\n    {_function(spec)}" for spec in REGISTRY.of_plugin(plugin)]
+    lines += [f"    {offer.info.name} = _{plugin}_{offer.info.name}" for offer in PLUGINS.offers.of("composites", plugin)]
+    return "\n".join(["", *lines, ""])
 
 
 def _import(offer: Offer) -> str:

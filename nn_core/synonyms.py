@@ -86,6 +86,6 @@ def meant(name: str, known: Collection[str]) -> list[str]:
 
 
 def _same_letters(name: str, known: Collection[str]) -> list[str]:
-    """Names that differ only in capitals and underscores."""
+    """Names that differ only in capitals and underscores, or in the namespace in front."""
     plain = name.lower().replace("_", "")
-    return [own for own in known if own.lower().replace("_", "") == plain]
+    return [own for own in known if own.rpartition(".")[2].lower().replace("_", "") == plain]

@@ -1,16 +1,16 @@
-"""An operator as a package: after ``pip install examples/plugin_minimal`` there is ``F.swish_beta``."""
+"""An operator as a package: after ``pip install examples/plugin_minimal`` there is ``F.acme_swish_beta``."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from nn_core.ext import Array, FunctionPackage, GradientCall, Namespace, gradient, hookimpl, kernel
 
-PLUGIN_API = 1
+PLUGIN_API = 2
 REQUIRES_CORE = ">=0.1,<1"
 
 SPEC = """
 - name: acme.SwishBeta
-  api: swish_beta
+  api: acme_swish_beta
   topic: activation
   doc: Swish with an adjustable slope.
   formula: y = x / (1 + exp(-beta x))

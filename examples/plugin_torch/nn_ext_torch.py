@@ -5,8 +5,8 @@ from typing import Any
 
 from nn_core.ext import AdaptedBackend, Array, Backend, BackendInfo, hookimpl
 
-PLUGIN_API = 1
-REQUIRES_CORE = ">=0.1,<0.2"
+PLUGIN_API = 2
+REQUIRES_CORE = ">=0.1,<1"
 
 
 def update(x: Array, key: Any, values: Array, add: bool) -> Array:

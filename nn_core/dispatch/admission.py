@@ -24,6 +24,27 @@ def core_version() -> str:
     return importlib_metadata.version("nn-core")
 
 
+def stated_api(module: ModuleType) -> int:
+    """The PLUGIN_API by whose rules a module is judged: the newest that it states, and that the core knows."""
+    from nn_core.dispatch.hookspecs import PLUGIN_APIS
+
+    stated = getattr(module, "PLUGIN_API", None)
+    newest = stated[-1] if isinstance(stated, tuple) and stated else stated
+    return min(newest, PLUGIN_APIS[-1]) if isinstance(newest, int) else PLUGIN_APIS[-1]
+
+
+def has_namespace(module: ModuleType) -> bool:
+    """Whether a module states ``VENDOR_NAMESPACE = True``: its functions are found with the name of the plugin in front only.
+
+    Raises:
+        PluginError: when it states something else.
+    """
+    stated = getattr(module, "VENDOR_NAMESPACE", False)
+    if not isinstance(stated, bool):
+        raise PluginError(f"VENDOR_NAMESPACE must be True or False, got {stated!r}")
+    return stated
+
+
 def check_versions(module: ModuleType, package: str) -> None:
     """Refuse a plugin written for another PLUGIN_API, or for another range of versions of the core."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # needed when a plugin is loaded only
@@ -112,5 +133,3 @@ def check_kernel_names(owner: str, names: Collection[str], registry: Registry) -
     if unknown:
         close = suggestion(unknown[0], registry.all_names())
         raise PluginError(f"{owner}: kernels must be for functions that exist, got {', '.join(unknown)}{close}")
-
-

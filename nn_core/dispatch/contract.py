@@ -1,6 +1,6 @@
 """The contract that a plugin must meet when it is loaded; each violation is refused with the place and the remedy."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from nn_core import installed
@@ -17,6 +17,10 @@ _ITEMS: Final[Mapping[str, type]] = {
     "nn_core_functions": FunctionPackage,
     **{kind.hook: kind.info for kind in KINDS.values()},
 }
+#: Messages about an index name this many differences.
+_MAX_LINES: Final = 8
+#: The PLUGIN_API from which on API names start with the name of their plugin.
+_PREFIXES_SINCE: Final = 2
 
 
 def checked_items(hook: str, function: Any, result: object) -> list[Any]:
@@ -53,6 +57,29 @@ def check_functions(
     for spec in specs:
         _check_name(plugin, spec, places[spec.name])
         _check_parts(spec, places[spec.name], native)
+
+
+def unprefixed_names(plugin: Plugin, api: int, names: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The API names that do not start with the name of `plugin`; refuses them from PLUGIN_API 2 on.
+
+    Args:
+        plugin: The plugin, which has no vendor namespace.
+        api: The PLUGIN_API by whose rules it is judged.
+        names: (label, name) of its functions, composites and parametric functions.
+
+    Raises:
+        PluginError: when there is one, and the plugin was written for PLUGIN_API 2 or later.
+    """
+    prefix = f"{plugin.name}_"
+    found = [(label, name) for label, name in names if not name.startswith(prefix)]
+    if found and api >= _PREFIXES_SINCE:
+        label, name = found[0]
+        raise PluginError(
+            f"{label}: an API name must start with {prefix!r}, got {name!r}\n"
+            f"  hint: call it {prefix + name!r}, or state VENDOR_NAMESPACE = True: "
+            f"users then find it with {plugin.name + '.'!r} in front only"
+        )
+    return tuple(name for _, name in found)
 
 
 def _check_name(plugin: str, spec: FunctionSpec, place: str) -> None:
@@ -121,7 +148,10 @@ def check_index(plugin: str, brought: Collection[tuple[str, str]]) -> None:
     lines = [f'"{kind}.{name}" = "{plugin}"' for kind, name in sorted(set(brought) - listed)]
     lines += [f'no "{kind}.{name}"' for kind, name in sorted(listed - set(brought))]
     if lines:
+        # a package that is installed anew with another index would list a hundred
+        rest = len(lines) - _MAX_LINES
+        shown = [*lines[:_MAX_LINES], *([f"and {rest} more changes"] if rest > 0 else [])]
         raise PluginError(
-            f'the index of plugin {plugin!r} must list what it brings, got another: '
-            f'[project.entry-points."{installed.INDEX}"] should have {", ".join(lines)}'
+            f"the index of plugin {plugin!r} must list what it brings, got another: "
+            f'[project.entry-points."{installed.INDEX}"] should have {", ".join(shown)}'
         )

@@ -33,6 +33,8 @@ write_findings(*sys.argv[1:])
 """
 #: Name of the file in a package with the report of ``nn-core check-extension``.
 CERTIFICATE: Final = "conformance.json"
+#: How the remark begins on API names that PLUGIN_API 2 refuses.
+UNPREFIXED: Final = "API names without the prefix"
 #: Seconds that starting such a process may take.
 _START_S: Final = 10.0
 
@@ -86,6 +88,8 @@ def findings(name: str, plugins: Plugins, *, watched: bool) -> Iterator[Finding]
         yield Finding(name, "", State.ABSENT, "not installed", advice=_installation(name))
         return
     package = " and ".join(packages(plugin.entry_points))
+    if plugin.unprefixed:
+        remarks += (f"{UNPREFIXED} {name}_: {', '.join(plugin.unprefixed)}",)
     if plugin.failure is not None:
         state = plugins.state(name)
         yield Finding(name, package, state, plugin.failure.reason, "", _advice(plugin, plugin.failure), remarks)

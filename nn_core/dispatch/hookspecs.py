@@ -1,6 +1,6 @@
 """The hooks of plugins, and the declarations that they return.
 
-A plugin is a module named by an entry point of the group ``nn_core.extensions``. It states ``PLUGIN_API = 1`` and
+A plugin is a module named by an entry point of the group ``nn_core.extensions``. It states ``PLUGIN_API = 2`` and
 ``REQUIRES_CORE = ">=0.1,<1"``, and implements one hook or more. Importing it must be free of work: no driver, no
 shared library, no device.
 """
@@ -31,8 +31,9 @@ from nn_core.dispatch.kinds import (
 from nn_core.typing import Backend, Kernel, Refusal
 
 #: The numbers that plugins may state as PLUGIN_API. A new one comes with each change of the door that old plugins need not
-#: know; the oldest goes when plugins written for it could not work any more.
-PLUGIN_APIS: Final = range(1, 2)
+#: know; the oldest goes when plugins written for it could not work any more. From 2 on API names start with the name of
+#: their plugin, or are in its vendor namespace.
+PLUGIN_APIS: Final = range(1, 3)
 
 hookspec: Final = pluggy.HookspecMarker("nn_core")
 hookimpl: Final = pluggy.HookimplMarker("nn_core")

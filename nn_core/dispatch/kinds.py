@@ -202,6 +202,8 @@ class Kind:
         roles: What `role` can be, for descriptions that have one.
         own: Where the core has its own of the kind: a module, or "module:TABLE"; plugins cannot offer these names.
         is_prefixed: Whether names start with that of their plugin and a dot.
+        has_api_names: Whether names are those of functions that programs call: they start with that of their plugin and an
+            underscore, or are in its vendor namespace.
     """
 
     key: str
@@ -211,6 +213,7 @@ class Kind:
     roles: tuple[str, ...] = ()
     own: str = ""
     is_prefixed: bool = False
+    has_api_names: bool = False
 
     @property
     def hook(self) -> str:
@@ -223,8 +226,21 @@ _ROWS: Final = (
     Kind("commands", CommandInfo, "command", pattern(r"[a-z][a-z0-9_-]*")),
     Kind("training", TrainingInfo, "part of the trainer", roles=("extension", "logger")),
     Kind("communicators", CommunicatorInfo, "communicator", pattern(r"[a-z][a-z0-9_]*")),
-    Kind("composites", CompositeInfo, "function", pattern(r"[a-z][a-z0-9_]*"), own="nn_core.functions:__all__"),
-    Kind("parametric_functions", ParametricFunctionInfo, "parametric function", own="nn_core.parametric_functions"),
+    Kind(
+        "composites",
+        CompositeInfo,
+        "function",
+        pattern(r"[a-z][a-z0-9_]*"),
+        own="nn_core.functions:__all__",
+        has_api_names=True,
+    ),
+    Kind(
+        "parametric_functions",
+        ParametricFunctionInfo,
+        "parametric function",
+        own="nn_core.parametric_functions",
+        has_api_names=True,
+    ),
     Kind("solvers", SolverInfo, "solver", own="nn_core.solvers"),
     Kind("initializers", InitializerInfo, "initializer", own="nn_core.initializer"),
     Kind("schedulers", SchedulerInfo, "scheduler", own="nn_core.utils.learning_rate_scheduler"),

@@ -5,7 +5,7 @@ plugin that fails a check registered, and lets one exception end the loop.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -14,8 +14,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core import installed
-from nn_core.dispatch.admission import check_backend_info, check_versions, required_plugins
-from nn_core.dispatch.contract import check_functions, check_index, check_registrations, checked_items, other_packages
+from nn_core.dispatch.admission import check_backend_info, check_versions, has_namespace, required_plugins, stated_api
+from nn_core.dispatch.contract import (
+    check_functions,
+    check_index,
+    check_registrations,
+    checked_items,
+    other_packages,
+    unprefixed_names,
+)
 from nn_core.dispatch.guard import guarded
 from nn_core.dispatch.kinds import KINDS, ExtensionInfo
 from nn_core.dispatch.offers import Offers
@@ -123,9 +130,12 @@ class Loader:
             raise PluginError("a plugin must have an @hookimpl of a hook of nn_core.ext, got none")
         _take_backends(plugin, backends)
         words = [*(offer.info for offer in self.offers.of("words")), *offers["words"]]
+        plugin.namespaced = has_namespace(module)
         specs = self._add_functions(plugin, functions, words)
         _refuse_composites(specs, offers["composites"])
-        self.offers.add(plugin.name, offers)
+        self.offers.add(plugin.name, offers, namespaced=plugin.namespaced)
+        if not plugin.namespaced:
+            plugin.unprefixed = unprefixed_names(plugin, stated_api(module), _api_names(plugin, specs, offers))
         plugin.functions = tuple(spec.name for spec in specs)
         plugin.samples = tuple(package.samples for package in functions if package.samples)
         check_index(plugin.name, _places(plugin, specs, functions, offers))
@@ -171,7 +181,7 @@ class Loader:
                 kernels.setdefault(backend, {}).update(table)
             for backend, table in package.overlays.items():
                 overlays[backend] = {**overlays.get(backend, {}), **table}
-        self.registry.add(plugin.name, specs, kernels, overlays)
+        self.registry.add(plugin.name, specs, kernels, overlays, namespaced=plugin.namespaced)
         check_functions(plugin.name, specs, places, kernels)
         return specs
 
@@ -197,6 +207,16 @@ def _refuse_composites(specs: Iterable[FunctionSpec], composites: Iterable[Exten
         raise PluginError(f"functions must be operators or composites, got both for {', '.join(sorted(both))}")
 
 
+def _api_names(
+    plugin: Plugin, specs: Iterable[FunctionSpec], offers: Mapping[str, Iterable[ExtensionInfo]]
+) -> Iterator[tuple[str, str]]:
+    """What messages call a function that programs call, and its name."""
+    yield from ((spec.name, spec.api) for spec in specs)
+    for kind in KINDS.values():
+        if kind.has_api_names:
+            yield from ((f"{kind.noun} {info.name!r} of plugin {plugin.name!r}", info.name) for info in offers[kind.key])
+
+
 def _places(
     plugin: Plugin,
     specs: Iterable[FunctionSpec],
@@ -204,8 +224,14 @@ def _places(
     offers: Mapping[str, Iterable[ExtensionInfo]],
 ) -> set[tuple[str, str]]:
     """Kind and name of everything that a plugin brings, as an index lists it."""
-    places = {(key, name) for key, group in offers.items() for info in group for name in info.keys}
-    places |= {("functions", spec.api) for spec in specs} | {("backends", name) for name in plugin.backends}
+    front = f"{plugin.name}." if plugin.namespaced else ""
+    places = {
+        (key, front + name if KINDS[key].has_api_names else name)
+        for key, group in offers.items()
+        for info in group
+        for name in info.keys
+    }
+    places |= {("functions", front + spec.api) for spec in specs} | {("backends", name) for name in plugin.backends}
     return places | {("overlays", backend) for package in functions for backend in package.overlays}
 
 

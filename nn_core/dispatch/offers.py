@@ -1,6 +1,6 @@
 """The offers of plugins by name, of all kinds of ``dispatch.kinds``: one table, with the owners of each name."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -17,6 +17,12 @@ class Offer(NamedTuple):
     plugin: str
     kind: Kind
     info: ExtensionInfo
+    namespaced: bool = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names under which it is found."""
+        return tuple(f"{self.plugin}.{key}" for key in self.info.keys) if self.namespaced else self.info.keys
 
     @property
     def label(self) -> str:
@@ -37,17 +43,23 @@ class Offers:
         self._reserved: dict[str, frozenset[str]] = {}
         self._targets: dict[tuple[str, str, str, str], Any] = {}
 
-    def add(self, plugin: str, infos: Mapping[str, Sequence[ExtensionInfo]]) -> None:
+    def add(self, plugin: str, infos: Mapping[str, Sequence[ExtensionInfo]], *, namespaced: bool = False) -> None:
         """Take over what `plugin` offers, descriptions by kind; all of it or nothing.
+
+        Functions of a plugin with a vendor namespace are found by "<plugin>.<name>" only.
 
         Raises:
             PluginError: when a description is malformed, offers a name twice, or one of the core.
         """
-        offers = [Offer(plugin, KINDS[key], info) for key, group in infos.items() for info in group]
+        offers = [
+            Offer(plugin, KINDS[key], info, namespaced and KINDS[key].has_api_names)
+            for key, group in infos.items()
+            for info in group
+        ]
         seen: set[tuple[str, str]] = set()
         for offer in offers:
             _check(offer)
-            for key in offer.info.keys:
+            for key in offer.keys:
                 if (offer.kind.key, key) in seen:
                     raise PluginError(f"{offer.label}: names must differ, got {key!r} twice")
                 # a program that says ``S.Adam`` gets that of the core whatever is installed
@@ -55,7 +67,7 @@ class Offers:
                     raise PluginError(f"{offer.kind.noun} {key!r}: must come from one place, got 'nn_core' and {plugin!r}")
                 seen.add((offer.kind.key, key))
         for offer in offers:
-            for key in offer.info.keys:
+            for key in offer.keys:
                 self._claims.setdefault((offer.kind.key, key), {})[plugin] = offer
 
     def remove(self, plugin: str) -> None:
@@ -90,12 +102,19 @@ class Offers:
         """
         claims = self._claims.get((kind, key))
         if claims is None:
-            plugin, dot, rest = key.partition(".")
-            return self._claims.get((kind, rest), {}).get(plugin) if plugin and dot else None
+            plugin, _, rest = key.partition(".")
+            return next(iter(self._named(kind, plugin, rest)), None) if plugin and rest else None
         # an error only now: both can be used under the names of their plugins
         if len(claims) > 1:
             raise ambiguous(KINDS[kind].noun, key, list(claims))
         return next(iter(claims.values()))
+
+    def _named(self, kind: str, plugin: str, name: str) -> Iterator[Offer]:
+        """What ``plugin.name`` stands for; the name may go without the prefix of the plugin."""
+        for key in (name, f"{plugin}_{name}"):
+            found = self._claims.get((kind, key), {}).get(plugin)
+            if found is not None:
+                yield found
 
     def of(self, kind: str, plugin: str = "") -> list[Offer]:
         """All offers of a kind (of one plugin, if it is named), by name."""
@@ -196,5 +215,3 @@ def _is_reference(target: str) -> bool:
     module, colon, path = target.partition(":")
     parts = [*module.split("."), *path.split(".")]
     return bool(colon) and all(part.isidentifier() for part in parts)
-
-

@@ -41,6 +41,8 @@ class Plugin:
     module: ModuleType | None = None
     backends: "dict[str, BackendInfo]" = field(default_factory=dict)
     functions: tuple[str, ...] = ()
+    unprefixed: tuple[str, ...] = ()
+    namespaced: bool = False
     samples: tuple[str, ...] = ()
     failure: Failure | None = None
 

@@ -263,7 +263,7 @@ class Plugins:
 
     def names_of(self, kind: str) -> list[str]:
         """Names of a kind ("functions" too), as far as packages list them or they are loaded; nothing is imported."""
-        loaded = [added.spec.api for added in self.registry] if kind == "functions" else self.offers.names(kind)
+        loaded = [added.key for added in self.registry] if kind == "functions" else self.offers.names(kind)
         return sorted({*loaded, *(name for found, name in installed.index() if found == kind)})
 
     def update_kernel(self, backend: str, rule: str) -> Any:

@@ -13,10 +13,17 @@ from nn_core.typing import Kernel
 
 
 class Added(NamedTuple):
-    """A function that a plugin brought."""
+    """A function that a plugin brought.
+
+    Attributes:
+        plugin: The plugin.
+        spec: The function.
+        key: What users find it as in ``nn_core.functions``: "acme_swish", or "acme.swish" in a vendor namespace.
+    """
 
     plugin: str
     spec: FunctionSpec
+    key: str
 
 
 class Registry:
@@ -34,6 +41,8 @@ class Registry:
         specs: Sequence[FunctionSpec],
         kernels: Mapping[str, Mapping[str, Kernel]],
         overlays: Mapping[str, Mapping[str, Kernel]] = MappingProxyType({}),
+        *,
+        namespaced: bool = False,
     ) -> None:
         """Take over what `plugin` brings, all of it or nothing.
 
@@ -42,6 +51,7 @@ class Registry:
             specs: Its functions.
             kernels: Kernels of these functions, by backend and function.
             overlays: Kernels of functions of others, likewise.
+            namespaced: Whether its functions are found by "<plugin>.<api>" only.
 
         Raises:
             PluginError: when a name is taken already, a kernel belongs to a function that is not among `specs`, or an
@@ -49,8 +59,9 @@ class Registry:
         """
         # all checks come before the first change: a plugin that is refused leaves nothing here
         names = {spec.name for spec in specs}
-        for spec in specs:
-            self._require_free(plugin, spec)
+        added = [Added(plugin, spec, f"{plugin}.{spec.api}" if namespaced else spec.api) for spec in specs]
+        for each in added:
+            self._require_free(each)
         for backend, name in _places(kernels):
             if name not in names:
                 raise PluginError(
@@ -59,9 +70,9 @@ class Registry:
                 )
         for backend, name in _places(overlays):
             self._check_overlay(plugin, backend, name, names)
-        for spec in specs:
-            self._by_name[spec.name] = added = Added(plugin, spec)
-            self._by_api.setdefault(spec.api, {})[plugin] = added
+        for each in added:
+            self._by_name[each.spec.name] = each
+            self._by_api.setdefault(each.key, {})[plugin] = each
         for backend, name in _places(kernels):
             self._kernels[backend, name] = kernels[backend][name]
         for backend, name in _places(overlays):
@@ -114,6 +125,14 @@ class Registry:
         """The functions that `plugin` brought, by name."""
         return [added.spec for added in self if added.plugin == plugin]
 
+    def spec_of_plugin(self, plugin: str, api: str) -> FunctionSpec | None:
+        """The function that ``F.<plugin>.<api>`` finds; `api` may go without the prefix of the plugin."""
+        for key in (f"{plugin}.{api}", api, f"{plugin}_{api}"):
+            added = self._by_api.get(key, {}).get(plugin)
+            if added is not None:
+                return added.spec
+        return None
+
     def all_names(self) -> list[str]:
         """Names of all functions, of the core and of plugins."""
         return [*BY_NAME, *self._by_name]
@@ -143,14 +162,14 @@ class Registry:
         """The functions that plugins brought, by name."""
         return iter([self._by_name[name] for name in sorted(self._by_name)])
 
-    def _require_free(self, plugin: str, spec: FunctionSpec) -> None:
-        added = self._by_name.get(spec.name)
-        owner = "nn_core" if spec.name in BY_NAME else added.plugin if added else None
+    def _require_free(self, new: Added) -> None:
+        name, added = new.spec.name, self._by_name.get(new.spec.name)
+        owner = "nn_core" if name in BY_NAME else added.plugin if added else None
         if owner is not None:
-            raise PluginError(f"function {spec.name!r}: must come from one plugin, got {owner!r} and {plugin!r}")
+            raise PluginError(f"function {name!r}: must come from one plugin, got {owner!r} and {new.plugin!r}")
         # names of the core are the core's for good: programs rely on what they compute
-        if spec.api in BY_API:
-            raise PluginError(f"function {spec.api!r}: must come from one plugin, got 'nn_core' and {plugin!r}")
+        if new.key in BY_API:
+            raise PluginError(f"function {new.key!r}: must come from one plugin, got 'nn_core' and {new.plugin!r}")
 
     def _check_overlay(self, plugin: str, backend: str, name: str, own: Collection[str]) -> None:
         # for its own function or backend a plugin has plainer means, and an overlay would hide them

@@ -35,7 +35,9 @@ def build_function(spec: FunctionSpec) -> Callable[..., Any]:
             inputs.extend(given[name])
         return apply(spec, tuple(inputs), {name: given[name] for name in args}, given["outputs"])
 
-    function.__name__ = function.__qualname__ = spec.api
+    added = PLUGINS.registry.added(spec.name)
+    function.__name__ = spec.api
+    function.__qualname__ = added.key if added else spec.api  # by which it is pickled
     function.__module__ = "nn_core.functions"
     function.__doc__ = docstring(spec).replace("function_spec.yaml, entry ", "")
     function.__signature__ = public  # type: ignore[attr-defined]  # read by inspect
@@ -61,30 +63,26 @@ class PluginNamespace:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):
             raise AttributeError(f"functions of plugin {self._plugin!r}: there is no attribute {name!r}")
-        specs, offers = self._specs(), self._offers()
-        for known in (name, f"{self._plugin}_{name}"):
-            if known in specs:
-                return build_function(specs[known])
-            if known in offers:
-                return composite(offers[known])
-        hint = suggestion(name, [*specs, *offers])
+        PLUGINS.module(self._plugin)
+        spec = PLUGINS.registry.spec_of_plugin(self._plugin, name)
+        if spec is not None:
+            return build_function(spec)
+        offer = PLUGINS.offers.find("composites", f"{self._plugin}.{name}")
+        if offer is not None:
+            return composite(offer)
+        hint = suggestion(name, dir(self))
         raise AttributeError(f"plugin {self._plugin!r} has no function {name!r}{hint}")
 
     def __dir__(self) -> list[str]:
-        return sorted([*self._specs(), *self._offers()])
+        PLUGINS.module(self._plugin)
+        operators = [spec.api for spec in PLUGINS.registry.of_plugin(self._plugin)]
+        return sorted([*operators, *(offer.info.name for offer in PLUGINS.offers.of("composites", self._plugin))])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._plugin,)
 
     def __repr__(self) -> str:
         return f"<functions of plugin {self._plugin!r}>"
-
-    def _specs(self) -> dict[str, FunctionSpec]:
-        PLUGINS.module(self._plugin)
-        return {spec.api: spec for spec in PLUGINS.registry.of_plugin(self._plugin)}
-
-    def _offers(self) -> dict[str, Offer]:
-        return {offer.info.name: offer for offer in PLUGINS.offers.of("composites", self._plugin)}
 
 
 def __getattr__(name: str) -> Any:
@@ -107,4 +105,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     own = vars(sys.modules["nn_core.functions"]).get("__all__", ())
-    return sorted({*own, *PLUGINS.names_of("functions"), *PLUGINS.names_of("composites")})
+    # names in a vendor namespace have a dot: they are attributes of the namespace
+    brought = {*PLUGINS.names_of("functions"), *PLUGINS.names_of("composites")}
+    return sorted({*own, *filter(str.isidentifier, brought)})

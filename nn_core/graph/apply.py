@@ -9,7 +9,7 @@ from nn_core.array import NdArray
 from nn_core.context import get_current_context
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, GraphError, ShapeError
-from nn_core.graph.array_functions import bound_arguments
+from nn_core.graph.array_functions import bound_arguments, operator_or_namespace
 from nn_core.graph.call import PreparedKernel, ResolvedCall, resolved_call
 from nn_core.graph.compile import is_view, kernel_of, new_key
 from nn_core.graph.forward import compute_for_shapes
@@ -369,23 +369,27 @@ def _call_python_at_once(function: PythonFunction, inputs: tuple[Any, ...], n_ou
 
 def operator(api: str) -> Callable[..., Any]:
     """The raw operator called `api`, with the arguments of its specification, on Variables or NdArrays."""
-    spec = spec_of_api(api)
+    return operator_of(spec_of_api(api))
+
+
+def operator_of(spec: FunctionSpec) -> Callable[..., Any]:
+    """As `operator`, for a specification: names of plugins may be in a namespace."""
 
     def call(*positional: Any, **keywords: Any) -> Any:
         inputs, args = bound_arguments(spec, positional, keywords)
         return apply(spec, inputs, args)
 
-    call.__name__ = api
+    call.__name__ = spec.api
     return call
 
 
 class GraphFunctions:
     """Every operator under its API name, building graph: the F of gradient rules in ``nn.grad``."""
 
-    def __getattr__(self, api: str) -> Callable[..., Any]:
-        function = operator(api)
-        setattr(self, api, function)
-        return function
+    def __getattr__(self, api: str) -> Any:
+        found = operator_or_namespace(api, operator_of)
+        setattr(self, api, found)
+        return found
 
 
 WRAPPERS["call"] = call_python

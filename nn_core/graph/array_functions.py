@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nn_core.context import Context
-from nn_core.dispatch.registry import spec_of_api
+from nn_core.dispatch.registry import REGISTRY, spec_of_api
 from nn_core.errors import ArgumentError
 from nn_core.graph.call import PreparedKernel, SameDtypes, resolved_call
 from nn_core.graph.infer import input_entries
@@ -33,6 +33,34 @@ def bound_arguments(
     return tuple(inputs), keywords
 
 
+class OperatorsOfPlugin:
+    """The operators of one plugin in the F of gradient rules: ``F.<plugin>.<name>``.
+
+    Args:
+        plugin: Its name.
+        make: Makes the function of an operator.
+    """
+
+    def __init__(self, plugin: str, make: Callable[[FunctionSpec], Callable[..., Any]]) -> None:
+        self._plugin = plugin
+        self._make = make
+
+    def __getattr__(self, api: str) -> Callable[..., Any]:
+        spec = REGISTRY.spec_of_plugin(self._plugin, api)
+        if spec is None:
+            raise AttributeError(f"F.{self._plugin}: must have an operator of a loaded plugin, got {api!r}")
+        function = self._make(spec)
+        setattr(self, api, function)
+        return function
+
+
+def operator_or_namespace(api: str, make: Callable[[FunctionSpec], Callable[..., Any]]) -> Any:
+    """What a gradient rule finds as ``F.<api>``: an operator, made by `make`, or those of a loaded plugin of that name."""
+    if REGISTRY.spec_of_api(api) is None and REGISTRY.of_plugin(api):
+        return OperatorsOfPlugin(api, make)
+    return make(spec_of_api(api))
+
+
 class ArrayFunctions:
     """Every operator under its API name, computing at once on raw arrays: the F of gradient rules in ``backward()``.
 
@@ -45,15 +73,17 @@ class ArrayFunctions:
         self._context = context
         self._space = space
 
-    def __getattr__(self, api: str) -> Callable[..., Any]:
-        spec = spec_of_api(api)
+    def __getattr__(self, api: str) -> Any:
+        found = operator_or_namespace(api, self._operator)
+        # an attribute from now on: rules ask for the same few functions in every pass
+        setattr(self, api, found)
+        return found
 
+    def _operator(self, spec: FunctionSpec) -> Callable[..., Any]:
         def operator(*positional: Any, **keywords: Any) -> Any:
             return self._run(spec, *bound_arguments(spec, positional, keywords))
 
-        # found as an attribute from now on: rules ask for the same few functions in every pass
-        operator.__name__ = api
-        setattr(self, api, operator)
+        operator.__name__ = spec.api
         return operator
 
     def _run(self, spec: FunctionSpec, inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:

@@ -35,7 +35,8 @@ def add_note(
         return
     origin = f" of plugin {plugin!r}" if plugin else ""
     given = ", ".join([*map(str, inputs), *(f"{name}={value!r}" for name, value in args.items())])
-    note = f"nn_core: in {what}F.{spec.api} ({spec.name}){origin}, run by backend {backend!r}, called with ({given})"
+    name = added.key if added else spec.api
+    note = f"nn_core: in {what}F.{name} ({spec.name}){origin}, run by backend {backend!r}, called with ({given})"
     attach_note(error, note)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import importlib_metadata
 
 from nn_core.dispatch.admission import core_version
-from nn_core.dispatch.doctor import run_examination
+from nn_core.dispatch.doctor import UNPREFIXED, run_examination
 from nn_core.errors import ArgumentError
 from nn_core.installed import GROUP, INDEX
 
@@ -236,10 +236,12 @@ def _load_checks(name: str, paths: list[str]) -> list[Check]:
             return [Check("load", "import, hooks and load()", False, death or "the examination ended without a result")]
         rows = json.loads(report.read_text(encoding="utf-8"))
     remarks = [remark for row in rows for remark in row["remarks"]]
-    changes = [remark for remark in remarks if not remark.startswith("importing took")]
-    checks = [Check("hygiene", "importing is free of work", not changes, ", ".join(changes))]
     slow = [remark for remark in remarks if remark.startswith("importing took")]
+    bare = [remark for remark in remarks if remark.startswith(UNPREFIXED)]
+    changes = [remark for remark in remarks if remark not in (*slow, *bare)]
+    checks = [Check("hygiene", "importing is free of work", not changes, ", ".join(changes))]
     checks.append(Check("hygiene", "importing is quick", None if slow else True, ", ".join(slow)))
+    checks.append(Check("hygiene", "API names have the prefix", not bare, ", ".join(bare)))
     for row in rows:
         works = row["state"] in ("loaded", "no device")
         checks.append(Check("load", row["name"], works, row["reason"] if not works else row["state"]))

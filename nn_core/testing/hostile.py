@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 #: The module of every package starts with this.
-HEAD: Final = "from nn_core.ext import *\nPLUGIN_API = 1\nREQUIRES_CORE = '>=0.1'\n"
+HEAD: Final = "from nn_core.ext import *\nPLUGIN_API = 2\nREQUIRES_CORE = '>=0.1'\n"
 #: The name of the plugin of every package.
 PLUGIN: Final = "hostile"
 
@@ -186,6 +186,22 @@ _IMPORT: Final = _stage(
             _operator().replace("hostile.Op", "acme.Op"),
             r"plugin hostile:2: names of functions must start with the name of the plugin, 'hostile.', got 'acme.Op'",
         ),
+        "has an API name without its prefix": (
+            _operator().replace("api: hostile_op", "api: fancy_op"),
+            r"hostile.Op: an API name must start with 'hostile_', got 'fancy_op'\n  hint: call it 'hostile_fancy_op'",
+        ),
+        "has a composite without its prefix": (
+            _hook("return [CompositeInfo(name='fancy', target='a:b')]", "composites"),
+            r"function 'fancy' of plugin 'hostile': an API name must start with 'hostile_', got 'fancy'",
+        ),
+        "has a layer without its prefix": (
+            _hook("return [ParametricFunctionInfo(name='fancy', target='a:b')]", "parametric_functions"),
+            r"parametric function 'fancy' of plugin 'hostile': an API name must start with 'hostile_', .*VENDOR_NAMESPACE",
+        ),
+        "has a vendor namespace of another name": (
+            "VENDOR_NAMESPACE = 'acme'\n" + _operator(),
+            "VENDOR_NAMESPACE must be True or False, got 'acme'",
+        ),
         "replaces a kernel of the core": (
             "@kernel('Tanh')\ndef tanh(xp, x): return x\n" + _operator(),
             r"Tanh: the reference kernel must come from nn_core.*overlays",
@@ -273,17 +289,17 @@ _IMPORT: Final = _stage(
     },
 )
 _VERSIONS: Final = (
-    Hostile(does="states no API", head="", body="x = 1", stage="load", message="PLUGIN_API must be 1 .*, got None"),
+    Hostile(does="states no API", head="", body="x = 1", stage="load", message="PLUGIN_API must be 1 to 2 .*, got None"),
     Hostile(
         does="was written for another API",
         head="PLUGIN_API = 99\nREQUIRES_CORE = '>=0.1'\n",
         body="",
         stage="load",
-        message="PLUGIN_API must be 1 .*, got 99\n.*pip install --upgrade nn-core",
+        message="PLUGIN_API must be 1 to 2 .*, got 99\n.*pip install --upgrade nn-core",
     ),
     Hostile(
         does="was written for another core",
-        head="PLUGIN_API = 1\nREQUIRES_CORE = '>=99'\n",
+        head="PLUGIN_API = 2\nREQUIRES_CORE = '>=99'\n",
         body="",
         stage="load",
         message="REQUIRES_CORE must allow nn-core .*, got '>=99'",

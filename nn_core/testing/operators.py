@@ -11,8 +11,9 @@ import numpy as np
 
 import nn_core.reference  # fills the tables
 import nn_core.rules  # noqa: F401  # fills the tables
-from nn_core.dispatch.registry import spec_of, spec_of_api
+from nn_core.dispatch.registry import spec_of
 from nn_core.errors import NNCoreError
+from nn_core.graph.array_functions import operator_or_namespace
 from nn_core.reference.registry import KERNELS
 from nn_core.rules.arguments import resolve_args
 from nn_core.rules.broadcasting import broadcast_shapes
@@ -121,12 +122,13 @@ class ArrayFunctions:
     def __init__(self, dtype: str = "float64") -> None:
         self._dtype = dtype
 
-    def __getattr__(self, api: str) -> Callable[..., Any]:
+    def __getattr__(self, api: str) -> Any:
         try:
-            spec = spec_of_api(api)
+            return operator_or_namespace(api, self._function)
         except NNCoreError as error:
             raise AttributeError(str(error)) from error
 
+    def _function(self, spec: FunctionSpec) -> Callable[..., Any]:
         def function(*inputs: Any, **args: Any) -> Any:
             if not spec.variadic:
                 args.update(zip((arg.name for arg in spec.args), inputs[len(spec.inputs) :], strict=False))

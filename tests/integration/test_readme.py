@@ -29,7 +29,7 @@ USE = """
 import numpy as np, nn_core as nn, nn_core.functions as F
 x = nn.Variable.from_numpy_array(np.array([0.1, 0.2], np.float32), need_grad=True)
 x.grad.zero()
-y = F.scaled_tanh(x, a=2.0)
+y = F.acme_scaled_tanh(x, a=2.0)
 y.forward()
 y.backward()
 np.testing.assert_allclose(y.d, np.tanh(2 * x.d), rtol=1e-6)

@@ -6,14 +6,14 @@ SWISH = """
 import numpy as np, nn_core as nn, nn_core.functions as F
 x = nn.Variable.from_numpy_array(np.linspace(-2, 2, 5).astype(np.float32), need_grad=True)
 x.g = 0
-y = F.swish_beta(x, beta=2.0)
+y = F.acme_swish_beta(x, beta=2.0)
 y.forward()
 y.backward()
 gate = 1 / (1 + np.exp(-2 * x.d))
 np.testing.assert_allclose(y.d, x.d * gate, rtol=1e-5)
 np.testing.assert_allclose(x.g, gate * (1 + 2 * x.d * (1 - gate)), rtol=1e-4, atol=1e-6)
-assert "swish_beta" in dir(F)
-assert F.swish_beta.__doc__.startswith("Swish")
+assert "acme_swish_beta" in dir(F)
+assert F.acme_swish_beta.__doc__.startswith("Swish")
 from nn_core.dispatch.explain import explain
 print(explain(y))
 """
@@ -31,12 +31,12 @@ assert nn_ext_tracing.USES["tanh"] == 1, nn_ext_tracing.USES
 
 @pytest.mark.slow
 def test_the_operator_comes_and_goes_with_its_package(site):
-    assert "has no function 'swish_beta'" in site.run("-c", SWISH).stderr
+    assert "has no function 'acme_swish_beta'" in site.run("-c", SWISH).stderr
     package = site.install_example("plugin_minimal")
     assert "acme.SwishBeta" in site.output(SWISH)
     assert "acme.SwishBeta" in site.run("-m", "nn_core", "doctor").stdout
     site.uninstall(package)
-    assert "has no function 'swish_beta'" in site.run("-c", SWISH).stderr
+    assert "has no function 'acme_swish_beta'" in site.run("-c", SWISH).stderr
 
 
 @pytest.mark.slow
@@ -47,7 +47,7 @@ def test_the_operator_gets_a_type_stub(site, tmp_path):
     package = tmp_path / "typings" / "nn_core-stubs"
     assert (package / "py.typed").read_text() == "partial\n"
     stub = (package / "functions" / "__init__.pyi").read_text()
-    assert "def swish_beta(x: 'Operand', beta: 'float' = ...," in stub
+    assert "def acme_swish_beta(x: 'Operand', beta: 'float' = ...," in stub
     assert "from nn_core.functions.activation import tanh as tanh" in stub
     compile(stub, "stub", "exec")
 
@@ -60,7 +60,7 @@ def test_the_backend_comes_and_goes_with_its_package(site):
     site.uninstall(package)
     result = site.run("-c", "from nn_core.ext_utils import *; get_extension_context('tracing')")
     assert "got 'tracing'" in result.stderr
-    assert "pip install nn-ext-tracing" in result.stderr
+    assert "nn-core doctor lists the backends" in result.stderr
 
 
 @pytest.mark.slow

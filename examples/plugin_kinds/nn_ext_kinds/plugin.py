@@ -22,7 +22,7 @@ from nn_core.ext import (
 )
 from nn_ext_kinds.kernels import Abs
 
-PLUGIN_API = 1
+PLUGIN_API = 2
 REQUIRES_CORE = ">=0.1,<1"
 REQUIRES_PLUGINS = ("reference",)
 
@@ -54,14 +54,14 @@ def nn_core_communicators() -> Sequence[CommunicatorInfo]:
 
 @hookimpl
 def nn_core_composites() -> Sequence[CompositeInfo]:
-    """``F.mean_square(x)``."""
-    return [CompositeInfo(name="mean_square", target="nn_ext_kinds.functions:mean_square")]
+    """``F.kinds_mean_square(x)``."""
+    return [CompositeInfo(name="kinds_mean_square", target="nn_ext_kinds.functions:mean_square")]
 
 
 @hookimpl
 def nn_core_parametric_functions() -> Sequence[ParametricFunctionInfo]:
-    """``PF.scale(x)``."""
-    return [ParametricFunctionInfo(name="scale", target="nn_ext_kinds.layers:scale")]
+    """``PF.kinds_scale(x)``."""
+    return [ParametricFunctionInfo(name="kinds_scale", target="nn_ext_kinds.layers:scale")]
 
 
 @hookimpl

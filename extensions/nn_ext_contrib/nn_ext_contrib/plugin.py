@@ -6,8 +6,10 @@ from nn_core.ext import CompositeInfo, FunctionPackage, ParametricFunctionInfo, 
 from nn_ext_contrib import operators
 from nn_ext_contrib.native import KERNELS
 
-PLUGIN_API = 1
-REQUIRES_CORE = ">=0.1,<0.2"
+PLUGIN_API = 2
+REQUIRES_CORE = ">=0.1,<1"
+#: Users write ``F.contrib.ctc_loss``: the functions have the names that Chainer gave them.
+VENDOR_NAMESPACE = True
 
 SPECIFICATION = Path(__file__).with_name("functions.yaml")
 #: Functions made of others, by the modules that define them.

@@ -13,7 +13,7 @@ import nn_core.parametric_functions as PF
 from nn_core.ext import function_spec, list_offers
 from nn_ext_contrib.plugin import SPECIFICATION
 
-OPERATORS = [name for name in dir(F.contrib) if hasattr(getattr(F, name), "__signature__")]
+OPERATORS = [name for name in dir(F.contrib) if hasattr(getattr(F.contrib, name), "__signature__")]
 COMPOSITES = [name for name in dir(F.contrib) if name not in OPERATORS]
 NAMES = re.findall(r"^- name: (\S+)", SPECIFICATION.read_text("utf-8"), re.MULTILINE)
 SPECIFIED = {spec.api: spec for spec in map(function_spec, NAMES)}
@@ -25,7 +25,7 @@ def examples_of(function):
     return doctest.DocTestParser().get_doctest(text, {"nn": nn, "F": F, "PF": PF, "np": np}, function.__name__, None, None)
 
 
-@pytest.mark.parametrize("function", [*(getattr(F, n) for n in COMPOSITES), *(getattr(PF, n) for n in LAYERS)])
+@pytest.mark.parametrize("function", [*(getattr(F.contrib, n) for n in COMPOSITES), *(getattr(PF.contrib, n) for n in LAYERS)])
 def test_examples_run_and_give_what_they_say(function):
     test = examples_of(function)
     test.globs[function.__name__] = function

@@ -9,6 +9,8 @@ from nn_core.errors import ArgumentError
 from nn_ext_contrib import native
 from nn_ext_contrib.operators.ctc import ctc_loss
 
+C = F.contrib
+
 pytestmark = pytest.mark.skipif(native._ctc() is None, reason="nn_ext_contrib was installed without a C compiler")
 
 
@@ -78,7 +80,7 @@ def test_numbers_out_of_range_are_given_back(value):
     with np.errstate(all="ignore"):
         wanted = ctc_loss(np, x, target, None, None, blank=0)
     with nn.context_scope(nn.Context(["cpu:float"])):
-        loss = F.ctc_loss(nn.Variable.from_numpy_array(x), nn.Variable.from_numpy_array(target))
+        loss = C.ctc_loss(nn.Variable.from_numpy_array(x), nn.Variable.from_numpy_array(target))
         loss.forward()
     np.testing.assert_allclose(loss.d, wanted[0], rtol=1e-6)
 
@@ -95,12 +97,12 @@ def test_wrong_calls_are_refused_as_by_the_reference(given, message):
     x = np.zeros((4, 1, 3), np.float32)
     assert compiled(x, *given) is None
     with nn.context_scope(nn.Context(["cpu:float"])), pytest.raises(ArgumentError, match=message):
-        F.ctc_loss(nn.Variable.from_numpy_array(x), *map(nn.Variable.from_numpy_array, given)).forward()
+        C.ctc_loss(nn.Variable.from_numpy_array(x), *map(nn.Variable.from_numpy_array, given)).forward()
 
 
 def test_without_the_library_the_reference_runs(monkeypatch):
     x, target = nn.Variable.from_numpy_array(np.zeros((3, 1, 4))), nn.Variable.from_numpy_array([[1]])
     with nn.context_scope(nn.Context(["cpu:float"])):
-        assert "C compiler" not in str(nn.explain(F.ctc_loss(x, target)))
+        assert "C compiler" not in str(nn.explain(C.ctc_loss(x, target)))
         monkeypatch.setattr(native, "_ctc", lambda: None)
-        assert "installed without a C compiler" in str(nn.explain(F.ctc_loss(x, nn.Variable.from_numpy_array([[1, 2]]))))
+        assert "installed without a C compiler" in str(nn.explain(C.ctc_loss(x, nn.Variable.from_numpy_array([[1, 2]]))))

@@ -8,6 +8,8 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 
+C = F.contrib
+
 
 def variable(values, need_grad=False):
     v = nn.Variable.from_numpy_array(np.asarray(values), need_grad=need_grad)
@@ -45,7 +47,7 @@ def test_ctc_is_the_sum_over_all_paths(target, blank):
     padded = np.array([[*target, -7, 99]] * 2)
     with nn.context_scope(nn.Context(["reference:double"])):
         vx = variable(x, need_grad=True)
-        y = F.ctc_loss(vx, variable(padded), variable(steps), variable([len(target)] * 2), blank=blank)
+        y = C.ctc_loss(vx, variable(padded), variable(steps), variable([len(target)] * 2), blank=blank)
         y.forward()
         y.backward(np.array([1.0, 2.0]))
     for n, (length, weight) in enumerate(zip(steps, (1, 2), strict=True)):
@@ -67,7 +69,7 @@ def test_ctc_agrees_with_pytorch(backend):
     loss.sum().backward()
     with nn.context_scope(nn.Context([backend])):
         ours = variable(x, need_grad=True)
-        y = F.ctc_loss(ours, *map(variable, (target, steps, labels)))
+        y = C.ctc_loss(ours, *map(variable, (target, steps, labels)))
         y.forward()
         y.backward()
     np.testing.assert_allclose(y.d, loss.detach().numpy(), rtol=1e-6)
@@ -76,9 +78,9 @@ def test_ctc_agrees_with_pytorch(backend):
 
 def test_ctc_does_not_read_beyond_a_sequence():
     x = np.random.default_rng(1).normal(size=(4, 1, 3)).astype(np.float32)
-    alone = F.ctc_loss(variable(x[:2]), variable([[1]]))
+    alone = C.ctc_loss(variable(x[:2]), variable([[1]]))
     x[2:] = np.nan
-    padded = F.ctc_loss(variable(x), variable([[1, 2]]), variable([2]), variable([1]))
+    padded = C.ctc_loss(variable(x), variable([[1, 2]]), variable([2]), variable([1]))
     nn.forward_all([alone, padded])
     np.testing.assert_array_equal(alone.d, padded.d)
 
@@ -90,7 +92,7 @@ def test_ctc_keeps_its_accuracy_over_a_thousand_steps():
     for dtype in ("float", "double"):
         with nn.context_scope(nn.Context([f"reference:{dtype}"])):
             vx = variable(x, need_grad=True)
-            y = F.ctc_loss(vx, variable(target))
+            y = C.ctc_loss(vx, variable(target))
             y.forward()
             y.backward()
             found.append((y.d.copy(), vx.g.copy()))
@@ -109,8 +111,8 @@ def test_crf_sums_and_maximizes_over_all_paths(lengths):
     with nn.context_scope(nn.Context(["reference:double"])):
         vcost, vx = variable(cost, need_grad=True), variable(x, need_grad=True)
         given = None if lengths is None else variable(lengths)
-        y = F.crf1d(vcost, vx, variable(target), given)
-        score, best = F.argmax_crf1d(vcost, vx, given)
+        y = C.crf1d(vcost, vx, variable(target), given)
+        score, best = C.argmax_crf1d(vcost, vx, given)
         nn.forward_all([y, score, best])
         y.backward(np.array([1.0, 2.0, 3.0]))
     dcost, dx = np.zeros_like(cost), np.zeros_like(x)

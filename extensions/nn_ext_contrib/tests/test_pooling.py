@@ -9,6 +9,8 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_core.errors import ArgumentError
 
+C = F.contrib
+
 RNG = np.random.default_rng
 ROIS = np.array(
     [[0, 1, 0, 5, 3], [1, 2, 2, 2, 2], [1, 0, 1, 6, 4], [0, -4, -3, 2, 1], [1, 4, 3, 30, 9], [0, 8, 8, 9, 9], [1, 5, 4, 1, 1]],
@@ -43,7 +45,7 @@ def pooled(x, rois, output_size, scale, reduce):
 
 @pytest.mark.parametrize("output_size", [(1, 1), (2, 3), (7, 4)])
 @pytest.mark.parametrize("scale", [1.0, 0.6])
-@pytest.mark.parametrize(("function", "reduce"), [(F.roi_pooling_2d, np.max), (F.roi_average_pooling_2d, np.mean)])
+@pytest.mark.parametrize(("function", "reduce"), [(C.roi_pooling_2d, np.max), (C.roi_average_pooling_2d, np.mean)])
 def test_pooling_of_regions(check, function, reduce, scale, output_size):
     rois = nn.Variable.from_numpy_array(ROIS)
     check(
@@ -84,7 +86,7 @@ def aligned(x, rois, output_size, scale, ratio, reduce):
     return y
 
 
-@pytest.mark.parametrize(("function", "reduce"), [(F.roi_max_align_2d, np.max), (F.roi_average_align_2d, np.mean)])
+@pytest.mark.parametrize(("function", "reduce"), [(C.roi_max_align_2d, np.max), (C.roi_average_align_2d, np.mean)])
 @pytest.mark.parametrize(("output_size", "scale", "ratio"), [((2, 2), 1.0, 1), ((2, 3), 0.7, 3)])
 def test_samples_of_regions(check, function, reduce, output_size, scale, ratio):
     rois = np.array([[0, 0.3, 0.8, 5.1, 3.9], [1, 1.7, 0.2, 6.8, 4.4], [1, 2.2, 2.1, 2.9, 3.3]])
@@ -98,7 +100,7 @@ def test_samples_of_regions(check, function, reduce, output_size, scale, ratio):
 
 def test_samples_must_be_a_number():
     with pytest.raises(ArgumentError, match="sampling_ratio must be at least 1, got 0"):
-        F.roi_max_align_2d(nn.Variable((1, 1, 4, 4)), nn.Variable((1, 5)), (2, 2), sampling_ratio=0)
+        C.roi_max_align_2d(nn.Variable((1, 1, 4, 4)), nn.Variable((1, 5)), (2, 2), sampling_ratio=0)
 
 
 WINDOWS = [
@@ -132,7 +134,7 @@ def windows(size, kernel, stride, pad, cover_all):
 @pytest.mark.parametrize(("kernel", "stride", "pad", "cover_all", "size"), WINDOWS)
 def test_places_of_maxima(kernel, stride, pad, cover_all, size):
     x = distinct(2, 2, *size)
-    indexes = F.max_pooling_2d_indexes(nn.NdArray.from_numpy_array(x), kernel, stride, pad, cover_all).data
+    indexes = C.max_pooling_2d_indexes(nn.NdArray.from_numpy_array(x), kernel, stride, pad, cover_all).data
     for i, j, inside in windows(size, kernel, stride, pad, cover_all):
         for n, c in np.ndindex(2, 2):
             best = max(inside, key=lambda number, n=n, c=c, inside=inside: x[n, c][inside[number]])
@@ -142,7 +144,7 @@ def test_places_of_maxima(kernel, stride, pad, cover_all, size):
 @pytest.mark.parametrize(("kernel", "stride", "pad", "cover_all", "size"), WINDOWS)
 def test_upsampling_pixel_by_pixel(check, kernel, stride, pad, cover_all, size):
     image = distinct(2, 2, *size)
-    indexes = F.max_pooling_2d_indexes(nn.NdArray.from_numpy_array(image), kernel, stride, pad, cover_all).data
+    indexes = C.max_pooling_2d_indexes(nn.NdArray.from_numpy_array(image), kernel, stride, pad, cover_all).data
 
     def expected(x):
         y = np.zeros((2, 2, *size))
@@ -152,7 +154,7 @@ def test_upsampling_pixel_by_pixel(check, kernel, stride, pad, cover_all, size):
         return y
 
     check(
-        lambda x: F.upsampling_2d(x, nn.Variable.from_numpy_array(indexes), kernel, stride, pad, size, cover_all),
+        lambda x: C.upsampling_2d(x, nn.Variable.from_numpy_array(indexes), kernel, stride, pad, size, cover_all),
         expected,
         RNG(1).normal(size=indexes.shape),
     )
@@ -161,7 +163,7 @@ def test_upsampling_pixel_by_pixel(check, kernel, stride, pad, cover_all, size):
 def test_upsampling_undoes_a_max_pooling():
     x = np.maximum(distinct(1, 2, 4, 6), 0)
     pooled = F.max_pooling(nn.NdArray.from_numpy_array(x), (2, 2))
-    y = F.upsampling_2d(pooled, F.max_pooling_2d_indexes(nn.NdArray.from_numpy_array(x), 2), 2, output_size=(4, 6)).data
+    y = C.upsampling_2d(pooled, C.max_pooling_2d_indexes(nn.NdArray.from_numpy_array(x), 2), 2, output_size=(4, 6)).data
     kept = y != 0
     np.testing.assert_array_equal(y[kept], x[kept])
     assert F.max_pooling(nn.NdArray.from_numpy_array(y), (2, 2)).data.tolist() == pooled.data.tolist()

@@ -7,6 +7,8 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_core.errors import ArgumentError, ShapeError
 
+C = F.contrib
+
 RNG = np.random.default_rng
 
 
@@ -54,7 +56,7 @@ def by_sequence(cell, directions, states, ws, bs, xs):
     return ends, ys
 
 
-KINDS = {"lstm": (F.n_step_lstm, lstm, 8, 2), "gru": (F.n_step_gru, gru, 6, 1), "rnn": (F.n_step_rnn, rnn, 2, 1)}
+KINDS = {"lstm": (C.n_step_lstm, lstm, 8, 2), "gru": (C.n_step_gru, gru, 6, 1), "rnn": (C.n_step_rnn, rnn, 2, 1)}
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -107,7 +109,7 @@ def test_relu_networks(check):
         y = np.maximum(x @ w.T + h[0] @ u.T + 2 * b, 0)
         return y[None], y
 
-    check(lambda h, x, w, u, b: F.n_step_rnn(1, 0.0, h, [[w, u]], [[b, b]], [x], activation="relu"), expected, h, x, w, u, b)
+    check(lambda h, x, w, u, b: C.n_step_rnn(1, 0.0, h, [[w, u]], [[b, b]], [x], activation="relu"), expected, h, x, w, u, b)
 
 
 def test_dropout_is_between_layers_and_in_training_only():
@@ -116,7 +118,7 @@ def test_dropout_is_between_layers_and_in_training_only():
     one, b = nn.Variable.from_numpy_array(np.eye(200)), nn.Variable.from_numpy_array(np.zeros(200))
     found = []
     for layers, train in ((1, True), (2, True), (2, False)):
-        _, (y,) = F.n_step_rnn(
+        _, (y,) = C.n_step_rnn(
             layers, 0.5, F.slice(h, stop=(layers, 1, 200)), [[one, one]] * layers, [[b, b]] * layers, [x], "relu", train=train
         )
         y.forward()
@@ -133,7 +135,7 @@ def test_a_step_of_an_lstm(check):
         c = np.concatenate([np.tanh(a) * sigmoid(i) + c_prev[:2] * sigmoid(f), c_prev[2:]])
         return c, np.tanh(c[:2]) * sigmoid(o)
 
-    check(F.stateless_lstm, expected, c_prev, x)
+    check(C.stateless_lstm, expected, c_prev, x)
 
 
 def test_a_step_of_an_lstm_over_a_tree(check):
@@ -144,13 +146,13 @@ def test_a_step_of_an_lstm_over_a_tree(check):
         c = np.tanh(a1 + a2) * sigmoid(i1 + i2) + c1 * sigmoid(f1) + c2 * sigmoid(f2)
         return c, np.tanh(c) * sigmoid(o1 + o2)
 
-    check(F.stateless_slstm, expected, c1, c2, x1, x2)
+    check(C.stateless_slstm, expected, c1, c2, x1, x2)
 
 
 def test_a_static_graph_follows_other_batch_sizes():
     w, b, h = (nn.Variable.from_numpy_array(RNG(n).normal(size=s)) for n, s in enumerate([(2, 2), (2,), (1, 3, 2)]))
     x = [nn.Variable.from_numpy_array(RNG(9 + n).normal(size=(3 - n, 2))) for n in range(2)]
-    hy, ys = F.n_step_rnn(1, 0.0, h, [[w, w]], [[b, b]], x)
+    hy, ys = C.n_step_rnn(1, 0.0, h, [[w, w]], [[b, b]], x)
     nn.forward_all([hy, *ys])
     numbers = x[0].d[:2].copy(), x[1].d[:1].copy(), h.d[:, :2].copy()
     before = hy.d[:, :1].copy(), ys[1].d[:1].copy()
@@ -169,9 +171,9 @@ V = nn.Variable
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: F.stateless_lstm(V((2, 3)), V((2, 11))), ShapeError, "x must have 4 channels for each of c_prev"),
-        (lambda: F.stateless_lstm(V((2, 3)), V((3, 12))), ShapeError, "and no more rows"),
-        (lambda: F.stateless_slstm(V((2, 3)), V((2, 4)), V((2, 12)), V((2, 12))), ShapeError, "both children must have"),
+        (lambda: C.stateless_lstm(V((2, 3)), V((2, 11))), ShapeError, "x must have 4 channels for each of c_prev"),
+        (lambda: C.stateless_lstm(V((2, 3)), V((3, 12))), ShapeError, "and no more rows"),
+        (lambda: C.stateless_slstm(V((2, 3)), V((2, 4)), V((2, 12)), V((2, 12))), ShapeError, "both children must have"),
         (lambda: run(xs=[V((1, 3)), V((2, 3))]), ShapeError, r"xs must have steps with fewer and fewer rows, got \[1, 2\]"),
         (lambda: run(xs=[]), ShapeError, "xs must have steps"),
         (lambda: run(hx=V((1, 3, 2))), ShapeError, r"states must have shape \(1, 2, 2\), got \(1, 3, 2\)"),
@@ -190,4 +192,4 @@ def run(**changed):
         "n_layers": 1, "dropout_ratio": 0.0, "hx": V((1, 2, 2)), "ws": [[V((2, 3)), V((2, 2))]], "bs": [[V((2,)), V((2,))]],
         "xs": [V((2, 3))],
     }  # fmt: skip
-    return F.n_step_rnn(**{**given, **changed})
+    return C.n_step_rnn(**{**given, **changed})

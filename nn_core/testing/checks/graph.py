@@ -7,7 +7,7 @@ import numpy as np
 
 from nn_core.array import NdArray
 from nn_core.context import context_scope
-from nn_core.graph.apply import operator
+from nn_core.graph.apply import operator, operator_of
 from nn_core.graph.compile import needed_data
 from nn_core.graph.grad import grad
 from nn_core.synced import dtype_of
@@ -26,7 +26,7 @@ class Graph:
         self.case = case
         inputs = truth_of(case.spec, case.sample, case.dtype).inputs
         self.inputs = [_variable(array, case.dtype) for array in inputs]
-        results = operator(case.spec.api)(*self.inputs, **case.sample.args)
+        results = operator_of(case.spec)(*self.inputs, **case.sample.args)
         self.results: list[Variable] = list(results) if isinstance(results, tuple) else [results]
 
     @property

@@ -7,7 +7,7 @@ import numpy as np
 
 from nn_core.array import NdArray
 from nn_core.context import context_scope
-from nn_core.graph.apply import operator
+from nn_core.graph.apply import operator_of
 from nn_core.testing.assertions import require
 from nn_core.testing.cases import Case, has_kernel
 from nn_core.testing.checks.backward import compare_gradients
@@ -68,7 +68,7 @@ def _check_strided(case: Case) -> None:
     truth = KernelRun(case).truth
     with context_scope(case.context):
         arrays = [None if array is None else _window(array, case.dtype) for array in truth.inputs]
-        results = operator(case.spec.api)(*arrays, **case.sample.args)
+        results = operator_of(case.spec)(*arrays, **case.sample.args)
     results = list(results) if isinstance(results, tuple) else [results]
     require(len(results) == len(truth.visible), f"{case}: {len(truth.visible)} results, got {len(results)}")
     for n, (result, true) in enumerate(zip(results, truth.visible, strict=True)):

@@ -8,7 +8,7 @@ from typing import Any
 from nn_core.context import context_scope
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
 from nn_core.errors import NNCoreError
-from nn_core.graph.apply import operator
+from nn_core.graph.apply import operator_of
 from nn_core.synced import dtype_of
 from nn_core.testing.assertions import require
 from nn_core.testing.cases import DTYPES, Case, ErrorCase, FunctionCase, context_of
@@ -27,7 +27,7 @@ def check_error(case: ErrorCase) -> None:
             for array in numbers_of(case.spec, sample)
         ]  # fmt: skip
         try:
-            results = operator(case.spec.api)(*inputs, **sample.args)
+            results = operator_of(case.spec)(*inputs, **sample.args)
             for result in results if isinstance(results, tuple) else [results]:
                 result.forward()
         except NNCoreError as error:

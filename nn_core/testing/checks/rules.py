@@ -10,7 +10,7 @@ import numpy as np
 from nn_core.context import Context, context_scope
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import REGISTRY
-from nn_core.graph.apply import operator
+from nn_core.graph.apply import operator_of
 from nn_core.graph.grad import grad
 from nn_core.reference.registry import KERNELS
 from nn_core.rules.arguments import resolve_args
@@ -166,7 +166,7 @@ def _check_second(case: RuleCase, attempt: int) -> None:
     rng = np.random.default_rng(zlib.crc32(f"{case}/second".encode()))
     with context_scope(Context(["reference:double"])):
         variables = [None if a is None else Variable.from_numpy_array(a, need_grad=a.dtype.kind == "f") for a in arrays]
-        results = operator(spec.api)(*variables, **args)
+        results = operator_of(spec)(*variables, **args)
         results = list(results) if isinstance(results, tuple) else [results]
         kinds = [spec.outputs[min(n, len(spec.outputs) - 1)].dtype for n in range(len(results))]
         floats = [n for n, kind in enumerate(kinds) if kind != "index"]

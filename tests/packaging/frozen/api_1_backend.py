@@ -13,7 +13,7 @@ import numpy as np
 from nn_core.ext import Array, Backend, BackendInfo, Context, Kernel, Namespace, Refusal, Shape, hookimpl
 
 PLUGIN_API = 1
-REQUIRES_CORE = ">=0.1,<0.2"
+REQUIRES_CORE = ">=0.1,<1"
 ARRAY_CLASS = "TracedArray"
 
 #: How often each name of the namespace was looked up.

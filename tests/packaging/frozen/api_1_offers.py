@@ -7,7 +7,7 @@ import numpy as np
 from nn_core.ext import Entry, FileFormatInfo, SolverInfo, hookimpl
 
 PLUGIN_API = 1
-REQUIRES_CORE = ">=0.1,<0.2"
+REQUIRES_CORE = ">=0.1,<1"
 
 
 def read(file):

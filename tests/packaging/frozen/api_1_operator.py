@@ -6,7 +6,7 @@ from typing import Any
 from nn_core.ext import Array, FunctionPackage, GradientCall, Namespace, gradient, hookimpl, kernel
 
 PLUGIN_API = 1
-REQUIRES_CORE = ">=0.1,<0.2"
+REQUIRES_CORE = ">=0.1,<1"
 
 SPEC = """
 - name: acme.SwishBeta

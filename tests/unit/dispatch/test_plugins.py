@@ -215,11 +215,11 @@ def test_the_backends_of_the_process_are_shared():
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        ("", r"PLUGIN_API must be 1 for nn-core .*, got None"),
-        ("PLUGIN_API = 2\n", r"(?s)PLUGIN_API must be 1 for nn-core .*, got 2.*pip install --upgrade nn-core"),
-        ("PLUGIN_API = 0\n", r"(?s)PLUGIN_API must be 1 for nn-core .*, got 0.*pip install --upgrade nn-ext-acme"),
-        ("PLUGIN_API = (2, 4)\n", r"(?s)PLUGIN_API must be 1 for nn-core .*, got \(2, 4\).*pip install --upgrade nn-core"),
-        ("PLUGIN_API = 1.0\n", r"PLUGIN_API must be 1 for nn-core .*, got 1.0"),
+        ("", r"PLUGIN_API must be 1 to 2 for nn-core .*, got None"),
+        ("PLUGIN_API = 3\n", r"(?s)PLUGIN_API must be 1 to 2 for nn-core .*, got 3.*pip install --upgrade nn-core"),
+        ("PLUGIN_API = 0\n", r"(?s)PLUGIN_API must be 1 to 2 for nn-core .*, got 0.*pip install --upgrade nn-ext-acme"),
+        ("PLUGIN_API = (3, 4)\n", r"(?s)PLUGIN_API must be 1 to 2 for nn-core .*, got \(3, 4\).*--upgrade nn-core"),
+        ("PLUGIN_API = 1.0\n", r"PLUGIN_API must be 1 to 2 for nn-core .*, got 1.0"),
         ("PLUGIN_API = 1\n", "REQUIRES_CORE must be a version range such as '>=0.1,<1', got None"),
         ("PLUGIN_API = 1\nREQUIRES_CORE = 'new'\n", "REQUIRES_CORE must be a version range .*, got 'new'"),
         (
@@ -356,7 +356,7 @@ def test_a_backend_must_be_the_one_announced(install, plugins):
 
 def test_operators_are_found_by_api_and_by_name(install, plugins):
     install("acme", swish())
-    plugin, spec = plugins.function("acme_swish")
+    plugin, spec, _ = plugins.function("acme_swish")
     assert (plugin, spec.name) == ("acme", "acme.Swish")
     assert plugins.function_named("acme.Swish") is spec
     assert plugins.function_of_api("acme_swish") is spec

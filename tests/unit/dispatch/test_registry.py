@@ -22,7 +22,7 @@ def test_functions_of_plugins_come_and_go():
     registry = Registry()
     registry.add("acme", [TWICE], {})
     assert registry.spec("acme.Twice") is registry.spec_of_api("acme_twice") is TWICE
-    assert list(registry) == [("acme", TWICE)]
+    assert list(registry) == [("acme", TWICE, "acme_twice")]
     registry.remove("acme")
     assert registry.spec("acme.Twice") is registry.spec_of_api("acme_twice") is registry.added_api("acme_twice") is None
     assert list(registry) == []

@@ -88,7 +88,7 @@ def double(x: nn.Variable) -> nn.Variable:
 
 @ext.hookimpl
 def nn_core_composites() -> list[ext.CompositeInfo]:
-    return [ext.CompositeInfo(name="acme_double", target=double)]
+    return [ext.CompositeInfo(name="twice_double", target=double)]
 
 
 @pytest.fixture
@@ -101,18 +101,18 @@ def twice() -> Iterator[None]:
 
 
 def test_a_composite_is_found_like_an_operator(twice: None) -> None:
-    y = F.acme_double(nn.NdArray.from_numpy_array(np.ones(2, np.float32)))
-    assert y.data.tolist() == [2.0, 2.0] and "acme_double" in dir(F)
-    assert dir(F.twice) == ["acme_double"] and F.twice.acme_double is F.acme_double
-    with pytest.raises(AttributeError, match=r"has no function 'acme_doubel'.*; did you mean 'acme_double'"):
-        _ = F.acme_doubel
+    y = F.twice_double(nn.NdArray.from_numpy_array(np.ones(2, np.float32)))
+    assert y.data.tolist() == [2.0, 2.0] and "twice_double" in dir(F)
+    assert dir(F.twice) == ["twice_double"] and F.twice.twice_double is F.twice_double
+    with pytest.raises(AttributeError, match=r"has no function 'twice_doubel'.*; did you mean 'twice_double'"):
+        _ = F.twice_doubel
 
 
 def test_an_operator_and_a_composite_of_one_name_are_refused_with_both_plugins(twice: None) -> None:
-    PLUGINS.registry.add("acme", loads(SPEC.replace("acme_scale", "acme_double")), {})
+    PLUGINS.registry.add("acme", loads(SPEC.replace("acme_scale", "twice_double")), {})
     try:
-        with pytest.raises(PluginError, match="'acme_double': must be claimed by one plugin, got 'acme' and 'twice'"):
-            _ = F.acme_double
+        with pytest.raises(PluginError, match="'twice_double': must be claimed by one plugin, got 'acme' and 'twice'"):
+            _ = F.twice_double
     finally:
         PLUGINS.registry.remove("acme")
         PLUGINS.forget_prepared()

@@ -20,7 +20,7 @@ def trained_bias(
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
 ) -> Variable:
-    """Add a trained array to the axes of x from `axis` on, as `F.bias` does.
+    """Add a trained array to the axes of x from `axis` on, as `F.contrib.bias` does.
 
     Args:
         x: Array of shape (..., S_1, ..., S_k, ...).
@@ -53,7 +53,7 @@ def trained_scale(
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
 ) -> Variable:
-    """Multiply the axes of x from `axis` on with a trained array, as `F.scale` does, and add another.
+    """Multiply the axes of x from `axis` on with a trained array, as `F.contrib.scale` does, and add another.
 
     Args:
         x: Array of shape (..., S_1, ..., S_k, ...).
@@ -99,7 +99,7 @@ def bilinear(
     rng: Rng | None = None,
     with_bias: bool = True,
 ) -> Variable:
-    """Multiply the features of two inputs in pairs with trained weights; see `F.bilinear`.
+    """Multiply the features of two inputs in pairs with trained weights; see `F.contrib.bilinear`.
 
     Args:
         e1: Features. Shape (N, ...), J in all.
@@ -142,7 +142,7 @@ def maxout(
     rng: Rng | None = None,
     with_bias: bool = True,
 ) -> Variable:
-    """Take the largest of several affine functions for each output; see `F.maxout`.
+    """Take the largest of several affine functions for each output; see `F.contrib.maxout`.
 
     Args:
         x: Features. Shape (N, ...), D in all.
@@ -179,7 +179,7 @@ def simplified_dropconnect(
     rng: Rng | None = None,
     with_bias: bool = True,
 ) -> Variable:
-    """Multiply with a trained weight of which elements are left out at random; see `F.simplified_dropconnect`.
+    """Multiply with a trained weight of which elements are left out at random; see `F.contrib.simplified_dropconnect`.
 
     Args:
         x: Features. Shape (N, ...), J in all.

@@ -22,7 +22,7 @@ def crf1d(
     cost_init: Initializer | None = None,
     fix_parameters: bool = False,
 ) -> Variable:
-    """Take the negative log-likelihood of labels of sequences, with trained scores of transitions; see `F.crf1d`.
+    """Take the negative log-likelihood of labels of sequences, with trained scores of transitions; see `F.contrib.crf1d`.
 
     Args:
         x: Scores of the labels. Shape (T, B, K).
@@ -38,7 +38,7 @@ def crf1d(
 
     Example:
         >>> x, target = nn.Variable((5, 2, 3)), nn.Variable((5, 2))
-        >>> crf1d(x, target, name="tags").shape, PF.argmax_crf1d(x, name="tags")[1].shape
+        >>> crf1d(x, target, name="tags").shape, PF.contrib.argmax_crf1d(x, name="tags")[1].shape
         ((2,), (5, 2))
     """
     return F.contrib.crf1d(_cost(x, cost_init, fix_parameters), x, target, length)
@@ -48,7 +48,7 @@ def crf1d(
 def argmax_crf1d(
     x: Variable, length: Variable | None = None, cost_init: Initializer | None = None, fix_parameters: bool = False
 ) -> tuple[Variable, Variable]:
-    """Find the best labels of sequences, with the scores that `crf1d` of the same name trains; see `F.argmax_crf1d`.
+    """Find the best labels of sequences, with the scores that `crf1d` of the same name trains; see `F.contrib.argmax_crf1d`.
 
     Args:
         x: Scores of the labels. Shape (T, B, K).
@@ -85,7 +85,7 @@ def negative_sampling(
     w_init: Initializer | None = None,
     fix_parameters: bool = False,
 ) -> Variable:
-    """Tell true words from words that are drawn by their counts; see `F.negative_sampling`.
+    """Tell true words from words that are drawn by their counts; see `F.contrib.negative_sampling`.
 
     Args:
         x: Features. Shape (N, D).
@@ -122,7 +122,7 @@ def black_out(
     fix_parameters: bool = False,
     rng: Rng | None = None,
 ) -> Variable:
-    """Tell true words from words that are drawn by their counts, by a softmax over them; see `F.black_out`.
+    """Tell true words from words that are drawn by their counts, by a softmax over them; see `F.contrib.black_out`.
 
     Args:
         x: Features. Shape (N, D).
@@ -157,12 +157,12 @@ def hierarchical_softmax(
     fix_parameters: bool = False,
     rng: Rng | None = None,
 ) -> Variable:
-    """Take -log p(t) by decisions at the inner nodes of a binary tree; see `F.hierarchical_softmax`.
+    """Take -log p(t) by decisions at the inner nodes of a binary tree; see `F.contrib.hierarchical_softmax`.
 
     Args:
         x: Features. Shape (N, D).
         t: True words. Shape (N).
-        tree: Words as nested pairs: ((1, 2), 3). `F.huffman_tree` makes one from counts.
+        tree: Words as nested pairs: ((1, 2), 3). `F.contrib.huffman_tree` makes one from counts.
         w_init: Initial weight. Default: uniform in (-1, 1).
 
     Returns:

@@ -56,7 +56,7 @@ def stateless_lstm(
     fix_parameters: bool = False,
     rng: Rng | None = None,
 ) -> tuple[Variable, Variable]:
-    """Take one step of a long short-term memory; see `F.stateless_lstm`.
+    """Take one step of a long short-term memory; see `F.contrib.stateless_lstm`.
 
     Args:
         c: Cells before the step; None: zeros. Shape (N', U) with N' >= N: samples from N on have ended.
@@ -173,7 +173,7 @@ def stateless_gru(
         Cho et al. (2014), Learning phrase representations using RNN encoder-decoder.
 
     Notes:
-        In `F.n_step_gru` z has the opposite role.
+        In `F.contrib.n_step_gru` z has the opposite role.
     """
     require_ndim("stateless_gru", "x", x, 2, "(N, I)")
     h = _zeros(x, n_units) if h is None else h
@@ -267,7 +267,7 @@ def n_step_lstm(
     fix_parameters: bool = False,
     rng: Rng | None = None,
 ) -> tuple[Variable, Variable, list[Variable]]:
-    """Run layers of a long short-term memory over sequences of any lengths and order; see `F.n_step_lstm`.
+    """Run layers of a long short-term memory over sequences of any lengths and order; see `F.contrib.n_step_lstm`.
 
     Args:
         hx: States before the first step; None: zeros. Shape (n_layers D, B, U), D = 2 if `bidirectional`, else 1.
@@ -310,7 +310,7 @@ def n_step_gru(
     fix_parameters: bool = False,
     rng: Rng | None = None,
 ) -> tuple[Variable, list[Variable]]:
-    """Run layers of gated recurrent units over sequences of any lengths and order; see `F.n_step_gru`.
+    """Run layers of gated recurrent units over sequences of any lengths and order; see `F.contrib.n_step_gru`.
 
     Args:
         hx: States before the first step; None: zeros. Shape (n_layers D, B, U), D = 2 if `bidirectional`, else 1.
@@ -353,7 +353,7 @@ def n_step_rnn(
     fix_parameters: bool = False,
     rng: Rng | None = None,
 ) -> tuple[Variable, list[Variable]]:
-    """Run layers of simple recurrent units over sequences of any lengths and order; see `F.n_step_rnn`.
+    """Run layers of simple recurrent units over sequences of any lengths and order; see `F.contrib.n_step_rnn`.
 
     Args:
         hx: States before the first step; None: zeros. Shape (n_layers D, B, U), D = 2 if `bidirectional`, else 1.

@@ -106,7 +106,7 @@ def roi_average_pooling_2d(
 @gradient("contrib.RoiAveragePooling2d")
 def roi_average_pooling_2d_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
     """Each gradient is spread over its bin."""
-    spread = F.roi_average_pooling_2d_backward
+    spread = F.contrib.roi_average_pooling_2d_backward
     return spread(g.grad, g.rois, input_shape=g.x.shape, output_size=g.output_size, spatial_scale=g.spatial_scale), None
 
 
@@ -138,7 +138,7 @@ def roi_average_pooling_2d_backward(
 @gradient("contrib.RoiAveragePooling2dBackward")
 def roi_average_pooling_2d_backward_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
     """The transpose of the transpose."""
-    return F.roi_average_pooling_2d(g.grad, g.rois, output_size=g.output_size, spatial_scale=g.spatial_scale), None
+    return F.contrib.roi_average_pooling_2d(g.grad, g.rois, output_size=g.output_size, spatial_scale=g.spatial_scale), None
 
 
 def _pooled(length: int, kernel: int, stride: int, pad: int, cover_all: bool) -> int:
