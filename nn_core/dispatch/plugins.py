@@ -56,7 +56,7 @@ class Plugins:
         #: plugins that are being loaded, the one that needs the next one first
         self._loading: list[str] = []
         self._registered: dict[str, Plugin] = {}
-        self._found: dict[tuple[str, str], Any] = {}
+        self._found: dict[tuple[str, ...], Any] = {}
         self._plugins: dict[str, Plugin] = {}
         self._backends: dict[str, Backend] = {}
         self._failures: dict[str, Failure] = {}
@@ -204,7 +204,20 @@ class Plugins:
         Raises:
             PluginError: when several plugins have one of that name.
         """
-        return self._find("functions", api, lambda: self.registry.added_api(api))
+        return self._find(("functions",), api, lambda: self.registry.added_api(api))
+
+    def callables(self, api: str) -> "tuple[Added | None, Offer | None]":
+        """The operator and the composite that plugins bring as `api`; their plugins are imported to find them.
+
+        Raises:
+            PluginError: when several plugins have an operator, or a composite, of that name.
+        """
+
+        def look() -> "tuple[Added | None, Offer | None] | None":
+            found = self.registry.added_api(api), self.offers.find("composites", api)
+            return found if any(found) else None
+
+        return self._find(("functions", "composites"), api, look) or (None, None)
 
     def function_named(self, name: str) -> FunctionSpec | None:
         """The operator called `name` in files, of the core or of a plugin; its plugin is imported to find it."""
@@ -232,7 +245,7 @@ class Plugins:
         Raises:
             PluginError: when several plugins offer one of that name.
         """
-        return self._find(kind, key, lambda: self.offers.find(kind, key))
+        return self._find((kind,), key, lambda: self.offers.find(kind, key))
 
     def required_offer(self, kind: str, key: str, role: str = "") -> "Offer":
         """As `offer`, for a name that has to be offered, in that role if one is given.
@@ -334,15 +347,15 @@ class Plugins:
         for callback in self.when_refreshed:
             callback()
 
-    def _find(self, kind: str, key: str, look: Callable[[], T | None]) -> T | None:
+    def _find(self, kinds: tuple[str, ...], key: str, look: Callable[[], T | None]) -> T | None:
         """Import as few plugins as it takes to be sure who has `key`, then `look`."""
-        place = (kind, key)
+        place = (*kinds, key)
         # a name has the same owner until a plugin is loaded or forgotten
         if place in self._found:
             found: T | None = self._found[place]
             return found
         if settings().plugin_autoload:
-            listed = list(installed.index().get(place, ()))
+            listed = [name for kind in kinds for name in installed.index().get((kind, key), ())]
             self._quietly([*listed, *self._owners_by_prefix(key)])
             # who does not list what it brings may have the name too
             if not listed and not self._is_settled(key, look):

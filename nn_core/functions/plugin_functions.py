@@ -91,7 +91,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'nn_core.functions' has no attribute {name!r}")
     if name in PLUGINS.names():
         return PluginNamespace(name)
-    added, offer = PLUGINS.function(name), PLUGINS.offer("composites", name)
+    added, offer = PLUGINS.callables(name)
     if added is not None and offer is not None:
         raise ambiguous("function", name, [added.plugin, offer.plugin])
     if added is not None:

@@ -423,6 +423,15 @@ def test_an_api_name_with_the_prefix_of_a_plugin_imports_that_one_only(install, 
     assert other not in sys.modules
 
 
+def test_operators_and_composites_are_looked_for_together_so_that_the_owner_of_one_is_enough(install, plugins):
+    owner = install("acme", swish())
+    other = install("other", swish("other.Swish", "other_swish"))
+    added, offer = plugins.callables("acme_swish")
+    assert added.plugin == "acme" and offer is None
+    assert owner in sys.modules and other not in sys.modules
+    assert plugins.callables("nothing") == (None, None)
+
+
 def test_two_plugins_whose_indices_claim_one_name_are_refused_before_either_serves(install, plugins):
     for name in ("first", "second"):
         install(name, swish(f"{name}.Swish", "swish_beta"), index=f"functions.swish_beta = {name}")
