@@ -9,7 +9,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: help lanes mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability lock audit wheels-check demo test test-slow fuzz lint types layers check gen docs docs-site bench conformance test-gpu gpu-wheels gpu-install bench-gpu clean
+.PHONY: help lanes mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability lock audit wheels-check demo test test-slow fuzz lint types layers check gen docs docs-site bench conformance test-gpu gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -205,6 +205,9 @@ gpu-wheels: ## what a machine with a GPU and no network needs, as wheels in buil
 gpu-install: ## install build/gpu-wheels into GPU_PYTHON without a network
 	$(GPU_PYTHON) -m pip install --no-index --find-links $(GPU_WHEELS) 'nn-core[test,examples]' nn-ext-cpu \
 		'nn-ext-cuda[cuda$(CUDA)]' 'nn-ext-cudnn[cuda$(CUDA)]'
+
+bench-training: $(VENV)/.extensions ## what training costs beside its limits, on an idle machine; the page goes to benchmarks/results
+	$(BIN)/python -m benchmarks.training --markdown benchmarks/results/training.md
 
 bench-gpu: $(GPU_READY) ## the benchmarks on a GPU beside PyTorch, if that is installed; the page goes to benchmarks/results
 	$(GPU_PYTHON) -m benchmarks.gpu -c $(GPU_CONTEXT) -o benchmarks/results

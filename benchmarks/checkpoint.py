@@ -17,6 +17,7 @@ from nn_core.training.checkpoint import take_snapshot
 
 ROUNDS = 7
 EXTENSIONS = (".npz", ".safetensors", ".h5")
+PAUSE, COPY = "pause of a write in the background", "copy of one array of this size"
 
 
 def parameters() -> dict[str, nn.Variable]:
@@ -33,8 +34,8 @@ def seconds(function: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def main() -> None:
-    """Print the medians; the formats take turns, so that a change of the machine's speed meets all of them."""
+def measured() -> dict[str, list[float]]:
+    """Seconds; the formats take turns, so that a change of the machine's speed meets all of them."""
     objects = parameters()
     whole = np.concatenate([variable.d.ravel() for variable in objects.values()])
     snapshot = take_snapshot(parameters=objects)
@@ -46,9 +47,14 @@ def main() -> None:
                 for label, function in (("write", save_checkpoint), ("read", load_checkpoint)):
                     took = seconds(lambda act=function, path=path: act(path, parameters=objects))  # type: ignore[misc]  # typed by use
                     times.setdefault(f"{label} {extension}", []).append(took)
-            times.setdefault("pause of a write in the background", []).append(seconds(snapshot.copy))
-            times.setdefault("copy of one array of this size", []).append(seconds(whole.copy))
-    for label, values in times.items():
+            times.setdefault(PAUSE, []).append(seconds(snapshot.copy))
+            times.setdefault(COPY, []).append(seconds(whole.copy))
+    return times
+
+
+def main() -> None:
+    """Print the medians."""
+    for label, values in measured().items():
         print(f"{label:35} {statistics.median(values):.3f} s, least {min(values):.3f}")
 
 

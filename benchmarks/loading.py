@@ -118,6 +118,17 @@ def rate(loader: str, name: str) -> float:
     return count / (time.perf_counter() - start)
 
 
+def measured(name: str) -> dict[str, list[float]]:
+    """Samples a second by loader; each measurement is a process of its own, and the loaders take turns."""
+    loaders = [loader for loader in LOADERS if loader != "torch" or importlib.util.find_spec("torch")]
+    rates: dict[str, list[float]] = {loader: [] for loader in loaders}
+    for _ in range(ROUNDS):
+        for loader in loaders:
+            command = [sys.executable, "-m", "benchmarks.loading", name, "--loader", loader]
+            rates[loader].append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    return rates
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -128,13 +139,8 @@ def main() -> None:
     if options.loader:
         print(rate(options.loader, names[0]))
         return
-    loaders = [loader for loader in LOADERS if loader != "torch" or importlib.util.find_spec("torch")]
     for name in names:
-        rates: dict[str, list[float]] = {loader: [] for loader in loaders}
-        for _ in range(ROUNDS):
-            for loader in loaders:
-                command = [sys.executable, "-m", "benchmarks.loading", name, "--loader", loader]
-                rates[loader].append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+        rates = measured(name)
         medians = {loader: statistics.median(values) for loader, values in rates.items()}
         for loader, values in rates.items():
             ratio = f"  {medians[loader] / medians['torch']:.2f} of torch" if "torch" in medians else ""

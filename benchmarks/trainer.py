@@ -64,14 +64,19 @@ def by_trainer(extensions: int) -> float:
         return (time.perf_counter() - start) / STEPS * 1e6
 
 
-def main() -> None:
-    """Print the medians; the programs take turns, so that a change of the machine's speed meets all of them."""
+def measured() -> dict[str, list[float]]:
+    """Microseconds a step; the programs take turns, so that a change of the machine's speed meets all of them."""
     times: dict[str, list[float]] = {"by hand": [], "trainer": [], "trainer and 8 extensions": []}
     for _ in range(ROUNDS):
         times["by hand"].append(by_hand())
         times["trainer"].append(by_trainer(0))
         times["trainer and 8 extensions"].append(by_trainer(8))
-    for name, values in times.items():
+    return times
+
+
+def main() -> None:
+    """Print the medians."""
+    for name, values in measured().items():
         print(f"{name:26} {statistics.median(values):6.1f} us a step, least {min(values):6.1f}")
 
 

@@ -20,7 +20,7 @@ from nn_core.data.iterators import data_iterator_simple
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.training import checkpoints_in, load_checkpoint, load_newest_checkpoint, save_checkpoint
 from nn_core.training.checkpoint import checkpoint_path, read_snapshot
-from nn_core.training.states import as_text, from_text, pack, unpack
+from nn_core.training.states import as_text, copied, from_text, pack, unpack
 
 
 class Counter:
@@ -148,7 +148,7 @@ def test_damage_is_found(tmp_path, extension):
     whole = path.read_bytes()
     before = contents(objects)
     random = np.random.RandomState(4)
-    for number in range(100):
+    for number in range(200):  # a hundred cuts, and a hundred bits that are not as they were
         place = random.randint(len(whole))
         damaged = bytearray(whole)
         if number % 2:
@@ -184,6 +184,20 @@ def test_the_newest_whole_checkpoint_wins(tmp_path, caplog):
     assert counter.count == 10
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert "does not read whole" in caplog.text
+
+
+def test_a_newest_checkpoint_that_is_cut_anywhere_is_passed_over(tmp_path):
+    objects = made()
+    for number in (1, 2):
+        save_checkpoint(checkpoint_path(tmp_path, number), iteration=number, **objects)
+    newest = checkpoint_path(tmp_path, 2)
+    whole, before = newest.read_bytes(), contents(objects)
+    for place in np.random.RandomState(7).randint(0, len(whole), 100):
+        newest.write_bytes(whole[:place])
+        assert load_newest_checkpoint(tmp_path, **objects) == {"iteration": 1}
+        assert contents(objects) == before
+    newest.write_bytes(whole)
+    assert load_newest_checkpoint(tmp_path, **objects) == {"iteration": 2}
 
 
 def test_another_number_of_threads_is_said(tmp_path, caplog):
@@ -254,3 +268,24 @@ def test_checkpoints_name_the_plugins_that_they_need(install, tmp_path, caplog):
     assert f"load_checkpoint: {path}: {hint}" in caplog.text
     with pytest.raises(ArgumentError, match=re.escape(f"got no counter\n  {hint}")):
         load_checkpoint(path)
+
+
+def test_a_copy_of_a_state_shares_nothing_with_it():
+    shared = np.arange(6.0).reshape(2, 3)
+    state = {
+        "list": [shared, shared.T, np.array(3, np.int8), np.zeros((0, 2))],
+        "flags": {"a": np.array([True, False]), "text": "x", "none": None, "number": 2.5},
+        "pair": (shared, shared[::-1]),
+    }
+    own = copied(state)
+    expected = [array.copy() for array in (*state["list"], state["flags"]["a"], *state["pair"])]
+    shared *= -1
+    state["flags"]["a"][:] = False
+    found = [*own["list"], own["flags"]["a"], *own["pair"]]
+    for array, other in zip(found, expected, strict=True):
+        assert (array.dtype, array.shape) == (other.dtype, other.shape)
+        np.testing.assert_array_equal(array, other)
+    assert isinstance(own["pair"], tuple)
+    assert {key: own["flags"][key] for key in ("text", "none", "number")} == {"text": "x", "none": None, "number": 2.5}
+    assert own["pair"][0] is own["list"][0]
+    assert not any(np.shares_memory(own["list"][0], array) for array in found[1:-2])
