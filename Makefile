@@ -14,7 +14,7 @@ BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading impo
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-EXTENSIONS := ./extensions/nn_ext_cuda ./extensions/nn_ext_cudnn ./extensions/nn_ext_nnp ./extensions/nn_ext_contrib ./extensions/nn_ext_tensorboard[viewer] \
+EXTENSIONS := ./extensions/nn_ext_cuda ./extensions/nn_ext_cudnn ./extensions/nn_ext_nnp ./extensions/nn_ext_c ./extensions/nn_ext_contrib ./extensions/nn_ext_tensorboard[viewer] \
 	./extensions/nn_ext_onnx[test] ./extensions/nn_ext_mpi[mpich] # the last two are about 150 MB installed
 
 # LOCKED=1 installs the files of constraints/ci.txt, which fit CPython 3.11 on Linux x86-64, and nothing else from an index.

@@ -5,6 +5,7 @@ import pytest
 from nn_ext_onnx import table
 
 pytest.importorskip("nn_ext_nnp", reason="lists the functions of NNP files")
+pytest.importorskip("nn_ext_c", reason="writes the functions as C")
 
 
 def test_the_page_is_up_to_date():

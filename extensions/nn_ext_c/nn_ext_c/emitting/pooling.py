@@ -1,0 +1,91 @@
+"""Poolings."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nn_ext_c.emitting.reduction import mean
+from nn_ext_c.emitting.registry import Call, emitter, reshaped
+from nn_ext_c.loops import Code, dot
+from nn_ext_c.program import Argument, Step, Value
+
+
+def spatial_last(value: Value, n_spatial: int, channel_last: bool) -> Value:
+    """The channels before the spatial axes."""
+    n = len(value.shape)
+    if not channel_last:
+        return value
+    return value.transpose([*range(n - n_spatial - 1), n - 1, *range(n - n_spatial - 1, n - 1)])
+
+
+def pooled(call: Call, start: str, update: str, result: str, divisors: Sequence[Value] = ()) -> Value:
+    """Each place of y from the elements of its window that are inside x."""
+    args: dict[str, Any] = call.args
+    n_spatial = len(args["kernel"])
+    target = call.program.new(call.output_shape)
+    x, y = (spatial_last(value, n_spatial, args["channel_last"]) for value in (call.x, target))
+    lead = len(x.shape) - n_spatial
+    code = Code()
+    places = code.loops(y.shape)
+    for k, (length, kernel, stride, pad) in enumerate(
+        zip(x.shape[lead:], args["kernel"], args["stride"], args["pad"], strict=True)
+    ):
+        place = places[lead + k] * stride + -pad
+        code.line(f"const int32_t start{k} = {place};")
+        is_within = (y.shape[lead + k] - 1) * stride - pad + kernel <= length
+        stop = f"start{k} + {kernel}"
+        code.line(f"const int32_t from{k} = {f'start{k} < 0 ? 0 : ' if pad else ''}start{k};")
+        code.line(f"const int32_t to{k} = {stop if is_within else f'{stop} > {length} ? {length} : {stop}'};")
+    code.line(f"float total = {start};")
+    depth = code.depth
+    for k in range(n_spatial):
+        code.open(f"for (int32_t k{k} = from{k}; k{k} < to{k}; ++k{k})")
+    inside = " + ".join(f"k{k} * {stride}" if stride != 1 else f"k{k}" for k, stride in enumerate(x.strides[lead:]))
+    offset = dot(places[:lead], x.strides[:lead])
+    code.line(f"const float a = x[{f'{offset} + ' if offset.terms else ''}{inside}];")
+    code.line(update)
+    code.close_to(depth)
+    for k in range(len(divisors)):
+        code.line(f"total /= count{k}[{places[lead + k]}];")
+    code.line(f"y[{dot(places, y.strides)}] = {result};")
+    counts = [Argument(f"count{k}", value) for k, value in enumerate(divisors)]
+    call.program.add(Step(call.name, code.text(), [Argument("x", call.x), *counts, Argument("y", target, True)]))
+    return target
+
+
+@emitter("MaxPooling")
+def _max_pooling(call: Call) -> Value:
+    return pooled(call, "-INFINITY", "total = a > total || isnan(a) ? a : total;", "total")
+
+
+@emitter("SumPooling")
+def _sum_pooling(call: Call) -> Value:
+    return pooled(call, "0.0f", "total += a;", "total")
+
+
+@emitter("AveragePooling")
+def _average_pooling(call: Call) -> Value:
+    """Sums, divided by the product of the numbers of elements along each axis."""
+    return pooled(call, "0.0f", "total += a;", "total", [call.program.constant(c, name="counts") for c in window_counts(call)])
+
+
+def window_counts(call: Call) -> list[np.ndarray[Any, Any]]:
+    """How many elements the windows count along each axis."""
+    args = call.args
+    n_spatial, is_last = len(args["kernel"]), args["channel_last"]
+    end = len(call.shape) - is_last
+    lengths, counts = (shape[end - n_spatial : end] for shape in (call.shape, call.output_shape))
+    found = []
+    for n, count, kernel, stride, pad in zip(lengths, counts, args["kernel"], args["stride"], args["pad"], strict=True):
+        start = np.arange(count) * stride - pad
+        stop = np.minimum(start + kernel, n + pad)
+        if not args["including_pad"]:
+            start, stop = np.maximum(start, 0), np.minimum(stop, n)
+        found.append(stop - start)
+    return found
+
+
+@emitter("GlobalAveragePooling")
+def _global_average_pooling(call: Call) -> Value:
+    return reshaped(call.program, call.name, mean(call, call.x, list(range(2, len(call.shape)))), call.output_shape)

@@ -1,0 +1,133 @@
+"""The public functions: a graph as a pair of files of C."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import nn_core as nn
+from nn_core.ext import ArgumentError, atomic_writer
+from nn_core.graph_rewriting import functions_of
+from nn_ext_c.folding import folded
+from nn_ext_c.graphs import program_of
+from nn_ext_c.source import Source, identifier, written
+
+
+def export_source(
+    outputs: Any,
+    inputs: Mapping[str, nn.Variable] | Sequence[nn.Variable] | None = None,
+    *,
+    name: str = "network",
+) -> Source:
+    """The graph of `outputs` as the texts of a header and a source of C.
+
+    Args:
+        outputs: a Variable, a sequence of them, or a mapping from names; or a network that `nn_core.utils` has loaded.
+        inputs: the leaves that the function of C gets, by name or in order. By default these are all leaves that are neither
+            parameters of the current scope nor trained; all others are written as constants.
+        name: the stem of all names in C.
+
+    Raises:
+        ArgumentError: lists every function that cannot be exported and where it is.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or identifier(name) != name:
+        raise ArgumentError(f"export: name must be letters, digits and underscores as in 'my_net', got {name!r}")
+    wanted = named_outputs(outputs)
+    parameters = nn.get_parameters(grad_only=False)
+    leaves = named_inputs(wanted, _given_inputs(outputs, inputs), parameters)
+    made, names = folded(wanted, leaves.values(), {variable: key for key, variable in parameters.items()})
+    return written(program_of(made, leaves, names), name, ["Numbers are float32."])
+
+
+def export(
+    path: str | os.PathLike[str],
+    outputs: Any,
+    inputs: Mapping[str, nn.Variable] | Sequence[nn.Variable] | None = None,
+    *,
+    name: str | None = None,
+) -> Source:
+    """Write the graph of `outputs` as NAME.h and NAME.c; see `export_source`.
+
+    Args:
+        path: a folder, or the path of either file; its stem is the name then.
+        outputs: see `export_source`.
+        inputs: see `export_source`.
+        name: the stem of the files and of all names in C.
+
+    Returns:
+        The texts, and the memory that they need.
+
+    Example:
+        >>> import tempfile
+        >>> import nn_core.functions as F
+        >>> x = nn.Variable((2, 3))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = export(f"{folder}/net.c", {"y": F.tanh(x)}, {"x": x})
+        ...     sorted(path.name for path in Path(folder).iterdir()), made.arena_bytes
+        (['net.c', 'net.h'], 4)
+    """
+    target = Path(path)
+    is_folder = target.is_dir()
+    stem = name or ("network" if is_folder else identifier(target.stem))
+    source = export_source(outputs, inputs, name=stem)
+    folder = target if is_folder else target.parent
+    for suffix, text in ((".h", source.header), (".c", source.code)):
+        with atomic_writer(folder / f"{stem}{suffix}") as file:
+            file.write(text.encode())
+    return source
+
+
+def named_outputs(outputs: Any) -> dict[str, nn.Variable]:
+    """Outputs by name.
+
+    Raises:
+        ArgumentError: when they are something else than Variables.
+    """
+    if hasattr(outputs, "outputs") and hasattr(outputs, "inputs"):
+        return dict(outputs.outputs)
+    if isinstance(outputs, nn.Variable):
+        outputs = [outputs]
+    if isinstance(outputs, Mapping):
+        named = dict(outputs)
+    else:
+        listed = list(outputs)
+        named = {f"y{n}" if len(listed) > 1 else "y": output for n, output in enumerate(listed)}
+    wrong = [type(output).__name__ for output in named.values() if not isinstance(output, nn.Variable)]
+    if wrong or not named:
+        raise ArgumentError(f"export: outputs must be Variables, got {wrong or 'none'}")
+    return named
+
+
+def _given_inputs(outputs: Any, inputs: Any) -> Any:
+    if inputs is None and hasattr(outputs, "outputs") and hasattr(outputs, "inputs"):
+        return dict(outputs.inputs)
+    return inputs
+
+
+def named_inputs(
+    outputs: Mapping[str, nn.Variable], inputs: Any, parameters: Mapping[str, nn.Variable]
+) -> dict[str, nn.Variable]:
+    """The leaves that the function of C gets, by name."""
+    if isinstance(inputs, Mapping):
+        return dict(inputs)
+    if inputs is None:
+        inputs = _free_leaves(outputs, set(parameters.values()))
+    named: dict[str, nn.Variable] = {}
+    for variable in inputs:
+        stem = variable.name or "x"
+        name, count = stem, 0
+        while name in named or name in outputs:
+            count += 1
+            name = f"{stem}_{count}"
+        named[name] = variable
+    return named
+
+
+def _free_leaves(outputs: Mapping[str, nn.Variable], parameters: set[nn.Variable]) -> list[nn.Variable]:
+    found: dict[nn.Variable, None] = {}
+    for function in functions_of([output for output in outputs.values() if output.parent is not None]):
+        for variable in function.inputs:
+            if variable.parent is None and variable not in parameters and not variable.need_grad:
+                found[variable] = None
+    return list(found)

@@ -1,0 +1,178 @@
+"""From a graph of nn_core to a program."""
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, Final
+
+import numpy as np
+
+import nn_core as nn
+from nn_core.ext import ArgumentError, FunctionSpec, function_spec
+from nn_core.function import Function
+from nn_core.graph_rewriting import functions_of
+from nn_ext_c.emitting.registry import Call, Emitter, NotExportableError, array_of, copied
+from nn_ext_c.emitting.topics import emitters
+from nn_ext_c.program import Array, Buffer, Program, Value, whole
+
+#: What is left out of the list of an error beyond so many entries.
+_LISTED: Final = 40
+#: Places are counted in float32, which has all integers up to here.
+_LARGEST: Final = 2**24
+
+
+def program_of(
+    outputs: Mapping[str, nn.Variable], inputs: Mapping[str, nn.Variable], names: Mapping[nn.Variable, str]
+) -> Program:
+    """The functions between `inputs` and `outputs` as a program in float32.
+
+    Args:
+        outputs: what is computed, by name.
+        inputs: the leaves that the caller gives, by name.
+        names: of constants.
+
+    Raises:
+        ArgumentError: lists every function that cannot be exported, with its place and the reason.
+    """
+    return _Drafting(outputs, inputs, names).result()
+
+
+def refuse(problems: Sequence[str]) -> None:
+    """Raise one error for all problems, if there are any.
+
+    Raises:
+        ArgumentError: lists them.
+    """
+    if problems:
+        shown = list(problems[:_LISTED])
+        more = len(problems) - len(shown)
+        lines = "\n  ".join([*shown, *([f"and {more} more"] if more else [])])
+        raise ArgumentError(f"export: functions must be those that have a form in C, got\n  {lines}")
+
+
+class _Drafting:
+    def __init__(
+        self, outputs: Mapping[str, nn.Variable], inputs: Mapping[str, nn.Variable], names: Mapping[nn.Variable, str]
+    ) -> None:
+        self.program = Program()
+        self.outputs, self.names = outputs, names
+        self.problems: list[str] = []
+        self.order = functions_of([output for output in outputs.values() if output.parent is not None])
+        self.values: dict[Any, Value | None] = {}
+        for name, variable in inputs.items():
+            value = whole(Buffer(variable.size, "float32", "input", name), variable.shape)
+            self.program.inputs[name] = value
+            self.values[key_of(variable)] = value
+
+    def result(self) -> Program:
+        for position, function in enumerate(self.order):
+            if any(key_of(output) not in self.values for output in function.outputs):
+                self._convert(position, function)
+        refuse(self.problems)
+        for name, variable in self.outputs.items():
+            self.program.outputs[name] = self._output(name, self._value(variable))
+        self.program.keep_used()
+        return self.program
+
+    def _convert(self, position: int, function: Function) -> None:
+        shapes = [variable.shape for variable in function.inputs]
+        where = f"{function.name} (function {position} of {len(self.order)}, inputs {shapes})"
+        inputs = [None if v is None else self._value(v) for v in function.node.inputs]
+        if any(value is None for value, given in zip(inputs, function.node.inputs, strict=True) if given is not None):
+            self._note(function, None)  # an input has been refused, and so this function is not looked at
+            problem = None if function.name in emitters() else "there is no way to write it"
+        else:
+            problem = self._emit(function, inputs)
+        if problem is not None:
+            self.problems.append(f"{where}: {problem}")
+            self._note(function, None)
+
+    def _emit(self, function: Function, inputs: Sequence[Value | None]) -> str | None:
+        """Convert a function whose inputs are known, or say why not."""
+        sizes = [variable.size for variable in (*function.inputs, *function.outputs)]
+        if 0 in sizes:
+            return "arrays must not be empty"
+        if max(sizes) >= _LARGEST:
+            return f"arrays must have fewer than {_LARGEST} elements, got {max(sizes)}"
+        if not spec_of(function).has("seeded") and all(v is None or v.buffer.values is not None for v in inputs):
+            self._note(function, self._computed(function, inputs))
+            return None
+        emit = emitters().get(function.name)
+        if emit is None:
+            return "there is no way to write it"
+        try:
+            self._note(function, self._written(function, emit, inputs))
+        except NotExportableError as error:
+            return str(error)
+        return None
+
+    def _written(self, function: Function, emit: Emitter, inputs: Sequence[Value | None]) -> list[Value | None]:
+        spec = spec_of(function)
+        padded = list(inputs) if spec.variadic else [v for v, _ in zip_longest(inputs, spec.inputs)]
+        settings = {name: tuple(v) if isinstance(v, list) else v for name, v in function.args.items()}
+        shapes = [tuple(output.shape) for output in function.outputs]
+
+        def moved(changed: dict[str, Any]) -> list[Array]:
+            return _numbers_moved(function, changed)
+
+        made = emit(Call(self.program, function.name, padded, settings, shapes, moved))
+        return [made] if isinstance(made, Value) else list(made)
+
+    def _computed(self, function: Function, inputs: Sequence[Value | None]) -> list[Value | None]:
+        """The results of a function of constants, as constants."""
+        variables = [
+            given if given.parent is None else nn.Variable.from_numpy_array(array_of(value, "an input"))
+            for given, value in zip(function.inputs, (v for v in inputs if v is not None), strict=True)
+        ]
+        arrays = _run(function, variables, {})
+        return [self.program.constant(np.asarray(array, np.float32), name=function.name) for array in arrays]
+
+    def _note(self, function: Function, values: Sequence[Value | None] | None) -> None:
+        outputs = function.outputs
+        for output, value in zip(outputs, [None] * len(outputs) if values is None else values, strict=True):
+            self.values[key_of(output)] = value
+
+    def _value(self, variable: Any) -> Value | None:
+        key = key_of(variable)
+        if key not in self.values:
+            name = self.names.get(variable) or getattr(variable, "name", "") or "constant"
+            self.values[key] = self.program.constant(np.asarray(variable.d, np.float32), name=name)
+        return self.values[key]
+
+    def _output(self, name: str, value: Value | None) -> Value:
+        """The value in memory of the caller: the step that makes it writes there if nothing else needs a copy."""
+        assert value is not None
+        if value.buffer.kind == "arena" and value.is_whole:
+            value.buffer.kind, value.buffer.name = "output", name
+            return value
+        return copied(self.program, "copy", value, whole(Buffer(value.size, "float32", "output", name), value.shape))
+
+
+def _numbers_moved(function: Function, settings: dict[str, Any]) -> list[Array]:
+    """For each element of the results, the number of the element of x that it is, from 1 on."""
+    x = function.inputs[0]
+    numbers = np.arange(1, x.size + 1, dtype=np.float32).reshape(x.shape)
+    arrays = _run(function, [nn.Variable.from_numpy_array(numbers)], settings)
+    return [np.rint(array).astype(np.int64) for array in arrays]
+
+
+def _run(function: Function, inputs: Sequence[nn.Variable], settings: dict[str, Any]) -> list[Array]:
+    with nn.context_scope(nn.Context(["reference:float"])), nn.auto_forward(False):
+        made = function.applied_to(*inputs, **{k: v for k, v in settings.items() if function.args.get(k) != v})
+        outputs = list(made) if isinstance(made, (list, tuple)) else [made]
+        arrays = []
+        for output in outputs:
+            output.forward()
+            arrays.append(np.array(output.d))
+    return arrays
+
+
+def key_of(variable: Any) -> Any:
+    """A leaf by itself; a result by its function and its place."""
+    function = variable.parent
+    return (None, variable) if function is None else (function, function.outputs.index(variable))
+
+
+def spec_of(function: Function) -> FunctionSpec:
+    """The specification of a function."""
+    spec = function_spec(function.name)
+    return function.node.spec if spec is None else spec

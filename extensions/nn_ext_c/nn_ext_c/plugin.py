@@ -1,0 +1,19 @@
+"""The plugin module: the offers of this package to nn_core."""
+
+from nn_core.ext import FileFormatInfo, hookimpl
+
+PLUGIN_API = 1
+REQUIRES_CORE = ">=0.1,<0.2"
+
+
+@hookimpl
+def nn_core_file_formats() -> list[FileFormatInfo]:
+    """Sources of C."""
+    return [
+        FileFormatInfo(
+            name="c",
+            description="networks as C source without a library, for devices",
+            extensions=(".c",),
+            write_network="nn_ext_c:export",
+        )
+    ]

@@ -1,0 +1,202 @@
+"""Pairs of files as a whole: names, constants, memory, errors, and whole networks."""
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+import nn_core.parametric_functions as PF
+from extensions.nn_ext_c.tests.compiled import Network, compile_files, difference
+from nn_core.ext import ArgumentError, find_extension
+from nn_ext_c import export, export_source
+
+
+def small_net(batch=1):
+    x = nn.Variable((batch, 3, 8, 8), name="image")
+    h = F.relu(PF.batch_normalization(PF.convolution(x, 4, (3, 3), pad=(1, 1), name="c"), batch_stat=False, name="b"))
+    return x, F.softmax(PF.affine(F.max_pooling(h, (2, 2)), 5, name="a"))
+
+
+def test_files_appear_and_the_same_graph_gives_the_same_bytes(tmp_path):
+    x, y = small_net()
+    made = export(tmp_path, {"y": y}, {"x": x}, name="small")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.c", "small.h"]
+    assert (tmp_path / "small.c").read_text() == made.code
+    again = export(tmp_path / "small.c", {"y": y}, {"x": x})
+    assert again == made
+    compile_files(tmp_path, [tmp_path / "small.c"], "small.o", "-c")
+
+
+def test_normalizations_are_folded_and_scopes_stay_as_they_are(tmp_path):
+    x, y = small_net()
+    before = set(nn.get_parameters(grad_only=False))
+    made = export_source({"y": y}, {"x": x})
+    assert set(nn.get_parameters(grad_only=False)) == before
+    assert "batch_normalization" not in made.code
+    assert "static const float network_c_conv_W[108]" in made.code
+    assert made.constant_bytes == 4 * (4 * 27 + 4 + 64 * 5 + 5)
+
+
+def test_names_are_those_of_c(tmp_path):
+    x, z = nn.Variable((2,), name="float"), nn.Variable((2,), name="Float")
+    made = export_source({"1 y": x + z, "context": x * z}, {"float": x, "Float": z, "é": nn.Variable((3,))})
+    (tmp_path / "network.h").write_text(made.header)
+    (tmp_path / "network.c").write_text(made.code)
+    compile_files(tmp_path, [tmp_path / "network.c"], "network.o", "-c")
+    assert "NETWORK_OUTPUT_N_1_Y_SIZE 2" in made.header
+
+
+@pytest.mark.parametrize("name", ["", "1net", "a b", "a-b", "../net"])
+def test_wrong_names_are_refused(name):
+    x = nn.Variable((2,))
+    with pytest.raises(ArgumentError, match="name must be letters, digits and underscores"):
+        export_source({"y": F.tanh(x)}, {"x": x}, name=name)
+
+
+def test_all_functions_that_cannot_be_exported_are_listed():
+    x = nn.Variable((2, 3))
+    y = F.tanh(x) + F.rand(shape=(2, 3)) * F.sort(x)
+    with pytest.raises(ArgumentError) as caught:
+        export_source({"y": F.sort(y)}, {"x": x})
+    text = str(caught.value)
+    assert text.count("there is no way to write it") == 3
+    assert "Rand (function" in text
+    assert "Sort (function" in text
+
+
+def test_other_outputs_and_empty_arrays_are_refused():
+    with pytest.raises(ArgumentError, match="outputs must be Variables, got"):
+        export_source({"y": 3})
+    with pytest.raises(ArgumentError, match="arrays must not be empty"):
+        export_source({"y": F.tanh(nn.Variable((0, 3)))})
+
+
+def test_indices_outside_are_an_error_in_c(tmp_path):
+    i, table = nn.Variable((3,)), nn.Variable.from_numpy_array(np.arange(12.0).reshape(4, 3))
+    net = Network(tmp_path, {"y": F.embed(i, table)}, {"i": i})
+    (found,) = net([3, 0, -4], shapes=[(3, 3)])
+    np.testing.assert_array_equal(found, table.d[[3, 0, 0]])
+    for wrong in (4, -5, np.nan, np.inf, 1e30):
+        with pytest.raises(IndexError):
+            net([0, wrong, 0], shapes=[(3, 3)])
+
+
+def test_outputs_that_are_inputs_constants_and_each_other(tmp_path):
+    x = nn.Variable.from_numpy_array(np.arange(6.0).reshape(2, 3))
+    y = F.tanh(x)
+    net = Network(tmp_path, {"a": y, "b": y, "c": x, "d": F.transpose(y, (1, 0)), "e": F.constant(2, (2,)) + 1}, {"x": x})
+    found = net(x.d, shapes=[(2, 3), (2, 3), (2, 3), (3, 2), (2,)])
+    t = np.tanh(x.d)
+    for values, expected in zip(found, (t, t, x.d, t.T, np.full(2, 3)), strict=True):
+        np.testing.assert_allclose(values, expected, rtol=0, atol=1e-6)
+
+
+def test_memory_is_shared_by_what_is_needed_at_different_times():
+    x = nn.Variable((100,))
+    y = x
+    for _ in range(20):
+        y = F.tanh(F.relu(y) + 1)
+    assert export_source({"y": y}, {"x": x}).arena_bytes == 400
+    h = F.concatenate(*(F.tanh(x) * k for k in range(3)), axis=0)
+    assert export_source({"y": F.sum(h)}, {"x": x}).arena_bytes == 4 * 600
+
+
+def test_inference_keeps_what_dropout_drops(tmp_path):
+    x = nn.Variable.from_numpy_array(np.ones((2, 3)))
+    net = Network(tmp_path, {"y": F.dropout(x, 0.5) * 2}, {"x": x})
+    np.testing.assert_array_equal(net(x.d, shapes=[(2, 3)])[0], np.full((2, 3), 2.0))
+
+
+def test_the_door_finds_the_format(tmp_path):
+    x, y = small_net()
+    find_extension("file_formats", ".c", "write_network")(tmp_path / "net.c", {"y": y}, {"x": x})
+    assert "net_run(net_context *context, const float *x, float *y);" in (tmp_path / "net.h").read_text()
+
+
+def lenet(x):
+    h = F.relu(F.max_pooling(PF.convolution(x, 6, (3, 3), name="c1"), (2, 2)))
+    h = F.relu(F.max_pooling(PF.convolution(h, 8, (2, 2), name="c2"), (2, 2), ignore_border=False))
+    return F.softmax(PF.affine(F.relu(PF.affine(h, 16, name="a1")), 10, name="a2"))
+
+
+def mlp(x):
+    return PF.affine(F.tanh(PF.affine(F.sigmoid(PF.affine(x, 20, name="a")), 12, name="b")), 3, name="c")
+
+
+def separable(x):
+    h = F.relu6(PF.batch_normalization(PF.convolution(x, 8, (3, 3), stride=(2, 2), pad=(1, 1)), batch_stat=False))
+    for n in range(2):
+        with nn.parameter_scope(f"block{n}"):
+            h = PF.depthwise_convolution(h, (3, 3), pad=(1, 1))
+            h = F.relu6(PF.batch_normalization(h, batch_stat=False, name="d"))
+            h = F.relu6(PF.batch_normalization(PF.convolution(h, 12, (1, 1)), batch_stat=False, name="p"))
+    return PF.affine(F.global_average_pooling(h), 4)
+
+
+def residual(x):
+    h = PF.convolution(x, 6, (3, 3), pad=(1, 1))
+    for n in range(2):
+        with nn.parameter_scope(f"block{n}"):
+            r = F.relu(PF.batch_normalization(PF.convolution(h, 6, (3, 3), pad=(1, 1), name="a"), batch_stat=False, name="a"))
+            r = PF.batch_normalization(PF.convolution(r, 6, (3, 3), pad=(1, 1), name="b"), batch_stat=False, name="b")
+            h = F.relu(h + r)
+    return F.log_softmax(PF.affine(F.average_pooling(h, (4, 4)), 5))
+
+
+def line(x):
+    h = F.elu(PF.convolution(x, 8, (5,), stride=(2,), pad=(2,), name="c1"))
+    h = F.leaky_relu(PF.convolution(h, 8, (3,), dilation=(2,), group=2, name="c2"))
+    return F.mean(F.max_pooling(h, (2,)), axis=2)
+
+
+def lstm(x):
+    h = c = F.constant(0, (1, 1, x.shape[1], 7))
+    _, h, c = PF.lstm(x, h, c)
+    return F.softmax(PF.affine(h, 3))
+
+
+def gru(x):
+    y, _ = PF.gru(x, F.constant(0, (2, 2, x.shape[1], 5)), num_layers=2, bidirectional=True)
+    return PF.affine(y, 4, base_axis=2)
+
+
+def attention(x):
+    h = PF.layer_normalization(x, batch_axis=(0, 1))
+    q, k, v = (PF.affine(h, 8, base_axis=2, name=name) for name in "qkv")
+    weights = F.softmax(F.batch_matmul(q, k, transpose_b=True) / np.sqrt(8), axis=2)
+    h = x + PF.affine(F.batch_matmul(weights, v), x.shape[2], base_axis=2, name="o")
+    return F.gelu(PF.layer_normalization(h, batch_axis=(0, 1), name="n"))
+
+
+def autoencoder(x):
+    h = F.swish(PF.convolution(x, 6, (3, 3), stride=(2, 2), pad=(1, 1)))
+    h = F.selu(PF.group_normalization(h, 2))
+    h = PF.deconvolution(h, 3, (4, 4), stride=(2, 2), pad=(1, 1))
+    return F.sigmoid(PF.instance_normalization(h))
+
+
+def unet(x):
+    a = F.relu(PF.convolution(x, 4, (3, 3), pad=(1, 1), name="a"))
+    b = F.relu(PF.convolution(F.max_pooling(a, (2, 2)), 8, (3, 3), pad=(1, 1), name="b"))
+    up = F.unpooling(b, (2, 2))
+    return PF.convolution(F.concatenate(a, up, axis=1), 2, (1, 1), name="c")
+
+
+NETS = {
+    lenet: (2, 1, 10, 10), mlp: (3, 9), separable: (1, 3, 12, 12), residual: (2, 3, 8, 8), line: (2, 4, 30), lstm: (6, 2, 5),
+    gru: (4, 2, 3), attention: (2, 5, 8), autoencoder: (1, 3, 8, 8), unet: (2, 3, 8, 8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("build", NETS, ids=lambda build: build.__name__)
+def test_whole_networks_compute_the_same(build, tmp_path):
+    rng = np.random.default_rng(3)
+    x = nn.Variable.from_numpy_array(rng.normal(size=NETS[build]))
+    y = build(x)
+    for name, parameter in nn.get_parameters(grad_only=False).items():
+        parameter.d = parameter.d + rng.normal(0, 0.2, parameter.shape) ** (2 if name.endswith(("var", "gamma")) else 1)
+    net = Network(tmp_path, {"y": y}, {"x": x}, optimize="-O2")
+    for _ in range(3):
+        x.d = rng.normal(size=x.shape)
+        y.forward()
+        assert difference(net(x.d, shapes=[y.shape])[0], y.d) < 1e-5
