@@ -1,4 +1,4 @@
-"""What training costs, beside the limits that it must keep: the trainer, checkpoints, and the loading of data.
+"""The cost of training, compared with its limits: the trainer, checkpoints, and the loading of data.
 
     python -m benchmarks.training --markdown benchmarks/results/training.md
 
@@ -111,7 +111,7 @@ def main() -> None:
             rows.append(row)
             print(row.as_markdown(), flush=True)
     if options.markdown:
-        head = ["# What training costs", "", f"{machine()['cpu']}, {os.cpu_count()} cores. Medians.", ""]
+        head = ["# Cost of training", "", f"{machine()['cpu']}, {os.cpu_count()} cores. Medians.", ""]
         head += ["| figure | measured | limit | kept |", "|---|---|---|---|"]
         options.markdown.write_text("\n".join([*head, *[row.as_markdown() for row in rows], ""]))
     sys.exit(any(row.holds() == "no" for row in rows))

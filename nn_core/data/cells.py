@@ -19,7 +19,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 Place: TypeAlias = str | PathLike[str] | IO[bytes]
 
 _FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
-#: What arrays of integers are divided by to reach from 0 to 1.
+#: The divisors that scale arrays of integers to the range from 0 to 1.
 _TOPS: Final = {"uint8": np.float32(255), "uint16": np.float32(65535)}
 
 
@@ -64,7 +64,7 @@ def read_table(place: Place) -> Array:
     return values.astype(np.float32)
 
 
-#: What reads the files with an extension.
+#: The readers of files, by extension.
 READERS: Final[Mapping[str, Callable[[Place], Array]]] = {
     ".npy": read_array,
     ".csv": read_table,
@@ -74,7 +74,7 @@ READERS: Final[Mapping[str, Callable[[Place], Array]]] = {
 
 
 def reader_of(extension: str) -> Callable[[Any], Array] | None:
-    """What reads files with an extension, from here or from a plugin; None when nothing does."""
+    """Return the reader of files with an extension, from here or from a plugin; None if there is none."""
     return READERS.get(extension) or offered_cell(extension)
 
 

@@ -210,7 +210,7 @@ def _refuse_composites(specs: Iterable[FunctionSpec], composites: Iterable[Exten
 def _api_names(
     plugin: Plugin, specs: Iterable[FunctionSpec], offers: Mapping[str, Iterable[ExtensionInfo]]
 ) -> Iterator[tuple[str, str]]:
-    """What messages call a function that programs call, and its name."""
+    """Iterate over the functions of a plugin: their description in messages, and their API name."""
     yield from ((spec.name, spec.api) for spec in specs)
     for kind in KINDS.values():
         if kind.has_api_names:

@@ -110,7 +110,7 @@ class Offers:
         return next(iter(claims.values()))
 
     def _named(self, kind: str, plugin: str, name: str) -> Iterator[Offer]:
-        """What ``plugin.name`` stands for; the name may go without the prefix of the plugin."""
+        """Return the object that ``plugin.name`` means; the name may lack the prefix of the plugin."""
         for key in (name, f"{plugin}_{name}"):
             found = self._claims.get((kind, key), {}).get(plugin)
             if found is not None:

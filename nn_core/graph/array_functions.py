@@ -55,7 +55,7 @@ class OperatorsOfPlugin:
 
 
 def operator_or_namespace(api: str, make: Callable[[FunctionSpec], Callable[..., Any]]) -> Any:
-    """What a gradient rule finds as ``F.<api>``: an operator, made by `make`, or those of a loaded plugin of that name."""
+    """Return ``F.<api>`` of gradient rules: an operator, made by `make`, or the operators of a loaded plugin of that name."""
     if REGISTRY.spec_of_api(api) is None and REGISTRY.of_plugin(api):
         return OperatorsOfPlugin(api, make)
     return make(spec_of_api(api))

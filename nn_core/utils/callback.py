@@ -1,4 +1,4 @@
-"""What a training command tells those who watch it: a status, the time that it took, names of its results.
+"""Messages of a training command to its observers: a status, the time that it took, names of its results.
 
 The status is a record in memory, and in ``status.json`` of the folder that `configure_status` names. NNabla has these
 functions as hooks of its Console, which is no part of it; here each does its work alone.

@@ -14,7 +14,7 @@ from nn_ext_c.emitting.registry import Call, Emitter, NotExportableError, array_
 from nn_ext_c.emitting.topics import emitters
 from nn_ext_c.program import Array, Buffer, Program, Value, whole
 
-#: What is left out of the list of an error beyond so many entries.
+#: The number of entries after which the list of an error is cut.
 _LISTED: Final = 40
 #: Places are counted in float32, which has all integers up to here.
 _LARGEST: Final = 2**24

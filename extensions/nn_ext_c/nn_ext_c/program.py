@@ -57,7 +57,7 @@ class Value:
         return not self.offset and self.size == self.buffer.size and all(n == 1 or s == w for n, s, w in pairs)
 
     def places(self) -> Array:
-        """Where each element is in the buffer, in the shape of this value."""
+        """The position of each element in the buffer, in the shape of this value."""
         total = np.full(self.shape, self.offset, np.int64)
         for axis, (length, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
             total += (np.arange(length) * stride).reshape((-1,) + (1,) * (len(self.shape) - axis - 1))

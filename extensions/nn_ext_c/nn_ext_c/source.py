@@ -28,7 +28,7 @@ _PER_LINE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is written, and what it needs.
+    """The source that is written, and its requirements.
 
     Attributes:
         header: the text of the header.

@@ -47,7 +47,7 @@ class Library:
         pointers = [context[64:].ctypes.data, *(a.ctypes.data for a in arrays), *(a[1:].ctypes.data for a in outputs)]
         status = getattr(self.library, f"{name}_run")(*map(ctypes.c_void_p, pointers))
         assert (context[:64] == 0xA5).all()
-        assert (context[64 + size :] == 0xA5).all(), "written behind the arena"
+        assert (context[64 + size :] == 0xA5).all(), "written past the arena"
         assert all(np.isnan(a[0]) and np.isnan(a[-1]) for a in outputs), "written outside of an output"
         if status:
             raise IndexError(status)

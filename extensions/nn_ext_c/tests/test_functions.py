@@ -14,7 +14,7 @@ from nn_core.testing.samples.registry import numbers_of, samples_of
 from nn_ext_c import export_source
 from nn_ext_c.emitting.topics import emitters
 
-#: What is refused of functions that can be exported otherwise, by parts of the reasons.
+#: The refusals of functions that can be exported otherwise, by parts of the reasons.
 REFUSALS = ("arrays must not be empty", "pad_mode must be", "batch_dims must be 0", "is for training", "equation must have no")
 
 

@@ -101,7 +101,7 @@ class Evaluator:
             yield from zip(map(_length, turn), gather_arrays(comm, "evaluate", own, len(self._read)), strict=False)
 
     def _values(self, batch: Sequence[Any]) -> list[Array]:
-        """What the outputs are computed from, for a batch."""
+        """Compute the values of a batch from which the outputs are computed."""
         self._feed(batch)
         forward_all(self._read, clear_buffer=True)
         return [variable.d for variable in self._read]

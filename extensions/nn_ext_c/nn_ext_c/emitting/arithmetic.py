@@ -115,7 +115,7 @@ EMITTERS["MulN"] = _folded(lambda call, total, x: call.map("a * b", total, x))
 
 @emitter("Identity", "Unlink", "Dropout", "ClipGradByValue", "ClipGradByNorm", "TopKGrad")
 def _identity(call: Call) -> Value:
-    """What inference computes; the masks of Dropout do not exist then."""
+    """The computation of inference, in which the masks of Dropout do not exist."""
     if len(call.output_shapes) > 1:
         raise NotExportableError("the mask of a dropout has no value in inference")
     return call.x

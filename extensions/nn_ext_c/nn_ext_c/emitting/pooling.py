@@ -71,7 +71,7 @@ def _average_pooling(call: Call) -> Value:
 
 
 def window_counts(call: Call) -> list[np.ndarray[Any, Any]]:
-    """How many elements the windows count along each axis."""
+    """Return the number of elements that the windows count along each axis."""
     args = call.args
     n_spatial, is_last = len(args["kernel"]), args["channel_last"]
     end = len(call.shape) - is_last

@@ -73,7 +73,7 @@ def _extreme(call: Call) -> Value | list[Value]:
 
 
 def _index(call: Call, axes: list[int]) -> Value:
-    """Where the first extreme element is, counted over the axes that are folded."""
+    """The position of the first extreme element, counted over the axes that are folded."""
     x, shape = call.x, call.shape
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     target = call.program.new([shape[axis] for axis in kept])

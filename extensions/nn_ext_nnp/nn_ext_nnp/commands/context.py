@@ -1,4 +1,4 @@
-"""Where commands run, and how they show how far they are."""
+"""The context of commands, and the display of their progress."""
 
 import sys
 from collections.abc import Iterable, Iterator

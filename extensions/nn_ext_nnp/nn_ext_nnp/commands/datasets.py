@@ -15,7 +15,7 @@ from nn_ext_nnp.commands.failing import clean_failures
 from nn_ext_nnp.commands.pictures import Split, is_image, prepared, shaping_options, write_image
 
 _FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
-#: What every cache has.
+#: The file that every cache has.
 _INDEX: Final = "cache_index.csv"
 
 
