@@ -4,7 +4,8 @@ Of nn_core's engine only the graph itself is used: no plan, no memory, no dispat
 a result is found out by computing it again with noise before and after every function.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -77,6 +78,24 @@ class Graph:
                     with np.errstate(invalid="ignore"):  # of infinities of float32
                         grads[vertex.cell] = grads[vertex.cell] + part if vertex.cell in grads else part
         return grads
+
+    def largest_terms(self, values: Mapping[Cell, Array], grads: Mapping[Cell, Array]) -> float:
+        """The largest gradient that a function would give for arriving gradients as large as they are, of random signs.
+
+        A normalization of a constant channel takes the mean from the arriving gradient and multiplies the rest by the root
+        of 1 / eps. Where nothing is left in truth, rounding errors of the terms are.
+        """
+        rng = np.random.default_rng(2)
+        random = {
+            cell: np.max(np.abs(grad)) * rng.choice([-1.0, 1.0], grad.shape) for cell, grad in grads.items() if grad.size
+        }
+        largest = 0.0
+        for node in self.order:
+            if node.need_grad and node.spec.differentiable and any(cell in random for cell in node.cells):
+                found = gradients(node, values, random)
+                sizes = [float(np.max(np.abs(grad))) for grad in found if grad is not None and np.size(grad)]
+                largest = max([largest, *sizes])
+        return largest
 
 
 def compute(node: Node, values: dict[Cell, Array], noise: Noise | None = None, runs: int = 0) -> None:
@@ -211,11 +230,13 @@ class Truth:
         values: Of every cell of the graph, after the pass.
         grads: Gradients that a backward pass from the loss gives.
         compute: Computes both again with noise.
+        largest_terms: Gives how large gradients within functions may be before they cancel.
     """
 
     values: dict[Cell, Array]
     grads: dict[Cell, Array]
     compute: Callable[[Noise], tuple[dict[Cell, Array], dict[Cell, Array]]]
+    largest_terms: Callable[[], float]
     _noisy: list[tuple[dict[Cell, Array], dict[Cell, Array]]] = field(default_factory=list)
 
     def noisy(self, draws: int) -> "list[tuple[dict[Cell, Array], dict[Cell, Array]]]":
@@ -233,10 +254,16 @@ class Truth:
         """A gradient (zeros where none arrives) and how far a run may be from it."""
         zeros = np.zeros(self.values[cell].shape)
         exact = self.grads.get(cell, zeros)
-        slack = Slack(
-            _least(exact), lambda draws: _tolerance(exact, [grads.get(cell, zeros) for _, grads in self.noisy(draws)])
-        )
+        slack = Slack(_least(exact), lambda draws: self._tolerance_of_grad(exact, cell, draws))
         return exact, slack + FLOOR * self._steepest
+
+    def _tolerance_of_grad(self, exact: Array, cell: Cell, draws: int) -> float:
+        tolerance = _tolerance(exact, [grads.get(cell, np.zeros(exact.shape)) for _, grads in self.noisy(draws)])
+        return tolerance if draws == FEW else tolerance + FLOOR * self._terms
+
+    @cached_property
+    def _terms(self) -> float:
+        return self.largest_terms()
 
     @cached_property
     def _steepest(self) -> float:
@@ -259,14 +286,26 @@ def truth_of(
         return values, graph.backward(root, values, start, noise)
 
     def compute_again(noise: Noise) -> tuple[dict[Cell, Array], dict[Cell, Array]]:
-        present = {vertex: vertex._need_grad for vertex in needs}
-        _set_need_grad(needs)  # flags may have changed since
-        try:
+        with _flags(needs):
             return compute(noise)
-        finally:
-            _set_need_grad(present)
 
-    return Truth(*compute(None), compute_again)
+    def largest_terms() -> float:
+        with _flags(needs):
+            return graph.largest_terms(values, grads)
+
+    values, grads = compute(None)
+    return Truth(values, grads, compute_again, largest_terms)
+
+
+@contextmanager
+def _flags(needs: Mapping[Vertex, bool | None]) -> Iterator[None]:
+    """Which variables need a gradient, as it was when the graph was computed; it may have changed since."""
+    present = {vertex: vertex._need_grad for vertex in needs}
+    _set_need_grad(needs)
+    try:
+        yield
+    finally:
+        _set_need_grad(present)
 
 
 def _set_need_grad(flags: Mapping[Vertex, bool | None]) -> None:
