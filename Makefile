@@ -9,7 +9,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: help lanes mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability lock audit wheels-check demo test test-slow fuzz lint types layers check gen docs docs-site bench conformance test-gpu gpu-wheels gpu-install bench-training bench-gpu clean
+.PHONY: help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability lock audit wheels-check demo test test-slow lint types layers check gen docs docs-site bench conformance test-gpu gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,11 +50,6 @@ test-slow: $(VENV)/.extensions ## the tests that take longer than two seconds, t
 	$(PYTEST) -m slow tests extensions
 
 SEED ?= 0
-COUNT ?= 2000
-
-fuzz: $(VENV)/.extensions ## COUNT random programs, and five times as many hostile calls, from SEED
-	OMP_NUM_THREADS=1 $(BIN)/python -m tools.fuzz programs --seed $(SEED) --count $(COUNT)
-	OMP_NUM_THREADS=1 $(BIN)/python -m tools.fuzz api --seed $(SEED) --count $$((5 * $(COUNT)))
 
 conformance: $(VENV)/.extensions ## every operator, dtype and sample on every installed backend
 	$(PYTEST) --backend=all -m conformance tests/conformance extensions
@@ -62,8 +57,13 @@ conformance: $(VENV)/.extensions ## every operator, dtype and sample on every in
 # Each lane has a short form, which the tests run too, and a long one: make pairs COUNT=100 SEED=1. The long forms record their
 # figures for docs/reliability.md by REPORT=docs/reliability.json.
 LANE = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tools.
-LANE_OPTIONS = $(if $(COUNT_OF_LANE),--count $(COUNT_OF_LANE)) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
-COUNT_OF_LANE = $(if $(filter command% environment,$(origin COUNT)),$(COUNT))
+LANE_OPTIONS = $(if $(COUNT),--count $(COUNT)) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
+
+programs: $(VENV)/.extensions ## run random programs in many ways
+	$(LANE)fuzz programs $(LANE_OPTIONS)
+
+api: $(VENV)/.extensions ## call every public callable with odd values
+	$(LANE)fuzz api $(LANE_OPTIONS)
 
 mutation: $(VENV)/.core ## load mutated files
 	$(LANE)mutations $(LANE_OPTIONS)
@@ -91,7 +91,9 @@ STRUCTURES ?= 2000
 growth: $(VENV)/.extensions ## compute shapes and graphs that never come back within a limit of memory
 	$(LANE)growth --shapes $(SHAPES) --structures $(STRUCTURES) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
 
-lanes: mutation interrupts faults processes pairs mixed perturbed growth ## the short forms of these lanes
+# What the seed alone decides, so that CI runs it: nothing of time, load or memory.
+seeded-lanes: programs pairs mixed perturbed mutation ## the short forms of the lanes that CI runs
+lanes: seeded-lanes api interrupts faults processes growth ## the short forms of all lanes
 
 # nn_ext_cpu with sanitizers is installed beside the environment, where it hides the other one. A finding ends the process and is
 # written to build/sanitize. The sanitizers of GCC are loaded first; oneDNN itself is not instrumented.

@@ -2,8 +2,11 @@
 
 import sys
 import time
+from pathlib import Path
 
 import click
+
+from tools.reliability import record, report_option
 
 from .runner import COUNTS
 
@@ -20,7 +23,10 @@ def main() -> None:
 @click.option("--minimize/--no-minimize", default=True, help="Make the programs that differ small.")
 @click.option("--most", default=1000, help="Stop after so many findings.")
 @click.option("--leave-out", default="", help="Kinds of actions, with commas: batch, policies, dtypes, switch, flag, update.")
-def programs(seed: int, count: int, minutes: float, minimize: bool, most: int, leave_out: str) -> None:
+@report_option
+def programs(
+    seed: int, count: int, minutes: float, minimize: bool, most: int, leave_out: str, report: Path | None
+) -> None:
     """Run random programs in many ways, and compare them with a slow truth.
 
     Every program has 5 to 40 operations. It is run static, dynamic and imperative, on the CPU and the reference
@@ -39,14 +45,17 @@ def programs(seed: int, count: int, minutes: float, minimize: bool, most: int, l
         f"decided by rounding, {COUNTS.undecided} runs that do not fit another batch size, "
         f"{time.monotonic() - start:.0f} s, {n_findings} findings"
     )
+    note = f"{COUNTS.compared:,} comparisons"
+    record(report, "programs", "all ways", count=COUNTS.programs, findings=n_findings, seed=seed, note=note)
     sys.exit(n_findings > 0)
 
 
 @main.command()
 @click.option("--seed", default=0, help="Which calls.")
-@click.option("--count", default=10_000, help="How many.")
+@click.option("--count", default=2000, help="How many.")
 @click.option("--minutes", default=1e9, help="Stop after this time.")
-def api(seed: int, count: int, minutes: float) -> None:
+@report_option
+def api(seed: int, count: int, minutes: float, report: Path | None) -> None:
     """Call every public callable with odd values, in odd orders.
 
     A call may give a result, an exception of nn_core.errors, TypeError, MemoryError or OSError; a crash, a hang, a warning
@@ -55,11 +64,12 @@ def api(seed: int, count: int, minutes: float) -> None:
     from .watch import check_calls
 
     start = time.monotonic()
-    report = check_calls(seed, count, 60 * minutes)
-    for n, finding in enumerate(report.findings.values()):
+    done = check_calls(seed, count, 60 * minutes)
+    for n, finding in enumerate(done.findings.values()):
         click.echo(f"--- finding {n + 1}: {finding['kind']} at {finding['place']}: {finding['text']}\n{finding['source']}")
-    click.echo(f"{report.calls} calls, {time.monotonic() - start:.0f} s, {len(report.findings)} findings")
-    sys.exit(bool(report.findings))
+    click.echo(f"{done.calls} calls, {time.monotonic() - start:.0f} s, {len(done.findings)} findings")
+    record(report, "API", "all public callables", count=done.calls, findings=len(done.findings), seed=seed)
+    sys.exit(bool(done.findings))
 
 
 if __name__ == "__main__":
