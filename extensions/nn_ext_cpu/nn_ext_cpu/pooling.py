@@ -16,7 +16,7 @@ class Pooling:
 
     Args:
         operation: Name of the native operation.
-        reads: Which of x, y, dy and dx (0 to 3) the backward operation takes.
+        reads: Those of x, y, dy and dx (0 to 3) that the backward operation takes.
         mean: Divide by the number of elements of the window.
     """
 

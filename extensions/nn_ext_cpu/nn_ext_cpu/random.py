@@ -44,7 +44,7 @@ class Draw:
     """Random numbers of a distribution, element by element.
 
     Args:
-        distribution: What the arguments of a call mean.
+        distribution: Meaning of the arguments of a call.
     """
 
     def __init__(self, distribution: Callable[[Mapping[str, Any]], Distribution]) -> None:
@@ -91,7 +91,7 @@ class Moved:
     """Samples read at places that are drawn for each axis of each of them; the gradient adds up where they were read.
 
     Args:
-        motion: What the arguments of a call mean.
+        motion: Meaning of the arguments of a call.
     """
 
     def __init__(self, motion: Callable[[Call], Motion]) -> None:

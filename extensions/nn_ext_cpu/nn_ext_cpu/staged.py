@@ -46,7 +46,7 @@ class Staged:
     """The kernel of a row.
 
     Args:
-        programs: What the row says of a call.
+        programs: The programs of the row for a call.
         gradients: Names of the inputs that have a gradient.
     """
 

@@ -16,7 +16,7 @@ class Standardization:
     """A matrix whose rows are standardized; parameters belong to single elements of a row or to runs of them.
 
     Args:
-        grouping: Which axes statistics keep, and which axes have parameters.
+        grouping: The axes that statistics keep, and the axes that have parameters.
         grouped: The channels are split into `num_groups` first; the groups are kept.
         with_parameters: The function has the inputs beta and gamma.
     """

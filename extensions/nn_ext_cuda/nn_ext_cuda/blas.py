@@ -115,10 +115,10 @@ class Matrix:
     """Row-major matrices in an array; everything is counted in elements.
 
     Attributes:
-        place: Where the array is among those of the call.
+        place: Number of the array among those of the call.
         lead: From one row to the next.
         step: From one matrix to the next; or where each one begins.
-        start: Where the first one begins.
+        start: Offset of the first one.
         transposed: The rows of the array are the columns of the matrix.
     """
 
@@ -158,7 +158,7 @@ def gemm(
         matrices: The layout of A, B and C in them.
         sizes: (M, N, K).
         count: Number of products.
-        dtype: What all of them hold.
+        dtype: The dtype of all of them.
         tf32: Whether float32 may be rounded to TF32.
         accumulate: Whether C is added to.
     """

@@ -44,7 +44,7 @@ class Convolving:
         pads: Widths of the border.
         dilations: Distances between the elements of a filter.
         channel_last: Channels are innermost in all three.
-        dtype: What they hold.
+        dtype: Their dtype.
     """
 
     samples: int

@@ -47,8 +47,8 @@ class Step:
 
     Args:
         calls: (function, grid, block, arguments, shared bytes, name) of each launch.
-        arrays: What the arguments point to.
-        words: What the host has to bring to the device before each run, also before a replay.
+        arrays: The arrays that the arguments point to.
+        words: Numbers that the host has to bring to the device before each run, also before a replay.
     """
 
     __slots__ = ("_calls", "arrays", "words")

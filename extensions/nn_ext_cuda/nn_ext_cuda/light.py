@@ -95,10 +95,10 @@ class LightProduct:
         b: The matrix B.
         c: The matrix C.
         sizes: (M, N, K).
-        dtype: What the arrays hold.
-        epilogue: What happens beside the product.
+        dtype: The dtype of the arrays.
+        epilogue: The additional operation.
         vector: Place of the array of N elements that this reads or writes.
-        otherwise: What computes the same.
+        otherwise: A replacement that computes the same.
         tf32: Whether float32 may be rounded to TF32.
     """
 

@@ -19,7 +19,7 @@ class Product:
         b: The matrices B, (K, N), or (N, K).
         c: The matrices C, (M, N).
         sizes: (M, N, K).
-        dtype: What the arrays hold.
+        dtype: The dtype of the arrays.
         count: Number of products.
         tf32: Whether float32 may be rounded to TF32.
         accumulate: Whether C is added to.

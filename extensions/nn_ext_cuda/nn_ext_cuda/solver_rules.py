@@ -14,7 +14,7 @@ class Rule:
         states: Names of the states, in the solver's order.
         body: Statements in terms of w, g, the states and the numbers.
         numbers: Names of the numbers, and their values from the numbers of the solver.
-        writes: Which arrays change.
+        writes: The arrays that change.
     """
 
     states: tuple[str, ...]

@@ -99,8 +99,8 @@ def failure(function: str, status: int, detail: str = "") -> CudnnError:
 
     Args:
         function: Name of the function of cuDNN.
-        status: What it gave.
-        detail: What `cudnnGetLastErrorString` says.
+        status: The status that it returned.
+        detail: The text of `cudnnGetLastErrorString`.
     """
     name = STATUSES.get(status, "an unknown status")
     message = f"{function}: status must be success, got {status} ({name})"

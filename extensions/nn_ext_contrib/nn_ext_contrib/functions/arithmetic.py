@@ -125,7 +125,7 @@ def bias(x: Variable, y: Variable, axis: int = 1) -> Variable:
     Args:
         x: Array of shape (..., S_1, ..., S_k, ...).
         y: Array of shape (S_1, ..., S_k).
-        axis: Which axis of x S_1 is.
+        axis: The axis of x that S_1 is.
 
     Returns:
         The shape of x.
@@ -147,7 +147,7 @@ def scale(x: Variable, y: Variable, axis: int = 1) -> Variable:
     Args:
         x: Array of shape (..., S_1, ..., S_k, ...).
         y: Factors. Shape (S_1, ..., S_k).
-        axis: Which axis of x S_1 is.
+        axis: The axis of x that S_1 is.
 
     Returns:
         The shape of x.

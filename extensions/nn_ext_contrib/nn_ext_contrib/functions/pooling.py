@@ -116,7 +116,7 @@ def local_response_normalization(x: Variable, n: int = 5, k: float = 2.0, alpha:
     Args:
         x: Array of shape (N, C, ...).
         n: Width of the neighbourhood; n // 2 channels on either side count.
-        k: What is added to the activity.
+        k: Number that is added to the activity.
         alpha: Weight of the activity. It is not divided by n.
         beta: Exponent.
 

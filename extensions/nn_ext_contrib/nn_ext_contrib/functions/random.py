@@ -43,7 +43,7 @@ def simplified_dropconnect(
         b: Bias. Shape (I).
         ratio: Chance of an element to be left out, from 0 to below 1.
         train: Leave elements out; else y = w x + b.
-        mask: Which elements stay, 1 or 0; drawn at random if not given. Shape (N, I, J).
+        mask: 1 for the elements to keep, else 0; drawn at random if not given. Shape (N, I, J).
 
     Returns:
         Shape (N, I).

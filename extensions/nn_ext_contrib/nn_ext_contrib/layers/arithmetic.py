@@ -24,7 +24,7 @@ def trained_bias(
 
     Args:
         x: Array of shape (..., S_1, ..., S_k, ...).
-        axis: Which axis of x S_1 is.
+        axis: The axis of x that S_1 is.
         shape: S_1, ..., S_k. Default: the length of the axis.
 
     Returns:
@@ -57,7 +57,7 @@ def trained_scale(
 
     Args:
         x: Array of shape (..., S_1, ..., S_k, ...).
-        axis: Which axis of x S_1 is.
+        axis: The axis of x that S_1 is.
         shape: S_1, ..., S_k. Default: the length of the axis.
         w_init: Initial factors: an initializer, or an array. Default: ones.
 
@@ -186,7 +186,7 @@ def simplified_dropconnect(
         n_outmaps: Number I of outputs.
         ratio: Chance of an element to be left out, from 0 to below 1.
         train: Leave elements out.
-        mask: Which elements stay, 1 or 0; drawn at random if not given. Shape (N, I, J).
+        mask: 1 for the elements to keep, else 0; drawn at random if not given. Shape (N, I, J).
 
     Returns:
         Shape (N, I).

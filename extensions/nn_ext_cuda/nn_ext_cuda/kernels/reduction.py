@@ -19,9 +19,9 @@ class Reduction:
     """A reduction of x to y.
 
     Args:
-        expression: What is reduced, in terms of x and the arguments.
+        expression: The values to reduce, in terms of x and the arguments.
         combine: How; a key of `reduce.COMBINE`.
-        finish: What y is, in terms of the reduced value a, of `count`, the number of values, and of the arguments.
+        finish: The value of y, in terms of the reduced value a, of `count`, the number of values, and of the arguments.
         gradient: dx in terms of dy, x, y, `count` and the arguments; None: the gradient rule serves.
         first_axis: Where a function has no argument `axes`, the first of the axes that are reduced.
     """

@@ -37,7 +37,7 @@ class Descriptor:
     """A descriptor; cuDNN frees it together with this object.
 
     Attributes:
-        kind: What it describes.
+        kind: The kind of object that it describes.
         pointer: The ``cudnnBackendDescriptor_t``.
     """
 

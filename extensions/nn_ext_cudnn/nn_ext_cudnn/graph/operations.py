@@ -20,8 +20,8 @@ class Tensor:
         uid: Its number in the graph.
         shape: Lengths of the axes.
         strides: Elements from one index to the next on each axis.
-        dtype: What it holds.
-        alignment: What its address is a multiple of, in bytes.
+        dtype: The dtype of its elements.
+        alignment: Alignment of its address, in bytes.
         is_virtual: It only leads from one operation to the next, and has no memory.
     """
 
@@ -80,7 +80,7 @@ class Convolution:
     """The relation narrow = wide * filter, solved for one of the three.
 
     Attributes:
-        result: Which one is computed: narrow is a convolution, wide its transpose, filter the gradient of the filters.
+        result: The tensor to compute: narrow is a convolution, wide its transpose, filter the gradient of the filters.
         wide: The image that windows are taken from.
         filters: (channels of narrow, channels of wide / groups, window axes); the groups follow from the channels.
         narrow: The image with one place for each window.

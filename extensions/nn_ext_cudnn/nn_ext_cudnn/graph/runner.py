@@ -16,10 +16,10 @@ class GraphRunner:
     """Runs an operation graph (see `nn_core.ext.Runner`).
 
     Args:
-        name: What it computes, for messages.
+        name: Name of the function, for messages.
         graph: Makes the operations, for arrays whose addresses are multiples of so many bytes; 1 stands for the size
             of an item.
-        places: Where the array of each uid is among those of the call.
+        places: Number of the array of each uid among those of the call.
         excluded: Notes of engines that may not run.
 
     Raises:
@@ -55,7 +55,7 @@ class GraphStep:
     """A plan on given arrays. It allocates nothing and waits for nothing, so it can be part of a CUDA graph.
 
     Args:
-        name: What it computes, for messages.
+        name: Name of the function, for messages.
         plan: The plan.
         pointers: Address of the array of each uid.
         arrays: Those arrays.

@@ -120,7 +120,7 @@ def rearranged(desc: ArrayDesc, places: tuple[int, int], n_arrays: int, *, to_la
 
     Args:
         desc: The image.
-        places: Where its old and its new memory are among the arrays.
+        places: Numbers of its old and its new memory among the arrays.
         n_arrays: Number of arrays.
         to_last: Whether the channels become the innermost axis.
     """

@@ -18,7 +18,7 @@ class Work:
         call: The call.
         arrays: Its arrays.
         names: Their names.
-        wanted: Which gradients are wanted; None in the forward pass.
+        wanted: For each input, whether its gradient is wanted; None in the forward pass.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ class Image:
     Attributes:
         dims: Lengths of (N, C, D, H, W), D only where there are three spatial axes.
         strides: Elements from one index to the next on each of these axes.
-        dtype: What it holds.
+        dtype: The dtype of its elements.
     """
 
     dims: Shape

@@ -45,7 +45,7 @@ class Network:
         weight_bytes: Size of the weights.
         inference_bytes: Scratch memory of the forward pass for itself.
         training_bytes: Scratch memory of both passes together.
-        kept_bytes: What the forward pass hands to the backward pass.
+        kept_bytes: Size of the data that the forward pass hands to the backward pass.
         dropout: A part of `network`.
     """
 

@@ -64,10 +64,10 @@ class Piece:
     """A matrix or a bias.
 
     Attributes:
-        owner: Which of weight_l0, weight and bias has it (0 to 2); -1: nobody, it is zero.
-        start: Where it begins in its owner, in elements.
+        owner: The one of weight_l0, weight and bias that has it (0 to 2); -1: nobody, it is zero.
+        start: Its offset in its owner, in elements.
         pitch: Elements from one row to the next in its owner.
-        place: Where it begins in the memory of cuDNN, in elements.
+        place: Its offset in the memory of cuDNN, in elements.
         rows: Number of rows.
         columns: Number of columns; there, rows are adjacent.
     """
@@ -152,8 +152,8 @@ class WeightCopy:
 
     Args:
         found: The pieces.
-        dtypes: What the weights hold, and what the memory of cuDNN holds.
-        places: Where weight_l0, weight and bias are among the arrays, and the memory of cuDNN.
+        dtypes: The dtype of the weights, and that of the memory of cuDNN.
+        places: Numbers of weight_l0, weight and bias among the arrays, and of the memory of cuDNN.
         unpack: Copy from the memory of cuDNN to the arrays that are given, not to it.
     """
 

@@ -10,7 +10,7 @@ class Norms:
 
     Attributes:
         persistent: Whether there are kernels for channels-last images.
-        kept_bytes: What those kernels keep from the forward to the backward pass.
+        kept_bytes: Size of the data that those kernels keep from the forward to the backward pass.
     """
 
     def __init__(self, ops):
