@@ -159,7 +159,7 @@ def deconvolution(
         bias: Bias of each output channel. Shape (K). Optional.
         base_axis: Axis of the channels (of the first spatial axis, if `channel_last`); the axes before it are the
             batch.
-        pad: What is cut off at both ends of each spatial axis of the output; 0 by default.
+        pad: Number of elements to cut off at both ends of each spatial axis of the output; 0 by default.
         stride: Distance in the output between the places of neighbouring elements of x on each spatial axis; 1 by
             default.
         dilation: Distance between neighbouring elements of the kernel on each spatial axis; 1 by default.
@@ -224,7 +224,7 @@ def depthwise_deconvolution(
         weight: Filters. Shape (C, R_1, ..., R_n).
         bias: Bias of each output channel. Shape (C / divisor). Optional.
         base_axis: Axis of the channels; the axes before it are the batch.
-        pad: What is cut off at both ends of each spatial axis of the output; 0 by default.
+        pad: Number of elements to cut off at both ends of each spatial axis of the output; 0 by default.
         stride: Distance in the output between the places of neighbouring elements of x on each spatial axis; 1 by
             default.
         dilation: Distance between neighbouring elements of the kernel on each spatial axis; 1 by default.
@@ -302,9 +302,10 @@ def fused_convolution(
         decay_rate: How much of the running statistics a step keeps.
         eps: Added to the variance.
         batch_stat: Normalize by the statistics of this batch (training), not by the running ones.
-        nonlinearity: What is applied last. One of 'identity', 'relu', 'sigmoid', 'tanh', 'leaky_relu', 'elu', 'relu6'.
+        nonlinearity: Function that is applied last. One of 'identity', 'relu', 'sigmoid', 'tanh', 'leaky_relu', 'elu',
+            'relu6'.
         nonlinearity_args: Arguments of the nonlinearity: alpha of leaky_relu and of elu.
-        pad_mode: What the border is made of, as in `pad`. One of 'constant', 'reflect', 'repeat'.
+        pad_mode: Kind of border, as in `pad`. One of 'constant', 'reflect', 'repeat'.
         constant_value: Value of a constant border.
         n_outputs, outputs: see `nn_core.functions`.
 

@@ -600,7 +600,7 @@ def patch_correlation(
             likewise. Shape (B, S_y, S_x, H_o, W_o).
 
     Notes:
-        What a shift takes from outside of the padded image is zero.
+        Elements that a shift takes from outside of the padded image are zero.
 
     Example:
         F.patch_correlation(nn.Variable((8, 3, 16, 16)), nn.Variable((8, 3, 16, 16))).shape  # (8, 1, 1, 16, 16)

@@ -332,7 +332,7 @@ def inq_affine(
         num_bits: Bits of a fixed weight: one for the sign, one for zero, the others for the 2^(num_bits - 2) exponents.
         inq_iterations: After how many forward passes half of the learnable weights (one at least) become fixed; at the
             last number all of them do.
-        selection_algorithm: Which learnable weights to fix first. One of 'largest_abs', 'random'.
+        selection_algorithm: The learnable weights to fix first. One of 'largest_abs', 'random'.
         seed: Seed of the random selection; -1 takes it from the generator of the framework.
         n_outputs, outputs: see `nn_core.functions`.
 
@@ -403,7 +403,7 @@ def inq_convolution(
         num_bits: Bits of a fixed weight: one for the sign, one for zero, the others for the 2^(num_bits - 2) exponents.
         inq_iterations: After how many forward passes half of the learnable weights (one at least) become fixed; at the
             last number all of them do.
-        selection_algorithm: Which learnable weights to fix first. One of 'largest_abs', 'random'.
+        selection_algorithm: The learnable weights to fix first. One of 'largest_abs', 'random'.
         seed: Seed of the random selection; -1 takes it from the generator of the framework.
         n_outputs, outputs: see `nn_core.functions`.
 

@@ -230,7 +230,7 @@ DECONVOLUTION = FunctionSpec(
         ArgSpec(
             name="pad",
             type="ints",
-            doc="What is cut off at both ends of each spatial axis of the output; 0 by default.",
+            doc="Number of elements to cut off at both ends of each spatial axis of the output; 0 by default.",
             default_rule="spatial_zeros",
             minimum=0,
         ),
@@ -326,7 +326,7 @@ DEPTHWISE_DECONVOLUTION = FunctionSpec(
         ArgSpec(
             name="pad",
             type="ints",
-            doc="What is cut off at both ends of each spatial axis of the output; 0 by default.",
+            doc="Number of elements to cut off at both ends of each spatial axis of the output; 0 by default.",
             default_rule="spatial_zeros",
             minimum=0,
         ),
@@ -505,7 +505,7 @@ FUSED_CONVOLUTION = FunctionSpec(
         ArgSpec(
             name="nonlinearity",
             type="str",
-            doc="What is applied last.",
+            doc="Function that is applied last.",
             default="relu",
             choices=("identity", "relu", "sigmoid", "tanh", "leaky_relu", "elu", "relu6"),
         ),
@@ -518,7 +518,7 @@ FUSED_CONVOLUTION = FunctionSpec(
         ArgSpec(
             name="pad_mode",
             type="str",
-            doc="What the border is made of, as in `pad`.",
+            doc="Kind of border, as in `pad`.",
             default="constant",
             choices=("constant", "reflect", "repeat"),
         ),

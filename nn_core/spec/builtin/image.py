@@ -588,7 +588,7 @@ PATCH_CORRELATION = FunctionSpec(
     ),
     backward=BackwardSpec(needs=("x1", "x2")),
     formula="y_{n, s_y, s_x, i, j} = sum_{c, u, v} x1_{n, c, i + u, j + v} x2_{n, c, i + u + s_y, j + v + s_x}",
-    notes="What a shift takes from outside of the padded image is zero.",
+    notes="Elements that a shift takes from outside of the padded image are zero.",
     references="P. Fischer et al., FlowNet: Learning optical flow with convolutional networks, 2015, section 3.",
     example="F.patch_correlation(nn.Variable((8, 3, 16, 16)), nn.Variable((8, 3, 16, 16))).shape  # (8, 1, 1, 16, 16)",
 )

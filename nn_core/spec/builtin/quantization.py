@@ -404,7 +404,7 @@ INQ_AFFINE = FunctionSpec(
         ArgSpec(
             name="selection_algorithm",
             type="str",
-            doc="Which learnable weights to fix first.",
+            doc="The learnable weights to fix first.",
             default="largest_abs",
             choices=("largest_abs", "random"),
         ),
@@ -537,7 +537,7 @@ INQ_CONVOLUTION = FunctionSpec(
         ArgSpec(
             name="selection_algorithm",
             type="str",
-            doc="Which learnable weights to fix first.",
+            doc="The learnable weights to fix first.",
             default="largest_abs",
             choices=("largest_abs", "random"),
         ),

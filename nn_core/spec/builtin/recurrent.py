@@ -39,7 +39,7 @@ RNN = FunctionSpec(
         OutputSpec(name="h_n", doc="States after the last step of each direction.", shape="(L, D, B, H)"),
         OutputSpec(
             name="trace",
-            doc="What each step computed, such as h, for the way back; empty unless training.",
+            doc="Results of each step, such as h, for the backward pass; empty unless training.",
             shape="(L, D, T, B, H)",
             aux=True,
             private=True,
@@ -144,7 +144,7 @@ LSTM = FunctionSpec(
         OutputSpec(
             name="trace",
             doc=(
-                "What each step computed, such as i, f, g, o, c and h, for the way back; empty "
+                "Results of each step, such as i, f, g, o, c and h, for the backward pass; empty "
                 "unless training."
             ),
             shape="(L, D, T, B, 6 H)",
@@ -244,7 +244,7 @@ GRU = FunctionSpec(
         OutputSpec(
             name="trace",
             doc=(
-                "What each step computed, such as r, z, n, U_n h and h, for the way back; empty "
+                "Results of each step, such as r, z, n, U_n h and h, for the backward pass; empty "
                 "unless training."
             ),
             shape="(L, D, T, B, 5 H)",
