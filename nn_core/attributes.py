@@ -18,7 +18,7 @@ class Misnamed:
     that have room for attributes may use the name for themselves.
 
     Args:
-        instead: What to write.
+        instead: The advice.
     """
 
     def __init__(self, instead: str) -> None:

@@ -103,7 +103,7 @@ class KeyedCache(dict[Key, Value], Generic[Key, Value]):
 
     Args:
         name: For reports.
-        entry_bytes: What an entry takes on average, with all that it keeps alive.
+        entry_bytes: Average size of an entry, with all that it keeps alive.
         max_entries: More, and the oldest half is dropped, whatever the budget is.
     """
 

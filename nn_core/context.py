@@ -20,7 +20,7 @@ class Context:
         backend: Backends in the order of preference, each ``"<name>:<float|half|bfloat16|double>"``; ``:float`` may be
             left out. An empty list stands for what is installed: the CPU kernels, then the reference.
         array_class: Name of the kind of arrays, as the backend calls them; empty: the backend's own.
-        device_id: Which device of the backend; integers are taken too.
+        device_id: Number of the device; integers are accepted too.
 
     Raises:
         ArgumentError: when `backend` is one string, or an entry is not of the form above.

@@ -133,7 +133,7 @@ def register(module: ModuleType, name: str | None = None) -> None:
     """Take over a module as a plugin of this process, in notebooks, tests and frozen programs.
 
     Args:
-        module: What the entry point of a package would name: hooks, and the rules and kernels of its operators.
+        module: The module that an entry point would name: hooks, and the rules and kernels of its operators.
         name: Name of the plugin; None: that of the module, without "nn_ext_".
 
     Raises:
@@ -162,7 +162,7 @@ def find_extension(kind: str, name: str, part: str = "target") -> Any:
     Args:
         kind: "communicators", "data", "training", ...: the hook without ``nn_core_``.
         name: The name; of file formats, the extension.
-        part: Which part of the description: "read_network" of a file format.
+        part: The part of the description to return: "read_network" of a file format.
 
     Raises:
         ArgumentError: when no plugin offers it.

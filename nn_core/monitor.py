@@ -46,7 +46,7 @@ class MonitorSeries:
 
     Args:
         name: Name of the series; the file is called <name>.series.txt, with - for blanks.
-        monitor: Where to write; None: only to the log.
+        monitor: The monitor to write to; None: only the log.
         interval: Number of values to take the mean of.
         verbose: Write to the log, too.
 
@@ -100,7 +100,7 @@ class MonitorTimeElapsed:
 
     Args:
         name: Name of the series; the file is called <name>.timer.txt, with - for blanks.
-        monitor: Where to write; None: only to the log.
+        monitor: The monitor to write to; None: only the log.
         interval: Number of iterations of an interval.
         verbose: Write to the log, too.
     """
@@ -144,7 +144,7 @@ class MonitorImage:
 
     Args:
         name: Name of the images, with - for blanks.
-        monitor: Where to write.
+        monitor: The monitor to write to.
         interval: Images are written at index 0 and at the end of each interval.
         verbose: Write to the log, too.
         num_images: Most images of a batch that are written.
@@ -197,7 +197,7 @@ class MonitorImageTile(MonitorImage):
 
     Args:
         name: Name of the images, with - for blanks.
-        monitor: Where to write.
+        monitor: The monitor to write to.
         interval: Images are written at index 0 and at the end of each interval.
         verbose: Write to the log, too.
         num_images: Most images of a batch that are written.

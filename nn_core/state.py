@@ -30,11 +30,11 @@ class Ambient(Generic[T]):
     the process: threads that start later see it too.
 
     Args:
-        name: What the value is; shown by debuggers.
+        name: Name of the value, for debuggers.
         default: The value outside every scope.
 
     Attributes:
-        variables: What a scope changes: which scope is open, the value, and what depends on it.
+        variables: The state that a scope changes: which scope is open, the value, and what depends on it.
         replace: ``token = replace(value)`` opens a scope and ``restore(token)`` closes it: for code that runs too often
             for the ``with`` block of `scope`. Close it in the same thread or task, and in ``finally``; write
             ``(token,) = map(replace, (value,))`` in front of the ``try``, which Ctrl-C does not interrupt half way.

@@ -37,7 +37,7 @@ def plot_images(images, path, title, cmap=None):
     Args:
         images: The images.
         path: File to write.
-        title: What they are.
+        title: Title of the picture.
         cmap: Colours, of matplotlib; None: those of the style.
     """
     images = np.asarray(images)[:, 0]

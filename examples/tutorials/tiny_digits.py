@@ -15,7 +15,7 @@ def data_iterator_tiny_digits(digits, batch_size=64, shuffle=False, rng=None):
     """An endless supply of batches: images (B, 1, 8, 8) and labels (B, 1).
 
     Args:
-        digits: What `load_digits` returned.
+        digits: The result of `load_digits`.
         batch_size: B, the number of images in a batch.
         shuffle: Draw the images in a new random order in each epoch.
         rng: Random generator for the order.

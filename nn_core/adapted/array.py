@@ -33,11 +33,11 @@ class AdaptedArray:
 
     Args:
         library: The library.
-        memory: What this array shares with others.
+        memory: Memory that this array shares with others.
         shape: Its shape.
         dtype: Its NumPy dtype.
         parent: The array that this one is a view of; None for an array over all of its memory.
-        places: Where its elements are in the parent; None: the parent's in another shape.
+        places: Places of its elements in the parent; None: the parent's in another shape.
     """
 
     __slots__ = ("_library", "_memory", "_parent", "_places", "dtype", "shape")

@@ -67,7 +67,7 @@ class Buckets:
 
     Args:
         comm: The communicator, initialized.
-        parameters: What is trained, by name or not; those that need no gradient are passed over.
+        parameters: Parameters to train, by name or not; those that need no gradient are skipped.
         loss: The variable that `backward` starts from; it tells the order in which gradients are finished. None: the
             reverse order of the parameters.
         bucket_mb: Largest size of a flat array, unless one gradient is larger.

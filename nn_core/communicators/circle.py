@@ -56,7 +56,7 @@ class Circle:
 
         Args:
             call: Name of the method.
-            subject: What must be the same on all ranks.
+            subject: A value that must be the same on all ranks.
             facts: Up to six numbers of this rank.
 
         Returns:

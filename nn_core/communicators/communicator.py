@@ -32,7 +32,7 @@ class Communicator:
     """Sums and exchanges of arrays between processes that run the same program.
 
     Args:
-        ctx: Where the program computes; arrays of devices go through the memory of the host.
+        ctx: Context of the program; arrays of devices go through the memory of the host.
         engine: An engine, or the name of one; None: the one that the process was started with.
         deterministic: Add up in a fixed order, whatever the engine does; the default, unless `wire_dtype` is given.
         wire_dtype: dtype in which float32 sums are sent, "bfloat16" or "float16"; additions are done in float32.
@@ -277,7 +277,7 @@ class Communicator:
         """Give the array of each rank to all ranks of a group.
 
         Args:
-            ndarray: What this rank gives.
+            ndarray: Contribution of this rank.
             ndarray_list: Element i takes the array of rank i of the group; all of one size.
             group: Name of the group.
         """
@@ -386,7 +386,7 @@ class Communicator:
         Args:
             call: Name for messages.
             rows: The rows of this rank; all ranks have as many, of one length and dtype.
-            subject: What else must be the same on all ranks.
+            subject: Another value that must be the same on all ranks.
             group: Name of the group.
 
         Raises:

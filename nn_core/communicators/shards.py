@@ -74,7 +74,7 @@ class Shards:
         A loop that is left early leaves gradients of one shard.
 
         Args:
-            number: Which step of the training.
+            number: Number of the step in the training.
 
         Yields:
             Number of the shard, for which the program computes gradients: forward, then backward.

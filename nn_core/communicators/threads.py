@@ -90,7 +90,7 @@ class ThreadEngine:
     """The engine of one of the threads.
 
     Args:
-        world: Where its collectives meet.
+        world: The meeting point of its collectives.
         rank: Number of the thread.
     """
 

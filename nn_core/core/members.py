@@ -18,7 +18,7 @@ def found_in(value: Any, kinds: tuple[type, ...], path: Path, above: tuple[Any, 
 
     Args:
         value: An object of `kinds`, or lists, tuples and dictionaries of them, also nested; other values hold nothing.
-        kinds: What to look for.
+        kinds: Classes to look for.
         path: Path of `value`.
         above: The containers around `value`; one that contains itself is not entered again.
 

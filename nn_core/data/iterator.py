@@ -185,7 +185,7 @@ class DataIterator:
         draw the order of the epoch again.
 
         Args:
-            state: What `get_state` returned, for an iterator over the same data.
+            state: The result of `get_state`, for an iterator over the same data.
 
         Raises:
             ArgumentError: when the data have another size, or generators of another kind. Nothing is changed then.
@@ -224,7 +224,7 @@ class DataIterator:
         Args:
             rng: Generator of the orders within the part; None: that of this iterator.
             num_of_slices: Number of parts of equal size.
-            slice_pos: Which of these parts, from 0.
+            slice_pos: Number of the part, from 0.
             slice_start: First sample of the part, in place of `num_of_slices`.
             slice_end: Sample after the part.
             cache_dir: Folder for the samples of the part, with `use_cache`.

@@ -106,7 +106,7 @@ class Prefetcher:
     """A thread that reads batches when it is asked to. It ends when this object is dropped, and never delays the exit.
 
     Args:
-        reader: What reads.
+        reader: The reader of samples.
     """
 
     def __init__(self, reader: Reader) -> None:

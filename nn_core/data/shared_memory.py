@@ -43,7 +43,7 @@ class SharedArrays:
     """New arrays, in shared memory if they are large enough and hold numbers.
 
     Attributes:
-        layout: Where they are; None when they are in ordinary memory.
+        layout: Their places; None when they are in ordinary memory.
     """
 
     def __init__(self) -> None:

@@ -117,7 +117,7 @@ def check_registrations(
     Args:
         plugin: The plugin.
         specs: Its operators.
-        seen: What was registered before it was imported.
+        seen: The registrations from before it was imported.
         registry: Knows the operators of others, for the message.
     """
     names = {spec.name for spec in specs}

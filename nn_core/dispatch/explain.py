@@ -88,7 +88,7 @@ class Explanation:
         winner: Entry of the candidate that runs the function; None when nobody does.
         by_name: Whether no call was given to ask about: then a candidate without a reason has a kernel, which may still
             refuse a call, and `winner` is the first that has one.
-        notes: What backends have seen of the function since the process began, such as why no graph holds it.
+        notes: Experience of backends with the function in this process, such as why no CUDA graph holds it.
     """
 
     function: str

@@ -15,7 +15,7 @@ class ExtensionInfo:
     """The fields of all descriptions.
 
     Attributes:
-        name: What users type.
+        name: Name that users type.
         description: One line for tables.
     """
 
@@ -68,7 +68,7 @@ class CommandInfo(TargetInfo):
     """A subcommand of ``nn-core``; `target` is a click command.
 
     Attributes:
-        help: What ``nn-core --help`` says; one sentence.
+        help: Text for ``nn-core --help``; one sentence.
     """
 
     help: str
@@ -130,7 +130,7 @@ class RoleInfo(TargetInfo):
     """A description of one of several roles of its kind.
 
     Attributes:
-        role: Which one.
+        role: The role.
     """
 
     role: str
@@ -197,10 +197,10 @@ class Kind:
     Attributes:
         key: Name of the kind in the index of packages and in `Plugins.offer`; the hook is ``nn_core_<key>``.
         info: The description that the hook returns.
-        noun: What messages call it.
-        names: What the keys must look like.
-        roles: What `role` can be, for descriptions that have one.
-        own: Where the core has its own of the kind: a module, or "module:TABLE"; plugins cannot offer these names.
+        noun: Its name in messages.
+        names: Pattern of the keys.
+        roles: Values of `role`, for descriptions that have one.
+        own: Place of the core's own objects of the kind: a module, or "module:TABLE"; plugins cannot offer these names.
         is_prefixed: Whether names start with that of their plugin and a dot.
         has_api_names: Whether names are those of functions that programs call: they start with that of their plugin and an
             underscore, or are in its vendor namespace.

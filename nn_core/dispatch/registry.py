@@ -18,7 +18,7 @@ class Added(NamedTuple):
     Attributes:
         plugin: The plugin.
         spec: The function.
-        key: What users find it as in ``nn_core.functions``: "acme_swish", or "acme.swish" in a vendor namespace.
+        key: Its name in ``nn_core.functions``: "acme_swish", or "acme.swish" in a vendor namespace.
     """
 
     plugin: str

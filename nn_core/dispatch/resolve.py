@@ -70,7 +70,7 @@ def resolve(
         make_call: Makes the call for a floating dtype and the dtype of kind "wide" that goes with it; entries of the
             list may differ in them.
         context: The priority list.
-        plugins: Where backends come from.
+        plugins: The source of backends.
 
     Raises:
         BackendNotFoundError, BackendUnavailableError, PluginError: when no backend of the list can be used; this is

@@ -23,7 +23,7 @@ class DynamicLossScalingUpdater:
         loss: The loss.
         data_feeder: Called without arguments before each forward pass; writes the inputs.
         scale: The factor of the loss at first.
-        scaling_factor: What the scale is multiplied and divided by.
+        scaling_factor: Factor by which the scale grows and shrinks.
         N: Number of good steps until the scale grows.
         clear_buffer: Free what is not needed during the passes.
         accum_grad: Number of batches of one update.

@@ -65,7 +65,7 @@ class ArrayFunctions:
     """Every operator under its API name, computing at once on raw arrays: the F of gradient rules in ``backward()``.
 
     Args:
-        context: Where to compute.
+        context: Context of the computation.
         space: Memory space of the arrays that it takes and returns; some functions may compute elsewhere.
     """
 

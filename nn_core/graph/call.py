@@ -164,7 +164,7 @@ class PreparedKernel:
     """The kernel of a call in one context, and what to allocate for it.
 
     Attributes:
-        call: What the kernel was told of the call.
+        call: Description of the call for the kernel.
         implementation: The kernel of the backend.
         private: (position, shape) of the private outputs; the shapes are those that the kernel wants.
     """

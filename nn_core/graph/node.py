@@ -89,7 +89,7 @@ class Vertex:
     Attributes:
         trace_node: The call, a `nn_core.graph.trace.TraceNode`; None for a vertex that is not lazy.
         _trace: The calls that it belongs to.
-        lazy_inputs: What the function was applied to.
+        lazy_inputs: Inputs of the function.
         lazy_value: The raw array that it gave; RELEASED when that was given up.
     """
 

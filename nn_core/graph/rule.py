@@ -20,7 +20,7 @@ class RuleRunner:
         kernel: The function.
         inputs: The shapes of its inputs, None where one is not given.
         outputs: The shapes of its outputs.
-        wanted: Which inputs want a gradient.
+        wanted: For each input, whether its gradient is wanted.
     """
 
     __slots__ = (

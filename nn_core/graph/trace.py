@@ -51,8 +51,8 @@ class TraceNode:
         position: Number of calls before it.
         spec, given, sources: The function, its arguments as they were given, and the sources of its inputs.
         call, kernel: The function with everything about it, and its kernel.
-        input_keys, output_key, space, make, forward: What running it takes, out of `kernel`.
-        need_grad: What the variable of the result gets: False, or None where it follows from `through`.
+        input_keys, output_key, space, make, forward: The parts of `kernel` that running it takes.
+        need_grad: The flag of the result's variable: False, or None where it follows from `through`.
         through: Whether an input needs a gradient.
         whole: Whether all inputs come from this walk or are leaves, here and in every node before.
         following: The next nodes, by function, settings and inputs.
@@ -131,7 +131,7 @@ class Trace:
     Attributes:
         version: The walk is over when this is not the present one: a flag or a link of some graph was changed, or kernels.
         thread: The thread that walks; 0 when the walk has ended.
-        results: What each node has given, held weakly.
+        results: Results of each node, held weakly.
         first: The first of them. The walk is over when that is gone: then probably all of the graph is.
         broken: Whether somebody has asked for a node or a cell of the walk, and may have changed what it holds.
     """

@@ -177,7 +177,7 @@ def load_into(
 
     Args:
         function: For messages.
-        source: What was read.
+        source: The file or archive that was read.
         own: The parameters that there are; those that the file does not have are missing.
         find: The parameter of a name, which may have several, or None.
         create: Puts a new parameter under a name.

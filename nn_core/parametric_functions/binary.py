@@ -37,7 +37,7 @@ def binary_connect_affine(
 
     Args:
         inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
-        quantize_zero_to: What a weight of zero becomes.
+        quantize_zero_to: Result for a weight of zero.
         wb_init: Initial binary weight. Default: as the weight.
 
     Returns:
@@ -80,7 +80,7 @@ def binary_connect_convolution(
 
     Args:
         inp: Input. Shape (N, C, *spatial).
-        quantize_zero_to: What a weight of zero becomes.
+        quantize_zero_to: Result for a weight of zero.
         wb_init: Initial binary weight. Default: as the weight.
         base_axis: Axis of the channels.
 
@@ -122,7 +122,7 @@ def binary_weight_affine(
 
     Args:
         inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
-        quantize_zero_to: What a weight of zero becomes.
+        quantize_zero_to: Result for a weight of zero.
         wb_init: Initial binary weight. Default: as the weight.
 
     Returns:
@@ -166,7 +166,7 @@ def binary_weight_convolution(
 
     Args:
         inp: Input. Shape (N, C, *spatial).
-        quantize_zero_to: What a weight of zero becomes.
+        quantize_zero_to: Result for a weight of zero.
         wb_init: Initial binary weight. Default: as the weight.
         base_axis: Axis of the channels.
 

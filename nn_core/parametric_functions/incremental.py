@@ -40,7 +40,7 @@ def inq_affine(
         inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
         num_bits: Bits of a weight; one stands for zero.
         inq_iterations: Iterations after which half of the free weights are fixed; all of them after the last.
-        selection_algorithm: Which weights are fixed next: "largest_abs" or "random".
+        selection_algorithm: Choice of the weights to fix next: "largest_abs" or "random".
         seed: Seed of the random selection; -1: the one that `nn_core.seed` sets.
         i_init: Initial marks of fixed weights. Default: zeros.
 
@@ -91,7 +91,7 @@ def inq_convolution(
         inp: Input. Shape (N, C, *spatial).
         num_bits: Bits of a weight; one stands for zero.
         inq_iterations: Iterations after which half of the free weights are fixed; all of them after the last.
-        selection_algorithm: Which weights are fixed next: "largest_abs" or "random".
+        selection_algorithm: Choice of the weights to fix next: "largest_abs" or "random".
         seed: Seed of the random selection; -1: the one that `nn_core.seed` sets.
         i_init: Initial marks of fixed weights. Default: zeros.
         base_axis: Axis of the channels.

@@ -10,13 +10,13 @@ class Kind:
     """One kind of package.
 
     Attributes:
-        what: What the package brings, for its README.
+        what: Content of the package, for its README.
         hook: The hook, without ``nn_core_``.
-        info: What the hook returns.
+        info: Class of the hook's results.
         entry: One of these, as Python code; empty for kinds with a template of plugin.py.
         index: Key of it in the index of the package.
         use: How a program uses it.
-        requires: What the package needs besides nn-core.
+        requires: Requirements of the package besides nn-core.
         native: Whether it has code in C++.
     """
 

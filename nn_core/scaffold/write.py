@@ -20,7 +20,7 @@ def new_extension(name: str, kind: str, folder: Path) -> Path:
 
     Args:
         name: Name of the plugin: lower-case letters and digits.
-        kind: What it brings: a key of `KINDS`.
+        kind: Kind of extension: a key of `KINDS`.
         folder: An existing folder.
 
     Raises:

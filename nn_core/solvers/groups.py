@@ -54,7 +54,7 @@ class Groups:
 
     Args:
         rule: The update.
-        places: Where to compute.
+        places: Places to compute in.
         numbers: The numbers of the update without t; a list that the solver changes.
     """
 

@@ -116,10 +116,10 @@ class BoundUpdate:
     """One rule bound to the arrays of some parameters.
 
     Args:
-        rule: What to do.
+        rule: The update rule.
         members: The parameters.
         hyper: The numbers of the rule, read at each run.
-        places: Where to compute; the first one that has a kernel for the rule is taken, else the first one.
+        places: Places to compute in; the first one that has a kernel for the rule is taken, else the first one.
     """
 
     __slots__ = ("_cells", "_disabled", "_guards", "_key", "_refreshed", "_step", "_use", "_version", "_written", "synced")

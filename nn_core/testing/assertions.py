@@ -36,7 +36,7 @@ def assert_allclose(
 
     Args:
         actual: Array, NdArray or number that was computed.
-        desired: What it must be; a number stands for an array of it.
+        desired: Expected values; a number means an array of it.
         rtol: Relative tolerance.
         atol: Absolute tolerance.
         equal_nan: Whether NaN agrees with NaN.

@@ -20,9 +20,9 @@ class Hostile:
     """One package.
 
     Attributes:
-        does: What is wrong with it.
+        does: The fault of the package.
         body: Its module, below `HEAD`.
-        stage: Where it does it: "load" (import and hooks), "backend" (probe and load), "run" (calling
+        stage: Stage of the fault: "load" (import and hooks), "backend" (probe and load), "run" (calling
             ``F.hostile_op`` and differentiating), "target" (loading ``S.HostileSolver``), "process" (it takes the
             interpreter down, so that only ``nn-core doctor`` survives it) or "strict" (NN_CORE_STRICT refuses it).
         message: A regular expression that the refusal matches.

@@ -55,7 +55,7 @@ def guarded(
         space: Memory space of the array.
         shape: Its shape.
         dtype: Its dtype.
-        values: What it holds; None: NaN, or the smallest integer.
+        values: Its content; None: NaN, or the smallest integer.
         channels_last: Whether its second axis is innermost in memory.
         shift: By how many elements it is moved off the alignment of the space.
     """
@@ -87,8 +87,8 @@ class KernelRun:
     """One case, run on its backend at the level of kernels.
 
     Args:
-        case: What to run.
-        channels_last: Which inputs and outputs are channels-last in memory; none if empty.
+        case: Case to run.
+        channels_last: For each input and output, whether it is channels-last in memory; none if empty.
         shift: By how many elements the inputs are moved off the alignment of the backend.
     """
 

@@ -45,9 +45,9 @@ def central_difference(
 
     Args:
         function: From arrays to a number.
-        arrays: Where the derivative is taken; None is passed through.
-        position: Which array is moved.
-        places: Which of its elements; all if not given.
+        arrays: The point of the derivative; None is passed through.
+        position: Number of the array to vary.
+        places: The elements to vary; all if not given.
         step: Half the distance of the two points.
         kinks: Whether kinks are allowed: the slope is then the mean of both sides.
 

@@ -98,7 +98,7 @@ def restore_snapshot(function: str, snapshot: Snapshot, **objects: Any) -> dict[
     """Give objects the states of a snapshot, all of them or none.
 
     Args:
-        function: What messages start with.
+        function: Name at the start of messages.
         snapshot: The snapshot.
         **objects: The objects under the names under which they were saved.
 

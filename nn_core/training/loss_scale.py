@@ -14,7 +14,7 @@ class LossScale:
 
     Args:
         scale: The factor at first.
-        factor: What it is multiplied and divided by.
+        factor: Factor by which it grows and shrinks.
         interval: Good steps until it grows; None: it never does.
         least: It does not fall below this.
         most: It does not grow above this. The backward pass starts from it, in float16 at most 65504.

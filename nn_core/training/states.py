@@ -60,7 +60,7 @@ def set_state_of(name: str, item: Any, state: Any) -> None:
     """Give `item` a state that `state_of` returned.
 
     Args:
-        name: What messages call it.
+        name: Its name in messages.
         item: The object.
         state: Its state.
 

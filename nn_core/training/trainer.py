@@ -49,7 +49,7 @@ class Trainer:
     Attributes:
         updater: The updater.
         out: The folder.
-        observation: What was reported in the present iteration, by name.
+        observation: Values reported in the present iteration, by name.
         stop_reason: Why training has ended; empty before.
 
     Example:

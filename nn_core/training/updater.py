@@ -45,7 +45,7 @@ class Updater:
     `next_batch`, `gradients` and `apply_gradients`.
 
     Args:
-        data: What gives the batches.
+        data: The source of batches.
         inputs: The Variables that a batch is written to, for a static graph.
         loss: The loss, a Variable of one element; or a function of Variables that returns it, called for each batch.
         solver: The solver, or several by name, whose parameters differ.
@@ -62,7 +62,7 @@ class Updater:
             same bits on any number of ranks, see `nn_core.communicators.Shards`. None: one a rank. 0: batches are not cut;
             each rank has data of its own, such as ``data.slice(rng, comm.size, comm.rank)``.
         metrics: Variables of one element that are computed and reported together with the loss, for a static graph.
-        model: What a checkpoint holds beside the solvers: parameters, trained or not. Default: those of the present
+        model: Content of a checkpoint besides the solvers: parameters, trained or not. Default: those of the present
             parameter scope.
 
     Attributes:

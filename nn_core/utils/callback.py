@@ -54,7 +54,7 @@ def update_status(
     """Change the status.
 
     Args:
-        state: What the program does, in a word, which becomes "state"; or several values by name.
+        state: Activity of the program, in a word, which becomes "state"; or several values by name.
         start: Measure times from now on.
         start_time: Measure times from this moment on, in seconds since 1970; "start_time" of the status.
 

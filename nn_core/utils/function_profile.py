@@ -25,7 +25,7 @@ class FunctionProfile:
         profile_class: Class of the profiler, as `cProfile.Profile`.
         print_freq: Print and start anew after so many calls; 0: print at the end of the program.
         sort_keys: How the rows are sorted, as ``pstats.Stats.sort_stats`` takes them.
-        print_restrictions: Which rows are printed, as ``pstats.Stats.print_stats`` takes them.
+        print_restrictions: Selection of rows to print, as ``pstats.Stats.print_stats`` takes them.
 
     Attributes:
         fn: The function.

@@ -42,7 +42,7 @@ def progress(state: str | None, progress: float = 0.0) -> None:
     """Say what the program does and how far it is; written to the file once a second at most.
 
     Args:
-        state: What it does; None: it is done, and the file becomes empty.
+        state: Its activity; None: it is done, and the file becomes empty.
         progress: The share that is done, from 0 to 1.
     """
     if _SETTINGS.callback is not None:

@@ -17,8 +17,8 @@ class PackedSequence:
     Attributes:
         data: The elements. Shape (sum of lengths, D_1, ..., D_n).
         batch_sizes: How many sequences have each step. Shape (T).
-        sorted_indices: Which of the original sequences each packed one is; None when they were in order.
-        unsorted_indices: Where each original sequence is among the packed ones; None when they were in order.
+        sorted_indices: Number of the original sequence of each packed one; None when they were in order.
+        unsorted_indices: Number of the packed sequence of each original one; None when they were in order.
     """
 
     data: Variable | None = None
@@ -33,7 +33,7 @@ def pad_sequence(sequences: Sequence[Variable], batch_first: bool = False, paddi
     Args:
         sequences: B sequences of shape (T_b, D_1, ..., D_n).
         batch_first: Make the sequences the first axis of the result.
-        padding_value: What is filled in.
+        padding_value: Value to fill in.
 
     Returns:
         Shape (T, B, D_1, ..., D_n), or (B, T, D_1, ..., D_n) if `batch_first`.
@@ -139,7 +139,7 @@ def pad_packed_sequence(
     Args:
         sequence: The packed sequences.
         batch_first: Make the sequences the first axis of the result.
-        padding_value: What is filled in.
+        padding_value: Value to fill in.
         total_length: Length to fill up to; None: that of the longest.
 
     Returns:

@@ -34,7 +34,7 @@ class Action:
 
     Attributes:
         kind: "switch", "flag", "batch", "data", "forward", "build", "read", "backward", "gradients", "zero" or "update".
-        values: What it takes, see `runner`.
+        values: Its arguments, see `runner`.
     """
 
     kind: str

@@ -28,7 +28,7 @@ class Sample:
     """One valid call of a function.
 
     Attributes:
-        name: What is special about it, unique for the function.
+        name: Its special property in a word, unique for the function.
         inputs: How each input is drawn, in order; None for an optional one that is not given.
         args: Settings by name.
         smooth: Whether central differences give the gradient here: not at kinks, not at infinity.

@@ -31,7 +31,7 @@ class Evaluator:
         data: A `DataIterator`, which nobody else reads from; or arrays, with `batch_size`.
         inputs: The Variables that a batch is written to. Build the graph for evaluation: batch normalization with
             ``batch_stat=False``, no dropout.
-        outputs: What to compute, by name: Variables of one element that are means over the batch, or metrics.
+        outputs: Values to compute, by name: Variables of one element that are means over the batch, or metrics.
         name: Put in front of the names: "validation/error".
         batch_size: Number of samples in a batch, for arrays.
         comm: A communicator, whose ranks compute the batches in turn. All of them have the same data, and get the same values,

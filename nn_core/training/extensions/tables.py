@@ -20,7 +20,7 @@ class Log(Averages):
         path: The file, in the folder of the trainer.
 
     Attributes:
-        entries: What was written, as dictionaries.
+        entries: The entries so far, as dictionaries.
     """
 
     first_rank_only = True
@@ -86,7 +86,7 @@ class Print(Averages):
 
     Args:
         *keys: Names of the columns, also "epoch", "iteration" and "elapsed_time"; none: these, and all values.
-        file: Where to write; None: standard output.
+        file: File to write to; None: standard output.
     """
 
     first_rank_only = True

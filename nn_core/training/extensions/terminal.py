@@ -19,7 +19,7 @@ class Progress:
     Args:
         *keys: Names of the values; none: "loss".
         interval: Iterations between two looks.
-        file: Where to write; None: standard error.
+        file: File to write to; None: standard error.
     """
 
     phase = "read"

@@ -38,8 +38,8 @@ def rescale_intensity(
 
     Args:
         audio_arr: The samples.
-        input_low: What becomes `output_low`.
-        input_high: What becomes `output_high`.
+        input_low: Value that becomes `output_low`.
+        input_high: Value that becomes `output_high`.
         output_low: See `input_low`.
         output_high: See `input_high`.
         output_type: Dtype of the result, for which fractions are cut off; None: float64.

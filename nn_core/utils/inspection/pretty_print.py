@@ -82,7 +82,7 @@ def pprint(
         summary: Describe values and gradients, those that are in memory.
         hidden: Without effect; kept for programs that give it.
         printer: Return the printer.
-        file: Where to print; None: standard output.
+        file: File to print to; None: standard output.
 
     Returns:
         The `PrettyPrinter` with `printer`, else None.

@@ -203,7 +203,7 @@ class GraphProfilerCsvWriter:
 
     Args:
         gb: The profiler, after its run.
-        file: Where to write; None: standard output.
+        file: File to write to; None: standard output.
     """
 
     def __init__(self, gb: GraphProfiler, file: IO[str] | None = None) -> None:
