@@ -95,7 +95,7 @@ def set_state(state: Mapping[str, Any], *variables: Vertex) -> None:
     """Continue where `get_state` was called.
 
     Args:
-        state: Its result, from this process or another.
+        state: The result of `get_state`, from this process or another.
         variables: Results of the same graphs, in the same order.
 
     Raises:

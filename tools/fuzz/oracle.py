@@ -299,7 +299,7 @@ def truth_of(
 
 @contextmanager
 def _flags(needs: Mapping[Vertex, bool | None]) -> Iterator[None]:
-    """Which variables need a gradient, as it was when the graph was computed; it may have changed since."""
+    """Whether each variable needed a gradient when the graph was computed; that may have changed since."""
     present = {vertex: vertex._need_grad for vertex in needs}
     _set_need_grad(needs)
     try:
