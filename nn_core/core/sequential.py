@@ -54,6 +54,21 @@ class Sequential(Module):
     def __getitem__(self, position: int) -> Module:
         return list(self.submodules.values())[position]
 
+    def flatten(self) -> list[Module]:
+        """The modules in order, those of chains within in the place of the chain.
+
+        Example:
+            >>> class Same(nn.Module):
+            ...     def call(self, x):
+            ...         return x
+            >>> len(nn.Sequential(Same(), nn.Sequential(Same(), Same())).flatten())
+            3
+        """
+        flat: list[Module] = []
+        for module in self.submodules.values():
+            flat += module.flatten() if isinstance(module, Sequential) else [module]
+        return flat
+
     def _add(self, name: str, module: Any) -> None:
         if not isinstance(module, Module):
             raise ArgumentError(f"Sequential: every layer must be a Module, got {type(module).__name__}")

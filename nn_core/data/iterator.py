@@ -15,7 +15,7 @@ from nn_core.data.source import (
     DataSource,
     SlicedDataSource,
 )
-from nn_core.data.tasks import Batch, BatchTransform
+from nn_core.data.tasks import Batch, BatchTransform, Collation, Padding
 from nn_core.data.workers import Pool, ProcessPool, ThreadPool
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
@@ -25,7 +25,7 @@ from nn_core.refusal import described, door
 #: Called with the number of an epoch.
 Callback: TypeAlias = Callable[[int], object]
 
-_POOLS: Final[Mapping[str, Callable[[DataSource, BatchTransform | None, int], Pool]]] = {
+_POOLS: Final[Mapping[str, Callable[[DataSource, Collation, int], Pool]]] = {
     "thread": ThreadPool,
     "process": ProcessPool,
 }
@@ -55,6 +55,8 @@ class DataIterator:
             batch alone. It runs where the batch is read.
         skip_errors: Pass over samples that cannot be read, log each, and count them in `skipped`, in place of raising what
             the source raised. An epoch in which none can be read raises the last error.
+        padding: Fills values with fewer elements on an axis up to the largest shape of the batch: a number, or numbers by the
+            names of variables. None: the values of a variable must have one shape.
 
     Attributes:
         skipped: Number of samples that were passed over by `skip_errors`.
@@ -83,6 +85,7 @@ class DataIterator:
         worker_type: str = "thread",
         transform: BatchTransform | None = None,
         skip_errors: bool = False,
+        padding: Padding | None = None,
     ) -> None:
         if batch_size < 1:
             raise ArgumentError(f"DataIterator: batch_size must be at least 1, got {batch_size}")
@@ -101,6 +104,7 @@ class DataIterator:
             "worker_type": worker_type,
             "transform": transform,
             "skip_errors": skip_errors,
+            "padding": padding,
         }
         self._skip_errors = skip_errors
         self.skipped = 0
@@ -108,12 +112,13 @@ class DataIterator:
         self._end_callbacks = list(epoch_end_callbacks)
         self._closed = False
         self._reader: Reader | ParallelReader
+        collation = Collation(transform, padding)
         if workers:
-            make_pool = partial(_POOLS[worker_type], data_source, transform, workers)
+            make_pool = partial(_POOLS[worker_type], data_source, collation, workers)
             # One batch in the hands of each worker, and another one that waits for it.
             self._reader = ParallelReader(data_source, batch_size, stop_exhausted, make_pool, 2 * workers)
         else:
-            self._reader = Reader(data_source, batch_size, stop_exhausted, transform)
+            self._reader = Reader(data_source, batch_size, stop_exhausted, collation)
         #: the place after the last batch that was given; the reader may be ahead of it
         self._mark = self._reader.course.mark()
         self._prefetcher: Prefetcher | None = None

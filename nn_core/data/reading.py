@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from nn_core.data.course import Course, Mark
 from nn_core.data.source import DataSource, Sample
-from nn_core.data.tasks import Batch, BatchTransform, SampleError, make_batch, read_sample
+from nn_core.data.tasks import PLAIN, Batch, Collation, SampleError, make_batch, read_sample
 from nn_core.errors import ShapeError
 
 
@@ -37,17 +37,17 @@ class Reader:
         source: The source.
         batch_size: Number of samples in a batch.
         stop_exhausted: Leave out incomplete batches at the end of an epoch.
-        transform: Changes each batch; None: nothing does.
+        collation: How samples become a batch.
     """
 
     def __init__(
-        self, source: DataSource, batch_size: int, stop_exhausted: bool, transform: BatchTransform | None = None
+        self, source: DataSource, batch_size: int, stop_exhausted: bool, collation: Collation = PLAIN
     ) -> None:
         self.course = Course(source)
         self._source = source
         self._batch_size = batch_size
         self._stop_exhausted = stop_exhausted
-        self._transform = transform
+        self._collation = collation
         self._at: Mark | None = None
 
     def read(self, mark: Mark) -> Produced:
@@ -99,7 +99,7 @@ class Reader:
             ended_epochs.append(course.epoch)
             course.end_epoch()
             return None, tuple(ended_epochs)
-        return make_batch(source, samples, self._transform, *begin), tuple(ended_epochs)
+        return make_batch(source, samples, self._collation, *begin), tuple(ended_epochs)
 
 
 class Prefetcher:

@@ -375,3 +375,48 @@ class TransformedDataSource(OrderedDataSource):
     def close(self) -> None:
         """Close the source."""
         self._source.close()
+
+
+class ZippedDataSource(OrderedDataSource):
+    """The samples of several sources side by side: the variables of the first, then those of the second, and so on.
+
+    Args:
+        data_source_list: The sources, of one size.
+        shuffle: Draw the order anew for each epoch; the same one for all sources.
+        rng: Generator of the orders; None: one with a fixed seed.
+
+    Raises:
+        ArgumentError: when there is no source, sizes differ, or two variables have one name.
+    """
+
+    @door
+    def __init__(
+        self, data_source_list: Sequence[DataSource], shuffle: bool = False, rng: Rng | None = None
+    ) -> None:
+        sizes = [source.size for source in data_source_list]
+        if len(set(sizes)) != 1:
+            raise ArgumentError(f"ZippedDataSource: the sources must have one size, got {sizes}")
+        variables = [name for source in data_source_list for name in source.variables]
+        if len(set(variables)) < len(variables):
+            raise ArgumentError(f"ZippedDataSource: the variables must have different names, got {variables}")
+        super().__init__(sizes[0], variables, shuffle, rng)
+        self._sources = list(data_source_list)
+
+    def _sample(self, index: int) -> Sample:
+        return tuple([value for source in self._sources for value in source._get_data(index)])
+
+    @property
+    def inner_sources(self) -> Sequence[DataSource]:
+        """The sources."""
+        return self._sources
+
+    def reset(self) -> None:
+        """Start an epoch, of all sources."""
+        for source in self._sources:
+            source.reset()
+        super().reset()
+
+    def close(self) -> None:
+        """Close all sources."""
+        for source in self._sources:
+            source.close()

@@ -3,7 +3,7 @@
 import copy
 import random
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,11 +18,29 @@ from nn_core.typing import Shape
 Batch: TypeAlias = tuple[np.ndarray[Any, Any], ...]
 #: ``f(rng, *arrays)`` gives the changed arrays of a batch; `rng` is a ``numpy.random.Generator``.
 BatchTransform: TypeAlias = Callable[..., Any]
+#: What fills the ends of values that are smaller than others of their batch: a number, or one for each of some variables.
+Padding: TypeAlias = float | Mapping[str, float]
 #: Makes arrays of the given shapes and dtypes.
 Allocate: TypeAlias = Callable[[Sequence[tuple[Shape, np.dtype[Any]]]], list[np.ndarray[Any, Any]]]
 
 #: Set apart from the keys of `TransformedDataSource`, whose first word is drawn at random.
 _BATCH_KEY: Final = 0x6E6E5F62617463
+
+
+class Collation(NamedTuple):
+    """How samples become a batch.
+
+    Attributes:
+        transform: Changes each batch; None: nothing does.
+        padding: Fills values up to the largest shape of a batch; None: they must have one shape.
+    """
+
+    transform: BatchTransform | None = None
+    padding: Padding | None = None
+
+
+#: Samples become a batch as they are.
+PLAIN: Final = Collation()
 
 
 class Part(NamedTuple):
@@ -74,15 +92,15 @@ class TaskReader:
 
     Args:
         source: The source; nobody else reads from it.
-        transform: Changes each batch; None: nothing does.
+        collation: How samples become a batch.
     """
 
     #: Marks that are kept; tasks come in order, and a batch may end one epoch and begin another.
     N_MARKS: Final = 8
 
-    def __init__(self, source: DataSource, transform: BatchTransform | None) -> None:
+    def __init__(self, source: DataSource, collation: Collation) -> None:
         self._source = source
-        self._transform = transform
+        self._collation = collation
         self._course = Course(source)
         self._marks: dict[int, Mark] = {}
         self._key: int | None = None
@@ -99,7 +117,7 @@ class TaskReader:
             ShapeError: when the samples do not fit together.
         """
         samples = [sample for part in task.parts for sample in self._samples(part)]
-        return make_batch(self._source, samples, self._transform, task.epoch, task.position, allocate)
+        return make_batch(self._source, samples, self._collation, task.epoch, task.position, allocate)
 
     def _samples(self, part: Part) -> Iterator[Sample]:
         if part.mark is not None:
@@ -138,18 +156,21 @@ def read_sample(source: DataSource, epoch: int) -> Sample:
 def make_batch(
     source: DataSource,
     samples: Sequence[Sample],
-    transform: BatchTransform | None,
+    collation: Collation,
     epoch: int,
     position: int,
     allocate: Allocate | None = None,
 ) -> Batch:
-    """Samples as arrays, changed by `transform`, whose generator depends on the place of the batch alone.
+    """Samples as arrays, filled up and changed as `collation` says.
+
+    The generator that the transformation gets depends on the place of the batch alone.
 
     Raises:
-        ShapeError: when the values of a variable have different shapes.
+        ShapeError: when the values of a variable have different shapes, and are not filled up.
     """
     # All samples of an epoch's end may be passed over: no columns then.
-    columns = [_column(source, number, column) for number, column in enumerate(zip(*samples, strict=True))]
+    columns = [_column(source, number, column, collation.padding) for number, column in enumerate(zip(*samples, strict=True))]
+    transform = collation.transform
     if transform is None:
         return _stacked(columns, allocate)
     rng = np.random.Generator(np.random.Philox(key=np.array([_BATCH_KEY, (epoch << 32) + position], np.uint64)))
@@ -190,14 +211,27 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
     return value
 
 
-def _column(source: DataSource, number: int, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+def _column(
+    source: DataSource, number: int, values: Sequence[Any], padding: Padding | None
+) -> list[np.ndarray[Any, Any]]:
     arrays = [np.asarray(value) for value in values]
     shapes = {array.shape for array in arrays}
-    if len(shapes) > 1:
-        given = ", ".join(str(shape) for shape in sorted(shapes))
-        name = source.variables[number]
+    if len(shapes) == 1:
+        return arrays
+    given = ", ".join(str(shape) for shape in sorted(shapes))
+    name = source.variables[number]
+    filling = padding.get(name) if isinstance(padding, Mapping) else padding
+    if filling is None:
         raise ShapeError(f"DataIterator: the values of {name} must have one shape in a batch, got {given}")
-    return arrays
+    if len({len(shape) for shape in shapes}) > 1:
+        raise ShapeError(f"DataIterator: the values of {name} must have as many axes to be filled up, got {given}")
+    return [_filled(array, tuple(map(max, *shapes)), filling) for array in arrays]
+
+
+def _filled(array: np.ndarray[Any, Any], shape: tuple[int, ...], filling: float) -> np.ndarray[Any, Any]:
+    whole = np.full(shape, filling, array.dtype)
+    whole[tuple(map(slice, array.shape))] = array
+    return whole
 
 
 def _stacked(columns: Sequence[list[np.ndarray[Any, Any]]], allocate: Allocate | None) -> Batch:

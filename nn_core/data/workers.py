@@ -26,7 +26,7 @@ from nn_core.data.shared_memory import SharedArrays
 from nn_core.data.source import DataSource
 from nn_core.data.tasks import (
     Batch,
-    BatchTransform,
+    Collation,
     SampleError,
     Task,
     TaskReader,
@@ -67,17 +67,17 @@ class ThreadPool:
 
     Args:
         source: The source; each thread reads from a copy of it that shares the samples.
-        transform: Changes each batch.
+        collation: How samples become a batch.
         n_workers: Number of threads.
     """
 
-    def __init__(self, source: DataSource, transform: BatchTransform | None, n_workers: int) -> None:
+    def __init__(self, source: DataSource, collation: Collation, n_workers: int) -> None:
         self._requests: SimpleQueue[tuple[Task, Future[Batch]] | None] = SimpleQueue()
         self._futures: dict[int, Future[Batch]] = {}
         self._threads = [
             # Daemons, because a source that never returns must not keep the process from ending.
             threading.Thread(target=_serve_thread, args=(read, self._requests), name="nn_core.data", daemon=True)
-            for read in [TaskReader(own_copy(source), transform).read for _ in range(n_workers)]
+            for read in [TaskReader(own_copy(source), collation).read for _ in range(n_workers)]
         ]
         for thread in self._threads:
             thread.start()
@@ -128,16 +128,16 @@ class ProcessPool:
 
     Args:
         source: The source; each process gets a pickled copy.
-        transform: Changes each batch.
+        collation: How samples become a batch.
         n_workers: Number of processes.
 
     Raises:
         ArgumentError: when the source or the transformation cannot be pickled.
     """
 
-    def __init__(self, source: DataSource, transform: BatchTransform | None, n_workers: int) -> None:
+    def __init__(self, source: DataSource, collation: Collation, n_workers: int) -> None:
         try:
-            self._payload = pickle.dumps((source, transform))
+            self._payload = pickle.dumps((source, collation))
         except Exception as error:
             raise ArgumentError(
                 f"DataIterator: what worker processes read must be picklable, got: {error}\n"
@@ -311,8 +311,8 @@ def _pickled(error: BaseException) -> bytes:
 def _serve_process(connection: Connection, payload: bytes, parent: int) -> None:
     """Read tasks until the other end is closed, by the parent or by its death."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides what it means
-    source, transform = pickle.loads(payload)
-    reader = TaskReader(source, transform)
+    source, collation = pickle.loads(payload)
+    reader = TaskReader(source, collation)
     with suppress(EOFError, OSError):
         while True:
             number, task = connection.recv()

@@ -126,3 +126,10 @@ def test_recompute_as_a_decorator():
         return F.relu(x)
 
     assert block(nn.Variable((2,))).recompute
+
+
+def test_sequential_lists_the_modules_of_chains_within():
+    first, second, third = Block(2), Block(3), Block(4)
+    net = nn.Sequential(first, nn.Sequential(second, nn.Sequential(third)), nn.Sequential())
+    assert net.flatten() == [first, second, third]
+    assert nn.Sequential().flatten() == []

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from nn_core.errors import GraphError
+from nn_core.errors import ArgumentError, GraphError
 from nn_core.solvers.base import Solver
 from nn_core.training.reporting import report
 from nn_core.training.trainer import Trainer
@@ -19,6 +20,7 @@ _STATISTICS: Final[Mapping[str, Callable[[np.ndarray[Any, Any]], Any]]] = {
     "std": np.std,
     "min": np.min,
     "max": np.max,
+    "zeros": lambda values: np.count_nonzero(values == 0),
 }
 
 
@@ -84,12 +86,16 @@ class FailOnNonFinite:
 
 
 class Statistics:
-    """Report mean, standard deviation, least and largest element of parameters and their gradients.
+    """Report mean, standard deviation, least and largest element, or other statistics, of parameters and their gradients.
 
     Args:
         parameters: The parameters by name; None: those of the solvers.
-        statistics: Names of functions to report: "mean", "std", "min" and "max".
+        statistics: What to report: "mean", "std", "min", "max" and "zeros", the number of zeros.
         with_grad: Also of the gradients.
+        percentiles: Percentiles to report, as "p50" for the median.
+
+    Raises:
+        ArgumentError: when a statistic has another name, or a percentile is outside of 0 to 100.
     """
 
     phase = "measure"
@@ -99,9 +105,18 @@ class Statistics:
         parameters: Mapping[str, Variable] | None = None,
         statistics: Sequence[str] = ("mean", "std", "min", "max"),
         with_grad: bool = True,
+        percentiles: Sequence[float] = (),
     ) -> None:
+        unknown = [name for name in statistics if name not in _STATISTICS]
+        if unknown or not all(0 <= share <= 100 for share in percentiles):
+            raise ArgumentError(
+                f"Statistics: statistics must be some of {', '.join(_STATISTICS)} and percentiles from 0 to 100, "
+                f"got {', '.join(statistics)} and {', '.join(map(str, percentiles))}"
+            )
         self._parameters = parameters
         self._functions = {name: _STATISTICS[name] for name in statistics}
+        for share in percentiles:
+            self._functions[f"p{share:g}"] = partial(np.percentile, q=share)
         self._with_grad = with_grad
 
     def __call__(self, trainer: Trainer) -> None:

@@ -13,11 +13,16 @@ import pytest
 from nn_core.data.file_cache import write_cache
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.utils.data_source import (
+    ChosenDataSource,
     DataSource,
     DataSourceWithFileCache,
     DataSourceWithFileCacheError,
     DataSourceWithMemoryCache,
     SlicedDataSource,
+    TransformedDataSource,
+    ZippedDataSource,
+    folds,
+    split,
 )
 from nn_core.utils.data_source_implements import CacheDataSource, ConcatDataSource, CsvDataSource, SimpleDataSource
 
@@ -399,3 +404,59 @@ def test_a_table_without_samples(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n")
     with pytest.raises(FileFormatError, match=r"t.csv: there must be at least one sample, got 0"):
         CsvDataSource(tmp_path / "t.csv")
+
+
+def test_sources_side_by_side():
+    first = SimpleDataSource(lambda i: (i,), 5, shuffle=True, rng=np.random.RandomState(0))
+    named = TransformedDataSource(SimpleDataSource(lambda i: (10 * i, 20 * i), 5), lambda _, a, b: (a, b), ["a", "b"])
+    zipped = ZippedDataSource([TransformedDataSource(Squares(5), lambda _, x, y: (x,), ["x"]), named], shuffle=True)
+    assert (zipped.size, list(zipped.variables)) == (5, ["x", "a", "b"])
+    zipped.reset()
+    samples = [zipped.next() for _ in range(5)]
+    assert sorted(samples) == [(i, 10 * i, 20 * i) for i in range(5)]
+    with pytest.raises(ArgumentError, match=r"the sources must have one size, got \[5, 3\]"):
+        ZippedDataSource([first, Squares(3)])
+    with pytest.raises(ArgumentError, match="the sources must have one size, got"):
+        ZippedDataSource([])
+    with pytest.raises(ArgumentError, match=r"the variables must have different names, got \['x0', 'x0'\]"):
+        ZippedDataSource([first, first])
+
+
+@pytest.mark.parametrize("seed", [0, 1, None])
+def test_parts_have_each_sample_once(seed):
+    parts = split(SimpleDataSource(lambda i: (i,), 50), 0.5, 0.3, seed=seed)
+    assert [part.size for part in parts] == [25, 15, 10]
+    found = [[part.next()[0] for _ in range(part.size)] for part in parts]
+    dealt = [index for part in found for index in part]
+    assert sorted(dealt) == list(range(50))
+    assert (dealt == list(range(50))) == (seed is None)
+    again = split(SimpleDataSource(lambda i: (i,), 50), 0.5, 0.3, seed=seed)
+    assert [[part.next()[0] for _ in range(part.size)] for part in again] == found
+
+
+@pytest.mark.parametrize(("size", "n"), [(10, 3), (7, 7), (9, 2)])
+def test_folds_validate_each_sample_once(size, n):
+    validated = []
+    for train, valid in folds(SimpleDataSource(lambda i: (i,), size), n):
+        seen = [valid.next()[0] for _ in range(valid.size)]
+        assert sorted(seen + [train.next()[0] for _ in range(train.size)]) == list(range(size))
+        validated += seen
+    assert sorted(validated) == list(range(size))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (split, "split: fractions must be positive and leave something for the last part, got"),
+        (lambda source: split(source, 0.5, 0.5), r"split: fractions must be positive .* got \(0\.5, 0\.5\)"),
+        (lambda source: split(source, -0.5), r"split: fractions must be positive .* got \(-0\.5,\)"),
+        (lambda source: split(source, 0.01), r"split: each part must have a sample of 10, got the fractions \(0\.01,\)"),
+        (lambda source: folds(source, 1), "folds: n must be from 2 to the 10 samples of the source, got 1"),
+        (lambda source: folds(source, 11), "folds: n must be from 2 to the 10 samples of the source, got 11"),
+        (lambda source: ChosenDataSource(source, []), "positions must be some of 10, got 0"),
+        (lambda source: ChosenDataSource(source, [3, 10]), "positions must be some of 10, got 2 from 3 to 10"),
+    ],
+)
+def test_parts_that_cannot_be(make, message):
+    with pytest.raises(ArgumentError, match=message):
+        make(SimpleDataSource(lambda i: (i,), 10))

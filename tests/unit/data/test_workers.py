@@ -351,3 +351,47 @@ def raising_after(seconds):
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
+
+
+# -- padding -----------------------------------------------------------------------------------------------------------
+
+
+def padded_batches(**options):
+    source = SimpleDataSource(functions.sequences, 10, True, np.random.RandomState(1))
+    with DataIterator(source, 4, use_thread=False, **options) as iterator:
+        return take(iterator, 5)
+
+
+@pytest.mark.parametrize("padding", [-1, {"x0": -1, "x1": -1}])
+def test_values_of_different_shapes_are_filled_up(padding):
+    for values, grids, lengths in padded_batches(padding=padding):
+        assert (values.dtype, grids.dtype) == (np.int32, np.float32)
+        assert values.shape == (4, lengths.max())
+        assert grids.shape == (4, lengths.max(), 2 * lengths.max())
+        for row, grid, length in zip(values, grids, lengths, strict=True):
+            assert row.tolist() == [*range(length), *[-1] * (lengths.max() - length)]
+            assert (grid[:length, : 2 * length] == length).all()
+            assert (grid[length:] == -1).all()
+            assert (grid[:, 2 * length :] == -1).all()
+
+
+@pytest.mark.parametrize("kind", ["thread", pytest.param("process", marks=PROCESSES)])
+def test_workers_fill_up_as_the_iterator_does(kind):
+    require_equal(padded_batches(padding=0, workers=2, worker_type=kind), padded_batches(padding=0))
+
+
+def test_what_is_not_filled_up():
+    with pytest.raises(ShapeError, match="the values of x1 must have one shape in a batch, got"):
+        padded_batches(padding={"x0": 0})
+    source = SimpleDataSource(lambda i: (np.zeros((1,) * (i + 1)),), 2)
+    with (
+        DataIterator(source, 2, use_thread=False, padding=0) as iterator,
+        pytest.raises(ShapeError, match=r"the values of x0 must have as many axes to be filled up, got \(1,\), \(1, 1\)"),
+    ):
+        iterator.next()
+
+
+def test_a_part_of_an_iterator_fills_up_too():
+    source = SimpleDataSource(functions.sequences, 10)
+    with DataIterator(source, 4, use_thread=False, padding=7) as whole, whole.slice(None, 2, 0) as part:
+        assert part.next()[0].shape[0] == 4

@@ -58,3 +58,9 @@ class OwnError(Exception):
 
     def __init__(self, index, text):
         super().__init__(f"sample {index} {text}")
+
+
+def sequences(index):
+    """A sequence and a grid whose lengths depend on the index, and the length."""
+    length = 1 + index % 4
+    return np.arange(length, dtype=np.int32), np.full((length, 2 * length), length, np.float32), length

@@ -293,3 +293,22 @@ def test_a_second_signal_ends_at_once(make_updater, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         trainer.run()
     assert trainer.iteration == 5
+
+
+def test_chosen_statistics_and_percentiles(make_updater, tmp_path):
+    updater = make_updater()
+    trainer = Trainer(updater, every(1), tmp_path)
+    trainer.extend(Statistics(statistics=("zeros", "mean"), with_grad=False, percentiles=(50, 99.87)), every=every(1))
+    seen = {}
+    trainer.extend(lambda trainer: seen.update({key: trainer.observation[key] for key in trainer.observation}), every=every(1))
+    trainer.run()
+    for name, variable in updater.solvers["main"].get_parameters().items():
+        values = variable.d
+        expected = {"zeros": np.count_nonzero(values == 0), "mean": values.mean(), "p50": np.median(values)}
+        expected["p99.87"] = np.percentile(values, 99.87)
+        for key, value in expected.items():
+            assert seen[f"{name}/data/{key}"] == pytest.approx(value, rel=1e-5)
+    with pytest.raises(ArgumentError, match=r"statistics must be some of mean, std, min, max, zeros .* got median and "):
+        Statistics(statistics=("median",))
+    with pytest.raises(ArgumentError, match="percentiles from 0 to 100, got mean and 101"):
+        Statistics(statistics=("mean",), percentiles=(101,))
