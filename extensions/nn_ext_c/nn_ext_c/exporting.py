@@ -11,6 +11,10 @@ from nn_core.ext import ArgumentError, atomic_writer
 from nn_core.graph_rewriting import functions_of
 from nn_ext_c.folding import folded
 from nn_ext_c.graphs import program_of
+from nn_ext_c.integer.lowering import integer_network
+from nn_ext_c.integer.network import IntegerNetwork
+from nn_ext_c.integer.writing import integer_program
+from nn_ext_c.loops import number
 from nn_ext_c.source import Source, identifier, written
 
 
@@ -19,6 +23,10 @@ def export_source(
     inputs: Mapping[str, nn.Variable] | Sequence[nn.Variable] | None = None,
     *,
     name: str = "network",
+    dtype: str = "float32",
+    calibration: Any = None,
+    method: str = "minmax",
+    percentile: float = 99.99,
 ) -> Source:
     """The graph of `outputs` as the texts of a header and a source of C.
 
@@ -27,6 +35,11 @@ def export_source(
         inputs: the leaves that the function of C gets, by name or in order. By default these are all leaves that are neither
             parameters of the current scope nor trained; all others are written as constants.
         name: the stem of all names in C.
+        dtype: "float32", or "int8": computed in integers, with inputs and outputs in float32.
+        calibration: for int8, samples that are typical for the inputs: an array with any number of samples along its first
+            axis, by name if there are several inputs.
+        method: how ranges follow from the calibration: "minmax", "percentile", or "mse" for the least squared error.
+        percentile: of the values that "percentile" leaves inside, on either side.
 
     Raises:
         ArgumentError: lists every function that cannot be exported and where it is.
@@ -37,7 +50,45 @@ def export_source(
     parameters = nn.get_parameters(grad_only=False)
     leaves = named_inputs(wanted, _given_inputs(outputs, inputs), parameters)
     made, names = folded(wanted, leaves.values(), {variable: key for key, variable in parameters.items()})
-    return written(program_of(made, leaves, names), name, ["Numbers are float32."])
+    if dtype == "float32":
+        return written(program_of(made, leaves, names), name, ["Numbers are float32."])
+    if dtype != "int8":
+        raise ArgumentError(f"export: dtype must be 'float32' or 'int8', got {dtype!r}")
+    network = integer_network(made, leaves, calibration, method, percentile)
+    return written(integer_program(network), name, _scales(network))
+
+
+def quantize(
+    outputs: Any,
+    inputs: Mapping[str, nn.Variable] | Sequence[nn.Variable] | None = None,
+    *,
+    calibration: Any,
+    method: str = "minmax",
+    percentile: float = 99.99,
+) -> IntegerNetwork:
+    """The integer network that ``dtype="int8"`` writes; `nn_ext_c.integer.reference.run` computes its bits in NumPy.
+
+    Args:
+        outputs: see `export_source`.
+        inputs: see `export_source`.
+        calibration: see `export_source`.
+        method: see `export_source`.
+        percentile: see `export_source`.
+    """
+    wanted = named_outputs(outputs)
+    leaves = named_inputs(wanted, _given_inputs(outputs, inputs), nn.get_parameters(grad_only=False))
+    made, _ = folded(wanted, leaves.values(), {})
+    return integer_network(made, leaves, calibration, method, percentile)
+
+
+def _scales(network: IntegerNetwork) -> list[str]:
+    """Lines that say what the integers of inputs and outputs stand for."""
+    lines = ["Computed in int8; inputs and outputs are float32. What the integers stand for:"]
+    for kind, entries in (("input", network.inputs), ("output", network.outputs)):
+        for port, tensor in entries.items():
+            scale = network.tensors[tensor].scale
+            lines.append(f"  {kind} {port}: {number(scale.scale)[:-1]} * (q - ({scale.zero}))")
+    return lines
 
 
 def export(
@@ -46,6 +97,10 @@ def export(
     inputs: Mapping[str, nn.Variable] | Sequence[nn.Variable] | None = None,
     *,
     name: str | None = None,
+    dtype: str = "float32",
+    calibration: Any = None,
+    method: str = "minmax",
+    percentile: float = 99.99,
 ) -> Source:
     """Write the graph of `outputs` as NAME.h and NAME.c; see `export_source`.
 
@@ -54,6 +109,10 @@ def export(
         outputs: see `export_source`.
         inputs: see `export_source`.
         name: the stem of the files and of all names in C.
+        dtype: see `export_source`.
+        calibration: see `export_source`.
+        method: see `export_source`.
+        percentile: see `export_source`.
 
     Returns:
         The texts, and the memory that they need.
@@ -70,7 +129,8 @@ def export(
     target = Path(path)
     is_folder = target.is_dir()
     stem = name or ("network" if is_folder else identifier(target.stem))
-    source = export_source(outputs, inputs, name=stem)
+    settings: dict[str, Any] = {"dtype": dtype, "calibration": calibration, "method": method, "percentile": percentile}
+    source = export_source(outputs, inputs, name=stem, **settings)
     folder = target if is_folder else target.parent
     for suffix, text in ((".h", source.header), (".c", source.code)):
         with atomic_writer(folder / f"{stem}{suffix}") as file:

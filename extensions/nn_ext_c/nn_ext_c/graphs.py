@@ -112,7 +112,7 @@ class _Drafting:
         shapes = [tuple(output.shape) for output in function.outputs]
 
         def moved(changed: dict[str, Any]) -> list[Array]:
-            return _numbers_moved(function, changed)
+            return numbers_moved(function, changed)
 
         made = emit(Call(self.program, function.name, padded, settings, shapes, moved))
         return [made] if isinstance(made, Value) else list(made)
@@ -123,7 +123,7 @@ class _Drafting:
             given if given.parent is None else nn.Variable.from_numpy_array(array_of(value, "an input"))
             for given, value in zip(function.inputs, (v for v in inputs if v is not None), strict=True)
         ]
-        arrays = _run(function, variables, {})
+        arrays = run_function(function, variables, {})
         return [self.program.constant(np.asarray(array, np.float32), name=function.name) for array in arrays]
 
     def _note(self, function: Function, values: Sequence[Value | None] | None) -> None:
@@ -147,15 +147,16 @@ class _Drafting:
         return copied(self.program, "copy", value, whole(Buffer(value.size, "float32", "output", name), value.shape))
 
 
-def _numbers_moved(function: Function, settings: dict[str, Any]) -> list[Array]:
+def numbers_moved(function: Function, settings: dict[str, Any]) -> list[Array]:
     """For each element of the results, the number of the element of x that it is, from 1 on."""
     x = function.inputs[0]
     numbers = np.arange(1, x.size + 1, dtype=np.float32).reshape(x.shape)
-    arrays = _run(function, [nn.Variable.from_numpy_array(numbers)], settings)
+    arrays = run_function(function, [nn.Variable.from_numpy_array(numbers)], settings)
     return [np.rint(array).astype(np.int64) for array in arrays]
 
 
-def _run(function: Function, inputs: Sequence[nn.Variable], settings: dict[str, Any]) -> list[Array]:
+def run_function(function: Function, inputs: Sequence[nn.Variable], settings: dict[str, Any]) -> list[Array]:
+    """The results of a function on other inputs, with some settings changed."""
     with nn.context_scope(nn.Context(["reference:float"])), nn.auto_forward(False):
         made = function.applied_to(*inputs, **{k: v for k, v in settings.items() if function.args.get(k) != v})
         outputs = list(made) if isinstance(made, (list, tuple)) else [made]

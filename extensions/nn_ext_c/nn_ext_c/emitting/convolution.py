@@ -117,6 +117,18 @@ def convolved(call: Call, g: Geometry, bias: Value | None) -> None:
         start = f"bias[{dot([group, filter_], grouped(bias, 0, g.y.shape[1]).strides)}]"
     code.line(f"float total = {start};")
     depth = code.depth
+    offset, weight_at = window_places(code, g, b, group, filter_, counts)
+    code.line(f"total += x[{offset}] * w[{weight_at}];")
+    code.close_to(depth)
+    code.line(f"y[{dot([b, group, filter_, *counts], g.y.strides)}] = total;")
+    arguments = [Argument("x", g.x), Argument("w", g.weight), *([Argument("bias", bias)] if bias else [])]
+    call.program.add(Step(call.name, code.text(), [*arguments, Argument("y", g.y, True)]))
+
+
+def window_places(
+    code: Code, g: Geometry, b: Index, group: Index, filter_: Index, counts: Sequence[Index]
+) -> tuple[Index, Index]:
+    """Open the loops over a window, and give where its elements are in x and in the weight."""
     channel = code.loop(g.x.shape[2])
     offset = dot([b, group, channel], g.x.strides[:3])
     weight_at = dot([group, filter_, channel], g.weight.strides[:3])
@@ -130,11 +142,7 @@ def convolved(call: Call, g: Geometry, bias: Value | None) -> None:
             offset = offset + place * stride
         else:
             offset = offset + window_place(code, k, place, g.pad[axis] == 0, n if reach >= n else None) * stride
-    code.line(f"total += x[{offset}] * w[{weight_at}];")
-    code.close_to(depth)
-    code.line(f"y[{dot([b, group, filter_, *counts], g.y.strides)}] = total;")
-    arguments = [Argument("x", g.x), Argument("w", g.weight), *([Argument("bias", bias)] if bias else [])]
-    call.program.add(Step(call.name, code.text(), [*arguments, Argument("y", g.y, True)]))
+    return offset, weight_at
 
 
 def window_place(code: Code, k: Index, place: Index, low_is_safe: bool, high: int | None) -> Index:
