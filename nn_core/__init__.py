@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from nn_core.host import prefer_cached_array as prefer_cached_array
     from nn_core.host import reset_array_preference as reset_array_preference
     from nn_core.network_summary import summary as summary
+    from nn_core.numpy_code import numpy_function as numpy_function
     from nn_core.parameter import clear_parameters as clear_parameters
     from nn_core.parameter import get_current_parameter_scope as get_current_parameter_scope
     from nn_core.parameter import get_parameters as get_parameters
@@ -107,6 +108,7 @@ _LAZY = {
     "ModuleDict": "nn_core.core.containers",
     "ModuleList": "nn_core.core.containers",
     "Sequential": "nn_core.core.sequential",
+    "numpy_function": "nn_core.numpy_code",
     "summary": "nn_core.network_summary",
     **dict.fromkeys(
         (
