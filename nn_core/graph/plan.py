@@ -225,9 +225,8 @@ class Plan:
 
     def _run_observed(self, hooks: tuple[list[NodeHook], list[NodeHook]], finish: Callable[[Node], object] | None) -> None:
         before, after = hooks
-        last = {entry.node: i for i, entry in enumerate(self.entries)}
         seen: set[Node] = set()
-        finished = {} if finish is None else self._finished()
+        finished = self._finished()
         for i, entry in enumerate(self.entries):
             node = entry.node
             if node is not None and node not in seen:
@@ -235,10 +234,11 @@ class Plan:
                 for hook in before:
                     hook(node)
             self._run_entry(entry)
-            if node is not None and last[node] == i:
-                for hook in after:
-                    hook(node)
-            if finish is not None and i in finished:
+            if i not in finished:
+                continue
+            for hook in after:  # not before the gradients of inputs are added up
+                hook(finished[i])
+            if finish is not None:
                 finish(finished[i])
 
     def _run_entry(self, entry: Entry) -> None:

@@ -94,3 +94,12 @@ def test_results_of_all_scopes():
     assert profiler.average()["load"]["0:batch"] == found["time"] >= 0
     profiler.create_new_profiler("load")
     assert profiler.get_all_results() == {"load": {}}
+
+
+def test_nan_is_found_in_a_gradient_that_is_added_to_another():
+    x = nn.Variable.from_numpy_array([0.0, 1.0], need_grad=True)
+    loss = F.sum(F.sqrt(x) * x)  # 0 times an infinite slope, beside a finite gradient
+    tracer = NanInfTracer(need_details=False)
+    with pytest.raises(ValueError, match="backward of PowScalar must be finite, got NaN in gradient 0"), tracer.trace():
+        loss.forward(function_post_hook=tracer.forward_post_hook)
+        loss.backward(function_post_hook=tracer.backward_post_hook)
