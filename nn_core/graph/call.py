@@ -16,7 +16,7 @@ from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of
 from nn_core.dispatch.report import is_strict
 from nn_core.dispatch.resolve import resolve, wide_dtype
-from nn_core.graph.checked import CheckedKernel
+from nn_core.graph.checked import guarded_kernel
 from nn_core.graph.failure import note_call
 from nn_core.graph.infer import infer, input_entries, made_outputs
 from nn_core.graph.memory import channels_last_strides
@@ -172,6 +172,7 @@ class PreparedKernel:
     __slots__ = (
         "_backward",
         "_forward",
+        "_guarded",
         "_laid_out",
         "args",
         "backend",
@@ -210,7 +211,8 @@ class PreparedKernel:
         self.call = call
         self.spec = call.spec
         self.args = call.args
-        self.implementation: Kernel = CheckedKernel(kernel, backend) if settings().check_kernels else kernel
+        self.implementation = kernel
+        self._guarded = guarded_kernel(kernel, backend, always=settings().check_kernels)
         self.backend = backend
         self.context = context
         self.refusals = tuple(refusals)
@@ -250,7 +252,7 @@ class PreparedKernel:
         if self._forward is None:
             self.space.use()  # runners may hold what belongs to the current device
             try:
-                self._forward = self.implementation.forward(self.call)
+                self._forward = self._guarded.forward(self.call)
             except Exception as error:
                 self.note(error)
                 raise
@@ -266,7 +268,7 @@ class PreparedKernel:
             return self.forward
         if channels_last not in self._laid_out:
             self.space.use()
-            self._laid_out[channels_last] = self.implementation.forward(self._call_for(channels_last))
+            self._laid_out[channels_last] = self._guarded.forward(self._call_for(channels_last))
         return self._laid_out[channels_last]
 
     def backward_for(self, wanted: tuple[bool, ...], channels_last: tuple[bool, ...]) -> Runner | None:
@@ -274,7 +276,7 @@ class PreparedKernel:
         key = (wanted, channels_last)
         if key not in self._backward:
             self.space.use()
-            self._backward[key] = self.implementation.backward(self._call_for(channels_last), wanted)
+            self._backward[key] = self._guarded.backward(self._call_for(channels_last), wanted)
         return self._backward[key]
 
     def _call_for(self, channels_last: tuple[bool, ...]) -> Call:

@@ -1,12 +1,24 @@
-"""Kernels whose calls are checked one by one (NN_CORE_CHECK_KERNELS=1): slow, and the place to look when results are off."""
+"""Kernels that are not trusted: those of other packages, and all with NN_CORE_CHECK_KERNELS=1.
 
-from collections.abc import Sequence
-from typing import Any, Final
+An output that a kernel leaves out must not show what its memory held before. The kernels of nn_core and of its backends are
+tested for that, by the conformance kit with poisoned memory; a kernel of another package is
+
+- refused when it leaves out elements of an output in the first call of what it prepared;
+- given new memory full of NaN (0, where a dtype has none) in every further call, since it may skip elements in some calls
+  only. The memory of a plan is new once: what is left out when a graph is run again shows values that the graph has computed.
+
+With NN_CORE_CHECK_KERNELS=1 every call of every kernel is checked, whether inputs are changed included. That is slow.
+"""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
+from nn_core.dispatch.registry import REGISTRY
 from nn_core.errors import PluginError
-from nn_core.typing import Array, Backend, Call, Kernel, Refusal, Runner
+from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Step, extra
 
 #: Outputs are filled with this byte before a kernel runs; an element that still has it was not written.
 POISON: Final = 0xA5
@@ -14,17 +26,41 @@ POISON: Final = 0xA5
 _TELLING_BYTES: Final = 4
 
 
-class CheckedKernel:
-    """A kernel that is refused when it leaves outputs unwritten, changes inputs, or refuses with something else.
+#: What a runner writes: descriptions of arrays by their places among its arguments.
+_Written: TypeAlias = Mapping[int, ArrayDesc | None]
+#: Packages whose kernels the conformance kit runs on in the tests of nn_core.
+TRUSTED: Final = frozenset({"nn_core", "nn_ext_cpu", "nn_ext_cuda", "nn_ext_cudnn"})
+
+
+def guarded_kernel(kernel: Kernel, backend: Backend, *, always: bool) -> Kernel:
+    """`kernel`, or one that makes sure of its outputs where it comes from another package.
 
     Args:
         kernel: The kernel.
         backend: Whose arrays it works on.
+        always: Check every call of every kernel, and its inputs too.
+    """
+    if always:
+        return GuardedKernel(kernel, backend, _Checked)
+    if type(kernel).__module__.partition(".")[0] in TRUSTED:
+        return kernel
+    return GuardedKernel(kernel, backend, _Filled)
+
+
+class GuardedKernel:
+    """A kernel whose runners are refused when they leave outputs unwritten.
+
+    Args:
+        kernel: The kernel.
+        backend: Whose arrays it works on.
+        guard: Wraps a runner: ``guard(runner, call, backend, owner, written, read)``, the last two being places of arrays.
     """
 
-    def __init__(self, kernel: Kernel, backend: Backend) -> None:
+    def __init__(self, kernel: Kernel, backend: Backend, guard: Callable[..., Runner]) -> None:
         self._kernel = kernel
         self._backend = backend
+        self._guard = guard
+        self._owner = REGISTRY.owner_of_kernel(kernel)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kernel, name)
@@ -34,7 +70,7 @@ class CheckedKernel:
         return self._kernel.refuse(call)
 
     def forward(self, call: Call) -> Runner:
-        """The runner of the kernel, checked."""
+        """The runner of the kernel, guarded."""
         runner = self._kernel.forward(call)
         # such a kernel makes its outputs itself: there is nothing to poison
         if call.spec.has("dynamic_shape"):
@@ -42,27 +78,28 @@ class CheckedKernel:
         names = [entry.name for entry in call.spec.inputs]
         updated = {names.index(name) for name in call.spec.updates}
         n_inputs = len(call.inputs)
-        outputs = range(n_inputs, n_inputs + len(call.outputs))
-        return _Checked(runner, call, self._backend, outputs, [i for i in range(n_inputs) if i not in updated])
+        outputs = dict(enumerate(call.outputs, n_inputs))
+        return self._guard(runner, call, self._backend, self._owner, outputs, [i for i in range(n_inputs) if i not in updated])
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The runner of the kernel, checked; None where it has none."""
+        """The runner of the kernel, guarded; None where it has none."""
         runner = self._kernel.backward(call, wanted)
         if runner is None:
             return None
         n_aux = sum(entry.aux for entry in call.spec.outputs)
         n_read = len(call.inputs) + 2 * len(call.outputs) - n_aux
-        return _Checked(runner, call, self._backend, range(n_read, n_read + len(call.inputs)), range(n_read))
+        return self._guard(runner, call, self._backend, self._owner, dict(enumerate(call.inputs, n_read)), range(n_read))
 
 
 class _Checked:
     """A runner and what it may write."""
 
     def __init__(
-        self, runner: Runner, call: Call, backend: Backend, written: Sequence[int], read: Sequence[int]
+        self, runner: Runner, call: Call, backend: Backend, owner: str, written: _Written, read: Sequence[int]
     ) -> None:
         self._runner = runner
-        self._name = f"{call.spec.api} on backend {backend.name!r}"
+        self.owner = owner
+        self._name = f"{call.spec.api} on backend {backend.name!r}{f', kernel of plugin {owner!r}' if owner else ''}"
         self._backend = backend
         self._written = written
         self._read = read
@@ -79,6 +116,14 @@ class _Checked:
         self._require_unchanged(read, before)
         self._require_written(poisoned)
 
+    def check_outputs(self, *arrays: Array) -> None:
+        """Run, and refuse outputs with more than one element unwritten (which may have the value of the poison by chance)."""
+        places = self._places_written(arrays)
+        others = [array for i, array in enumerate(arrays) if i not in places]
+        poisoned = [array for array in (arrays[i] for i in places) if _poison(array, others)]
+        self._runner(*arrays)
+        self._require_written(poisoned, by_chance=1)
+
     def _places_written(self, arrays: Sequence[Array]) -> list[int]:
         return [i for i in self._written if i < len(arrays) and arrays[i] is not None]
 
@@ -87,12 +132,69 @@ class _Checked:
             if _bytes(self._backend.to_numpy(array)) != _bytes(values):
                 raise PluginError(f"{self._name}: a kernel must not change its inputs, got array {position} changed")
 
-    def _require_written(self, poisoned: Sequence[Array]) -> None:
+    def _require_written(self, poisoned: Sequence[Array], by_chance: int = 0) -> None:
         for array in poisoned:
             left = np.asarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
             count = int((left == POISON).all(axis=1).sum())
-            if count:
+            if count > min(by_chance, array.size - 1):
                 raise PluginError(f"{self._name}: a kernel must write all of its outputs, got {count} elements unwritten")
+
+
+class _Filled:
+    """A runner whose outputs are checked in its first call, and full of NaN or 0 before it runs in others.
+
+    Attributes:
+        inner: The runner of the kernel, which steps of plans call.
+        owner: The plugin of the kernel, where that is not the plugin of the function.
+    """
+
+    def __init__(
+        self, runner: Runner, call: Call, backend: Backend, owner: str, written: _Written, read: Sequence[int]
+    ) -> None:
+        self.inner = runner
+        self._in_place = call.spec.has("inplace_ok")
+        self._checked = _Checked(runner, call, backend, owner, written, read)
+        self.owner = owner
+        self._is_checked = False
+        self._blanks = {place: _blank(desc.dtype) for place, desc in written.items() if desc is not None}
+
+    def __getattr__(self, name: str) -> Any:
+        # runners may have extras: one that adds to gradients must not find them filled
+        return getattr(self.inner, name)
+
+    def __call__(self, *arrays: Array) -> Any:
+        if not self._is_checked:
+            self._checked.check_outputs(*arrays)
+            self._is_checked = True  # of two threads that are here at once, both check
+            return None
+        self._fill(arrays)
+        return self.inner(*arrays)
+
+    def bind(self, *arrays: Array) -> Step:
+        """A step on memory that a plan keeps, which is filled once; backends look into their steps to merge them."""
+        self._fill(arrays)
+        binder = extra(self.inner, "bind")
+        return functools.partial(self.inner, *arrays) if binder is None else cast("Step", binder(*arrays))
+
+    def _fill(self, arrays: Sequence[Array]) -> None:
+        for place, blank in self._blanks.items():
+            array = arrays[place] if place < len(arrays) else None
+            if array is None or (self._in_place and self._is_shared(array, arrays)):
+                continue
+            array[...] = blank
+
+    def _is_shared(self, array: Array, arrays: Sequence[Array]) -> bool:
+        return not isinstance(array, np.ndarray) or _overlaps(array, [other for other in arrays if other is not array])
+
+
+def runner_of(runner: object) -> object:
+    """The runner of the kernel itself, where `runner` guards it."""
+    return runner.inner if isinstance(runner, _Filled) else runner
+
+
+def _blank(dtype: str) -> float:
+    """The value that shows best that nobody has written it."""
+    return float("nan") if "float" in dtype else 0.0
 
 
 def _poison(array: Array, others: Sequence[Array]) -> bool:

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from nn_core.graph.checked import runner_of
 from nn_core.graph.failure import add_note
 from nn_core.graph.hooks import NodeHook
 from nn_core.graph.memory import Arena, Slot
@@ -166,10 +167,10 @@ class Plan:
     def _note(self, error: Exception, runner: Runner | None) -> None:
         """Note in `error` which function of the plan it comes from, where that can be told."""
         for entry in self.entries:
-            if entry.runner is runner and entry.node is not None:
+            if runner_of(entry.runner) is runner_of(runner) and entry.node is not None:
                 shapes = [None if vertex is None else vertex.shape for vertex in entry.node.inputs]
                 backend = "" if entry.backend is None else entry.backend.name
-                add_note(error, entry.node.spec, backend, shapes, entry.node.args)
+                add_note(error, entry.node.spec, backend, shapes, entry.node.args, getattr(entry.runner, "owner", ""))
 
     def read_leaves(self) -> None:
         """See to it that the arrays that the plan reads hold the values of their variables."""

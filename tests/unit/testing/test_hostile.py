@@ -331,9 +331,9 @@ class Careless:
     ("fault", "message"),
     [
         ("nothing", ""),
-        ("leaves an output", "tanh on backend 'reference': a kernel must write all of its outputs, got 3 elements unwritten"),
-        ("changes an input", "tanh on backend 'reference': a kernel must not change its inputs, got array 0 changed"),
-        ("changes a gradient", "tanh on backend 'reference': a kernel must not change its inputs, got array 2 changed"),
+        ("leaves an output", "kernel of plugin 'careless': a kernel must write all of its outputs, got 3 elements unwritten"),
+        ("changes an input", "kernel of plugin 'careless': a kernel must not change its inputs, got array 0 changed"),
+        ("changes a gradient", "kernel of plugin 'careless': a kernel must not change its inputs, got array 2 changed"),
         ("leaves a gradient", "a kernel must write all of its outputs, got 3 elements unwritten"),
     ],
 )
@@ -362,6 +362,116 @@ def test_calls_of_kernels_are_checked_when_asked_to(monkeypatch, fault, message)
     finally:
         monkeypatch.undo()
         nn.ext.unregister("careless")
+
+
+class Forgetful:
+    """A kernel of y = 2 x that writes all of y when it is first called, and one row less in each further call."""
+
+    def refuse(self, call):
+        return None
+
+    def forward(self, call):
+        calls = iter(range(100))
+
+        def run(x, y):
+            rows = len(x) - next(calls)
+            y[:rows] = 2 * x[:rows]
+
+        return run
+
+    def backward(self, call, wanted):
+        return None
+
+
+class Bound(Forgetful):
+    """The same as a step that is bound to its arrays."""
+
+    def forward(self, call):
+        def run(x, y):
+            y[...] = 2 * x
+
+        run.bind = lambda x, y: lambda: None
+        return run
+
+
+@pytest.fixture
+def overlaid(request):
+    """A plugin with a kernel of Tanh for the reference backend."""
+    module = types.ModuleType("careless")
+    exec(f"from nn_core.ext import *\n{HEAD}", vars(module))
+    package = module.FunctionPackage(overlays={"reference": {"Tanh": request.param}})
+    module.nn_core_functions = module.hookimpl(lambda: [package])
+    nn.ext.register(module)
+    PLUGINS.forget_prepared()
+    with nn.context_scope(nn.Context(["reference"])):
+        yield
+    nn.ext.unregister("careless")
+
+
+@pytest.mark.parametrize("overlaid", [Careless("leaves an output")], indirect=True)
+@pytest.mark.parametrize("auto", [False, True])
+def test_a_kernel_of_a_plugin_that_leaves_out_an_output_is_refused_in_any_case(overlaid, auto):
+    message = "tanh on backend 'reference', kernel of plugin 'careless': a kernel must write all of its outputs, got 3"
+    with nn.auto_forward(auto), pytest.raises(PluginError, match=message) as caught:
+        F.tanh(nn.Variable.from_numpy_array(np.ones((2, 3), np.float32))).forward()
+    assert "of plugin 'careless'" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("overlaid", [Careless("leaves a gradient")], indirect=True)
+def test_a_kernel_of_a_plugin_that_leaves_out_a_gradient_is_refused_in_any_case(overlaid):
+    x = nn.Variable.from_numpy_array(np.ones((2, 3), np.float32), need_grad=True)
+    y = F.tanh(x)
+    y.forward()
+    with pytest.raises(PluginError, match="got 3 elements unwritten"):
+        y.backward()
+
+
+@pytest.mark.parametrize("overlaid", [Forgetful()], indirect=True)
+def test_what_a_kernel_of_a_plugin_leaves_out_in_a_later_call_shows_as_nan(overlaid):
+    x = nn.NdArray.from_numpy_array(np.full((3, 1), 2, np.float32))
+    for expected in ([4, 4, 4], [4, 4, np.nan], [4, np.nan, np.nan], [np.nan] * 3):
+        np.testing.assert_array_equal(F.tanh(x).data.ravel(), expected)
+
+
+@pytest.mark.parametrize("overlaid", [Forgetful()], indirect=True)
+def test_what_a_kernel_of_a_plugin_leaves_out_when_a_graph_is_run_again_shows_what_the_graph_has_computed(overlaid):
+    y = F.tanh(nn.Variable.from_numpy_array(np.full((3, 1), 2, np.float32)))
+    y.forward()
+    y.forward()
+    assert np.isnan(y.d[2]) and y.d[:2].tolist() == [[4], [4]]
+    y.forward()
+    assert y.d[1] == 4
+
+
+class Failing(Forgetful):
+    """A kernel that fails in its second call."""
+
+    def forward(self, call):
+        calls = iter(range(1))
+
+        def run(x, y):
+            y[...] = x
+            next(calls)
+
+        return run
+
+
+@pytest.mark.parametrize("overlaid", [Failing()], indirect=True)
+def test_a_failure_of_a_bound_step_names_the_plugin(overlaid):
+    y = F.tanh(nn.Variable.from_numpy_array(np.ones((2, 3), np.float32)))
+    y.forward()
+    with pytest.raises(StopIteration) as caught:
+        y.forward()
+    assert "of plugin 'careless'" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("overlaid", [Bound()], indirect=True)
+def test_a_bound_step_of_a_plugin_that_writes_nothing_shows_nan(overlaid):
+    y = F.tanh(nn.Variable.from_numpy_array(np.ones((2, 3), np.float32)))
+    y.forward()  # a graph that is used once binds no steps
+    assert y.d.tolist() == [[2, 2, 2]] * 2
+    y.forward()
+    assert np.isnan(y.d).all()
 
 
 def test_checked_kernels_give_the_same_results(monkeypatch):
