@@ -12,7 +12,7 @@ With NN_CORE_CHECK_KERNELS=1 every call of every kernel is checked, whether inpu
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ POISON: Final = 0xA5
 _TELLING_BYTES: Final = 4
 
 
+T = TypeVar("T")
 #: What a runner writes: descriptions of arrays by their places among its arguments.
 _Written: TypeAlias = Mapping[int, ArrayDesc | None]
 #: Packages whose kernels the conformance kit runs on in the tests of nn_core.
@@ -187,9 +188,9 @@ class _Filled:
         return not isinstance(array, np.ndarray) or _overlaps(array, [other for other in arrays if other is not array])
 
 
-def runner_of(runner: object) -> object:
+def runner_of(runner: T) -> T:
     """The runner of the kernel itself, where `runner` guards it."""
-    return runner.inner if isinstance(runner, _Filled) else runner
+    return cast("T", runner.inner) if isinstance(runner, _Filled) else runner
 
 
 def _blank(dtype: str) -> float:

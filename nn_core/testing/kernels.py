@@ -9,6 +9,7 @@ import numpy as np
 from nn_core.dispatch.registry import gradient_of
 from nn_core.graph.array_functions import ArrayFunctions
 from nn_core.graph.call import PreparedKernel
+from nn_core.graph.checked import runner_of
 from nn_core.graph.plan import bind
 from nn_core.rules.registry import GradientCall
 from nn_core.synced import Space, dtype_of
@@ -134,7 +135,8 @@ class KernelRun:
         Fails when the kernel writes to another input or beside an array, or returns memory of an input.
         """
         inputs = self.inputs()
-        runner: Runner = self.prepared.forward_for(self._flags)
+        # without guard: the memory that the kernel is given is poisoned here
+        runner: Runner = runner_of(self.prepared.forward_for(self._flags))
         arrays: list[Any] = [None if entry is None else entry.array for entry in inputs]
         if self.case.spec.has("dynamic_shape"):
             results: Any = runner(*arrays)
@@ -181,7 +183,7 @@ class KernelRun:
 
     def fused(self, wanted: Sequence[bool]) -> Runner | None:
         """The backend's own gradient kernel, if it has one for these inputs."""
-        return self.prepared.backward_for(tuple(wanted), self._flags)
+        return runner_of(self.prepared.backward_for(tuple(wanted), self._flags))
 
     def fused_backward(
         self, runner: Runner, outputs: Sequence[Numbers], wanted: Sequence[bool], *, bound: bool = False

@@ -10,7 +10,7 @@ import pytest
 import nn_core as nn
 import nn_core.testing.samples  # fills the tables
 from nn_core.errors import NNCoreError
-from nn_core.graph.apply import operator
+from nn_core.graph.apply import operator_of
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
@@ -43,7 +43,7 @@ def run(spec: FunctionSpec, entry: Sample, arrays: list[np.ndarray[Any, Any] | N
             None if a is None else nn.Variable.from_numpy_array(a, need_grad=a.dtype.kind == "f") for a in arrays
         ]
         try:
-            made = operator(spec.api)(*inputs, **entry.args)
+            made = operator_of(spec)(*inputs, **entry.args)
             results = list(made) if isinstance(made, (tuple, list)) else [made]
             nn.forward_all(results)
             for result in results[:1]:

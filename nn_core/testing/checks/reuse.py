@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.graph.checked import runner_of
 from nn_core.testing.assertions import assert_identical, require
 from nn_core.testing.cases import Case
 from nn_core.testing.checks.forward import compare_outputs
@@ -103,7 +104,7 @@ class _Calls:
         """The outputs of a call, on new arrays unless they are to be those of the last."""
         if fresh:
             self.arrays = self._new_arrays()
-        self.run.prepared.forward(*self.arrays)
+        runner_of(self.run.prepared.forward)(*self.arrays)
         return [self.run.numpy(array) for array in self._outputs()]
 
     def repeated(self, together: threading.Barrier) -> list[list[Numbers]]:

@@ -8,7 +8,7 @@ import pytest
 import nn_core as nn
 from nn_core import synced
 from nn_core.dispatch.plugins import get_backend
-from nn_core.graph.apply import operator
+from nn_core.graph.apply import operator_of
 from nn_core.graph.call import forget
 from nn_core.testing.cases import Case, cases, installed_backends
 from nn_core.testing.truth import truth_of
@@ -70,7 +70,7 @@ def results(case: Case, auto: bool) -> list[np.ndarray]:
             None if array is None else nn.Variable.from_numpy_array(array, need_grad=True)
             for array in truth_of(case.spec, case.sample, case.dtype, (1, 2)).inputs
         ]
-        made = operator(case.spec.api)(*inputs, **case.sample.args)
+        made = operator_of(case.spec)(*inputs, **case.sample.args)
         made = list(made) if isinstance(made, (tuple, list)) else [made]
         if not auto:
             nn.forward_all(made)

@@ -14,7 +14,7 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_core import function
 from nn_core.errors import ArgumentError, GraphError, ShapeError
-from nn_core.graph.apply import operator
+from nn_core.graph.apply import operator_of
 from nn_core.testing.cases import Case, cases
 from nn_core.testing.truth import truth_of
 from tests.unit.graph.function_cases import Cases, computed, described
@@ -81,7 +81,7 @@ def test_every_function_computes_what_its_graph_does(case: Case) -> None:
             None if array is None else nn.Variable.from_numpy_array(array, need_grad=array.dtype.kind == "f")
             for array in truth_of(case.spec, case.sample, case.dtype).inputs
         ]
-        made = operator(case.spec.api)(*inputs, **case.sample.args)
+        made = operator_of(case.spec)(*inputs, **case.sample.args)
         made = list(made) if isinstance(made, tuple) else [made]
         parent = made[0].parent
         assert isinstance(parent, function.Function) and parent.outputs == made

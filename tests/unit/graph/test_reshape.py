@@ -17,7 +17,7 @@ import nn_core.parametric_functions as PF
 import nn_core.testing.samples
 from nn_core.errors import GraphError, NNCoreError, ShapeError
 from nn_core.graph import backward, forward, reshape
-from nn_core.graph.apply import operator
+from nn_core.graph.apply import operator_of
 from nn_core.graph.call import resolved_call
 from nn_core.graph.forward import KEEP_ALL
 from nn_core.spec.builtin import SPECS
@@ -120,7 +120,7 @@ class Net:
     def __init__(self, spec: FunctionSpec, args: Mapping[str, Any], values: Values) -> None:
         self.spec = spec
         self.inputs = [None if v is None else leaf(v, v.dtype.kind == "f") for v in values]
-        results = operator(spec.api)(*self.inputs, **args)
+        results = operator_of(spec)(*self.inputs, **args)
         self.results = list(results) if isinstance(results, tuple) else [results]
         self.weights: list[nn.Variable] = []
         self.root: nn.Variable | None = None
