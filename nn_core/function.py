@@ -464,7 +464,7 @@ def _maker(spec: FunctionSpec) -> Callable[..., Function]:
         return Function(Node(spec, settings, (), (), context, False))
 
     make.__name__ = make.__qualname__ = spec.name
-    make.__doc__ = f"{spec.doc}\n\nReturns a `Function`; see `nn_core.functions.{spec.api}` for the settings."
+    make.__doc__ = f"{spec.doc}\n\nReturns a `Function`; see `nn_core.functions.{spec.api}` for the arguments."
     make.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect
     return make
 

@@ -299,7 +299,7 @@ def truth_of(
 
 @contextmanager
 def _flags(needs: Mapping[Vertex, bool | None]) -> Iterator[None]:
-    """Whether each variable needed a gradient when the graph was computed; that may have changed since."""
+    """Give the variables the `need_grad` flags that they had when the graph was computed, and restore the present ones."""
     present = {vertex: vertex._need_grad for vertex in needs}
     _set_need_grad(needs)
     try:
