@@ -18,7 +18,7 @@ from nn_core.typing import Shape
 Batch: TypeAlias = tuple[np.ndarray[Any, Any], ...]
 #: ``f(rng, *arrays)`` gives the changed arrays of a batch; `rng` is a ``numpy.random.Generator``.
 BatchTransform: TypeAlias = Callable[..., Any]
-#: What fills the ends of values that are smaller than others of their batch: a number, or one for each of some variables.
+#: The padding of values that are smaller than others of their batch: a number, or one for each of some variables.
 Padding: TypeAlias = float | Mapping[str, float]
 #: Makes arrays of the given shapes and dtypes.
 Allocate: TypeAlias = Callable[[Sequence[tuple[Shape, np.dtype[Any]]]], list[np.ndarray[Any, Any]]]

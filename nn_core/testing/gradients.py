@@ -13,7 +13,7 @@ from nn_core.testing.assertions import assert_allclose
 from nn_core.testing.numeric import STEP, KinkError, central_difference
 from nn_core.variable import Variable
 
-#: Where gradients are checked unless a test says something else.
+#: The contexts in which gradients are checked unless a test gives others.
 _CONTEXT = Context(["reference:double"])
 
 
