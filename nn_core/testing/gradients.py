@@ -13,7 +13,7 @@ from nn_core.testing.assertions import assert_allclose
 from nn_core.testing.numeric import STEP, KinkError, central_difference
 from nn_core.variable import Variable
 
-#: The contexts in which gradients are checked unless a test gives others.
+#: The context in which gradients are checked unless a test gives another one.
 _CONTEXT = Context(["reference:double"])
 
 

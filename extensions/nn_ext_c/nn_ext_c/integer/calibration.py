@@ -21,7 +21,7 @@ _PARTS: Final = np.linspace(0.3, 1.0, 36)
 
 @dataclass(slots=True)
 class Range:
-    """What a variable took: its bounds, and how often each part of what is between them."""
+    """The observed values of a variable: their bounds, and a histogram between them."""
 
     low: float = np.inf
     high: float = -np.inf

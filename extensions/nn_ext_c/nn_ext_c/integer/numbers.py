@@ -18,7 +18,7 @@ _BIAS: Final = 2**26
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What integers stand for: ``scale * (q - zero)``. The scale is a float32."""
+    """The mapping of integers to numbers: ``scale * (q - zero)``. The scale is a float32."""
 
     scale: float
     zero: int

@@ -38,7 +38,7 @@ def rescaled(total: Array, node: Node, made: Tensor, shape: tuple[int, ...] = ()
 
 
 def _under(x: Array, node: Node, counts: Sequence[int], border: int) -> Array:
-    """What is under each element of the kernel at each place, in a new last axis; `border` outside of x."""
+    """Return the elements under the kernel at each place, in a new last axis; `border` outside of x."""
     data, n = node.data, len(node.data["kernel"])
     widths = []
     for length, count, kernel, stride, dilation, pad in zip(
