@@ -1,6 +1,6 @@
 """The plugin module: the offers of this package to nn_core."""
 
-from nn_core.ext import FileFormatInfo, hookimpl
+from nn_core.ext import CommandInfo, FileFormatInfo, hookimpl
 
 PLUGIN_API = 1
 REQUIRES_CORE = ">=0.1,<0.2"
@@ -16,4 +16,12 @@ def nn_core_file_formats() -> list[FileFormatInfo]:
             extensions=(".c",),
             write_network="nn_ext_c:export",
         )
+    ]
+
+
+@hookimpl
+def nn_core_commands() -> list[CommandInfo]:
+    """Subcommands of ``nn-core``."""
+    return [
+        CommandInfo(name="export-c", help="Write a network of a file as C source.", target="nn_ext_c.commands:export_c")
     ]

@@ -18,14 +18,18 @@ from nn_ext_c.emitting.topics import emitters
 REFUSALS = ("arrays must not be empty", "pad_mode must be", "batch_dims must be 0", "is for training", "equation must have no")
 
 
+#: So many samples are compiled at once.
+PART = 90
+
+
 def calls_by_topic():
-    """The samples of functions that can be exported."""
+    """The samples of functions that can be exported, by topic and part."""
     found = defaultdict(list)
     for name in sorted(emitters()):
         spec = function_spec(name)
         if spec.topic != "random":
             found[spec.topic] += [(spec, s) for s in samples_of(spec) if not s.name.startswith(("large", "dropout"))]
-    return found
+    return {f"{k}-{n // PART}": calls[n : n + PART] for k, calls in found.items() for n in range(0, len(calls), PART)}
 
 
 TOPICS = calls_by_topic()

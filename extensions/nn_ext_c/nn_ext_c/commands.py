@@ -1,0 +1,83 @@
+"""The subcommand of ``nn-core``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import nn_core as nn
+from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, find_extension
+from nn_ext_c.exporting import export
+from nn_ext_c.integer.calibration import METHODS
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("network", type=_FILE)
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option("-n", "--name", help="Which network of the file; the first by default.")
+@click.option("-b", "--batch_size", default=1, help="Number of samples, for files that leave it open.", show_default=True)
+@click.option("-d", "--dimension", multiple=True, metavar="NAME=LENGTH", help="The length of an axis that the file names.")
+@click.option("-c", "--calibration", type=_FILE, help="Samples in a .npy or .npz file: the network is written in int8.")
+@click.option("-m", "--method", type=click.Choice(METHODS), default="minmax", help="How ranges follow from the samples.")
+def export_c(
+    network: Path,
+    output: Path,
+    name: str | None,
+    batch_size: int,
+    dimension: tuple[str, ...],
+    calibration: Path | None,
+    method: str,
+) -> None:
+    """Write a network of a file (.nnp, .nntxt, .onnx) as C source, OUTPUT.h and OUTPUT.c.
+
+    A package that reads the file must be installed: nn-ext-nnp or nn-ext-onnx.
+
+    Example: nn-core export-c network.nnp firmware/digits.c -c samples.npy
+    """
+    try:
+        with nn.parameter_scope("", {}):
+            loaded = _loaded(network, name, batch_size, dimension)
+            settings: dict[str, Any] = {}
+            if calibration is not None:
+                settings = {"dtype": "int8", "calibration": _samples(calibration), "method": method}
+            made = export(output, dict(loaded.outputs), dict(loaded.inputs), **settings)
+    except (NNCoreError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{made.arena_bytes} bytes of memory, {made.constant_bytes} bytes of constants")
+
+
+def _loaded(path: Path, name: str | None, batch_size: int, dimension: tuple[str, ...]) -> Any:
+    """A network with inputs and outputs by name."""
+    read = find_extension("file_formats", path.suffix, "read_network")
+    if dimension:
+        loaded = read(path, dimensions=_lengths(dimension))
+    else:
+        loaded = read(path) if path.suffix == ".onnx" else read(path, batch_size=batch_size)
+    networks = getattr(loaded, "networks", None)
+    if networks is None:
+        return loaded
+    if not networks or (name is not None and name not in networks):
+        raise ArgumentError(f"export-c: --name must be one of {list(networks)}, got {name!r}")
+    return networks[name] if name is not None else next(iter(networks.values()))
+
+
+def _lengths(dimension: tuple[str, ...]) -> dict[str, int]:
+    found = {}
+    for text in dimension:
+        key, _, length = text.partition("=")
+        if not key or not length.isdecimal():
+            raise ArgumentError(f"export-c: --dimension must be NAME=LENGTH, got {text!r}")
+        found[key] = int(length)
+    return found
+
+
+def _samples(path: Path) -> Any:
+    """An array, or arrays by name."""
+    try:
+        found = np.load(path, allow_pickle=False)
+        return found if isinstance(found, np.ndarray) else dict(found)
+    except (ValueError, EOFError) as error:
+        raise FileFormatError(f"export-c: {path} must be a .npy or .npz file of arrays, got {error}") from error
