@@ -27,7 +27,7 @@ _TELLING_BYTES: Final = 4
 
 
 T = TypeVar("T")
-#: What a runner writes: descriptions of arrays by their places among its arguments.
+#: The outputs of a runner: descriptions of arrays by their places among its arguments.
 _Written: TypeAlias = Mapping[int, ArrayDesc | None]
 #: Packages whose kernels the conformance kit runs on in the tests of nn_core.
 TRUSTED: Final = frozenset({"nn_core", "nn_ext_cpu", "nn_ext_cuda", "nn_ext_cudnn"})

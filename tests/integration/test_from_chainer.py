@@ -17,7 +17,7 @@ from nn_core.training import Trainer
 from tests.integration.markdown import ROOT
 
 PAGE = (ROOT / "docs" / "from_chainer.md").read_text(encoding="utf-8")
-#: Where names without a module are from, in this order.
+#: The modules of names without one, in this order.
 MODULES = [
     importlib.import_module(name)
     for name in (
@@ -33,7 +33,7 @@ MODULES = [
         "nn_core",
     )
 ]
-#: What a name in the examples stands for.
+#: The objects of names in the examples.
 ROOTS = {
     "F": F,
     "PF": PF,
@@ -75,7 +75,7 @@ PROTOCOL = {
     "set_state(state)",
     "step()",
 }
-#: What Chainer has, by the notes on its three tables: training, extensions, everything else.
+#: The names of Chainer, by the notes on its three tables: training, extensions, everything else.
 CHAINER = """
 Trainer extend get_extension Extension make_extension StandardUpdater update_core ParallelUpdater
 MultiprocessParallelUpdater Reporter report Summary DictSummary IntervalTrigger ManualScheduleTrigger MinValueTrigger
@@ -122,7 +122,7 @@ def parsed(code):
 
 
 def found(name):
-    """What a dotted name stands for."""
+    """Return the object of a dotted name."""
     head, *rest = name.split(".")
     if head in ROOTS:
         return attribute(ROOTS[head], rest)
