@@ -3,8 +3,9 @@
 docs/plugins.md walks through a plugin; examples/plugin_minimal and examples/plugin_backend are complete ones.
 """
 
+from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.adapted import AdaptedBackend as AdaptedBackend
 from nn_core.caches import Cache as Cache
@@ -66,7 +67,17 @@ from nn_core.typing import Runner as Runner
 from nn_core.typing import Shape as Shape
 from nn_core.typing import Step as Step
 
+if TYPE_CHECKING:
+    import nn_core.functions as F
+    import nn_core.initializer as initializer
+    import nn_core.parametric_functions as PF
+    import nn_core.solvers as S
+    from nn_core.parameter import get_parameter_or_create as get_parameter_or_create
+    from nn_core.parametric_functions import parametric_function_api as parametric_function_api
+    from nn_core.variable import Variable as Variable
+
 __all__ = [
+    "PF",
     "WHEN_SWITCHED",
     "AdaptedBackend",
     "ArgumentError",
@@ -85,6 +96,7 @@ __all__ = [
     "DTypeError",
     "DataInfo",
     "Entry",
+    "F",
     "FileFormatError",
     "FileFormatInfo",
     "FunctionPackage",
@@ -99,25 +111,30 @@ __all__ = [
     "PluginError",
     "Refusal",
     "Runner",
+    "S",
     "SchedulerInfo",
     "Shape",
     "ShapeError",
     "SolverInfo",
     "Step",
     "TrainingInfo",
+    "Variable",
     "ViewerInfo",
     "WordInfo",
     "atomic_writer",
     "dtype_of",
     "find_extension",
     "function_spec",
+    "get_parameter_or_create",
     "gradient",
     "hookimpl",
+    "initializer",
     "is_deterministic",
     "is_enabled",
     "kernel",
     "list_offers",
     "num_threads",
+    "parametric_function_api",
     "read_entries",
     "register",
     "register_cache",
@@ -127,6 +144,31 @@ __all__ = [
     "unregister",
     "write_entries",
 ]
+
+#: What layers and functions made of others are written with, by the place that it is imported from when it is asked for: the
+#: module of a plugin, which only describes, is imported without it.
+_ON_DEMAND: Final = {
+    "F": "nn_core.functions",
+    "PF": "nn_core.parametric_functions",
+    "S": "nn_core.solvers",
+    "initializer": "nn_core.initializer",
+    "get_parameter_or_create": "nn_core.parameter:get_parameter_or_create",
+    "parametric_function_api": "nn_core.parametric_functions:parametric_function_api",
+    "Variable": "nn_core.variable:Variable",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is imported on demand (PEP 562)."""
+    if name not in _ON_DEMAND:
+        raise AttributeError(f"module 'nn_core.ext' has no attribute {name!r}")
+    module, _, attribute = _ON_DEMAND[name].partition(":")
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def register(module: ModuleType, name: str | None = None) -> None:

@@ -459,3 +459,16 @@ def test_a_context_that_is_none_is_refused(install, plugins, monkeypatch, body, 
     install.backend("acme", body=f"def context():\n    {body}\n", more="{'context': context}")
     with pytest.raises(PluginError, match=message):
         ext_utils.get_extension_context("acme")
+
+
+def test_the_door_imports_what_describing_does_not_need_when_it_is_asked_for():
+    lines = [
+        "import sys, nn_core.ext as ext",
+        "assert 'nn_core.parametric_functions' not in sys.modules and {'PF', 'Variable'} <= {*dir(ext)}",
+        "from nn_core.ext import *",
+        "import nn_core, nn_core.functions, nn_core.parametric_functions",
+        "assert F is nn_core.functions and PF is nn_core.parametric_functions and Variable is nn_core.Variable",
+    ]
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)
+    with pytest.raises(AttributeError, match=r"module 'nn_core.ext' has no attribute 'nothing'"):
+        _ = ext.nothing

@@ -1,8 +1,6 @@
 """Activations."""
 
-import nn_core.functions as F
-from nn_core import Variable
-from nn_core.ext import ArgumentError, ShapeError
+from nn_core.ext import ArgumentError, F, ShapeError, Variable
 
 
 def maxout(x: Variable, pool_size: int, axis: int = 1) -> Variable:

@@ -1,7 +1,6 @@
 """Checks of arguments that several functions share."""
 
-from nn_core import Variable
-from nn_core.ext import ShapeError
+from nn_core.ext import ShapeError, Variable
 
 
 def require_ndim(function: str, name: str, x: Variable, ndim: int, axes: str) -> None:

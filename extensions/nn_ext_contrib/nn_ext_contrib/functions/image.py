@@ -1,8 +1,6 @@
 """Spatial transformers."""
 
-import nn_core.functions as F
-from nn_core import Variable
-from nn_core.ext import ShapeError
+from nn_core.ext import F, ShapeError, Variable
 from nn_ext_contrib.functions.checks import require_ndim
 
 

@@ -1,8 +1,6 @@
 """Functions that draw random numbers."""
 
-import nn_core.functions as F
-from nn_core import Variable
-from nn_core.ext import ArgumentError, ShapeError
+from nn_core.ext import ArgumentError, F, ShapeError, Variable
 from nn_ext_contrib.functions.checks import require_ndim, require_same_shape
 
 

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-import nn_core.functions as F
-from nn_core import Variable
-from nn_core.ext import ArgumentError, ShapeError
+from nn_core.ext import ArgumentError, F, ShapeError, Variable
 
 #: State of a step and its weighted sums of inputs and of states -> new state; the first part is the output.
 Cell = Callable[[tuple[Variable, ...], Variable, Variable], tuple[Variable, ...]]

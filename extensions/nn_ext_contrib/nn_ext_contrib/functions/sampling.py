@@ -2,9 +2,7 @@
 
 import numpy as np
 
-import nn_core.functions as F
-from nn_core import Variable
-from nn_core.ext import ArgumentError, ShapeError
+from nn_core.ext import ArgumentError, F, ShapeError, Variable
 from nn_ext_contrib.functions.checks import require_ndim
 
 #: A word by its number, or a pair of subtrees.

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-import nn_core.functions as F
-from nn_core import Variable
-from nn_core.ext import ArgumentError, ShapeError
+from nn_core.ext import ArgumentError, F, ShapeError, Variable
 from nn_ext_contrib.functions.checks import require_ndim
 
 

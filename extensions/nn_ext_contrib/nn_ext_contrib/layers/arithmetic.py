@@ -3,11 +3,7 @@
 from collections.abc import Callable
 from math import prod
 
-import nn_core.functions as F
-import nn_core.parametric_functions as PF
-from nn_core import Variable
-from nn_core.initializer import ConstantInitializer, Rng
-from nn_core.parametric_functions import parametric_function_api
+from nn_core.ext import PF, F, Variable, initializer, parametric_function_api
 from nn_ext_contrib.functions.checks import require_ndim
 from nn_ext_contrib.layers.parameters import ONES, ZEROS, Initializer, trained, weight
 
@@ -96,7 +92,7 @@ def bilinear(
     v2_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
     with_bias: bool = True,
 ) -> Variable:
     """Multiply the features of two inputs in pairs with trained weights; see `F.contrib.bilinear`.
@@ -139,7 +135,7 @@ def maxout(
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
     with_bias: bool = True,
 ) -> Variable:
     """Take the largest of several affine functions for each output; see `F.contrib.maxout`.
@@ -176,7 +172,7 @@ def simplified_dropconnect(
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
     with_bias: bool = True,
 ) -> Variable:
     """Multiply with a trained weight of which elements are left out at random; see `F.contrib.simplified_dropconnect`.
@@ -223,7 +219,7 @@ def highway(
     b_init: Initializer | None = None,
     gate_b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
     with_bias: bool = True,
 ) -> Variable:
     """Mix features with a function of them, by trained gates: y = g f(x W_h + b_h) + (1 - g) x, g = sigmoid(x W_t + b_t).
@@ -247,7 +243,7 @@ def highway(
         Srivastava et al. (2015), Highway networks.
     """
     require_ndim("highway", "x", x, 2, "(N, D)")
-    start = ConstantInitializer(-1) if gate_b_init is None else gate_b_init
+    start = initializer.ConstantInitializer(-1) if gate_b_init is None else gate_b_init
     candidate = PF.affine(x, x.shape[1], 1, w_init, b_init, fix_parameters, rng, with_bias, name="plain")
     gate = F.sigmoid(PF.affine(x, x.shape[1], 1, w_init, start, fix_parameters, rng, with_bias, name="transform"))
     return x + gate * ((activation or F.relu)(candidate) - x)

@@ -2,12 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-import nn_core.functions as F
-import nn_core.parametric_functions as PF
-from nn_core import Variable
-from nn_core.ext import ArgumentError
-from nn_core.initializer import Rng
-from nn_core.parametric_functions import parametric_function_api
+from nn_core.ext import PF, ArgumentError, F, Variable, initializer, parametric_function_api
 from nn_ext_contrib.functions.checks import require_ndim
 from nn_ext_contrib.layers.parameters import Initializer
 
@@ -31,7 +26,7 @@ def mlp_convolution_2d(
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
 ) -> Variable:
     """Move a perceptron over images: a convolution, then convolutions of single pixels, with activations between them.
 
@@ -86,7 +81,7 @@ def inception(
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
 ) -> Variable:
     """Look at images on several scales at once (the block of GoogLeNet).
 
@@ -150,7 +145,7 @@ def inception_bn(
     batch_stat: bool = True,
     w_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
 ) -> Variable:
     """Look at images on several scales at once, with batch normalization (the block of Inception-v2).
 

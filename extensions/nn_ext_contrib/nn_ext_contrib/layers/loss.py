@@ -2,10 +2,7 @@
 
 import numpy as np
 
-import nn_core.functions as F
-from nn_core import Variable
-from nn_core.initializer import Rng, UniformInitializer
-from nn_core.parametric_functions import parametric_function_api
+from nn_core.ext import F, Variable, initializer, parametric_function_api
 from nn_ext_contrib.functions.checks import require_ndim
 from nn_ext_contrib.functions.sampling import Tree, paths_of
 from nn_ext_contrib.layers.parameters import ZEROS, Initializer, trained, weight
@@ -120,7 +117,7 @@ def black_out(
     sample_size: int,
     w_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
 ) -> Variable:
     """Tell true words from words that are drawn by their counts, by a softmax over them; see `F.contrib.black_out`.
 
@@ -155,7 +152,7 @@ def hierarchical_softmax(
     tree: Tree,
     w_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
 ) -> Variable:
     """Take -log p(t) by decisions at the inner nodes of a binary tree; see `F.contrib.hierarchical_softmax`.
 
@@ -178,5 +175,5 @@ def hierarchical_softmax(
     """
     require_ndim("hierarchical_softmax", "x", x, 2, "(N, D)")
     shape = (len(paths_of(tree)) - 1, x.shape[1])
-    w = trained("W", shape, w_init, UniformInitializer((-1, 1), rng), fix_parameters)
+    w = trained("W", shape, w_init, initializer.UniformInitializer((-1, 1), rng), fix_parameters)
     return F.contrib.hierarchical_softmax(x, t, w, tree)

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nn_core import Variable
-from nn_core.initializer import ConstantInitializer, Rng, UniformInitializer, calc_uniform_lim_glorot
-from nn_core.parameter import get_parameter_or_create
+from nn_core.ext import Variable, get_parameter_or_create, initializer
 
 #: Makes initial values from a shape, or holds them.
 Initializer = Callable[[tuple[int, ...]], Any] | Any
 
-ZEROS = ConstantInitializer(0)
-ONES = ConstantInitializer(1)
+ZEROS = initializer.ConstantInitializer(0)
+ONES = initializer.ConstantInitializer(1)
 
 
 def trained(
@@ -22,7 +20,13 @@ def trained(
 
 
 def weight(
-    name: str, shape: Sequence[int], sizes: tuple[int, int], w_init: Initializer | None, rng: Rng | None, fix_parameters: bool
+    name: str,
+    shape: Sequence[int],
+    sizes: tuple[int, int],
+    w_init: Initializer | None,
+    rng: initializer.Rng | None,
+    fix_parameters: bool,
 ) -> Variable:
     """Return a weight to train; without `w_init` it is uniform within Glorot's limits for `sizes` inputs and outputs."""
-    return trained(name, shape, w_init, UniformInitializer(calc_uniform_lim_glorot(*sizes), rng), fix_parameters)
+    limits = initializer.calc_uniform_lim_glorot(*sizes)
+    return trained(name, shape, w_init, initializer.UniformInitializer(limits, rng), fix_parameters)

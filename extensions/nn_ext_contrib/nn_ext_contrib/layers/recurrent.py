@@ -6,12 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import nn_core.functions as F
-import nn_core.parametric_functions as PF
-from nn_core import Variable
-from nn_core.ext import ShapeError
-from nn_core.initializer import Rng
-from nn_core.parametric_functions import parametric_function_api
+from nn_core.ext import PF, F, ShapeError, Variable, initializer, parametric_function_api
 from nn_ext_contrib.functions.checks import require_ndim
 from nn_ext_contrib.layers.parameters import ZEROS, Initializer, trained, weight
 
@@ -54,7 +49,7 @@ def stateless_lstm(
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
 ) -> tuple[Variable, Variable]:
     """Take one step of a long short-term memory; see `F.contrib.stateless_lstm`.
 
@@ -93,7 +88,7 @@ def peephole_lstm(
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
 ) -> tuple[Variable, Variable]:
     """Take one step of a long short-term memory whose gates see the cells.
 
@@ -148,7 +143,7 @@ def stateless_gru(
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
 ) -> Variable:
     """Take one step of gated recurrent units whose gate multiplies the state before the weight.
 
@@ -207,7 +202,12 @@ class _Sequences:
         self.steps = F.contrib.transpose_sequence([xs[n] for n in self._order])
 
     def parameters(
-        self, n_gates: int, w_init: Initializer | None, b_init: Initializer | None, fix_parameters: bool, rng: Rng | None
+        self,
+        n_gates: int,
+        w_init: Initializer | None,
+        b_init: Initializer | None,
+        fix_parameters: bool,
+        rng: initializer.Rng | None,
     ) -> tuple[list[list[Variable]], list[list[Variable]]]:
         """Weights and biases of all layers and directions."""
         units, ws, bs = self._n_units, [], []
@@ -245,7 +245,7 @@ def _n_step(
     n_gates: int,
     states: Sequence[Variable | None],
     sequences: _Sequences,
-    initial: tuple[Initializer | None, Initializer | None, bool, Rng | None],
+    initial: tuple[Initializer | None, Initializer | None, bool, initializer.Rng | None],
 ) -> tuple[Any, ...]:
     ws, bs = sequences.parameters(n_gates, *initial)
     *ends, ys = function(*map(sequences.start, states), ws, bs, sequences.steps)
@@ -265,7 +265,7 @@ def n_step_lstm(
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
 ) -> tuple[Variable, Variable, list[Variable]]:
     """Run layers of a long short-term memory over sequences of any lengths and order; see `F.contrib.n_step_lstm`.
 
@@ -308,7 +308,7 @@ def n_step_gru(
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
 ) -> tuple[Variable, list[Variable]]:
     """Run layers of gated recurrent units over sequences of any lengths and order; see `F.contrib.n_step_gru`.
 
@@ -351,7 +351,7 @@ def n_step_rnn(
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
     fix_parameters: bool = False,
-    rng: Rng | None = None,
+    rng: initializer.Rng | None = None,
 ) -> tuple[Variable, list[Variable]]:
     """Run layers of simple recurrent units over sequences of any lengths and order; see `F.contrib.n_step_rnn`.
 
