@@ -9,7 +9,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability lock audit wheels-check demo test test-slow lint types layers check gen docs docs-site bench conformance test-gpu gpu-wheels gpu-install bench-training bench-gpu clean
+.PHONY: help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability lock audit wheels-check demo test test-slow lint types layers check gen docs docs-site bench conformance test-gpu test-engines gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -198,6 +198,14 @@ ifneq ($(TIER),smoke)
 	$(GPU_PYTEST) -m '(slow or not slow) and not conformance' extensions/nn_ext_cuda extensions/nn_ext_cudnn
 	NN_CORE_TUTORIAL_CONTEXT=$(GPU_CONTEXT) $(GPU_PYTEST) -m 'slow or not slow' tests/integration/test_tutorials.py
 endif
+
+# Where no wheel of cuDNN can be had, the tests are skipped and say so.
+CUDNN := build/cudnn
+$(CUDNN)/nvidia/cudnn: $(VENV)/.extensions
+	$(BIN)/python -m pip install --quiet --no-deps --target $(CUDNN) 'nvidia-cudnn-cu12>=9.8,<10' || mkdir -p $@
+
+test-engines: $(CUDNN)/nvidia/cudnn ## make plans by the true cuDNN (a wheel of 700 MB) for a described device; without a device
+	PYTHONPATH=$(CUDNN) $(PYTEST) -n 0 -rs -m slow extensions/nn_ext_cudnn/tests/test_engines.py
 
 GPU_WHEELS := build/gpu-wheels
 gpu-wheels: ## what a machine with a GPU and no network needs, as wheels in build/gpu-wheels; install them there with make gpu-install

@@ -1,13 +1,17 @@
-"""The engines that the true libcudnn finds for a described device: no device is needed, but cuDNN and the CUDA driver are.
+"""The engines that the true libcudnn finds for a described device: `make test-engines` installs cuDNN; no device is needed.
 
-cuDNN takes the properties of a device as JSON (since 9.8) and then asks its heuristics and makes plans without one. Each
-check runs in a process of its own, because a stand-in may have taken the place of the library in this one.
+cuDNN takes the properties of a device as JSON (since 9.8) and then asks its heuristics and makes plans without one. Where
+there is no CUDA driver or no cuBLASLt, the libraries of the folder link_stub let it be linked. The check runs in a process of
+its own, because a stand-in may have taken the place of the library in this one.
 """
 
+import ctypes
 import json
 import os
+import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -62,13 +66,35 @@ for name, kernel in {**CONVOLUTION, **FUSED}.items():
 """
 
 
+def link_stubs(folder):
+    """Compile a stand-in for each library that cuDNN is linked with and that is not there; the folder."""
+    here = Path(__file__).with_name("link_stub")
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    for source, name, wheel in (("libcuda.c", "libcuda.so.1", None), ("libcublasLt.c", "libcublasLt.so.12", "nvidia.cublas")):
+        if compiler and not is_installed(name, wheel):
+            options = ["-shared", "-fPIC", "-Wall", "-Werror", f"-Wl,-soname,{name}", "-o", str(folder / name)]
+            subprocess.run([compiler, *options, str(here / source)], check=True)
+    return folder
+
+
+def is_installed(name, wheel):
+    """Whether a library can be loaded, or is in a wheel."""
+    try:
+        return bool(wheel and find_spec(wheel)) or bool(ctypes.CDLL(name))
+    except (OSError, ModuleNotFoundError):
+        return False
+
+
 @pytest.fixture(scope="module")
-def found():
+def found(tmp_path_factory):
     """The output of the script, as records."""
     here = Path(__file__).parent
     cuda = here.parents[1] / "nn_ext_cuda" / "tests"
     paths = [str(cuda), str(cuda / "emulation"), *filter(None, sys.path)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    libraries = [str(link_stubs(tmp_path_factory.mktemp("stubs"))), os.environ.get("LD_LIBRARY_PATH", "")]
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join(paths), "LD_LIBRARY_PATH": ":".join(filter(None, libraries))
+    }  # fmt: skip
     command = [sys.executable, "-c", SCRIPT, json.dumps(H100)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     for missing in ("libcudnn 9 must be installed", "NOT_INITIALIZED", "SUBLIBRARY_LOADING_FAILED", "Cannot load symbol"):
