@@ -147,10 +147,12 @@ check: lint types layers ## the static checks, and whether generated files are u
 	$(BIN)/python -m nn_core.spec --check
 	$(BIN)/python -m nn_core.spec.pages --check
 	$(BIN)/python -m tools.reliability --check
+	$(BIN)/python -m tools.tasks --check
 
-gen: $(VENV)/.core ## write the generated files from function_spec.yaml
+gen: $(VENV)/.core ## write the generated files from function_spec.yaml and examples/tasks
 	$(BIN)/python -m nn_core.spec
 	$(BIN)/python -m nn_core.spec.pages
+	$(BIN)/python -m tools.tasks
 
 reliability: $(VENV)/.core ## write the figures of docs/reliability.json into docs/reliability.md
 	$(BIN)/python -m tools.reliability
