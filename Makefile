@@ -203,11 +203,11 @@ endif
 
 # Where no wheel of cuDNN can be had, the tests are skipped and say so.
 CUDNN := build/cudnn
-$(CUDNN)/nvidia/cudnn: $(VENV)/.extensions
+$(CUDNN)/nvidia/cudnn: | $(VENV)/.extensions
 	$(BIN)/python -m pip install --quiet --no-deps --target $(CUDNN) 'nvidia-cudnn-cu12>=9.8,<10' || mkdir -p $@
 
 test-engines: $(CUDNN)/nvidia/cudnn ## make plans by the true cuDNN (a wheel of 700 MB) for a described device; without a device
-	PYTHONPATH=$(CUDNN) $(PYTEST) -n 0 -rs -m slow extensions/nn_ext_cudnn/tests/test_engines.py
+	PYTHONPATH=$(CUDNN) $(PYTEST) -n 0 -c pyproject.toml -rs -m slow extensions/nn_ext_cudnn/tests/test_engines.py
 
 GPU_WHEELS := build/gpu-wheels
 gpu-wheels: ## what a machine with a GPU and no network needs, as wheels in build/gpu-wheels; install them there with make gpu-install
