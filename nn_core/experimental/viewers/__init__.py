@@ -12,6 +12,7 @@ from typing import Any
 from nn_core.errors import ArgumentError
 from nn_core.experimental.viewers.dot import drawn_parts
 from nn_core.experimental.viewers.dot import graph_dot as graph_dot
+from nn_core.experimental.viewers.dumped import DumpGraph as DumpGraph
 from nn_core.experimental.viewers.page import graph_page as graph_page
 from nn_core.experimental.viewers.parts import Parts
 from nn_core.variable import Variable

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import nn_core as nn
+import nn_core.functions as F
 from nn_core.errors import ArgumentError, GraphError
+from nn_core.experimental.viewers import DumpGraph
 from nn_core.training import (
     Checkpoint,
     FailOnNonFinite,
@@ -312,3 +314,17 @@ def test_chosen_statistics_and_percentiles(make_updater, tmp_path):
         Statistics(statistics=("median",))
     with pytest.raises(ArgumentError, match="percentiles from 0 to 100, got mean and 101"):
         Statistics(statistics=("mean",), percentiles=(101,))
+
+
+@pytest.mark.parametrize(("path", "begin"), [("graph.html", "<!DOCTYPE html>"), ("graph.dot", "digraph")])
+def test_the_graph_is_written_once(make_updater, tmp_path, path, begin):
+    x = nn.Variable((2, 3))
+    loss = F.mean(F.tanh(x))
+    trainer = Trainer(make_updater(), every(2), tmp_path)
+    trainer.extend(DumpGraph(loss, path))
+    trainer.on(every(1))(lambda trainer: (tmp_path / path).rename(tmp_path / "kept") if trainer.iteration == 1 else None)
+    trainer.run()
+    text = (tmp_path / "kept").read_text()
+    assert text.lstrip().lower().startswith(begin.lower())
+    assert "Tanh" in text
+    assert not (tmp_path / path).exists()
