@@ -7,12 +7,12 @@ from nn_core.typing import Array, Namespace
 
 
 class Adagrad(Solver, closed=True):
-    r"""Divide by the root of the sum of all squares.
+    """Divide by the root of the sum of all squares.
 
-    :math:`v \leftarrow v + g^2`, :math:`w \leftarrow w - \eta g / (\sqrt v + \epsilon)`.
+    ``v <- v + g**2``, ``w <- w - lr * g / (sqrt(v) + eps)``.
 
     Args:
-        lr: Learning rate :math:`\eta`.
+        lr: Learning rate.
         eps: Keeps the divisor from zero.
 
     Notes:
@@ -53,14 +53,14 @@ class Adagrad(Solver, closed=True):
 
 
 class Adadelta(Solver, closed=True):
-    r"""Scale by the ratio of the root mean squares of past steps and past gradients.
+    """Scale by the ratio of the root mean squares of past steps and past gradients.
 
-    :math:`v \leftarrow \rho v + (1 - \rho) g^2`, :math:`\delta = g \sqrt{s + \epsilon} / \sqrt{v + \epsilon}`,
-    :math:`s \leftarrow \rho s + (1 - \rho) \delta^2`, :math:`w \leftarrow w - \eta \delta`.
+    ``v <- decay * v + (1 - decay) * g**2``, ``d = g * sqrt(s + eps) / sqrt(v + eps)``,
+    ``s <- decay * s + (1 - decay) * d**2``, ``w <- w - lr * d``.
 
     Args:
-        lr: Learning rate :math:`\eta`; 1 is the method of the paper.
-        decay: Part :math:`\rho` of the means that is kept.
+        lr: Learning rate; 1 is the method of the paper.
+        decay: Part of the means that is kept.
         eps: Lets the first steps differ from zero.
 
     Notes:
@@ -104,13 +104,13 @@ class Adadelta(Solver, closed=True):
 
 
 class RMSprop(Solver, closed=True):
-    r"""Divide by the root of a moving mean of squares.
+    """Divide by the root of a moving mean of squares.
 
-    :math:`v \leftarrow \rho v + (1 - \rho) g^2`, :math:`w \leftarrow w - \eta g / (\sqrt v + \epsilon)`.
+    ``v <- decay * v + (1 - decay) * g**2``, ``w <- w - lr * g / (sqrt(v) + eps)``.
 
     Args:
-        lr: Learning rate :math:`\eta`.
-        decay: Part :math:`\rho` of the mean that is kept.
+        lr: Learning rate.
+        decay: Part of the mean that is kept.
         eps: Keeps the divisor from zero.
 
     Notes:
@@ -152,15 +152,15 @@ class RMSprop(Solver, closed=True):
 
 
 class RMSpropGraves(Solver, closed=True):
-    r"""RMSprop by the variance of the gradient instead of its mean square, with momentum.
+    """RMSprop by the variance of the gradient instead of its mean square, with momentum.
 
-    :math:`n \leftarrow \rho n + (1 - \rho) g^2`, :math:`a \leftarrow \rho a + (1 - \rho) g`,
-    :math:`d \leftarrow \mu d - \eta g / \sqrt{n - a^2 + \epsilon}`, :math:`w \leftarrow w + d`.
+    ``n <- decay * n + (1 - decay) * g**2``, ``a <- decay * a + (1 - decay) * g``,
+    ``d <- momentum * d - lr * g / sqrt(n - a**2 + eps)``, ``w <- w + d``.
 
     Args:
-        lr: Learning rate :math:`\eta`.
-        decay: Part :math:`\rho` of the means that is kept.
-        momentum: Part :math:`\mu` of the last step that is kept.
+        lr: Learning rate.
+        decay: Part of the means that is kept.
+        momentum: Part of the last step that is kept.
         eps: Keeps the divisor from zero.
 
     Notes:

@@ -9,10 +9,10 @@ from nn_core.typing import Array, Namespace
 
 
 class Adam(Solver, closed=True):
-    r"""Scale the moving mean of the gradient by the root of the moving mean of its square.
+    """Scale the moving mean of the gradient by the root of the moving mean of its square.
 
-    :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g`, :math:`v \leftarrow \beta_2 v + (1 - \beta_2) g^2`,
-    :math:`w \leftarrow w - \alpha \frac{\sqrt{1 - \beta_2^t}}{1 - \beta_1^t} \frac{m}{\sqrt v + \epsilon}`.
+    ``m <- beta1 * m + (1 - beta1) * g``, ``v <- beta2 * v + (1 - beta2) * g**2``,
+    ``w <- w - alpha * sqrt(1 - beta2**t) / (1 - beta1**t) * m / (sqrt(v) + eps)``.
 
     Args:
         alpha: Step size.
@@ -60,9 +60,9 @@ class Adam(Solver, closed=True):
 
 
 class AdamW(Solver, closed=True):
-    r"""Adam with decoupled weight decay: as Adam, and :math:`w \leftarrow w - \frac{\alpha}{\alpha_0} \lambda w`.
+    """Adam with decoupled weight decay: as Adam, and ``w <- w - alpha / alpha0 * wd * w``.
 
-    The decay follows the schedule :math:`\alpha / \alpha_0` of the step size, where :math:`\alpha_0` is the one given
+    The decay follows the schedule ``alpha / alpha0`` of the step size, where ``alpha0`` is the one given
     here, and uses the parameters from before the step.
 
     Args:
@@ -70,7 +70,7 @@ class AdamW(Solver, closed=True):
         beta1: Part of the mean of gradients that is kept.
         beta2: Part of the mean of squares that is kept.
         eps: Keeps the divisor from zero.
-        wd: Weight decay :math:`\lambda`; ``weight_decay(rate)`` replaces it for the next update.
+        wd: Weight decay; ``weight_decay(rate)`` replaces it for the next update.
 
     Notes:
         Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, wd, initial alpha, t. States: mean, var.
@@ -117,10 +117,10 @@ class AdamW(Solver, closed=True):
 
 
 class Adamax(Solver, closed=True):
-    r"""Adam with the largest past gradient in place of the root of the mean square.
+    """Adam with the largest past gradient in place of the root of the mean square.
 
-    :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g`, :math:`u \leftarrow \max(\beta_2 u, |g|)`,
-    :math:`w \leftarrow w - \frac{\alpha}{1 - \beta_1^t} \frac{m}{u + \epsilon}`.
+    ``m <- beta1 * m + (1 - beta1) * g``, ``u <- max(beta2 * u, |g|)``,
+    ``w <- w - alpha / (1 - beta1**t) * m / (u + eps)``.
 
     Args:
         alpha: Step size.
@@ -169,9 +169,9 @@ class Adamax(Solver, closed=True):
 
 
 class AMSGRAD(Solver, closed=True):
-    r"""Adam with the largest mean square so far as divisor, so that step sizes never grow.
+    """Adam with the largest mean square so far as divisor, so that step sizes never grow.
 
-    :math:`\hat v \leftarrow \max(\hat v, v)`, :math:`w \leftarrow w - \alpha \frac{m}{\sqrt{\hat v} + \epsilon}`.
+    ``v_max <- max(v_max, v)``, ``w <- w - alpha * m / (sqrt(v_max) + eps)``.
 
     Args:
         alpha: Step size.
@@ -231,11 +231,11 @@ class AMSGRAD(Solver, closed=True):
 
 
 class AdaBound(Solver, closed=True):
-    r"""Adam whose step sizes, one for each element, are clipped to bounds that close in on a final learning rate.
+    """Adam whose step sizes, one for each element, are clipped to bounds that close in on a final learning rate.
 
-    :math:`\eta = \mathrm{clip}\left(\frac{\alpha_t}{\sqrt v + \epsilon}, \eta_f (1 - \frac{1}{\gamma t + 1}),
-    \eta_f (1 + \frac{1}{\gamma t})\right)`, :math:`w \leftarrow w - \eta m`, where :math:`\alpha_t` is Adam's corrected
-    step size and :math:`\eta_f` = `final_lr`, scaled by the schedule of alpha.
+    ``rate = clip(alpha_t / (sqrt(v) + eps), final * (1 - 1 / (gamma * t + 1)), final * (1 + 1 / (gamma * t)))``,
+    ``w <- w - rate * m``, where ``alpha_t`` is Adam's corrected step size and ``final`` is `final_lr`,
+    scaled by the schedule of alpha.
 
     Args:
         alpha: Step size.
@@ -366,11 +366,11 @@ class AMSBound(Solver, closed=True):
 
 
 class AdaBelief(Solver, closed=True):
-    r"""Adam that divides by how far gradients are from their moving mean, its belief in them.
+    """Adam that divides by how far gradients are from their moving mean, its belief in them.
 
-    :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g`,
-    :math:`s \leftarrow \beta_2 s + (1 - \beta_2)(g - m)^2 + \epsilon`,
-    :math:`w \leftarrow w - \frac{\alpha}{1 - \beta_1^t} \frac{m}{\sqrt{s / (1 - \beta_2^t)} + \epsilon}`.
+    ``m <- beta1 * m + (1 - beta1) * g``,
+    ``s <- beta2 * s + (1 - beta2) * (g - m)**2 + eps``,
+    ``w <- w - alpha / (1 - beta1**t) * m / (sqrt(s / (1 - beta2**t)) + eps)``.
 
     Args:
         alpha: Step size.

@@ -7,20 +7,19 @@ from nn_core.typing import Array, Namespace
 
 
 class Lars(Solver, closed=True):
-    r"""Momentum with a learning rate of its own for each parameter.
+    """Momentum with a learning rate of its own for each parameter.
 
-    :math:`\eta_l = c \|w\| / (\|g\| + \lambda \|w\|)`, :math:`v \leftarrow \mu v + \eta \eta_l (g + \lambda w)`,
-    :math:`w \leftarrow w - v`. :math:`\eta_l` is 1 where :math:`\|w\| < \epsilon`; a divisor below :math:`\epsilon` is
-    raised by :math:`\epsilon`.
+    ``rate = coefficient * |w| / (|g| + decay * |w|)``, ``v <- momentum * v + lr * rate * (g + decay * w)``,
+    ``w <- w - v``. ``rate`` is 1 where ``|w| < eps``; a divisor below ``eps`` is raised by ``eps``.
 
     Args:
-        lr: Learning rate :math:`\eta`.
-        momentum: Part :math:`\mu` of the velocity that is kept.
+        lr: Learning rate.
+        momentum: Part of the velocity that is kept.
         coefficient: Trust in the ratio of norms, c.
         eps: Below this a norm counts as zero.
 
     Notes:
-        ``weight_decay(rate)`` sets :math:`\lambda` for the next update; it is 0 otherwise.
+        ``weight_decay(rate)`` sets the decay for the next update; it is 0 otherwise.
         Hyper-parameters of an update kernel: lr, momentum, coefficient, eps, weight decay, t.
 
     References:
@@ -65,10 +64,10 @@ class Lars(Solver, closed=True):
 
 
 class Lamb(Solver, closed=True):
-    r"""Adam whose step has, for each parameter, the length of the parameter.
+    """Adam whose step has, for each parameter, the length of the parameter.
 
-    :math:`r = \frac{m}{\sqrt v + \epsilon} + \lambda w`,
-    :math:`w \leftarrow w - \eta \frac{\mathrm{clip}(\|w\|, \gamma_l, \gamma_u)}{\|r\|} r`.
+    ``r = m / (sqrt(v) + eps) + decay * w``,
+    ``w <- w - eta * clip(|w|, gamma_l, gamma_u) / |r| * r``.
 
     Args:
         eta: Learning rate.
@@ -80,7 +79,7 @@ class Lamb(Solver, closed=True):
         bias_correction: Divide the means by 1 - beta^t.
 
     Notes:
-        ``weight_decay(rate)`` sets :math:`\lambda` for the next update; it is 0 otherwise.
+        ``weight_decay(rate)`` sets the decay for the next update; it is 0 otherwise.
         Hyper-parameters of an update kernel: eta, beta1, beta2, gamma_l, gamma_u, eps, bias_correction (0 or 1),
         weight decay, t. States: mean, var.
 

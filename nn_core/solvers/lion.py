@@ -7,18 +7,18 @@ from nn_core.typing import Array, Namespace
 
 
 class Lion(Solver, closed=True):
-    r"""Step by the sign of a moving mean, the same length for every element.
+    """Step by the sign of a moving mean, the same length for every element.
 
-    :math:`w \leftarrow w - \eta (\mathrm{sign}(\beta_1 m + (1 - \beta_1) g) + \lambda w)`, then
-    :math:`m \leftarrow \beta_2 m + (1 - \beta_2) g`.
+    ``w <- w - lr * (sign(beta1 * m + (1 - beta1) * g) + decay * w)``, then
+    ``m <- beta2 * m + (1 - beta2) * g``.
 
     Args:
-        lr: Learning rate :math:`\eta`; about a tenth of Adam's.
+        lr: Learning rate; about a tenth of Adam's.
         beta1: Part of the mean in the step.
         beta2: Part of the mean that is kept.
 
     Notes:
-        ``weight_decay(rate)`` sets :math:`\lambda` for the next update; it is 0 otherwise.
+        ``weight_decay(rate)`` sets the decay for the next update; it is 0 otherwise.
         Hyper-parameters of an update kernel: lr, beta1, beta2, weight decay, t.
 
     References:

@@ -7,10 +7,10 @@ from nn_core.typing import Array, Namespace
 
 
 class Sgd(Solver, closed=True):
-    r"""Stochastic gradient descent: :math:`w \leftarrow w - \eta g`.
+    """Stochastic gradient descent: ``w <- w - lr * g``.
 
     Args:
-        lr: Learning rate :math:`\eta`.
+        lr: Learning rate.
 
     Notes:
         Hyper-parameters of an update kernel: lr, t.
@@ -43,11 +43,11 @@ class Sgd(Solver, closed=True):
 
 
 class Momentum(Solver, closed=True):
-    r"""Gradient descent with a velocity: :math:`m \leftarrow \mu m + \eta g,\; w \leftarrow w - m`.
+    """Gradient descent with a velocity: ``m <- momentum * m + lr * g; w <- w - m``.
 
     Args:
-        lr: Learning rate :math:`\eta`.
-        momentum: Part :math:`\mu` of the velocity that is kept.
+        lr: Learning rate.
+        momentum: Part of the velocity that is kept.
 
     Notes:
         Hyper-parameters of an update kernel: lr, momentum, t.
@@ -87,11 +87,11 @@ class Momentum(Solver, closed=True):
 
 
 class Nesterov(Solver, closed=True):
-    r"""Nesterov's accelerated gradient: :math:`m' = \mu m - \eta g,\; w \leftarrow w - \mu m + (1 + \mu) m'`.
+    """Nesterov's accelerated gradient: ``m' = momentum * m - lr * g; w <- w - momentum * m + (1 + momentum) * m'``.
 
     Args:
-        lr: Learning rate :math:`\eta`.
-        momentum: Part :math:`\mu` of the velocity that is kept.
+        lr: Learning rate.
+        momentum: Part of the velocity that is kept.
 
     Notes:
         Hyper-parameters of an update kernel: lr, momentum, t.
@@ -133,15 +133,15 @@ class Nesterov(Solver, closed=True):
 
 
 class SgdW(Solver, closed=True):
-    r"""Momentum with decoupled weight decay: as Momentum, then :math:`w \leftarrow w - \frac{\eta}{\eta_0} \lambda w`.
+    """Momentum with decoupled weight decay: as Momentum, then ``w <- w - lr / lr0 * wd * w``.
 
-    The decay follows the schedule :math:`\eta / \eta_0` of the learning rate, where :math:`\eta_0` is the one given
+    The decay follows the schedule ``lr / lr0`` of the learning rate, where ``lr0`` is the one given
     here, and uses the parameters from before the step.
 
     Args:
-        lr: Learning rate :math:`\eta`.
-        momentum: Part :math:`\mu` of the velocity that is kept.
-        wd: Weight decay :math:`\lambda`; ``weight_decay(rate)`` replaces it for the next update.
+        lr: Learning rate.
+        momentum: Part of the velocity that is kept.
+        wd: Weight decay; ``weight_decay(rate)`` replaces it for the next update.
 
     Notes:
         Hyper-parameters of an update kernel: lr, momentum, wd, initial lr, t.
