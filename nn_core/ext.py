@@ -145,8 +145,8 @@ __all__ = [
     "write_entries",
 ]
 
-#: What layers and functions made of others are written with, by the place that it is imported from when it is asked for: the
-#: module of a plugin, which only describes, is imported without it.
+#: The API for layers and composite functions, by the places that its names are imported from on demand: the module of a
+#: plugin, which only describes, is imported without it.
 _ON_DEMAND: Final = {
     "F": "nn_core.functions",
     "PF": "nn_core.parametric_functions",

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "examples" / "tasks"
 PAGE = ROOT / "docs" / "tasks.md"
-#: What the names of programs of other frameworks end in.
+#: The endings of the names of programs of other frameworks.
 PEERS = {"torch": "PyTorch", "keras": "Keras"}
 _NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
