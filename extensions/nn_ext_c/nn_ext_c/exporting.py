@@ -15,7 +15,7 @@ from nn_ext_c.integer.lowering import integer_network
 from nn_ext_c.integer.network import IntegerNetwork
 from nn_ext_c.integer.writing import integer_program
 from nn_ext_c.loops import number
-from nn_ext_c.source import Source, identifier, written
+from nn_ext_c.source import Source, identifier, port_name, written
 
 
 def export_source(
@@ -49,13 +49,14 @@ def export_source(
     wanted = named_outputs(outputs)
     parameters = nn.get_parameters(grad_only=False)
     leaves = named_inputs(wanted, _given_inputs(outputs, inputs), parameters)
-    made, names = folded(wanted, leaves.values(), {variable: key for key, variable in parameters.items()})
-    if dtype == "float32":
-        return written(program_of(made, leaves, names), name, ["Numbers are float32."])
-    if dtype != "int8":
+    if dtype not in ("float32", "int8"):
         raise ArgumentError(f"export: dtype must be 'float32' or 'int8', got {dtype!r}")
-    network = integer_network(made, leaves, calibration, method, percentile)
-    return written(integer_program(network), name, _scales(network))
+    with nn.auto_forward(False):
+        made, names = folded(wanted, leaves.values(), {variable: key for key, variable in parameters.items()})
+        if dtype == "float32":
+            return written(program_of(made, leaves, names), name, ["Numbers are float32."])
+        network = integer_network(made, leaves, calibration, method, percentile)
+        return written(integer_program(network), name, _scales(network))
 
 
 def quantize(
@@ -77,8 +78,9 @@ def quantize(
     """
     wanted = named_outputs(outputs)
     leaves = named_inputs(wanted, _given_inputs(outputs, inputs), nn.get_parameters(grad_only=False))
-    made, _ = folded(wanted, leaves.values(), {})
-    return integer_network(made, leaves, calibration, method, percentile)
+    with nn.auto_forward(False):
+        made, _ = folded(wanted, leaves.values(), {})
+        return integer_network(made, leaves, calibration, method, percentile)
 
 
 def _scales(network: IntegerNetwork) -> list[str]:
@@ -87,7 +89,7 @@ def _scales(network: IntegerNetwork) -> list[str]:
     for kind, entries in (("input", network.inputs), ("output", network.outputs)):
         for port, tensor in entries.items():
             scale = network.tensors[tensor].scale
-            lines.append(f"  {kind} {port}: {number(scale.scale)[:-1]} * (q - ({scale.zero}))")
+            lines.append(f"  {kind} {port_name(port)}: {number(scale.scale)[:-1]} * (q - ({scale.zero}))")
     return lines
 
 
@@ -168,13 +170,26 @@ def _given_inputs(outputs: Any, inputs: Any) -> Any:
 def named_inputs(
     outputs: Mapping[str, nn.Variable], inputs: Any, parameters: Mapping[str, nn.Variable]
 ) -> dict[str, nn.Variable]:
-    """The leaves that the function of C gets, by name."""
-    if isinstance(inputs, Mapping):
-        return dict(inputs)
+    """The leaves that the function of C gets, by name.
+
+    Raises:
+        ArgumentError: when an input is something else than a leaf, or is given twice.
+    """
     if inputs is None:
         inputs = _free_leaves(outputs, set(parameters.values()))
+    listed = list(inputs.values() if isinstance(inputs, Mapping) else inputs)
+    wrong = [v for v in listed if not isinstance(v, nn.Variable) or v.parent is not None]
+    if wrong:
+        raise ArgumentError(f"export: inputs must be Variables that no function computes, got {wrong[0]!r}")
+    if len(set(listed)) < len(listed):
+        raise ArgumentError("export: inputs must be given once each, got a Variable twice")
+    return dict(inputs) if isinstance(inputs, Mapping) else _named(listed, outputs)
+
+
+def _named(listed: Sequence[nn.Variable], outputs: Mapping[str, nn.Variable]) -> dict[str, nn.Variable]:
+    """Inputs by their names, which are made different."""
     named: dict[str, nn.Variable] = {}
-    for variable in inputs:
+    for variable in listed:
         stem = variable.name or "x"
         name, count = stem, 0
         while name in named or name in outputs:

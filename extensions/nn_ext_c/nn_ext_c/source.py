@@ -49,6 +49,12 @@ def identifier(text: str) -> str:
     return f"_{found}".replace("_", "n_", 1) if found[0].isdigit() else found
 
 
+def port_name(text: str) -> str:
+    """The name of an input or an output in C: not in capitals alone, which macros have."""
+    found = identifier(text)
+    return found.lower() if found.isupper() else found
+
+
 @dataclass(slots=True)
 class Names:
     """Names of C that differ from each other and from keywords."""
@@ -72,11 +78,11 @@ class Writer:
         self.program, self.name, self.notes = program, name, notes
         self.plan: Plan = plan_memory(program)
         ports = Names()
-        self.inputs = {key: ports.fresh(identifier(key)) for key in program.inputs}
-        self.outputs = {key: ports.fresh(identifier(key)) for key in program.outputs}
+        self.inputs = {key: ports.fresh(port_name(key)) for key in program.inputs}
+        self.outputs = {key: ports.fresh(port_name(key)) for key in program.outputs}
         self.buffers = {program.inputs[key].buffer: port for key, port in self.inputs.items()}
         self.buffers |= {program.outputs[key].buffer: port for key, port in self.outputs.items()}
-        self.globals = Names({f"{name}_{word}".upper() for word in ("run", "context", "h")} | {name.upper()})
+        self.globals = Names({f"{name}_{word}".upper() for word in ("run", "context", "h")} | {name.upper()} | ports.taken)
         for buffer in program.constants():
             self.buffers[buffer] = self.globals.fresh(f"{name}_{identifier(buffer.name)}")
 

@@ -3,6 +3,8 @@
 import ctypes
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
@@ -32,6 +34,7 @@ class Library:
     """Networks compiled together; sources by name."""
 
     def __init__(self, folder, sources, optimize="-O1"):
+        folder = Path(tempfile.mkdtemp(dir=folder))  # a library that is loaded stays what it is
         self.sources = sources
         for name, source in sources.items():
             (folder / f"{name}.h").write_text(source.header)

@@ -46,6 +46,38 @@ def test_names_are_those_of_c(tmp_path):
     assert "NETWORK_OUTPUT_N_1_Y_SIZE 2" in made.header
 
 
+def test_names_of_inputs_do_not_hide_constants_and_functions(tmp_path):
+    x, z = nn.Variable((1, 2)), nn.Variable((1, 2))
+    with nn.parameter_scope("a"):
+        y = F.tanh(PF.affine(x, 2)) + F.exp(z)
+    names = ["net_a_affine_W", "NAN"]
+    net = Network(tmp_path, {"net_tanh": y, "*/": y * 2}, dict(zip(names, (x, z), strict=True)))
+    x.d, z.d = [[0.5, -1]], [[2, 0.25]]
+    y.forward()
+    np.testing.assert_allclose(net(x.d, z.d, shapes=[(1, 2), (1, 2)])[0], y.d, rtol=1e-6)
+    samples = {name: np.ones((3, 2)) for name in names}
+    Network(tmp_path, {"*/": y}, dict(zip(names, (x, z), strict=True)), dtype="int8", calibration=samples)
+
+
+def test_inputs_that_are_computed_or_given_twice_are_refused():
+    x = nn.Variable((2,))
+    h = F.tanh(x)
+    with pytest.raises(ArgumentError, match="inputs must be Variables that no function computes, got"):
+        export_source({"y": F.exp(h)}, {"h": h})
+    with pytest.raises(ArgumentError, match="inputs must be given once each"):
+        export_source({"y": F.exp(h)}, [x, x])
+
+
+def test_graphs_that_compute_at_once_are_exported(tmp_path):
+    x = nn.Variable.from_numpy_array(np.ones((1, 3)))
+    with nn.auto_forward():
+        y = F.tanh(PF.affine(x, 2))
+        net = Network(tmp_path, {"y": y}, {"x": x})
+        integers = Network(tmp_path, {"y": y}, {"x": x}, dtype="int8", calibration=np.ones((4, 3)))
+    np.testing.assert_allclose(net(x.d, shapes=[(1, 2)])[0], y.d, rtol=1e-6)
+    np.testing.assert_allclose(integers(x.d, shapes=[(1, 2)])[0], y.d, atol=0.02)
+
+
 @pytest.mark.parametrize("name", ["", "1net", "a b", "a-b", "../net"])
 def test_wrong_names_are_refused(name):
     x = nn.Variable((2,))
