@@ -70,8 +70,14 @@ def _add(document: Document, extension: str, file: IO[bytes], name: str, with_pa
             _add_member(document, member, f"{name}/{member.name}", with_parameters)
     elif extension in (".nntxt", ".prototxt", ".protobuf", ".h5"):
         _add_member(document, Member(f"x{extension}", file.read()), name, with_parameters)
+    elif extension == ".nnb":
+        from nn_ext_nnp.nnb.reading import read_nnb  # it gives documents itself
+
+        found = read_nnb(file.read(), name)
+        document.proto.MergeFrom(found.proto)
+        document.parameters.update(found.parameters if with_parameters else {})
     else:
-        raise ArgumentError(f"load: files must be .nnp, .nntxt, .prototxt, .protobuf or .h5, got {name!r}")
+        raise ArgumentError(f"load: files must be .nnp, .nnb, .nntxt, .prototxt, .protobuf or .h5, got {name!r}")
 
 
 def _add_member(document: Document, member: Member, name: str, with_parameters: bool) -> None:

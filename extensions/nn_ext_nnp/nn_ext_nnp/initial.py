@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.ext import FileFormatError
+from nn_core.ext import ArgumentError, FileFormatError
 
 Array = np.ndarray[Any, Any]
 
@@ -59,3 +59,20 @@ def _fans(layer: str, shape: tuple[int, ...]) -> tuple[int, int, int]:
     if layer == "Convolution":
         return (shape[-3] if len(shape) > 2 else shape[1]), shape[0], prod(shape[-2:]) if len(shape) > 2 else 1
     return shape[-1], shape[0], prod(shape[1:3])
+
+
+def generated(kind: str, multiplier: float, shape: tuple[int, ...]) -> Array:
+    """Values for a generator variable.
+
+    Raises:
+        ArgumentError: when the kind is unknown.
+    """
+    if kind == "Normal":
+        return np.random.default_rng().normal(0, multiplier, shape)
+    if kind == "Uniform":
+        return np.random.default_rng().uniform(-multiplier, multiplier, shape)
+    if kind == "Range":
+        return np.arange(np.prod(shape, dtype=int)).reshape(shape) * 1.0
+    if kind == "Constant":
+        return np.full(shape, multiplier)
+    raise ArgumentError(f"generator variables must be Normal, Uniform, Range or Constant, got {kind!r}")

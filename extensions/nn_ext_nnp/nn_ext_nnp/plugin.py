@@ -34,7 +34,7 @@ def nn_core_commands() -> list[CommandInfo]:
         CommandInfo(name=name, help=text, target=f"nn_ext_nnp.commands.{module}:{name}")
         for name, module, text in (
             ("dump", "files", "Print what files of networks say."),
-            ("convert", "files", "Write files of networks in other formats."),
+            ("convert", "conversion", "Write files of networks in other formats."),
             ("decode_param", "files", "Write parameters as texts."),
             ("encode_param", "files", "Read parameters from texts."),
             ("infer", "inference", "Run a network on raw binary files."),
@@ -48,6 +48,7 @@ def nn_core_commands() -> list[CommandInfo]:
             ("plot_series", "drawing", "Plot what MonitorSeries writes."),
             ("plot_timer", "drawing", "Plot what MonitorTimeElapsed writes."),
             ("draw_graph", "drawing", "Draw networks."),
+            ("nnb_template", "conversion", "Write settings for NNB files."),
             ("upload", "obsolete", "Refused: a service of NNabla's."),
             ("create_tar", "obsolete", "Refused: a service of NNabla's."),
         )

@@ -36,8 +36,8 @@ def test_dump_prints_what_there_is():
     assert "Network net: batch size 4, 14 variables, 5 functions" in text
     assert "Convolution @net/Convolution: x, c1/conv/W, c1/conv/b -> @net/Convolution_out" in text
     assert "Executor[0]: Output    y [-1, 5]" in text
-    assert "Network train" not in run("dump", "-n", "net", CONFIG)
-    assert "--network must be one of ['net', 'train'], got 'x'" in run("dump", "-n", "x", CONFIG, code=1)
+    assert "Network train" not in run("dump", "--network", "net", CONFIG)
+    assert "--network must be one of ['net', 'train'], got 'x'" in run("dump", "--network", "x", CONFIG, code=1)
 
 
 def test_infer_computes_each_sample(tmp_path):

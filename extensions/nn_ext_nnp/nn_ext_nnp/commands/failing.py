@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import click
 
@@ -22,3 +22,18 @@ def clean_failures(function: Callable[P, None]) -> Callable[P, None]:
             raise click.ClickException(str(error)) from error
 
     return run
+
+
+def refused_options(reason: str, *names: tuple[str, ...], are_flags: bool = False) -> Callable[[Any], Any]:
+    """Know options of NNabla that nn_core has no use for, leave them out of the help, and say why when one is given."""
+
+    def refuse(_: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if value not in (None, False):
+            raise click.UsageError(f"{parameter.opts[-1]}: {reason}")
+
+    def add(command: Any) -> Any:
+        for spelled in names:
+            command = click.option(*spelled, is_flag=are_flags, hidden=True, expose_value=False, callback=refuse)(command)
+        return command
+
+    return add

@@ -1,6 +1,5 @@
 """Look at files of networks, and turn them into others."""
 
-import io
 import math
 from pathlib import Path
 from typing import Any
@@ -10,36 +9,53 @@ import click
 import numpy as np
 
 from nn_core.ext import ArgumentError, Entry, FileFormatError, atomic_writer, read_entries, write_entries
-from nn_ext_nnp.archive import Member, write_archive
-from nn_ext_nnp.codec import print_text
-from nn_ext_nnp.commands.failing import clean_failures
-from nn_ext_nnp.document import Document, read_document
-from nn_ext_nnp.loops import expand_loops
-from nn_ext_nnp.parameters import h5_bytes
-from nn_ext_nnp.saving import message_bytes
-from nn_ext_nnp.wire import parameter_bytes
+from nn_ext_nnp.commands.conversion import imported, keep_executor
+from nn_ext_nnp.commands.failing import clean_failures, refused_options
+from nn_ext_nnp.document import read_document
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=_FILE)
-@click.option("-F", "--functions", is_flag=True, help="Print the functions of each network.")
-@click.option("-V", "--variables", is_flag=True, help="Print the variables of each network.")
-@click.option("-n", "--network", default="", help="Print this network only.")
+@click.option("-F", "--dump-functions", "functions", is_flag=True, help="Print the functions of each network.")
+@click.option("-V", "--dump-variables", "variables", is_flag=True, help="Print the variables of each network.")
+@click.option("-v", "--dump-verbose", "verbose", is_flag=True, help="Print functions and variables.")
+@click.option("--dump-limit", "limit", type=click.IntRange(min=0), help="Print so many functions and variables at most.")
+@click.option("-n", "--dump-variable-name", "name", default="", help="Print the variables of this name.")
+@click.option("--network", default="", help="Print this network only.")
+@click.option("-E", "--nnp-import-executor-index", "executor", type=int, help="Print this executor, from 0, and its network.")
+@click.option("--nnp-no-expand-network", "keep_loops", is_flag=True, help="Leave loops as they are.")
+@click.option("-I", "--import-format", type=click.Choice(["NNP", "NNB"]), help="Format; that of the extensions by default.")
+@refused_options("functions of preprocessing are part of the network here", ("--nnp-exclude-preprocess",), are_flags=True)
 @clean_failures
-def dump(files: tuple[Path, ...], functions: bool, variables: bool, network: str) -> None:
+def dump(
+    files: tuple[Path, ...],
+    functions: bool,
+    variables: bool,
+    verbose: bool,
+    limit: int | None,
+    name: str,
+    network: str,
+    executor: int | None,
+    keep_loops: bool,
+    import_format: str | None,
+) -> None:
     """Print what FILES say together: networks, optimizers, monitors, executors.
+
+    Formats: .nnp, .nnb, .nntxt, .prototxt, .protobuf, and .h5 for parameters.
 
     Example: nn-core dump -F network.nnp
     """
-    document = read_document(list(files))
+    document = imported(files, import_format, keep_loops=keep_loops)
+    if executor is not None:
+        keep_executor(document, executor)
     names = [found.name for found in document.proto.network]
     if network and network not in names:
         raise ArgumentError(f"dump: --network must be one of {names}, got {network!r}")
     for found in document.proto.network:
         if network in ("", found.name):
-            click.echo(_network_text(found, functions, variables))
+            click.echo(_network_text(found, functions or verbose, variables or verbose or bool(name), name, limit))
     click.echo(f"Parameters: {len(document.parameters)}, {sum(e.values.size for e in document.parameters.values())} values")
     shapes = {n.name: {v.name: list(v.shape.dim) for v in n.variable} for n in document.proto.network}
     for kind in ("optimizer", "monitor", "executor"):
@@ -48,13 +64,13 @@ def dump(files: tuple[Path, ...], functions: bool, variables: bool, network: str
                 click.echo(_part_text(kind.capitalize(), index, part, shapes.get(part.network_name, {})))
 
 
-def _network_text(network: Any, functions: bool, variables: bool) -> str:
+def _network_text(network: Any, functions: bool, variables: bool, name: str, limit: int | None) -> str:
     counts = f"{len(network.variable)} variables, {len(network.function)} functions"
     lines = [f"Network {network.name}: batch size {network.batch_size}, {counts}"]
     if variables:
-        lines += [f"  {v.type:9} {v.name} {list(v.shape.dim)}" for v in network.variable]
+        lines += [f"  {v.type:9} {v.name} {list(v.shape.dim)}" for v in network.variable if name in ("", v.name)][:limit]
     if functions:
-        lines += [f"  {f.type} {f.name}: {', '.join(f.input)} -> {', '.join(f.output)}" for f in network.function]
+        lines += [f"  {f.type} {f.name}: {', '.join(f.input)} -> {', '.join(f.output)}" for f in network.function][:limit]
     return "\n".join(lines)
 
 
@@ -65,49 +81,6 @@ def _part_text(kind: str, index: int, part: Any, shapes: dict[str, list[int]]) -
             name = variable.variable_name
             lines.append(f"{kind}[{index}]: {title.capitalize():9} {name} {shapes.get(name, 'unknown')}")
     return "\n".join(lines)
-
-
-@click.command()
-@click.argument("files", nargs=-1, required=True, type=_FILE)
-@click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--nnp-parameter-h5/--nnp-parameter-protobuf", "as_h5", default=True, help="Format of parameters in .nnp.")
-@click.option("--nnp-exclude-parameter", "without_parameters", is_flag=True, help="Write no parameters.")
-@click.option("--nnp-no-expand-network", "keep_loops", is_flag=True, help="Leave loops as they are.")
-@clean_failures
-def convert(files: tuple[Path, ...], output: Path, as_h5: bool, without_parameters: bool, keep_loops: bool) -> None:
-    """Write what FILES say together to OUTPUT, in the format of its extension.
-
-    Formats: .nnp, .nntxt, .prototxt and .protobuf, and .h5 for parameters alone.
-
-    Example: nn-core convert network.nntxt parameters.h5 network.nnp
-    """
-    document = read_document(list(files))
-    if not keep_loops:
-        expanded = [expand_loops(network, document.name) for network in document.proto.network]
-        del document.proto.network[:]
-        document.proto.network.extend(expanded)
-    entries = {} if without_parameters else document.parameters
-    data = _bytes(document, entries, output.suffix.lower(), as_h5)
-    with atomic_writer(output) as file:
-        file.write(data)
-
-
-def _bytes(document: Document, entries: dict[str, Entry], extension: str, as_h5: bool) -> bytes:
-    if extension in (".nntxt", ".prototxt", ".protobuf"):
-        return message_bytes(document.proto, entries, extension)
-    if extension == ".h5":
-        return h5_bytes(entries)
-    if extension != ".nnp":
-        raise ArgumentError(f"convert: OUTPUT must be .nnp, .nntxt, .prototxt, .protobuf or .h5, got {extension!r}")
-    members = [Member("network.nntxt", print_text(document.proto))]
-    if entries:
-        parameters = h5_bytes(entries) if as_h5 else parameter_bytes(entries)
-        members.append(Member("parameter.h5" if as_h5 else "parameter.protobuf", parameters))
-    for name, states in document.states.items():
-        members.append(Member(name.rpartition("/")[2], h5_bytes(states)))
-    buffer = io.BytesIO()
-    write_archive(buffer, members)
-    return buffer.getvalue()
 
 
 @click.command("decode_param")

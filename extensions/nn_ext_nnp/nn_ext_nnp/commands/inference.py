@@ -14,6 +14,7 @@ from nn_core.ext import ArgumentError, FileFormatError, atomic_writer
 from nn_core.utils.data_iterator import data_iterator_csv_dataset
 from nn_ext_nnp.commands.context import choose_context, watched
 from nn_ext_nnp.commands.failing import clean_failures
+from nn_ext_nnp.initial import generated
 from nn_ext_nnp.loading import Executor, Info, load
 
 Array = np.ndarray[Any, Any]
@@ -64,23 +65,6 @@ def _combined(kind: str, values: Array) -> Array:
     if kind == "last":
         return np.asarray(values[-1], np.float32)
     raise ArgumentError(f"repeat_evaluation_type must be mean, std or last, got {kind!r}")
-
-
-def generated(kind: str, multiplier: float, shape: tuple[int, ...]) -> Array:
-    """Values for a generator variable.
-
-    Raises:
-        ArgumentError: when the kind is unknown.
-    """
-    if kind == "Normal":
-        return np.random.default_rng().normal(0, multiplier, shape)
-    if kind == "Uniform":
-        return np.random.default_rng().uniform(-multiplier, multiplier, shape)
-    if kind == "Range":
-        return np.arange(np.prod(shape, dtype=int)).reshape(shape) * 1.0
-    if kind == "Constant":
-        return np.full(shape, multiplier)
-    raise ArgumentError(f"generator variables must be Normal, Uniform, Range or Constant, got {kind!r}")
 
 
 @click.command()

@@ -16,7 +16,7 @@ from nn_core.ext import ArgumentError, atomic_writer
 from nn_core.utils.data_iterator import data_iterator_cache, data_iterator_csv_dataset
 from nn_ext_nnp.commands.context import choose_context, watched
 from nn_ext_nnp.commands.failing import clean_failures
-from nn_ext_nnp.commands.inference import generated
+from nn_ext_nnp.initial import generated
 from nn_ext_nnp.loading import Assign, Dataset, Info, Monitor, Optimizer, load
 from nn_ext_nnp.saving import save_proto
 from nn_ext_nnp.states import state_members

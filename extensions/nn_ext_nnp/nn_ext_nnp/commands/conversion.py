@@ -1,0 +1,202 @@
+"""Turn files of networks into others."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from nn_core.ext import ArgumentError, Entry, atomic_writer
+from nn_ext_nnp.archive import Member, write_archive
+from nn_ext_nnp.codec import print_text
+from nn_ext_nnp.commands.failing import clean_failures, refused_options
+from nn_ext_nnp.document import Document, read_document
+from nn_ext_nnp.loops import expand_loops
+from nn_ext_nnp.nnb.numbers import type_named
+from nn_ext_nnp.nnb.options import LAST_LEVEL, NnbOptions, read_settings_file
+from nn_ext_nnp.nnb.writing import nnb_bytes, template_text
+from nn_ext_nnp.parameters import h5_bytes
+from nn_ext_nnp.saving import message_bytes
+from nn_ext_nnp.wire import parameter_bytes
+
+_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OUTPUT: Final = click.Path(dir_okay=False, path_type=Path)
+#: Extensions of the formats that have one name and several kinds of files.
+_FORMATS: Final = {
+    "NNP": (".nnp", ".nntxt", ".prototxt", ".protobuf", ".h5"),
+    "NNB": (".nnb",),
+}
+_VERSIONS: Final = {"nnb_2": 2, "nnb_3": 3}
+_TENSORFLOW: Final = "models of TensorFlow are not read or written; ONNX is the bridge"
+_ONNX: Final = "models of ONNX are written by the package nn-ext-onnx, from Python"
+_no_tensorflow = refused_options(_TENSORFLOW, ("--outputs",), ("--inputs",), ("--dataset",))
+_no_tensorflow_flags = refused_options(
+    _TENSORFLOW, ("--enable-optimize-pb",), ("--channel-last",), ("--quantization",), are_flags=True
+)
+_no_others = refused_options(
+    "the whole network of an executor is written, for the latest functions",
+    ("-S", "--split"),
+    ("-c", "--config"),
+    ("--nnp-version",),
+)
+_no_onnx = refused_options(_ONNX, ("--ir_version",))
+_no_preprocess = refused_options(
+    "functions of preprocessing are part of the network here", ("--nnp-exclude-preprocess",), are_flags=True
+)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE)
+@click.argument("output", type=_OUTPUT)
+@click.option("-I", "--import-format", type=click.Choice(list(_FORMATS)), help="Format of FILES; checked only.")
+@click.option("-O", "--export-format", type=click.Choice(list(_FORMATS)), help="Format of OUTPUT; checked only.")
+@click.option("-f", "--force", is_flag=True, help="Without effect: OUTPUT is replaced as a whole.")
+@click.option("-E", "--nnp-import-executor-index", "executor", type=int, help="Keep this executor, from 0, and its network.")
+@click.option("-b", "--batch-size", default=1, help=".nnb: number of samples; -1: that of the network.", show_default=True)
+@click.option("-T", "--default-variable-type", default="FLOAT32", help=".nnb: type of parameters, such as FIXED16.")
+@click.option("-s", "--settings", type=_FILE, help=".nnb: types of variables, in YAML; see nnb_template.")
+@click.option("--api", type=int, default=LAST_LEVEL, help=".nnb: API level of the runtime.", show_default=True)
+@click.option("-d", "--define_version", type=click.Choice(list(_VERSIONS)), default="nnb_2", help=".nnb: its version.")
+@click.option("--nnp-parameter-h5", "stored", flag_value="h5", default="h5", help=".nnp: parameters in HDF5, the default.")
+@click.option("--nnp-parameter-protobuf", "stored", flag_value="protobuf", help=".nnp: parameters as .protobuf.")
+@click.option("--nnp-parameter-nntxt", "stored", flag_value="nntxt", help=".nnp: parameters in the text.")
+@click.option("--nnp-exclude-parameter", "without_parameters", is_flag=True, help="Write no parameters.")
+@click.option("--nnp-no-expand-network", "keep_loops", is_flag=True, help="Leave loops as they are.")
+@_no_tensorflow
+@_no_tensorflow_flags
+@_no_others
+@_no_onnx
+@_no_preprocess
+@clean_failures
+def convert(
+    files: tuple[Path, ...],
+    output: Path,
+    import_format: str | None,
+    export_format: str | None,
+    force: bool,
+    executor: int | None,
+    batch_size: int,
+    default_variable_type: str,
+    settings: Path | None,
+    api: int,
+    define_version: str,
+    stored: str,
+    without_parameters: bool,
+    keep_loops: bool,
+) -> None:
+    """Write what FILES say together to OUTPUT, in the format of its extension.
+
+    Formats: .nnp, .nntxt, .prototxt and .protobuf, .nnb for NNabla's C runtime, and .h5 for parameters alone.
+
+    Example: nn-core convert network.nntxt parameters.h5 network.nnp
+    """
+    _check_format("--export-format", export_format, [output])
+    document = imported(files, import_format, keep_loops=keep_loops)
+    if executor is not None:
+        keep_executor(document, executor)
+    if output.suffix.lower() == ".nnb":
+        types, implementations = ({}, {}) if settings is None else read_settings_file(settings)
+        default = type_named(default_variable_type, "convert: --default-variable-type")
+        options = NnbOptions(batch_size, _VERSIONS[define_version], api, default, types, implementations)
+        data = nnb_bytes(document, options)
+    else:
+        data = _nnp_bytes(document, {} if without_parameters else document.parameters, output.suffix.lower(), stored)
+    with atomic_writer(output) as file:
+        file.write(data)
+
+
+@click.command("nnb_template")
+@click.argument("files", nargs=-1, required=True, type=_FILE)
+@click.argument("output", type=_OUTPUT)
+@click.option("-I", "--import-format", type=click.Choice(list(_FORMATS)), help="Format of FILES; checked only.")
+@click.option("-E", "--nnp-import-executor-index", "executor", type=int, default=0, help="Which executor, from 0.")
+@click.option("-b", "--batch-size", default=-1, help="Number of samples; -1: that of the network.")
+@click.option("-T", "--default-variable-type", default="FLOAT32", help="Type of parameters, such as FIXED16.")
+@click.option("--api", type=int, default=LAST_LEVEL, help="API level of the runtime.", show_default=True)
+@click.option("--nnp-no-expand-network", "keep_loops", is_flag=True, hidden=True)
+@_no_preprocess
+@clean_failures
+def nnb_template(
+    files: tuple[Path, ...],
+    output: Path,
+    import_format: str | None,
+    executor: int,
+    batch_size: int,
+    default_variable_type: str,
+    api: int,
+    keep_loops: bool,
+) -> None:
+    """Write the settings of an NNB file with the network of FILES, in YAML, to be changed and given to convert.
+
+    Variables that are computed get the type when it says the digits after the point (FIXED16_8), else FLOAT32.
+
+    Example: nn-core nnb_template -T FIXED16 network.nnp settings.yaml
+    """
+    options = NnbOptions(batch_size, level=api, default=type_named(default_variable_type, "--default-variable-type"))
+    text = template_text(imported(files, import_format), replace(options, executor=executor))
+    with atomic_writer(output) as file:
+        file.write(text.encode())
+
+
+def imported(files: Sequence[Path], named: str | None, keep_loops: bool = False) -> Document:
+    """What files say together, loops written out.
+
+    Raises:
+        ArgumentError: when they are not of the format that is named.
+    """
+    _check_format("--import-format", named, files)
+    document = read_document(list(files))
+    if not keep_loops:
+        expanded = [expand_loops(network, document.name) for network in document.proto.network]
+        del document.proto.network[:]
+        document.proto.network.extend(expanded)
+    return document
+
+
+def _check_format(option: str, named: str | None, files: Sequence[Path]) -> None:
+    wrong = [path for path in files if named is not None and path.suffix.lower() not in _FORMATS[named]]
+    if named is not None and wrong:
+        raise ArgumentError(f"{option} {named} must go with {', '.join(_FORMATS[named])}, got {wrong[0]}")
+
+
+def keep_executor(document: Document, index: int) -> None:
+    """Drop everything but an executor and its network.
+
+    Raises:
+        ArgumentError: when there is no such executor.
+    """
+    proto = document.proto
+    if not 0 <= index < len(proto.executor):
+        raise ArgumentError(f"--nnp-import-executor-index must be below {len(proto.executor)}, got {index}")
+    executor = proto.executor[index]
+    networks = [network for network in proto.network if network.name == executor.network_name]
+    for name, kept in (("executor", [executor]), ("network", networks), ("optimizer", []), ("monitor", [])):
+        copies = [type(part).FromString(part.SerializeToString()) for part in kept]
+        proto.ClearField(name)
+        getattr(proto, name).extend(copies)
+    document.states.clear()
+
+
+def _nnp_bytes(document: Document, entries: dict[str, Entry], extension: str, stored: str) -> bytes:
+    if extension in (".nntxt", ".prototxt", ".protobuf"):
+        return message_bytes(document.proto, entries, extension)
+    if extension == ".h5":
+        return h5_bytes(entries)
+    if extension != ".nnp":
+        raise ArgumentError(f"convert: OUTPUT must be .nnp, .nnb, .nntxt, .prototxt, .protobuf or .h5, got {extension!r}")
+    if stored == "nntxt":
+        members = [Member("network.nntxt", message_bytes(document.proto, entries, ".nntxt"))]
+    else:
+        members = [Member("network.nntxt", print_text(document.proto)), *_parameter_members(entries, stored)]
+    members += [Member(name.rpartition("/")[2], h5_bytes(states)) for name, states in document.states.items()]
+    buffer = io.BytesIO()
+    write_archive(buffer, members)
+    return buffer.getvalue()
+
+
+def _parameter_members(entries: dict[str, Entry], stored: str) -> list[Any]:
+    if not entries:
+        return []
+    return [Member(f"parameter.{stored}", h5_bytes(entries) if stored == "h5" else parameter_bytes(entries))]

@@ -1,0 +1,1 @@
+"""NNB files: one network with its parameters, as small devices read it."""
