@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-#: Name, identifier with the settings of NNabla 1.39, API level that has it; + when NNabla's C runtime computes it.
+#: Name, identifier with the settings of NNabla 1.39, API level that has it; + when NNabla lists it for its C runtime.
 _TABLE: Final = """
 Affine:0:1+ RNN:244:2 LSTM:242:2 GRU:243:2 Convolution:265:4+ DepthwiseConvolution:2:1+ Deconvolution:292:15+
 DepthwiseDeconvolution:4:1 DeformableConvolution:329:30 AdaptiveSeparableConvolution:278:7 MaxPooling:266:4+
@@ -60,7 +60,7 @@ class Entry:
         name: "Convolution".
         number: its identifier.
         level: the first API level that has it.
-        runs: whether NNabla's C runtime computes it.
+        runs: whether NNabla lists it for its C runtime.
     """
 
     name: str
