@@ -141,7 +141,7 @@ def nnb_template(
 
 
 def imported(files: Sequence[Path], named: str | None, keep_loops: bool = False) -> Document:
-    """What files say together, loops written out.
+    """Read files together, and write out loops.
 
     Raises:
         ArgumentError: when they are not of the format that is named.
