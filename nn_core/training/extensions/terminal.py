@@ -2,8 +2,9 @@
 
 import sys
 import time
-from typing import IO, Any, Final
+from typing import IO, Final
 
+from nn_core.training.extensions.bars import Bar, make_bar, require_library
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import Trigger, every
 
@@ -12,7 +13,7 @@ _LINES_S: Final = 30.0
 
 
 class Progress:
-    """Show a bar of tqdm with the iteration, the time left, and the values reported last.
+    """Show a bar of tqdm or rich with the iteration, the time left, and the values reported last.
 
     Where the output is not a terminal, such as in a file, a line is written every 30 seconds.
 
@@ -20,16 +21,22 @@ class Progress:
         *keys: Names of the values; none: "loss".
         interval: Iterations between two looks.
         file: File to write to; None: standard error.
+        library: What draws the bar: "tqdm" or "rich".
+
+    Raises:
+        ArgumentError: when `library` is another one.
     """
 
     phase = "read"
     first_rank_only = True
 
-    def __init__(self, *keys: str, interval: int = 10, file: IO[str] | None = None) -> None:
+    def __init__(self, *keys: str, interval: int = 10, file: IO[str] | None = None, library: str = "tqdm") -> None:
+        require_library(library)
         self.every: Trigger = every(interval)
         self._keys = keys or ("loss",)
         self._file = file
-        self._bar: Any = None
+        self._library = library
+        self._bar: Bar | None = None
         self._next_line_s = 0.0
 
     def start(self, trainer: Trainer) -> None:
@@ -37,9 +44,7 @@ class Progress:
         self._next_line_s = time.monotonic() + _LINES_S
         file = sys.stderr if self._file is None else self._file
         if file.isatty():
-            from tqdm import tqdm  # only programs that show a bar need it
-
-            self._bar = tqdm(total=_total(trainer), initial=trainer.iteration, file=file, unit="it")
+            self._bar = make_bar(self._library, _total(trainer), trainer.iteration, file)
 
     def __call__(self, trainer: Trainer) -> None:
         if self._bar is not None:

@@ -1,8 +1,11 @@
 """The trainer: order, resuming, signals, errors."""
 
+import io
 import json
 import logging
+import re
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -328,3 +331,31 @@ def test_the_graph_is_written_once(make_updater, tmp_path, path, begin):
     assert text.lstrip().lower().startswith(begin.lower())
     assert "Tanh" in text
     assert not (tmp_path / path).exists()
+
+
+class Terminal(io.StringIO):
+    """A file that says that it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("library", ["tqdm", "rich"])
+def test_bars_show_the_end_and_the_value(make_updater, tmp_path, library):
+    pytest.importorskip(library)
+    terminal = Terminal()
+    trainer = Trainer(make_updater(), every(6), tmp_path, [Progress(interval=2, file=terminal, library=library)])
+    trainer.run()
+    text = terminal.getvalue()
+    assert "6/6" in text
+    assert re.search(r"loss=\d", text)
+    assert "\n" in text[text.rindex("loss=") :]
+
+
+def test_a_library_for_bars_that_is_not_there(make_updater, tmp_path, monkeypatch):
+    with pytest.raises(ArgumentError, match="Progress: library must be 'tqdm' or 'rich', got 'curses'"):
+        Progress(library="curses")
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    trainer = Trainer(make_updater(), every(6), tmp_path, [Progress(file=Terminal(), library="rich")])
+    with pytest.raises(ImportError, match=r"Progress: rich must be installed, got: .*\n  hint: pip install rich"):
+        trainer.run()

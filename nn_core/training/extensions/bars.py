@@ -1,0 +1,80 @@
+"""Bars on the terminal, by the packages tqdm and rich."""
+
+from importlib import import_module
+from typing import IO, Protocol
+
+from nn_core.errors import ArgumentError
+
+
+class Bar(Protocol):
+    """A bar that is on the terminal.
+
+    Attributes:
+        n: The iteration that it shows.
+    """
+
+    n: int
+
+    def update(self, n: int) -> object:
+        """Go on by so many iterations."""
+
+    def set_postfix_str(self, s: str, refresh: bool = True) -> None:
+        """Change the text after the bar."""
+
+    def close(self) -> None:
+        """Leave the bar as it is, and go to the next line."""
+
+
+class _RichBar:
+    """A bar of rich, with the iterations, the time left, and a text."""
+
+    def __init__(self, total: int | None, initial: int, file: IO[str]) -> None:
+        progress, console = import_module("rich.progress"), import_module("rich.console")
+        columns = [progress.BarColumn(), progress.MofNCompleteColumn(), progress.TimeElapsedColumn()]
+        columns += [progress.TimeRemainingColumn(), progress.TextColumn("{task.description}")]
+        self.n = initial
+        self._progress = progress.Progress(*columns, console=console.Console(file=file))
+        self._task = self._progress.add_task("", total=total, completed=initial)
+        self._text = ""
+        self._progress.start()
+
+    def update(self, n: int) -> None:
+        self.n += n
+        self._progress.update(self._task, completed=self.n, description=self._text)
+
+    def set_postfix_str(self, s: str, refresh: bool = True) -> None:
+        self._text = s.replace("[", "\\[")  # square brackets are marks of rich
+
+    def close(self) -> None:
+        self._progress.stop()
+
+
+def make_bar(library: str, total: int | None, initial: int, file: IO[str]) -> Bar:
+    """Draw a bar.
+
+    Args:
+        library: "tqdm" or "rich".
+        total: Number of iterations in all; None: it is not known.
+        initial: Number of those that are done.
+        file: The terminal.
+
+    Raises:
+        ImportError: when the library is not installed.
+    """
+    try:
+        if library == "rich":
+            return _RichBar(total, initial, file)
+        bar: Bar = import_module("tqdm").tqdm(total=total, initial=initial, file=file, unit="it")
+    except ImportError as error:
+        raise ImportError(f"Progress: {library} must be installed, got: {error}\n  hint: pip install {library}") from error
+    return bar
+
+
+def require_library(library: str) -> None:
+    """Refuse other libraries.
+
+    Raises:
+        ArgumentError: when it is neither tqdm nor rich.
+    """
+    if library not in ("tqdm", "rich"):
+        raise ArgumentError(f"Progress: library must be 'tqdm' or 'rich', got {library!r}")
