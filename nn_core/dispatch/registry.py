@@ -154,6 +154,11 @@ class Registry:
         # looked for when an error is reported, so by going through all
         return next((self._by_name[name].plugin for (_, name), own in self._kernels.items() if own is kernel), "")
 
+    def kernels_of(self, plugin: str) -> list[tuple[str, str]]:
+        """Backends of others for which `plugin` brought kernels, each with the name of a function."""
+        own = [place for place in self._kernels if self._by_name[place[1]].plugin == plugin]
+        return sorted([*own, *(place for place, (owner, _) in self._overlays.items() if owner == plugin)])
+
     def has_overlays(self, plugin: str) -> bool:
         """Whether `plugin` brought kernels for functions of others."""
         return any(owner == plugin for owner, _ in self._overlays.values())

@@ -245,3 +245,7 @@ def _prepared(case: Case) -> PreparedKernel:
     shapes = tuple(None if array is None else array.shape for array in inputs)
     call = resolved_call(case.spec, case.sample.args, shapes)
     return call.kernel(case.context, same_dtypes(case.spec, inputs, case.dtype) if call.takes_same else ())
+
+
+# kernels may come and go with plugins
+PLUGINS.when_refreshed.append(_prepared.cache_clear)

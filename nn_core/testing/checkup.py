@@ -22,24 +22,29 @@ from nn_core.installed import GROUP, INDEX
 
 #: The file of tests that the kit runs on a plugin.
 _TESTS: Final = """
-import importlib, importlib.util
+import importlib, importlib.util, json, pathlib
+from nn_core.testing.cases import unavailable
 from nn_core.testing.conformance import *
+from nn_core.testing.support import who_runs
 from nn_core.dispatch.plugins import PLUGINS
 
 plugin = PLUGINS.plugin({name!r})
 package = plugin.entry_points[0].module.partition(".")[0]
 if importlib.util.find_spec(package).submodule_search_locations and importlib.util.find_spec(package + ".samples"):
     importlib.import_module(package + ".samples")
-BACKENDS = tuple(plugin.backends) or ("reference",)
-FUNCTIONS = tuple(plugin.functions)
-if not FUNCTIONS:
+places = PLUGINS.registry.kernels_of({name!r})
+usable = {{backend for backend, _ in places if backend in PLUGINS.names() and not unavailable(backend)}}
+BACKENDS = tuple(plugin.backends) or tuple(sorted({{"reference"}} | usable))
+FUNCTIONS = (*plugin.functions, *sorted({{name for _, name in places}} - {{*plugin.functions}}))
+pathlib.Path(__file__).with_name("kernels.json").write_text(json.dumps(who_runs(BACKENDS, FUNCTIONS)))
+if plugin.backends:
     del FUNCTIONS
 """
 #: Whether the kit has anything to run on.
 _APPLIES: Final = """
 from nn_core.dispatch.plugins import PLUGINS
 plugin = PLUGINS.plugin({name!r})
-print(len(plugin.functions) + len(plugin.backends))
+print(len(plugin.functions) + len(plugin.backends) + len(PLUGINS.registry.kernels_of({name!r})))
 """
 
 
@@ -63,6 +68,7 @@ class Certificate:
         core: The version of nn_core that checked it.
         checks: Everything that was looked at.
         operators: Passed, failed and skipped checks of the kit by operator.
+        kernels: For each operator and backend, the dtypes by who runs the samples, {"native": ["float32"], "reference": []}.
         causes: Failed checks of the kit by test.
     """
 
@@ -71,6 +77,7 @@ class Certificate:
     core: str
     checks: list[Check] = field(default_factory=list)
     operators: dict[str, dict[str, int]] = field(default_factory=dict)
+    kernels: dict[str, dict[str, dict[str, list[str]]]] = field(default_factory=dict)
     causes: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -103,6 +110,12 @@ class Certificate:
             yield f"{check.section:<10}{mark:<8}{check.what}{': ' + check.detail if check.detail else ''}"
         for operator, row in self.operators.items():
             yield f"{'operator':<10}{operator}: " + ", ".join(f"{count} {status}" for status, count in row.items())
+        for operator, backends in self.kernels.items():
+            for backend, statuses in backends.items():
+                if [*statuses] == ["reference"]:  # as any operator without a kernel of its own
+                    continue
+                runs = "; ".join(f"{status} in {', '.join(dtypes)}" for status, dtypes in statuses.items())
+                yield f"{'kernel':<10}{operator} on {backend}: {runs}"
         for cause, count in sorted(self.causes.items()):
             yield f"{'cause':<10}{cause}: {count} failed"
 
@@ -268,6 +281,7 @@ def _run_kit(certificate: Certificate, paths: list[str], *, fast: bool) -> None:
             last = (run.stderr or run.stdout).strip().rpartition("\n")[2]
             certificate.checks.append(Check("kit", "conformance", False, last))
             return
+        certificate.kernels = json.loads((Path(folder) / "kernels.json").read_text(encoding="utf-8"))
         _count(certificate, ElementTree.parse(results).getroot())
 
 

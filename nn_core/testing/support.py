@@ -15,7 +15,9 @@ from nn_core.dispatch.explain import Answer, Explanation, explain, explain_call
 from nn_core.dispatch.plugins import REFERENCE
 from nn_core.dispatch.registry import spec_of
 from nn_core.errors import KernelNotFoundError, NNCoreError
+from nn_core.graph.call import PreparedKernel
 from nn_core.graph.infer import infer, made_outputs
+from nn_core.reference.adapter import ReferenceKernel
 from nn_core.rules.arguments import resolve_args
 from nn_core.spec.model import TOPICS, ArgValue, FunctionSpec
 from nn_core.testing.cases import DTYPES, Case, functions_of, has_kernel, installed_backends, unavailable
@@ -119,6 +121,15 @@ def support_table(backends: Sequence[str] = (), functions: Collection[str] = ())
     return table
 
 
+def who_runs(backends: Sequence[str], functions: Collection[str]) -> dict[str, dict[str, dict[str, list[str]]]]:
+    """For each of `functions` and backend, the dtypes in which its samples are run by whom (``native``, ``reference``)."""
+    found: dict[str, dict[str, dict[str, list[str]]]] = {name: {} for name in functions}
+    for (backend, dtype), column in (support_table(backends, functions).columns if functions else {}).items():
+        for name, cell in column.items():
+            found[name].setdefault(backend, {}).setdefault(cell.status.value, []).append(dtype)
+    return {name: rows for name, rows in found.items() if rows}
+
+
 def _cell(backend: str, spec: FunctionSpec, dtype: str) -> Cell:
     if not has_kernel(spec):
         return Cell(Status.ENGINE)
@@ -132,11 +143,19 @@ def _cell(backend: str, spec: FunctionSpec, dtype: str) -> Cell:
             return Cell(Status.REFUSED, str(error))
         except NNCoreError:
             continue
-        answers.append(prepared.refusals[0][1].reason if prepared.refusals else "")
+        answers.append(_against(prepared))
     refusals = [reason for reason in answers if reason]
-    if backend == REFERENCE or (answers and len(refusals) == len(answers)):
+    if answers and len(refusals) == len(answers):
         return Cell(Status.REFERENCE, refusals[0] if refusals else "")
     return Cell(Status.PARTLY, refusals[0]) if refusals else Cell(Status.NATIVE)
+
+
+def _against(prepared: PreparedKernel) -> str:
+    """The reason why no kernel of the backend itself runs a call, empty where one does."""
+    if prepared.refusals:
+        return prepared.refusals[0][1].reason
+    # a plugin may bring a kernel of its function for the reference backend, as native code over NumPy's arrays
+    return "the reference kernel runs it" if isinstance(prepared.implementation, ReferenceKernel) else ""
 
 
 def explain_samples(name: str, context: Context) -> Explanation:

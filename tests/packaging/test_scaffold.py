@@ -149,6 +149,13 @@ def test_check_extension_reports_on_a_folder(tmp_path: Path) -> None:
     assert "conforms, " in badge.read_text()
 
 
+@pytest.mark.slow
+def test_check_extension_runs_the_kit_on_kernels_for_operators_of_others(tmp_path: Path) -> None:
+    output = nn_core("check-extension", str(written(tmp_path, "overlay")), "--fast")
+    assert "kernel    Abs on reference: native in float32; reference in float64" in output
+    assert re.search(r"operator  Abs: \d+ passed, 0 failed", output)
+
+
 FAULTS = {
     "a wrong gradient": ("operators.py", "* (3.0 * g.scale)", "* (2.9 * g.scale)", "test_gradient_rule"),
     "a kernel that calls NumPy": (

@@ -1,7 +1,14 @@
 """The support table."""
 
+import types
+
+import numpy as np
+import pytest
+
+from nn_core import ext
+from nn_core.dispatch.plugins import PLUGINS
 from nn_core.testing.samples.registry import samples_of
-from nn_core.testing.support import Cell, Status, support_table
+from nn_core.testing.support import Cell, Status, support_table, who_runs
 
 
 def test_the_reference_runs_everything_in_every_dtype():
@@ -27,3 +34,35 @@ def test_the_page_has_a_row_for_each_function():
     assert "| function | reference float32 | reference float64 | reference float16 |" in page
     for spec in table.functions:
         assert f"| {spec.name} |" in page
+
+
+class OnlySingle:
+    """A kernel for the reference backend that refuses all but float32."""
+
+    def refuse(self, call):
+        return None if call.dtype == "float32" else ext.Refusal("only float32")
+
+    def forward(self, call):
+        return lambda x, y: np.tanh(x, out=y)
+
+    def backward(self, call, wanted):
+        return None
+
+
+@pytest.fixture
+def overlaid():
+    module = types.ModuleType("single")
+    package = ext.FunctionPackage(overlays={"reference": {"Tanh": OnlySingle()}})
+    module.nn_core_functions = ext.hookimpl(lambda: [package], specname="nn_core_functions")
+    ext.register(module)
+    yield
+    ext.unregister("single")
+
+
+def test_kernels_of_plugins_for_the_reference_backend_are_native(overlaid):
+    assert PLUGINS.registry.kernels_of("single") == [("reference", "Tanh")]
+    rows = who_runs(["reference"], ["Tanh", "Sigmoid"])
+    assert rows["Tanh"]["reference"]["native"] == ["float32"]
+    assert rows["Tanh"]["reference"]["reference"][:2] == ["float64", "float16"]
+    assert list(rows["Sigmoid"]["reference"]) == ["reference"]
+    assert who_runs(["reference"], []) == {}
