@@ -54,7 +54,8 @@ class DataIterator:
         transform: ``transform(rng, *arrays)`` gives the changed arrays of a batch, a tuple; `rng` depends on the place of the
             batch alone. It runs where the batch is read.
         skip_errors: Pass over samples that cannot be read, log each, and count them in `skipped`, in place of raising what
-            the source raised. An epoch in which none can be read raises the last error.
+            the source raised. An epoch in which none can be read raises the last error. What is wrong with
+            a batch, whose samples do not fit together or whose transformation fails, is raised in any case.
         padding: Fills values with fewer elements on an axis up to the largest shape of the batch: a number, or numbers by the
             names of variables. None: the values of a variable must have one shape.
 
@@ -159,7 +160,7 @@ class DataIterator:
             ArgumentError: when the iterator was closed.
             ShapeError: when the samples of the batch have different shapes; the batch is passed over then.
             Exception: what the source raised for a sample, with a note that names it. It is raised once: the sample is
-                passed over then, and the next call gives the others.
+                passed over then, and the next call gives the others. So is a batch whose transformation fails.
         """
         self._require_open("a batch must be taken")
         produced = self._read()
@@ -284,7 +285,7 @@ class DataIterator:
         """Go on after a sample that cannot be read; raise why, unless such samples are to be skipped."""
         assert produced.error is not None
         self._mark = produced.mark
-        if not self._skip_errors or len(produced.mark.skipped) >= self.size:
+        if not self._skip_errors or produced.is_dropped or len(produced.mark.skipped) >= self.size:
             raise produced.error
         self.skipped += 1
         notes = " ".join(getattr(produced.error, "__notes__", ())[:1])

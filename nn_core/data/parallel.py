@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from nn_core.data.course import Course, Mark
-from nn_core.data.reading import Produced
+from nn_core.data.reading import Produced, dropped
 from nn_core.data.source import DataSource
-from nn_core.data.tasks import Part, SampleError, Task
+from nn_core.data.tasks import BatchError, Part, SampleError, Task
 from nn_core.data.workers import Pool
 from nn_core.errors import ShapeError
 
@@ -92,12 +92,12 @@ class ParallelReader:
         if planned.number is None:
             return Produced(None, planned.after, planned.ended)
         result = self._pool.wait(planned.number)
-        if isinstance(result, (tuple, ShapeError)):
+        if isinstance(result, (tuple, ShapeError, BatchError)):
             self._plan_ahead(self._pool)
             if not planned.is_batch:
                 return Produced(None, planned.after, planned.ended)
-            if isinstance(result, ShapeError):  # the samples do not fit together: drop the batch
-                return Produced(None, planned.after, (), result)
+            if not isinstance(result, tuple):
+                return dropped(result, planned.after)
             return Produced(result, planned.after, planned.ended)
         if isinstance(result, SampleError):
             assert isinstance(result.__cause__, Exception)

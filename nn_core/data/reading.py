@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from nn_core.data.course import Course, Mark
 from nn_core.data.source import DataSource, Sample
-from nn_core.data.tasks import PLAIN, Batch, Collation, SampleError, make_batch, read_sample
+from nn_core.data.tasks import PLAIN, Batch, BatchError, Collation, SampleError, make_batch, read_sample
 from nn_core.errors import ShapeError
 
 
@@ -22,12 +22,21 @@ class Produced(NamedTuple):
         mark: The place after it.
         ended: The epochs that ended in it.
         error: Why there is no batch.
+        is_dropped: Whether a whole batch is passed over for it, not a sample.
     """
 
     batch: Batch | None
     mark: Mark
     ended: tuple[int, ...] = ()
     error: Exception | None = None
+    is_dropped: bool = False
+
+
+def dropped(failure: Exception, mark: Mark) -> Produced:
+    """The outcome where samples do not fit together, or the transformation of a batch fails: the batch is passed over."""
+    error = failure.__cause__ if isinstance(failure, BatchError) else failure
+    assert isinstance(error, Exception)
+    return Produced(None, mark, (), error, True)
 
 
 class Reader:
@@ -67,7 +76,9 @@ class Reader:
             assert isinstance(error, Exception)
             return Produced(None, mark.without(*failure.place), (), error)
         except ShapeError as error:
-            return Produced(None, self.course.mark(), (), error)  # the samples do not fit together: drop the batch
+            return dropped(error, self.course.mark())
+        except BatchError as failure:
+            return dropped(failure, self.course.mark())
         self._at = self.course.mark()
         return Produced(batch, self._at, ended)
 

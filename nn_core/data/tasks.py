@@ -87,6 +87,14 @@ class SampleError(Exception):
         self.place = (epoch, position)
 
 
+class BatchError(Exception):
+    """The transformation of a batch failed; the cause says why. Carries the place of the batch."""
+
+    def __init__(self, epoch: int, position: int) -> None:
+        super().__init__(epoch, position)
+        self.place = (epoch, position)
+
+
 class TaskReader:
     """Reads tasks from a source of its own, in any order.
 
@@ -115,6 +123,7 @@ class TaskReader:
         Raises:
             SampleError: when the source fails.
             ShapeError: when the samples do not fit together.
+            BatchError: when the transformation of the batch fails.
         """
         samples = [sample for part in task.parts for sample in self._samples(part)]
         return make_batch(self._source, samples, self._collation, task.epoch, task.position, allocate)
@@ -167,6 +176,7 @@ def make_batch(
 
     Raises:
         ShapeError: when the values of a variable have different shapes, and are not filled up.
+        BatchError: when the transformation raises an exception, which is the cause, with a note that names the batch.
     """
     # All samples of an epoch's end may be passed over: no columns then.
     columns = [_column(source, number, column, collation.padding) for number, column in enumerate(zip(*samples, strict=True))]
@@ -174,14 +184,24 @@ def make_batch(
     if transform is None:
         return _stacked(columns, allocate)
     rng = np.random.Generator(np.random.Philox(key=np.array([_BATCH_KEY, (epoch << 32) + position], np.uint64)))
-    changed = transform(rng, *_stacked(columns, None))
-    arrays = tuple(np.asarray(array) for array in (changed if isinstance(changed, (tuple, list)) else (changed,)))
+    arrays = _changed(transform, rng, _stacked(columns, None), epoch, position)
     if allocate is None:
         return arrays
     targets = allocate([(array.shape, array.dtype) for array in arrays])
     for target, array in zip(targets, arrays, strict=True):
         target[...] = array
     return tuple(targets)
+
+
+def _changed(transform: BatchTransform, rng: Any, arrays: Batch, epoch: int, position: int) -> Batch:
+    try:
+        changed = transform(rng, *arrays)
+        return tuple([np.asarray(array) for array in (changed if isinstance(changed, (tuple, list)) else (changed,))])
+    except Exception as error:
+        if isinstance(error, StopIteration):  # would read as the end of the data
+            error = RuntimeError("a transformation must not raise StopIteration")
+        attach_note(error, f"nn_core: in DataIterator, transforming the batch at position {position} of epoch {epoch}")
+        raise BatchError(epoch, position) from error
 
 
 def seed_global_generators(task: Task) -> None:

@@ -26,6 +26,7 @@ from nn_core.data.shared_memory import SharedArrays
 from nn_core.data.source import DataSource
 from nn_core.data.tasks import (
     Batch,
+    BatchError,
     Collation,
     SampleError,
     Task,
@@ -279,8 +280,9 @@ class _Failure:
     """An exception on its way to another process."""
 
     def __init__(self, error: BaseException) -> None:
-        self._place = error.place if isinstance(error, SampleError) else None
-        cause = error.__cause__ if isinstance(error, SampleError) else error
+        self._wrapper = type(error) if isinstance(error, (SampleError, BatchError)) else None
+        self._place: tuple[int, int] = getattr(error, "place", (0, 0))
+        cause = error if self._wrapper is None else error.__cause__
         assert cause is not None
         self._trace = "".join(traceback.format_exception(cause))[-10000:]
         self._pickled = _pickled(cause)
@@ -289,9 +291,9 @@ class _Failure:
         """The exception, with the traceback of the process as a note."""
         error: BaseException = pickle.loads(self._pickled)
         attach_note(error, f"nn_core: in a worker process:\n{self._trace}")
-        if self._place is None:
+        if self._wrapper is None:
             return error
-        failure = SampleError(*self._place)
+        failure = self._wrapper(*self._place)
         failure.__cause__ = error
         return failure
 

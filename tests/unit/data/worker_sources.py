@@ -64,3 +64,18 @@ def sequences(index):
     """A sequence and a grid whose lengths depend on the index, and the length."""
     length = 1 + index % 4
     return np.arange(length, dtype=np.int32), np.full((length, 2 * length), length, np.float32), length
+
+
+def failing(rng, x, y):
+    """A transformation that fails for the batches with an odd number in front."""
+    if x.ravel()[0] % 2:
+        raise OwnError(int(x.ravel()[0]), "an odd batch")
+    return x, y
+
+
+def failing_at_times(rng, x, y):
+    """A transformation that fails for one batch of eight."""
+    noise = rng.random()
+    if noise < 0.125:
+        raise OwnError(0, "an odd batch")
+    return x + noise, y
