@@ -29,9 +29,11 @@ def extension_of(function: str, target: PathOrFile, extension: str | None) -> st
         raise ArgumentError(f"{function}: {what}, got none\n  hint: the formats are {_listed_formats()}")
     chosen = own or given or ""
     if _format(chosen) is None:
+        hint = "other formats come from plugins; install the package that wrote the file"
+        if chosen in _PACKAGES:
+            hint = f"pip install {_PACKAGES[chosen]}"
         raise ArgumentError(
-            f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}\n"
-            "  hint: other formats come from plugins; install the package that wrote the file"
+            f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}\n  hint: {hint}"
         )
     if given is not None and given != chosen:
         raise ArgumentError(f"{function}: extension must be that of the path, {chosen!r}, or be left out, got {given!r}")
@@ -85,6 +87,13 @@ FORMATS: Final[Mapping[str, Format]] = {
     ".h5": Format(write_hdf5, read_hdf5),
     ".npz": Format(write_npz, read_npz),
     ".safetensors": Format(write_safetensors, read_safetensors),
+}
+
+
+#: What brings formats of our own packages, where these are not installed.
+_PACKAGES: Final = {
+    **dict.fromkeys((".nnp", ".nnb", ".nntxt", ".prototxt", ".protobuf", ".pb"), "nn-ext-nnp"),
+    ".onnx": "nn-ext-onnx",
 }
 
 

@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 import pytest
 
+from nn_core.dispatch.plugins import Plugins
 from nn_core.errors import ArgumentError, DTypeError, FileFormatError
 from nn_core.files import FORMATS, Entry, atomic_writer, extension_of, hdf5, read_entries, trial, write_entries
 from nn_core.settings import Settings
@@ -488,3 +489,17 @@ def test_the_extension_of_a_path_decides():
         extension_of("save", "a.npz", ".h5")
     with pytest.raises(ArgumentError, match=r"save: the extension must be one of .h5, .npz, .safetensors.*, got '.xyz'"):
         extension_of("save", "a.xyz", ".h5")
+
+
+@pytest.mark.parametrize(
+    ("extension", "hint"),
+    [
+        (".nnb", "hint: pip install nn-ext-nnp"),
+        (".onnx", "hint: pip install nn-ext-onnx"),
+        (".acme", "hint: other formats come from plugins; install the package that wrote the file"),
+    ],
+)
+def test_an_extension_of_no_format_says_what_to_install(monkeypatch, extension, hint):
+    monkeypatch.setattr("nn_core.files.formats.PLUGINS", Plugins(dict))
+    with pytest.raises(ArgumentError, match=rf"must be one of \.h5, \.npz, \.safetensors.*, got '{extension}'\n  {hint}"):
+        extension_of("load_parameters", f"weights{extension}", None)
