@@ -252,9 +252,19 @@ def check_extension_command(what: str, fast: bool, json_path: Path | None, badge
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(program: str, arguments: Sequence[str], is_module: bool) -> None:
-    """Run PROGRAM, a script written for NNabla, with ARGUMENTS; its imports of nnabla give nn_core."""
+    """Run PROGRAM, a script written for NNabla, with ARGUMENTS; its imports of nnabla give nn_core.
+
+    The program nnabla_cli stands for the commands here: nn-core run nnabla_cli train -c network.nnp -o results.
+    """
+    from nn_core.compat.command_line import PROGRAM, as_ours, is_command_line
     from nn_core.compat.program import run_program  # the other commands do without the import hook
 
+    if is_command_line(program, is_module):
+        try:
+            given = as_ours(arguments)
+        except NNCoreError as error:
+            raise click.UsageError(str(error)) from error
+        main.main(given, prog_name=PROGRAM)
     if not is_module and not Path(program).exists():
         raise click.UsageError(f"run: PROGRAM must be a file, got {program!r}")
     sys.exit(run_program(program, arguments, is_module=is_module))

@@ -27,7 +27,7 @@ SUBSTITUTES = {
     "nnabla.lms": "values larger than the memory of a device are not moved to the host; nn_core.recompute() saves memory",
     "nnabla.mlflow_save_load_model": _NETWORKS,
     "nnabla.models": "pretrained models are not part of this version; load_parameters reads files in HDF5",
-    "nnabla.utils.cli": "the command nn-core; nn-ext-nnp adds train, infer, forward, convert and dump",
+    "nnabla.utils.cli": "`nn-core run nnabla_cli` takes its commands and options; pip install nn-ext-nnp",
     "nnabla.utils.converter": _NETWORKS,
     "nnabla.utils.get_file_handle": _NETWORKS,
     "nnabla.utils.nnabla_pb2": _NETWORKS,

@@ -49,6 +49,7 @@ def nn_core_commands() -> list[CommandInfo]:
             ("plot_timer", "drawing", "Plot what MonitorTimeElapsed writes."),
             ("draw_graph", "drawing", "Draw networks."),
             ("nnb_template", "conversion", "Write settings for NNB files."),
+            ("optimize", "obsolete", "Refused: networks are optimized when they run."),
             ("upload", "obsolete", "Refused: a service of NNabla's."),
             ("create_tar", "obsolete", "Refused: a service of NNabla's."),
         )

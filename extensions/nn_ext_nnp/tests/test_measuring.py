@@ -105,3 +105,7 @@ def test_what_serves_a_web_service_is_refused(name):
     assert "Neural Network Console" in run(name, "a.csv", "b.tar", "-e", "x", code=1)
     assert "hint:" in run(name, code=1)
     assert np.char.count(run(name, "--help"), "Refused") == 1
+
+
+def test_optimize_is_refused():
+    assert "networks are optimized when they run" in run("optimize", "a.nnp", "b.nnp", code=1)

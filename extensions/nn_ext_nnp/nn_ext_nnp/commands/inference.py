@@ -123,20 +123,24 @@ def _per_sample(outputs: Sequence[Array], samples: int) -> list[list[Array]]:
 
 @click.command()
 @click.option("-c", "--config", required=True, type=_FILE, help="File of the network.")
-@click.option("-d", "--dataset", required=True, type=_FILE, help="CSV file of the data.")
+@click.option("-d", "--dataset", type=_FILE, help="CSV file of the data; that of the only data set by default.")
 @click.option("-o", "--outdir", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write to.")
 @click.option("-p", "--param", type=_FILE, help="File of parameters, in place of those of the network.")
 @click.option("-f", "--outfile", default="output_result.csv", help="Name of the CSV file to write.")
+@click.option("--replace_path", is_flag=True, help="Write paths of files in the data as absolute paths.")
+@click.option("--result_outdir", default="", help="Folder in OUTDIR for files of results.")
 @click.option("-b", "--batch_size", default=-1, help="Number of samples at a time; -1: that of the file.")
 @click.option("-E", "--executor", help="Which executor; the first by default.")
 @click.option("-C", "--context", help="Where to run, such as cpu or cudnn:0.")
 @clean_failures
 def forward(
     config: Path,
-    dataset: Path,
+    dataset: Path | None,
     outdir: Path,
     param: Path | None,
     outfile: str,
+    replace_path: bool,
+    result_outdir: str,
     batch_size: int,
     executor: str | None,
     context: str | None,
@@ -147,7 +151,11 @@ def forward(
 
     Example: nn-core forward -c network.nnp -d data.csv -o results
     """
-    chosen = executor_of(loaded(config, param, batch_size, context), executor)
+    info = loaded(config, param, batch_size, context)
+    chosen = executor_of(info, executor)
+    dataset = _only_dataset(info, config) if dataset is None else dataset
+    if Path(result_outdir).is_absolute() or ".." in Path(result_outdir).parts:
+        raise ArgumentError(f"forward: --result_outdir must be a folder in OUTDIR, got {result_outdir}")
     with dataset.open(newline="", encoding="utf-8-sig") as file:
         header, *rows = [row for row in csv.reader(file) if row]
     outdir.mkdir(parents=True, exist_ok=True)
@@ -157,10 +165,23 @@ def forward(
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*header, *(title for column in columns for title in column.titles())])
     for index, row in enumerate(rows):
-        writer.writerow([*row, *(cell for column in columns for cell in column.cells(index, outdir))])
+        given = [_absolute(cell, dataset.parent) for cell in row] if replace_path else row
+        writer.writerow([*given, *(cell for column in columns for cell in column.cells(index, outdir, result_outdir))])
     with atomic_writer(outdir / outfile) as target:
         target.write(text.getvalue().encode())
     click.echo(f"{len(rows)} samples")
+
+
+def _only_dataset(info: Info, config: Path) -> Path:
+    uris = [dataset.uri for dataset in info.datasets.values()]
+    if len(uris) != 1:
+        raise ArgumentError(f"forward: --dataset must be given for a configuration with {len(uris)} data sets, got none")
+    return config.parent / uris[0]
+
+
+def _absolute(cell: str, folder: Path) -> str:
+    path = folder / cell.strip()
+    return str(path.resolve()) if cell.strip() and path.is_file() else cell
 
 
 def _forward_rows(executor: Executor, dataset: Path, count: int) -> list[list[Array]]:
@@ -194,12 +215,12 @@ class _Column:
         count = self.values[0].size if self.values and self.values[0].ndim == 1 else 1
         return [f"{self.name}__{n}" for n in range(count)] if count > 1 else [self.name]
 
-    def cells(self, index: int, outdir: Path) -> list[str]:
+    def cells(self, index: int, outdir: Path, inside: str) -> list[str]:
         values = self.values[index]
         if values.ndim < 2:
             return [str(number) for number in np.atleast_1d(values)]
-        folder = f"{self.name}_{index // 1000:04d}"
-        (outdir / folder).mkdir(exist_ok=True)
+        folder = f"{inside}/{self.name}_{index // 1000:04d}".lstrip("/")
+        (outdir / folder).mkdir(parents=True, exist_ok=True)
         path = f"{folder}/{index}{'.csv' if values.ndim == 2 else '.npy'}"
         with atomic_writer(outdir / path) as file:
             if values.ndim == 2:

@@ -15,7 +15,7 @@ import nn_core.functions as F
 from nn_core.ext import ArgumentError, atomic_writer
 from nn_core.utils.data_iterator import data_iterator_cache, data_iterator_csv_dataset
 from nn_ext_nnp.commands.context import choose_context, watched
-from nn_ext_nnp.commands.failing import clean_failures
+from nn_ext_nnp.commands.failing import clean_failures, refused_options
 from nn_ext_nnp.initial import generated
 from nn_ext_nnp.loading import Assign, Dataset, Info, Monitor, Optimizer, load
 from nn_ext_nnp.saving import save_proto
@@ -26,6 +26,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _SEED: Final = 313
 #: Monitors run after the first epochs, and then at an interval.
 _FIRST_EPOCHS: Final = 5
+_NO_OUT_OF_CORE: Final = "values are not moved from the memory of a device to the host; nn_core.recompute() saves memory"
 _CURRENT: Final = re.compile(r"results_current_(\d+)\.nnp")
 
 
@@ -35,6 +36,8 @@ _CURRENT: Final = re.compile(r"results_current_(\d+)\.nnp")
 @click.option("-p", "--param", type=_FILE, help="File of parameters to start from, over those of the configuration.")
 @click.option("-r", "--resume", is_flag=True, help="Go on from the latest results_current_<epoch>.nnp of the folder.")
 @click.option("-C", "--context", help="Where to run, such as cpu or cudnn:0.")
+@refused_options(_NO_OUT_OF_CORE, ("-m", "--ooc-gpu-memory-size"), ("-w", "--ooc-window-length"))
+@refused_options(_NO_OUT_OF_CORE, ("-O", "--enable-ooc"), are_flags=True)
 @clean_failures
 def train(config: Path, outdir: Path, param: Path | None, resume: bool, context: str | None) -> None:
     """Train the networks of a configuration.
