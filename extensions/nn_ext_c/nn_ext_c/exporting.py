@@ -27,6 +27,7 @@ def export_source(
     calibration: Any = None,
     method: str = "minmax",
     percentile: float = 99.99,
+    io: str = "float32",
 ) -> Source:
     """The graph of `outputs` as the texts of a header and a source of C.
 
@@ -40,6 +41,8 @@ def export_source(
             axis, by name if there are several inputs.
         method: how ranges follow from the calibration: "minmax", "percentile", or "mse" for the least squared error.
         percentile: of the values that "percentile" leaves inside, on either side.
+        io: for int8, the type of inputs and outputs: "float32", or "int8" for the integers themselves, with their scale and
+            zero as macros.
 
     Raises:
         ArgumentError: lists every function that cannot be exported and where it is.
@@ -51,12 +54,14 @@ def export_source(
     leaves = named_inputs(wanted, _given_inputs(outputs, inputs), parameters)
     if dtype not in ("float32", "int8"):
         raise ArgumentError(f"export: dtype must be 'float32' or 'int8', got {dtype!r}")
+    if io not in (("float32", "int8") if dtype == "int8" else ("float32",)):
+        raise ArgumentError(f"export: io must be 'float32', or 'int8' where dtype is, got {io!r}")
     with nn.auto_forward(False):
         made, names = folded(wanted, leaves.values(), {variable: key for key, variable in parameters.items()})
         if dtype == "float32":
             return written(program_of(made, leaves, names), name, ["Numbers are float32."])
         network = integer_network(made, leaves, calibration, method, percentile)
-        return written(integer_program(network), name, _scales(network))
+        return written(integer_program(network, io), name, _scales(network, io))
 
 
 def quantize(
@@ -83,9 +88,9 @@ def quantize(
         return integer_network(made, leaves, calibration, method, percentile)
 
 
-def _scales(network: IntegerNetwork) -> list[str]:
+def _scales(network: IntegerNetwork, io: str) -> list[str]:
     """Lines that say what the integers of inputs and outputs stand for."""
-    lines = ["Computed in int8; inputs and outputs are float32. What the integers stand for:"]
+    lines = [f"Computed in int8; inputs and outputs are {io}. What the integers stand for:"]
     for kind, entries in (("input", network.inputs), ("output", network.outputs)):
         for port, tensor in entries.items():
             scale = network.tensors[tensor].scale
@@ -103,6 +108,7 @@ def export(
     calibration: Any = None,
     method: str = "minmax",
     percentile: float = 99.99,
+    io: str = "float32",
 ) -> Source:
     """Write the graph of `outputs` as NAME.h and NAME.c; see `export_source`.
 
@@ -115,6 +121,7 @@ def export(
         calibration: see `export_source`.
         method: see `export_source`.
         percentile: see `export_source`.
+        io: see `export_source`.
 
     Returns:
         The texts, and the memory that they need.
@@ -132,7 +139,7 @@ def export(
     is_folder = target.is_dir()
     stem = name or ("network" if is_folder else identifier(target.stem))
     settings: dict[str, Any] = {"dtype": dtype, "calibration": calibration, "method": method, "percentile": percentile}
-    source = export_source(outputs, inputs, name=stem, **settings)
+    source = export_source(outputs, inputs, name=stem, io=io, **settings)
     folder = target if is_folder else target.parent
     for suffix, text in ((".h", source.header), (".c", source.code)):
         with atomic_writer(folder / f"{stem}{suffix}") as file:

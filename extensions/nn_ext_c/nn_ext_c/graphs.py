@@ -10,7 +10,7 @@ import nn_core as nn
 from nn_core.ext import ArgumentError, FunctionSpec, function_spec
 from nn_core.function import Function
 from nn_core.graph_rewriting import functions_of
-from nn_ext_c.emitting.registry import Call, Emitter, NotExportableError, array_of, copied
+from nn_ext_c.emitting.registry import Call, Emitter, NotExportableError, array_of, delivered
 from nn_ext_c.emitting.topics import emitters
 from nn_ext_c.program import Array, Buffer, Program, Value, whole
 
@@ -69,7 +69,9 @@ class _Drafting:
                 self._convert(position, function)
         refuse(self.problems)
         for name, variable in self.outputs.items():
-            self.program.outputs[name] = self._output(name, self._value(variable))
+            value = self._value(variable)
+            assert value is not None
+            self.program.outputs[name] = delivered(self.program, name, value)
         self.program.keep_used()
         return self.program
 
@@ -111,10 +113,10 @@ class _Drafting:
         settings = {name: tuple(v) if isinstance(v, list) else v for name, v in function.args.items()}
         shapes = [tuple(output.shape) for output in function.outputs]
 
-        def moved(changed: dict[str, Any]) -> list[Array]:
-            return numbers_moved(function, changed)
+        def run(arrays: Sequence[Array], changed: dict[str, Any]) -> list[Array]:
+            return run_function(function, [nn.Variable.from_numpy_array(array) for array in arrays], changed)
 
-        made = emit(Call(self.program, function.name, padded, settings, shapes, moved))
+        made = emit(Call(self.program, function.name, padded, settings, shapes, run))
         return [made] if isinstance(made, Value) else list(made)
 
     def _computed(self, function: Function, inputs: Sequence[Value | None]) -> list[Value | None]:
@@ -137,22 +139,6 @@ class _Drafting:
             name = self.names.get(variable) or getattr(variable, "name", "") or "constant"
             self.values[key] = self.program.constant(np.asarray(variable.d, np.float32), name=name)
         return self.values[key]
-
-    def _output(self, name: str, value: Value | None) -> Value:
-        """The value in memory of the caller: the step that makes it writes there if nothing else needs a copy."""
-        assert value is not None
-        if value.buffer.kind == "arena" and value.is_whole:
-            value.buffer.kind, value.buffer.name = "output", name
-            return value
-        return copied(self.program, "copy", value, whole(Buffer(value.size, "float32", "output", name), value.shape))
-
-
-def numbers_moved(function: Function, settings: dict[str, Any]) -> list[Array]:
-    """For each element of the results, the number of the element of x that it is, from 1 on."""
-    x = function.inputs[0]
-    numbers = np.arange(1, x.size + 1, dtype=np.float32).reshape(x.shape)
-    arrays = run_function(function, [nn.Variable.from_numpy_array(numbers)], settings)
-    return [np.rint(array).astype(np.int64) for array in arrays]
 
 
 def run_function(function: Function, inputs: Sequence[nn.Variable], settings: dict[str, Any]) -> list[Array]:

@@ -155,6 +155,8 @@ class Program:
         self.steps: list[Step] = []
         self.inputs: dict[str, Value] = {}
         self.outputs: dict[str, Value] = {}
+        #: Scale and zero of inputs and outputs that are integers.
+        self.scales: dict[Buffer, tuple[float, int]] = {}
         self._constants: dict[tuple[str, Shape, bytes], Value] = {}
 
     def new(self, shape: Sequence[int], dtype: str = "float32") -> Value:

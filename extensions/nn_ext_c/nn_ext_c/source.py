@@ -113,6 +113,8 @@ class Writer:
             stem = f"{upper}_{kind}_{port.upper()}"
             shape = ", ".join(map(str, value.shape)) or "1"
             macros += [f"#define {stem}_SIZE {value.size}", f"#define {stem}_SHAPE {{{shape}}}"]
+            scale, zero = self.program.scales.get(value.buffer, (None, 0))
+            macros += [] if scale is None else [f"#define {stem}_SCALE {number(scale)}", f"#define {stem}_ZERO ({zero})"]
         members = [f"    {C_TYPES[d]} {_MEMBERS[d]}[{upper}_ARENA_{_MEMBERS[d].upper()}];" for d in self._arenas()]
         sizes = [f"#define {upper}_ARENA_{_MEMBERS[d].upper()} {size}" for d, size in self._arenas().items()]
         buffers = [

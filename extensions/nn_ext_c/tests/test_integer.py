@@ -1,5 +1,7 @@
 """Networks in integers: the C code has the bits of the reference, which is close to the network in float32."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -88,6 +90,38 @@ def test_c_has_the_bits_of_the_reference(build, method, tmp_path):
             assert np.abs(got - wanted).max() < 0.1 * np.ptp(wanted), name
 
 
+@pytest.mark.parametrize("build", [convnet, several], ids=lambda build: build.__name__)
+def test_inputs_and_outputs_can_be_integers(build, tmp_path):
+    rng = np.random.default_rng(5)
+    x = nn.Variable((2, 3, 8, 8))
+    y = build(x)
+    outputs = y if isinstance(y, dict) else {"y": y}
+    samples = rng.normal(0, 1, (6, 3, 8, 8))
+    net = Network(tmp_path, outputs, {"x": x}, dtype="int8", calibration=samples, io="int8")
+    network = quantize(outputs, {"x": x}, calibration=samples)
+    values = rng.integers(-128, 128, x.shape)
+    expected = reference.run_integers(network, {"x": values})
+    for found, name in zip(net(values, shapes=[v.shape for v in outputs.values()], dtype=np.int8), outputs, strict=True):
+        np.testing.assert_array_equal(found, expected[name])
+    scale = network.tensors[0].scale
+    assert f"#define NET_INPUT_X_ZERO ({scale.zero})" in net.source.header
+    (text,) = re.findall(r"#define NET_INPUT_X_SCALE (\S+)f", net.source.header)
+    assert np.float32(text) == np.float32(scale.scale)
+    assert "float " not in net.source.code
+
+
+def test_nearest_interpolation_moves_integers(tmp_path):
+    x = nn.Variable((1, 2, 3, 4))
+    y = F.interpolate(x, output_size=(6, 8), mode="nearest")
+    samples = np.random.default_rng(0).normal(size=(5, 2, 3, 4))
+    net = Network(tmp_path, {"y": y}, {"x": x}, dtype="int8", calibration=samples)
+    expected = reference.run(quantize({"y": y}, {"x": x}, calibration=samples), {"x": samples[:1]})["y"]
+    np.testing.assert_array_equal(net(samples[:1], shapes=[y.shape])[0], expected)
+    np.testing.assert_allclose(expected[..., ::2, ::2], samples[:1], atol=0.02)
+    with pytest.raises(ArgumentError, match="mode must be 'nearest'"):
+        export_source({"y": F.interpolate(x, output_size=(6, 8), mode="linear")}, dtype="int8", calibration=samples)
+
+
 def test_every_kind_of_node_is_compared():
     rng = np.random.default_rng(5)
     kinds = set()
@@ -165,6 +199,8 @@ def test_functions_without_integers_are_listed():
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
+        ({"io": "int4"}, "io must be 'float32', or 'int8' where dtype is, got 'int4'"),
+        ({"io": "int8", "dtype": "float32"}, "io must be 'float32', or 'int8' where dtype is, got 'int8'"),
         ({"dtype": "int4"}, "dtype must be 'float32' or 'int8', got 'int4'"),
         ({"calibration": None}, "calibration must be given for int8"),
         ({"calibration": np.ones((4, 2))}, r"must be samples of shape \(3,\)"),

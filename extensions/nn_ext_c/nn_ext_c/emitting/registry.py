@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -9,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_ext_c.loops import Code, dot, merged
-from nn_ext_c.program import Argument, Array, Buffer, Program, Shape, Step, Value, strides_of
+from nn_ext_c.program import Argument, Array, Buffer, Program, Shape, Step, Value, strides_of, whole
 
 #: Names of inputs in expressions.
 _LETTERS: Final = "abcdefgh"
@@ -29,7 +30,7 @@ class Call:
         inputs: its inputs in the order of its specification, None where optional ones are left out.
         args: its settings.
         output_shapes: the shapes of its visible outputs.
-        moved: for functions that move elements, the places of x that each output shows; see `movement`.
+        run: the results of the function on other inputs and with other settings, as nn_core computes them.
     """
 
     program: Program
@@ -37,7 +38,7 @@ class Call:
     inputs: list[Value | None]
     args: dict[str, Any]
     output_shapes: list[Shape]
-    moved: Callable[[dict[str, Any]], list[Array]]
+    run: Callable[[Sequence[Array], dict[str, Any]], list[Array]]
 
     @property
     def x(self) -> Value:
@@ -72,6 +73,10 @@ class Call:
         """
         return array_of(self[index], f"input {index}")
 
+    def moved(self, settings: dict[str, Any]) -> list[Array]:
+        """For each element of the results of a function that moves elements, the number of the element of x, from 1 on."""
+        return numbers_moved(self.shape, lambda numbers: self.run([numbers], settings))
+
     def map(self, expression: str, *values: Value, into: Value | None = None) -> Value:
         """Element by element, with broadcasting; `a`, `b`, ... in the expression are elements of `values`."""
         return mapped(self.program, self.name, expression, values, into)
@@ -87,6 +92,12 @@ class Call:
             result: an expression of `total`.
         """
         return reduced(self.program, self.name, axes, start, update, values, result)
+
+
+def numbers_moved(shape: Shape, run: Callable[[Array], list[Array]]) -> list[Array]:
+    """Return the results of a function that moves elements, for their numbers; 0 is between them."""
+    numbers = np.arange(1, math.prod(shape) + 1, dtype=np.float32).reshape(shape)
+    return [np.rint(array).astype(np.int64) for array in run(numbers)]
 
 
 def array_of(value: Value, what: str) -> Array:
@@ -189,6 +200,14 @@ def copied(program: Program, title: str, value: Value, into: Value | None = None
     argument = Argument("x0", value)
     program.add(Step(title, code.text(), [argument, Argument("y", target, True)]))
     return target
+
+
+def delivered(program: Program, name: str, value: Value) -> Value:
+    """A value in memory of the caller: the step that makes it writes there if nothing else needs a copy."""
+    if value.buffer.kind == "arena" and value.is_whole:
+        value.buffer.kind, value.buffer.name = "output", name
+        return value
+    return copied(program, "copy", value, whole(Buffer(value.size, value.buffer.dtype, "output", name), value.shape))
 
 
 def reshaped(program: Program, title: str, value: Value, shape: Sequence[int]) -> Value:

@@ -8,7 +8,9 @@ from nn_ext_c.emitting.registry import EMITTERS, Emitter
 _TOPICS: Final = (
     "activation",
     "arithmetic",
+    "attention",
     "convolution",
+    "image",
     "indexing",
     "linear",
     "normalization",

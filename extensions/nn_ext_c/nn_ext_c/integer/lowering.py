@@ -13,9 +13,9 @@ import numpy as np
 import nn_core as nn
 from nn_core.function import Function
 from nn_core.graph_rewriting import functions_of
-from nn_ext_c.emitting.registry import NotExportableError
+from nn_ext_c.emitting.registry import NotExportableError, numbers_moved
 from nn_ext_c.emitting.shape import MOVEMENTS
-from nn_ext_c.graphs import key_of, numbers_moved, refuse, run_function, spec_of
+from nn_ext_c.graphs import key_of, refuse, run_function, spec_of
 from nn_ext_c.integer.calibration import ranges_of
 from nn_ext_c.integer.network import IntegerNetwork
 from nn_ext_c.integer.numbers import (
@@ -433,14 +433,20 @@ def _identity(task: Task) -> int:
     return task.tensor(0)
 
 
-@lowers(*MOVEMENTS)
+@lowers("Interpolate", *MOVEMENTS)
 def _movement(task: Task) -> list[int]:
     """Functions that move elements; only zeros can be between them."""
-    border = MOVEMENTS[task.function.name]
+    border = MOVEMENTS.get(task.function.name)
+    if task.function.name == "Interpolate" and task.args["mode"] != "nearest":
+        raise NotExportableError(f"mode must be 'nearest', got {task.args['mode']!r}")
     if border == "constant_value" and task.args["mode"] == "constant" and task.args[border] != 0:
         raise NotExportableError(f"constant_value must be 0, got {task.args[border]}")
     tensor = task.tensor(0)
-    return [task.move(tensor, found - 1) for found in numbers_moved(task.function, task.args)]
+
+    def run(numbers: Array) -> list[Array]:
+        return run_function(task.function, [nn.Variable.from_numpy_array(numbers)], task.args)
+
+    return [task.move(tensor, found - 1) for found in numbers_moved(task.shape, run)]
 
 
 _CLAMPABLE: Final = frozenset(

@@ -1,7 +1,7 @@
 """The reference: what an integer network computes, bit by bit, in NumPy."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -18,15 +18,20 @@ def run(network: IntegerNetwork, inputs: Mapping[str, Array]) -> dict[str, Array
         network: an integer network.
         inputs: float arrays by name.
     """
-    values: dict[int, Array] = {}
-    for name, number in network.inputs.items():
-        values[number] = quantized(inputs[name], network.tensors[number].scale)
+    given = {name: quantized(inputs[name], network.tensors[k].scale) for name, k in network.inputs.items()}
+    made = run_integers(network, given)
+    return {name: dequantized(made[name], network.tensors[k].scale) for name, k in network.outputs.items()}
+
+
+def run_integers(network: IntegerNetwork, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs of a network as integers, from integers."""
+    values = {number: np.asarray(inputs[name], np.int64) for name, number in network.inputs.items()}
     for node in network.nodes:
         given = [values[k] for k in node.inputs]
         offsets = [network.tensors[k].scale.zero for k in node.inputs]
         centered = given if node.kind in _RAW else [q - zero for q, zero in zip(given, offsets, strict=True)]
         values[node.output] = _RUN[node.kind](node, centered, network.tensors[node.output])
-    return {name: dequantized(values[k], network.tensors[k].scale) for name, k in network.outputs.items()}
+    return {name: values[k] for name, k in network.outputs.items()}
 
 
 def rescaled(total: Array, node: Node, made: Tensor, shape: tuple[int, ...] = ()) -> Array:
@@ -133,7 +138,3 @@ _RAW: Final = frozenset({"largest", "lookup", "softmax", "move", "join"})
 #: For tests: every kind.
 KINDS: Final[frozenset[str]] = frozenset(_RUN)
 
-
-def outputs_of(network: IntegerNetwork, *inputs: Any) -> list[Array]:
-    """The outputs in order, from inputs in order."""
-    return list(run(network, dict(zip(network.inputs, inputs, strict=True))).values())

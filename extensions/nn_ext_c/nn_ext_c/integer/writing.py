@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from nn_ext_c.emitting.convolution import Geometry, grouped, window_places
-from nn_ext_c.emitting.registry import copied, shown
+from nn_ext_c.emitting.registry import copied, delivered, shown
 from nn_ext_c.integer.network import IntegerNetwork, Node, Tensor
 from nn_ext_c.integer.numbers import HIGH, LOW, Scale
 from nn_ext_c.loops import Code, Index, dot, merged, number
@@ -16,24 +16,37 @@ from nn_ext_c.program import Argument, Buffer, Program, Step, Value, whole
 class Writing:
     """The program of an integer network that grows; see `integer_program`."""
 
-    def __init__(self, network: IntegerNetwork) -> None:
-        self.network = network
+    def __init__(self, network: IntegerNetwork, is_raw: bool) -> None:
+        self.network, self.is_raw = network, is_raw
         self.program = Program()
         self.values: dict[int, Value] = {}
 
     def result(self) -> Program:
         for name, tensor in self.network.inputs.items():
             made = self.network.tensors[tensor]
-            value = whole(Buffer(int(np.prod(made.shape)), "float32", "input", name), made.shape)
+            dtype = "int8" if self.is_raw else "float32"
+            value = whole(Buffer(int(np.prod(made.shape)), dtype, "input", name), made.shape)
             self.program.inputs[name] = value
-            self.values[tensor] = self._quantized(value, made)
+            self.values[tensor] = value if self.is_raw else self._quantized(value, made)
         for node in self.network.nodes:
             made = self.network.tensors[node.output]
             self.values[node.output] = _WRITE[node.kind](self, node, made)
         for name, tensor in self.network.outputs.items():
-            self.program.outputs[name] = self._dequantized(name, self.values[tensor], self.network.tensors[tensor].scale)
+            value = self.values[tensor]
+            scale = self.network.tensors[tensor].scale
+            made_value = delivered(self.program, name, value) if self.is_raw else self._dequantized(name, value, scale)
+            self.program.outputs[name] = made_value
+        if self.is_raw:
+            self._note_scales()
         self.program.keep_used()
         return self.program
+
+    def _note_scales(self) -> None:
+        ports = ((self.program.inputs, self.network.inputs), (self.program.outputs, self.network.outputs))
+        for values, tensors in ports:
+            for name, tensor in tensors.items():
+                scale = self.network.tensors[tensor].scale
+                self.program.scales[values[name].buffer] = (scale.scale, scale.zero)
 
     def zero(self, node: Node, index: int = 0) -> int:
         """The integer of an input that stands for 0."""
@@ -249,6 +262,6 @@ _WRITE: Final[dict[str, Callable[[Writing, Node, Tensor], Value]]] = {
 }
 
 
-def integer_program(network: IntegerNetwork) -> Program:
-    """The program of an integer network; inputs and outputs are float32."""
-    return Writing(network).result()
+def integer_program(network: IntegerNetwork, io: str) -> Program:
+    """The program of an integer network; inputs and outputs are "float32" or "int8"."""
+    return Writing(network, io == "int8").result()
