@@ -135,7 +135,7 @@ def _sum(w: Writing, node: Node, made: Tensor) -> Value:
 
 def _product(w: Writing, node: Node, made: Tensor) -> Value:
     factor = node.data["multiplier"]
-    return _elementwise(w, node, made, lambda elements: f"{elements[0]} * {elements[1]} * (int64_t){factor}")
+    return _elementwise(w, node, made, lambda elements: f"(int64_t){elements[0]} * {elements[1]} * {factor}")
 
 
 def _pooled(w: Writing, node: Node, made: Tensor, start: str, update: str) -> tuple[Code, Value, Index]:
