@@ -41,7 +41,7 @@ def _pictures() -> list[bytes]:
 
 
 def decode(index: int) -> tuple[Any, int]:
-    """A picture from its JPEG."""
+    """Decode a picture from its JPEG."""
     from PIL import Image
 
     pixels = np.asarray(Image.open(io.BytesIO(_pictures()[index % 16])))
@@ -105,7 +105,7 @@ LOADERS = {
 
 
 def rate(loader: str, name: str) -> float:
-    """Samples a second, after two epochs in which workers start."""
+    """Measure samples a second, after two epochs in which workers start."""
     size, batch_size = SIZES[name]
     batches = LOADERS[loader](name)
     for _ in range(2 * size // batch_size):
@@ -119,7 +119,7 @@ def rate(loader: str, name: str) -> float:
 
 
 def measured(name: str) -> dict[str, list[float]]:
-    """Samples a second by loader; each measurement is a process of its own, and the loaders take turns."""
+    """Measure samples a second by loader; each measurement is a process of its own, and the loaders take turns."""
     loaders = [loader for loader in LOADERS if loader != "torch" or importlib.util.find_spec("torch")]
     rates: dict[str, list[float]] = {loader: [] for loader in loaders}
     for _ in range(ROUNDS):

@@ -42,13 +42,13 @@ class Row(NamedTuple):
     at_least: bool = False
 
     def holds(self) -> str:
-        """Whether the limit is kept, in a word."""
+        """Return whether the limit is kept, in a word."""
         if self.limit is None:
             return ""
         return "yes" if (self.value >= self.limit if self.at_least else self.value <= self.limit) else "no"
 
     def as_markdown(self) -> str:
-        """A line of a table."""
+        """Return a line of a table."""
         sign = "at least" if self.at_least else "at most"
         limit = "" if self.limit is None else f"{sign} {self.limit:g} {self.unit}"
         return f"| {self.what} | {self.value:.3g} {self.unit} | {limit} | {self.holds()} |"
@@ -59,7 +59,7 @@ def _medians(times: Mapping[str, list[float]]) -> dict[str, float]:
 
 
 def trainer_rows() -> Iterator[Row]:
-    """The cost of the trainer over a hand-written loop."""
+    """Measure the cost of the trainer over a hand-written loop."""
     times = trainer.measured()
     yield Row("step of a loop by hand", statistics.median(times["by hand"]), None, "us")
     for name in ("trainer", "trainer and 8 extensions"):
@@ -69,7 +69,7 @@ def trainer_rows() -> Iterator[Row]:
 
 
 def checkpoint_rows() -> Iterator[Row]:
-    """Checkpoints of 120 MB."""
+    """Measure checkpoints of 120 MB."""
     times = checkpoint.measured()
     for name, value in _medians(times).items():
         yield Row(f"checkpoint of 120 MB: {name}", value, 0.3 if name.startswith("write") else None, "s")
@@ -78,7 +78,7 @@ def checkpoint_rows() -> Iterator[Row]:
 
 
 def import_rows() -> Iterator[Row]:
-    """The import of nn_core.training on top of that of nn_core."""
+    """Measure the import of nn_core.training on top of that of nn_core."""
     times: dict[str, list[float]] = {name: [] for name in IMPORTS}
     for _ in range(IMPORT_ROUNDS):
         for name, statement in IMPORTS.items():
@@ -90,7 +90,7 @@ def import_rows() -> Iterator[Row]:
 
 
 def loading_rows() -> Iterator[Row]:
-    """Samples a second beside PyTorch's DataLoader, where that is installed."""
+    """Measure samples a second beside PyTorch's DataLoader, where that is installed."""
     for name in loading.SIZES:
         medians = _medians(loading.measured(name))
         for loader, value in medians.items():

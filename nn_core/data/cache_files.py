@@ -73,7 +73,7 @@ FORMATS: Final[Mapping[str, CacheFormat]] = {
 
 
 def format_of(extension: str) -> CacheFormat:
-    """The format of files with an extension.
+    """Return the format of files with an extension.
 
     Raises:
         ArgumentError: when there is none.
@@ -84,12 +84,12 @@ def format_of(extension: str) -> CacheFormat:
 
 
 def variables_of(content: bytes) -> list[str]:
-    """The names of the datasets of a file in HDF5, in alphabetical order."""
+    """Return the names of the datasets of a file in HDF5, in alphabetical order."""
     return sorted(_hdf5_arrays(content, is_known=False))
 
 
 def read_cache_file(path: Path, variables: Sequence[str]) -> dict[str, Array]:
-    """The arrays of a file by variable; its extension tells the format.
+    """Return the arrays of a file by variable; its extension tells the format.
 
     Raises:
         FileFormatError: when the file is missing, damaged, or has other arrays.

@@ -42,7 +42,7 @@ class CachePrefetcher:
         self._requested = (cache_file_name, future)
 
     def check_if_hit(self, fn: str) -> bool:
-        """Whether `fn` is the file that was requested."""
+        """Return whether `fn` is the file that was requested."""
         return self._requested is not None and self._requested[0] == fn
 
     def read(self) -> Arrays:
@@ -91,7 +91,7 @@ class CacheReaderWithPrefetch:
 
     @contextmanager
     def open_and_prefetch_cache(self, file_name: str, file_names_to_prefetch: Sequence[str]) -> Iterator[Arrays]:
-        """The arrays of a file by variable, for a ``with`` block; meanwhile other files are read.
+        """Return the arrays of a file by variable, for a ``with`` block; meanwhile other files are read.
 
         Args:
             file_name: The file; if it was read ahead, nothing is read again.

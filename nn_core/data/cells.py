@@ -24,7 +24,7 @@ _TOPS: Final = {"uint8": np.float32(255), "uint16": np.float32(65535)}
 
 
 def float32(text: str) -> float:
-    """The number in `text`.
+    """Return the number in `text`.
 
     Raises:
         ValueError: when it is none, or one that float32 would make infinite.
@@ -47,13 +47,13 @@ def contents_of(place: Place) -> bytes:
 
 
 def read_array(place: Place) -> Array:
-    """The array of a file in NumPy's format."""
+    """Return the array of a file in NumPy's format."""
     content = contents_of(place)
     return read_npy(BytesIO(content), str(getattr(place, "name", place)), len(content))
 
 
 def read_table(place: Place) -> Array:
-    """The numbers of a CSV file without a header, in float32; a row for each line."""
+    """Return the numbers of a CSV file without a header, in float32; a row for each line."""
     text = contents_of(place).decode("utf-8-sig")
     lines = [line for line in text.splitlines() if line.partition("#")[0].strip()]
     if not lines:
@@ -79,5 +79,5 @@ def reader_of(extension: str) -> Callable[[Any], Array] | None:
 
 
 def known_extensions() -> list[str]:
-    """The extensions of the files that can be read."""
+    """Return the extensions of the files that can be read."""
     return [*READERS, *offered_cells()]

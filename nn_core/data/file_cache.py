@@ -365,7 +365,7 @@ def _read_index(path: Path, folder: Path | None = None) -> tuple[list[str], list
 
 
 def _extension_of(names: Sequence[str]) -> str:
-    """The extension that stands for the format; files with an unknown one are NumPy's."""
+    """Return the extension that stands for the format; files with an unknown one are NumPy's."""
     return ".h5" if Path(names[0]).suffix == ".h5" else ".npy"
 
 
@@ -413,7 +413,7 @@ def _require_ranges(index: Path, folder: Path, names: Sequence[str], counts: Seq
 
 
 def _read_checksums(folder: Path, variables: list[str], names: list[str], counts: list[int]) -> list[int]:
-    """The checksum of each file; an empty list for a cache of another writer."""
+    """Return the checksum of each file; an empty list for a cache of another writer."""
     path = folder / _CHECKSUMS
     if not path.exists():
         return []
@@ -426,7 +426,7 @@ def _read_checksums(folder: Path, variables: list[str], names: list[str], counts
 
 
 def _read_saved(path: Path) -> tuple[list[str], list[tuple[str, int, int]]]:
-    """The variables and, of each file, name, number of samples and checksum, as they were saved."""
+    """Return the variables and, of each file, name, number of samples and checksum, as they were saved."""
     try:
         saved = json.loads(path.read_bytes())
         return list(saved["variables"]), [(name, count, checksum) for name, count, checksum in saved["files"]]
@@ -435,7 +435,7 @@ def _read_saved(path: Path) -> tuple[list[str], list[tuple[str, int, int]]]:
 
 
 def _read_order(path: Path, count: int) -> list[int]:
-    """The row of the table for each sample."""
+    """Return the row of the table for each sample."""
     order: dict[int, int] = {}
     for line, row in _read_csv(path):
         if len(row) != 2 or not all(cell.isdecimal() and cell.isascii() and len(cell) <= 15 for cell in row):
@@ -454,7 +454,7 @@ def _read_info(path: Path) -> list[str]:
 
 
 def _read_csv(path: Path) -> list[tuple[int, list[str]]]:
-    """The rows that are not empty, with the numbers of their lines."""
+    """Return the rows that are not empty, with the numbers of their lines."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.reader(file)

@@ -53,7 +53,7 @@ class FileReader:
         return io.TextIOWrapper(file, encoding=encoding) if textmode else file
 
     def listdir(self) -> list[str]:
-        """The names of the files in the folder, in alphabetical order.
+        """Return the names of the files in the folder, in alphabetical order.
 
         Raises:
             ArgumentError: when it is a folder of a web server, which has no list.
@@ -68,7 +68,7 @@ class FileReader:
 
     @contextmanager
     def open_cache(self, cache_name: str) -> Iterator[Any]:
-        """A file of a cache for a ``with`` block: an ``h5py.File`` for .h5, else a file open for reading."""
+        """Return a file of a cache for a ``with`` block: an ``h5py.File`` for .h5, else a file open for reading."""
         with self.open(cache_name) as file:
             if not cache_name.endswith(".h5"):
                 yield file
@@ -77,7 +77,7 @@ class FileReader:
                 yield store
 
     def read_s3_object(self, key: str) -> bytes:
-        """The bytes of an object in the bucket of `base_uri`."""
+        """Return the bytes of an object in the bucket of `base_uri`."""
         content: bytes = self._s3().Object(self._bucket, key).get()["Body"].read()
         return content
 
@@ -109,5 +109,5 @@ class ResourceFileReader:
         self._source = source
 
     def open(self) -> IO[bytes]:
-        """The file, open for reading; one that was open is given as it is."""
+        """Return the file, open for reading; one that was open is given as it is."""
         return Path(self._source).open("rb") if isinstance(self._source, (str, PathLike)) else self._source

@@ -33,7 +33,7 @@ class Produced(NamedTuple):
 
 
 def dropped(failure: Exception, mark: Mark) -> Produced:
-    """The outcome where samples do not fit together, or the transformation of a batch fails: the batch is passed over."""
+    """Pass over a batch whose samples do not fit together, or whose transformation fails."""
     error = failure.__cause__ if isinstance(failure, BatchError) else failure
     assert isinstance(error, Exception)
     return Produced(None, mark, (), error, True)

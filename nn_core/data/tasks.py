@@ -114,7 +114,7 @@ class TaskReader:
         self._key: int | None = None
 
     def read(self, task: Task, allocate: Allocate | None = None) -> Batch:
-        """The batch of a task.
+        """Return the batch of a task.
 
         Args:
             task: The task.
@@ -145,7 +145,7 @@ class TaskReader:
 
 
 def read_sample(source: DataSource, epoch: int) -> Sample:
-    """The sample at the position of `source`.
+    """Return the sample at the position of `source`.
 
     Raises:
         SampleError: when the source raises an exception, which is the cause, with a note that names the sample.
@@ -170,7 +170,7 @@ def make_batch(
     position: int,
     allocate: Allocate | None = None,
 ) -> Batch:
-    """Samples as arrays, filled up and changed as `collation` says.
+    """Return samples as arrays, filled up and changed as `collation` says.
 
     The generator that the transformation gets depends on the place of the batch alone.
 
@@ -212,7 +212,7 @@ def seed_global_generators(task: Task) -> None:
 
 
 def own_copy(source: DataSource) -> DataSource:
-    """A copy of a source with orders and generators of its own, over the same samples, for another thread."""
+    """Return a copy of a source with orders and generators of its own, over the same samples, for another thread."""
     return _copied(source, {})
 
 

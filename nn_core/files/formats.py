@@ -90,7 +90,7 @@ FORMATS: Final[Mapping[str, Format]] = {
 }
 
 
-#: What brings formats of our own packages, where these are not installed.
+#: The packages that bring formats of ours, by format, to name them where they are not installed.
 _PACKAGES: Final = {
     **dict.fromkeys((".nnp", ".nnb", ".nntxt", ".prototxt", ".protobuf", ".pb"), "nn-ext-nnp"),
     ".onnx": "nn-ext-onnx",

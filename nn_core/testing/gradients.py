@@ -115,7 +115,7 @@ class _Graph:
         return float(sum(np.sum(gradient * part) for gradient, part in zip(gradients, direction, strict=True)))
 
     def _slope(self, total: Variable, direction: Sequence[Any], step: float, where: str) -> float:
-        """The derivative of `total` along the direction, by a difference; the inputs have their values afterwards."""
+        """Return the derivative of `total` along the direction, by a difference; the inputs have their values afterwards."""
 
         def moved(distance: Any) -> float:
             for number, leaf, part in zip(self._moved, self._leaves, direction, strict=True):

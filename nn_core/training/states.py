@@ -36,12 +36,12 @@ class Stateful(Protocol):
 
 
 def is_stateful(item: object) -> bool:
-    """Whether `item` is an object with a state, rather than a plain value."""
+    """Return whether `item` is an object with a state, rather than a plain value."""
     return isinstance(item, (Module, Variable)) or _is_parameters(item) or isinstance(item, Stateful)
 
 
 def state_of(item: Any) -> Any:
-    """The state of `item`; its arrays may share memory with it.
+    """Return the state of `item`; its arrays may share memory with it.
 
     Args:
         item: An object with ``get_state()``; parameters by name, or a module; or a Variable: the values of a leaf, the
@@ -146,7 +146,7 @@ def _with_copies(state: Any, copies: Mapping[int, Array]) -> Any:
 
 
 def pack(state: Any, arrays: dict[str, Array], path: str = "state") -> Any:
-    """A tree that JSON can hold, with the arrays of `state` put into `arrays` under names that the tree refers to.
+    """Return a tree that JSON can hold, with the arrays of `state` put into `arrays` under names that the tree refers to.
 
     Raises:
         ArgumentError: when the state has a value that is not plain.
@@ -179,7 +179,7 @@ def _plain(value: Any, path: str) -> Any:
 
 
 def unpack(tree: Any, arrays: Mapping[str, Array]) -> Any:
-    """The state of which `pack` made `tree` and `arrays`; tuples have become lists."""
+    """Return the state of which `pack` made `tree` and `arrays`; tuples have become lists."""
     if isinstance(tree, list):
         return [unpack(value, arrays) for value in tree]
     if isinstance(tree, dict):
@@ -192,12 +192,12 @@ def unpack(tree: Any, arrays: Mapping[str, Array]) -> Any:
 
 
 def as_text(tree: Any) -> Array:
-    """A tree as the bytes of JSON; numbers come back exactly."""
+    """Return a tree as the bytes of JSON; numbers come back exactly."""
     return np.frombuffer(json.dumps(tree, allow_nan=False).encode(), np.uint8)
 
 
 def from_text(text: Array) -> Any:
-    """The tree in the bytes of JSON."""
+    """Return the tree in the bytes of JSON."""
     try:
         return json.loads(text.tobytes())
     except ValueError as error:

@@ -44,7 +44,7 @@ def configure_status(folder: str | os.PathLike[str] | None) -> None:
 
 
 def get_status() -> dict[str, Any]:
-    """A copy of the status."""
+    """Return a copy of the status."""
     return dict(_WATCHED.values)
 
 
@@ -101,7 +101,7 @@ def process_evaluation_result(outdir: str | os.PathLike[str], filename: str) -> 
 
 
 def get_best_from_status(args: Any) -> float | None:
-    """The value "best" that a run has left in ``status.json`` of the folder ``args.outdir``; None when there is none.
+    """Return the value "best" that a run has left in ``status.json`` of the folder ``args.outdir``; None when there is none.
 
     Raises:
         FileFormatError: when the file is damaged.
@@ -124,7 +124,7 @@ def add_train_command_arg(subparser: argparse.ArgumentParser) -> None:
 
 
 def get_timelimit(args: Any) -> float:
-    """The seconds that training may take, from ``args.time_limit``; infinity when there is no limit.
+    """Return the seconds that training may take, from ``args.time_limit``; infinity when there is no limit.
 
     Raises:
         ArgumentError: when the limit is not a positive number.
@@ -138,7 +138,7 @@ def get_timelimit(args: Any) -> float:
 
 
 def check_training_time(args: Any, config: Any, timeinfo: Any, epoch: int, last_epoch: int) -> bool:
-    """Whether there is time for another epoch, as long as those so far were on average.
+    """Return whether there is time for another epoch, as long as those so far were on average.
 
     Args:
         args: Arguments of the command; see `get_timelimit`.
@@ -165,17 +165,17 @@ def save_train_snapshot() -> None:
 
 
 def get_callback_version() -> int:
-    """The number of this interface."""
+    """Return the number of this interface."""
     return _VERSION
 
 
 def alternative_cli(args: Any) -> bool:
-    """Whether another command line has done what `args` ask for: never, since nn_core has one."""
+    """Return whether another command line has done what `args` ask for: never, since nn_core has one."""
     return False
 
 
 def get_load_image_func(ext: str) -> Callable[..., np.ndarray[Any, Any]]:
-    """The function that loads images with an extension: ``function(file, shape=None, normalize=False)``.
+    """Return the function that loads images with an extension: ``function(file, shape=None, normalize=False)``.
 
     Raises:
         ArgumentError: when it is not that of an image.
@@ -186,7 +186,7 @@ def get_load_image_func(ext: str) -> Callable[..., np.ndarray[Any, Any]]:
 
 
 def result_base(base: str, suffix: str, outdir: str | os.PathLike[str]) -> str:
-    """The path of a result without its extension.
+    """Return the path of a result without its extension.
 
     Example:
         >>> result_base("results", "_best", "out")

@@ -37,13 +37,13 @@ _SOUND_EXTENSIONS: Final = (".flac", ".ogg", ".mp3")
 
 
 def get_file_extension(source: Place) -> str:
-    """The extension of a path, or of the name of an open file, in lower case with its dot; "" when there is none."""
+    """Return the extension of a path, or of the name of an open file, in lower case with its dot; "" when there is none."""
     name = source if isinstance(source, (str, PathLike)) else getattr(source, "name", "")
     return Path(fspath(name)).suffix.lower() if isinstance(name, (str, PathLike)) else ""
 
 
 def load(ext: str) -> Callable[..., Array]:
-    """The function that loads files with an extension, such as ".png": ``function(file, shape=None, normalize=False)``.
+    """Return the function that loads files with an extension, such as ".png": ``function(file, shape=None, normalize=False)``.
 
     Raises:
         ArgumentError: when nothing loads them.
