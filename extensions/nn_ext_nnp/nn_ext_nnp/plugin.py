@@ -50,6 +50,8 @@ def nn_core_commands() -> list[CommandInfo]:
             ("draw_graph", "drawing", "Draw networks."),
             ("nnb_template", "conversion", "Write settings for NNB files."),
             ("optimize", "obsolete", "Refused: networks are optimized when they run."),
+            ("create_object_detection_dataset", "detection", "Make a data set of images with boxes."),
+            ("function_info", "information", "List functions of files and formats."),
             ("upload", "obsolete", "Refused: a service of NNabla's."),
             ("create_tar", "obsolete", "Refused: a service of NNabla's."),
         )

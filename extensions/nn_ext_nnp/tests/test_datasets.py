@@ -11,7 +11,7 @@ from PIL import Image
 from nn_core.__main__ import main
 from nn_core.utils.data_iterator import data_iterator_cache, data_iterator_csv_dataset
 
-CONFIG = Path(__file__).with_name("data") / "convnet.nnp"
+CONFIG = Path(__file__).with_name("data") / "convnet_protobuf.nnp"
 NAMES = ("conv_dataset", "create_image_classification_dataset", "plot_series", "plot_timer", "draw_graph")
 
 

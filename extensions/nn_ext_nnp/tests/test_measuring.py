@@ -11,7 +11,7 @@ import nn_core as nn
 from nn_core.__main__ import main
 
 DATA = Path(__file__).with_name("data")
-CONFIG = DATA / "convnet.nnp"
+CONFIG = DATA / "convnet_protobuf.nnp"
 TRAINING = DATA / "training" / "Adam.nnp"
 
 

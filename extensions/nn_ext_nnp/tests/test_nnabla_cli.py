@@ -39,6 +39,10 @@ OPTIONS = {
     "-L --xlim-min",
     "plot_timer": "-l --label -o --outfile -x --xlabel -y --ylabel -t --title -T --ylim-max -B --ylim-min -R --xlim-max "
     "-L --xlim-min -e --elapsed -u --time-unit",
+    "create_object_detection_dataset": "-i --sourcedir -o --outdir -n --num_class -c --channel -w --width -g --height -a "
+    "--num_anchor -d --grid_size -m --mode -s --shuffle -f1 --file1 -r1 --ratio1 -f2 --file2 -r2 --ratio2",
+    "function_info": "-o --output -f --all_support -c --config -x --exclude -t --target -q --query "
+    "--nnp-no-expand-network --api",
     "draw_graph": "-o --output-dir -n --network -f --format",
 }  # fmt: skip
 

@@ -43,18 +43,34 @@ def prepared(path: Path, channel: int, width: int, height: int, mode: str) -> Im
         Shape (height, width) or (height, width, 3).
     """
     image = imread(path, num_channels=channel)
-    rows, columns = image.shape[:2]
+    borders = _borders(image.shape[0], image.shape[1], width, height, mode)
+    (top, bottom), (left, right) = [(max(-n, 0), max(-m, 0)) for n, m in borders]
+    cut = image[top : image.shape[0] - bottom, left : image.shape[1] - right]
+    shaped = np.pad(cut, [*((max(n, 0), max(m, 0)) for n, m in borders), *[(0, 0)] * (image.ndim - 2)])
+    return imresize(shaped, (width, height))
+
+
+def placement(path: Path, width: int, height: int, mode: str) -> tuple[int, int, int, int, int, int]:
+    """Return the place of an image before `prepared` resizes it.
+
+    Returns:
+        Pixels left of it and above, negative when cut; its width and height; those of the cut or padded image.
+    """
+    rows, columns = imread(path).shape[:2]
+    (top, bottom), (left, right) = _borders(rows, columns, width, height, mode)
+    return left, top, columns, rows, columns + left + right, rows + top + bottom
+
+
+def _borders(rows: int, columns: int, width: int, height: int, mode: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Rows to add above and below, and columns to add left and right; negative ones are to be cut."""
     is_wide = columns * height > rows * width
     if mode == "trimming":
         top = 0 if is_wide else (rows - int(columns * height / width)) // 2
         left = (columns - int(rows * width / height)) // 2 if is_wide else 0
-        shaped = image[top : rows - top, left : columns - left]
-    else:
-        more_rows = int(columns * height / width) - rows if is_wide else 0
-        more_columns = 0 if is_wide else int(rows * width / height) - columns
-        borders = [(n // 2, n - n // 2) for n in (more_rows, more_columns)]
-        shaped = np.pad(image, [*borders, *[(0, 0)] * (image.ndim - 2)])
-    return imresize(shaped, (width, height))
+        return (-top, -top), (-left, -left)
+    more_rows = int(columns * height / width) - rows if is_wide else 0
+    more_columns = 0 if is_wide else int(rows * width / height) - columns
+    return (more_rows // 2, more_rows - more_rows // 2), (more_columns // 2, more_columns - more_columns // 2)
 
 
 def write_image(path: Path, image: Image) -> None:
