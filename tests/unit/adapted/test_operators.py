@@ -115,6 +115,41 @@ def test_every_operator_runs_over_the_examples(library: str) -> None:
     assert not failures, "\n".join(failures)
 
 
+@pytest.fixture
+def dask() -> Iterator[str]:
+    """A backend over dask's arrays, which are neither mutable nor computed at once."""
+    xp = pytest.importorskip("array_api_compat.dask.array", reason="dask or array-api-compat is not installed")
+
+    def update(x: Any, key: Any, values: Any, add: bool) -> Any:
+        result = np.array(x)
+        if not isinstance(key, tuple):
+            key = np.asarray(key)
+        if add:
+            np.add.at(result, key, np.asarray(values))
+        else:
+            result[key] = np.asarray(values)
+        return xp.asarray(result)
+
+    functions = {"fmod": xp.fmod, "einsum": xp.einsum}
+    backend = AdaptedBackend("dask", "DaskArray", xp, update=update, functions=functions)
+    plugin = ModuleType("dask")
+    info = BackendInfo(name="dask", array_class="DaskArray", load=lambda: backend)
+    plugin.nn_core_backends = hookimpl(lambda: [info], specname="nn_core_backends")  # type: ignore[attr-defined]
+    register(plugin, "dask")
+    yield "dask"
+    unregister("dask")
+
+
+@pytest.mark.slow
+def test_operators_run_over_dask_or_fail_plainly(dask: str) -> None:
+    for spec in OPERATORS:
+        if spec.name in ("Add2", "Affine", "Slice", "Tanh", "Transpose"):
+            check(dask, spec)
+    (unknown_length,) = [spec for spec in OPERATORS if spec.name == "BoolGather"]
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        check(dask, unknown_length)
+
+
 def test_arrays_without_elements_are_transformed_on_the_host_which_some_libraries_refuse() -> None:
     def refuse(x: Any, **_: Any) -> Any:
         raise RuntimeError("no elements")
