@@ -19,6 +19,7 @@ CPU = "extensions/nn_ext_cpu/tests"
 NETWORKS = "extensions/nn_ext_nnp/tests/test_networks.py"
 COMMUNICATORS = "tests/unit/communicators/test_communicator.py"
 COMMANDS = "extensions/nn_ext_nnp/tests/test_commands.py"
+NNB = "extensions/nn_ext_nnp/tests/test_nnb.py"
 TRAINING = "extensions/nn_ext_nnp/tests/test_training.py"
 CODEC = "extensions/nn_ext_nnp/tests/test_codec.py"
 CONTRIB = "extensions/nn_ext_contrib/tests"
@@ -158,6 +159,9 @@ TESTS = {
     "states of solvers": f"{TRAINING}::test_resuming_gives_the_same_bits",
     "the cost is": f"{TRAINING}::test_what_cannot_be_trained_ends_with_1",
     "`nnabla_cli infer`": f"{COMMANDS}::test_infer_computes_each_sample",
+    "NNB files: API": f"{NNB}::test_a_network_with_parameters_has_the_bytes_of_nnabla",
+    "NNB files: functions": f"{NNB}::test_few_functions_are_refused",
+    "`create_object": "extensions/nn_ext_nnp/tests/test_detection.py::test_boxes_are_in_the_cell_of_their_centre",
     "`forward`: results": f"{COMMANDS}::test_forward_adds_columns",
     "`core.graph_def`": "extensions/nn_ext_nnp/tests/test_graph_def.py::test_networks_are_called_like_functions",
     "`experimental.framework.Trainer`": (
