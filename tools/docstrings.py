@@ -1,4 +1,7 @@
-"""An extension of griffe: the prompts under "Example:" of our docstrings become examples, which are highlighted."""
+"""An extension of griffe: the prompts under "Example:" of our docstrings become examples, which are highlighted.
+
+The two colons before a block of code become one.
+"""
 
 import re
 from typing import Any
@@ -6,6 +9,7 @@ from typing import Any
 from griffe import Extension, Object
 
 _EXAMPLE = re.compile(r"^(\s*)Example:$", re.MULTILINE)
+_BLOCK = re.compile(r"::$", re.MULTILINE)
 
 
 class Examples(Extension):
@@ -14,4 +18,4 @@ class Examples(Extension):
     def on_object(self, *, obj: Object, **kwargs: Any) -> None:
         """Called by griffe for each object."""
         if obj.docstring is not None:
-            obj.docstring.value = _EXAMPLE.sub(r"\1Examples:", obj.docstring.value)
+            obj.docstring.value = _BLOCK.sub(":", _EXAMPLE.sub(r"\1Examples:", obj.docstring.value))

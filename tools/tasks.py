@@ -79,7 +79,7 @@ def page() -> str:
     totals = [sum(row[column] for row in rows) for column in (1, 2)]
     lines = [
         INTRODUCTION,
-        f"Ours is no longer in {not_longer} of {len(rows)} tasks, and has {totals[0]} lines in all for {totals[1]}.",
+        f"Our program is no longer in {not_longer} of {len(rows)} tasks; all have {totals[0]} lines, the others {totals[1]}.",
         "",
     ]
     lines += ["| task | nn_core | other framework |", "|---|---|---|"]

@@ -64,11 +64,13 @@ def plot_responses(image, layers, scores, path):
         path: File to write.
     """
     figure, axes = new_figure(nrows=len(layers) + 2, figsize=(4.4, 1.5 * len(layers) + 3.5))
-    figure.colorbar(_show(axes[0], image, "gray_r"), ax=axes[0])
-    axes[0].set_title("image")
+    _show(axes[0], image, "gray_r").axes.set(title="image", anchor="W")
+    largest = max(np.abs(values).max() for _, values in layers)
     for axis, (title, values) in zip(axes[1:-1], layers, strict=True):
-        figure.colorbar(_show(axis, values), ax=axis)
-        axis.set_title(title)
+        shown = _show(axis, values)
+        shown.set_clim(-largest, largest)
+        axis.set(title=title, anchor="W")
+    figure.colorbar(shown, ax=axes[1:-1], label="answer", panchor=False)  # one scale for all layers
     best = int(np.argmax(scores))
     axes[-1].bar(range(10), scores, tick_label=range(10), color=["C1" if digit == best else "C0" for digit in range(10)])
     axes[-1].set(xlabel="digit", ylabel="score", title=f"scores: the network sees a {best}")
