@@ -105,7 +105,7 @@ def test_functions_are_listed(tmp_path):
     assert len(run("function_info").splitlines()) == 228
     run("function_info", "-f", "NNB", "-o", tmp_path / "list.txt")
     nnb = (tmp_path / "list.txt").read_text().splitlines()
-    assert len(nnb) == 213 and "Mish" not in nnb
+    assert len(nnb) == 212 and "Mish" not in nnb
     first = run("function_info", "--api", 1).splitlines()
     assert "Affine_i" in first and "Abs_Empty" in first and "Convolution_iiIiIiIiB" not in first
     assert "identifier 265, API level 4, settings iiIiIiIiB" in run("function_info", "-q", "Convolution")

@@ -44,6 +44,7 @@ BitShift:356:44 Einsum:359:44
 #: Functions that NNabla's API levels do not have, or whose settings NNB files cannot hold.
 REASONS: Final = {
     "HardSigmoid": "its settings in NNB files are not those of NNP files",
+    "Einsum": "NNB files hold numbers of choices in place of texts, and its equation is free",
     **dict.fromkeys(("FusedConvolution", "ONNXResize", "RandomErase"), "it has a list of real numbers as setting"),
     **dict.fromkeys(
         ("BinaryConnectAffine", "BinaryConnectConvolution", "BinaryWeightAffine", "BinaryWeightConvolution"),
