@@ -147,6 +147,8 @@ def explain_function(function: str, backend: Sequence[str]) -> None:
     from nn_core.testing.support import explain_samples  # the other commands do without the samples
 
     try:
+        for entry in backend:
+            PLUGINS.info(entry.partition(":")[0])
         click.echo(explain_samples(function, Context(backend)))
     except NNCoreError as error:
         raise click.ClickException(str(error)) from error

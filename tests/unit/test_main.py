@@ -121,6 +121,14 @@ def test_explain_refuses_an_unknown_name(run):
     assert result.exit_code == 1
 
 
+def test_explain_refuses_a_backend_that_does_not_exist(run, install):
+    install.backend("fast")
+    result = run("explain", "tanh", "-b", "fats")
+    assert result.exit_code == 1
+    assert "got 'fats'; did you mean 'fast'?" in result.output
+    assert "tanh" not in result.output.lower()
+
+
 def test_stubs_hold_the_functions_of_the_core(run, tmp_path):
     result = run("stubs", "--folder", str(tmp_path))
     package = tmp_path / "nn_core-stubs"
