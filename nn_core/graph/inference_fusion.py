@@ -13,7 +13,7 @@ from nn_core.dispatch.registry import spec_of
 from nn_core.errors import NNCoreError
 from nn_core.graph.compile import kernel_of
 from nn_core.graph.node import Cell, Node, Vertex
-from nn_core.graph.plugin_fusion import fused_by_plugins
+from nn_core.graph.plugin_fusion import Rewriting, fused_by_plugins
 from nn_core.settings import is_enabled
 from nn_core.synced import SyncedArray
 from nn_core.typing import extra
@@ -38,11 +38,12 @@ def fused(
     readers = _readers(roots, order)
     replaced: dict[Node, Node | None] = {}
     skipped: list[SyncedArray] = []
+    rewriting = Rewriting(order)
     for node in order:
         if node.spec.name != "Convolution" or node.python is not None or node in replaced:
             continue
         chain = _chain_of(node, readers, dropped, replaced)
-        fused = chain.fused()
+        fused = None if rewriting.separates(chain.nodes) else chain.fused()
         if fused is None:
             continue
         replaced.update(dict.fromkeys(chain.nodes))

@@ -355,6 +355,13 @@ class Node:
         settings = ", ".join(f"{name}={value!r}" for name, value in self.args.items())
         return f"<{self.spec.name}({settings})>"
 
+    def rewritten(self) -> "list[Vertex]":
+        """The inputs that the function rewrites when it runs, such as running statistics."""
+        if self.python is not None or not self.spec.updates or not self.args.get("batch_stat", True):
+            return []
+        entries = zip(self.spec.inputs, self.inputs, strict=False)
+        return [vertex for entry, vertex in entries if vertex is not None and entry.name in self.spec.updates]
+
     def output(self, index: int) -> Vertex | None:
         """The vertex of output `index`, or None when nobody holds it."""
         reference = self._outputs[index]

@@ -27,6 +27,29 @@ class Fusion(Protocol):
         """The settings of the operator from those of the functions; None where they must not be run as one."""
 
 
+class Rewriting:
+    """The arrays that functions of a pass rewrite, such as running statistics, and when.
+
+    Args:
+        order: The functions of the pass.
+    """
+
+    def __init__(self, order: Sequence[Node]) -> None:
+        self._place = {node: place for place, node in enumerate(order)}
+        self._written = [
+            (place, vertex.cell.data.synced) for place, node in enumerate(order) for vertex in node.rewritten()
+        ]
+
+    def separates(self, chain: Sequence[Node]) -> bool:
+        """Whether a function between those of `chain` rewrites what they read.
+
+        Fused functions all run in the place of the last, where they would read what was written.
+        """
+        first, last = self._place[chain[0]], self._place[chain[-1]]
+        read = {vertex.cell.data.synced for node in chain for vertex in node.inputs if vertex is not None}
+        return any(first < place < last and array in read for place, array in self._written)
+
+
 #: The function that alone reads the result of another, whose values nobody can see after the pass.
 SoleReader = Callable[[Node], Node | None]
 
@@ -52,9 +75,12 @@ def _fused_chains(
 ) -> Iterator[tuple[list[Node], Node]]:
     """Chains of `order` that have no function in common, each with the operator to run instead."""
     taken: set[Node] = set()
+    rewriting = Rewriting(order)
     for node in order:
         chain = _chain_at(node, fusion.chain, sole_reader)
-        fused = None if not chain or not taken.isdisjoint(chain) else _fused(label, fusion, chain)
+        if not chain or not taken.isdisjoint(chain) or rewriting.separates(chain):
+            continue
+        fused = _fused(label, fusion, chain)
         if fused is not None:
             taken.update(chain)
             yield chain, fused

@@ -351,7 +351,8 @@ def current_trace() -> Trace | None:
         return trace
     if not AUTO_FORWARD.get() or RECOMPUTE.get() or PRE_HOOKS or POST_HOOKS or not is_enabled("replay"):
         return None
-    trace = Trace(_TREES[0], get_current_context(), NO_GRAD.get())
+    context = get_current_context()  # the first time, it sets the default context, which drops the trees
+    trace = Trace(_TREES[0], context, NO_GRAD.get())
     MEMO.set(trace)
     return trace
 

@@ -109,6 +109,29 @@ def test_join_makes_one_function_of_convolution_normalization_addition_and_activ
     assert "FusedConvolution" not in names_of(plan)
 
 
+@pytest.mark.parametrize("batch_stat", [False, True])
+def test_join_leaves_functions_apart_when_their_statistics_are_rewritten_between_them(batch_stat):
+    """The addition waits for another normalization, which changes the running statistics in training mode."""
+    rng = np.random.default_rng(0)
+
+    def variable(shape, low=-1.0):
+        return nn.Variable.from_numpy_array(rng.uniform(low, 1, shape).astype(np.float32))
+
+    x, w = variable((2, 3, 6, 5)), variable((3, 3, 1, 1))
+    statistics = [variable((1, 3, 1, 1), low) for low in (-1, -1, -1, 0.5)]
+    start = [v.d.copy() for v in statistics]
+    a = F.batch_normalization(F.convolution(x, w), *statistics, batch_stat=False)
+    y = F.relu(a + F.batch_normalization(x * 3, *statistics, batch_stat=batch_stat, decay_rate=0.1))
+    y.forward(clear_buffer=True)
+    found = y.d.copy()
+    assert ("FusedConvolution" in names_of(forward_plan((y,), KEEP_OUTPUTS))) == (not batch_stat)
+    for v, values in zip(statistics, start, strict=True):
+        v.d = values
+    with without("inference_fusion"):
+        y.forward(clear_buffer=True)
+    np.testing.assert_allclose(found, y.d, rtol=1e-4, atol=1e-5)
+
+
 def test_channels_last_images_lie_so():
     def layouts(plan):
         return [a.flags.c_contiguous for e in plan.entries for a in e.arrays if a is not None and a.ndim == 4]

@@ -158,6 +158,18 @@ def test_what_does_not_fit_is_not_fused(offered, planned, fusion):
     assert planned == ["Sigmoid", "ReLU", "MulScalar"]
 
 
+def test_functions_stay_apart_when_what_they_read_is_rewritten_between_them(offered, planned):
+    """The fused function runs in the place of the last, and would read the assigned values."""
+    fusion = Fusion("Add2", {}, chain=("Sigmoid", "Add2"))
+    offered("passes", ext.PassInfo(name="half", role="fusion", target=lambda: fusion))
+    x = nn.Variable.from_numpy_array(np.array([-1.0, 2.0], np.float32))
+    with nn.context_scope(nn.Context(["reference"])):
+        y = F.add2(F.sigmoid(x), F.assign(x, nn.Variable.from_numpy_array(np.array([5.0, 6.0], np.float32))))
+    y.forward(clear_buffer=True)
+    assert planned == ["Sigmoid", "Assign", "Add2"]
+    np.testing.assert_allclose(y.d, 1 / (1 + np.exp([1.0, -2.0])) + [5, 6], rtol=1e-6)
+
+
 def test_a_fusion_must_name_an_operator(offered):
     offered("passes", ext.PassInfo(name="wrong", role="fusion", target=lambda: Fusion("Nothing", {})))
     with pytest.raises(PluginError, match="'wrong' of plugin 'offering': function must be an operator that is installed"):

@@ -127,10 +127,8 @@ def _read_by(output: Output) -> Sequence[Variable]:
 def _require_pure(outputs: Sequence[Variable]) -> None:
     """Refuse functions whose results depend on how often they have run."""
     for node in forward_order(outputs):
-        if node.python is not None:
-            continue
-        changes = node.spec.updates and node.args.get("batch_stat", True)
-        if changes or node.spec.has("seeded"):
+        changes = bool(node.rewritten())
+        if changes or (node.python is None and node.spec.has("seeded")):
             raise ArgumentError(
                 f"Evaluator: with comm, each batch must give the same values on any rank, got {node.spec.name}, which "
                 f"{'changes running statistics' if changes else 'draws random numbers'}\n"
