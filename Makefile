@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := $(shell find extensions/nn_ext_cpu extensions/nn_ext_contrib -name '*.c' -o -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' -o -name 'pyproject.toml')
+NATIVE := $(shell find extensions/nn_ext_cpu extensions/nn_ext_contrib -name '*.c' -o -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' -o -name 'pyproject.toml') \
+	$(shell find extensions/nn_ext_cpu/nn_ext_cpu -name '*.py') # it is not installed editable
 JOBS ?= 2
 # One thread for each of the processes that run tests: more would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)

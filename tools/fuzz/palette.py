@@ -194,10 +194,10 @@ def layer(m: "Maker") -> None:
     x = m.pick(min_ndim=2)
     shape = m.shape(x)
     kind = m.choose(["affine", "affine", "conv", "conv", "bn", "bn_test", "ln", "prelu", "gn", "in", "wn", "deconv", "attn",
-                     "bn_fused", "dw", "conv_bn"])  # fmt: skip
+                     "bn_fused", "dw", "conv_bn", "residual"])  # fmt: skip
     name = f"{kind}{m.rng.integers(2)}"
     image = len(shape) >= 4
-    if kind in ("conv", "deconv", "gn", "in", "dw", "bn_fused", "conv_bn") and not image:
+    if kind in ("conv", "deconv", "gn", "in", "dw", "bn_fused", "conv_bn", "residual") and not image:
         if kind in ("conv", "conv_bn") and len(shape) == 3:
             m.step(f"PF.convolution({{0}}, 2, (3,), pad=(1,), name='one{name}')", x)
             return
@@ -215,6 +215,10 @@ def layer(m: "Maker") -> None:
         "conv": f"PF.convolution({{0}}, 2, {kernel}, {pad}, with_bias={m.chance(0.5)}, name='{name}')",
         "conv_bn": f"F.relu(PF.batch_normalization(PF.convolution({{0}}, 2, {kernel}, {pad}, name='{name}'),"
         f" batch_stat={m.chance(0.5)}, name='{name}'))",
+        # both normalizations have the same statistics
+        "residual": f"F.relu(PF.batch_normalization(PF.convolution({{0}}, {shape[1]}, {kernel}, {pad}, name='{name}'),"
+        f" batch_stat={m.chance(0.5)}, name='{name}')"
+        f" + PF.batch_normalization({{0}}, batch_stat={m.chance(0.5)}, name='{name}'))",
         "deconv": f"PF.deconvolution({{0}}, 2, {kernel}, {pad}, name='{name}')",
         "dw": f"PF.depthwise_convolution({{0}}, {kernel}, {pad}, name='{name}')",
         "bn": f"PF.batch_normalization({{0}}, name='{name}')",
@@ -231,7 +235,7 @@ def layer(m: "Maker") -> None:
 
 def _numbers_of_a_statistic(kind: str, shape: tuple[int, ...]) -> int:
     """From how many numbers a normalization takes each mean; `FEWEST` for other layers."""
-    if kind in ("bn", "bn_fused", "conv_bn"):
+    if kind in ("bn", "bn_fused", "conv_bn", "residual"):
         return math.prod(shape) // max(shape[1], 1)
     if kind in ("ln", "gn"):
         return math.prod(shape[1:])
