@@ -201,7 +201,7 @@ def _single(array: Array) -> Array:
     """In float32, in which functions compute then: sums of equal errors, and what cancels, are seen as they come."""
     with np.errstate(over="ignore", under="ignore"):
         single = array.astype(np.float32)
-    return np.where(np.abs(single) < _TINY, single * 0, single)  # kernels may flush subnormal numbers to zero
+    return np.where(np.abs(single) < _TINY, np.copysign(np.float32(0), single), single)  # as kernels may flush subnormals
 
 
 @dataclass(frozen=True)
