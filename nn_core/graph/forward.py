@@ -274,9 +274,15 @@ def _choose_kept(builder: Builder, survivors: set[SyncedArray], order: Sequence[
     """Mark the buffers that keep their values after the pass."""
     kept = survivors | _touched_by_python(order)
     dropped: set[SyncedArray] = set()
+    moved = _moved(order)
     for node in order:
-        dropped.update(_recomputed(node))
-        if policy == KEEP_FOR_BACKWARD:
+        if node not in moved:
+            dropped.update(_recomputed(node))
+        if policy != KEEP_FOR_BACKWARD:
+            continue
+        if node in moved:  # the recomputation of others must not come as far
+            kept.update(cell.data.synced for cell in node.cells)
+        if node.need_grad:
             kept.update(_for_backward(node))
     for synced, buffer in builder.data.items():
         # `recompute` is stronger than the policy, and what survives every pass is stronger than `recompute`
@@ -289,7 +295,7 @@ def _choose_kept(builder: Builder, survivors: set[SyncedArray], order: Sequence[
 def _recomputed(node: Node) -> list[SyncedArray]:
     """The outputs of `node` that the backward pass computes again."""
     # a view holds no memory of its own: it is dropped with what it is a view of, or not at all
-    if is_view(node) or _moves(node):
+    if is_view(node):
         return []
     vertices = [node.output(index) for index in range(len(node.cells))]
     pairs = zip(node.cells, vertices, strict=True)
@@ -297,20 +303,27 @@ def _recomputed(node: Node) -> list[SyncedArray]:
 
 
 def _for_backward(node: Node) -> list[SyncedArray]:
-    """Return what a backward pass reads of the inputs and outputs of `node`."""
-    found: list[SyncedArray] = []
-    if _moves(node):  # the recomputation of others must not come as far
-        found += [cell.data.synced for cell in node.cells]
-    if node.need_grad:
-        inputs, outputs = needed_data(node)
-        found += [v.cell.data.synced for v, n in zip(node.inputs, inputs, strict=True) if n and v is not None]
-        found += [c.data.synced for c, n in zip(node.cells, outputs, strict=True) if n]
+    """Return what the gradient of `node` reads of its inputs and outputs."""
+    inputs, outputs = needed_data(node)
+    found = [v.cell.data.synced for v, n in zip(node.inputs, inputs, strict=True) if n and v is not None]
+    found += [c.data.synced for c, n in zip(node.cells, outputs, strict=True) if n]
     return found
 
 
-def _moves(node: Node) -> bool:
-    """Whether the function reads what it rewrites, so that computing it again would give other results."""
-    return bool(node.spec.updates) and not node.spec.has("recomputable")
+def _moved(order: Sequence[Node]) -> set[Node]:
+    """The functions that read what they or others rewrite: computed again, they would give other results."""
+    rewritten = {vertex.cell.data.synced for node in order for vertex in node.rewritten()}
+    if not rewritten:
+        return set()
+    return {node for node in order if any(array in rewritten for array in _decisive(node))}
+
+
+def _decisive(node: Node) -> list[SyncedArray]:
+    """The inputs that the results depend on: all but running statistics that are written only."""
+    recomputable = node.python is None and node.spec.has("recomputable")
+    unread = {vertex.cell.data.synced for vertex in node.rewritten()} if recomputable else set()
+    read = [vertex.cell.data.synced for vertex in node.inputs if vertex is not None]
+    return [array for array in read if array not in unread]
 
 
 def _touched_by_python(order: Sequence[Node]) -> set[SyncedArray]:

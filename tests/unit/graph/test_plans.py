@@ -450,3 +450,26 @@ def test_functions_that_read_what_they_rewrite_are_not_computed_again(api, lean,
         return x.g
 
     np.testing.assert_allclose(gradient(True), gradient(False), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("flags", [{}, {"clear_no_need_grad": True}])
+def test_values_are_not_recomputed_from_statistics_that_were_rewritten_since(flags):
+    """Two normalizations share their statistics; the one in training mode rewrites them after the other has read them."""
+
+    def gradient(recompute):
+        rng = np.random.default_rng(4)
+        x = nn.Variable.from_numpy_array(rng.standard_normal((4, 2)).astype(np.float32), need_grad=True)
+        w = nn.Variable.from_numpy_array(rng.standard_normal((2, 3)).astype(np.float32), need_grad=True)
+        b, g, m = (nn.Variable.from_numpy_array(np.full((1, 2), v, np.float32)) for v in (0.3, 1.2, 0.1))
+        v = nn.Variable.from_numpy_array(np.ones((1, 2), np.float32))
+        with nn.recompute(recompute):
+            frozen = F.batch_normalization(x, b, g, m, v, axes=(1,), batch_stat=False)
+            trained = F.batch_normalization(2 * x, b, g, m, v, axes=(1,), batch_stat=True, decay_rate=0.5)
+            hidden = F.tanh(frozen + trained)
+        loss = F.sum(F.affine(hidden, w) ** 2)
+        w.grad.zero()
+        loss.forward(**flags)
+        loss.backward()
+        return w.g.copy()
+
+    np.testing.assert_allclose(gradient(True), gradient(False), rtol=1e-5)
