@@ -245,6 +245,11 @@ class Truth:
         self._noisy += [self.compute(noise) for noise in kinds[len(self._noisy) :]]
         return self._noisy[: len(kinds)]
 
+    def differs_from(self, other: "Truth") -> bool:
+        """Whether a value that both have is another one in the other."""
+        common = self.values.keys() & other.values.keys()
+        return any(not np.allclose(self.values[cell], other.values[cell], equal_nan=True) for cell in common)
+
     def value(self, cell: Cell) -> tuple[Array, Slack]:
         """A value and how far a run may be from it."""
         exact = self.values[cell]

@@ -326,6 +326,8 @@ class Run:
             self.after_complete = self.after_complete and policy in ("keep", "hook", "all")
             if runs != self.runs or any(not np.array_equal(self.state[key], before[key]) for key in before):
                 self.last = None  # what is kept is of different passes
+            elif self.last is not None and self.values.differs_from(self.last):
+                self.last = None  # statistics that it reads were rewritten by the last pass
             self.disturbed = True
 
     def _pass(self, policy: str, roots: tuple[int, ...]) -> None:
