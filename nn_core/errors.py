@@ -29,6 +29,12 @@ class UnknownAttributeError(NNCoreError, AttributeError):
     """An attribute that an object does not have was read or assigned."""
 
 
+class UnknownNameError(NNCoreError, KeyError):
+    """A name that a container does not have was looked up."""
+
+    __str__ = Exception.__str__  # KeyError shows the representation of the text
+
+
 class GraphError(NNCoreError, RuntimeError):
     """The computation graph cannot do what was asked: cleared data, no gradient, a cycle."""
 

@@ -9,8 +9,8 @@ from typing import Any, overload
 
 from nn_core.core.members import Path, found_in
 from nn_core.core.module import Module
-from nn_core.errors import ArgumentError
-from nn_core.refusal import door
+from nn_core.errors import ArgumentError, UnknownNameError
+from nn_core.refusal import described, door
 
 
 class ModuleList(Module):
@@ -140,6 +140,7 @@ class ModuleDict(Module):
         return name in self._modules
 
     def __getitem__(self, name: str) -> Module:
+        self._require(name)
         return self._modules[name]
 
     def __setitem__(self, name: str, module: Module) -> None:
@@ -150,7 +151,13 @@ class ModuleDict(Module):
         self._take(path, module)
 
     def __delitem__(self, name: str) -> None:
+        self._require(name)
         self._release(self._modules.pop(name))
+
+    def _require(self, name: str) -> None:
+        if name not in self._modules:
+            known = ", ".join(self._modules) or "none"
+            raise UnknownNameError(f"ModuleDict: the name must be that of a module ({known}), got {described(name)}")
 
 
 def _checked(container: str, module: Any) -> Module:

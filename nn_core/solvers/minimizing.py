@@ -37,6 +37,8 @@ def minimize(
 ) -> Variable:
     """Do what ``Solver.minimize`` describes."""
     limit = None if clip_norm is None else checked_number("minimize", "clip_norm", clip_norm)
+    if loss_scale is not None and not (hasattr(loss_scale, "scale") and callable(getattr(loss_scale, "step", None))):
+        raise ArgumentError(f"minimize: loss_scale must be an nn_core.training.LossScale, got {described(loss_scale)}")
     computed = _computed(loss, batch)
     solver.zero_grad()
     computed.backward(1 if loss_scale is None else loss_scale.scale, clear_buffer=True)

@@ -15,7 +15,7 @@ import nn_core.functions as F
 import nn_core.parameter
 import nn_core.parametric_functions as PF
 from nn_core.core.module import ParamMemo, insert_parent_name
-from nn_core.errors import ArgumentError, GraphError
+from nn_core.errors import ArgumentError, GraphError, UnknownNameError
 
 
 class Block(nn.Module):
@@ -416,3 +416,11 @@ def test_whatever_holds_them_parameters_are_named_once_and_survive_files_and_cop
     assert list(other.get_parameters()) == list(parameters)
     for number, parameter in enumerate(other.get_parameters().values()):
         assert (parameter.d == number + 1).all()
+
+
+def test_names_that_a_module_dict_does_not_have():
+    modules = nn.ModuleDict({"a": Block()})
+    with pytest.raises(UnknownNameError, match=r"^ModuleDict: the name must be that of a module \(a\), got 'b'$"):
+        modules["b"]
+    with pytest.raises(KeyError):
+        del modules["b"]

@@ -55,6 +55,8 @@ def test_what_is_not_a_loss_is_refused() -> None:
     loss = F.sum(w * w)
     solver = S.Sgd(0.1)
     solver.set_parameters({"w": w})
+    with pytest.raises(ArgumentError, match=r"minimize: loss_scale must be an nn_core\.training\.LossScale, got 8"):
+        solver.minimize(F.sum(nn.Variable((2,), need_grad=True)), loss_scale=8)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="minimize: loss must be a Variable or a function that returns one, got 3"):
         solver.minimize(3)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="minimize: loss must return a Variable, got None"):
