@@ -93,6 +93,8 @@ class NdArray(NdArrayOperators):
     def from_dlpack(source: Any) -> "NdArray":
         """A new NdArray over the memory of `source` (any object with ``__dlpack__``), without a copy on the host."""
         values = np.from_dlpack(source)
+        if values.dtype.kind == "c":
+            raise DTypeError(f"NdArray.from_dlpack: the numbers must be real, got {values.dtype.name}")
         array = NdArray(values.shape)
         if not values.flags.writeable or not values.flags.c_contiguous:
             array.data = values

@@ -232,7 +232,7 @@ def _operand(value: Any, shape: tuple[int, ...] | None) -> Any:
 def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     try:
         return np.broadcast_shapes(shape, target) == target
-    except ValueError:
+    except (ValueError, RuntimeError):  # RuntimeError: more axes than NumPy broadcasts
         return False
 
 

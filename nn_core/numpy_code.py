@@ -89,7 +89,7 @@ def numpy_function(
         >>> y.item(), x.g.tolist()
         (9.0, [3.0, 12.0])
     """
-    for name, value in {"forward": forward, "gradient": gradient, "shape": shape or len}.items():
+    for name, value in {"forward": forward, "gradient": gradient, "shape": len if shape is None else shape}.items():
         if not callable(value):
             raise ArgumentError(f"numpy_function: {name} must be a function, got {described(value)}")
     title = _NumpyFunction(forward, gradient, shape).name

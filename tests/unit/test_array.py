@@ -263,3 +263,8 @@ def test_numbers_that_whole_numbers_do_not_reach_are_refused(values: float, dtyp
 def test_numbers_are_cut_to_the_ends_of_a_range_of_whole_numbers() -> None:
     array = nn.NdArray.from_numpy_array(np.array([-0.9, 255.9]))
     assert array.cast("uint8").tolist() == [0, 255]
+
+
+def test_complex_numbers_are_refused_by_dlpack():
+    with pytest.raises(DTypeError, match=r"from_dlpack: the numbers must be real, got complex128"):
+        nn.NdArray.from_dlpack(np.array([1 + 2j]))

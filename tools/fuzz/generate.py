@@ -88,6 +88,8 @@ class Maker:
         """Two values whose shapes broadcast."""
         x = self.pick()
         others = [n for n in self._recent if _broadcast(self.shape(x), self.shape(n))]
+        if not others:
+            raise Refused
         y = others[self.rng.integers(len(others))]
         return (x, y) if self.chance(0.5) else (y, x)
 
