@@ -46,7 +46,7 @@ def run(  # noqa: C901  # every call that is not traced
         adopt_shape(outputs[position], shape)
     for array, array_key in zip(outputs, kernel.output_keys, strict=True):
         synced = array.synced
-        if synced.latest is None and synced.lease is None:  # a result that was just made
+        if synced.latest is None and synced.lease is None and array._window is None:  # a result that was just made
             raw = kernel.empty(array._shape, array_key[1])
             synced.hold(array_key, raw)
             synced.pending_fill = None

@@ -144,3 +144,13 @@ def test_filling_a_narrowed_array_is_as_filling_a_whole_one():
     array.cast("int32")
     with pytest.raises(ArgumentError, match="numbers read as int32"):
         array.narrow(0, 0, 1).fill(np.nan)
+
+
+@pytest.mark.usefixtures("context")
+def test_a_result_in_a_part_of_memory_that_nobody_has_written():
+    base = nn.NdArray((2, 3))
+    part = base.narrow(0, 1, 1)
+    assert F.cos(nn.NdArray((1, 3)), outputs=part) is part
+    np.testing.assert_array_equal(part.data, np.ones((1, 3)))
+    np.testing.assert_array_equal(base.data, [[0, 0, 0], [1, 1, 1]])
+
