@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from nn_core.communicators.callback import AllReduceCallback
 from nn_core.communicators.choice import choose_engine
 from nn_core.communicators.circle import Circle
 from nn_core.communicators.engine import Engine
+from nn_core.communicators.live import live_arrays, packs, sum_dtype
 from nn_core.communicators.packing import CODES, NAMES, SUMS, code_of, flat_of, listed, memory_of, write_flat
 from nn_core.communicators.tree import SMALL, tree_all_reduce
 from nn_core.context import Context
@@ -19,13 +20,6 @@ from nn_core.settings import settings
 from nn_core.typing import Array
 
 WORLD = "world"
-
-
-class _Live(NamedTuple):
-    """Arrays that at least one rank has written, and their dtypes."""
-
-    arrays: list[NdArray]
-    dtypes: list[str]
 
 
 class Communicator:
@@ -263,7 +257,7 @@ class Communicator:
         circle = self.circle("reduce_scatter", group)
         arrays = _one_for_each("reduce_scatter", ndarray_list, ndarray, circle)
         name = arrays[0].dtype.name
-        dtype = _sum_dtype("reduce_scatter", name, division)
+        dtype = sum_dtype("reduce_scatter", name, division)
         circle.agree("reduce_scatter", f"{_shapes(arrays)} {name}")
         send = flat_of(arrays, dtype)
         if self.deterministic and circle.size > 2 and send.dtype.kind == "f":
@@ -348,10 +342,10 @@ class Communicator:
     def _reduce(
         self, call: str, circle: Circle, arrays: list[NdArray], division: bool, inplace: bool, dst: int | None
     ) -> None:
-        live = _live(call, circle, arrays, f"{_shapes(arrays)} {division} {inplace} {dst}")
+        live = live_arrays(call, circle, arrays, f"{_shapes(arrays)} {division} {inplace} {dst}")
         for name in live.dtypes:
-            _sum_dtype(call, name, division)
-        for pack in _packs(live, inplace):
+            sum_dtype(call, name, division)
+        for pack in packs(live, inplace):
             own = memory_of(pack.arrays, pack.dtypes[0]) if dst is None else None
             total = self._total(circle, flat_of(pack.arrays, SUMS[pack.dtypes[0]]) if own is None else own)
             if division:
@@ -417,58 +411,8 @@ class Communicator:
         return tree_all_reduce(circle.engine, parts, n_terms, circle.wait, self.wire_dtype, circle.scratch)
 
 
-def _live(call: str, circle: Circle, arrays: Sequence[NdArray], subject: str) -> _Live:
-    """Agree on what is to be reduced, leaving out what no rank has written."""
-    codes = [code_of(call, array) for array in arrays]
-    (some_unwritten, most, least) = circle.agree(call, subject, 0 in codes, _digest(codes), -_digest(codes))
-    if not some_unwritten:
-        if most != -least:
-            raise _differing_dtypes(call, codes)
-        return _Live(list(arrays), [NAMES[code] for code in codes])
-    highest, lowest = _exchange(circle, codes)
-    if (lowest[highest > 0] != highest[highest > 0]).any():
-        raise _differing_dtypes(call, codes)
-    chosen = [(array, NAMES[int(code)]) for array, code in zip(arrays, highest, strict=True) if code]
-    return _Live([array for array, _ in chosen], [name for _, name in chosen])
-
-
-def _digest(codes: Sequence[int]) -> int:
-    return hash(tuple(codes)) >> 2
-
-
-def _exchange(circle: Circle, codes: Sequence[int]) -> tuple[Array, Array]:
-    """The highest and the lowest dtype of each array over the ranks that have written it."""
-    own = np.array(codes, np.int8)
-    both = np.concatenate([own, np.where(own > 0, -own, -127).astype(np.int8)])
-    circle.run("all_reduce", both, "max")
-    return both[: own.size], -both[own.size :]
-
-
-def _differing_dtypes(call: str, own: Sequence[int]) -> CommunicationError:
-    names = sorted({NAMES[code] for code in own if code})
-    return CommunicationError(f"{call}: an array must have one dtype on all ranks, got {', '.join(names) or 'none'} here")
-
-
-def _packs(live: _Live, inplace: bool) -> Iterator[_Live]:
-    if inplace:
-        for array, dtype in zip(*live, strict=True):
-            yield _Live([array], [dtype])
-        return
-    for total in sorted({SUMS[dtype] for dtype in live.dtypes}):
-        chosen = [(array, dtype) for array, dtype in zip(*live, strict=True) if SUMS[dtype] == total]
-        yield _Live([array for array, _ in chosen], [dtype for _, dtype in chosen])
-
-
 def _mean(total: Array, size: int) -> Array:
     return np.divide(total, size, out=total, dtype=total.dtype)
-
-
-def _sum_dtype(call: str, name: str, division: bool) -> str:
-    if name not in SUMS:
-        raise DTypeError(f"{call}: arrays must hold numbers, got {name}")
-    if division and SUMS[name][0] != "f":
-        raise DTypeError(f"{call}: division needs floating-point arrays, got {name}")
-    return SUMS[name]
 
 
 def _shapes(arrays: Sequence[NdArray]) -> str:
