@@ -23,6 +23,8 @@ from .program import Array
 
 #: Relative size of the noise: some units in the last place of float32.
 NOISE: Final = 1e-6
+#: The same as a part of the largest number: kernels compute small results from large terms.
+NOISE_OF_TERMS: Final = 1.2e-7
 #: How often a difference that the noise made is allowed.
 ALLOWED: Final = 12.0
 #: Draws of noise that the tolerance of a result comes from, and of a result that is beyond it.
@@ -186,9 +188,15 @@ def disturbed(array: Array, noise: Noise | None) -> Array:
 
 
 def shaken(seed: int) -> Noise:
-    """Noise as large as `NOISE`; zeros get the other sign, which kernels do not promise."""
+    """Noise as large as `NOISE` and `NOISE_OF_TERMS`; zeros get the other sign, which kernels do not promise."""
     rng = np.random.default_rng(seed)
-    return lambda array: np.where(array == 0, -array, array * (1.0 + NOISE * rng.uniform(-1.0, 1.0, array.shape)))
+
+    def noise(array: Array) -> Array:
+        relative, absolute = NOISE * rng.uniform(-1.0, 1.0, array.shape), NOISE_OF_TERMS * rng.uniform(-1.0, 1.0, array.shape)
+        largest = np.max(np.abs(array), initial=0.0, where=np.isfinite(array))
+        return np.where(array == 0, -array, array * (1.0 + relative) + largest * absolute)
+
+    return noise
 
 
 def _coarse(array: Array) -> Array:
