@@ -65,6 +65,7 @@ programs: $(VENV)/.extensions ## run random programs in many ways
 
 api: $(VENV)/.extensions ## call every public callable with odd values
 	$(LANE)fuzz api $(LANE_OPTIONS)
+	$(LANE)fuzz sweep $(if $(REPORT),--report $(REPORT))
 
 mutation: $(VENV)/.core ## load mutated files
 	$(LANE)mutations $(LANE_OPTIONS)

@@ -12,6 +12,7 @@ from nn_core.errors import ArgumentError
 from nn_core.graph import seeds
 from nn_core.graph.node import Vertex
 from nn_core.locks import fork_safe
+from nn_core.refusal import checked_flag
 
 #: Generators of NumPy, of both kinds.
 Rng: TypeAlias = np.random.RandomState | np.random.Generator
@@ -38,7 +39,7 @@ def seed(seed_value: int, set_function_seed: bool = True, set_parameter_seed: bo
         set_parameter_seed: Also restart the numbers from which initial values of parameters are drawn.
 
     Raises:
-        ArgumentError: when `seed_value` is not an integer in this range.
+        ArgumentError: when `seed_value` is not an integer in this range, or a flag is none.
 
     Example:
         >>> seed(1)
@@ -48,9 +49,11 @@ def seed(seed_value: int, set_function_seed: bool = True, set_parameter_seed: bo
         True
     """
     checked_seed(seed_value)
-    if set_function_seed:
+    of_functions = checked_flag("seed: set_function_seed", set_function_seed)
+    of_parameters = checked_flag("seed: set_parameter_seed", set_parameter_seed)
+    if of_functions:
         seeds.set_function_seed(int(seed_value))
-    if set_parameter_seed:
+    if of_parameters:
         _restart(int(seed_value))
 
 

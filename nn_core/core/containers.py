@@ -45,7 +45,7 @@ class ModuleList(Module):
 
     def insert(self, index: int, module: Module) -> None:
         """Add a module in front of the one at `index`."""
-        self._modules.insert(index, _checked("ModuleList", module))
+        self._modules[index:index] = [_checked("ModuleList", module)]  # a slice takes any index, however large
         self._take((str(index),), module)
 
     def _held(self) -> Iterator[tuple[Path, Any]]:

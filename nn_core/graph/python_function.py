@@ -7,6 +7,7 @@ import numpy as np
 
 from nn_core.array import NdArray
 from nn_core.context import Context, get_current_context
+from nn_core.errors import ArgumentError
 from nn_core.graph.node import Cell, Node
 from nn_core.spec.model import BackwardSpec, FunctionSpec, InputSpec, OutputSpec
 from nn_core.synced import HOST
@@ -57,8 +58,14 @@ class PythonFunction:
 
     def setup_impl(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Set the shapes of the outputs; that of the first input unless overridden."""
+        if not isinstance(inputs, (list, tuple)):
+            raise ArgumentError(f"{type(self).__name__}.setup_impl: inputs must be a list, got {type(inputs).__name__}")
         if not inputs:
             raise NotImplementedError(f"{type(self).__name__}: setup_impl() must be defined for a function without inputs")
+        wrong = [value for value in (inputs[0], *outputs) if not hasattr(value, "reset_shape")]
+        if wrong:
+            kind = type(wrong[0]).__name__
+            raise ArgumentError(f"{type(self).__name__}.setup_impl: inputs and outputs must be Variables, got {kind}")
         for output in outputs:
             output.reset_shape(inputs[0].shape, True)
 

@@ -379,7 +379,10 @@ def arange_shape(*, start: float, stop: float, step: float) -> tuple[Shape]:
         raise ArgumentError(f"step must not be zero, got {step}")
     if not all(map(math.isfinite, (start, stop, step))):
         raise ArgumentError(f"start, stop and step must be finite, got {start}, {stop} and {step}")
-    return ((max(0, math.ceil((stop - start) / step)),),)
+    count = (stop - start) / step
+    if not math.isfinite(count):
+        raise ArgumentError(f"(stop - start) / step must be a number of elements, got {start}, {stop} and {step}")
+    return ((max(0, math.ceil(count)),),)
 
 
 @shape_rule("Linspace")

@@ -177,6 +177,11 @@ MISTAKES = {
     "top_k_data: k": lambda: F.top_k_data(x, 99),
     "leaky_relu: text": lambda: F.leaky_relu(x, alpha="0.1"),
     "arange: no stop": lambda: F.arange(3),
+    "arange: tiny step": lambda: F.arange(0, 2, step=1e-320),
+    "convolution: padding beyond any memory": lambda: F.convolution(img, k, pad=2**31, stride=2**31),
+    "batch_normalization: flag of several values": lambda: F.batch_normalization(
+        img, None, None, None, None, output_stat=np.ones(2)
+    ),
     # -- parametric functions ----------------------------------------------------------------------------------------------
     "PF unknown: dense": lambda: PF.dense(x, 3),
     "PF unknown: linear": lambda: PF.linear(x, 3),
@@ -322,6 +327,8 @@ MISTAKES = {
     "get_extension_context: gpu": lambda: get_extension_context("gpu"),
     "get_extension_context: type_config": lambda: get_extension_context("cpu", type_config="double-ish"),
     "seed: text": lambda: nn.seed("abc"),
+    "seed: flag of several values": lambda: nn.seed(1, set_function_seed=np.ones(2)),
+    "PythonFunction: shapes of numbers": lambda: nn.PythonFunction().setup_impl([1], [x]),
     "set_num_threads: 0": lambda: nn.set_num_threads(0),
     "set_num_threads: text": lambda: nn.set_num_threads("two"),
     "set_auto_forward: text": lambda: nn.set_auto_forward("on"),

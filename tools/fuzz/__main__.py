@@ -9,6 +9,7 @@ import click
 from tools.reliability import record, report_option
 
 from .runner import COUNTS
+from .watch import Report as CallReport
 
 
 @click.group()
@@ -65,11 +66,32 @@ def api(seed: int, count: int, minutes: float, report: Path | None) -> None:
 
     start = time.monotonic()
     done = check_calls(seed, count, 60 * minutes)
-    for n, finding in enumerate(done.findings.values()):
-        click.echo(f"--- finding {n + 1}: {finding['kind']} at {finding['place']}: {finding['text']}\n{finding['source']}")
-    click.echo(f"{done.calls} calls, {time.monotonic() - start:.0f} s, {len(done.findings)} findings")
+    _print_calls(done, time.monotonic() - start)
     record(report, "API", "all public callables", count=done.calls, findings=len(done.findings), seed=seed)
     sys.exit(bool(done.findings))
+
+
+@main.command()
+@click.option("--part", default="1/1", help="Which part of all sessions: 2/3 is the second third.")
+@report_option
+def sweep(part: str, report: Path | None) -> None:
+    """Replace every argument of every public callable by each odd value; the rules are those of `api`."""
+    from .sweep import targets
+    from .watch import check_sweep
+
+    start = time.monotonic()
+    number, parts = (int(text) for text in part.split("/"))
+    total = len(targets())
+    done = check_sweep(range(total * (number - 1) // parts, total * number // parts))
+    _print_calls(done, time.monotonic() - start)
+    record(report, "API", "every argument of every public callable", count=done.calls, findings=len(done.findings))
+    sys.exit(bool(done.findings))
+
+
+def _print_calls(done: CallReport, seconds: float) -> None:
+    for n, finding in enumerate(done.findings.values()):
+        click.echo(f"--- finding {n + 1}: {finding['kind']} at {finding['place']}: {finding['text']}\n{finding['source']}")
+    click.echo(f"{done.calls} calls, {seconds:.0f} s, {len(done.findings)} findings")
 
 
 if __name__ == "__main__":

@@ -50,6 +50,9 @@ class Session:
         space: The names that they use; `pool` are those of values that they made.
     """
 
+    #: Whether statements use what earlier ones gave.
+    linked: Final = True
+
     def __init__(self, seed: int, number: int, space: dict[str, Any]) -> None:
         self.rng = np.random.default_rng([seed, number])
         self.space = space

@@ -37,18 +37,28 @@ def check_calls(seed: int, count: int, seconds: float = float("inf")) -> Report:
     end = time.monotonic() + seconds
     first = 0
     while report.calls < count and time.monotonic() < end:
-        first = _watched(report, seed, first, count, end) + 1
+        first = _watched(report, str(seed), range(first, 10**9), count, end) + 1
     return report
 
 
-def _watched(report: Report, seed: int, first: int, count: int, end: float) -> int:
+def check_sweep(part: range) -> Report:
+    """Make the calls of these sessions of `sweep`, in as many workers as crash or hang."""
+    report = Report()
+    first = part.start
+    while first < part.stop:
+        first = _watched(report, "sweep", range(first, part.stop)) + 1
+    return report
+
+
+def _watched(report: Report, kind: str, sessions: range, count: float = float("inf"), end: float = float("inf")) -> int:
     """Run one worker until enough calls are made or it is lost; the last session that it began."""
+    first = sessions.start
     with tempfile.TemporaryDirectory() as folder:
         for name in ("broken.h5", "broken.npz"):
             (Path(folder) / name).write_bytes(bytes(range(256)) * 4)
         log = Path(folder) / "log.txt"
         process = subprocess.Popen(
-            [sys.executable, "-m", "tools.fuzz.worker", str(seed), str(first), str(10**9), str(log)],
+            [sys.executable, "-m", "tools.fuzz.worker", kind, str(first), str(sessions.stop), str(log)],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
             stdout=subprocess.PIPE,
@@ -71,6 +81,8 @@ def _watched(report: Report, seed: int, first: int, count: int, end: float) -> i
                 except queue.Empty:
                     report.add(_lost("hang", log, f"no answer within {PATIENCE} s"))
                     return session + 1
+                if line is None and session == sessions.stop - 1:
+                    return session
                 if line is None:
                     report.add(_lost("crash", log, f"exit status {process.wait()}\n{_tail(errors)}"))
                     return session + 1

@@ -1,4 +1,6 @@
-"""The process that runs sessions: ``python -m tools.fuzz.worker SEED FIRST COUNT LOG``; `watch` starts it.
+"""The process that runs sessions: ``python -m tools.fuzz.worker SEED FIRST END LOG``; `watch` starts it.
+
+Instead of a seed, "sweep" stands for the sessions of `sweep`.
 
 Every statement is written to the log before it runs, so that the last one is known whatever happens. Findings go to the
 standard output, one JSON object a line.
@@ -18,6 +20,7 @@ import nn_core as nn
 from nn_core.errors import NNCoreError
 from nn_core.ext_utils import get_extension_context
 
+from . import sweep
 from .sessions import Session, fresh_space
 
 #: Bytes of memory that the process may use, and seconds that a statement may take.
@@ -73,31 +76,37 @@ def reset() -> None:
         nn.unset_solver_post_hook(key)
 
 
-def run_session(seed: int, number: int, log: IO[str]) -> tuple[int, list[dict[str, str]]]:
+def run_session(session: Session | sweep.Sweep, title: str, log: IO[str]) -> tuple[int, list[dict[str, str]]]:
     """Run one session: how many calls, and the findings among them."""
     reset()
-    space = fresh_space()
+    space = session.space
     done: list[str] = []
     findings = []
-    for statement in Session(seed, number, space).statements():
+    calls = 0
+    for statement in session.statements():
         log.seek(0)
         log.truncate()
-        log.write("\n".join([f"# seed {seed}, session {number}", *done, statement.removeprefix("!")]))
+        log.write("\n".join([f"# {title}", *done, statement.removeprefix("!")]))
         log.flush()
-        done.append(statement.removeprefix("!"))
         error = verdict(statement, space)
         if error is not None:
             kind = type(error).__name__
-            text = "\n".join(done)
+            text = "\n".join([*done, statement.removeprefix("!")])
             findings.append({"kind": kind, "place": place_of(error), "text": str(error)[:300], "source": text})
             if isinstance(error, Slow):
                 break
-    return len(done), findings
+        calls += 1
+        if session.linked or statement.startswith("!"):
+            done.append(statement.removeprefix("!"))
+    return calls, findings
 
 
 def main() -> None:
     """Run sessions and print findings."""
-    seed, first, count = (int(text) for text in sys.argv[1:4])
+    first, end = int(sys.argv[2]), int(sys.argv[3])
+    targets = sweep.targets() if sys.argv[1] == "sweep" else None
+    if targets is not None:
+        end = min(end, len(targets))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     faulthandler.enable()
     warnings.simplefilter("error")
@@ -107,8 +116,12 @@ def main() -> None:
 
     signal.signal(signal.SIGALRM, stop)
     with Path(sys.argv[4]).open("w") as log:
-        for number in range(first, first + count):
-            calls, findings = run_session(seed, number, log)
+        for number in range(first, end):
+            if targets is None:
+                session: Session | sweep.Sweep = Session(int(sys.argv[1]), number, fresh_space())
+            else:
+                session = sweep.Sweep(*targets[number])
+            calls, findings = run_session(session, f"{sys.argv[1]}, session {number}", log)
             for finding in findings:
                 print(json.dumps(finding), flush=True)  # noqa: T201
             print(json.dumps({"session": number, "calls": calls}), flush=True)  # noqa: T201

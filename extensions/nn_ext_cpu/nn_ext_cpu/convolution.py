@@ -11,6 +11,8 @@ from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, 
 #: Places of the arrays in a backward call: x, weight, bias, y, dy, dx, dweight, dbias.
 _IMAGES: Final = (0, 3, 4, 5)
 _WEIGHTS: Final = (1, 6)
+#: oneDNN counts the places along an axis in 32 bits.
+_END: Final = 2**31
 
 
 class ConvolutionKernel:
@@ -27,12 +29,15 @@ class ConvolutionKernel:
         self._depthwise = depthwise
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32, more than three spatial dimensions, and empty arrays."""
+        """Refuse dtypes other than float32, more than three spatial dimensions, empty arrays, and what oneDNN cannot count."""
         x = call.inputs[0]
         assert x is not None
         n_spatial = len(x.shape) - _base_axis(call) - 1
         if not 1 <= n_spatial <= 3:
             return Refusal(f"takes one to three spatial dimensions, got {n_spatial}")
+        longest = max(max(call.args[name]) for name in ("pad", "stride", "dilation"))  # type: ignore[arg-type]
+        if max(x.shape) + 2 * longest >= _END:
+            return Refusal(f"takes padded lengths, strides and dilations below 2**31, got {longest}")
         return refuse_empty(call) or refuse_dtypes(call)
 
     def layout(self, call: Call) -> str:

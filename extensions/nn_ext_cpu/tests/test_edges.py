@@ -64,3 +64,10 @@ def test_the_gradient_of_gelu_where_powers_overflow(backend):
         y.forward()
         y.backward(1)
     np.testing.assert_array_equal(x.g, [1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("argument", ["stride", "dilation"])
+def test_steps_that_onednn_cannot_count_are_left_to_others(argument: str) -> None:
+    x, w = (nn.NdArray.from_numpy_array(np.ones(shape)) for shape in ((1, 2, 3, 3), (2, 2, 1, 1)))
+    near, far = (F.convolution(x, w, **{argument: (step, step)}) for step in (2**20, 2**40))
+    np.testing.assert_array_equal(near.data, far.data)

@@ -7,7 +7,7 @@ from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.composite.statistics import statistics_of_groups, with_statistics
 from nn_core.functions.operand import Operand
 from nn_core.graph.imperative import as_one_kind
-from nn_core.refusal import door
+from nn_core.refusal import checked_flag, door
 
 __all__ = [
     "batch_normalization",
@@ -89,12 +89,13 @@ def batch_normalization(
         >>> F.batch_normalization(x, beta, gamma, mean, variance).shape
         (8, 3, 4, 4)
     """
+    with_output = checked_flag("batch_normalization: output_stat", output_stat)
     axes = listed(axes)
     no_scale, no_bias = gamma is None, beta is None
     y = operators.batch_normalization(
         x, beta, gamma, mean, variance, axes, decay_rate, eps, batch_stat, no_scale, no_bias
     )
-    return with_statistics(y, x, axes) if output_stat else y
+    return with_statistics(y, x, axes) if with_output else y
 
 
 @overload
@@ -172,11 +173,12 @@ def fused_batch_normalization(
         >>> F.fused_batch_normalization(x, beta, gamma, mean, variance, z=x).shape
         (8, 3, 4, 4)
     """
+    with_output = checked_flag("fused_batch_normalization: output_stat", output_stat)
     axes = listed(axes)
     y = operators.fused_batch_normalization(
         x, beta, gamma, mean, variance, z, axes, decay_rate, eps, batch_stat, nonlinearity
     )
-    return with_statistics(y, x, axes) if output_stat else y
+    return with_statistics(y, x, axes) if with_output else y
 
 
 @overload
@@ -228,9 +230,10 @@ def layer_normalization(
         >>> print(F.layer_normalization(nn.NdArray.from_numpy_array([[1.0, 2.0, 3.0]]), None, None).numpy().round(3))
         [[-1.225  0.     1.225]]
     """
+    with_output = checked_flag("layer_normalization: output_stat", output_stat)
     axes = listed(batch_axis)
     y = operators.layer_normalization(x, beta, gamma, axes, eps, gamma is None, beta is None)
-    return with_statistics(y, x, axes) if output_stat else y
+    return with_statistics(y, x, axes) if with_output else y
 
 
 @overload
@@ -286,9 +289,10 @@ def instance_normalization(
         >>> F.instance_normalization(nn.NdArray.from_numpy_array([[[1.0, 3.0], [0.0, 4.0]]]), None, None).numpy().round(3).tolist()
         [[[-1.0, 1.0], [-1.0, 1.0]]]
     """
+    with_output = checked_flag("instance_normalization: output_stat", output_stat)
     axes = listed(batch_axis)
     y = operators.instance_normalization(x, beta, gamma, channel_axis, axes, eps, gamma is None, beta is None)
-    return with_statistics(y, x, (*axes, channel_axis)) if output_stat else y
+    return with_statistics(y, x, (*axes, channel_axis)) if with_output else y
 
 
 @overload
@@ -402,9 +406,10 @@ def tensor_normalization(
         >>> F.tensor_normalization(nn.NdArray.from_numpy_array([[1.0, 2.0], [3.0, 6.0]]), axes=1).numpy().round(3).tolist()
         [[-1.0, -1.0], [1.0, 1.0]]
     """
+    with_output = checked_flag("tensor_normalization: output_stat", output_stat)
     axes = listed(axes)
     y = operators.tensor_normalization(x, beta, gamma, axes, eps, gamma is None, beta is None)
-    return with_statistics(y, x, axes) if output_stat else y
+    return with_statistics(y, x, axes) if with_output else y
 
 
 @door
