@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from nn_core.ext import Array
+from nn_core.ext import Array, Refusal
 from nn_ext_cuda.errors import DeviceError, DeviceMemoryError
 
 #: Names of the statuses, without their prefix CUDNN_STATUS_ (cudnn_graph.h of cuDNN 9).
@@ -112,6 +112,28 @@ def failure(function: str, status: int, detail: str = "") -> CudnnError:
     if status in (4003, 4004):
         return CudnnMemoryError(message, status)
     return (NotSupportedError if status // 1000 == 3 else CudnnError)(message, status)
+
+
+def is_final(error: CudnnError) -> bool:
+    """Whether no other kernel can help: memory has run out, or the device has failed."""
+    return isinstance(error, CudnnMemoryError) or error.status // 1000 == 5
+
+
+def refusal(error: CudnnError) -> Refusal:
+    """The refusal of a call for which cuDNN reported an error while it was prepared; the reason has the status by name.
+
+    Raises:
+        CudnnError: when no other kernel can help; see `is_final`.
+    """
+    if is_final(error):
+        raise error
+    return Refusal(one_line(error))
+
+
+def one_line(error: CudnnError) -> str:
+    """The exception in one line: the status, and what cuDNN says about it."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    return "; ".join([lines[0], *(line for line in lines[1:] if line.startswith("cuDNN says"))])
 
 
 def located(error: CudnnError, what: str, arrays: Sequence[Array | None]) -> CudnnError:

@@ -1,12 +1,13 @@
 """Plans: an engine that was found for an operation graph, ready to run, and kept for the next call that needs it."""
 
+import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
 from nn_ext_cudnn import handle
-from nn_ext_cudnn.errors import CudnnError, CudnnMemoryError, NotSupportedError
+from nn_ext_cudnn.errors import CudnnError, NotSupportedError, is_final, one_line
 from nn_ext_cudnn.graph import attributes
 from nn_ext_cudnn.graph.descriptor import Descriptor, described, execute
 from nn_ext_cudnn.graph.operations import Operation
@@ -68,7 +69,7 @@ def plan_of(graph: Graph, excluded: frozenset[int], device_id: int) -> Plan:
         NotSupportedError: when no engine runs it; the text has the reasons.
     """
     found = _built(graph, excluded, device_id)
-    if isinstance(found, CudnnError):
+    if isinstance(found, NotSupportedError):
         raise found.with_traceback(None)
     return found
 
@@ -90,60 +91,68 @@ def build(graph: Graph, excluded: frozenset[int], device: Descriptor | None = No
         device: Description of a device that need not be there; None: the current device.
 
     Raises:
-        NotSupportedError: when no engine runs it.
+        NotSupportedError: when no engine runs it, whatever the status that cuDNN gives as the reason.
+        CudnnError: when memory has run out, or the device has failed.
     """
-    known = {tensor.uid: tensor for operation in graph for tensor in operation.tensors}
-    pointer = None if device else handle.current().pointer
     reasons: dict[str, None] = {}
     spare: Plan | None = None
-    try:
-        tensors = {uid: tensor.described() for uid, tensor in known.items()}
-        operations = [operation.described(tensors) for operation in graph]
-        whole = described(attributes.OPERATIONGRAPH, handle=pointer, ops=operations)
-    except NotSupportedError as error:
-        raise _refused([_line(error)]) from error
-    uids = [uid for uid, tensor in known.items() if not tensor.is_virtual]
-    for config in _configurations(whole, device, reasons):
-        (engine,) = config.descriptors("engine", attributes.ENGINE)
-        notes = excluded & set(engine.get("numerical_note", _MAX_NOTES))
-        number = int(engine.get("global_index")[0])
-        if notes:
-            reasons[f"engine {number} has the notes {', '.join(map(str, sorted(notes)))}, which are excluded"] = None
-            continue
-        try:
-            descriptor = described(attributes.EXECUTION_PLAN, handle=pointer, deviceprop=device, engine_config=config)
-        except CudnnMemoryError:
-            raise
-        except CudnnError as error:  # whatever it is (a missing NVRTC, say), the next engine may run
-            reasons[f"engine {number}: {_line(error)}"] = None
-            continue
-        plan = Plan(descriptor, uids, number)
+    for plan in _plans(graph, excluded, device, reasons):
         if plan.workspace_bytes <= MAX_WORKSPACE_BYTES:
             return plan
         if spare is None or plan.workspace_bytes < spare.workspace_bytes:
             spare = plan
     if spare is None:
-        raise _refused(list(reasons))
+        told = list(reasons)[:4] or ["its heuristics name none for such a graph"]
+        raise NotSupportedError("; ".join(["no engine of cuDNN runs it", *told]), 3000)
     return spare
+
+
+def _plans(
+    graph: Graph, excluded: frozenset[int], device: Descriptor | None, reasons: dict[str, None]
+) -> Iterator[Plan]:
+    """A plan for each engine that may and can run a graph, best first; `reasons` gets why others do not."""
+    known = {tensor.uid: tensor for operation in graph for tensor in operation.tensors}
+    uids = [uid for uid, tensor in known.items() if not tensor.is_virtual]
+    with _noting(reasons):
+        pointer = None if device else handle.current().pointer
+        tensors = {uid: tensor.described() for uid, tensor in known.items()}
+        operations = [operation.described(tensors) for operation in graph]
+        whole = described(attributes.OPERATIONGRAPH, handle=pointer, ops=operations)
+        for config in _configurations(whole, device, reasons):
+            engine = f"engine {_number(config)}"
+            notes = excluded & _notes(config)
+            if notes:
+                reasons[f"{engine} has the notes {', '.join(map(str, sorted(notes)))}, which are excluded"] = None
+                continue
+            with _noting(reasons, f"{engine}: "):  # whatever it is (a missing NVRTC, say), the next engine may run
+                plan = described(attributes.EXECUTION_PLAN, handle=pointer, deviceprop=device, engine_config=config)
+                yield Plan(plan, uids, _number(config))
 
 
 def _configurations(whole: Descriptor, device: Descriptor | None, reasons: dict[str, None]) -> Iterator[Descriptor]:
     """Configurations of engines, best first."""
     for mode in HEURISTICS:
-        try:
+        with _noting(reasons):  # one heuristic may know nothing of a graph that the next one knows
             heuristic = described(attributes.ENGINEHEUR, operation_graph=whole, mode=mode, deviceprop=device)
             yield from heuristic.descriptors("results", attributes.ENGINECFG)
-        except CudnnError as error:  # one heuristic may know nothing of a graph that the next one knows
-            reasons[_line(error)] = None
 
 
-def _refused(reasons: Sequence[str]) -> NotSupportedError:
-    told = reasons[:4] or ["its heuristics name none for such a graph"]
-    return NotSupportedError("; ".join(["no engine of cuDNN runs it", *told]), 3000)
+def _number(config: Descriptor) -> int:
+    (engine,) = config.descriptors("engine", attributes.ENGINE)
+    return int(engine.get("global_index")[0])
 
 
-def _line(error: CudnnError) -> str:
-    """The exception in one line: what cuDNN says, else what was called."""
-    lines = str(error).splitlines()
-    said = [line.strip() for line in lines if line.strip().startswith("cuDNN says")]
-    return said[0] if said else lines[0]
+def _notes(config: Descriptor) -> set[int]:
+    (engine,) = config.descriptors("engine", attributes.ENGINE)
+    return set(engine.get("numerical_note", _MAX_NOTES))
+
+
+@contextlib.contextmanager
+def _noting(reasons: dict[str, None], prefix: str = "") -> Iterator[None]:
+    """Turn an error of cuDNN into a reason, unless no other engine can help."""
+    try:
+        yield
+    except CudnnError as error:
+        if is_final(error):
+            raise
+        reasons[f"{prefix}{one_line(error)}"] = None

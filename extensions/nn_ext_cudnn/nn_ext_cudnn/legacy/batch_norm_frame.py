@@ -11,7 +11,7 @@ from typing import Any, Final
 from nn_core.ext import ArrayDesc, Call, Shape
 from nn_ext_cuda.copies import Copies
 from nn_ext_cudnn import handle, library
-from nn_ext_cudnn.errors import NotSupportedError
+from nn_ext_cudnn.errors import CudnnError, NotSupportedError, is_final, one_line
 from nn_ext_cudnn.legacy import api
 from nn_ext_cudnn.legacy.descriptors import Descriptor, contiguous, parameters_of
 from nn_ext_cudnn.legacy.images import Image, image
@@ -72,8 +72,10 @@ def _training(source: object, frame: Image) -> Training | str:
     for mode in modes(frame):
         try:
             sizes = _sizes(frame, mode)
-        except NotSupportedError as error:
-            reason = reason or str(error).partition("\n")[0]
+        except CudnnError as error:
+            if is_final(error):
+                raise
+            reason = reason or one_line(error)
             continue
         if sizes[2] == 0:
             return Training(mode, *sizes[:2])

@@ -9,13 +9,12 @@ from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cudnn.errors import NotSupportedError
 from nn_ext_cudnn.legacy import api
 from nn_ext_cudnn.legacy.batch_norm_frame import axes_of, frame_of, tensors, training
 from nn_ext_cudnn.legacy.batch_norm_work import Work
 from nn_ext_cudnn.legacy.images import channels_last
 from nn_ext_cudnn.legacy.recipe import At, number
-from nn_ext_cudnn.legacy.refusal import refuse_arrays
+from nn_ext_cudnn.legacy.refusal import refuse_arrays, refuse_failures
 from nn_ext_cudnn.precision import prefers_channels_last
 
 #: The largest batch that cuDNN runs, by whether images have one place each and by whether it trains; with more it fails
@@ -62,7 +61,8 @@ class BatchNormalization:
             return Refusal(f"takes images of at most {MOST_CHANNELS} channels, got {frame.dims[1]}")
         if call.args["batch_stat"] and x.size == frame.dims[1]:
             return Refusal("takes at least two elements a channel: the running variance of cuDNN is unbiased")
-        return api.refuse_part("ops") or _refuse_training(call, x)
+        refusal = api.refuse_part("ops") or _refuse_training(call, x)
+        return refusal or refuse_failures(lambda: self.forward(call))
 
     def layout(self, call: Call) -> str:
         """Channels-last for images where convolutions want it, and cuDNN trains on them."""
@@ -152,11 +152,7 @@ def _refuse_training(call: Call, x: ArrayDesc) -> Refusal | None:
     """Refuse what cuDNN says it does not train on."""
     if not call.args["batch_stat"]:
         return None
-    try:
-        training(frame_of(x, axes_of(call)))
-    except NotSupportedError as error:
-        return Refusal(str(error).partition("\n")[0])
-    return None
+    return refuse_failures(lambda: training(frame_of(x, axes_of(call))))
 
 
 BATCH_NORMALIZATION: Final[Mapping[str, Kernel]] = {

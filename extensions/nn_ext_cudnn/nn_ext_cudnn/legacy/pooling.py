@@ -13,7 +13,7 @@ from nn_ext_cuda.kernels.pooling import POOLING as CUDA_POOLING
 from nn_ext_cudnn.legacy import api, descriptors
 from nn_ext_cudnn.legacy.images import Image, image
 from nn_ext_cudnn.legacy.recipe import At, LibraryCall, Recipe, number
-from nn_ext_cudnn.legacy.refusal import refuse_arrays
+from nn_ext_cudnn.legacy.refusal import refuse_arrays, refuse_failures
 from nn_ext_cudnn.precision import prefers_channels_last
 
 _MODES: Final[Mapping[str, api.Pooling]] = {
@@ -39,7 +39,7 @@ class Pooling:
             inside = (length + 2 * edge - size) // step + 1
             if count != inside:
                 return Refusal(f"takes windows that end inside the padded input, {inside} on an axis, got {count}")
-        return api.refuse_part("ops")
+        return api.refuse_part("ops") or refuse_failures(lambda: self.forward(call))
 
     def layout(self, call: Call) -> str:
         """Channels-last where convolutions want it, if the windows cover all axes after the channels."""

@@ -12,11 +12,10 @@ from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cudnn.errors import NotSupportedError
 from nn_ext_cudnn.legacy import api
-from nn_ext_cudnn.legacy.networks import network_of
+from nn_ext_cudnn.legacy.networks import network_of, pieces_of
 from nn_ext_cudnn.legacy.recurrent_work import WEIGHTS, Work
-from nn_ext_cudnn.legacy.refusal import refuse_arrays
+from nn_ext_cudnn.legacy.refusal import refuse_arrays, refuse_failures
 
 
 class Recurrent:
@@ -28,13 +27,7 @@ class Recurrent:
         if args["dropout"] and args["training"] and args["num_layers"] != 1:
             return Refusal("takes no dropout between layers: cuDNN draws random numbers of its own")
         refusal = refuse_arrays(call) or api.refuse_part("ops") or api.refuse_part("adv")
-        if refusal is not None:
-            return refusal
-        try:
-            network_of(call)
-        except NotSupportedError as error:
-            return Refusal(str(error).partition("\n")[0])
-        return None
+        return refusal or refuse_failures(lambda: pieces_of(call))  # which makes the descriptors of the network first
 
     def private_shapes(self, call: Call) -> Sequence[Shape]:
         """The shape of `trace`."""

@@ -9,7 +9,7 @@ from nn_ext_cuda.kernels import KERNELS as CUDA_KERNELS
 from nn_ext_cudnn.legacy import api
 from nn_ext_cudnn.legacy.descriptors import Descriptor, tensor
 from nn_ext_cudnn.legacy.recipe import At, LibraryCall, Recipe, number
-from nn_ext_cudnn.legacy.refusal import refuse_arrays
+from nn_ext_cudnn.legacy.refusal import refuse_arrays, refuse_failures
 
 
 class Softmax:
@@ -23,8 +23,8 @@ class Softmax:
         self._algorithm = algorithm
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse what is empty, what 32 bits cannot index, and other dtypes than floating ones."""
-        return refuse_arrays(call) or api.refuse_part("ops")
+        """Refuse what is empty, what 32 bits cannot index, other dtypes than floating ones, and what cuDNN refuses."""
+        return refuse_arrays(call) or api.refuse_part("ops") or refuse_failures(lambda: self.forward(call))
 
     def forward(self, call: Call) -> Runner:
         """One call."""
