@@ -16,7 +16,9 @@ from nn_ext_cuda.kernels.placing import PLACING
 from nn_ext_cuda.kernels.pooling import POOLING
 from nn_ext_cuda.kernels.random import RANDOM
 from nn_ext_cuda.kernels.reduction import REDUCTION
+from nn_ext_cuda.kernels.scattering import SCATTERING
 from nn_ext_cuda.kernels.shape import SHAPE
+from nn_ext_cuda.kernels.sorting import SORTING
 
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
@@ -31,7 +33,9 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     POOLING,
     RANDOM,
     REDUCTION,
+    SCATTERING,
     SHAPE,
+    SORTING,
 )
 
 KERNELS: Final[Mapping[str, Kernel]] = {name: kernel for table in _TABLES for name, kernel in table.items()}

@@ -20,7 +20,7 @@ from nn_ext_cuda.pointwise import Pointwise
 _BLOCKS: Final = 528
 _MAX_GRID: Final = 65535
 #: The value that is read where no row has the number: NaN, or 0 in integers.
-_NOTHING: Final = """\
+NOTHING: Final = """\
 template <class V> __device__ void spoil(V& y) { y = V(); }
 __device__ void spoil(half_t& y) { store(y, infinity() - infinity()); }
 __device__ void spoil(bfloat_t& y) { store(y, infinity() - infinity()); }
@@ -89,7 +89,7 @@ class Gather:
     if (row >= 0 && row < rows) {y}[i] = {x}[(i0 * rows + row) * width + i2];
     else spoil({y}[i]);"""
         frame = (tables.groups * tables.tables, tables.n_indices, tables.width)
-        return located(call, f"{call.spec.api}_forward", frame, statement, numbers, functions=_NOTHING)
+        return located(call, f"{call.spec.api}_forward", frame, statement, numbers, functions=NOTHING)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """One launch, and for half precision one that rounds the sums; None for arrays of other dtypes."""

@@ -154,8 +154,20 @@ def _lifted(function):
     if isinstance(function, np.ufunc):
         for name in ("reduce", "accumulate"):
             setattr(call, name, _lifted(getattr(function, name)))
-        call.at = lambda target, *operands: _in_place(lambda: function.at(_plain(target), *map(_plain, operands)))
+        call.at = lambda target, *operands: _in_place(lambda: _in_any_order(function, *map(_plain, (target, *operands))))
     return call
+
+
+_ORDERS = np.random.default_rng(0)
+
+
+def _in_any_order(function, target, places, values):
+    """``function.at`` by atomic operations: in another order each time."""
+    places = np.broadcast_arrays(*places) if isinstance(places, tuple) else [np.asarray(places)]
+    block = target.shape[len(places) :]
+    values = np.broadcast_to(values, (*places[0].shape, *block)).reshape(-1, *block)
+    order = _ORDERS.permutation(places[0].size)
+    function.at(target, tuple(place.reshape(-1)[order] for place in places), values[order])
 
 
 class Module(types.ModuleType):
