@@ -14,7 +14,7 @@ from nn_core.array_display import display_line, html_table, values_on_host
 from nn_core.attributes import Misnamed, no_attribute, offered
 from nn_core.bound_operators import NdArrayOperators
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
-from nn_core.refusal import described, door
+from nn_core.refusal import described, door, real_numbers
 from nn_core.settings import are_shapes_strict
 from nn_core.synced import HOST, Space, SyncedArray, cast, dtype_name, dtype_of
 from nn_core.typing import Array, Shape
@@ -35,7 +35,8 @@ class NdArray(NdArrayOperators):
 
     The values are zero until something is written; the dtype is float32 until values of another dtype are assigned.
     Arithmetic (``+ - * / // % ** @``) and comparisons (``< <= > >=``) compute at once in the current context and give a
-    new NdArray; ``+= -= *= /=`` change the values in place.
+    new NdArray; ``+= -= *= /=`` change the values in place. The other operand is a number, an NdArray, a computed Variable
+    or a NumPy array.
 
     Example:
         >>> a = NdArray((2, 3))
@@ -83,7 +84,7 @@ class NdArray(NdArrayOperators):
     @door
     def from_numpy_array(nparr: Any) -> "NdArray":
         """A new NdArray with a copy of the values; the dtype is kept."""
-        values = np.asarray(nparr)
+        values = real_numbers("NdArray", nparr)
         array = NdArray(values.shape)
         array.data = values
         return array
@@ -212,13 +213,11 @@ class NdArray(NdArrayOperators):
         if isinstance(value, NdArray):
             value = value.get_data("r")
         if not isinstance(value, np.ndarray):
-            value = _as_array(value) if isinstance(value, (list, tuple)) else value
+            value = real_numbers("NdArray", value) if isinstance(value, (list, tuple)) else value
         if not isinstance(value, np.ndarray) and np.ndim(value) == 0:
             self.fill(value)
             return
-        values = _as_array(value)
-        if values.dtype.kind not in "fiubV" or values.dtype.hasobject:
-            raise DTypeError(f"NdArray: values must be real numbers or booleans, got dtype {values.dtype}")
+        values = real_numbers("NdArray", value)
         if values.shape != self._shape:
             values = _broadcast(values, self._shape)
         np.copyto(self.write(HOST, dtype_name(values.dtype)), values)
@@ -467,13 +466,6 @@ def _product(lengths: Iterable[int]) -> int:
     for length in lengths:
         product *= length
     return product
-
-
-def _as_array(value: Any) -> np.ndarray[Any, Any]:
-    try:
-        return np.asarray(value)
-    except ValueError as error:
-        raise ArgumentError(f"NdArray: values must form an array, got {described(value)} ({error})") from error
 
 
 def _number(value: Any) -> float:

@@ -86,8 +86,10 @@ class ArrayInterface:
 
     # -- NumPy -----------------------------------------------------------------------------------------------------
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        values = self._values().get_data("rw")
+    # Checkers ask the declarations of NumPy what `ndarray + variable` gives, and these go by what `__array__` returns: for
+    # arrays of objects that is Any, for all others an ndarray, which is wrong.
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, np.dtype[np.object_]]:
+        values: np.ndarray[Any, Any] = self._values().get_data("rw")
         if dtype is not None and values.dtype != np.dtype(dtype):
             if copy is False:
                 raise ValueError(

@@ -2,10 +2,12 @@
 
 ``bound_operators.pyi`` declares them for type checkers.
 
-Operands are numbers, NdArrays and Variables. With an NdArray on either side the result is an NdArray, computed at once.
-``+= -= *= /= **=`` change an NdArray in place and give a new Variable for a Variable.
+Operands are numbers, NumPy arrays, NdArrays and Variables. With an NdArray on either side the result is an NdArray, computed
+at once. A NumPy array is a constant: it is copied when the operator is called, and converted to the number type of the
+context as every operand is. ``+= -= *= /= **=`` change an NdArray in place and give a new Variable for a Variable.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +19,7 @@ from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.apply import apply
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import as_one_kind
-from nn_core.refusal import described, door
+from nn_core.refusal import described, door, real_numbers
 from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.variable import Variable
 
@@ -30,6 +32,26 @@ def _number(name: str, number: Any) -> float:
         return float(number)
     except OverflowError as error:
         raise ArgumentError(f"{name}: a number must fit into 64 bits, got {described(number)}") from error
+
+
+def _operand(name: str, other: Any, like: Any) -> Any:
+    """`other` as an operand beside `like`: a NumPy array as a constant or a number; NotImplemented for what is none."""
+    if isinstance(other, np.ndarray):
+        values = real_numbers(name, other)
+        return type_of(like).from_numpy_array(values) if values.ndim else values[()]
+    return other if isinstance(other, (*_NUMBERS, Variable, NdArray)) else NotImplemented
+
+
+def _takes_arrays(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Give a binary operator NumPy arrays as constants: outside of `follows_shapes`, which repeats calls as they were."""
+    name = function.__name__.removeprefix("_")
+
+    @functools.wraps(function)
+    def call(self: Any, other: Any) -> Any:
+        operand = _operand(name, other, self)
+        return operand if operand is NotImplemented else function(self, operand)
+
+    return call
 
 
 def _reciprocal(value: float) -> float:
@@ -64,9 +86,10 @@ def _bind(
     left: str,
     from_left: Callable[[float], float],
 ) -> None:
+    forward = _arithmetic(name, both, right, from_right)
     for cls in (Variable, NdArray):
-        setattr(cls, f"__{name}__", _arithmetic(name, both, right, from_right))
-        setattr(cls, f"__r{name}__", _arithmetic_reflected(name, left, from_left))
+        setattr(cls, f"__{name}__", forward)
+        setattr(cls, f"__r{name}__", _arithmetic_reflected(name, forward, left, from_left))
     setattr(NdArray, f"__i{name}__", _arithmetic_in_place(name, both, right, from_right))
 
 
@@ -77,17 +100,23 @@ def _arithmetic(name: str, both: str, right: str, from_right: Callable[[float], 
             return _call(right, (self,), {"val": number})
         if isinstance(other, (Variable, NdArray)):
             return _call(both, (self, other), {})
-        return _refuse(name, other)
+        operand = _operand(name, other, self)
+        return operand if operand is NotImplemented else forward(self, operand)
 
     return forward
 
 
-def _arithmetic_reflected(name: str, left: str, from_left: Callable[[float], float]) -> Callable[[Any, Any], Any]:
+def _arithmetic_reflected(
+    name: str, forward: Callable[[Any, Any], Any], left: str, from_left: Callable[[float], float]
+) -> Callable[[Any, Any], Any]:
     def reflected(self: Any, other: Any) -> Any:
         if isinstance(other, _NUMBERS):
             number = from_left(_number(name, other))
             return _call(left, (self,), {"val": number})
-        return _refuse(name, other)
+        operand = _operand(name, other, self)
+        if operand is NotImplemented:
+            return operand
+        return forward(operand, self) if isinstance(operand, (Variable, NdArray)) else reflected(self, operand)
 
     return reflected
 
@@ -99,18 +128,10 @@ def _arithmetic_in_place(name: str, both: str, right: str, from_right: Callable[
             return _call(right, (self,), {"val": number}, [self])
         if isinstance(other, (Variable, NdArray)):
             return _call(both, (self, other), {}, [self])
-        return _refuse(name, other)
+        operand = _operand(name, other, self)
+        return operand if operand is NotImplemented else in_place(self, operand)
 
     return in_place
-
-
-def _refuse(name: str, other: Any) -> Any:
-    if isinstance(other, np.ndarray):
-        raise ArgumentError(
-            f"{name}: operands must be numbers, Variables or NdArrays, got ndarray of shape {other.shape}\n"
-            "  hint: wrap it with nn_core.Variable.from_numpy_array or nn_core.NdArray.from_numpy_array"
-        )
-    return NotImplemented
 
 
 def _negative(self: Any) -> Any:
@@ -123,11 +144,12 @@ def _positive(self: Any) -> Any:
     return self
 
 
+@_takes_arrays
 @follows_shapes
 def _matmul(self: Any, other: Any) -> Any:
     """Matrix product of the last two axes; leading axes are broadcast."""
-    if not isinstance(other, (Variable, NdArray)):
-        return _refuse("matmul", other)
+    if isinstance(other, _NUMBERS):
+        return NotImplemented
     a, b = as_one_kind("matmul", self, other)
     squeeze: list[int] = []
     if a.ndim == 1:
@@ -158,8 +180,9 @@ def _broadcast_lead(operand: Any, lead: tuple[int, ...], rank: int) -> Any:
 
 
 def _right_matmul(self: Any, other: Any) -> Any:
-    """Refuse an array of NumPy on the left of ``@``, with the remedy."""
-    return _refuse("matmul", other)
+    """The matrix product with a NumPy array on the left."""
+    operand = _operand("matmul", other, self)
+    return _matmul(operand, self) if isinstance(operand, (Variable, NdArray)) else NotImplemented
 
 
 # -- remainders --------------------------------------------------------------------------------------------------------
@@ -178,16 +201,14 @@ def type_of(operand: Any) -> type[Variable] | type[NdArray]:
 def _operands(name: str, self: Any, other: Any) -> Any:
     if isinstance(other, _NUMBERS):
         return self, _constant(_number(name, other), self)
-    if isinstance(other, (Variable, NdArray)):
-        return as_one_kind(name, self, other)
-    return _refuse(name, other)
+    return as_one_kind(name, self, other)
 
 
+@_takes_arrays
 @follows_shapes
 def _mod(self: Any, other: Any) -> Any:
     """The remainder with the sign of the divisor, as in Python."""
-    operands = _operands("mod", self, other)
-    return operands if operands is NotImplemented else _remainder(*operands)
+    return _remainder(*_operands("mod", self, other))
 
 
 def _remainder(x: Any, y: Any) -> Any:
@@ -196,29 +217,34 @@ def _remainder(x: Any, y: Any) -> Any:
     return rest + y * _call("less_scalar", (signs,), {"val": 0.0})
 
 
+@_takes_arrays
 @follows_shapes
 def _floordiv(self: Any, other: Any) -> Any:
     """The quotient rounded down, which goes with the remainder: x == (x // y) * y + x % y."""
-    operands = _operands("floordiv", self, other)
-    return operands if operands is NotImplemented else _quotient(*operands)
+    return _quotient(*_operands("floordiv", self, other))
 
 
 def _quotient(x: Any, y: Any) -> Any:
     return _call("round", ((x - _remainder(x, y)) / y,), {})
 
 
+@_takes_arrays
 @follows_shapes
 def _divmod(self: Any, other: Any) -> Any:
     """The quotient rounded down and the remainder."""
     operands = _operands("divmod", self, other)
-    return operands if operands is NotImplemented else (_quotient(*operands), _remainder(*operands))
+    return _quotient(*operands), _remainder(*operands)
 
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def reflected(self: Any, other: Any) -> Any:
-        return function(_constant(_number(name, other), self), self) if isinstance(other, _NUMBERS) else _refuse(name, other)
-
     name = function.__name__.removeprefix("_")
+
+    def reflected(self: Any, other: Any) -> Any:
+        operand = _operand(name, other, self)
+        if isinstance(operand, _NUMBERS):
+            operand = _constant(_number(name, operand), self)
+        return operand if operand is NotImplemented else function(operand, self)
+
     return reflected
 
 
@@ -234,7 +260,8 @@ def _comparison(name: str, api: str) -> Callable[[Any, Any], Any]:
         elif isinstance(other, (Variable, NdArray)):
             result = _call(api, (self, other), {})
         else:
-            return _refuse(name, other)
+            operand = _operand(name, other, self)
+            return operand if operand is NotImplemented else compare(self, operand)
         return _as_truths(result) if isinstance(result, NdArray) else result
 
     return compare

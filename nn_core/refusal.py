@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_origin
 
 import numpy as np
 
-from nn_core.errors import ArgumentError, NNCoreError, SignatureError
+from nn_core.errors import ArgumentError, DTypeError, NNCoreError, SignatureError
 from nn_core.synonyms import suggestion
 
 P = ParamSpec("P")
@@ -193,3 +193,22 @@ def checked_flag(name: str, value: object) -> bool:
     if isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1):
         return bool(value)
     raise ArgumentError(f"{name}: must be True or False, or 1 or 0, got {described(value)}")
+
+
+def real_numbers(name: str, value: Any) -> np.ndarray[Any, Any]:
+    """`value` as a NumPy array, which must hold real numbers or booleans; shares memory where it is one already."""
+    # NumPy imports its module of masked arrays when it is first named
+    subclass = isinstance(value, np.ndarray) and type(value) is not np.ndarray
+    if subclass and isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ArgumentError(
+            f"{name}: values must have no masked elements, got {np.sum(value.mask)} among {value.size}\n"
+            "  hint: say what to compute with in their place, for example values.filled(0)"
+        )
+    try:
+        values = np.asarray(value)
+    except ValueError as error:
+        raise ArgumentError(f"{name}: values must form an array, got {described(value)} ({error})") from error
+    dtype = values.dtype
+    if dtype.kind not in "fiubV" or dtype.hasobject or issubclass(dtype.type, np.void):  # bfloat16 is of kind V
+        raise DTypeError(f"{name}: values must be real numbers or booleans, got dtype {dtype}")
+    return values

@@ -16,7 +16,7 @@ from nn_core.graph.hooks import Hook
 from nn_core.graph.modes import RECOMPUTE
 from nn_core.graph.node import Cell, Node, Vertex, forward_order, invalidate, materialize_readers, require_no_circle
 from nn_core.graph.reshape import RESHAPED, change_leaf_shape
-from nn_core.refusal import FOREIGN, checked_flag, described, door, refusal
+from nn_core.refusal import FOREIGN, checked_flag, described, door, real_numbers, refusal
 from nn_core.spec.model import FunctionSpec
 from nn_core.synced import UNCOMPUTED
 
@@ -47,11 +47,18 @@ class Variable(Vertex, VariableOperators):
 
     ``==`` and ``hash`` compare identity of the data: a variable equals the variables that were unlinked from it.
 
+    Operators (``+ - * / // % ** @ < <= > >=``) take numbers, Variables, NdArrays and NumPy arrays on either side. A NumPy
+    array is a constant: its values are copied when the operator is called, so later changes of it have no effect on the
+    graph, and it is converted to the number type of the context as every operand is.
+
     Example:
         >>> x = Variable((2, 3), need_grad=True)
         >>> x.d = 1.0
         >>> x
         <Variable((2, 3), float32, need_grad=True): 1 1 1 1 1 1>
+        >>> y = np.eye(2) @ x
+        >>> y.shape
+        (2, 3)
     """
 
     __slots__ = ("_info",)
@@ -89,10 +96,7 @@ class Variable(Vertex, VariableOperators):
     @staticmethod
     def from_numpy_array(data: Any, grad: Any = None, need_grad: bool | None = None) -> "Variable":
         """A new variable with a copy of `data`, and of `grad` if it is given."""
-        try:
-            values = np.asarray(data)
-        except ValueError as error:
-            raise ArgumentError("from_numpy_array: data must have rows of equal lengths, got a ragged sequence") from error
+        values = real_numbers("from_numpy_array", data)
         variable = Variable(values.shape, need_grad)
         variable.cell.data.data = values
         if grad is not None:

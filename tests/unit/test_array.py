@@ -191,11 +191,6 @@ def test_size_from_axis_and_strides():
     assert array.strides == (9, 1)
 
 
-def test_mixing_with_numpy_arrays_is_refused_with_a_hint():
-    with pytest.raises(ArgumentError, match="from_numpy_array"):
-        nn.NdArray((2,)) + np.zeros(2)
-
-
 def test_an_array_knows_whether_somebody_can_write_to_it():
     array = nn.NdArray.from_numpy_array(np.ones((4, 3), np.float32))
     synced = array.synced
