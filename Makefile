@@ -10,7 +10,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability lock audit wheels-check demo test test-slow lint types layers check gen docs docs-site bench conformance test-gpu test-engines gpu-wheels gpu-install bench-training bench-gpu clean
+.PHONY: help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability lock audit wheels-check demo test test-slow lint types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -210,6 +210,13 @@ $(CUDNN)/nvidia/cudnn: | $(VENV)/.extensions
 
 test-engines: $(CUDNN)/nvidia/cudnn ## make plans by the true cuDNN (a wheel of 700 MB) for a described device; without a device
 	PYTHONPATH=$(CUDNN) $(PYTEST) -n 0 -c pyproject.toml -rs -m slow extensions/nn_ext_cudnn/tests/test_engines.py
+
+$(VENV)/.ray: $(VENV)/.extensions extensions/nn_ext_ray/pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ./extensions/nn_ext_ray
+	@touch $@
+
+test-ray: $(VENV)/.ray ## train on a Ray cluster of this machine (a wheel of 80 MB, 360 MB installed)
+	$(PYTEST) -n 0 -c pyproject.toml -rs extensions/nn_ext_ray/tests
 
 GPU_WHEELS := build/gpu-wheels
 gpu-wheels: ## what a machine with a GPU and no network needs, as wheels in build/gpu-wheels; install them there with make gpu-install

@@ -1,0 +1,33 @@
+"""The place of this process among the workers of a job."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A worker among others.
+
+    Attributes:
+        rank: Number of the worker.
+        nodes: Names of the machines by rank.
+        meeting: Handle of the actor at which they meet.
+    """
+
+    rank: int
+    nodes: Sequence[str]
+    meeting: Any
+
+
+_current: list[Place] = []
+
+
+def set_place(place: Place) -> None:
+    """Make this process a worker."""
+    _current[:] = [place]
+
+
+def current_place() -> Place | None:
+    """The place of this process; None when it is no worker."""
+    return _current[0] if _current else None
