@@ -1,6 +1,8 @@
 """Training on processes: the number of ranks changes no bit, and programs run as NNabla's tutorial has them."""
 
+import shutil
 import signal
+import subprocess
 import textwrap
 from pathlib import Path
 
@@ -38,10 +40,10 @@ os.write(1, f"rank {comm.rank} of {comm.size}: {digest.hexdigest()}\\n".encode()
 """
 
 
-def digests(size: int, n_steps: int, tmp_path: Path) -> list[str]:
+def digests(size: int, n_steps: int, tmp_path: Path, *options: str, **variables: str) -> list[str]:
     path = tmp_path / "identity.py"
     path.write_text(IDENTITY)
-    result = launch("-n", str(size), path, str(n_steps), NN_CORE_DETERMINISTIC="1")
+    result = launch("-n", str(size), *options, path, str(n_steps), NN_CORE_DETERMINISTIC="1", **variables)
     assert result.returncode == 0, result.stdout + result.stderr
     found = [line.partition(": ")[2] for line in result.stdout.splitlines() if line.startswith("rank")]
     assert len(found) == size
@@ -57,6 +59,33 @@ def test_two_ranks_give_the_bits_of_one(tmp_path):
 @pytest.mark.slow
 def test_any_number_of_ranks_gives_the_same_bits(tmp_path):
     assert len({digest for size in (1, 2, 4, 8) for digest in digests(size, 50, tmp_path)}) == 1
+
+
+#: Starts commands on this machine under the name of the one that was asked for; mpiexec calls it in place of ssh.
+AGENT = """#!/bin/sh
+while case "$1" in -*) true ;; *) false ;; esac; do shift; done
+host=$1; shift
+echo $host >> "$NN_TEST_HOSTS"
+exec unshare --uts /bin/sh -c "hostname $host; $*"
+"""
+
+
+def can_rename_the_machine() -> bool:
+    return subprocess.run(["unshare", "--uts", "hostname", "nodea"], capture_output=True, check=False).returncode == 0
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_two_machines_give_the_bits_of_one(tmp_path):
+    if shutil.which("unshare") is None or not can_rename_the_machine():
+        pytest.skip("a process must be allowed to have a host name of its own (unshare --uts)")
+    agent, hosts = tmp_path / "agent", tmp_path / "hosts"
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    names = {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": str(agent), "PRTE_MCA_plm_ssh_agent": str(agent)}
+    found = digests(2, 5, tmp_path, "--hosts", "nodea,nodeb", NN_TEST_HOSTS=str(hosts), **names)
+    assert sorted(hosts.read_text().split()) == ["nodea", "nodeb"]
+    assert {*found, *digests(1, 5, tmp_path)} == {found[0]}
 
 
 TRAINER = """
