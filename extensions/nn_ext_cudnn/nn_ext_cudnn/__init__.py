@@ -7,10 +7,18 @@ from typing import Any
 
 import nn_ext_cuda
 from nn_ext_cudnn.plugin import context as context
+from nn_ext_cudnn.precision import allow_autotuning as allow_autotuning
 from nn_ext_cudnn.precision import allow_nondeterministic as allow_nondeterministic
+from nn_ext_cudnn.precision import is_autotuning_allowed as is_autotuning_allowed
 from nn_ext_cudnn.precision import is_nondeterministic_allowed as is_nondeterministic_allowed
 
-__all__ = ["allow_nondeterministic", "context", "is_nondeterministic_allowed"]
+__all__ = [
+    "allow_autotuning",
+    "allow_nondeterministic",
+    "context",
+    "is_autotuning_allowed",
+    "is_nondeterministic_allowed",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ NONDETERMINISTIC: Final = 4
 WINOGRAD: Final = frozenset({5, 6, 7, 8})
 
 _nondeterministic = False
+_autotuning = True
 
 
 def allow_nondeterministic(allowed: bool = True) -> None:
@@ -31,6 +32,22 @@ def allow_nondeterministic(allowed: bool = True) -> None:
 def is_nondeterministic_allowed() -> bool:
     """Whether engines may give other bits from run to run."""
     return _nondeterministic
+
+
+def allow_autotuning(allowed: bool = True) -> None:
+    """Time engines for exact float32 convolutions before one of them is chosen, or take the first that runs; on at the start.
+
+    Engines differ in the order of their sums, so the last bits of results can depend on which one was fastest. The file
+    ``~/.cache/nn_core/cudnn_engines.json`` keeps the choice; the environment variable ``NN_CORE_CUDNN_CACHE`` names
+    another file, or none if it is empty. It holds for the whole process, and for shapes that have no plan yet.
+    """
+    global _autotuning  # noqa: PLW0603 -- as above
+    _autotuning = bool(allowed)
+
+
+def is_autotuning_allowed() -> bool:
+    """Whether engines for exact float32 convolutions are timed."""
+    return _autotuning
 
 
 def excluded_notes(dtype: str) -> frozenset[int]:

@@ -6,6 +6,7 @@ Kernels are compiled for the host by `machine`. Streams and graphs are recorded,
 import contextlib
 import ctypes
 import sys
+import time
 import types
 
 import machine
@@ -309,6 +310,7 @@ class Event:
 
     def record(self, stream=None):
         _require_outside_capture("an event that is looked at")
+        self.time = time.perf_counter()
 
     @property
     def done(self):
@@ -364,6 +366,7 @@ def make():
         Event=Event,
         alloc_pinned_memory=PinnedMemory,
         get_current_stream=Stream,
+        get_elapsed_time=lambda start, end: 1e3 * (end.time - start.time),
         set_allocator=lambda allocator=None: None,
         using_allocator=lambda allocator: contextlib.nullcontext(),
         memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),

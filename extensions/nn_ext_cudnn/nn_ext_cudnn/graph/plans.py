@@ -8,7 +8,7 @@ from typing import Final
 
 from nn_ext_cudnn import handle
 from nn_ext_cudnn.errors import CudnnError, NotSupportedError, is_final, one_line
-from nn_ext_cudnn.graph import attributes
+from nn_ext_cudnn.graph import attributes, tuning
 from nn_ext_cudnn.graph.descriptor import Descriptor, described, execute
 from nn_ext_cudnn.graph.operations import Operation
 
@@ -83,7 +83,7 @@ def _built(graph: Graph, excluded: frozenset[int], device_id: int) -> Plan | Not
 
 
 def build(graph: Graph, excluded: frozenset[int], device: Descriptor | None = None) -> Plan:
-    """Find an engine for a graph and prepare it.
+    """Find an engine for a graph and prepare it: the first that may run it, or the fastest of several; see `tuning`.
 
     Args:
         graph: See `plan_of`.
@@ -95,16 +95,19 @@ def build(graph: Graph, excluded: frozenset[int], device: Descriptor | None = No
         CudnnError: when memory has run out, or the device has failed.
     """
     reasons: dict[str, None] = {}
-    spare: Plan | None = None
+    n_wanted = tuning.n_candidates(graph, excluded) if device is None else 1
+    fitting: list[Plan] = []
+    large: list[Plan] = []
     for plan in _plans(graph, excluded, device, reasons):
-        if plan.workspace_bytes <= MAX_WORKSPACE_BYTES:
-            return plan
-        if spare is None or plan.workspace_bytes < spare.workspace_bytes:
-            spare = plan
-    if spare is None:
-        told = list(reasons)[:4] or ["its heuristics name none for such a graph"]
-        raise NotSupportedError("; ".join(["no engine of cuDNN runs it", *told]), 3000)
-    return spare
+        (fitting if plan.workspace_bytes <= MAX_WORKSPACE_BYTES else large).append(plan)
+        if len(fitting) == n_wanted:
+            break
+    if len(fitting) > 1:
+        return tuning.fastest(graph, excluded, fitting)
+    if fitting or large:
+        return min(fitting or large, key=lambda plan: plan.workspace_bytes)
+    told = list(reasons)[:4] or ["its heuristics name none for such a graph"]
+    raise NotSupportedError("; ".join(["no engine of cuDNN runs it", *told]), 3000)
 
 
 def _plans(

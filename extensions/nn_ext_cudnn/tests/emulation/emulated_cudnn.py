@@ -12,8 +12,9 @@ sys.path[:0] = [str(FOLDER), str(FOLDER.parents[2] / "nn_ext_cuda" / "tests" / "
 import emulated_device as emulated_device  # noqa: E402 -- replaces CuPy
 import fake_cudnn  # noqa: E402
 
-from nn_ext_cudnn import library, plugin  # noqa: E402
+from nn_ext_cudnn import library, plugin, precision  # noqa: E402
 
 CUDNN = fake_cudnn.make()
 library.library = lambda: CUDNN
 plugin.probe = lambda: None
+precision.allow_autotuning(False)  # there are no times to measure
