@@ -1,5 +1,7 @@
 """Decay, scaling and clipping of gradients before an update, and the search for NaN and infinity."""
 
+import functools
+import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -13,8 +15,8 @@ from nn_core.solvers.update import BoundUpdate, Place, Rule
 from nn_core.synced import GRAPH_VERSION, ready
 from nn_core.typing import Array, Namespace
 
-#: ``check(xp, grad)`` is something that is true or false.
-Check: TypeAlias = Callable[[Namespace, Array], object]
+#: ``check(xp, grad)`` is an array without axes that is true or false.
+Check: TypeAlias = Callable[[Namespace, Array], Any]
 
 
 def _decay(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
@@ -101,17 +103,18 @@ class Gradients:
         before, after = active_hooks(pre, post) or ([], [])
         place = self._places[0]
         xp = place.backend.namespace()
-        found = False
+        found: list[Any] = []
         for slot in active(slots):
             for hook in before:
                 hook()
             grad = slot.member.grad
             values = grad.read(place.space, grad.dtype.name)
             ready(place.space)
-            found = bool(check(xp, values)) or found
+            found.append(check(xp, values))
             for hook in after:
                 hook()
-        return found
+        # the answers are joined on the device, and the host waits once for all of them
+        return bool(functools.reduce(operator.or_, found)) if found else False
 
     def squared_norms(self, slots: Collection[Slot]) -> list[Any]:
         """The sum of squares of each gradient, in float64 on the device: nothing waits for it."""

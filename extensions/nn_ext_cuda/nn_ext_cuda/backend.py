@@ -9,6 +9,7 @@ from nn_ext_cuda import device, held
 from nn_ext_cuda.capture import Section
 from nn_ext_cuda.errors import failed
 from nn_ext_cuda.kernels import KERNELS
+from nn_ext_cuda.layerwise import LayerwiseUpdate
 from nn_ext_cuda.memory import UPLOADS, allocated
 from nn_ext_cuda.namespace import OrderedNamespace
 from nn_ext_cuda.report import graph_report
@@ -24,7 +25,7 @@ class CudaBackend:
     name: str = "cuda"
     array_class: str = "CudaCachedArray"
     kernels: Mapping[str, Kernel] = KERNELS
-    updates: Mapping[str, MultiTensorUpdate | ClipGradByNorm] = UPDATES
+    updates: Mapping[str, MultiTensorUpdate | ClipGradByNorm | LayerwiseUpdate] = UPDATES
 
     def namespace(self) -> Any:
         """CuPy, with sums that do not depend on timing."""

@@ -23,6 +23,31 @@ class Rule:
     writes: tuple[str, ...] = ("w",)
 
 
+@dataclass(frozen=True, slots=True)
+class LayerwiseRule:
+    """The change of one element that depends on two norms of its parameter.
+
+    Attributes:
+        states: Names of the states, in the solver's order.
+        prepare: Statements before the norms are taken, in terms of w, g, the states and the numbers.
+        norms: The two values of an element whose norms are taken.
+        ratio: Statements that compute a number from the norms `first` and `second`, in double precision.
+        move: Statements that use it.
+        numbers: Names of the numbers, and their values from the numbers of the solver.
+        prepared: The arrays that `prepare` changes.
+        moved: The arrays that `move` changes.
+    """
+
+    states: tuple[str, ...]
+    prepare: str
+    norms: tuple[str, str]
+    ratio: str
+    move: str
+    numbers: Callable[[Sequence[float]], Mapping[str, float]]
+    prepared: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ("w",)
+
+
 def _named(*names: str) -> Callable[[Sequence[float]], Mapping[str, float]]:
     return lambda hyper: dict(zip(names, hyper, strict=False))
 
@@ -63,6 +88,13 @@ def _bound(h: Sequence[float], rate: float) -> Mapping[str, float]:
 
 def _ams_bound(h: Sequence[float]) -> Mapping[str, float]:
     return _bound(h, _corrected(h[0], h[1], h[2], h[-1]) if h[6] else h[0])
+
+
+def _lamb(h: Sequence[float]) -> Mapping[str, float]:
+    eta, beta1, beta2, low, high, eps, corrects, decay, t = h[:9]
+    scales = (1 - beta1**t, 1 - beta2**t) if corrects else (1.0, 1.0)
+    bounds = {"low": low, "high": high, "eps": eps, "decay": decay}
+    return {"eta": eta, **bounds, "m_scale": scales[0], "v_scale": scales[1], **_means(beta1, beta2)}
 
 
 _MOVE: Final = "m = beta1 * m + rest1 * g; v = beta2 * v + rest2 * g * g;"
@@ -118,4 +150,29 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "WeightDecay": Rule((), "g += rate * w;", _named("rate"), ("g",)),
     "ScaleGrad": Rule((), "g *= scale;", _named("scale"), ("g",)),
+}
+
+_LAMB: Final = "(m / m_scale) / (sqrt(v / v_scale) + eps) + decay * w"
+
+LAYERWISE_RULES: Final[Mapping[str, LayerwiseRule]] = {
+    "Lars": LayerwiseRule(
+        ("v",),
+        "",
+        ("w", "g"),
+        "double bottom = second + decay * first; if (bottom < eps) bottom += eps;"
+        " const R rate = R(lr * (first < eps ? 1.0 : coefficient * first / bottom));",
+        "v = momentum * v + rate * (g + decay * w); w -= v;",
+        _named("lr", "momentum", "coefficient", "eps", "decay"),
+        moved=("w", "v"),
+    ),
+    "Lamb": LayerwiseRule(
+        ("m", "v"),
+        _MOVE,
+        ("w", _LAMB),
+        "const double length = first < low ? low : first; const double bounded = length > high ? high : length;"
+        " const R rate = R(eta * bounded / second);",
+        f"if (second > 0) w -= rate * ({_LAMB});",
+        _lamb,
+        prepared=("m", "v"),
+    ),
 }

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from nn_ext_cuda.solver_rules import RULES
-from nn_ext_cuda.updates import chunk_of, chunks, update_code
+from nn_ext_cuda.multi_tensor import chunk_of, chunks
+from nn_ext_cuda.solver_rules import LAYERWISE_RULES, RULES
+from nn_ext_cuda.updates import update_code
 
 SIZES = (1, 7, 1024, 1025, 3000)
 
@@ -12,7 +13,7 @@ SIZES = (1, 7, 1024, 1025, 3000)
 def test_every_rule_is_a_solver_or_a_change_of_gradients():
     import nn_core.solvers as S
 
-    for name, rule in RULES.items():
+    for name, rule in (*RULES.items(), *LAYERWISE_RULES.items()):
         solver = getattr(S, name, None)
         assert solver is not None or name in ("WeightDecay", "ScaleGrad")
         if solver is not None:
@@ -37,7 +38,7 @@ def test_numbers_become_parameters_of_the_kernel():
     assert "const R rate, const R eps, const R beta1" in update_code("Adam", "float32").text
 
 
-@pytest.mark.parametrize("name", sorted([*RULES, "ClipGradByNorm"]))
+@pytest.mark.parametrize("name", sorted([*RULES, *LAYERWISE_RULES, "ClipGradByNorm"]))
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_updates_are_those_of_the_solver(device, name, dtype):
     import nn_core.solvers as S
@@ -66,3 +67,33 @@ def test_updates_are_those_of_the_solver(device, name, dtype):
         for array, values in zip(group, expected, strict=True):
             np.testing.assert_allclose(array.get(), values, rtol=tolerance, atol=tolerance)
 
+
+
+@pytest.mark.parametrize("kind", ["zeros", "nan"])
+def test_steps_of_lamb_without_a_length_are_left_out(device, kind):
+    from nn_ext_cuda.updates import UPDATES
+
+    value = 0.0 if kind == "zeros" else np.nan
+    w, g, m, v = (device.asarray(np.full(5, x, "float32")) for x in (2.0, value, 0.0, 0.0))
+    UPDATES["Lamb"].prepare((5,), "float32").bind([w], [g], [[m], [v]], np.array([0.1, 0.9, 0.99, 0, 10, 1e-6, 1, 0, 1.0]))()
+    np.testing.assert_array_equal(w.get(), np.full(5, 2.0))
+
+
+@pytest.mark.parametrize(("value", "expected"), [(1.0, False), (np.nan, True), (-np.inf, True)])
+def test_a_search_for_nan_and_infinity_waits_once_for_the_device(cuda, monkeypatch, value, expected):
+    import fake_cupy
+
+    import nn_core as nn
+    import nn_core.solvers as S
+
+    params = {str(k): nn.Variable.from_numpy_array(np.ones(3, "float32"), need_grad=True) for k in range(4)}
+    for variable in params.values():
+        variable.grad.copy_from(nn.NdArray.from_numpy_array(np.ones(3, "float32")))
+    params["2"].g = np.array([0, value, 0], "float32")
+    solver = S.Sgd()
+    solver.set_parameters(params)
+    reads = []
+    item = fake_cupy.FakeArray.item
+    monkeypatch.setattr(fake_cupy.FakeArray, "item", lambda self: reads.append(self) or item(self))
+    assert solver.check_inf_or_nan_grad() is expected
+    assert len(reads) == 1
