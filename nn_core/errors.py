@@ -69,3 +69,7 @@ class FallbackError(NNCoreError, RuntimeError):
 
 class CommunicationError(NNCoreError, RuntimeError):
     """Processes that train together lost each other: one is missing, failed, or makes another call than the rest."""
+
+
+class LostRankError(CommunicationError):
+    """A process that trains together with this one has died, and the rest may continue; see ``Communicator.repeated``."""

@@ -1,8 +1,8 @@
 """The communicator: NNabla's methods on top of an engine."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,11 +15,13 @@ from nn_core.communicators.live import live_arrays, packs, sum_dtype
 from nn_core.communicators.packing import CODES, NAMES, SUMS, code_of, flat_of, listed, memory_of, write_flat
 from nn_core.communicators.tree import SMALL, tree_all_reduce
 from nn_core.context import Context
-from nn_core.errors import ArgumentError, CommunicationError, DTypeError, ShapeError
+from nn_core.errors import ArgumentError, CommunicationError, DTypeError, LostRankError, ShapeError
+from nn_core.logger import logger
 from nn_core.settings import settings
 from nn_core.typing import Array
 
 WORLD = "world"
+T = TypeVar("T")
 
 
 class Communicator:
@@ -80,8 +82,12 @@ class Communicator:
         if self._engine is not None:
             return
         wanted = self._wanted
-        engine = choose_engine(self.ctx, wanted) if wanted is None or isinstance(wanted, str) else wanted
+        self._start_world(choose_engine(self.ctx, wanted) if wanted is None or isinstance(wanted, str) else wanted)
+
+    def _start_world(self, engine: Engine) -> None:
         self._engine = engine
+        self._groups.clear()
+        self._ranks.clear()
         self._ranks[WORLD] = list(range(engine.size))
         self._groups[WORLD] = Circle(WORLD, self._ranks[WORLD], engine, self.timeout_s)
 
@@ -122,6 +128,31 @@ class Communicator:
         if abort is not None:
             abort(255)
         raise SystemExit(255)
+
+    def repeated(self, action: Callable[[], T]) -> T:
+        """Call `action`, which communicates, again and again until no rank is lost meanwhile.
+
+        With an engine that outlives its ranks, those that are left have new numbers when `action` is called again; the
+        result is the one that all of them have got. Groups other than the world are forgotten then. Other engines
+        call `action` once.
+
+        Args:
+            action: Gives the same when it is repeated, and changes nothing that it reads.
+
+        Raises:
+            CommunicationError: when ranks are missing or disagree.
+        """
+        while getattr(self.engine, "is_tolerant", False):
+            found: list[T] = []
+            try:
+                found.append(action())
+            except LostRankError:
+                logger.debug("repeated: lost a rank", exc_info=True)
+            if self.engine.agree(bool(found)):  # type: ignore[attr-defined]  # of tolerant engines
+                return found[0]
+            self._start_world(self.engine.shrink())  # type: ignore[attr-defined]  # of tolerant engines
+            logger.warning("a rank was lost; this one continues as rank %d of %d", self.rank, self.size)
+        return action()
 
     def barrier(self, group: str = WORLD) -> None:
         """Wait until every rank of a group has called this."""
@@ -400,7 +431,7 @@ class Communicator:
         Args:
             call: Name for messages.
             parts: Partial sums of this rank, flat arrays of one size; they are used up.
-            n_terms: Number of terms on all ranks together, a multiple of their number.
+            n_terms: Number of terms on all ranks together, at least one a rank; see `tree.terms_of_rank`.
             group: Name of the group.
         """
         circle = self.circle(call, group)

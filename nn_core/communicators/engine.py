@@ -35,6 +35,10 @@ class Engine(Protocol):
     An engine may also have ``abort(status)``, which ends all processes, and ``post(text)`` and ``posts()``, a notice
     board: the last text of each rank that has posted one, by rank. They serve messages about ranks that are missing.
 
+    An engine that outlives its ranks has ``is_tolerant``, which is True. Its collectives raise `LostRankError` on some or
+    all ranks when one has died; ``agree(flag)`` is True on all ranks that live, or on none of them: when all of them gave
+    True and none has died; ``shrink()`` is the engine of those that live, in the same order. Both work after a loss.
+
     Attributes:
         rank: Number of this process, from 0.
         size: Number of processes.

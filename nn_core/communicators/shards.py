@@ -66,6 +66,7 @@ class Shards:
         self._seed = seed
         self._buckets = Buckets(comm, parameters, loss=loss, bucket_mb=bucket_mb, first_mb=bucket_mb)
         states = [v.data for v in parameters.values() if not v.need_grad and v.data.dtype.name in SUMS]
+        self._before: Array | None = None
         self._states = [state for state in states if SUMS[state.dtype.name].startswith("float")]
 
     def step(self, number: int) -> Iterator[int]:
@@ -80,24 +81,31 @@ class Shards:
             Number of the shard, for which the program computes gradients: forward, then backward.
         """
         before = FUNCTION_SEED.get()
-        start = flat_of(self._states, "float64")
+        self._before = start = flat_of(self._states, "float64")
         dtypes = [state.dtype.name for state in self._states]
         gradients = [PartialSums() for _ in self._buckets.buckets]
         changes = PartialSums()
         written = [False] * len(self._buckets.written())
-        for shard in terms_of_rank(self._comm.rank, self._comm.size, self.count):
-            self._buckets.zero()
-            FUNCTION_SEED.set(seed_of(self._seed, number, shard))
-            yield shard
-            written = [a or b for a, b in zip(written, self._buckets.written(), strict=True)]
-            for bucket, sums in zip(self._buckets.buckets, gradients, strict=True):
-                sums.add(shard, bucket.gather().copy())
-            changes.add(shard, flat_of(self._states, "float64") - start)
-            write_flat(self._states, start, dtypes)
-        FUNCTION_SEED.restore(*before)
+        try:
+            for shard in terms_of_rank(self._comm.rank, self._comm.size, self.count):
+                self._buckets.zero()
+                FUNCTION_SEED.set(seed_of(self._seed, number, shard))
+                yield shard
+                written = [a or b for a, b in zip(written, self._buckets.written(), strict=True)]
+                for bucket, sums in zip(self._buckets.buckets, gradients, strict=True):
+                    sums.add(shard, bucket.gather().copy())
+                changes.add(shard, flat_of(self._states, "float64") - start)
+                write_flat(self._states, start, dtypes)
+        finally:
+            FUNCTION_SEED.restore(*before)
         written = self._comm.any_rank("step", written)
         self._buckets.spread([self._mean(sums) for sums in gradients], written)
         write_flat(self._states, start + self._mean(changes), dtypes)
+
+    def undo(self) -> None:
+        """Give the running statistics the values from before the last step, which is to be repeated."""
+        if self._before is not None:
+            write_flat(self._states, self._before, [state.dtype.name for state in self._states])
 
     def _mean(self, sums: PartialSums) -> Array:
         total = self._comm.sum_flat("step", [part.total for part in sums.parts], self.count)

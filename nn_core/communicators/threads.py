@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.errors import CommunicationError
+from nn_core.errors import CommunicationError, LostRankError
 from nn_core.typing import Array
 
 _REDUCTIONS: Final[dict[str, Callable[[Array, Array], Array]]] = {"sum": np.add, "max": np.maximum}
@@ -33,6 +33,11 @@ class ThreadWorld:
         self._parts: list[ThreadWorld] = []
         self.board: dict[int, str] = {}
         self.failure: str = ""
+        self.lost: set[int] = set()
+        self._votes: dict[int, dict[int, bool]] = {}
+        self._decisions: dict[int, bool] = {}
+        self._rest: tuple[list[int], ThreadWorld] | None = None
+        self._changed = threading.Condition(self._lock)
         if parent is not None:
             parent._parts.append(self)
 
@@ -47,14 +52,43 @@ class ThreadWorld:
                 meeting.over.set()
         return ThreadHandle(self, meeting)
 
-    def fail(self, reason: str) -> None:
-        """Let everybody who waits, or comes later, fail."""
-        with self._lock:
-            self.failure = self.failure or reason
+    def lose(self, rank: int) -> None:
+        """Let collectives that rank `rank` has not come to fail, now and later."""
+        with self._changed:
+            self.lost.add(rank)
             meetings = list(self._meetings.values())
+            self._changed.notify_all()
         for meeting in meetings:
             meeting.over.set()
-        for part in self._parts:
+
+    def agree(self, number: int, rank: int, flag: bool) -> bool:
+        """Vote number `number` of a rank; the result is one for all."""
+        with self._changed:
+            votes = self._votes.setdefault(number, {})
+            votes[rank] = flag
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self.failure or len(self.lost | set(votes)) == self.size)
+            if self.failure:
+                raise CommunicationError(self.failure)
+            return self._decisions.setdefault(number, all(votes.values()) and not self.lost)
+
+    def rest(self) -> "tuple[list[int], ThreadWorld]":
+        """The ranks that are not lost, and their world."""
+        with self._lock:
+            if self._rest is None:
+                living = sorted(set(range(self.size)) - self.lost)
+                self._rest = living, ThreadWorld(len(living))
+            return self._rest
+
+    def fail(self, reason: str) -> None:
+        """Let everybody who waits, or comes later, fail."""
+        with self._changed:
+            self.failure = self.failure or reason
+            meetings = list(self._meetings.values())
+            self._changed.notify_all()
+        for meeting in meetings:
+            meeting.over.set()
+        for part in [*self._parts, *([self._rest[1]] if self._rest else [])]:
             part.fail(reason)
 
 
@@ -71,13 +105,14 @@ class ThreadHandle:
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait until all ranks have come."""
-        meeting = self._meeting
-        if self._world.failure and not meeting.over.is_set():
-            raise CommunicationError(self._world.failure)
-        if not meeting.over.wait(timeout_s):
-            return False
-        if len(meeting.brought) < meeting.size:
-            raise CommunicationError(self._world.failure)
+        meeting, world = self._meeting, self._world
+        while not (meeting.over.is_set() and len(meeting.brought) == meeting.size):
+            if world.lost:
+                raise LostRankError(f"every rank must live, got the loss of {sorted(world.lost)}")
+            if world.failure:
+                raise CommunicationError(world.failure)
+            if not meeting.over.wait(timeout_s):
+                return False
         return True
 
     @property
@@ -94,12 +129,15 @@ class ThreadEngine:
         rank: Number of the thread.
     """
 
+    is_tolerant = True
+
     def __init__(self, world: ThreadWorld, rank: int) -> None:
         self.rank = self.local_rank = rank
         self.size = world.size
         self.hosts: Sequence[str] = ("localhost",) * world.size
         self.world = world
         self._number = 0
+        self._n_votes = 0
 
     def _meet(self, brought: Any, act: Callable[[dict[int, Any]], Any]) -> ThreadHandle:
         self._number += 1
@@ -174,6 +212,20 @@ class ThreadEngine:
         handle = self._meet(None, lambda brought: ThreadWorld(len(ranks), self.world))
         handle.wait(None)
         return ThreadEngine(handle.result, list(ranks).index(self.rank)) if self.rank in ranks else None
+
+    def agree(self, flag: bool) -> bool:
+        """Whether all threads have given True and none is lost; one answer for all."""
+        self._n_votes += 1  # on its own: some have made fewer collectives than others when one is lost
+        return self.world.agree(self._n_votes, self.rank, flag)
+
+    def shrink(self) -> "ThreadEngine":
+        """The engine of the threads that are left."""
+        living, world = self.world.rest()
+        return ThreadEngine(world, living.index(self.rank))
+
+    def die(self) -> None:
+        """Be lost to the others, as a process is that was killed."""
+        self.world.lose(self.rank)
 
     def post(self, text: str) -> None:
         """Put a notice up."""

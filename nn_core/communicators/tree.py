@@ -74,9 +74,8 @@ def finished(parts: Sequence[Part], n_terms: int) -> Array:
 
 
 def terms_of_rank(rank: int, n_ranks: int, n_terms: int) -> range:
-    """The terms that a rank has: as many on each, in order."""
-    share = n_terms // n_ranks
-    return range(rank * share, (rank + 1) * share)
+    """The terms that a rank has, in order: as many on each, or one more on some."""
+    return range(rank * n_terms // n_ranks, (rank + 1) * n_terms // n_ranks)
 
 
 def tree_all_reduce(
@@ -87,7 +86,7 @@ def tree_all_reduce(
     wire: str | None = None,
     scratch: dict[str, Array] | None = None,
 ) -> Array:
-    """The sum of `n_terms` terms that all ranks have together, each an equal number of them.
+    """The sum of `n_terms` terms that all ranks have together, shared as `terms_of_rank` says, at least one a rank.
 
     Args:
         engine: The ranks.

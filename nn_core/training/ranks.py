@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from itertools import count
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -60,18 +61,23 @@ class Ranks:
             next_batch: Gives a batch, the same on every rank.
             run: Computes the gradients of a part of a batch.
         """
-        assert self._shards is not None
-        seen: list[Observation] = []
-        turn, batch = 0, next_batch()
-        for shard in self._shards.step(number):
-            while turn < shard // self.n_parts:
-                turn, batch = turn + 1, next_batch()
-            with observing() as observation:
-                run(self._part(batch, shard % self.n_parts))
-            seen.append(observation)
-        while turn < self._accumulate - 1:  # the data of all ranks are at the same place after each step
-            turn, batch = turn + 1, next_batch()
-        self.report(seen)
+        shards = self._shards
+        assert shards is not None
+        batches = _Batches(next_batch, are_kept=getattr(self.comm.engine, "is_tolerant", False))
+        attempts = count()
+
+        def compute() -> Reports:
+            if next(attempts):
+                shards.undo()
+            seen: list[Observation] = []
+            for shard in shards.step(number):
+                with observing() as observation:
+                    run(self._part(batches.at(shard // self.n_parts), shard % self.n_parts))
+                seen.append(observation)
+            batches.at(self._accumulate - 1)  # the data of all ranks are at the same place after each step
+            return self._gathered(seen, -(-shards.count // self.comm.size))
+
+        _report(self.comm.repeated(compute))
 
     def _part(self, batch: Sequence[Any], number: int) -> Sequence[Any]:
         lengths = {len(values) for values in batch}
@@ -89,26 +95,65 @@ class Ranks:
         """Report the means over the ranks of what is reported inside a ``with`` block."""
         with observing() as observation:
             yield
-        self.report([observation])
+        _report(self._gathered([observation], 1))
 
-    def report(self, seen: Sequence[Observation]) -> None:
-        """Report the means of what all ranks have observed, each as many times.
+    def _gathered(self, seen: Sequence[Observation], n_rows: int) -> "Reports":
+        """Exchange the observations of all ranks.
+
+        Args:
+            seen: Those of this rank, in order.
+            n_rows: The largest number of them on any rank.
 
         Raises:
             CommunicationError: when the ranks reported values of different names.
         """
         names = sorted({name for observation in seen for name in observation})
-        table = np.zeros((len(seen), len(names), 2))
-        for row, observation in zip(table, seen, strict=True):
+        table = np.zeros((n_rows, len(names), 2))
+        for row, observation in zip(table, seen, strict=False):
             for cell, name in zip(row, names, strict=True):
                 if name in observation:
                     cell[:] = observation[name], observation.weight(name)
-        rows = self.comm.gather_rows("report", table.reshape(len(seen), -1), f"values {', '.join(names)}")
-        for name, cells in zip(names, rows.reshape(-1, len(names), 2).swapaxes(0, 1), strict=True):
-            summary = Summary()
-            for value, weight in cells:  # in the order of the parts, whoever has computed them
-                summary.add(value, weight)
-            report({name: summary.mean}, weight=summary.weight)
+        rows = self.comm.gather_rows("report", table.reshape(n_rows, -1), f"values {', '.join(names)}")
+        return Reports(names, rows.reshape(-1, len(names), 2))
+
+
+class _Batches:
+    """The batches of a step, which takes them in order; where it may be repeated, copies of them are kept."""
+
+    def __init__(self, next_batch: Callable[[], Sequence[Any]], *, are_kept: bool) -> None:
+        self._next = next_batch
+        self._are_kept = are_kept
+        self._n_taken = 0
+        self._batches: list[Sequence[Any]] = []
+
+    def at(self, number: int) -> Sequence[Any]:
+        """Batch `number`; where batches are not kept, the last one that was taken or one after it."""
+        while self._n_taken <= number:
+            self._n_taken += 1
+            batch = self._next()
+            self._batches = [*self._batches, [np.array(values) for values in batch]] if self._are_kept else [batch]
+        return self._batches[number if self._are_kept else -1]
+
+
+class Reports(NamedTuple):
+    """Reported values of all parts, in the order of the parts, whoever has computed them.
+
+    Attributes:
+        names: Names of the values.
+        table: Value and weight of each; (rows, names, 2). The weight is 0 where there is none.
+    """
+
+    names: Sequence[str]
+    table: Array
+
+
+def _report(reports: Reports) -> None:
+    """Report the means."""
+    for name, cells in zip(reports.names, reports.table.swapaxes(0, 1), strict=True):
+        summary = Summary()
+        for value, weight in cells:
+            summary.add(value, weight)
+        report({name: summary.mean}, weight=summary.weight)
 
 
 def gather_arrays(comm: Communicator, call: str, arrays: Sequence[Array], count: int) -> list[list[Array]]:

