@@ -1,10 +1,10 @@
-"""Copies of graphs: walk one, apply its functions to other inputs, and put others in the place of some.
+"""Copies of graphs: walk one, name its ends, apply its functions to other inputs, and put others in the place of some.
 
 Everything that changes networks (the converters of ``nn_core.experimental.graph_converters``, exporters) is a small
 function on top of this. The graph that is copied stays as it is.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from nn_core.errors import ArgumentError
@@ -31,6 +31,81 @@ def functions_of(outputs: Iterable[Variable]) -> list[Function]:
     for output in outputs:
         output.visit(found.setdefault)
     return list(found)
+
+
+def network_ports(
+    outputs: Any,
+    inputs: Mapping[str, Variable] | Sequence[Variable] | None = None,
+    *,
+    parameters: Iterable[Variable] = (),
+    caller: str = "export",
+) -> tuple[dict[str, Variable], dict[str, Variable]]:
+    """The outputs and the inputs of a network by name, from what a user gives to an exporter.
+
+    Args:
+        outputs: a Variable, which becomes "y"; a sequence of them, which become "y0", "y1", ...; a mapping from names; or a
+            network with mappings `outputs` and `inputs`, as `nn_core.utils` loads it.
+        inputs: the inputs, by name or in order; in order they keep their own names, else "x", with numbers where names meet.
+            None: the inputs of the network that was given, or else all leaves that are neither trained nor `parameters`.
+        parameters: leaves that are no inputs unless they are given as such.
+        caller: the name that errors begin with.
+
+    Raises:
+        ArgumentError: when there are no outputs, when something is no Variable, or when an input is given twice.
+
+    Example:
+        >>> import nn_core.functions as F
+        >>> outputs, inputs = network_ports([F.tanh(Variable((2, 3), name="image"))])
+        >>> list(outputs), list(inputs)
+        (['y'], ['image'])
+    """
+    if hasattr(outputs, "outputs") and hasattr(outputs, "inputs"):
+        inputs = outputs.inputs if inputs is None else inputs
+        outputs = outputs.outputs
+    wanted = _named_outputs(outputs, caller)
+    if inputs is None:
+        inputs = _free_leaves(wanted.values(), set(parameters))
+    listed = list(inputs.values() if isinstance(inputs, Mapping) else inputs)
+    wrong = [variable for variable in listed if not isinstance(variable, Variable)]
+    if wrong:
+        raise ArgumentError(f"{caller}: inputs must be Variables, got {wrong[0]!r}")
+    if len(set(listed)) < len(listed):
+        raise ArgumentError(f"{caller}: inputs must be given once each, got a Variable twice")
+    return wanted, dict(inputs) if isinstance(inputs, Mapping) else _named_inputs(listed, wanted)
+
+
+def _named_outputs(outputs: Any, caller: str) -> dict[str, Variable]:
+    if isinstance(outputs, Mapping):
+        named = dict(outputs)
+    else:
+        listed = [outputs] if isinstance(outputs, Variable) else list(outputs)
+        named = {f"y{n}" if len(listed) > 1 else "y": output for n, output in enumerate(listed)}
+    wrong = [type(output).__name__ for output in named.values() if not isinstance(output, Variable)]
+    if wrong or not named:
+        raise ArgumentError(f"{caller}: outputs must be Variables, got {wrong or 'none'}")
+    return named
+
+
+def _free_leaves(outputs: Iterable[Variable], parameters: set[Variable]) -> list[Variable]:
+    found: dict[Variable, None] = {}
+    for function in functions_of([output for output in outputs if output.parent is not None]):
+        for variable in function.inputs:
+            if variable.parent is None and variable not in parameters and not variable.need_grad:
+                found[variable] = None
+    return list(found)
+
+
+def _named_inputs(inputs: Iterable[Variable], taken: Container[str]) -> dict[str, Variable]:
+    """Inputs by their names, which are made different from each other and from those that are `taken`."""
+    named: dict[str, Variable] = {}
+    for variable in inputs:
+        stem = variable.name or "x"
+        name, count = stem, 0
+        while name in named or name in taken:
+            count += 1
+            name = f"{stem}_{count}"
+        named[name] = variable
+    return named
 
 
 class GraphCopy:

@@ -1,5 +1,7 @@
 """Copies of graphs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 from nn_core.errors import ArgumentError
-from nn_core.graph_rewriting import GraphCopy, copy_graph, functions_of
+from nn_core.graph_rewriting import GraphCopy, copy_graph, functions_of, network_ports
 
 
 def test_copies_share_leaves_and_keep_names_and_flags():
@@ -97,3 +99,35 @@ def test_settings_can_change_on_the_way():
     (z,) = copy_graph([y], rewrite=lambda f, inputs: f.applied_to(*inputs, alpha=0.25))
     z.forward()
     assert z.d.tolist() == [-0.25]
+
+
+def test_ports_are_named_by_place_by_variable_or_by_the_user():
+    a, b, w = nn.Variable((2,)), nn.Variable((2,), name="x"), nn.Variable((2,), need_grad=True)
+    scale = nn.Variable((2,))
+    y = F.tanh(a * w) + b * scale
+    assert network_ports(y, parameters=[scale]) == ({"y": y}, {"x": a, "x_1": b})
+    assert network_ports([y, a], [b]) == ({"y0": y, "y1": a}, {"x": b})
+    assert network_ports({"x": y}, [scale, w]) == ({"x": y}, {"x_1": scale, "x_2": w})
+    assert network_ports({"out": y}, {"left": a}) == ({"out": y}, {"left": a})
+    network = SimpleNamespace(outputs={"out": y}, inputs={"left": a})
+    assert network_ports(network) == ({"out": y}, {"left": a})
+    assert network_ports(network, [b]) == ({"out": y}, {"x": b})
+
+
+@pytest.mark.parametrize(
+    ("outputs", "inputs", "message"),
+    [
+        ([], None, "save: outputs must be Variables, got none"),
+        ([np.ones(2)], None, r"save: outputs must be Variables, got \['ndarray'\]"),
+        (nn.Variable((2,)), ["x"], "save: inputs must be Variables, got 'x'"),
+    ],
+)
+def test_ports_must_be_variables(outputs, inputs, message):
+    with pytest.raises(ArgumentError, match=message):
+        network_ports(outputs, inputs, caller="save")
+
+
+def test_an_input_is_given_once():
+    x = nn.Variable((2,))
+    with pytest.raises(ArgumentError, match="export: inputs must be given once each, got a Variable twice"):
+        network_ports(F.tanh(x), {"a": x, "b": x})

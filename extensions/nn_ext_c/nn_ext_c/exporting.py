@@ -8,7 +8,7 @@ from typing import Any
 
 import nn_core as nn
 from nn_core.ext import ArgumentError, atomic_writer
-from nn_core.graph_rewriting import functions_of
+from nn_core.graph_rewriting import network_ports
 from nn_ext_c.folding import folded
 from nn_ext_c.graphs import program_of
 from nn_ext_c.integer.lowering import integer_network
@@ -49,15 +49,14 @@ def export_source(
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or identifier(name) != name:
         raise ArgumentError(f"export: name must be letters, digits and underscores as in 'my_net', got {name!r}")
-    wanted = named_outputs(outputs)
-    parameters = nn.get_parameters(grad_only=False)
-    leaves = named_inputs(wanted, _given_inputs(outputs, inputs), parameters)
+    wanted, leaves = _ports(outputs, inputs)
     if dtype not in ("float32", "int8"):
         raise ArgumentError(f"export: dtype must be 'float32' or 'int8', got {dtype!r}")
     if io not in (("float32", "int8") if dtype == "int8" else ("float32",)):
         raise ArgumentError(f"export: io must be 'float32', or 'int8' where dtype is, got {io!r}")
+    keys = {variable: key for key, variable in nn.get_parameters(grad_only=False).items()}
     with nn.auto_forward(False):
-        made, names = folded(wanted, leaves.values(), {variable: key for key, variable in parameters.items()})
+        made, names = folded(wanted, leaves.values(), keys)
         if dtype == "float32":
             return written(program_of(made, leaves, names), name, ["Numbers are float32."])
         network = integer_network(made, leaves, calibration, method, percentile)
@@ -81,8 +80,7 @@ def quantize(
         method: see `export_source`.
         percentile: see `export_source`.
     """
-    wanted = named_outputs(outputs)
-    leaves = named_inputs(wanted, _given_inputs(outputs, inputs), nn.get_parameters(grad_only=False))
+    wanted, leaves = _ports(outputs, inputs)
     with nn.auto_forward(False):
         made, _ = folded(wanted, leaves.values(), {})
         return integer_network(made, leaves, calibration, method, percentile)
@@ -147,69 +145,14 @@ def export(
     return source
 
 
-def named_outputs(outputs: Any) -> dict[str, nn.Variable]:
-    """Outputs by name.
+def _ports(outputs: Any, inputs: Any) -> tuple[dict[str, nn.Variable], dict[str, nn.Variable]]:
+    """Outputs and inputs by name.
 
     Raises:
-        ArgumentError: when they are something else than Variables.
+        ArgumentError: when an output or input is something else than a Variable, or an input is no leaf or given twice.
     """
-    if hasattr(outputs, "outputs") and hasattr(outputs, "inputs"):
-        return dict(outputs.outputs)
-    if isinstance(outputs, nn.Variable):
-        outputs = [outputs]
-    if isinstance(outputs, Mapping):
-        named = dict(outputs)
-    else:
-        listed = list(outputs)
-        named = {f"y{n}" if len(listed) > 1 else "y": output for n, output in enumerate(listed)}
-    wrong = [type(output).__name__ for output in named.values() if not isinstance(output, nn.Variable)]
-    if wrong or not named:
-        raise ArgumentError(f"export: outputs must be Variables, got {wrong or 'none'}")
-    return named
-
-
-def _given_inputs(outputs: Any, inputs: Any) -> Any:
-    if inputs is None and hasattr(outputs, "outputs") and hasattr(outputs, "inputs"):
-        return dict(outputs.inputs)
-    return inputs
-
-
-def named_inputs(
-    outputs: Mapping[str, nn.Variable], inputs: Any, parameters: Mapping[str, nn.Variable]
-) -> dict[str, nn.Variable]:
-    """The leaves that the function of C gets, by name.
-
-    Raises:
-        ArgumentError: when an input is something else than a leaf, or is given twice.
-    """
-    if inputs is None:
-        inputs = _free_leaves(outputs, set(parameters.values()))
-    listed = list(inputs.values() if isinstance(inputs, Mapping) else inputs)
-    wrong = [v for v in listed if not isinstance(v, nn.Variable) or v.parent is not None]
-    if wrong:
-        raise ArgumentError(f"export: inputs must be Variables that no function computes, got {wrong[0]!r}")
-    if len(set(listed)) < len(listed):
-        raise ArgumentError("export: inputs must be given once each, got a Variable twice")
-    return dict(inputs) if isinstance(inputs, Mapping) else _named(listed, outputs)
-
-
-def _named(listed: Sequence[nn.Variable], outputs: Mapping[str, nn.Variable]) -> dict[str, nn.Variable]:
-    """Inputs by their names, which are made different."""
-    named: dict[str, nn.Variable] = {}
-    for variable in listed:
-        stem = variable.name or "x"
-        name, count = stem, 0
-        while name in named or name in outputs:
-            count += 1
-            name = f"{stem}_{count}"
-        named[name] = variable
-    return named
-
-
-def _free_leaves(outputs: Mapping[str, nn.Variable], parameters: set[nn.Variable]) -> list[nn.Variable]:
-    found: dict[nn.Variable, None] = {}
-    for function in functions_of([output for output in outputs.values() if output.parent is not None]):
-        for variable in function.inputs:
-            if variable.parent is None and variable not in parameters and not variable.need_grad:
-                found[variable] = None
-    return list(found)
+    wanted, leaves = network_ports(outputs, inputs, parameters=nn.get_parameters(grad_only=False).values())
+    for variable in leaves.values():
+        if variable.parent is not None:
+            raise ArgumentError(f"export: inputs must be Variables that no function computes, got {variable!r}")
+    return wanted, leaves

@@ -10,7 +10,7 @@ from onnx import helper
 
 import nn_core as nn
 from nn_core.ext import ArgumentError, atomic_writer
-from nn_core.graph_rewriting import functions_of
+from nn_core.graph_rewriting import network_ports
 from nn_ext_onnx.exporting.dynamic import with_dynamic_batch
 from nn_ext_onnx.exporting.graphs import Draft, draft
 
@@ -49,9 +49,8 @@ def export_model(
     """
     if opset not in IR_VERSIONS:
         raise ArgumentError(f"export: opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, got {opset}")
-    wanted, given = named_outputs(outputs), _given_inputs(outputs, inputs)
     parameters = nn.get_parameters(grad_only=False)
-    leaves = named_inputs(wanted, given, parameters)
+    wanted, leaves = network_ports(outputs, inputs, parameters=parameters.values())
     made = draft(wanted, leaves, parameters, opset)
     axis = (dynamic_batch if isinstance(dynamic_batch, str) else "batch") if dynamic_batch else None
     batched: dict[str, bool] = {}
@@ -106,8 +105,7 @@ def export(
     if verify:
         from nn_ext_onnx.exporting.verification import verify_model  # onnxruntime is for those who ask
 
-        wanted = named_outputs(outputs)
-        leaves = named_inputs(wanted, _given_inputs(outputs, inputs), nn.get_parameters(grad_only=False))
+        wanted, leaves = network_ports(outputs, inputs, parameters=nn.get_parameters(grad_only=False).values())
         verify_model(model, wanted, leaves)
     write_model(path, model, external_data)
 
@@ -139,61 +137,6 @@ def _move_tensors(target: Path, model: onnx.ModelProto) -> None:
             position += padding + length
             tensor.ClearField("raw_data")
             tensor.data_location = onnx.TensorProto.EXTERNAL
-
-
-def named_outputs(outputs: Any) -> dict[str, nn.Variable]:
-    """Outputs by name.
-
-    Raises:
-        ArgumentError: when they are something else than Variables.
-    """
-    if hasattr(outputs, "outputs") and hasattr(outputs, "inputs"):
-        return dict(outputs.outputs)
-    if isinstance(outputs, nn.Variable):
-        outputs = [outputs]
-    if isinstance(outputs, Mapping):
-        named = dict(outputs)
-    else:
-        listed = list(outputs)
-        named = {f"y{n}" if len(listed) > 1 else "y": output for n, output in enumerate(listed)}
-    wrong = [type(output).__name__ for output in named.values() if not isinstance(output, nn.Variable)]
-    if wrong or not named:
-        raise ArgumentError(f"export: outputs must be Variables, got {wrong or 'none'}")
-    return named
-
-
-def _given_inputs(outputs: Any, inputs: Any) -> Any:
-    if inputs is None and hasattr(outputs, "outputs") and hasattr(outputs, "inputs"):
-        return dict(outputs.inputs)
-    return inputs
-
-
-def named_inputs(
-    outputs: Mapping[str, nn.Variable], inputs: Any, parameters: Mapping[str, nn.Variable]
-) -> dict[str, nn.Variable]:
-    """The leaves that the model gets, by name."""
-    if isinstance(inputs, Mapping):
-        return dict(inputs)
-    if inputs is None:
-        inputs = _free_leaves(outputs, set(parameters.values()))
-    named: dict[str, nn.Variable] = {}
-    for variable in inputs:
-        stem = variable.name or "x"
-        name, count = stem, 0
-        while name in named or name in outputs:
-            count += 1
-            name = f"{stem}_{count}"
-        named[name] = variable
-    return named
-
-
-def _free_leaves(outputs: Mapping[str, nn.Variable], parameters: set[nn.Variable]) -> list[nn.Variable]:
-    found: dict[nn.Variable, None] = {}
-    for function in functions_of([output for output in outputs.values() if output.parent is not None]):
-        for variable in function.inputs:
-            if variable.parent is None and variable not in parameters and not variable.need_grad:
-                found[variable] = None
-    return list(found)
 
 
 def _model(
