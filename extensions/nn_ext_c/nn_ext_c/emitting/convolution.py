@@ -1,9 +1,9 @@
 """Convolutions and deconvolutions over any number of spatial axes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from nn_ext_c.emitting.activation import SIGMOID
 from nn_ext_c.emitting.normalization import scaled_by_statistics
@@ -97,19 +97,23 @@ def geometry_of(call: Call, weight: Value, groups: int, *, transposed: bool = Fa
 def _convolution(call: Call) -> Value:
     weight = channels_first(call[1], call.args["channel_last"])
     geometry, y = geometry_of(call, weight, call.args["group"])
-    convolved(call, geometry, call.optional(2))
+    convolved(call, geometry, call.optional(2), window_places)
     return y
 
 
 @emitter("DepthwiseConvolution")
 def _depthwise_convolution(call: Call) -> Value:
     geometry, y = geometry_of(call, call[1].insert(1), call.shape[call.args["base_axis"]])
-    convolved(call, geometry, call.optional(2))
+    convolved(call, geometry, call.optional(2), window_places)
     return y
 
 
-def convolved(call: Call, g: Geometry, bias: Value | None) -> None:
-    """Each place of y from its window of x."""
+#: Opens the loops over a window, at a place of y, and gives where its elements are in x and in the weight.
+Opening: TypeAlias = Callable[[Code, Geometry, Index, Index, Index, Sequence[Index]], tuple[Index, Index]]
+
+
+def convolved(call: Call, g: Geometry, bias: Value | None, opened: Opening) -> None:
+    """Each place of y from its window, which `opened` gives."""
     code = Code()
     b, group, filter_, *counts = code.loops(g.y.shape)
     start = "0.0f"
@@ -117,7 +121,7 @@ def convolved(call: Call, g: Geometry, bias: Value | None) -> None:
         start = f"bias[{dot([group, filter_], grouped(bias, 0, g.y.shape[1]).strides)}]"
     code.line(f"float total = {start};")
     depth = code.depth
-    offset, weight_at = window_places(code, g, b, group, filter_, counts)
+    offset, weight_at = opened(code, g, b, group, filter_, counts)
     code.line(f"total += x[{offset}] * w[{weight_at}];")
     code.close_to(depth)
     code.line(f"y[{dot([b, group, filter_, *counts], g.y.strides)}] = total;")
@@ -156,7 +160,7 @@ def window_place(code: Code, k: Index, place: Index, low_is_safe: bool, high: in
 def _deconvolution(call: Call) -> Value:
     weight = channels_first(call[1], call.args["channel_last"])
     geometry, y = geometry_of(call, weight, call.args["group"])
-    deconvolved(call, geometry, call.optional(2))
+    convolved(call, geometry, call.optional(2), source_places)
     return y
 
 
@@ -164,19 +168,14 @@ def _deconvolution(call: Call) -> Value:
 def _depthwise_deconvolution(call: Call) -> Value:
     groups = call.shape[call.args["base_axis"]] // call.args["divisor"]
     geometry, y = geometry_of(call, call[1].insert(1), groups)
-    deconvolved(call, geometry, call.optional(2))
+    convolved(call, geometry, call.optional(2), source_places)
     return y
 
 
-def deconvolved(call: Call, g: Geometry, bias: Value | None) -> None:
-    """Each place of y from the elements of x whose windows hold it."""
-    code = Code()
-    b, group, filter_, *counts = code.loops(g.y.shape)
-    start = "0.0f"
-    if bias is not None:
-        start = f"bias[{dot([group, filter_], grouped(bias, 0, g.y.shape[1]).strides)}]"
-    code.line(f"float total = {start};")
-    depth = code.depth
+def source_places(
+    code: Code, g: Geometry, b: Index, group: Index, filter_: Index, counts: Sequence[Index]
+) -> tuple[Index, Index]:
+    """As `window_places`, of a deconvolution: the elements of x whose windows hold a place of y."""
     channel = code.loop(g.x.shape[2])
     offset = dot([b, group, channel], g.x.strides[:3])
     weight_at = dot([group, channel, filter_], g.weight.strides[:3])
@@ -193,11 +192,7 @@ def deconvolved(call: Call, g: Geometry, bias: Value | None) -> None:
         code.close()
         stride = g.x.strides[3 + axis]
         offset = offset + (place if step == 1 else Index(((f"({name} / {step})", 1),))) * stride
-    code.line(f"total += x[{offset}] * w[{weight_at}];")
-    code.close_to(depth)
-    code.line(f"y[{dot([b, group, filter_, *counts], g.y.strides)}] = total;")
-    arguments = [Argument("x", g.x), Argument("w", g.weight), *([Argument("bias", bias)] if bias else [])]
-    call.program.add(Step(call.name, code.text(), [*arguments, Argument("y", g.y, True)]))
+    return offset, weight_at
 
 
 _NONLINEARITIES: Final[dict[str, str]] = {
@@ -219,7 +214,7 @@ def _fused_convolution(call: Call) -> Value | list[Value]:
     if len(call.output_shapes) > 1:
         raise NotExportableError("statistics of the batch are for training")
     geometry, y = geometry_of(call, channels_first(call[1], args["channel_last"]), args["group"])
-    convolved(call, geometry, call.optional(2))
+    convolved(call, geometry, call.optional(2), window_places)
     if any(call.optional(index) is not None for index in range(3, 7)):
         channel = len(call.output_shape) - 1 if args["channel_last"] else args["base_axis"]
         y = scaled_by_statistics(call, y, 3, [channel])
