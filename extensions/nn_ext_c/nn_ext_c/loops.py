@@ -83,6 +83,39 @@ class Code:
         """Open a loop for each length."""
         return [self.loop(length) for length in shape]
 
+    def windows(
+        self,
+        counts: Sequence[int],
+        lengths: Sequence[int],
+        kernels: Sequence[int],
+        strides: Sequence[int],
+        pads: Sequence[int],
+        places: Sequence[Index],
+    ) -> None:
+        """Declare ``from{k}`` and ``to{k}`` for each axis: the part of the window at a place that is inside the array.
+
+        Args:
+            counts: the numbers of windows along the axes.
+            lengths: of the axes of the array.
+            kernels: the lengths of a window.
+            strides: from one window to the next.
+            pads: the numbers of elements of the first window that are before the array.
+            places: the numbers of the window, which are below `counts`.
+        """
+        axes = zip(counts, lengths, kernels, strides, pads, places, strict=True)
+        for k, (count, length, kernel, stride, pad, place) in enumerate(axes):
+            self.line(f"const int32_t start{k} = {place * stride + -pad};")
+            is_within = (count - 1) * stride - pad + kernel <= length
+            stop = f"start{k} + {kernel}"
+            self.line(f"const int32_t from{k} = {f'start{k} < 0 ? 0 : ' if pad else ''}start{k};")
+            self.line(f"const int32_t to{k} = {stop if is_within else f'{stop} > {length} ? {length} : {stop}'};")
+
+    def window_loops(self, n: int) -> list[Index]:
+        """Open the loops over the window of `n` axes that `windows` has declared, and return their counters."""
+        for k in range(n):
+            self.open(f"for (int32_t k{k} = from{k}; k{k} < to{k}; ++k{k})")
+        return [Index(((f"k{k}", 1),)) for k in range(n)]
+
     def text(self) -> str:
         """The statements, all blocks closed."""
         self.close_to(0)

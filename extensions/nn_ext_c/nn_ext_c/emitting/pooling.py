@@ -28,22 +28,11 @@ def pooled(call: Call, start: str, update: str, result: str, divisors: Sequence[
     lead = len(x.shape) - n_spatial
     code = Code()
     places = code.loops(y.shape)
-    for k, (length, kernel, stride, pad) in enumerate(
-        zip(x.shape[lead:], args["kernel"], args["stride"], args["pad"], strict=True)
-    ):
-        place = places[lead + k] * stride + -pad
-        code.line(f"const int32_t start{k} = {place};")
-        is_within = (y.shape[lead + k] - 1) * stride - pad + kernel <= length
-        stop = f"start{k} + {kernel}"
-        code.line(f"const int32_t from{k} = {f'start{k} < 0 ? 0 : ' if pad else ''}start{k};")
-        code.line(f"const int32_t to{k} = {stop if is_within else f'{stop} > {length} ? {length} : {stop}'};")
+    code.windows(y.shape[lead:], x.shape[lead:], args["kernel"], args["stride"], args["pad"], places[lead:])
     code.line(f"float total = {start};")
     depth = code.depth
-    for k in range(n_spatial):
-        code.open(f"for (int32_t k{k} = from{k}; k{k} < to{k}; ++k{k})")
-    inside = " + ".join(f"k{k} * {stride}" if stride != 1 else f"k{k}" for k, stride in enumerate(x.strides[lead:]))
-    offset = dot(places[:lead], x.strides[:lead])
-    code.line(f"const float a = x[{f'{offset} + ' if offset.terms else ''}{inside}];")
+    counters = code.window_loops(n_spatial)
+    code.line(f"const float a = x[{dot([*places[:lead], *counters], x.strides)}];")
     code.line(update)
     code.close_to(depth)
     for k in range(len(divisors)):

@@ -146,19 +146,10 @@ def _pooled(w: Writing, node: Node, made: Tensor, start: str, update: str) -> tu
     lead = len(made.shape) - n
     code = Code()
     places = code.loops(made.shape)
-    for k, (length, kernel, stride, pad) in enumerate(
-        zip(x.shape[lead:], data["kernel"], data["stride"], data["pad"], strict=True)
-    ):
-        code.line(f"const int32_t start{k} = {places[lead + k] * stride + -pad};")
-        is_within = (made.shape[lead + k] - 1) * stride - pad + kernel <= length
-        stop = f"start{k} + {kernel}"
-        code.line(f"const int32_t from{k} = {f'start{k} < 0 ? 0 : ' if pad else ''}start{k};")
-        code.line(f"const int32_t to{k} = {stop if is_within else f'{stop} > {length} ? {length} : {stop}'};")
+    code.windows(made.shape[lead:], x.shape[lead:], data["kernel"], data["stride"], data["pad"], places[lead:])
     code.line(f"int32_t total = {start};")
     depth = code.depth
-    for k in range(n):
-        code.open(f"for (int32_t k{k} = from{k}; k{k} < to{k}; ++k{k})")
-    offset = dot(places[:lead], x.strides[:lead]) + Index(tuple((f"k{k}", x.strides[lead + k]) for k in range(n)))
+    offset = dot([*places[:lead], *code.window_loops(n)], x.strides)
     code.line(update.format(x=f"x[{offset}]", centered=centered(f"x[{offset}]", w.zero(node))))
     code.close_to(depth)
     return code, target, dot(places, target.strides)
