@@ -14,16 +14,22 @@ VENDOR_NAMESPACE = True
 SPECIFICATION = Path(__file__).with_name("functions.yaml")
 #: Functions made of others, by the modules that define them.
 COMPOSITES = {
-    "activation": ("maxout",),
+    "activation": ("maxout", "prelu"),
     "arithmetic": (
         "average", "batch_l2_norm_squared", "bias", "bilinear", "linear_interpolate", "log10", "log2", "scale",
     ),
     "evaluation": ("classification_summary", "r2_score"),
     "image": ("spatial_transformer_grid", "spatial_transformer_sampler"),
+    "labels": (
+        "accuracy", "binary_accuracy", "embed_id", "masked_sigmoid_cross_entropy", "weighted_softmax_cross_entropy",
+    ),
     "loss": (
         "bernoulli_nll", "contrastive", "cross_covariance", "gaussian_kl_divergence", "gaussian_nll", "hinge", "triplet",
     ),
-    "pooling": ("local_response_normalization", "roi_average_align_2d", "roi_max_align_2d", "spatial_pyramid_pooling_2d"),
+    "pooling": (
+        "local_response_normalization", "normalize", "roi_average_align_2d", "roi_max_align_2d", "spatial_pyramid_pooling_2d",
+        "unpooling_2d",
+    ),
     "random": ("gaussian", "simplified_dropconnect"),
     "recurrent": ("n_step_gru", "n_step_lstm", "n_step_rnn", "stateless_lstm", "stateless_slstm"),
     "sampling": ("black_out", "hierarchical_softmax", "huffman_tree", "negative_sampling", "sampled_words"),

@@ -45,6 +45,58 @@ def _grid(x: Variable, bins: int) -> Variable:
     return F.reshape(pooled, (x.shape[0], prod(x.shape[1:2]) * bins * bins))
 
 
+def unpooling_2d(
+    x: Variable,
+    ksize: int | tuple[int, int],
+    stride: int | tuple[int, int] | None = None,
+    pad: int | tuple[int, int] = 0,
+    outsize: tuple[int, int] | None = None,
+    cover_all: bool = True,
+) -> Variable:
+    """Write each pixel to the whole window that a pooling has read for it; where windows overlap, pixels add up.
+
+    Args:
+        x: Images. Shape (N, C, H, W).
+        ksize: Size k of windows.
+        stride: Distance s of windows; None: their size.
+        pad: Width p of the border that the pooling has added.
+        outsize: Size (H', W') of the results; None: s (H - 1) + k - 2 p, less s - 1 with `cover_all`.
+        cover_all: Whether the pooling has covered the last pixels by a window of which a part is outside.
+
+    Returns:
+        Shape (N, C, H', W').
+
+    Raises:
+        ShapeError: when x has other axes, or a pooling of `outsize` pixels would not give H by W of them.
+
+    Example:
+        >>> x = nn.NdArray.from_numpy_array([[[[1.0, 2.0]]]])
+        >>> unpooling_2d(x, (1, 2), (1, 1), cover_all=False).data.tolist()
+        [[[[1.0, 3.0, 2.0]]]]
+    """
+    require_ndim("unpooling_2d", "x", x, 4, "(N, C, H, W)")
+    kernel, border = _pair(ksize), _pair(pad)
+    step = kernel if stride is None else _pair(stride)
+    beyond = tuple(s - 1 if cover_all else 0 for s in step)
+    sizes = x.shape[2:]
+    natural = tuple(s * (n - 1) + k - 2 * p - b for n, k, s, p, b in zip(sizes, kernel, step, border, beyond, strict=True))
+    size = natural if outsize is None else tuple(outsize)
+    pooled = tuple((n + 2 * p - k + b) // s + 1 for n, k, s, p, b in zip(size, kernel, step, border, beyond, strict=True))
+    if pooled != sizes:
+        raise ShapeError(f"unpooling_2d: outsize must be one that is pooled to {sizes}, got {size}, pooled to {pooled}")
+    planes = F.reshape(x, (x.shape[0] * x.shape[1], 1, *sizes))
+    spread = F.deconvolution(planes, F.constant(1.0, (1, 1, *kernel)), stride=step)
+    missing = [max(p + n - length, 0) for p, n, length in zip(border, size, spread.shape[2:], strict=True)]
+    spread = F.pad(spread, (0, missing[0], 0, missing[1])) if any(missing) else spread
+    ends = [p + n for p, n in zip(border, size, strict=True)]
+    kept = spread[:, :, border[0] : ends[0], border[1] : ends[1]]
+    return F.reshape(kept, (*x.shape[:2], *size))
+
+
+def _pair(value: int | tuple[int, int]) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else value
+
+
 def roi_average_align_2d(
     x: Variable, rois: Variable, output_size: tuple[int, int], spatial_scale: float = 1.0, sampling_ratio: int | None = None
 ) -> Variable:
@@ -142,3 +194,21 @@ def local_response_normalization(x: Variable, n: int = 5, k: float = 2.0, alpha:
     padded = F.pad(squares, (half, half, 0, 0))
     activity = F.sum_pooling(padded, (2 * half + 1, 1), (1, 1))
     return x * F.pow_scalar(k + alpha * F.reshape(activity, x.shape), -beta)
+
+
+def normalize(x: Variable, eps: float = 1e-5, axis: int = 1) -> Variable:
+    """Divide vectors by their length: x / (|x| + eps). A vector of zeros stays one.
+
+    Args:
+        x: Array of any shape.
+        eps: Number that is added to the length.
+        axis: The axis of the vectors.
+
+    Returns:
+        The shape of x.
+
+    Example:
+        >>> normalize(nn.NdArray.from_numpy_array([[3.0, 4.0]]), eps=0.0).data.tolist()
+        [[0.6000000238418579, 0.800000011920929]]
+    """
+    return x / (F.norm(x, p=2, axis=axis, keepdims=True) + eps)
