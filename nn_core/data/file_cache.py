@@ -2,7 +2,7 @@
 
 The folder also has cache_index.csv, with the name and the number of samples of each file, and, beside files of NumPy,
 cache_info.csv with the name of a variable in each line. A cache that was made from a table has a copy of it, original.csv,
-and order.csv, whose lines hold the number of a row of the table and that of its sample. This layout is NNabla's, so that
+and order.csv, whose lines hold the number of a sample and that of its row in the table. This layout is NNabla's, so that
 caches can be shared. Caches of ours have cache_checksums.json besides, with which damage to any of the files is recognized.
 No pickle.
 """
@@ -440,10 +440,10 @@ def _read_order(path: Path, count: int) -> list[int]:
     for line, row in _read_csv(path):
         if len(row) != 2 or not all(cell.isdecimal() and cell.isascii() and len(cell) <= 15 for cell in row):
             raise FileFormatError(f"{path}, line {line}: a line must hold two numbers, got {row}")
-        order[int(row[1])] = int(row[0])
+        order[int(row[0])] = int(row[1])
     if sorted(order) != list(range(count)) or sorted(order.values()) != list(range(count)):
         raise FileFormatError(f"{path}: each of {count} rows must have one place, got {len(order)} places")
-    return [order[place] for place in range(count)]
+    return [order[sample] for sample in range(count)]
 
 
 def _read_info(path: Path) -> list[str]:

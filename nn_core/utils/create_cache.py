@@ -34,7 +34,7 @@ class CreateCache(CsvDataSource):
         cache_file_name_prefix: str = "cache",
         cache_file_format: str = ".npy",
     ) -> None:
-        """Write the cache, with a copy of the table, original.csv, and the place of each of its rows, order.csv.
+        """Write the cache, with a copy of the table, original.csv, and the row of each sample, order.csv.
 
         Args:
             output_cache_dirname: Its folder.
@@ -48,7 +48,6 @@ class CreateCache(CsvDataSource):
         self._normalize = normalize
         if self.order is None:
             self.reset()
-        places = sorted((row, place) for place, row in enumerate(self.order or ()))
-        extras = {ORIGINAL: self._path.read_bytes(), ORDER: as_csv(places)}
+        extras = {ORIGINAL: self._path.read_bytes(), ORDER: as_csv(list(enumerate(self.order or ())))}
         folder = Path(output_cache_dirname)
         write_cache(self, folder, cache_file_name_prefix, extension=cache_file_format, extras=extras)

@@ -131,13 +131,13 @@ def test_a_cache_of_a_table_knows_the_table(tmp_path, extension, shuffle):
     path = table(tmp_path)
     CreateCache(path, np.random.RandomState(3), shuffle).create(tmp_path / "c", cache_file_format=extension)
     assert (tmp_path / "c" / "original.csv").read_bytes() == path.read_bytes()
-    places = [tuple(map(int, line.split(","))) for line in (tmp_path / "c" / "order.csv").read_text().splitlines()]
-    assert [row for row, _ in places] == list(range(6))
-    assert (places != [(i, i) for i in range(6)]) == shuffle
+    order = [tuple(map(int, line.split(","))) for line in (tmp_path / "c" / "order.csv").read_text().splitlines()]
+    assert [sample for sample, _ in order] == list(range(6))
+    assert (order != [(i, i) for i in range(6)]) == shuffle
     source = CacheDataSource(tmp_path / "c")
     samples = samples_of(source)
-    for row, place in places:
-        assert samples[place][0].tolist() == [row, row * row]
+    for sample, row in order:
+        assert samples[sample][0].tolist() == [row, row * row]
     header, *rows = source.original_rows
     assert header == ["x__0:width", "x__1:height", "y:label"]
     assert [[float(cell) for cell in row[:2]] for row in rows] == [x.tolist() for x, _ in samples]
