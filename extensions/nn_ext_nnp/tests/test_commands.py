@@ -76,6 +76,30 @@ def test_forward_adds_columns(batch_size, tmp_path):
         np.testing.assert_allclose([float(cell) for cell in line.split(",")[2:]], VALUES["y"][n % 4], atol=1e-5)
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_forward_reads_a_cache_with_its_table(shuffle, tmp_path):
+    table, cache = dataset(tmp_path), tmp_path / "data.cache"
+    run("conv_dataset", *(["-S"] if shuffle else []), table, cache)
+    run("forward", "-c", CONFIG, "-d", table, "-o", tmp_path / "expected")
+    run("forward", "-c", CONFIG, "-d", cache, "-o", tmp_path / "out")
+    header, *lines = (tmp_path / "out" / "output_result.csv").read_text().splitlines()
+    expected_header, *expected = (tmp_path / "expected" / "output_result.csv").read_text().splitlines()
+    assert header == expected_header
+    assert sorted(lines) == sorted(expected)  # the results are still beside their rows
+    order = [int(line.split(",")[1]) for line in (cache / "order.csv").read_text().splitlines()]
+    assert lines == [expected[row] for row in order]
+    assert (order != sorted(order)) == shuffle
+
+
+def test_forward_refuses_a_cache_without_its_table(tmp_path):
+    cache = tmp_path / "data.cache"
+    run("conv_dataset", dataset(tmp_path), cache)
+    (cache / "original.csv").unlink()
+    message = run("forward", "-c", CONFIG, "-d", cache, "-o", tmp_path / "out", code=1)
+    assert "a cache must have original.csv, the table that it was made from" in message
+    assert not (tmp_path / "out").exists()
+
+
 def test_forward_refuses_other_columns(tmp_path):
     path = dataset(tmp_path)
     path.write_text(path.read_text().replace("x:image", "z:image"))

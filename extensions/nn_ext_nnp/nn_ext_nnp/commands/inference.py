@@ -11,7 +11,8 @@ import numpy as np
 
 import nn_core.functions as F
 from nn_core.ext import ArgumentError, FileFormatError, atomic_writer
-from nn_core.utils.data_iterator import data_iterator_csv_dataset
+from nn_core.utils.data_iterator import DataIterator, data_iterator_cache, data_iterator_csv_dataset
+from nn_core.utils.data_source_implements import CacheDataSource
 from nn_ext_nnp.commands.context import choose_context, watched
 from nn_ext_nnp.commands.failing import clean_failures
 from nn_ext_nnp.initial import generated
@@ -20,6 +21,7 @@ from nn_ext_nnp.loading import Executor, Info, load
 Array = np.ndarray[Any, Any]
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_DATASET: Final = click.Path(exists=True, path_type=Path)
 _TYPES: Final = {"float32": np.float32, "uint8": np.uint8, "int32": np.int32}
 
 
@@ -123,7 +125,7 @@ def _per_sample(outputs: Sequence[Array], samples: int) -> list[list[Array]]:
 
 @click.command()
 @click.option("-c", "--config", required=True, type=_FILE, help="File of the network.")
-@click.option("-d", "--dataset", type=_FILE, help="CSV file of the data; that of the only data set by default.")
+@click.option("-d", "--dataset", type=_DATASET, help="CSV file or cache of the data; that of the only data set by default.")
 @click.option("-o", "--outdir", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write to.")
 @click.option("-p", "--param", type=_FILE, help="File of parameters, in place of those of the network.")
 @click.option("-f", "--outfile", default="output_result.csv", help="Name of the CSV file to write.")
@@ -147,6 +149,7 @@ def forward(
 ) -> None:
     """Run a network on the rows of a CSV file and write them with the results in further columns.
 
+    Of a cache, which has a copy of the table that it was made from, the rows are written in the order of its samples.
     Results with two axes become .csv files, those with more .npy files, which the cells name.
 
     Example: nn-core forward -c network.nnp -d data.csv -o results
@@ -156,8 +159,7 @@ def forward(
     dataset = _only_dataset(info, config) if dataset is None else dataset
     if Path(result_outdir).is_absolute() or ".." in Path(result_outdir).parts:
         raise ArgumentError(f"forward: --result_outdir must be a folder in OUTDIR, got {result_outdir}")
-    with dataset.open(newline="", encoding="utf-8-sig") as file:
-        header, *rows = [row for row in csv.reader(file) if row]
+    header, *rows = _table(dataset)
     outdir.mkdir(parents=True, exist_ok=True)
     results = _forward_rows(chosen, dataset, len(rows))
     columns = [_Column(name, [row[k] for row in results]) for k, (_, name) in enumerate(chosen.output_assign.values())]
@@ -179,18 +181,39 @@ def _only_dataset(info: Info, config: Path) -> Path:
     return config.parent / uris[0]
 
 
+def _table(dataset: Path) -> list[list[str]]:
+    """The header of a data set, and a row for each of its samples."""
+    if not dataset.is_dir():
+        with dataset.open(newline="", encoding="utf-8-sig") as file:
+            return [row for row in csv.reader(file) if row]
+    with CacheDataSource(dataset) as source:
+        table = source.original_rows
+    if table is None:
+        raise ArgumentError(
+            f"forward: a cache must have original.csv, the table that it was made from, got {dataset} without it; make it "
+            "anew from its table (nn-core conv_dataset), or give --dataset the table"
+        )
+    return table
+
+
 def _absolute(cell: str, folder: Path) -> str:
     path = folder / cell.strip()
     return str(path.resolve()) if cell.strip() and path.is_file() else cell
+
+
+def _samples(dataset: Path, size: int, normalize: bool) -> DataIterator:
+    if dataset.is_dir():
+        return data_iterator_cache(dataset, size, shuffle=False, use_thread=False, normalize=normalize)
+    return data_iterator_csv_dataset(
+        dataset, size, shuffle=False, use_thread=False, normalize=normalize, with_file_cache=False
+    )
 
 
 def _forward_rows(executor: Executor, dataset: Path, count: int) -> list[list[Array]]:
     variables = list(executor.dataset_assign)
     size = variables[0].shape[0] if variables and variables[0].ndim else 1
     results: list[list[Array]] = []
-    with data_iterator_csv_dataset(
-        dataset, size, shuffle=False, use_thread=False, normalize=not executor.no_image_normalization, with_file_cache=False
-    ) as iterator:
+    with _samples(dataset, size, normalize=not executor.no_image_normalization) as iterator:
         places = {name: place for place, name in enumerate(iterator.variables)}
         missing = [name for name in executor.dataset_assign.values() if name not in places]
         if missing:
