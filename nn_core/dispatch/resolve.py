@@ -62,7 +62,8 @@ def resolve(
 ) -> Resolution:
     """Find the kernel that runs a function in `context`.
 
-    The backends are asked in the order of the list, then the reference kernels over the arrays of each available one.
+    The backends are asked in the order of the list, then the reference kernels over the arrays of each available one;
+    those over a backend that says `reference_first` before the list goes on to another device family.
 
     Args:
         spec: The function.
@@ -112,7 +113,9 @@ def wide_dtype(backend: Backend | None, dtype: str) -> str:
 def candidates(name: str, context: Context, plugins: Plugins = PLUGINS) -> Iterator[Candidate]:
     """Everyone who could run the function called `name`, best first; a plugin is loaded when its turn comes."""
     available: list[tuple[str, str, Backend]] = []
+    staying: list[tuple[str, str, Backend]] = []
     first_error: NNCoreError | None = None
+    is_one_available = False
     for backend_name, dtype in context.entries:
         entry = f"{backend_name}:{_TYPE_NAMES[dtype]}"
         try:
@@ -122,7 +125,11 @@ def candidates(name: str, context: Context, plugins: Plugins = PLUGINS) -> Itera
             family = plugins.array_class(backend_name) or context.array_class
             yield Candidate(entry, dtype, family, reason=str(error).partition("\n")[0], error=error)
             continue
-        available.append((entry, dtype, backend))
+        left = [one for one in staying if one[2].array_class != backend.array_class]
+        staying = [one for one in staying if one not in left]
+        if left:
+            yield from _reference_candidates(name, left, plugins)
+        (staying if extra(backend, "reference_first") else available).append((entry, dtype, backend))
         # overlays of other plugins are asked before the backend's own kernel, kernels for functions of plugins after it
         before, after = plugins.extra_kernels(backend_name, name)
         own = backend.kernels.get(name)
@@ -131,9 +138,10 @@ def candidates(name: str, context: Context, plugins: Plugins = PLUGINS) -> Itera
             yield Candidate(entry, dtype, backend.array_class, backend, kernel)
         if not found:
             yield Candidate(entry, dtype, backend.array_class, reason=f"has no kernel for {name}")
-    if not available and first_error is not None:
+        is_one_available = True
+    if not is_one_available and first_error is not None:
         raise first_error
-    yield from _reference_candidates(name, available, plugins)
+    yield from _reference_candidates(name, [*staying, *available], plugins)
 
 
 def _reference_candidates(

@@ -24,6 +24,8 @@ class CudaBackend:
 
     name: str = "cuda"
     array_class: str = "CudaCachedArray"
+    #: Copies to the host and back would make every replay of a graph wait.
+    reference_first: bool = True
     kernels: Mapping[str, Kernel] = KERNELS
     updates: Mapping[str, MultiTensorUpdate | ClipGradByNorm | LayerwiseUpdate] = UPDATES
 

@@ -241,3 +241,25 @@ def test_strict_mode_is_a_scope():
 
 def test_an_empty_report_says_so():
     assert str(fallback_report()) == "every function ran on the first choice of its context"
+
+
+@pytest.mark.parametrize("has_kernel", [True, False])
+def test_the_reference_is_asked_before_a_device_is_left_where_a_backend_wants_that(has_kernel):
+    first, second = FakeBackend("first"), FakeBackend("second", {"Tanh": FakeKernel()} if has_kernel else {})
+    host = FakeBackend("host", {"Tanh": FakeKernel()}, "Host")
+    first.reference_first = second.reference_first = True
+    plugins = FakePlugins(first=first, second=second, host=host)
+    found = resolved(plugins, ["first:float", "second:float", "host:float"])
+    assert found.backend is (second if has_kernel else first)
+    (fallback,) = fallback_report()
+    assert fallback.ran_on == ("second:float" if has_kernel else "reference over first:float")
+    assert not fallback.left_family
+
+
+def test_without_that_wish_or_a_reference_kernel_the_device_is_left():
+    device, host = FakeBackend("device"), FakeBackend("host", {"Tanh": FakeKernel(), "acme.Unknown": FakeKernel()}, "Host")
+    plugins = FakePlugins(device=device, host=host)
+    assert resolved(plugins, ["device:float", "host:float"]).backend is host
+    device.reference_first = True
+    assert resolved(plugins, ["device:float", "host:float"], UNKNOWN).backend is host
+    assert resolved(plugins, ["host:float", "device:float"]).backend is host
