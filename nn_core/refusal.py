@@ -141,7 +141,8 @@ def _fits(value: Any, wanted: Any) -> bool:
     if origin is types.UnionType or str(origin) == "typing.Union":
         return any(_fits(value, part) for part in get_args(wanted))
     plain = wanted if origin is None else origin
-    if not isinstance(plain, type):
+    unchecked = getattr(plain, "_is_protocol", False) and not getattr(plain, "_is_runtime_protocol", False)
+    if not isinstance(plain, type) or unchecked:
         return True
     if plain is float:
         return isinstance(value, (int, float)) or hasattr(value, "__float__")

@@ -30,7 +30,7 @@ from nn_core.spec.builtin.image import (
 
 def interpolate(
     x: Operand,
-    output_size: Sequence[int],
+    output_size: int | Sequence[int],
     mode: str,
     align_corners: bool = True,
     half_pixel: bool = False,
@@ -573,11 +573,11 @@ def warp_by_flow(
 def patch_correlation(
     x1: Operand,
     x2: Operand,
-    patch: Sequence[int] = (1, 1),
-    shift: Sequence[int] = (0, 0),
-    patch_step: Sequence[int] = (1, 1),
-    shift_step: Sequence[int] = (1, 1),
-    padding: Sequence[int] = (0, 0, 0, 0),
+    patch: int | Sequence[int] = (1, 1),
+    shift: int | Sequence[int] = (0, 0),
+    patch_step: int | Sequence[int] = (1, 1),
+    shift_step: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0, 0, 0),
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> Operand:
@@ -622,11 +622,11 @@ def patch_correlation_backward(
     dy: Operand,
     x1: Operand,
     x2: Operand,
-    patch: Sequence[int] = (1, 1),
-    shift: Sequence[int] = (0, 0),
-    patch_step: Sequence[int] = (1, 1),
-    shift_step: Sequence[int] = (1, 1),
-    padding: Sequence[int] = (0, 0, 0, 0),
+    patch: int | Sequence[int] = (1, 1),
+    shift: int | Sequence[int] = (0, 0),
+    patch_step: int | Sequence[int] = (1, 1),
+    shift_step: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0, 0, 0),
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> tuple[Operand, ...]:

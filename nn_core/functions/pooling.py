@@ -317,7 +317,7 @@ def unpooling(
 def roi_align(
     input: Operand,
     boxes: Operand,
-    output_size: Sequence[int],
+    output_size: int | Sequence[int],
     spatial_scale: Sequence[float] = (1.0, 1.0),
     sampling_ratio: int | None = None,
     channel_last: bool | None = None,
@@ -372,7 +372,7 @@ def roi_align_backward(
     dy: Operand,
     boxes: Operand,
     input_shape: int | Sequence[int],
-    output_size: Sequence[int],
+    output_size: int | Sequence[int],
     spatial_scale: Sequence[float] = (1.0, 1.0),
     sampling_ratio: int = -1,
     channel_last: bool = False,

@@ -470,7 +470,7 @@ def random_erase(
 def image_augmentation(
     x: Operand,
     shape: Sequence[int] | None = None,
-    pad: Sequence[int] = (0, 0),
+    pad: int | Sequence[int] = (0, 0),
     min_scale: float = 1.0,
     max_scale: float = 1.0,
     angle: float = 0.0,

@@ -31,7 +31,7 @@ _CHANNEL_PARAMETERS = [
 @overload
 def batch_normalization(
     inp: Operand,
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,
@@ -45,7 +45,7 @@ def batch_normalization(
 @overload
 def batch_normalization(
     inp: Operand,
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,
@@ -59,7 +59,7 @@ def batch_normalization(
 @layer("bn", _BATCH_PARAMETERS)
 def batch_normalization(
     inp: Operand,
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,
@@ -102,7 +102,7 @@ def batch_normalization(
 def fused_batch_normalization(
     inp: Operand,
     z: Operand | None = None,
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,
@@ -118,7 +118,7 @@ def fused_batch_normalization(
 def fused_batch_normalization(
     inp: Operand,
     z: Operand | None = None,
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,
@@ -134,7 +134,7 @@ def fused_batch_normalization(
 def fused_batch_normalization(
     inp: Operand,
     z: Operand | None = None,
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,
@@ -180,7 +180,7 @@ def sync_batch_normalization(
     inp: Operand,
     comm: Any,
     group: str = "world",
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,
@@ -196,7 +196,7 @@ def sync_batch_normalization(
     inp: Operand,
     comm: Any,
     group: str = "world",
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,
@@ -212,7 +212,7 @@ def sync_batch_normalization(
     inp: Operand,
     comm: Any,
     group: str = "world",
-    axes: Sequence[int] = (1,),
+    axes: int | Sequence[int] = (1,),
     decay_rate: float = 0.9,
     eps: float = 1e-05,
     batch_stat: bool = True,

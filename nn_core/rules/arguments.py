@@ -92,7 +92,7 @@ def _prepare_one(spec: FunctionSpec, arg: ArgSpec) -> _Prepared:
     limited = bool(arg.choices) or arg.minimum is not None or arg.maximum is not None
     exact = None if limited else _EXACT.get(arg.type)
     check = _limited(arg, _CHECKS[arg.type](arg.name))
-    spread = one_number(arg.name, arg.type, arg.default_rule) if arg.takes_one_number else None
+    spread = one_number(arg) if arg.takes_one_number else None
     return arg.name, exact, check, default, rule, check_default, arg.required, spread
 
 

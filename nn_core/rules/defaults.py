@@ -6,7 +6,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
-from nn_core.spec.model import ArgValue
+from nn_core.spec.model import PER_SPATIAL_AXIS, ArgSpec, ArgValue
 from nn_core.typing import Shape
 
 #: How many numbers one number stands for, given the shapes of the inputs and the earlier arguments.
@@ -110,15 +110,18 @@ def _after_channels(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]
     return max(len(_first(shapes)) - 2, 1)
 
 
-def one_number(name: str, kind: str, default_rule: str | None) -> OneNumber:
-    """Return how many numbers one integer means: one for each spatial axis, or just one axis or length.
+def one_number(arg: ArgSpec) -> OneNumber:
+    """Return how many numbers one integer means: one for each spatial axis, as many as the default has, or just one.
 
     The spatial axes of a pooling are those of its kernel; one number as the kernel means all axes but two, those of the
     samples and of the channels.
     """
-    if kind != "ints":
+    if arg.type != "ints":
         return _once
-    if name == "kernel":
+    if arg.has_equal_numbers:
+        n_entries = len(cast(Shape, arg.default))
+        return lambda shapes, args: n_entries
+    if arg.name in PER_SPATIAL_AXIS:
         return _after_channels
-    rule = DEFAULT_RULES[cast(str, default_rule)]
+    rule = DEFAULT_RULES[cast(str, arg.default_rule)]
     return lambda shapes, args: len(cast(Shape, rule(shapes, args)))

@@ -72,7 +72,8 @@ class InputSpec:
     optional: bool = False
     variadic: bool = False
     parameter: bool = False
-#: Default rules of arguments that have one number for each spatial axis.
+#: Required arguments, and default rules of arguments, that have one number for each spatial axis.
+PER_SPATIAL_AXIS: Final = frozenset({"kernel", "output_size"})
 SPATIAL_RULES: Final = frozenset({"spatial_zeros", "spatial_ones", "kernel", "kernel_zeros"})
 
 
@@ -100,10 +101,15 @@ class ArgSpec:
         return isinstance(self.default, Required) and self.default_rule is None
 
     @property
+    def has_equal_numbers(self) -> bool:
+        """True when the default is a sequence of one number, repeated: the argument has a fixed number of entries."""
+        return isinstance(self.default, tuple) and len(set(self.default)) == 1
+
+    @property
     def takes_one_number(self) -> bool:
         """True when one integer stands for a sequence: of one axis or length, or of equal numbers per spatial axis."""
         if self.type == "ints":
-            return self.default_rule in SPATIAL_RULES or self.name == "kernel"
+            return self.default_rule in SPATIAL_RULES or self.name in PER_SPATIAL_AXIS or self.has_equal_numbers
         return self.type == "axes" or (self.type == "shape" and self.default is not None)  # None: that of the input
 
 

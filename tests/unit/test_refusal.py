@@ -33,6 +33,7 @@ X = (2, 3)
         (lambda: nn.forward_all("ab"), "forward_all: variables must be a sequence of Variables, got one with"),
         (lambda: nn.Variable(X)[::0], "the step of a slice must not be zero"),
         (lambda: nn.ModuleDict(np.ones(3)), "modules must be"),
+        (lambda: PF.sync_batch_normalization(nn.Variable((2, 4)), 3), "comm must be Communicator or None, got 3"),
         (lambda: nn.NdArray(X) >= 10**400, "ge: a number must fit into 64 bits"),
         (lambda: nn.Variable(X) // 10**400, "a number must fit into 64 bits"),
         (lambda: nn.NdArray(X).fill(10**400), "fill: a number must fit into 64 bits"),

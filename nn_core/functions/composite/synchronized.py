@@ -1,7 +1,7 @@
 """Batch normalization whose statistics cross processes."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, Protocol, overload, runtime_checkable
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from nn_core.variable import Variable
 __all__ = ["sync_batch_normalization"]
 
 
+@runtime_checkable
 class Communicator(Protocol):
     """The part of a communicator that is needed here."""
 
