@@ -107,10 +107,12 @@ def draw_curve(path, losses, accuracies):
         axis.plot(epochs, values, color=color, marker=".")
         axis.set_ylabel(name, color=color)
         axis.annotate(
-            f"{values[-1]:.3g}", (epochs[-1], values[-1]), xytext=(6, 0), textcoords="offset points", color=color, va="center"
+            f"{values[-1]:.2g}", (epochs[-1], values[-1]), xytext=(6, 0), textcoords="offset points", color=color, va="center"
         )
     axes[0].set(yscale="log", title="Learning curves")
-    axes[1].set(xlabel="epoch", ylim=(0, None))
+    # linear below 1 %, so that 0 has a place; logarithmic above, so that the first epoch does not flatten the others
+    axes[1].set_yscale("symlog", linthresh=1)
+    axes[1].set(xlabel="epoch", ylim=(0, 100), yticks=(0, 1, 10, 100), yticklabels=("0", "1", "10", "100"))
     figure.savefig(path)
 
 

@@ -31,35 +31,42 @@ def plot_stats(digits, path):
     figure.savefig(path)
 
 
-def plot_images(images, path, title, cmap=None):
+def plot_images(images, path, title, label, cmap=None):
     """Draw images (B, 1, H, W), or the maps of one layer, side by side with gaps, all on one scale.
 
     Args:
         images: The images.
         path: File to write.
         title: Title of the picture.
+        label: Meaning of the values, for the colour bar.
         cmap: Colours, of matplotlib; None: those of the style.
     """
     images = np.asarray(images)[:, 0]
+    scale = max(1, 16 // images.shape[2])  # small images would have gaps as wide as themselves
+    images = images.repeat(scale, axis=1).repeat(scale, axis=2)
     n_columns = int(np.ceil(np.sqrt(len(images))))
     height, width = images.shape[1:]
-    sheet = np.full((-(-len(images) // n_columns) * (height + 1) + 1, n_columns * (width + 1) + 1), np.nan)
+    gap = max(1, width // 8)
+    sheet = np.full((-(-len(images) // n_columns) * (height + gap) + gap, n_columns * (width + gap) + gap), np.nan)
     for number, image in enumerate(images):
         row, column = divmod(number, n_columns)
-        top, left = row * (height + 1) + 1, column * (width + 1) + 1
+        top, left = row * (height + gap) + gap, column * (width + gap) + gap
         sheet[top : top + height, left : left + width] = image
     figure, axis = new_figure(figsize=(5.6, 5))
-    figure.colorbar(_show(axis, sheet, cmap), ax=axis, shrink=0.8)
+    shown = _show(axis, sheet, cmap)
+    if images.min() < 0:
+        shown.set_clim(-np.abs(images).max(), np.abs(images).max())
+    figure.colorbar(shown, ax=axis, shrink=0.8, label=label)
     axis.set_title(title)
     figure.savefig(path)
 
 
 def plot_responses(image, layers, scores, path):
-    """Draw what a network answers to one image.
+    """Draw the activations of a network for one image.
 
     Args:
         image: The image, an array of two axes.
-        layers: Pairs of a title and the answer of a layer, an array of two axes.
+        layers: Pairs of a title and the activations of a layer, an array of two axes.
         scores: The scores of the ten digits.
         path: File to write.
     """
@@ -70,7 +77,7 @@ def plot_responses(image, layers, scores, path):
         shown = _show(axis, values)
         shown.set_clim(-largest, largest)
         axis.set(title=title, anchor="W")
-    figure.colorbar(shown, ax=axes[1:-1], label="answer", panchor=False)  # one scale for all layers
+    figure.colorbar(shown, ax=axes[1:-1], label="activation", panchor=False)  # one scale for all layers
     best = int(np.argmax(scores))
     axes[-1].bar(range(10), scores, tick_label=range(10), color=["C1" if digit == best else "C0" for digit in range(10)])
     axes[-1].set(xlabel="digit", ylabel="score", title=f"scores: the network sees a {best}")

@@ -7,7 +7,6 @@ resumed training computes the same numbers, bit for bit. The files are replaced 
 program that is killed while it saves leaves the old ones intact.
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -16,13 +15,12 @@ from pathlib import Path
 import numpy as np
 from pictures import plot_losses
 from tiny_digits import load_digits
-from tutorial import expect
+from tutorial import begin, expect, parser
 
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.ext_utils import get_extension_context
 
 BATCH_SIZE = 64
 N_STEPS = 100
@@ -77,13 +75,10 @@ def digest():
 
 def main():
     """Train without interruption; train half, save, and let a new process do the rest; compare."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-c", "--context", default="cpu", help="backend: cpu, reference, cuda, cudnn, ...")
-    parser.add_argument("-p", "--pictures", type=Path, metavar="FOLDER", help="draw pictures into this folder")
-    parser.add_argument("--resume", type=Path, metavar="FOLDER", help="do the second half from these files")
-    options = parser.parse_args()
-    nn.set_default_context(get_extension_context(options.context))
-    nn.seed(0)
+    arguments = parser(__doc__)
+    arguments.add_argument("--resume", type=Path, metavar="FOLDER", help="do the second half from these files")
+    options = arguments.parse_args()
+    pictures = begin(options)
     training = Training()
     if options.resume:
         training.load(options.resume)
@@ -98,9 +93,8 @@ def main():
         subprocess.run([sys.executable, __file__, "-c", options.context, "--resume", name], check=True)
         resumed = np.load(folder / "result.npy")
         check_formats(folder)
-    if options.pictures is not None:
-        options.pictures.mkdir(parents=True, exist_ok=True)
-        plot_losses([*before, *after], len(before), options.pictures / "losses.png")
+    if pictures is not None:
+        plot_losses([*before, *after], len(before), pictures / "losses.png")
     print(f"loss half-way {before[-1]:.4f}, at the end {after[-1]:.4f}")
     expect("parameters that differ after resuming", np.count_nonzero(resumed != digest()), high=0)
     expect("last loss", after[-1], high=0.5)

@@ -1,7 +1,7 @@
 """Train one deep convolutional net twice: with a static graph, and with a graph that is built anew in each step.
 
     python examples/tutorials/static_versus_dynamic.py
-    python examples/tutorials/static_versus_dynamic.py -c cudnn --maps 128 --layers 10 --epochs 30
+    python examples/tutorials/static_versus_dynamic.py -c cudnn
 
 A static graph is built once and run many times, so the work of preparing it is done once. A dynamic graph can differ
 from step to step, for example by dropping layers at random; what is prepared for it is kept and found again while
