@@ -1,5 +1,26 @@
 """nn_core: neural networks on a small core, with backends and operators from separately installed packages.
 
+The API by subject; ``help(nn_core.initializer)`` and the like tell more:
+
+    F, PF, S            functions, functions with parameters (layers), solvers
+    Variable, NdArray   values in a graph, arrays that are computed at once
+    Module, Sequential  networks as objects; also ModuleList, ModuleDict
+    Context             where functions run; also context_scope, set_default_context, explain, ext_utils
+    parameter_scope     parameters by name; also get_parameters, save_parameters, load_parameters, parameter
+    auto_forward        dynamic graphs; also no_grad, recompute, forward_all, grad
+    PythonFunction      functions in Python; also numpy_function
+    summary             a table of the layers and parameters of a network
+    initializer         initial values of parameters
+    data                sources of samples, and iterators of batches
+    training            trainer, checkpoints, metrics
+    monitor, logger     what a run reports
+    files, io           files of arrays, of parameters and of networks
+    random, seed        random numbers
+    settings, errors    environment variables, exceptions
+    ext, testing        for authors of plugins
+    utils, experimental, backward_functions, callback, context, function_bases, functions, normalization_functions,
+    numpy_compat_functions, parametric_functions, solver, solvers, typing    the modules under the names of NNabla
+
 Example:
     >>> import numpy as np
     >>> import nn_core as nn
@@ -152,8 +173,9 @@ _MODULES = (
 
 
 def __dir__() -> list[str]:
+    """Functions and classes, and F, PF and S; `help(nn_core)` lists the other modules."""
     own = {name for name, value in globals().items() if getattr(value, "__module__", "").startswith("nn_core.")}
-    return sorted({name for name in own if not name.startswith("_")}.union(_LAZY, _SHORT, _MODULES, ("__version__",)))
+    return sorted({name for name in own if not name.startswith("_")}.union(_LAZY, _SHORT, ("__version__",)))
 
 
 if not TYPE_CHECKING:  # so that checkers report names that do not exist
@@ -167,5 +189,5 @@ if not TYPE_CHECKING:  # so that checkers report names that do not exist
         module = import_module(_SHORT[name]) if name in _SHORT else _submodule("nn_core", name)
         if module is not None:
             return module
-        hint = _suggestion(name, __dir__())
+        hint = _suggestion(name, [*__dir__(), *_MODULES])
         raise _UnknownAttributeError(f"module 'nn_core' has no attribute {name!r}{hint}", name=name, obj=sys.modules[__name__])

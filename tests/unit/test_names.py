@@ -2,6 +2,7 @@
 
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from types import ModuleType
@@ -27,7 +28,7 @@ def leaf(values: object) -> nn.Variable:
 
 def test_submodules_are_attributes_of_the_package() -> None:
     names = {module.name for module in pkgutil.iter_modules(nn.__path__) if not module.name.startswith("_")}
-    assert {"functions", "monitor", "parameter", "solvers", "utils"} <= names & set(dir(nn))
+    assert {"functions", "monitor", "parameter", "solvers", "utils"} <= names
     for name in names - FUNCTIONS:
         assert isinstance(getattr(nn, name), ModuleType), name
     for name in FUNCTIONS:
@@ -258,10 +259,18 @@ def test_dir_lists_the_functions_and_nothing_else(module: str) -> None:
 
 def test_dir_of_the_package_has_no_engine() -> None:
     names = set(dir(nn))
-    assert {"Variable", "NdArray", "Module", "functions", "summary", "seed", "grad", "forward_all"} <= names
+    assert {"Variable", "NdArray", "Module", "summary", "seed", "grad", "forward_all"} <= names
+    modules = {name for name in names if isinstance(getattr(nn, name), ModuleType)}
+    assert modules == {"F", "PF", "S"}
     assert names.isdisjoint({"TYPE_CHECKING", "import_module", "pkgutil", "sys", "util", "graph", "dispatch", "synced"})
     for name in names:
         assert hasattr(nn, name), name
+
+
+def test_help_of_the_package_is_a_map() -> None:
+    words = set(re.findall(r"\w+", nn.__doc__ or ""))
+    assert set(nn._MODULES) <= words
+    assert {"F", "PF", "S", "Variable", "NdArray", "Module", "training"} <= words
 
 
 @pytest.mark.parametrize(
