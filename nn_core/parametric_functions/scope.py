@@ -164,13 +164,30 @@ def get_parameter_or_create(
     cell = parameter._cell or parameter.cell
     if shape is not None and cell.data._shape != (shape if type(shape) is tuple else tuple(shape)):
         raise ShapeError(
-            f"get_parameter_or_create: parameter {name!r} must keep its shape {parameter.shape}, got {tuple(shape)}\n"
+            f"get_parameter_or_create: parameter {_whole_path(name)!r} must keep its shape {parameter.shape}, "
+            f"got {tuple(shape)}\n"
             "  hint: give the function a name of its own, or call nn_core.clear_parameters()"
         )
     if parameter._need_grad is not need_grad and parameter.need_grad != need_grad:
         parameter.need_grad = need_grad
     wanted = need_grad if as_need_grad is None else as_need_grad
     return parameter.get_unlinked_variable(wanted and not NO_GRAD.get())
+
+
+def _whole_path(name: str) -> str:
+    """`name` in the current scope as a path from the root; `name` itself where the scope is a program's own dictionary."""
+    path = _path_between(_ROOT, _CURRENT.get())
+    return name if path is None else f"{path}{name}"
+
+
+def _path_between(outer: Scope, inner: Scope) -> str | None:
+    if outer is inner:
+        return ""
+    for key, member in outer.items():
+        path = None if isinstance(member, Variable) else _path_between(member, inner)
+        if path is not None:
+            return f"{key}/{path}"
+    return None
 
 
 def _found_or_created(

@@ -61,8 +61,19 @@ def test_the_same_name_shares_parameters(rng):
     first, second = PF.affine(x, 4, name="fc"), PF.affine(x, 4, name="fc")
     nn.forward_all([first, second])
     assert np.array_equal(first.d, second.d)
-    with pytest.raises(ShapeError, match=r"parameter 'W' must keep its shape \(3, 4\), got \(3, 5\)"):
+    with pytest.raises(ShapeError, match=r"parameter 'fc/affine/W' must keep its shape \(3, 4\), got \(3, 5\)"):
         PF.affine(x, 5, name="fc")
+
+
+def test_a_parameter_of_another_shape_is_named_by_its_whole_path(rng):
+    x = variable(rng, 2, 3)
+    with nn.parameter_scope("net"), nn.parameter_scope("encoder"):
+        PF.affine(x, 4, name="fc")
+        with pytest.raises(ShapeError, match=r"parameter 'net/encoder/fc/affine/W' must keep its shape"):
+            PF.affine(x, 5, name="fc")
+    with nn.parameter_scope("own", {}), pytest.raises(ShapeError, match=r"parameter 'W' must keep its shape"):
+        PF.affine(x, 4)
+        PF.affine(x, 5)
 
 
 def test_gradients_reach_the_parameters(rng):
