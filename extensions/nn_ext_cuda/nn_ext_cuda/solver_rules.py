@@ -90,6 +90,29 @@ def _ams_bound(h: Sequence[float]) -> Mapping[str, float]:
     return _bound(h, _corrected(h[0], h[1], h[2], h[-1]) if h[6] else h[0])
 
 
+def _ada_belief(h: Sequence[float]) -> Mapping[str, float]:
+    alpha, beta1, beta2, eps, decay, has_max, decouples, is_fixed, rectifies, t = h[:10]
+    rectification = _rectification(beta2, t) if rectifies else 1.0
+    return {
+        "rate": alpha if rectification is None else alpha * rectification / (1 - beta1**t),
+        "divides": 0.0 if rectification is None else 1.0,
+        "rest": 1 - beta2**t,
+        "eps": eps,
+        "added": 0.0 if has_max else eps,
+        "decay": (decay if is_fixed else alpha * decay) if decouples else 0.0,
+        **_means(beta1, beta2),
+    }
+
+
+def _rectification(beta2: float, t: float) -> float | None:
+    """Factor of Liu et al. (2020), algorithm 2; None while the variance of the step is unknown."""
+    limit = 2 / (1 - beta2) - 1
+    length = limit - 2 * t * beta2**t / (1 - beta2**t)
+    if length <= 4:
+        return None
+    return sqrt((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length))
+
+
 def _lamb(h: Sequence[float]) -> Mapping[str, float]:
     eta, beta1, beta2, low, high, eps, corrects, decay, t = h[:9]
     scales = (1 - beta1**t, 1 - beta2**t) if corrects else (1.0, 1.0)
@@ -100,7 +123,14 @@ def _lamb(h: Sequence[float]) -> Mapping[str, float]:
 _MOVE: Final = "m = beta1 * m + rest1 * g; v = beta2 * v + rest2 * g * g;"
 _TOP: Final = "top = larger(top, v);"
 
+#: w is decayed first; w - decay w is what the solver computes.
+_BELIEF: Final = (
+    "w -= decay * w; m = beta1 * m + rest1 * g; s = beta2 * s + rest2 * (g - m) * (g - m) + added;{maximum}"
+    " w -= divides != 0 ? rate * m / (sqrt({squares} / rest) + eps) : rate * m;"
+)
+
 RULES: Final[Mapping[str, Rule]] = {
+    "AdaBelief": Rule(("m", "s"), _BELIEF.format(maximum="", squares="s"), _ada_belief),
     "Sgd": Rule((), "w -= lr * g;", _named("lr")),
     "Momentum": Rule(("m",), "m = momentum * m + lr * g; w -= m;", _named("lr", "momentum")),
     "Nesterov": Rule(
@@ -150,6 +180,13 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "WeightDecay": Rule((), "g += rate * w;", _named("rate"), ("g",)),
     "ScaleGrad": Rule((), "g *= scale;", _named("scale"), ("g",)),
+}
+
+#: Rules of solvers that keep one state more by a setting.
+RULES_WITH_MAXIMUM: Final[Mapping[str, Rule]] = {
+    "AdaBelief": Rule(
+        ("m", "s", "top"), _BELIEF.format(maximum=" top = larger(top, s) + eps;", squares="top"), _ada_belief
+    ),
 }
 
 _LAMB: Final = "(m / m_scale) / (sqrt(v / v_scale) + eps) + decay * w"

@@ -9,7 +9,7 @@ from nn_ext_cuda.dtypes import real_type
 from nn_ext_cuda.launch import THREADS
 from nn_ext_cuda.layerwise import LAYERWISE, LayerwiseUpdate
 from nn_ext_cuda.multi_tensor import HEAD, LOOP, PARAMETERS, Launcher, Tables, UpdateStep, number_parameters, read_numbers
-from nn_ext_cuda.solver_rules import RULES
+from nn_ext_cuda.solver_rules import RULES, RULES_WITH_MAXIMUM, Rule
 
 
 class MultiTensorUpdate:
@@ -32,10 +32,10 @@ class MultiTensorUpdate:
         """A step that updates these arrays; `hyper` is read each time."""
         tables = Tables(list(zip(params, grads, *states, strict=True)))
         dtype = str(params[0].dtype)
-        rule = RULES[self._name]
+        rule = rule_of(self._name, len(states))
 
         def launcher(resident: bool) -> Launcher:
-            return tables.launcher(update_code(self._name, dtype, resident=resident))
+            return tables.launcher(update_code(self._name, dtype, resident=resident, n_states=len(states)))
 
         return UpdateStep(launcher, lambda: list(rule.numbers(hyper.tolist()).values()), dtype)
 
@@ -67,11 +67,17 @@ class ClipGradByNorm:
         return UpdateStep(launcher, lambda: [float(hyper[0])], "float64")
 
 
-def update_code(name: str, dtype: str, *, resident: bool = False) -> Code:
-    """The kernel of a rule; `resident`: its numbers are on the device."""
+def rule_of(name: str, n_states: int) -> Rule:
+    """The rule of a solver that keeps so many states."""
     rule = RULES[name]
+    return rule if len(rule.states) == n_states else RULES_WITH_MAXIMUM[name]
+
+
+def update_code(name: str, dtype: str, *, resident: bool = False, n_states: int | None = None) -> Code:
+    """The kernel of a rule; `resident`: its numbers are on the device; `n_states` where a setting adds a state."""
+    rule = RULES[name] if n_states is None else rule_of(name, n_states)
     arrays = ("w", "g", *rule.states)
-    numbers = list(rule.numbers([0.5] * 9))
+    numbers = list(rule.numbers([0.5] * 10))
     head = [f"R* const {array}_ = (R*)pointers[owner * {len(arrays)} + {k}];" for k, array in enumerate(arrays)]
     loads = [f"R {array} = {array}_[i];" for array in arrays]
     stores = [f"{array}_[i] = {array};" for array in (*rule.writes, *rule.states)]

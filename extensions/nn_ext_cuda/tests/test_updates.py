@@ -17,7 +17,7 @@ def test_every_rule_is_a_solver_or_a_change_of_gradients():
         solver = getattr(S, name, None)
         assert solver is not None or name in ("WeightDecay", "ScaleGrad")
         if solver is not None:
-            assert len(rule.states) == len(solver.state_names)
+            assert len(rule.states) == len(solver().state_names)
 
 
 def test_chunks_cover_all_elements_once():
@@ -97,3 +97,23 @@ def test_a_search_for_nan_and_infinity_waits_once_for_the_device(cuda, monkeypat
     monkeypatch.setattr(fake_cupy.FakeArray, "item", lambda self: reads.append(self) or item(self))
     assert solver.check_inf_or_nan_grad() is expected
     assert len(reads) == 1
+
+
+@pytest.mark.parametrize("t", [1.0, 40.0])
+@pytest.mark.parametrize("rectify", [False, True])
+@pytest.mark.parametrize("amsgrad", [False, True])
+@pytest.mark.parametrize("fixed_decay", [False, True])
+def test_the_settings_of_ada_belief_are_those_of_the_solver(device, t, rectify, amsgrad, fixed_decay):
+    import nn_core.solvers as S
+    from nn_ext_cuda.updates import UPDATES
+
+    switches = {"amsgrad": amsgrad, "fixed_decay": fixed_decay, "rectify": rectify}
+    solver = S.AdaBelief(alpha=0.1, beta2=0.95, wd=0.2, eps=1e-3, weight_decouple=True, **switches)
+    rng = np.random.default_rng(0)
+    w, g, *states = (rng.uniform(0.5, 0.6, 7).astype("float32") for _ in range(2 + len(solver.state_names)))
+    numbers = np.array([*solver._numbers, t], np.float64)
+    given = [device.asarray(array) for array in (w, g, *states)]
+    UPDATES["AdaBelief"].prepare((7,), "float32").bind([given[0]], [given[1]], [[state] for state in given[2:]], numbers)()
+    solver.step(np, w, g, states, numbers.tolist())
+    for found, expected in zip(given, (w, g, *states), strict=True):
+        np.testing.assert_allclose(found.get(), expected, rtol=2e-6)
