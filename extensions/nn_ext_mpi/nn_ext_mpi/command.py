@@ -53,6 +53,7 @@ def launch(
         raise click.UsageError(f"launch: PROGRAM must be a file, got {program!r}")
     found = find()
     command = [*mpiexec_command(found, size, hosts, root=root, elastic=elastic), sys.executable, "-m", "mpi4py"]
+    command += ["-rc", "finalize=False"] if elastic else []  # nn_ext_mpi.tolerance finalizes, if all live
     command += [*(["-m"] if is_module else []), program, *arguments]
     variables = launch_variables(size, hosts)
     if dry_run:

@@ -13,7 +13,7 @@ import numpy as np
 
 from nn_core.ext import BackendUnavailableError, Context
 from nn_core.typing import Array
-from nn_ext_mpi.tolerance import Watched, agree, is_tolerant
+from nn_ext_mpi.tolerance import Watched, agree, finalize_at_exit, is_tolerant
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -62,6 +62,8 @@ class MpiEngine:
 
         #: whether a lost process is a LostRankError, after which `agree` and `shrink` work
         self.is_tolerant: bool = is_tolerant(comm)
+        self.first: MpiEngine = self
+        self.latest: MpiEngine = self
         self._comm: Any = Watched(comm, comm) if self.is_tolerant else comm
         self._ops: Final = {"sum": MPI.SUM, "max": MPI.MAX}
         self._in_place: Final = MPI.IN_PLACE
@@ -127,7 +129,9 @@ class MpiEngine:
 
     def shrink(self) -> "MpiEngine":
         """The engine of the processes that live. Needs ``is_tolerant``."""
-        return MpiEngine(self._comm.target.Shrink())
+        self.first.latest = MpiEngine(self._comm.target.Shrink())
+        self.first.latest.first = self.first
+        return self.first.latest
 
     def post(self, text: str) -> None:
         """Send a notice to all ranks; nobody waits for it."""
@@ -163,6 +167,7 @@ def make(context: Context | None = None) -> MpiEngine:
         BackendUnavailableError: when mpi4py or the library of MPI is missing, or cannot start.
     """
     try:
+        import mpi4py
         from mpi4py import MPI
     except ImportError as error:
         raise BackendUnavailableError(
@@ -177,6 +182,8 @@ def make(context: Context | None = None) -> MpiEngine:
     engine = MpiEngine(MPI.COMM_WORLD.Dup())
     if engine.size > 1:
         _abort_on_exceptions(engine)
+    if engine.is_tolerant and mpi4py.rc.finalize is False:  # None: at the end of the process
+        finalize_at_exit(engine)
     return engine
 
 

@@ -4,6 +4,7 @@ Reference: W. Bland and others (2013), Post-failure recovery of MPI communicatio
 Performance Computing Applications 27(3).
 """
 
+import atexit
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,25 @@ class Watched:
             return Watched(result, self._comm) if isinstance(result, MPI.Request) else result
 
         return call
+
+
+def finalize_at_exit(engine: Any) -> None:
+    """End MPI with the process, unless a process was lost: then MPI_Finalize of Open MPI 5.0 sometimes never returns.
+
+    Args:
+        engine: The engine of all processes; `latest` of it is the one after the last loss.
+    """
+    from mpi4py import MPI
+
+    def leave() -> None:
+        if MPI.Is_finalized():
+            return
+        if engine.latest is engine:
+            MPI.Finalize()
+        else:
+            engine.latest.agree(True)  # so that none leaves while others still need it
+
+    atexit.register(leave)
 
 
 def agree(comm: "MPI.Comm", flag: bool) -> bool:
