@@ -17,6 +17,7 @@ from nn_ext_cuda.precision import is_tf32_allowed as is_tf32_allowed
 #: Functions of modules that import CuPy, by name.
 _LAZY = {
     "StreamEventHandler": "device",
+    "annotate_ranges": "capture",
     "clear_memory_cache": "device",
     "device_synchronize": "device",
     "get_device_count": "device",

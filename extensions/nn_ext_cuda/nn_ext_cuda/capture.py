@@ -22,12 +22,22 @@ from nn_ext_cuda.words import Letter, Words
 
 _LOGGER: Final = logging.getLogger("nn_core.cuda")
 _enabled = True
+_annotated = False
 
 
 def use_graphs(enabled: bool = True) -> None:
     """Record plans as CUDA graphs, or run them launch by launch; plans that are recorded already stay as they are."""
     global _enabled  # noqa: PLW0603 -- one setting of the process
     _enabled = bool(enabled)
+
+
+def annotate_ranges(enabled: bool = True) -> None:
+    """Mark functions and recorded graphs as NVTX ranges, which profilers such as Nsight Systems show; off at the start.
+
+    A range is where the host launches. With `use_graphs(False)` each function has one of its own.
+    """
+    global _annotated  # noqa: PLW0603 -- one setting of the process
+    _annotated = bool(enabled)
 
 
 class Section:
@@ -51,12 +61,12 @@ class Section:
             self.parts = parted(self._steps)
         if self.parts is not None:
             for part in self.parts:
-                part()
+                _run(part)
             return
         self._has_run = True
         held.flush()
         for step in self._steps:
-            step()
+            _run(step)
 
     def graph_sizes(self) -> list[int]:
         """Numbers of steps of the graphs."""
@@ -65,6 +75,17 @@ class Section:
     def apart(self) -> list[ApartRow]:
         """The steps that run apart."""
         return [part.row for part in self.parts or () if isinstance(part, Apart)]
+
+
+def _run(part: Any) -> None:
+    if not _annotated:
+        part()
+        return
+    cupy.cuda.nvtx.RangePush(str(getattr(part, "name", type(part).__name__)))
+    try:
+        part()
+    finally:
+        cupy.cuda.nvtx.RangePop()
 
 
 def parted(steps: Sequence[Step]) -> "list[Recorded | Apart]":
@@ -131,6 +152,11 @@ class Recorded:
         self.together: dict[tuple[int, ...], Any] = {}
         self._graph = record([_launching(step) for step in steps], uses_blas=self.uses_blas)
 
+    @property
+    def name(self) -> str:
+        """Name that profilers show."""
+        return f"graph of {len(self)}"
+
     def __len__(self) -> int:
         return len(self._steps)
 
@@ -160,6 +186,11 @@ class Apart:
         self._step = step
         self.row = ApartRow(str(getattr(step, "name", type(step).__name__)), reason)
         _LOGGER.info("%s runs apart from CUDA graphs: %s", self.row.function, reason)
+
+    @property
+    def name(self) -> str:
+        """Name that profilers show."""
+        return self.row.function
 
     def __call__(self) -> None:
         held.flush()

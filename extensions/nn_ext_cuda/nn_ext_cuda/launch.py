@@ -1,5 +1,6 @@
 """Programs: the kernel launches that compute one function, and the steps that they become once arrays are known."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -61,6 +62,11 @@ class Step:
         self._calls = tuple(calls)
         self.arrays = tuple(arrays)
         self.words = tuple(words)
+
+    @property
+    def name(self) -> str:
+        """Name of the first function of CUDA C, without the suffix that tells different ones apart."""
+        return re.sub(r"_[0-9a-f]{8}$", "", self._calls[0][-1]) if self._calls else "nothing"
 
     def run(self) -> None:
         """Launch; the words are there."""

@@ -140,3 +140,29 @@ def test_a_program_that_is_far_ahead_waits_for_its_copies(cuda, monkeypatch):
         uploads.start(target, np.full(10, step))
         np.testing.assert_array_equal(target.get(), np.full(10, step, np.float32))
     assert fake_cupy.Event.synchronized - before >= 1
+
+
+def test_functions_and_graphs_are_ranges_for_profilers(cuda, monkeypatch):
+    module = import_extension_module("cuda")
+    seen = []
+    monkeypatch.setattr(cuda.cuda.nvtx, "RangePush", seen.append)
+    monkeypatch.setattr(cuda.cuda.nvtx, "RangePop", lambda: seen.append("end"))
+    y = F.exp(nn.Variable.from_numpy_array(np.ones(2, np.float32)))
+    y.forward()
+    assert seen == []
+    module.annotate_ranges()
+    try:
+        for _ in range(2):
+            y.forward()
+    finally:
+        module.annotate_ranges(False)
+    assert seen[-2:] == ["graph of 1", "end"]
+    z = F.exp(nn.Variable.from_numpy_array(np.ones(2, np.float32)))
+    z.forward()
+    seen.clear()
+    module.annotate_ranges()
+    try:
+        z.forward()
+    finally:
+        module.annotate_ranges(False)
+    assert seen == ["exp_forward", "end"]
