@@ -450,9 +450,10 @@ def cast(source: Array, target: Array) -> None:
             np.copyto(target, source, casting="unsafe")
         return
     if not _write_whole(source, target):
+        least, most = _ends(source)
         raise ArgumentError(
             f"numbers read as {target.dtype.name}, as indices and labels are, must be finite and within its range, got "
-            f"values from {source.min()} to {source.max()}"
+            f"values from {least} to {most}"
         )
 
 
@@ -461,7 +462,8 @@ def _write_whole(source: Array, target: Array) -> bool:
     # the processor reports this itself for floating-point sources, except where the target is narrow
     if source.size and (source.dtype.kind != "f" or target.dtype.name in _NARROW):
         bounds = np.iinfo(target.dtype)
-        if not (source.min() > bounds.min - 1 and source.max() < bounds.max + 1):
+        least, most = _ends(source)
+        if not (least > bounds.min - 1 and most < bounds.max + 1):
             return False
     try:
         with np.errstate(invalid="raise"):
@@ -469,6 +471,14 @@ def _write_whole(source: Array, target: Array) -> bool:
     except FloatingPointError:
         return False
     return True
+
+
+def _ends(source: Array) -> tuple[Any, Any]:
+    """The least and the largest number; both are NaN where one is."""
+    with np.errstate(invalid="ignore"):  # bfloat16 tells of NaN
+        least, most = source.min(), source.max()
+    # numbers of bfloat16 cannot be compared with large integers
+    return (float(least), float(most)) if source.dtype.kind == "V" else (least, most)
 
 
 def _in_dtype(value: float, dtype: str) -> complex:

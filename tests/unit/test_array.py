@@ -255,6 +255,18 @@ def test_numbers_that_whole_numbers_do_not_reach_are_refused(values: float, dtyp
     assert array.cast("float64").tolist() == pytest.approx([values, values], nan_ok=True)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32", "uint8"])
+def test_whole_numbers_in_bfloat16(dtype: str) -> None:
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    array = nn.NdArray((3,))
+    array.cast("bfloat16")[...] = np.array([0, 1.75, 250], bfloat16)
+    assert array.cast(dtype).tolist() == [0, 1, 250]
+    for wrong in (np.nan, -np.inf, 2.0**64):
+        array.cast("bfloat16")[...] = np.array([0, wrong, 1], bfloat16)
+        with pytest.raises(ArgumentError, match="must be finite and within its range"):
+            array.cast(dtype)
+
+
 def test_numbers_are_cut_to_the_ends_of_a_range_of_whole_numbers() -> None:
     array = nn.NdArray.from_numpy_array(np.array([-0.9, 255.9]))
     assert array.cast("uint8").tolist() == [0, 255]
