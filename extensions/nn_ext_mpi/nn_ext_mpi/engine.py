@@ -3,6 +3,7 @@
 mpi4py is imported, and MPI initialized, when a communicator is made, and not before: with Open MPI that takes a second.
 """
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -152,9 +153,11 @@ class MpiEngine:
         return dict(self._notices)
 
     def abort(self, status: int = 1) -> None:
-        """End all processes."""
+        """End all processes; after a loss only this one, and each of the others is told of it."""
         sys.stdout.flush()
         sys.stderr.flush()
+        if self.first.latest is not self.first:  # the status of the job would be 0: Open MPI 5.0 forgets that of MPI_Abort
+            os._exit(status)
         self._comm.Abort(status)
 
 
