@@ -220,5 +220,5 @@ def _with_loss(m: Maker) -> list[int]:
         except Refused:
             continue
     if loss is None:
-        loss = m.step("F.sum(F.tanh({0}))", m._recent[0], flags={"plain"})[0]
+        loss = m.step("F.sum({0} * {0})", m._recent[0], flags={"plain"})[0]  # nothing cancels here
     return [*ends[: m.rng.integers(0, 4)], loss]
