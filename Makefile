@@ -102,7 +102,7 @@ lanes: seeded-lanes api interrupts faults processes growth ## the short forms of
 SANITIZE := build/sanitize
 CXX ?= g++
 $(SANITIZE)/.built: $(VENV)/.extensions $(NATIVE)
-	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(SANITIZE)/packages --config-settings=cmake.define.NN_SANITIZE=ON \
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(SANITIZE)/packages --config-settings=cmake.define.NN_SANITIZE=address \
 		--config-settings=cmake.build-type=None --config-settings=build-dir=build/sanitize --config-settings=install.strip=false \
 		./extensions/nn_ext_cpu
 	@touch $@
