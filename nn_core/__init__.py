@@ -35,14 +35,12 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from nn_core import indexing as _indexing
-from nn_core import operators as _operators
-from nn_core.array import NdArray as NdArray
-from nn_core.attributes import submodule as _submodule
+from nn_core.arrays import indexing as _indexing
+from nn_core.arrays import operators as _operators
+from nn_core.arrays.ndarray import NdArray as NdArray
 from nn_core.auto_forward import auto_forward as auto_forward
 from nn_core.auto_forward import get_auto_forward as get_auto_forward
 from nn_core.auto_forward import set_auto_forward as set_auto_forward
-from nn_core.caches import clear_caches as clear_caches
 from nn_core.context import Context as Context
 from nn_core.context import context_scope as context_scope
 from nn_core.context import get_current_context as get_current_context
@@ -54,7 +52,6 @@ from nn_core.dispatch.report import strict_dispatch as strict_dispatch
 from nn_core.dispatch.together import launch_together as launch_together
 from nn_core.errors import UnknownAttributeError as _UnknownAttributeError
 from nn_core.function import Function as _Function  # noqa: F401  # gives variable.parent its class
-from nn_core.gil import require_gil as _require_gil
 from nn_core.grad import grad as grad
 from nn_core.graph.hooks import set_function_post_hook as set_function_post_hook
 from nn_core.graph.hooks import set_function_pre_hook as set_function_pre_hook
@@ -62,10 +59,13 @@ from nn_core.graph.hooks import unset_function_post_hook as unset_function_post_
 from nn_core.graph.hooks import unset_function_pre_hook as unset_function_pre_hook
 from nn_core.graph.modes import no_grad as no_grad
 from nn_core.graph.python_function import PythonFunction as PythonFunction
+from nn_core.messages.attributes import submodule as _submodule
 from nn_core.random import seed as seed
 from nn_core.recompute import recompute as recompute
 from nn_core.recompute import recompute_fn as recompute_fn
 from nn_core.recompute import set_global_recompute as set_global_recompute
+from nn_core.runtime.caches import clear_caches as clear_caches
+from nn_core.runtime.gil import require_gil as _require_gil
 from nn_core.settings import num_threads as num_threads
 from nn_core.settings import set_num_threads as set_num_threads
 from nn_core.variable import COPIERS as _COPIERS

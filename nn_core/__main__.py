@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from nn_core import installed
-from nn_core.caches import caches
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.admission import core_version
 from nn_core.dispatch.doctor import Finding, examine
 from nn_core.dispatch.plugin import State, packages
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import NNCoreError
+from nn_core.runtime import installed
+from nn_core.runtime.caches import caches
 from nn_core.settings import cache_mb, settings
 from nn_core.spec.builtin import SPECS
 

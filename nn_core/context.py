@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from nn_core.errors import ArgumentError
-from nn_core.installed import default_backends
-from nn_core.refusal import door
-from nn_core.state import Mode
+from nn_core.messages.refusal import door
+from nn_core.runtime.ambient import Mode
+from nn_core.runtime.installed import default_backends
 
 #: dtype name of each number type that may follow the colon of a backend.
 TYPE_CONFIGS: Final = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64"}

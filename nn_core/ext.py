@@ -8,8 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.adapted import AdaptedBackend as AdaptedBackend
-from nn_core.caches import Cache as Cache
-from nn_core.caches import register_cache as register_cache
+from nn_core.arrays.synced import dtype_of as dtype_of
 from nn_core.context import Context as Context
 from nn_core.dispatch.hookspecs import BackendInfo as BackendInfo
 from nn_core.dispatch.hookspecs import FunctionPackage as FunctionPackage
@@ -46,6 +45,8 @@ from nn_core.reference.registry import kernel as kernel
 from nn_core.rules.registry import GradientCall as GradientCall
 from nn_core.rules.registry import gradient as gradient
 from nn_core.rules.registry import shape_rule as shape_rule
+from nn_core.runtime.caches import Cache as Cache
+from nn_core.runtime.caches import register_cache as register_cache
 from nn_core.settings import WHEN_SWITCHED as WHEN_SWITCHED
 from nn_core.settings import is_deterministic as is_deterministic
 from nn_core.settings import is_enabled as is_enabled
@@ -53,7 +54,6 @@ from nn_core.settings import num_threads as num_threads
 from nn_core.settings import set_num_threads as set_num_threads
 from nn_core.settings import settings as settings
 from nn_core.spec.model import FunctionSpec as FunctionSpec
-from nn_core.synced import dtype_of as dtype_of
 from nn_core.typing import Array as Array
 from nn_core.typing import ArrayDesc as ArrayDesc
 from nn_core.typing import Backend as Backend

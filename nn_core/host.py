@@ -4,7 +4,7 @@ from typing import Final
 
 from nn_core.errors import ArgumentError
 from nn_core.ext_utils import import_extension_module, list_extensions
-from nn_core.refusal import checked_flag
+from nn_core.messages.refusal import checked_flag
 
 #: Backends that a program has named with `add_available_context`, and those that are installed.
 available_contexts: Final[list[str]] = list_extensions()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.dispatch.attributes import module_attributes
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.logger import logger

@@ -7,7 +7,7 @@ import numpy as np
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.python_function import PythonFunction
-from nn_core.refusal import described
+from nn_core.messages.refusal import described
 from nn_core.variable import Variable
 
 __all__ = ["numpy_function"]

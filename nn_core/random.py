@@ -11,8 +11,8 @@ import numpy as np
 from nn_core.errors import ArgumentError
 from nn_core.graph import seeds
 from nn_core.graph.node import Vertex
-from nn_core.locks import fork_safe
-from nn_core.refusal import checked_flag
+from nn_core.messages.refusal import checked_flag
+from nn_core.runtime.locks import fork_safe
 
 #: Generators of NumPy, of both kinds.
 Rng: TypeAlias = np.random.RandomState | np.random.Generator

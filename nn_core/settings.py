@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from nn_core.errors import ArgumentError
-from nn_core.state import Ambient
+from nn_core.runtime.ambient import Ambient
 
 _BOOLS: Final = {"0": False, "false": False, "off": False, "1": True, "true": True, "on": True}
 _LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -44,7 +44,7 @@ class Settings:
         plugin_timeout: NN_CORE_PLUGIN_TIMEOUT. Seconds that importing, describing and probing a plugin may take.
         check_kernels: NN_CORE_CHECK_KERNELS. True: each call of a kernel is checked, at the cost of speed.
         disable: NN_CORE_DISABLE. Names of `OPTIMIZATIONS` to do without, with commas between them.
-        cache_mb: NN_CORE_CACHE_MB. Megabytes that the caches of the process may take together; see `nn_core.caches`.
+        cache_mb: NN_CORE_CACHE_MB. Megabytes that the caches of the process may take together; see `nn_core.runtime.caches`.
         deterministic: NN_CORE_DETERMINISTIC. True: results do not depend on the number of threads; see `set_deterministic`.
         strict_shapes: NN_CORE_STRICT_SHAPES. True: values that are assigned to an array are not broadcast.
         communicator: NN_CORE_COMMUNICATOR. Name of the engine of communicators; None: the one that fits the launcher.

@@ -14,7 +14,7 @@ _HEAD = '''"""The functions of nn_core and of the installed plugins. Written by 
 
 from collections.abc import Sequence
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.functions.operand import Operand
 '''
 

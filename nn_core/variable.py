@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nn_core.array import NdArray, added_state, checked_shape
-from nn_core.array_display import display_line, html_table, values_on_host
-from nn_core.attributes import Misnamed, no_attribute, offered
-from nn_core.bound_operators import VariableOperators
+from nn_core.arrays.bound_operators import VariableOperators
+from nn_core.arrays.display import display_line, html_table, values_on_host
+from nn_core.arrays.ndarray import NdArray, added_state, checked_shape
+from nn_core.arrays.synced import UNCOMPUTED
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.backward import run_backward
 from nn_core.graph.forward import run_forward
@@ -16,9 +16,9 @@ from nn_core.graph.hooks import Hook
 from nn_core.graph.modes import RECOMPUTE
 from nn_core.graph.node import Cell, Node, Vertex, forward_order, invalidate, materialize_readers, require_no_circle
 from nn_core.graph.reshape import RESHAPED, change_leaf_shape
-from nn_core.refusal import FOREIGN, checked_flag, described, door, real_numbers, refusal
+from nn_core.messages.attributes import Misnamed, no_attribute, offered
+from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, real_numbers, refusal
 from nn_core.spec.model import FunctionSpec
-from nn_core.synced import UNCOMPUTED
 
 if TYPE_CHECKING:
     from nn_core.function import Function

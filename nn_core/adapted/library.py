@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.adapted.array import AdaptedArray, Memory
+from nn_core.arrays.synced import dtype_of
 from nn_core.errors import DTypeError
-from nn_core.synced import dtype_of
 from nn_core.typing import Array, Namespace, Shape
 
 #: ``update(x, key, values, add)`` is `x` with `values` set (or added) in the places of `key`, which is either a tuple of

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import ALIGNMENT_BYTES, HOST, dtype_of, host_empty
 from nn_core.communicators.communicator import WORLD, Communicator
 from nn_core.errors import ArgumentError, CommunicationError
-from nn_core.synced import ALIGNMENT_BYTES, HOST, dtype_of, host_empty
 from nn_core.typing import Array
 from nn_core.variable import Variable
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.communicators.callback import AllReduceCallback
 from nn_core.communicators.choice import choose_engine
 from nn_core.communicators.circle import Circle

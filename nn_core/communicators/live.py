@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.communicators.circle import Circle
 from nn_core.communicators.packing import NAMES, SUMS, code_of
 from nn_core.errors import CommunicationError, DTypeError

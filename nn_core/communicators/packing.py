@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import HOST, dtype_of
 from nn_core.errors import ArgumentError, DTypeError
-from nn_core.synced import HOST, dtype_of
 from nn_core.typing import Array
 
 #: dtypes that cross between processes, and those in which they are added up.

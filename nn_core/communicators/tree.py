@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nn_core.arrays.synced import dtype_of
 from nn_core.communicators.engine import Engine, Handle
-from nn_core.synced import dtype_of
 from nn_core.typing import Array
 
 #: Up to this many elements all ranks get everything and add it up themselves: one round of messages in place of two.

@@ -18,6 +18,7 @@ from nn_core.errors import ArgumentError, ShapeError
 from nn_core.files import PathOrFile
 from nn_core.graph.node import Cell
 from nn_core.io.parameters import LoadReport, load_into, read_parameters, save_parameters
+from nn_core.messages.refusal import door
 from nn_core.parametric_functions.scope import (
     Scope,
     get_current_parameter_scope,
@@ -25,7 +26,6 @@ from nn_core.parametric_functions.scope import (
     parameter_scope,
     set_parameter,
 )
-from nn_core.refusal import door
 from nn_core.variable import Variable
 
 #: Prefix of the names of submodules.

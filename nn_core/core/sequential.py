@@ -4,7 +4,7 @@ from typing import Any
 
 from nn_core.core.module import Module
 from nn_core.errors import ArgumentError
-from nn_core.refusal import described, door
+from nn_core.messages.refusal import described, door
 
 
 class Sequential(Module):

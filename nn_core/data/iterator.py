@@ -19,8 +19,8 @@ from nn_core.data.tasks import Batch, BatchTransform, Collation, Padding
 from nn_core.data.workers import Pool, ProcessPool, ThreadPool
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
+from nn_core.messages.refusal import described, door
 from nn_core.random import Rng
-from nn_core.refusal import described, door
 
 #: Called with the number of an epoch.
 Callback: TypeAlias = Callable[[int], object]

@@ -9,8 +9,8 @@ from nn_core.data.iterator import Callback, DataIterator
 from nn_core.data.offered import with_offered_cache
 from nn_core.data.source import ConcatDataSource, DataSource, DataSourceWithMemoryCache, SimpleDataSource
 from nn_core.data.table import CsvDataSource
+from nn_core.messages.refusal import door
 from nn_core.random import Rng
-from nn_core.refusal import door
 
 
 @door

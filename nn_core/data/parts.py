@@ -7,8 +7,8 @@ import numpy as np
 
 from nn_core.data.source import DataSource, OrderedDataSource, Sample
 from nn_core.errors import ArgumentError
+from nn_core.messages.refusal import door
 from nn_core.random import Rng
-from nn_core.refusal import door
 
 
 class ChosenDataSource(OrderedDataSource):

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.errors import ArgumentError
+from nn_core.messages.refusal import door
 from nn_core.random import Rng, get_generator_state, set_generator_state
-from nn_core.refusal import door
 
 #: One sample: a value for each variable.
 Sample: TypeAlias = tuple[Any, ...]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nn_core.dispatch.claims import suggestion
 from nn_core.dispatch.registry import Registry
 from nn_core.errors import PluginError
-from nn_core.installed import CORE_PLUGIN
+from nn_core.runtime.installed import CORE_PLUGIN
 from nn_core.typing import Backend, Refusal
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from nn_core.errors import PluginError
-from nn_core.synonyms import suggestion as suggestion
+from nn_core.messages.synonyms import suggestion as suggestion
 
 
 def ambiguous(what: str, key: str, plugins: Sequence[str]) -> PluginError:

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from nn_core import installed
 from nn_core.dispatch.hookspecs import BackendInfo, FunctionPackage
 from nn_core.dispatch.kinds import KINDS
 from nn_core.dispatch.plugin import Plugin
 from nn_core.dispatch.registry import Registry
 from nn_core.errors import PluginError
-from nn_core.registrations import Registration, is_registered, recorded
+from nn_core.runtime import installed
+from nn_core.runtime.registrations import Registration, is_registered, recorded
 from nn_core.spec.model import FunctionSpec
 
 _ITEMS: Final[Mapping[str, type]] = {

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nn_core import installed
 from nn_core.dispatch.plugin import Failure, Plugin, State, package_names, packages
 from nn_core.dispatch.plugins import OWN_PACKAGES, PLUGINS, Plugins
 from nn_core.errors import BackendNotFoundError, NNCoreError
+from nn_core.runtime import installed
 from nn_core.settings import settings
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from nn_core.dispatch.claims import suggestion
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
 from nn_core.dispatch.resolve import Candidate, candidates, wide_dtype
 from nn_core.errors import ArgumentError, NNCoreError
-from nn_core.refusal import door
+from nn_core.messages.refusal import door
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import ArgValue, FunctionSpec, InputSpec, OutputSpec
 from nn_core.typing import ArrayDesc, Call, Shape, extra

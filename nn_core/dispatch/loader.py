@@ -13,7 +13,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from nn_core import installed
 from nn_core.dispatch.admission import check_backend_info, check_versions, has_namespace, required_plugins, stated_api
 from nn_core.dispatch.contract import (
     check_functions,
@@ -30,7 +29,8 @@ from nn_core.dispatch.plugin import Failure, Plugin, State, package_names, packa
 from nn_core.dispatch.registry import Registry
 from nn_core.dispatch.watch import watched_import
 from nn_core.errors import NNCoreError, PluginError
-from nn_core.registrations import Registration, recorded, redo, undo
+from nn_core.runtime import installed
+from nn_core.runtime.registrations import Registration, recorded, redo, undo
 from nn_core.settings import settings
 from nn_core.spec.model import FunctionSpec
 

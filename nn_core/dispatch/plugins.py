@@ -7,14 +7,14 @@ from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from nn_core import installed
 from nn_core.dispatch.admission import check_backend, check_refusal
 from nn_core.dispatch.claims import suggestion
 from nn_core.dispatch.plugin import Failure, Plugin, State
 from nn_core.dispatch.registry import REGISTRY, Added, Registry
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, NNCoreError, PluginError
-from nn_core.locks import fork_safe
 from nn_core.logger import logger
+from nn_core.runtime import installed
+from nn_core.runtime.locks import fork_safe
 from nn_core.settings import settings
 from nn_core.spec.model import FunctionSpec
 from nn_core.typing import Backend, Kernel

@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from nn_core.errors import FallbackError
-from nn_core.locks import fork_safe
 from nn_core.logger import logger
+from nn_core.runtime.ambient import Mode
+from nn_core.runtime.locks import fork_safe
 from nn_core.settings import settings
-from nn_core.state import Mode
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
 
 from collections.abc import Sequence
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.functions.operand import Operand
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.loss import (

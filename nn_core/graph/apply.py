@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import UNCOMPUTED, SyncedArray
 from nn_core.context import get_current_context
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, GraphError, ShapeError
@@ -22,10 +23,9 @@ from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunctio
 from nn_core.graph.run import run, same_dtypes_of
 from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.graph.trace import Trace, current_trace
-from nn_core.refusal import described
+from nn_core.messages.refusal import described
+from nn_core.runtime.ambient import MEMO
 from nn_core.spec.model import FunctionSpec
-from nn_core.state import MEMO
-from nn_core.synced import UNCOMPUTED, SyncedArray
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.arrays.synced import HOST, Space
 from nn_core.context import Context
 from nn_core.dispatch.registry import REGISTRY, spec_of_api
 from nn_core.errors import ArgumentError
@@ -12,7 +13,6 @@ from nn_core.graph.call import PreparedKernel, SameDtypes, resolved_call
 from nn_core.graph.infer import input_entries
 from nn_core.graph.run import compute, fetch_raw
 from nn_core.spec.model import FunctionSpec
-from nn_core.synced import HOST, Space
 from nn_core.typing import Array
 
 

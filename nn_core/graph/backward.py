@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import HOST, UNCOMPUTED, Space, SyncedArray, dtype_of
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph import direct, replay
 from nn_core.graph.backward_data import BackwardPlan, ForwardData, GradientSums, Target, cells_read, dtype_held
@@ -23,10 +24,9 @@ from nn_core.graph.plans import refuse_turn
 from nn_core.graph.python_function import PythonBackward
 from nn_core.graph.rule import RuleRunner
 from nn_core.logger import logger
-from nn_core.refusal import described
+from nn_core.messages.refusal import described
+from nn_core.runtime.ambient import MEMO
 from nn_core.settings import is_enabled
-from nn_core.state import MEMO
-from nn_core.synced import HOST, UNCOMPUTED, Space, SyncedArray, dtype_of
 
 #: Kinds of dtypes of NumPy that a gradient cannot have: complex numbers, objects, texts, dates.
 _NO_NUMBERS: Final = "cOSUmM"

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import HOST, STRIDED, Key, Space, SyncedArray, ready
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ShapeError
 from nn_core.graph.call import PreparedKernel, resolved_call
@@ -14,7 +15,6 @@ from nn_core.graph.forward import KEEP_ALL, ForwardPlan, emit_forward
 from nn_core.graph.memory import Buffer, is_contiguous
 from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.plan import Binding, Plan
-from nn_core.synced import HOST, STRIDED, Key, Space, SyncedArray, ready
 from nn_core.typing import Array, Backend, Runner, extra
 
 #: The dtypes in which gradients of leaves are accumulated.

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from nn_core.caches import KeyedCache
+from nn_core.arrays.synced import GRAPH_VERSION, HOST, Key, Space
 from nn_core.context import Context
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of
@@ -22,9 +22,9 @@ from nn_core.graph.infer import infer, input_entries, made_outputs
 from nn_core.graph.memory import channels_last_strides
 from nn_core.graph.spaces import space_of
 from nn_core.rules.arguments import resolve_args
+from nn_core.runtime.caches import KeyedCache
 from nn_core.settings import WHEN_SWITCHED, is_enabled, settings
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.synced import GRAPH_VERSION, HOST, Key, Space
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape, extra
 
 #: The dtype of each input that is taken as it is, None for the others; empty where a function has no such input.

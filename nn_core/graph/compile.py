@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import HOST, Key, Space, SyncedArray, cast, convert, dtype_of
 from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel, ResolvedCall, SameDtypes, resolved_call
 from nn_core.graph.infer import input_entries
@@ -14,7 +15,6 @@ from nn_core.graph.node import Node, Vertex
 from nn_core.graph.plan import Entry, Plan
 from nn_core.settings import is_enabled
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.synced import HOST, Key, Space, SyncedArray, cast, convert, dtype_of
 from nn_core.typing import Array, ArrayDesc, Backend, Runner, Shape, extra
 
 

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.context import context_scope, get_current_context
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
 from nn_core.graph.node import Node, Vertex, invalidate

@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import HOST, Key, dtype_of
 from nn_core.errors import ShapeError
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import data_read, is_view
@@ -20,7 +21,6 @@ from nn_core.graph.node import Node, Vertex
 from nn_core.graph.replay import Part, Structure, release
 from nn_core.graph.rule import RuleRunner
 from nn_core.graph.run import fetch
-from nn_core.synced import HOST, Key, dtype_of
 from nn_core.typing import Array, Runner, Shape
 
 #: Structures that were seen once, by the hash of their keys; where two share one, a pass is compiled early.

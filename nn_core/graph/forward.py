@@ -3,7 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import HOST, SyncedArray
 from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import Builder, alias, assign, held_by_sinks, is_view, kernel_of, key_of, needed_data, new_key
@@ -18,7 +19,6 @@ from nn_core.graph.python_function import PythonForward
 from nn_core.graph.reshape import RESHAPED, fit, note_shapes
 from nn_core.graph.run import adopt_shape
 from nn_core.graph.seeds import FUNCTION_SEED
-from nn_core.synced import HOST, SyncedArray
 from nn_core.typing import Array, Runner
 
 #: Retention policies of a forward pass: everything, what a backward pass needs, or the results only.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.context import context_scope
 from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import ArgumentError, GraphError, ShapeError
@@ -15,7 +15,7 @@ from nn_core.graph.apply import GraphFunctions
 from nn_core.graph.derive import Derivation
 from nn_core.graph.node import Cell, Node, Vertex, forward_order
 from nn_core.graph.python_function import settings_of
-from nn_core.refusal import door
+from nn_core.messages.refusal import door
 from nn_core.rules.registry import GRADIENTS, GradientCall
 from nn_core.variable import Variable
 

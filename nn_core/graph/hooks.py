@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nn_core.errors import ArgumentError
 from nn_core.graph.node import Node, invalidate
-from nn_core.refusal import described
+from nn_core.messages.refusal import described
 
 if TYPE_CHECKING:
     from nn_core.function import Function

@@ -9,11 +9,11 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import UNCOMPUTED
 from nn_core.errors import GraphError
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD
-from nn_core.refusal import FOREIGN, refusal
-from nn_core.synced import UNCOMPUTED
+from nn_core.messages.refusal import FOREIGN, refusal
 from nn_core.variable import Variable
 
 P = ParamSpec("P")

@@ -8,14 +8,14 @@ values between them.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import SyncedArray
 from nn_core.dispatch.registry import spec_of
 from nn_core.errors import NNCoreError
 from nn_core.graph.compile import kernel_of
 from nn_core.graph.node import Cell, Node, Vertex
 from nn_core.graph.plugin_fusion import Rewriting, fused_by_plugins
 from nn_core.settings import is_enabled
-from nn_core.synced import SyncedArray
 from nn_core.typing import extra
 
 _FUSED: Final = "FusedConvolution"

@@ -3,7 +3,7 @@
 from bisect import bisect_left, insort
 from typing import TypeAlias
 
-from nn_core.synced import Key, Space, SyncedArray, dtype_of
+from nn_core.arrays.synced import Key, Space, SyncedArray, dtype_of
 from nn_core.typing import Array, ArrayDesc, Shape
 
 #: A free block is used for a buffer only if it is at most this many times as large.

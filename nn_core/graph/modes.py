@@ -3,8 +3,8 @@
 from contextlib import AbstractContextManager
 from typing import Final
 
-from nn_core.refusal import checked_flag
-from nn_core.state import Mode
+from nn_core.messages.refusal import checked_flag
+from nn_core.runtime.ambient import Mode
 
 AUTO_FORWARD: Final[Mode[bool]] = Mode("auto_forward", False)
 NO_GRAD: Final[Mode[bool]] = Mode("no_grad", False)

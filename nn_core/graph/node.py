@@ -14,13 +14,13 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import GRAPH_VERSION, RELEASED, Version
 from nn_core.context import Context
 from nn_core.errors import GraphError
-from nn_core.locks import fork_safe
-from nn_core.refusal import checked_flag
+from nn_core.messages.refusal import checked_flag
+from nn_core.runtime.locks import fork_safe
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.synced import GRAPH_VERSION, RELEASED, Version
 from nn_core.typing import Shape
 
 if TYPE_CHECKING:

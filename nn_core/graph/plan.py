@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from nn_core.arrays.synced import GRAPH_VERSION, HOST, BufferLease, Key, Space, SyncedArray, ready
 from nn_core.graph.checked import runner_of
 from nn_core.graph.failure import add_note
 from nn_core.graph.hooks import NodeHook
@@ -17,7 +18,6 @@ from nn_core.graph.memory import Arena, Slot
 from nn_core.graph.node import Node, Vertex, forward_order
 from nn_core.graph.plans import Plans
 from nn_core.settings import disabled_optimizations, is_deterministic, is_enabled
-from nn_core.synced import GRAPH_VERSION, HOST, BufferLease, Key, Space, SyncedArray, ready
 from nn_core.typing import Array, Backend, Runner, Step, extra
 
 #: Plans kept for a variable, and of these for passes of one kind; who alternates between more compiles anew.

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from nn_core.arrays.synced import SyncedArray
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import NNCoreError, PluginError
 from nn_core.graph.compile import kernel_of
 from nn_core.graph.node import Node
 from nn_core.rules.arguments import resolve_args
-from nn_core.synced import SyncedArray
 
 
 class Fusion(Protocol):

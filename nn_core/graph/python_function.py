@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import HOST
 from nn_core.context import Context, get_current_context
 from nn_core.errors import ArgumentError
 from nn_core.graph.node import Cell, Node
 from nn_core.spec.model import BackwardSpec, FunctionSpec, InputSpec, OutputSpec
-from nn_core.synced import HOST
 from nn_core.typing import Array
 
 #: Set by ``variable``: makes the Variables that the methods of a PythonFunction get.

@@ -12,15 +12,15 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from nn_core.caches import Cache, register_cache
+from nn_core.arrays.synced import GRAPH_VERSION, RELEASED, STRIDED, Key, Space, SyncedArray, ready
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import NarrowedRead, Refresh
 from nn_core.graph.node import FLAGS_VERSION, Cell, Node, Vertex
 from nn_core.graph.plan import Entry, bind
-from nn_core.locks import fork_safe
+from nn_core.runtime.caches import Cache, register_cache
+from nn_core.runtime.locks import fork_safe
 from nn_core.settings import disabled_optimizations, is_enabled
-from nn_core.synced import GRAPH_VERSION, RELEASED, STRIDED, Key, Space, SyncedArray, ready
 from nn_core.typing import Array, Backend, Shape, extra
 
 #: More structures than this, or more memory for their gradients, and the oldest are dropped; a few are always kept.

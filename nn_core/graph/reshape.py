@@ -10,7 +10,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import HOST, UNCOMPUTED, SyncedArray, Version
 from nn_core.errors import ShapeError
 from nn_core.graph.call import ResolvedCall, resolved_call
 from nn_core.graph.compile import kernel_of
@@ -19,7 +20,6 @@ from nn_core.graph.plan import plans_of
 from nn_core.graph.plans import MAX_SHAPES, Shapes
 from nn_core.graph.python_function import WRAPPERS
 from nn_core.graph.run import fetch, run
-from nn_core.synced import HOST, UNCOMPUTED, SyncedArray, Version
 from nn_core.typing import Shape
 
 #: How often an array of some graph has got another shape.

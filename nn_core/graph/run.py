@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import HOST, STRIDED, Key, Space, dtype_of, ready
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.infer import input_entries
 from nn_core.graph.memory import as_channels_last, is_contiguous
 from nn_core.spec.model import FunctionSpec
-from nn_core.synced import HOST, STRIDED, Key, Space, dtype_of, ready
 from nn_core.typing import Array, Shape
 
 

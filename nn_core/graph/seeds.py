@@ -8,7 +8,7 @@ import numpy as np
 
 from nn_core.errors import ArgumentError
 from nn_core.graph.node import Node, Vertex, forward_order
-from nn_core.locks import fork_safe
+from nn_core.runtime.locks import fork_safe
 
 _lock = fork_safe(threading.Lock())
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.context import Context, context_scope
 from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import ArgumentError, GraphError

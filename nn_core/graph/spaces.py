@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from nn_core.synced import HOST, Space, nothing
+from nn_core.arrays.synced import HOST, Space, nothing
 from nn_core.typing import Array, Backend, Shape, extra
 
 #: By class of arrays and device: backends of one class share arrays.

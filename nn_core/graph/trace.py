@@ -15,7 +15,7 @@ from threading import get_ident
 from typing import Any, Final, TypeAlias
 from weakref import ref
 
-from nn_core.caches import Cache, register_cache
+from nn_core.arrays.synced import HOST, SyncedArray, ready
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.report import is_strict
 from nn_core.graph.call import WHEN_FORGOTTEN, PreparedKernel, ResolvedCall
@@ -23,10 +23,10 @@ from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
 from nn_core.graph.node import FLAGS_VERSION, TRACES, Vertex
 from nn_core.graph.run import fetch
+from nn_core.runtime.ambient import MEMO, WHEN_DEFAULT_CHANGES
+from nn_core.runtime.caches import Cache, register_cache
 from nn_core.settings import is_enabled
 from nn_core.spec.model import FunctionSpec
-from nn_core.state import MEMO, WHEN_DEFAULT_CHANGES
-from nn_core.synced import HOST, SyncedArray, ready
 from nn_core.typing import Array, Shape
 from nn_core.variable import Variable
 

@@ -13,9 +13,9 @@ from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_entries
 from nn_core.logger import logger
+from nn_core.messages.refusal import door
 from nn_core.network_files import HINT
 from nn_core.parametric_functions.scope import get_current_parameter_scope, get_parameters, set_parameter
-from nn_core.refusal import door
 from nn_core.typing import Array, Shape
 from nn_core.variable import Variable
 

@@ -8,8 +8,8 @@ import numpy as np
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.files import PathOrFile, extension_of, read_entries
 from nn_core.io.parameters import LoadReport
+from nn_core.messages.refusal import door
 from nn_core.parametric_functions.scope import get_parameters
-from nn_core.refusal import door
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 

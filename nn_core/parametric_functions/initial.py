@@ -5,7 +5,7 @@ from functools import partial
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.initializer import ConstantInitializer, FloatArray, Rng, UniformInitializer, calc_uniform_lim_glorot
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create

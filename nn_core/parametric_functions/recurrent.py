@@ -8,10 +8,10 @@ import nn_core.functions as F
 from nn_core.errors import ShapeError
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
+from nn_core.messages.refusal import door
 from nn_core.parametric_functions.affine import affine
 from nn_core.parametric_functions.initial import ZEROS, glorot, trained
 from nn_core.parametric_functions.scope import Initializer, layer, parameter_scope
-from nn_core.refusal import door
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 

@@ -13,9 +13,9 @@ from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.imperative import call_at_once, has_ndarray
 from nn_core.graph.modes import NO_GRAD
 from nn_core.initializer import BaseInitializer
-from nn_core.locks import fork_safe
-from nn_core.refusal import FOREIGN, door, misfit, refusal
-from nn_core.state import Ambient, AmbientScope
+from nn_core.messages.refusal import FOREIGN, door, misfit, refusal
+from nn_core.runtime.ambient import Ambient, AmbientScope
+from nn_core.runtime.locks import fork_safe
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 

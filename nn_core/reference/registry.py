@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from nn_core.registrations import registering
+from nn_core.runtime.registrations import registering
 
 #: ``kernel(xp, *inputs, **args) -> output or tuple of outputs``; see docs/design/0001-operator-contract.md.
 ReferenceKernel: TypeAlias = Callable[..., Any]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from nn_core.errors import ArgumentError
-from nn_core.registrations import registering
+from nn_core.runtime.registrations import registering
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.typing import Shape
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from nn_core.context import get_current_context
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
 from nn_core.logger import logger
-from nn_core.refusal import described, door
+from nn_core.messages.refusal import described, door
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients
 from nn_core.solvers.groups import Groups, is_frozen
 from nn_core.solvers.hooks import Hook, active_hooks

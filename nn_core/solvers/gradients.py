@@ -7,12 +7,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import GRAPH_VERSION, ready
 from nn_core.solvers.groups import Frozen, active, all_unwritten, divided
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.states import Slot
 from nn_core.solvers.update import BoundUpdate, Place, Rule
-from nn_core.synced import GRAPH_VERSION, ready
 from nn_core.typing import Array, Namespace
 
 #: ``check(xp, grad)`` is an array without axes that is true or false.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from nn_core.errors import ArgumentError
-from nn_core.refusal import described
+from nn_core.messages.refusal import described
 
 Hook: TypeAlias = Callable[[], object]
 

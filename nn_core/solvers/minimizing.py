@@ -8,7 +8,7 @@ import numpy as np
 
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.graph.modes import auto_forward, get_auto_forward
-from nn_core.refusal import described
+from nn_core.messages.refusal import described
 from nn_core.solvers.numbers import checked_number
 from nn_core.variable import Variable
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.errors import ArgumentError
-from nn_core.refusal import described, misfit
+from nn_core.messages.refusal import described, misfit
 
 if TYPE_CHECKING:
     from nn_core.solvers.base import Solver

@@ -76,7 +76,7 @@ _TOPIC = f'''"""Functions of the topic {{topic}}.
 
 from collections.abc import Sequence{{typing}}
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.functions.operand import Operand
 from nn_core.graph.apply import apply
 {{constants}}{{variable}}

@@ -18,7 +18,7 @@ import importlib_metadata
 from nn_core.dispatch.admission import core_version
 from nn_core.dispatch.doctor import UNPREFIXED, run_examination
 from nn_core.errors import ArgumentError
-from nn_core.installed import GROUP, INDEX
+from nn_core.runtime.installed import GROUP, INDEX
 
 #: The file of tests that the kit runs on a plugin.
 _TESTS: Final = """

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.communicators import Communicator, Engine
 from nn_core.communicators.circle import Circle
 from nn_core.communicators.packing import SUMS

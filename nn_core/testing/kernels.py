@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.arrays.synced import Space, dtype_of
 from nn_core.dispatch.registry import gradient_of
 from nn_core.graph.array_functions import ArrayFunctions
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.checked import runner_of
 from nn_core.graph.plan import bind
 from nn_core.rules.registry import GradientCall
-from nn_core.synced import Space, dtype_of
 from nn_core.testing.assertions import assert_identical, require
 from nn_core.testing.cases import Case
 from nn_core.testing.operators import KEY

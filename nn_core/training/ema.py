@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.training.states import set_state_of, state_of
 from nn_core.training.triggers import every

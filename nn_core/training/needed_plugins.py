@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from nn_core import installed
 from nn_core.dispatch.plugin import packages
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.runtime import installed
 
 
 def plugins_behind(objects: Mapping[str, Any]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.core.module import Module
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.graph.seeds import keys_of, require_keys, set_keys

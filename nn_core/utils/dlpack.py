@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.context import Context
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.variable import Variable

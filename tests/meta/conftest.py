@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nn_core import installed
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of
 from nn_core.graph import call
+from nn_core.runtime import installed
 from nn_core.testing import cases, truth
 from nn_core.testing.cases import Case, ErrorCase, FunctionCase
 from nn_core.testing.samples.registry import Sample, errors_of, samples_of

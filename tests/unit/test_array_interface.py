@@ -9,7 +9,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core import bound_operators, numpy_protocol
+from nn_core.arrays import bound_operators, numpy_protocol
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 
 KINDS = ("static", "dynamic", "array")
@@ -235,6 +235,10 @@ def test_comparisons_of_arrays_are_no_truth_value():
     assert bool(a) is True
 
 
+#: The modules that bind methods to Variable and NdArray.
+BINDERS = ("nn_core.arrays.operators", "nn_core.arrays.indexing")
+
+
 def test_stub_declares_what_is_bound():
     tree = ast.parse(Path(bound_operators.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     for kind, cls in (("Variable", nn.Variable), ("NdArray", nn.NdArray)):
@@ -243,7 +247,7 @@ def test_stub_declares_what_is_bound():
         bound = {
             name
             for name, member in vars(cls).items()
-            if getattr(getattr(member, "fget", member), "__module__", "") in ("nn_core.operators", "nn_core.indexing")
+            if getattr(getattr(member, "fget", member), "__module__", "") in BINDERS
         }
         assert declared - {"__iter__"} == bound
 

@@ -6,11 +6,12 @@ import threading
 
 import pytest
 
-from nn_core import context, installed
+from nn_core import context
 from nn_core.context import Context, context_scope, get_current_context, set_default_context
 from nn_core.errors import ArgumentError
+from nn_core.runtime import installed
+from nn_core.runtime.ambient import Ambient
 from nn_core.settings import Settings
-from nn_core.state import Ambient
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from nn_core.errors import ArgumentError
-from nn_core.state import Ambient
+from nn_core.runtime.ambient import Ambient
 
 
 @pytest.fixture

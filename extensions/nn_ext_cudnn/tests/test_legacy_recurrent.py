@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from nn_core.arrays.synced import dtype_of
 from nn_core.ext import ArrayDesc
-from nn_core.synced import dtype_of
 
 GATES = {"RNN": (), "LSTM": (4,), "GRU": (3,)}
 STEPS, BATCH, FEATURES, HIDDEN = 3, 2, 5, 4

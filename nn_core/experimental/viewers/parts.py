@@ -6,8 +6,8 @@ from typing import Any
 
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
+from nn_core.messages.refusal import described
 from nn_core.parametric_functions.scope import get_parameters
-from nn_core.refusal import described
 from nn_core.variable import Variable
 
 

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.functions import arithmetic as operators
 from nn_core.functions import reduction

@@ -9,7 +9,7 @@ from nn_core.functions.operand import Operand
 from nn_core.functions.shape import transpose
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import one_kind
-from nn_core.refusal import door
+from nn_core.messages.refusal import door
 
 __all__ = ["interpolate", "patch_correlation"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.functions.arithmetic import mul2, mul_scalar
 from nn_core.functions.linear import batch_matmul
@@ -15,7 +15,7 @@ from nn_core.functions.reduction import sum as sum_operator
 from nn_core.functions.shape import identity, reshape, transpose
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import one_kind
-from nn_core.refusal import door
+from nn_core.messages.refusal import door
 from nn_core.variable import Variable
 
 __all__ = ["dot", "matmul"]

@@ -7,7 +7,7 @@ from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.composite.statistics import statistics_of_groups, with_statistics
 from nn_core.functions.operand import Operand
 from nn_core.graph.imperative import as_one_kind
-from nn_core.refusal import checked_flag, door
+from nn_core.messages.refusal import checked_flag, door
 
 __all__ = [
     "batch_normalization",

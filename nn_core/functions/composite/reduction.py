@@ -10,7 +10,7 @@ from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import one_kind
-from nn_core.refusal import checked_flag, door
+from nn_core.messages.refusal import checked_flag, door
 
 __all__ = ["argmax", "argmin", "logsumexp", "max", "mean", "min", "norm", "prod", "reduce", "std", "sum", "var"]
 

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
@@ -14,7 +14,7 @@ from nn_core.functions.shape import reshape
 from nn_core.functions.shape import slice as slice_operator
 from nn_core.functions.shape import tile as tile_operator
 from nn_core.graph.derive import follows_shapes
-from nn_core.refusal import door
+from nn_core.messages.refusal import door
 from nn_core.rules.shape import bounds_of
 
 __all__ = ["expand_dims", "flatten", "slice", "squeeze", "tile"]

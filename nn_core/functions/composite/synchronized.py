@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol, overload, runtime_checkable
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.functions import normalization as operators
 from nn_core.functions.arithmetic import mul2, sub2

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import dtype_of
 from nn_core.context import context_scope
 from nn_core.graph.apply import operator, operator_of
 from nn_core.graph.compile import needed_data
 from nn_core.graph.grad import grad
-from nn_core.synced import dtype_of
 from nn_core.testing.assertions import assert_identical, require
 from nn_core.testing.cases import Case
 from nn_core.testing.checks.forward import compare

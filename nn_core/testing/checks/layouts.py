@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.context import context_scope
 from nn_core.graph.apply import operator_of
 from nn_core.testing.assertions import require

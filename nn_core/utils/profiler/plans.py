@@ -11,12 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from nn_core.arrays.synced import HOST, ready
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.node import Node
 from nn_core.graph.plan import WATCH, Entry, Plan, watched_weights
 from nn_core.parametric_functions.scope import get_parameters
-from nn_core.synced import HOST, ready
 from nn_core.typing import Step
 from nn_core.utils.profiler.memory import Moment, moments, peak
 from nn_core.utils.profiler.table import aligned, bytes_text

@@ -31,7 +31,7 @@ def package(tmp_path, monkeypatch):
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: nn-ext-certified\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[nn_core.extensions]\ncertified = nn_ext_certified.plugin\n")
     monkeypatch.syspath_prepend(tmp_path)
-    from nn_core import installed
+    from nn_core.runtime import installed
 
     installed.forget()
     yield folder

@@ -8,12 +8,12 @@ import threading
 import importlib_metadata
 import pytest
 
-from nn_core import installed
 from nn_core.dispatch import admission, hookspecs, loader
 from nn_core.dispatch import plugins as plugins_module
 from nn_core.dispatch.plugin import State
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
-from nn_core.registrations import is_registered
+from nn_core.runtime import installed
+from nn_core.runtime.registrations import is_registered
 from nn_core.settings import Settings
 
 SWISH = '''

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nn_core as nn
-from nn_core import synced
+from nn_core.arrays import synced
 from nn_core.dispatch.plugins import get_backend
 from nn_core.graph.apply import operator_of
 from nn_core.graph.call import forget

@@ -2,8 +2,8 @@
 
 import pytest
 
+from nn_core.arrays.synced import HOST, Space, host_empty
 from nn_core.graph.memory import MAX_SLACK, Arena
-from nn_core.synced import HOST, Space, host_empty
 
 OTHER = Space("other", host_empty, lambda array: array, lambda array: array)
 

@@ -19,13 +19,14 @@ import pytest
 import nn_core as nn
 import nn_core.ext
 import nn_core.functions as F
-from nn_core import __main__, installed
+from nn_core import __main__
 from nn_core.dispatch import doctor, guard, loader
 from nn_core.dispatch import plugins as plugins_module
 from nn_core.dispatch.plugin import State
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import NNCoreError, PluginError
-from nn_core.registrations import recorded
+from nn_core.runtime import installed
+from nn_core.runtime.registrations import recorded
 from nn_core.settings import Settings
 from nn_core.testing.hostile import HEAD, HOSTILE, Hostile
 from nn_core.testing.hostile import install as install_package

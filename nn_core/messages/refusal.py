@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_origin
 import numpy as np
 
 from nn_core.errors import ArgumentError, DTypeError, NNCoreError, SignatureError
-from nn_core.synonyms import suggestion
+from nn_core.messages.synonyms import suggestion
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,10 +26,10 @@ R = TypeVar("R")
 FOREIGN = (
     AttributeError, LookupError, ValueError, ArithmeticError, AssertionError, RecursionError, BufferError, Warning
 )  # fmt: skip
-_ROOT = str(Path(__file__).parent)
+_ROOT = str(Path(__file__).parents[1])
 #: Modules that compile and run passes; the arguments of a pass do not get as far.
 _PASSES = frozenset(
-    str(Path(__file__).parent / "graph" / f"{name}.py")
+    str(Path(__file__).parents[1] / "graph" / f"{name}.py")
     for name in (
         "backward", "backward_data", "compile", "direct", "forward", "memory", "plan", "replay", "reshape", "trace"
     )

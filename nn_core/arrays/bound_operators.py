@@ -1,9 +1,9 @@
-"""The class to which `nn_core.operators` and `nn_core.indexing` bind the operators of Variables and NdArrays.
+"""The class to which `nn_core.arrays.operators` and `nn_core.arrays.indexing` bind the operators of Variables and NdArrays.
 
 The stub next to this file declares them for type checkers; a test compares both.
 """
 
-from nn_core.array_interface import ArrayInterface
+from nn_core.arrays.interface import ArrayInterface
 
 
 class VariableOperators(ArrayInterface):

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.apply import apply
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import as_one_kind
-from nn_core.refusal import described, door, real_numbers
+from nn_core.messages.refusal import described, door, real_numbers
 from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.variable import Variable
 

@@ -1,7 +1,7 @@
 """The methods that Variable and NdArray share and that only read values.
 
-Those that compute with functions are declared for type checkers in ``bound_operators.pyi``; `nn_core.operators` and
-`nn_core.indexing`, which know the functions, bind them once when nn_core is imported.
+Those that compute with functions are declared for type checkers in ``bound_operators.pyi``; `nn_core.arrays.operators` and
+`nn_core.arrays.indexing`, which know the functions, bind them once when nn_core is imported.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from nn_core.arrays.numpy_protocol import call_function, call_ufunc
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.numpy_protocol import call_function, call_ufunc
 
 if TYPE_CHECKING:
-    from nn_core.array import NdArray
+    from nn_core.arrays.ndarray import NdArray
     from nn_core.typing import Shape
 
 class ArrayInterface:

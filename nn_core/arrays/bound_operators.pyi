@@ -4,8 +4,8 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from nn_core.array import NdArray
-from nn_core.array_interface import ArrayInterface
+from nn_core.arrays.interface import ArrayInterface
+from nn_core.arrays.ndarray import NdArray
 from nn_core.variable import Variable
 
 _Number: TypeAlias = float | np.integer[Any] | np.floating[Any] | np.bool_

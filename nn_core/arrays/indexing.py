@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.array import NdArray
+from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.apply import operator
 from nn_core.graph.derive import Derivation, follows_shapes
 from nn_core.graph.imperative import array_of, as_one_kind
 from nn_core.graph.modes import AUTO_FORWARD
 from nn_core.graph.node import Node, invalidate
-from nn_core.refusal import described, door
+from nn_core.messages.refusal import described, door
 from nn_core.rules.shape import bounds_of
 from nn_core.variable import Variable
 

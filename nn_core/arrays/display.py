@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nn_core.synced import HOST, UNCOMPUTED
+from nn_core.arrays.synced import HOST, UNCOMPUTED
 
 if TYPE_CHECKING:
-    from nn_core.array import NdArray
+    from nn_core.arrays.ndarray import NdArray
 
 #: So many values are shown, or the first and the last ones of them.
 _MAX_VALUES: Final = 6

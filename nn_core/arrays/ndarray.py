@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nn_core.array_display import display_line, html_table, values_on_host
-from nn_core.attributes import Misnamed, no_attribute, offered
-from nn_core.bound_operators import NdArrayOperators
+from nn_core.arrays.bound_operators import NdArrayOperators
+from nn_core.arrays.display import display_line, html_table, values_on_host
+from nn_core.arrays.synced import HOST, Space, SyncedArray, cast, dtype_name, dtype_of
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
-from nn_core.refusal import described, door, real_numbers
+from nn_core.messages.attributes import Misnamed, no_attribute, offered
+from nn_core.messages.refusal import described, door, real_numbers
 from nn_core.settings import are_shapes_strict
-from nn_core.synced import HOST, Space, SyncedArray, cast, dtype_name, dtype_of
 from nn_core.typing import Array, Shape
 
 #: No memory holds more elements, and sizes in bytes must fit into 64 bits.
