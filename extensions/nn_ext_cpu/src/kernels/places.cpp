@@ -80,9 +80,9 @@ class Take : public Op {
     const int64_t rows = places_.batch * places_.before * places_.k;
     parallel_for(rows, kGrain / places_.q + 1, [&](int64_t begin, int64_t end, int) {
       if (block_bytes_ == 4) {
-        copy<uint32_t>(x, y, places, begin, end);
+        copy<4>(x, y, places, begin, end);
       } else if (block_bytes_ == 8) {
-        copy<uint64_t>(x, y, places, begin, end);
+        copy<8>(x, y, places, begin, end);
       } else {
         over_rows(begin, end, places, [&](int64_t from, int64_t to) { std::memcpy(y + to * block_bytes_, x + from * block_bytes_, block_bytes_); });
       }
@@ -105,11 +105,10 @@ class Take : public Op {
     }
   }
 
-  template <class T>
+  /// A size that is known becomes one instruction, which takes any address; blocks are aligned as their elements are.
+  template <int64_t kBytes>
   void copy(const char* x, char* y, const int64_t* places, int64_t begin, int64_t end) const {
-    const auto* from = reinterpret_cast<const T*>(x);
-    auto* to = reinterpret_cast<T*>(y);
-    over_rows(begin, end, places, [&](int64_t source, int64_t target) { to[target] = from[source]; });
+    over_rows(begin, end, places, [&](int64_t from, int64_t to) { std::memcpy(y + to * kBytes, x + from * kBytes, kBytes); });
   }
 
   Places places_;
