@@ -8,6 +8,7 @@ standard output, one JSON object a line.
 
 import faulthandler
 import json
+import os
 import resource
 import signal
 import sys
@@ -23,7 +24,7 @@ from nn_core.ext_utils import get_extension_context
 from . import sweep
 from .sessions import Session, fresh_space
 
-#: Bytes of memory that the process may use, and seconds that a statement may take.
+#: Bytes of memory that the process may use, and seconds of the processor that a statement may take; `watch` sees who waits.
 MEMORY = 6 << 30
 SECONDS = 5
 #: Ends of calls that are as they should be.
@@ -37,7 +38,7 @@ class Slow(Exception):  # noqa: N818
 def verdict(statement: str, space: dict[str, Any]) -> BaseException | None:
     """Run a statement; the exception that should not have been."""
     try:
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         exec(statement.removeprefix("!"), space)
     except Slow as error:
         return error
@@ -48,7 +49,7 @@ def verdict(statement: str, space: dict[str, Any]) -> BaseException | None:
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         return error
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return None
 
 
@@ -107,14 +108,15 @@ def main() -> None:
     targets = sweep.targets() if sys.argv[1] == "sweep" else None
     if targets is not None:
         end = min(end, len(targets))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # which reserves terabytes of addresses
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     faulthandler.enable()
     warnings.simplefilter("error")
 
     def stop(*_: object) -> None:
         raise Slow(f"longer than {SECONDS} s")
 
-    signal.signal(signal.SIGALRM, stop)
+    signal.signal(signal.SIGPROF, stop)
     with Path(sys.argv[4]).open("w") as log:
         for number in range(first, end):
             if targets is None:
