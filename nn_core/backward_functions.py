@@ -110,7 +110,7 @@ def _places(spec: FunctionSpec, count: int, outputs: Sequence[Variable | None]) 
     if spec.variadic:
         return [True] * count
     node = _node_of(spec, outputs)
-    if node is not None and sum(vertex is not None for vertex in node.inputs) == count:
+    if node is not None and sum(value is not None for value in node.inputs) == count:
         return node.inputs
     optional = {entry.name for entry in spec.inputs if entry.optional}
     for missing in (optional, set[str]()):
@@ -140,7 +140,7 @@ def _aux_outputs(spec: FunctionSpec, outputs: Sequence[Variable | None]) -> list
     node = _node_of(spec, outputs)
     if node is None:
         raise GraphError(f"{spec.api}_backward: outputs must be those of a function {spec.name} in a graph, got others")
-    return [node.vertex(index) for index in range(len(outputs), len(node.cells))]
+    return [node.value(index) for index in range(len(outputs), len(node.storages))]
 
 
 __all__ = ["Registry", "register", "registry", "show_registry"]

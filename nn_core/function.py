@@ -135,7 +135,7 @@ class Function:
 
     @property
     def node(self) -> Node:
-        """The vertex of the graph that the engine works with."""
+        """The value of the graph that the engine works with."""
         return self._node
 
     @property
@@ -176,12 +176,12 @@ class Function:
     @property
     def inputs(self) -> list[Variable]:
         """The variables that it reads, without the optional ones that were not given."""
-        return [vertex for vertex in all_inputs(self._node) if vertex is not None]
+        return [value for value in all_inputs(self._node) if value is not None]
 
     @property
     def outputs(self) -> list[Any]:
         """The variables that it computes."""
-        return [self._node.vertex(index) for index in range(self._node.n_visible)]
+        return [self._node.value(index) for index in range(self._node.n_visible)]
 
     @property
     def need_grad(self) -> bool:
@@ -196,7 +196,7 @@ class Function:
     def min_outputs(self) -> int:
         """Number of outputs; before the function is applied, of those that are always there."""
         node = self._node
-        if node.cells:
+        if node.storages:
             return node.n_visible
         return sum(not (entry.aux or entry.optional) for entry in node.spec.outputs)
 
@@ -241,7 +241,7 @@ class Function:
             ArgumentError: when there is no such input.
         """
         self._check_index("inplace_data", "i", i, len(self.inputs))
-        return int(i == 0 and bool(self._node.cells) and is_view(self._node))
+        return int(i == 0 and bool(self._node.storages) and is_view(self._node))
 
     def inplace_data_with(self, i: int) -> int:
         """Return the index of the output that shares the memory of input `i`.
@@ -391,7 +391,7 @@ class Function:
         node = self._node
         placed = active_ones(node, self._placed(method, inputs))
         call = None if node.python is not None else resolved(node, placed)
-        expected = len(node.cells) if call is None else call.n_visible
+        expected = len(node.storages) if call is None else call.n_visible
         if len(outputs) != expected:
             raise ArgumentError(f"{method}: outputs of {self.name} must be {expected} Variables, got {len(outputs)}")
         return placed, call
@@ -412,7 +412,7 @@ class Function:
 
     def _positions(self) -> list[int]:
         """The places of ``inputs`` in the order of the specification."""
-        return [position for position, vertex in enumerate(all_inputs(self._node)) if vertex is not None]
+        return [position for position, value in enumerate(all_inputs(self._node)) if value is not None]
 
     def _check_index(self, method: str, name: str, index: int, count: int) -> None:
         if not isinstance(index, int) or not 0 <= index < count:

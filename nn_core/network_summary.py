@@ -137,40 +137,40 @@ def _input(value: Any) -> Any:
 
 def _summarized(roots: Sequence[Variable], names: Mapping[str, Variable], is_module: bool) -> Summary:
     """The summary of a graph; a module has parameters that the graph may not use, a scope those of other graphs."""
-    known = {parameter.cell: name for name, parameter in names.items()}
-    used: dict[Any, Variable] = {parameter.cell: parameter for parameter in names.values()} if is_module else {}
+    known = {parameter.storage: name for name, parameter in names.items()}
+    used: dict[Any, Variable] = {parameter.storage: parameter for parameter in names.values()} if is_module else {}
     seen: set[Any] = set()  # each parameter counts where it is used first
     rows: list[Row] = []
     for node in forward_order(roots):
-        parameters = [vertex for vertex in _leaves(node) if vertex.need_grad or vertex.cell in known]
-        fresh = {vertex.cell: vertex for vertex in parameters if vertex.cell not in seen}
+        parameters = [value for value in _leaves(node) if value.need_grad or value.storage in known]
+        fresh = {value.storage: value for value in parameters if value.storage not in seen}
         seen.update(fresh)
-        for cell, vertex in fresh.items():
-            used.setdefault(cell, names[known[cell]] if cell in known else vertex)
-        scopes = [known[vertex.cell].rpartition("/")[0] for vertex in parameters if vertex.cell in known]
-        has_weights = any(vertex.ndim > 1 for vertex in parameters)
-        rows.append(_row(node, scopes[0] if scopes else "", sum(vertex.size for vertex in fresh.values()), has_weights))
+        for storage, value in fresh.items():
+            used.setdefault(storage, names[known[storage]] if storage in known else value)
+        scopes = [known[value.storage].rpartition("/")[0] for value in parameters if value.storage in known]
+        has_weights = any(value.ndim > 1 for value in parameters)
+        rows.append(_row(node, scopes[0] if scopes else "", sum(value.size for value in fresh.values()), has_weights))
     n_trained = sum(parameter.size for parameter in used.values() if parameter.need_grad)
     return Summary(tuple(rows), sum(parameter.size for parameter in used.values()), n_trained)
 
 
 def _row(node: Node, scope: str, n_parameters: int, has_weights: bool) -> Row:
-    shapes = tuple(cell.data.shape for cell in node.cells[: node.n_visible])
+    shapes = tuple(storage.data.shape for storage in node.storages[: node.n_visible])
     memory = _ELEMENT_BYTES * sum(map(prod, shapes))
     return Row(node.spec.name, scope, shapes, n_parameters, _multiply_adds(node, has_weights), memory)
 
 
 def _leaves(node: Node) -> Iterator[Variable]:
-    for vertex in node.inputs:
-        if isinstance(vertex, Variable) and vertex.is_leaf:
-            yield vertex
+    for value in node.inputs:
+        if isinstance(value, Variable) and value.is_leaf:
+            yield value
 
 
 def _multiply_adds(node: Node, has_weights: bool) -> int | None:
-    shapes = [() if vertex is None else vertex.shape for vertex in node.inputs]
+    shapes = [() if value is None else value.shape for value in node.inputs]
     for suffix, count in _COUNTS.items():
         if node.spec.name.endswith(suffix):
-            return count(shapes, node.cells[0].data.shape, node.args)
+            return count(shapes, node.storages[0].data.shape, node.args)
     is_product = has_weights and not node.spec.has("pointwise") and node.spec.topic not in _WITHOUT_PRODUCTS
     return None if is_product else 0
 
@@ -210,14 +210,14 @@ def _bytes(n_bytes: int) -> str:
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """The cells under one another, text to the left and numbers to the right; columns without text are left out."""
+    """The storages under one another, text to the left and numbers to the right; columns without text are left out."""
     columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     is_number = [column[0] in ("parameters", "multiply-adds", "memory") for column in columns]
     return [
         "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, is_number, strict=True)
+            storage.rjust(width) if right else storage.ljust(width)
+            for storage, width, right in zip(row, widths, is_number, strict=True)
         ).rstrip()
         for row in zip(*columns, strict=True)
     ]

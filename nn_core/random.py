@@ -10,7 +10,7 @@ import numpy as np
 
 from nn_core.errors import ArgumentError
 from nn_core.graph import seeds
-from nn_core.graph.node import Vertex
+from nn_core.graph.node import Value
 from nn_core.messages.refusal import checked_flag
 from nn_core.runtime.locks import fork_safe
 
@@ -67,7 +67,7 @@ def set_function_seed(seed_value: int) -> None:
     seeds.set_function_seed(checked_seed(seed_value))
 
 
-def get_state(*variables: Vertex) -> dict[str, Any]:
+def get_state(*variables: Value) -> dict[str, Any]:
     """Everything that random numbers depend on, as plain values: both sources, and the random functions of graphs.
 
     Args:
@@ -94,7 +94,7 @@ def get_state(*variables: Vertex) -> dict[str, Any]:
     }
 
 
-def set_state(state: Mapping[str, Any], *variables: Vertex) -> None:
+def set_state(state: Mapping[str, Any], *variables: Value) -> None:
     """Continue where `get_state` was called.
 
     Args:

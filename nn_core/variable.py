@@ -14,7 +14,7 @@ from nn_core.graph.backward import run_backward
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import Hook
 from nn_core.graph.modes import RECOMPUTE
-from nn_core.graph.node import Cell, Node, Vertex, forward_order, invalidate, materialize_readers, require_no_circle
+from nn_core.graph.node import Node, Storage, Value, forward_order, invalidate, materialize_readers, require_no_circle
 from nn_core.graph.reshape import RESHAPED, change_leaf_shape
 from nn_core.messages.attributes import Misnamed, no_attribute, offered
 from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, real_numbers, refusal
@@ -33,11 +33,11 @@ COMPARISONS: Final = frozenset(
 ) | {"LogicalNot", "IsInf", "IsNaN"}
 #: Attributes of the engine, which completion does not offer.
 _ENGINE: Final = frozenset(
-    {"cell", "consumers", "lazy_inputs", "lazy_value", "of_cell", "output_index", "plans", "producer", "trace_node"}
+    {"storage", "consumers", "lazy_inputs", "lazy_array", "of_storage", "output_index", "plans", "producer", "trace_node"}
 )
 
 
-class Variable(Vertex, VariableOperators):
+class Variable(Value, VariableOperators):
     """A value in a computation graph: data, gradient, and the function that computes it.
 
     Args:
@@ -82,15 +82,15 @@ class Variable(Vertex, VariableOperators):
             need_grad = _checked_need_grad(shape, need_grad)
         if type(name) is not str and not isinstance(name, str):
             raise ArgumentError(f"Variable: name must be a string, got {described(name)}")
-        super().__init__(Cell(NdArray(checked_shape(shape))), need_grad)
+        super().__init__(Storage(NdArray(checked_shape(shape))), need_grad)
         self.name = name
         self._recompute = RECOMPUTE.get()
 
     @classmethod
-    def of_cell(cls, cell: Cell, need_grad: bool | None = None) -> "Variable":
+    def of_storage(cls, storage: Storage, need_grad: bool | None = None) -> "Variable":
         """A variable over arrays that exist already."""
         variable = cls.__new__(cls)
-        Vertex.__init__(variable, cell, need_grad)
+        Value.__init__(variable, storage, need_grad)
         return variable
 
     @staticmethod
@@ -98,9 +98,9 @@ class Variable(Vertex, VariableOperators):
         """A new variable with a copy of `data`, and of `grad` if it is given."""
         values = real_numbers("from_numpy_array", data)
         variable = Variable(values.shape, need_grad)
-        variable.cell.data.data = values
+        variable.storage.data.data = values
         if grad is not None:
-            variable.cell.grad.data = grad
+            variable.storage.grad.data = grad
         return variable
 
     # -- values ----------------------------------------------------------------------------------------------------
@@ -108,38 +108,38 @@ class Variable(Vertex, VariableOperators):
     @property
     def data(self) -> NdArray:
         """The values, as an NdArray. Assigning an NdArray shares it."""
-        return self.cell.data
+        return self.storage.data
 
     @data.setter
     def data(self, array: NdArray) -> None:
         self._require_same_shape("data", array)
-        self.cell.data = array
+        self.storage.data = array
         invalidate()
 
     @property
     def grad(self) -> NdArray:
         """The gradient, as an NdArray. Assigning an NdArray shares it."""
-        return self.cell.grad
+        return self.storage.grad
 
     @grad.setter
     def grad(self, array: NdArray) -> None:
         self._require_same_shape("grad", array)
-        self.cell.grad = array
+        self.storage.grad = array
         invalidate()
 
     @property
     def d(self) -> np.ndarray[Any, Any]:
         """The values as a NumPy array that shares memory; assigning copies values or fills with a number."""
-        return self.cell.data.data
+        return self.storage.data.data
 
     @d.setter
     def d(self, value: Any) -> None:
-        self.cell.data.data = value
+        self.storage.data.data = value
 
     @property
     def g(self) -> np.ndarray[Any, Any]:
         """The gradient as a NumPy array that shares memory; assigning copies values or fills with a number."""
-        grad, data = self.cell.grad, self.cell.data.synced
+        grad, data = self.storage.grad, self.storage.data.synced
         if data.lease is UNCOMPUTED and grad.synced.latest is None and grad.synced.pending_fill is None:
             raise GraphError(
                 f"Variable.g: the variable must be computed before its gradient is read, got the output of {self.parent!r}, "
@@ -149,7 +149,7 @@ class Variable(Vertex, VariableOperators):
 
     @g.setter
     def g(self, value: Any) -> None:
-        self.cell.grad.data = value
+        self.storage.grad.data = value
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
@@ -161,12 +161,12 @@ class Variable(Vertex, VariableOperators):
     @property
     def size(self) -> int:
         """Number of elements."""
-        return self.cell.data.size
+        return self.storage.data.size
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """dtype of the values that were written last; float32 before that."""
-        return self.cell.data.dtype
+        return self.storage.data.dtype
 
     @property
     def parent(self) -> "Function | None":
@@ -182,12 +182,12 @@ class Variable(Vertex, VariableOperators):
             if not isinstance(func, Node.function_class):
                 raise ArgumentError(f"parent: must be a Function or None, got {type(func).__name__}")
             node = func.node
-            candidates = [i for i, cell in enumerate(node.cells) if cell.data.shape == self.shape]
+            candidates = [i for i, storage in enumerate(node.storages) if storage.data.shape == self.shape]
             if not candidates:
                 raise ShapeError(f"parent: the function must have an output of shape {self.shape}, got {func!r}")
-            require_no_circle("parent", node.inputs, [self.cell])
+            require_no_circle("parent", node.inputs, [self.storage])
             node.connect(candidates[0], self)
-            self.cell = node.cells[candidates[0]]
+            self.storage = node.storages[candidates[0]]
         invalidate()
 
     @property
@@ -223,7 +223,7 @@ class Variable(Vertex, VariableOperators):
     @door
     def size_from_axis(self, axis: int = -1) -> int:
         """Number of elements of the axes from `axis` on; all elements for a negative axis."""
-        return self.cell.data.size_from_axis(axis)
+        return self.storage.data.size_from_axis(axis)
 
     def apply(self, **kwargs: Any) -> "Variable":
         """Set the given properties and return the variable itself.
@@ -322,7 +322,7 @@ class Variable(Vertex, VariableOperators):
         """
         wanted = self.need_grad if need_grad is None else checked_flag("need_grad", need_grad)
         variable = Variable.__new__(Variable)
-        Vertex.__init__(variable, self._cell or self.cell, wanted)
+        Value.__init__(variable, self._storage or self.storage, wanted)
         variable.name = self.name
         variable._persistent = self._persistent
         return variable
@@ -344,10 +344,10 @@ class Variable(Vertex, VariableOperators):
         """
         if var.shape != self.shape:
             raise ShapeError(f"rewire_on: var must have the shape {self.shape}, got {var.shape}")
-        if any(self.cell is v.cell for node in forward_order((var,)) for v in node.inputs if v is not None):
+        if any(self.storage is v.storage for node in forward_order((var,)) for v in node.inputs if v is not None):
             raise GraphError("rewire_on: var must not depend on the variable, got a graph that would be a circle")
         producer, index = var.producer, var.output_index
-        self.cell = var.cell
+        self.storage = var.storage
         self._need_grad = None if producer is not None else var._need_grad
         self.producer = None
         if producer is not None:
@@ -358,9 +358,9 @@ class Variable(Vertex, VariableOperators):
     def clear_all_graph_links(self) -> None:
         """Forget all functions before this variable: for truncated backpropagation in dynamic graphs."""
         for node in forward_order((self,)):
-            for vertex in node.inputs:
-                if vertex is not None:
-                    vertex.producer = None
+            for value in node.inputs:
+                if value is not None:
+                    value.producer = None
         self.producer = None
         invalidate()
 
@@ -392,8 +392,8 @@ class Variable(Vertex, VariableOperators):
             raise ShapeError(
                 f"reset_shape: the new shape must have {self.size} elements, got {target}\n  hint: force=True drops the values"
             )
-        cell = self.cell
-        for array in (cell.data, cell.made_grad):
+        storage = self.storage
+        for array in (storage.data, storage.made_grad):
             if array is not None:
                 change_leaf_shape(array, target, size)
         RESHAPED.advance()
@@ -419,20 +419,20 @@ class Variable(Vertex, VariableOperators):
                 "  hint: copy variable.get_unlinked_variable(), which holds its values, and build the graph anew"
             )
         flags = (self._need_grad, self._persistent, self._recompute)
-        return _restored, (type(self), self.cell, self.name, self.info, flags), self.__getstate__()
+        return _restored, (type(self), self.storage, self.name, self.info, flags), self.__getstate__()
 
     def __getstate__(self) -> Any:
         """Attributes that a user's subclass adds to its instances."""
         return added_state(self, Variable)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Variable) and self.cell is other.cell
+        return isinstance(other, Variable) and self.storage is other.storage
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(self.cell)
+        return hash(self.storage)
 
     def __bool__(self) -> bool:
         spec = self._spec()
@@ -451,19 +451,20 @@ class Variable(Vertex, VariableOperators):
 
     def _facts(self) -> list[str]:
         spec = self._spec()
-        dtype = self._cell.data.synced.dtype if self._cell is not None else str(getattr(self.lazy_value, "dtype", "float32"))
+        storage = self._storage
+        dtype = str(getattr(self.lazy_array, "dtype", "float32")) if storage is None else storage.data.synced.dtype
         facts = [str(self.shape), dtype, f"need_grad={self.need_grad}"]
         if isinstance(self.name, str) and self.name:  # a program may have assigned anything
             facts.append(f"name={self.name!r}")
         return facts if spec is None else [*facts, f"from {spec.api}"]
 
     def _values_on_host(self) -> np.ndarray[Any, Any] | None:
-        if self._cell is not None:
-            return values_on_host(self._cell.data)
-        return self.lazy_value if isinstance(self.lazy_value, np.ndarray) else None
+        if self._storage is not None:
+            return values_on_host(self._storage.data)
+        return self.lazy_array if isinstance(self.lazy_array, np.ndarray) else None
 
     def _spec(self) -> FunctionSpec | None:
-        """The function that computes it; asking does not make the node of a lazy vertex."""
+        """The function that computes it; asking does not make the node of a lazy value."""
         known = self.trace_node or self._producer
         if known is None:
             return None
@@ -471,16 +472,16 @@ class Variable(Vertex, VariableOperators):
         return spec
 
     def _values(self) -> NdArray:
-        return self.cell.data
+        return self.storage.data
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.cell.data.__dlpack__(**options)
+        return self.storage.data.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.cell.data.__dlpack_device__()
+        return self.storage.data.__dlpack_device__()
 
 
-Node.vertex_class = Variable
+Node.value_class = Variable
 
 
 @door
@@ -517,9 +518,9 @@ def forward_all(
 
 
 def _restored(
-    cls: type[Variable], cell: Cell, name: str, info: Any, flags: tuple[bool | None, bool, bool]
+    cls: type[Variable], storage: Storage, name: str, info: Any, flags: tuple[bool | None, bool, bool]
 ) -> Variable:
-    variable = cls.of_cell(cell, flags[0])
+    variable = cls.of_storage(storage, flags[0])
     variable.name = name
     variable._persistent, variable._recompute = flags[1], flags[2]
     if info is not None:

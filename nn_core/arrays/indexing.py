@@ -261,7 +261,7 @@ def _plain_key(part: Any) -> Any:
 
 def _detached(x: Variable) -> Variable:
     """A variable that takes the place of `x` for the functions that used it so far."""
-    old = Variable.of_cell(x.cell, x._need_grad)
+    old = Variable.of_storage(x.storage, x._need_grad)
     old.name, old._persistent, old._recompute = x.name, x._persistent, x._recompute
     if x.producer is not None:
         x.producer.connect(x.output_index, old)
@@ -270,16 +270,16 @@ def _detached(x: Variable) -> Variable:
     return old
 
 
-def _replace_input(node: Node, vertex: Variable, other: Variable) -> None:
-    node.inputs = tuple(other if candidate is vertex else candidate for candidate in node.inputs)
-    other.consumers = vertex.consumers
+def _replace_input(node: Node, value: Variable, other: Variable) -> None:
+    node.inputs = tuple(other if candidate is value else candidate for candidate in node.inputs)
+    other.consumers = value.consumers
 
 
 def _take_over(x: Variable, result: Variable) -> None:
     node = result.producer
     assert node is not None
     x.consumers = None
-    x.cell = result.cell
+    x.storage = result.storage
     x._need_grad = None
     x.plans = None
     node.connect(result.output_index, x)

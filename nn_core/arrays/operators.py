@@ -341,8 +341,8 @@ def _reshape(self: Any, *shape: Any, unlink: bool = False) -> Any:
     target = _as_shape(shape)
     if unlink:
         other = self.get_unlinked_variable()
-        cell = type(self.cell)(self.data.view(target), self.grad.view(target))
-        return type(self).of_cell(cell, other.need_grad)
+        storage = type(self.storage)(self.data.view(target), self.grad.view(target))
+        return type(self).of_storage(storage, other.need_grad)
     return _call("reshape", (self,), {"shape": target})
 
 

@@ -16,7 +16,7 @@ from nn_core.core.members import Path, found_in, require_no_set
 from nn_core.core.tree import tree
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.files import PathOrFile
-from nn_core.graph.node import Cell
+from nn_core.graph.node import Storage
 from nn_core.io.parameters import LoadReport, load_into, read_parameters, save_parameters
 from nn_core.messages.refusal import door
 from nn_core.parametric_functions.scope import (
@@ -112,8 +112,8 @@ class Module:
     _parent: "Module | None"
     _name: str
     _training: bool
-    #: The cells of variables that were found to be parameters, so that frozen ones stay parameters.
-    _trained: set[Cell]
+    #: The storages of variables that were found to be parameters, so that frozen ones stay parameters.
+    _trained: set[Storage]
     _called: bool
     #: Whether an attribute is a container to which modules may be added without notice.
     _grows: bool
@@ -241,7 +241,7 @@ class Module:
         """Note what is under an attribute now."""
         if isinstance(found, Variable):
             if found.is_leaf and found.need_grad:
-                self.__dict__.setdefault("_trained", set()).add(found.cell)
+                self.__dict__.setdefault("_trained", set()).add(found.storage)
         elif not self._is_within(found):
             object.__setattr__(found, "_parent", self)
             object.__setattr__(found, "_name", _name_of(path))
@@ -309,9 +309,9 @@ class Module:
         found = {
             "/".join(path): value
             for path, value in self._held()
-            if isinstance(value, Variable) and value.is_leaf and (value.need_grad or value.cell in known)
+            if isinstance(value, Variable) and value.is_leaf and (value.need_grad or value.storage in known)
         }
-        self.__dict__["_trained"] = {variable.cell for variable in found.values()}
+        self.__dict__["_trained"] = {variable.storage for variable in found.values()}
         return found
 
     @door

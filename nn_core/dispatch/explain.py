@@ -28,7 +28,7 @@ class HasShape(Protocol):
 
 
 class HasData(Protocol):
-    """The cell of an output, which holds its values."""
+    """The storage of an output, which holds its values."""
 
     @property
     def data(self) -> HasShape:
@@ -55,7 +55,7 @@ class FunctionInGraph(Protocol):
         ...
 
     @property
-    def cells(self) -> Sequence[HasData]:
+    def storages(self) -> Sequence[HasData]:
         """Its outputs, aux outputs included."""
         ...
 
@@ -182,8 +182,8 @@ def _call(function: FunctionInGraph, dtype: str, wide: str, device_id: str) -> C
         for position, value in enumerate(function.inputs)
     )
     outputs = tuple(
-        ArrayDesc(cell.data.shape, dtypes.get(_entry(spec.outputs, position).dtype, dtype))
-        for position, cell in enumerate(function.cells)
+        ArrayDesc(storage.data.shape, dtypes.get(_entry(spec.outputs, position).dtype, dtype))
+        for position, storage in enumerate(function.storages)
     )
     return Call(spec, function.args, inputs, outputs, dtype, device_id)
 

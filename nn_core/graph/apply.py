@@ -18,7 +18,7 @@ from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.graph.imperative import array_of, call_at_once, has_ndarray
 from nn_core.graph.infer import require_shapes
 from nn_core.graph.modes import AUTO_FORWARD, RECOMPUTE, stops_gradients
-from nn_core.graph.node import Cell, Node, Setup, invalidate, require_no_circle
+from nn_core.graph.node import Node, Setup, Storage, invalidate, require_no_circle
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
 from nn_core.graph.run import run, same_dtypes_of
 from nn_core.graph.seeds import FUNCTION_SEED
@@ -118,33 +118,33 @@ def _apply_in_graph(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequen
     if spec.has("dynamic_shape"):
         _compute_inputs(inputs)
     blocked = not spec.differentiable or stops_gradients()
-    cells = _output_cells(call, inputs, outputs)
-    node = Node(spec, call.args, inputs, cells, get_current_context(), not blocked and _any_needs_grad(inputs))
+    storages = _output_storages(call, inputs, outputs)
+    node = Node(spec, call.args, inputs, storages, get_current_context(), not blocked and _any_needs_grad(inputs))
     node.setup = call
     results = _connected(node, call.n_visible, blocked, outputs or ())
     if AUTO_FORWARD.get() or spec.has("dynamic_shape"):  # the shape of such a result follows from its values
         run_node(node, call)
     elif not call.view:
-        for cell in cells:
-            cell.data.synced.expect()
+        for storage in storages:
+            storage.data.synced.expect()
     return results[0] if call.single else tuple(results)
 
 
 def _any_needs_grad(inputs: Sequence[Any]) -> bool:
-    for vertex in inputs:  # noqa: SIM110  # each function that is built asks this, and `any` with a generator takes longer
-        if vertex is not None and vertex.need_grad:
+    for value in inputs:  # noqa: SIM110  # each function that is built asks this, and `any` with a generator takes longer
+        if value is not None and value.need_grad:
             return True
     return False
 
 
-def _output_cells(call: ResolvedCall, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> list[Cell]:
+def _output_storages(call: ResolvedCall, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> list[Storage]:
     if outputs is not None:
-        cells = _given_cells(call.spec, outputs, call.output_shapes)
-        require_no_circle(call.spec.api, inputs, cells)
-        return cells
+        storages = _given_storages(call.spec, outputs, call.output_shapes)
+        require_no_circle(call.spec.api, inputs, storages)
+        return storages
     if call.view:
-        return [Cell(_view_of(inputs[0], call.output_shapes[0]))]
-    return [Cell(NdArray.of_shape(shape)) for shape in call.output_shapes]
+        return [Storage(_view_of(inputs[0], call.output_shapes[0]))]
+    return [Storage(NdArray.of_shape(shape)) for shape in call.output_shapes]
 
 
 def _connected(node: Node, n_visible: int, blocked: bool, outputs: Sequence[Any]) -> list[Variable]:
@@ -153,7 +153,7 @@ def _connected(node: Node, n_visible: int, blocked: bool, outputs: Sequence[Any]
     results: list[Variable] = []
     for index in range(n_visible):
         given = outputs[index] if index < len(outputs) else None
-        variable = given if isinstance(given, Variable) else Variable.of_cell(node.cells[index])
+        variable = given if isinstance(given, Variable) else Variable.of_storage(node.storages[index])
         if blocked:
             # past the property, which would count FLAGS_VERSION up and end every trace
             variable._need_grad = False
@@ -165,18 +165,18 @@ def _connected(node: Node, n_visible: int, blocked: bool, outputs: Sequence[Any]
     return results
 
 
-def _given_cells(spec: FunctionSpec, outputs: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Cell]:
-    cells: list[Cell] = []
+def _given_storages(spec: FunctionSpec, outputs: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Storage]:
+    storages: list[Storage] = []
     for index, shape in enumerate(shapes):
         if index < len(outputs):
             given = _given_output(spec, outputs, index, shape)
-            cell = given.cell if isinstance(given, Variable) else Cell(given)
-            if cell.data.is_narrowed:
+            storage = given.storage if isinstance(given, Variable) else Storage(given)
+            if storage.data.is_narrowed:
                 raise GraphError(f"{spec.api}: outputs[{index}] must not be a narrowed array, got one of shape {shape}")
-            cells.append(cell)
+            storages.append(storage)
         else:
-            cells.append(Cell(NdArray(shape)))
-    return cells
+            storages.append(Storage(NdArray(shape)))
+    return storages
 
 
 def _listed_outputs(spec: FunctionSpec, outputs: Any) -> Sequence[Any]:
@@ -195,7 +195,7 @@ def _given_output(spec: FunctionSpec, outputs: Sequence[Any], index: int, shape:
 
 
 def _view_of(variable: Any, shape: tuple[int, ...]) -> NdArray:
-    data = variable.cell.data
+    data = variable.storage.data
     # what a narrowed array shows is not one piece of memory: its view is a copy, which the function makes
     view: NdArray = NdArray(shape) if data.is_narrowed else data.view(shape)
     return view
@@ -206,7 +206,7 @@ def _compute_inputs(inputs: Sequence[Any]) -> None:
     roots = [v for v in inputs if v is not None and v.producer is not None]
     if AUTO_FORWARD.get():
         # computing again what was computed as it was called would draw other random numbers
-        roots = [v for v in roots if not _is_computed(v.cell.data.synced)]
+        roots = [v for v in roots if not _is_computed(v.storage.data.synced)]
     if roots:
         compute_for_shapes(tuple(roots))
 
@@ -231,8 +231,8 @@ def run_node(node: Node, call: ResolvedCall | None = None) -> None:
 
 
 def _run_python(node: Node) -> None:
-    arrays = [None if vertex is None else vertex.cell.data.data for vertex in node.inputs]
-    arrays += [cell.data.get_data("w", node.python.output_dtype) for cell in node.cells]
+    arrays = [None if value is None else value.storage.data.data for value in node.inputs]
+    arrays += [storage.data.get_data("w", node.python.output_dtype) for storage in node.storages]
     PythonForward(node)(*arrays)
 
 
@@ -244,18 +244,18 @@ def _run_kernel(node: Node, call: ResolvedCall | None) -> None:
         kernel = node.kernel = call.kernel(node.context)
     if kernel.seeded:
         new_key(node, FUNCTION_SEED.draw)
-    inputs = [None if vertex is None else vertex.cell.data for vertex in node.inputs]
+    inputs = [None if value is None else value.storage.data for value in node.inputs]
     if node.spec.updates:
         _protect_intermediates(node, kernel, inputs)
-    run(kernel, inputs, [cell.data for cell in node.cells], node.key)
+    run(kernel, inputs, [storage.data for storage in node.storages], node.key)
 
 
 def _protect_intermediates(node: Node, kernel: PreparedKernel, inputs: list[NdArray | None]) -> None:
     """Let a function rewrite copies of what other functions computed, because gradients may read that."""
-    for position, (vertex, updated) in enumerate(zip(node.inputs, kernel.updated, strict=True)):
-        if updated and vertex is not None and vertex.producer is not None:
-            copy = NdArray(vertex.shape)
-            copy.copy_from(vertex.cell.data)
+    for position, (value, updated) in enumerate(zip(node.inputs, kernel.updated, strict=True)):
+        if updated and value is not None and value.producer is not None:
+            copy = NdArray(value.shape)
+            copy.copy_from(value.storage.data)
             inputs[position] = copy
 
 
@@ -283,7 +283,7 @@ def _result_arrays(call: ResolvedCall, outputs: Sequence[Any]) -> list[NdArray]:
             results.append(NdArray.of_shape(shape))
             continue
         given = _given_output(call.spec, outputs, index, shape)
-        results.append(given.cell.data if isinstance(given, Variable) else given)
+        results.append(given.storage.data if isinstance(given, Variable) else given)
     return results
 
 
@@ -316,7 +316,7 @@ def call_python(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: in
     _require_variables(function, inputs)
     made = list(outputs) if outputs is not None else [Variable(()) for _ in range(n_outputs)]
     if outputs is not None:
-        require_no_circle(function.name, inputs, [variable.cell for variable in made])
+        require_no_circle(function.name, inputs, [variable.storage for variable in made])
     function.setup_impl(list(inputs), made)
     node = _python_node(function, inputs, made)
     if outputs is not None:
@@ -337,9 +337,9 @@ def _require_variables(function: PythonFunction, inputs: Sequence[Any]) -> None:
 def _python_node(function: PythonFunction, inputs: tuple[Any, ...], made: Sequence[Variable]) -> Node:
     need_grad = not stops_gradients() and _any_needs_grad(inputs)
     spec = spec_of_python(function, len(inputs), len(made))
-    node = Node(spec, {}, inputs, [variable.cell for variable in made], function.ctx, need_grad)
+    node = Node(spec, {}, inputs, [variable.storage for variable in made], function.ctx, need_grad)
     node.python = function
-    shapes = tuple([None if vertex is None else vertex.shape for vertex in inputs])
+    shapes = tuple([None if value is None else value.shape for value in inputs])
     node.setup = Setup(shapes, tuple([variable.shape for variable in made]))
     for index, variable in enumerate(made):
         # made as a leaf without a gradient; as a result its answer follows from the inputs
@@ -349,18 +349,18 @@ def _python_node(function: PythonFunction, inputs: tuple[Any, ...], made: Sequen
 
 
 def _expect_outputs(node: Node) -> None:
-    taken = [vertex.cell.data.synced for vertex in node.inputs if vertex is not None]
-    for cell in node.cells:
-        if cell.data.synced not in taken:  # setup_impl may let an output share the array of an input
-            cell.data.synced.expect()
+    taken = [value.storage.data.synced for value in node.inputs if value is not None]
+    for storage in node.storages:
+        if storage.data.synced not in taken:  # setup_impl may let an output share the array of an input
+            storage.data.synced.expect()
 
 
 def _call_python_at_once(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: int, outputs: Any) -> Any:
     def call(*arrays: Any) -> Any:
-        leaves = tuple([Variable.of_cell(Cell(a), False) if isinstance(a, NdArray) else a for a in arrays])
+        leaves = tuple([Variable.of_storage(Storage(a), False) if isinstance(a, NdArray) else a for a in arrays])
         targets = None
         if outputs is not None:
-            targets = [Variable.of_cell(Cell(t)) if isinstance(t, NdArray) else t for t in outputs]
+            targets = [Variable.of_storage(Storage(t)) if isinstance(t, NdArray) else t for t in outputs]
         return call_python(function, leaves, n_outputs, targets)
 
     call.__name__ = str(function.name)
@@ -393,4 +393,4 @@ class GraphFunctions:
 
 
 WRAPPERS["call"] = call_python
-WRAPPERS["variable"] = Variable.of_cell
+WRAPPERS["variable"] = Variable.of_storage

@@ -13,12 +13,12 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import HOST, UNCOMPUTED, Space, SyncedArray, dtype_of
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph import direct, replay
-from nn_core.graph.backward_data import BackwardPlan, ForwardData, GradientSums, Target, cells_read, dtype_held
+from nn_core.graph.backward_data import BackwardPlan, ForwardData, GradientSums, Target, dtype_held, storages_read
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import alias, assign, is_view, kernel_of, needed_data
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, NodeHook, active_hooks
 from nn_core.graph.memory import Buffer
-from nn_core.graph.node import Cell, Node, Vertex, forward_order
+from nn_core.graph.node import Node, Storage, Value, forward_order
 from nn_core.graph.plan import Attachment, current_plan, plans_of, remember, signature_of
 from nn_core.graph.plans import refuse_turn
 from nn_core.graph.python_function import PythonBackward
@@ -33,7 +33,7 @@ _NO_NUMBERS: Final = "cOSUmM"
 
 
 def run_backward(
-    root: Vertex,
+    root: Value,
     grad: Any = 1,
     clear_buffer: bool = False,
     pre_hook: Hook | None = None,
@@ -67,7 +67,7 @@ def run_backward(
         turn.release()
 
 
-def _checked_start(root: Vertex, grad: Any) -> Any:
+def _checked_start(root: Value, grad: Any) -> Any:
     """Check the gradient that a pass starts from: a number, an array that fits `root`, or None.
 
     Raises:
@@ -95,29 +95,29 @@ def _hooks(pre: Hook | None, post: Hook | None) -> tuple[list[NodeHook], list[No
     return active_hooks(pre, post)
 
 
-def _end_traces(root: Vertex) -> None:
+def _end_traces(root: Value) -> None:
     """End the trace of the graph and that of this thread: the next step begins at the root of the tree."""
     for trace in (root._trace, MEMO.get()):
         if trace is not None:
             trace.end()
 
 
-def _may_replay(root: Vertex, grad: Any) -> bool:
+def _may_replay(root: Value, grad: Any) -> bool:
     # with None a pass reads the gradient of the root, which no template knows; and a root with plans is part of a
     # static graph
     return grad is not None and not root.plans and is_enabled("replay")
 
 
-def _require_computed(root: Vertex) -> None:
-    cell = root._cell
-    if cell is not None and cell.data.synced.lease is UNCOMPUTED:
+def _require_computed(root: Value) -> None:
+    storage = root._storage
+    if storage is not None and storage.data.synced.lease is UNCOMPUTED:
         raise GraphError(
             f"backward: the variable must be computed first, got the output of {root.producer!r}, which has not run\n"
             "  hint: call forward() before backward()"
         )
 
 
-def _warn_of_no_gradient(root: Vertex) -> None:
+def _warn_of_no_gradient(root: Value) -> None:
     """Log once per process that a pass could not compute anything; programs written for NNabla continue from there."""
     if not _HAS_WARNED:
         _HAS_WARNED.append(True)
@@ -134,7 +134,7 @@ def _warn_of_no_gradient(root: Vertex) -> None:
 _HAS_WARNED: Final[list[bool]] = []
 
 
-def _run_replayed(root: Vertex, grad: Any) -> BackwardPlan | None:
+def _run_replayed(root: Value, grad: Any) -> BackwardPlan | None:
     """Run the pass of a graph that was computed as it was built, by the template of its structure.
 
     Returns:
@@ -171,7 +171,7 @@ def _fitting_template(structure: replay.Structure) -> replay.Template | None:
     return None
 
 
-def backward_plan(root: Vertex, own_start: bool, clear_buffer: bool) -> BackwardPlan:
+def backward_plan(root: Value, own_start: bool, clear_buffer: bool) -> BackwardPlan:
     """The plan for `root` that fits which leaf gradients are zero now; compiled if there is none."""
     plans = plans_of(root)
     for overwrite in (True, False):
@@ -183,14 +183,14 @@ def backward_plan(root: Vertex, own_start: bool, clear_buffer: bool) -> Backward
     return plan
 
 
-def _compiled(root: Vertex, order: Sequence[Node], own_start: bool, clear_buffer: bool) -> tuple[BackwardPlan, bool]:
+def _compiled(root: Value, order: Sequence[Node], own_start: bool, clear_buffer: bool) -> tuple[BackwardPlan, bool]:
     """A new plan, and whether it overwrites the gradients of the leaves because all of them are zero."""
     _require_fitted(order)
     active, targets = active_nodes(root, order)
     overwrite = True
     for target in targets:
         if target.is_leaf:
-            grad = target.cell.grad
+            grad = target.storage.grad
             overwrite = overwrite and not grad.is_narrowed and grad.is_unwritten
     return compile_backward(root, order, active, targets, own_start, clear_buffer, overwrite), overwrite
 
@@ -198,7 +198,7 @@ def _compiled(root: Vertex, order: Sequence[Node], own_start: bool, clear_buffer
 def _require_fitted(order: Iterable[Node]) -> None:
     """Refuse a backward pass through functions whose inputs have got other shapes since the forward pass."""
     for node in order:
-        given = tuple([None if vertex is None else vertex.shape for vertex in node.inputs])
+        given = tuple([None if value is None else value.shape for value in node.inputs])
         if given != node.setup.shapes:
             shapes = ", ".join("none" if shape is None else str(shape) for shape in given)
             raise GraphError(
@@ -207,19 +207,19 @@ def _require_fitted(order: Iterable[Node]) -> None:
             )
 
 
-def active_nodes(root: Vertex, order: Sequence[Node]) -> tuple[list[Node], list[Target]]:
+def active_nodes(root: Value, order: Sequence[Node]) -> tuple[list[Node], list[Target]]:
     """The nodes that a gradient of `root` reaches, last first, and the targets of their gradients."""
-    reached: dict[Cell, Target] = {root.cell: Target(root)}
+    reached: dict[Storage, Target] = {root.storage: Target(root)}
     active: list[Node] = []
     for node in reversed(order):
-        if not node.need_grad or not any(cell in reached for cell in node.cells) or not _has_gradient(node):
+        if not node.need_grad or not any(storage in reached for storage in node.storages) or not _has_gradient(node):
             continue
         active.append(node)
-        for vertex in node.inputs:
-            if vertex is not None and vertex.need_grad:
-                target = reached.get(vertex.cell)
+        for value in node.inputs:
+            if value is not None and value.need_grad:
+                target = reached.get(value.storage)
                 if target is None:
-                    target = reached[vertex.cell] = Target(vertex)
+                    target = reached[value.storage] = Target(value)
                 target.expected += 1  # a single contribution to a view can be that view of the gradient, without a copy
     return active, list(reached.values())
 
@@ -229,7 +229,7 @@ def _has_gradient(node: Node) -> bool:
 
 
 def compile_backward(
-    root: Vertex,
+    root: Value,
     order: Sequence[Node],
     active: Sequence[Node],
     found: Sequence[Target],
@@ -240,7 +240,7 @@ def compile_backward(
     """Resolve the gradient of every node, place every array, and write down what the arrays hold afterwards."""
     plan = BackwardPlan(clear_buffer)
     data = ForwardData(plan, root, order, clear_buffer)
-    targets: dict[Cell, Target] = {target.cell: target for target in found}
+    targets: dict[Storage, Target] = {target.storage: target for target in found}
     work = GradientCompiler(plan, data, targets, overwrite)
     work.start(root, own_start)
     for node in active:
@@ -259,7 +259,7 @@ def compile_backward(
 class GradientCompiler:
     """Adds the gradient of one node after the other to a plan."""
 
-    def __init__(self, plan: BackwardPlan, data: ForwardData, targets: dict[Cell, Target], overwrite: bool) -> None:
+    def __init__(self, plan: BackwardPlan, data: ForwardData, targets: dict[Storage, Target], overwrite: bool) -> None:
         self._plan = plan
         self._data = data
         self._builder = data.builder
@@ -268,15 +268,15 @@ class GradientCompiler:
         #: arrays of gradients that no other variable may have
         self._own_grads: set[SyncedArray] = set()
 
-    def start(self, root: Vertex, own_start: bool) -> None:
+    def start(self, root: Value, own_start: bool) -> None:
         """The gradient of the root: the user's value, or what its own gradient array holds."""
         dtype, space = self._place_of(root)
-        target = self._targets[root.cell]
+        target = self._targets[root.storage]
         if own_start:
-            grad = root.cell.grad
+            grad = root.storage.grad
             # read while the pass runs, so no gradient may be written there
             self._own_grads.add(grad.synced)
-            self._plan.cells.append((root.cell, root.cell.data, grad))
+            self._plan.storages.append((root.storage, root.storage.data, grad))
             target.buffer = self._builder.read(grad, (space, dtype), True)
         else:
             target.buffer = Buffer(root.shape, dtype, space, space.empty(root.shape, dtype))
@@ -285,17 +285,17 @@ class GradientCompiler:
     def _kernel_of(self, node: Node) -> PreparedKernel:
         # the kernel is right for these dtypes only: the plan compares them before each run
         if any(entry.dtype == "same" for entry in node.spec.inputs):
-            arrays = [vertex.cell.data.synced for vertex in node.inputs if vertex is not None]
+            arrays = [value.storage.data.synced for value in node.inputs if value is not None]
             self._plan.dtypes += [(synced, dtype_held(synced)) for synced in arrays]
         return kernel_of(node, self._data.dtypes)
 
-    def _place_of(self, vertex: Vertex) -> tuple[str, Space]:
-        node = vertex.producer
+    def _place_of(self, value: Value) -> tuple[str, Space]:
+        node = value.producer
         assert node is not None
         if node.python is not None:
             return "float32", HOST
         kernel = self._kernel_of(node)
-        return kernel.output_dtypes[vertex.output_index], kernel.space
+        return kernel.output_dtypes[value.output_index], kernel.space
 
     def add(self, node: Node) -> None:
         """The gradient of `node`, and the additions that it leads to."""
@@ -303,7 +303,7 @@ class GradientCompiler:
         if is_view(node):
             self._add_view(node)
             return
-        wanted = tuple(vertex is not None and vertex.need_grad for vertex in node.inputs)
+        wanted = tuple(value is not None and value.need_grad for value in node.inputs)
         if node.python is not None:
             self._add_python(node, wanted)
             return
@@ -324,8 +324,8 @@ class GradientCompiler:
         flags = self._data.layout(node, kernel, data)
         runner = kernel.backward_for(wanted, flags)
         if runner is None:  # the rule is array code, and takes arrays in whatever layout they have
-            shapes = [None if vertex is None else vertex.shape for vertex in node.inputs]
-            runner = RuleRunner(kernel, shapes, [cell.data.shape for cell in node.cells], wanted)
+            shapes = [None if value is None else value.shape for value in node.inputs]
+            runner = RuleRunner(kernel, shapes, [storage.data.shape for storage in node.storages], wanted)
         data = self._laid_out(data, flags, kernel)
         grads = self._laid_out(grads, flags[len(node.inputs) :], kernel)
         # after the data was asked for, because the copies of that are operations too and come first
@@ -337,11 +337,11 @@ class GradientCompiler:
     def _data_read(self, node: Node, kernel: PreparedKernel) -> list[Buffer | None]:
         """The data of inputs and outputs that the gradient reads, None for the others."""
         reads_inputs, reads_outputs = needed_data(node)
-        cells, reads = [*cells_read(node), *node.cells], [*reads_inputs, *reads_outputs]
+        storages, reads = [*storages_read(node), *node.storages], [*reads_inputs, *reads_outputs]
         keys = [*kernel.input_keys, *kernel.output_keys]
         read = [
-            (cell, key) if needed and cell is not None and key is not None else None
-            for cell, key, needed in zip(cells, keys, reads, strict=True)
+            (storage, key) if needed and storage is not None and key is not None else None
+            for storage, key, needed in zip(storages, keys, reads, strict=True)
         ]
         for pair in read:  # all of them before one is copied: what was dropped is computed again once, in its layout
             if pair is not None:
@@ -359,14 +359,14 @@ class GradientCompiler:
 
     def _output_grads(self, node: Node, kernel: PreparedKernel) -> list[Buffer | None]:
         grads: list[Buffer | None] = []
-        n_visible = len(node.cells) - sum(entry.aux for entry in node.spec.outputs)
-        for cell, dtype in list(zip(node.cells, kernel.output_dtypes, strict=True))[:n_visible]:
-            target = self._targets.get(cell)
+        n_visible = len(node.storages) - sum(entry.aux for entry in node.spec.outputs)
+        for storage, dtype in list(zip(node.storages, kernel.output_dtypes, strict=True))[:n_visible]:
+            target = self._targets.get(storage)
             if target is None or target.buffer is None:
                 # a kernel takes a gradient for each visible output, also for one that nobody reads
-                zeros = kernel.space.empty(cell.data.shape, dtype)
+                zeros = kernel.space.empty(storage.data.shape, dtype)
                 zeros[...] = 0
-                grads.append(Buffer(cell.data.shape, dtype, kernel.space, zeros))
+                grads.append(Buffer(storage.data.shape, dtype, kernel.space, zeros))
             else:
                 grads.append(self._builder.converted(target.buffer, kernel.space, dtype, kernel.backend))
         return grads
@@ -377,13 +377,13 @@ class GradientCompiler:
         """Return the buffers that receive the gradients of the inputs, and the sums to compute afterwards."""
         gradients: list[Buffer | None] = []
         additions: list[tuple[Target, Buffer]] = []
-        for vertex, dtype, want, flag in zip(
+        for value, dtype, want, flag in zip(
             node.inputs, kernel.input_dtypes, wanted, flags[: len(node.inputs)], strict=True
         ):
-            if vertex is None or not want or dtype is None:
+            if value is None or not want or dtype is None:
                 gradients.append(None)
                 continue
-            target = self._targets[vertex.cell]
+            target = self._targets[value.storage]
             buffer, add = self._sums.contribution(target, dtype, kernel.space, flag)
             gradients.append(buffer)
             if add:
@@ -391,76 +391,76 @@ class GradientCompiler:
         return gradients, additions
 
     def _add_view(self, node: Node) -> None:
-        vertex = node.inputs[0]
-        out = self._targets.get(node.cells[0])
-        if vertex is None or not vertex.need_grad or out is None or out.buffer is None:
+        value = node.inputs[0]
+        out = self._targets.get(node.storages[0])
+        if value is None or not value.need_grad or out is None or out.buffer is None:
             return
-        target = self._targets[vertex.cell]
+        target = self._targets[value.storage]
         grad = self._builder.laid_out(out.buffer, False)
         # the only contribution, in memory of the pass: it serves as it is
         if not target.is_leaf and target.expected == 1 and grad.array is None:
             target.received += 1
-            target.buffer, target.written = alias(grad, vertex.shape), True
+            target.buffer, target.written = alias(grad, value.shape), True
             return
         backend = self._kernel_of(node).backend
         buffer, add = self._sums.contribution(target, grad.dtype, grad.space, False)
-        self._builder.add(node, assign, (buffer, alias(grad, vertex.shape)))
+        self._builder.add(node, assign, (buffer, alias(grad, value.shape)))
         if add:
             self._sums.accumulate(node, [(target, buffer)], backend)
 
     def _take_given(self, node: Node, wanted: Sequence[bool]) -> None:
         """Continue with the gradients that the caller has set on the inputs."""
         kernel = self._kernel_of(node)
-        for vertex, dtype, want in zip(node.inputs, kernel.input_dtypes, wanted, strict=True):
-            if vertex is None or not want or dtype is None or vertex.producer is None:
+        for value, dtype, want in zip(node.inputs, kernel.input_dtypes, wanted, strict=True):
+            if value is None or not want or dtype is None or value.producer is None:
                 continue
-            target = self._targets[vertex.cell]
+            target = self._targets[value.storage]
             target.received += 1
             target.is_leaf = True  # its gradient array is the caller's, not the plan's
-            grad = vertex.cell.grad
+            grad = value.storage.grad
             given = self._builder.read(grad, (kernel.space, dtype), True)
             if target.buffer is None:
-                target.buffer, target.written = Buffer(vertex.shape, dtype, kernel.space), True
+                target.buffer, target.written = Buffer(value.shape, dtype, kernel.space), True
                 self._builder.add(node, assign, (target.buffer, given))
             else:
                 self._sums.accumulate(node, [(target, given)])
 
     def _add_python(self, node: Node, wanted: tuple[bool, ...]) -> None:
-        inputs = [None if cell is None else self._as_it_is(cell) for cell in cells_read(node)]
-        outputs = [self._data.of(cell, (HOST, "float32"), True) for cell in node.cells]
+        inputs = [None if storage is None else self._as_it_is(storage) for storage in storages_read(node)]
+        outputs = [self._data.of(storage, (HOST, "float32"), True) for storage in node.storages]
         grads: list[Buffer | None] = []
-        for cell in node.cells:
-            target = self._targets.get(cell)
+        for storage in node.storages:
+            target = self._targets.get(storage)
             if target is None or target.buffer is None:
-                grads.append(Buffer(cell.data.shape, "float32", HOST, np.zeros(cell.data.shape, np.float32)))
+                grads.append(Buffer(storage.data.shape, "float32", HOST, np.zeros(storage.data.shape, np.float32)))
             else:
                 grads.append(self._builder.laid_out(self._builder.converted(target.buffer, HOST, "float32"), False))
         gradients: list[Buffer | None] = []
         additions: list[tuple[Target, Buffer]] = []
-        for vertex, want in zip(node.inputs, wanted, strict=True):
-            if vertex is None or not want:
+        for value, want in zip(node.inputs, wanted, strict=True):
+            if value is None or not want:
                 gradients.append(None)
                 continue
-            buffer, add = self._sums.contribution(self._targets[vertex.cell], "float32", HOST, False)
+            buffer, add = self._sums.contribution(self._targets[value.storage], "float32", HOST, False)
             gradients.append(buffer)
             if add:
-                additions.append((self._targets[vertex.cell], buffer))
+                additions.append((self._targets[value.storage], buffer))
         self._builder.add(node, PythonBackward(node, wanted), [*inputs, *outputs, *grads, *gradients])
         self._sums.accumulate(node, additions)
 
-    def _as_it_is(self, cell: Cell) -> Buffer:
-        """The data of a cell in the space and the dtype that it has."""
-        located = self._data.locate(cell.data.synced)
-        latest = cell.data.synced.latest if located is None else (located.space, located.dtype)
-        return self._data.of(cell, latest or (HOST, "float32"), True)
+    def _as_it_is(self, storage: Storage) -> Buffer:
+        """The data of a storage in the space and the dtype that it has."""
+        located = self._data.locate(storage.data.synced)
+        latest = storage.data.synced.latest if located is None else (located.space, located.dtype)
+        return self._data.of(storage, latest or (HOST, "float32"), True)
 
-    def finish(self, root: Vertex, clear_buffer: bool) -> None:
+    def finish(self, root: Value, clear_buffer: bool) -> None:
         """Place the arrays; let the gradients of kept variables be seen."""
         self._own_grads |= self._sums.leaf_grads.keys()
         between = [
-            (target, target.buffer, not clear_buffer or target.vertex.persistent)
+            (target, target.buffer, not clear_buffer or target.value.persistent)
             for target in self._targets.values()
-            if not target.is_leaf and target.cell is not root.cell and target.buffer is not None
+            if not target.is_leaf and target.storage is not root.storage and target.buffer is not None
         ]
         for _, buffer, keep in between:
             if keep:
@@ -468,21 +468,21 @@ class GradientCompiler:
                 buffer.keep = buffer.root().keep = True
         self._builder.finish()
         for target, buffer, keep in between:
-            synced = target.cell.grad.synced
+            synced = target.storage.grad.synced
             array = buffer.resolve(self._plan.arena) if keep else None
             if array is not None and synced.shape != buffer.shape:
                 array = array.reshape(synced.shape)
-            self._attach(target.cell, Attachment(synced, (buffer.space, buffer.dtype), array, keep))
+            self._attach(target.storage, Attachment(synced, (buffer.space, buffer.dtype), array, keep))
 
-    def _attach(self, cell: Cell, attachment: Attachment) -> None:
+    def _attach(self, storage: Storage, attachment: Attachment) -> None:
         if attachment.synced in self._own_grads:
             raise GraphError(
                 "backward: the gradient of a variable that a function computes must be an array of its own, got one that it "
-                f"shares with another variable, of shape {cell.data.shape}"
+                f"shares with another variable, of shape {storage.data.shape}"
             )
         self._own_grads.add(attachment.synced)
         self._plan.attachments.append(attachment)
-        self._plan.cells.append((cell, cell.data, cell.made_grad))
+        self._plan.storages.append((storage, storage.data, storage.made_grad))
 
 
 def _is_floating(dtype: str | None) -> bool:

@@ -13,7 +13,7 @@ from nn_core.graph.call import PreparedKernel, resolved_call
 from nn_core.graph.compile import Builder, alias, found, held_by_sinks, is_view, kernel_of, require_alive
 from nn_core.graph.forward import KEEP_ALL, ForwardPlan, emit_forward
 from nn_core.graph.memory import Buffer, is_contiguous
-from nn_core.graph.node import Cell, Node, Vertex
+from nn_core.graph.node import Node, Storage, Value
 from nn_core.graph.plan import Binding, Plan
 from nn_core.typing import Array, Backend, Runner, extra
 
@@ -30,8 +30,8 @@ class BackwardPlan(Plan):
         self.start: Buffer | None = None
         self.start_value: float | None = None
         self.leaf_grads: dict[SyncedArray, Any] = {}
-        #: the cells whose gradients the plan writes, and where these were
-        self.cells: list[tuple[Cell, NdArray, NdArray | None]] = []
+        #: the storages whose gradients the plan writes, and where these were
+        self.storages: list[tuple[Storage, NdArray, NdArray | None]] = []
         #: arrays whose dtype the functions take as it is
         self.dtypes: list[tuple[SyncedArray, str]] = []
         self.sources: set[ForwardPlan] = set()
@@ -41,7 +41,7 @@ class BackwardPlan(Plan):
         """Whether data and gradients are still where the plan reads and writes them."""
         return (
             super().is_bound()
-            and all(cell.data is data and cell.made_grad is grad for cell, data, grad in self.cells)
+            and all(storage.data is data and storage.made_grad is grad for storage, data, grad in self.storages)
             and all(dtype_held(synced) == dtype for synced, dtype in self.dtypes)
         )
 
@@ -93,24 +93,24 @@ class BackwardPlan(Plan):
 class ForwardData:
     """The data of the forward pass, for the gradients to read; computes again what was dropped on purpose."""
 
-    def __init__(self, plan: BackwardPlan, root: Vertex, order: Sequence[Node], clear_buffer: bool) -> None:
+    def __init__(self, plan: BackwardPlan, root: Value, order: Sequence[Node], clear_buffer: bool) -> None:
         self.plan = plan
         self.builder = Builder(plan, as_found=True)
         self._clear = clear_buffer
         #: arrays whose values outlast the pass whatever is cleared
-        self._lasting = {root.cell.data.synced} | held_by_sinks(order)
-        self._lasting |= {c.data.synced for n in order for c in n.cells if _is_persistent(n, c.data.synced)}
+        self._lasting = {root.storage.data.synced} | held_by_sinks(order)
+        self._lasting |= {c.data.synced for n in order for c in n.storages if _is_persistent(n, c.data.synced)}
         self._rank = {node: i for i, node in enumerate(order)}
         #: the dtypes of what the forward pass has computed, dropped values among them
-        self.dtypes = {cell.data.synced: dtype_held(cell.data.synced) for node in order for cell in node.cells}
+        self.dtypes = {storage.data.synced: dtype_held(storage.data.synced) for node in order for storage in node.storages}
         # a view is not among them: who gives the memory gives its values
-        self._producers = {cell.data.synced: node for node in order for cell in node.cells if not is_view(node)}
+        self._producers = {storage.data.synced: node for node in order for storage in node.storages if not is_view(node)}
 
-    def of(self, cell: Cell, key: Any, contiguous: bool, backend: Backend | None = None) -> Buffer:
-        """A buffer with the data of `cell` under `key`, brought there by `backend`."""
-        synced = cell.data.synced
+    def of(self, storage: Storage, key: Any, contiguous: bool, backend: Backend | None = None) -> Buffer:
+        """A buffer with the data of `storage` under `key`, brought there by `backend`."""
+        synced = storage.data.synced
         self.locate(synced)
-        return self.builder.read(cell.data, key, contiguous, backend)
+        return self.builder.read(storage.data, key, contiguous, backend)
 
     def locate(self, synced: SyncedArray) -> Buffer | None:
         """Find the data of an array that the forward pass computed; None for a leaf."""
@@ -134,19 +134,19 @@ class ForwardData:
 
     def layout(self, node: Node, kernel: PreparedKernel, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
         """Return which inputs and outputs the forward pass left channels-last; their gradients get the same layout."""
-        cells = [*cells_read(node), *node.cells]
+        storages = [*storages_read(node), *node.storages]
         if kernel.layout not in ("channels_last", "any"):
-            return (False,) * len(cells)
+            return (False,) * len(storages)
         flags = [
-            cell is not None and (self._lies_channels_last(cell) if buffer is None else buffer.channels_last)
-            for cell, buffer in zip(cells, data, strict=True)
+            storage is not None and (self._lies_channels_last(storage) if buffer is None else buffer.channels_last)
+            for storage, buffer in zip(storages, data, strict=True)
         ]
         return _all_or_none(node, flags) if kernel.layout == "any" else tuple(flags)
 
-    def _lies_channels_last(self, cell: Cell) -> bool:
-        """Whether the data of a cell is channels-last, whether or not the pass has asked for it."""
-        synced = cell.data.synced
-        if cell.data.shape != synced.shape:
+    def _lies_channels_last(self, storage: Storage) -> bool:
+        """Whether the data of a storage is channels-last, whether or not the pass has asked for it."""
+        synced = storage.data.synced
+        if storage.data.shape != synced.shape:
             return False  # a view in another shape is read in C order
         buffer = self.builder.data.get(synced)
         if buffer is not None:
@@ -182,7 +182,7 @@ class ForwardData:
             # back to what is still there
             if _was_dropped(synced, node) or synced.cleared:
                 nodes.add(node)
-                stack.extend(vertex.cell.data.synced for vertex in node.inputs if vertex is not None)
+                stack.extend(value.storage.data.synced for value in node.inputs if value is not None)
             else:
                 self.locate(synced)
         pinned: set[SyncedArray] = set()
@@ -219,42 +219,43 @@ def dtype_held(synced: SyncedArray) -> str:
 def _was_dropped(synced: SyncedArray, node: Node) -> bool:
     if not synced.cleared:
         return False
-    vertices = [node.output(index) for index, cell in enumerate(node.cells) if cell.data.synced is synced]
-    return any(vertex is not None and vertex.recompute for vertex in vertices)
+    values = [node.output(index) for index, storage in enumerate(node.storages) if storage.data.synced is synced]
+    return any(value is not None and value.recompute for value in values)
 
 
 def _is_persistent(node: Node, synced: SyncedArray) -> bool:
-    for index, cell in enumerate(node.cells):
-        vertex = node.output(index)
-        if cell.data.synced is synced and vertex is not None and vertex.persistent:
+    for index, storage in enumerate(node.storages):
+        value = node.output(index)
+        if storage.data.synced is synced and value is not None and value.persistent:
             return True
     return False
 
 
 def _all_or_none(node: Node, flags: Sequence[bool]) -> tuple[bool, ...]:
     """Return which arrays are channels-last for a kernel that takes any layout, provided that all of them agree."""
-    inputs = [cell for cell in cells_read(node) if cell is not None]
-    shapes = {cell.data.shape for cell in inputs}
-    every = all(flag for flag, cell in zip(flags, cells_read(node), strict=False) if cell is not None)
+    inputs = [storage for storage in storages_read(node) if storage is not None]
+    shapes = {storage.data.shape for storage in inputs}
+    all_read = all(flag for flag, storage in zip(flags, storages_read(node), strict=False) if storage is not None)
     rank = len(next(iter(shapes), ()))
-    alike = len(shapes) == 1 and every and 3 <= rank <= 5
-    return tuple([alike and cell is not None and len(cell.data.shape) == rank for cell in (*cells_read(node), *node.cells)])
+    alike = len(shapes) == 1 and all_read and 3 <= rank <= 5
+    every = (*storages_read(node), *node.storages)
+    return tuple([alike and storage is not None and len(storage.data.shape) == rank for storage in every])
 
 
-def cells_read(node: Node) -> list[Cell | None]:
+def storages_read(node: Node) -> list[Storage | None]:
     """Data and gradient of each input, None where one is not given."""
-    return [None if vertex is None else vertex.cell for vertex in node.inputs]
+    return [None if value is None else value.storage for value in node.inputs]
 
 
 class Target:
-    """The gradient of one cell while the backward pass is compiled."""
+    """The gradient of one storage while the backward pass is compiled."""
 
-    __slots__ = ("buffer", "cell", "expected", "grad", "is_leaf", "received", "vertex", "written")
+    __slots__ = ("buffer", "expected", "grad", "is_leaf", "received", "storage", "value", "written")
 
-    def __init__(self, vertex: Vertex) -> None:
-        self.cell: Cell = vertex.cell
-        self.vertex = vertex
-        self.is_leaf = vertex.producer is None
+    def __init__(self, value: Value) -> None:
+        self.storage: Storage = value.storage
+        self.value = value
+        self.is_leaf = value.producer is None
         #: the array of a leaf's gradient, once something was added to it
         self.grad: SyncedArray | None = None
         self.expected = 0
@@ -287,7 +288,7 @@ class GradientSums:
         Gradients of leaves are accumulated in float32 at least, in which solvers read and change them.
         """
         target.received += 1
-        shape = target.cell.data.shape
+        shape = target.storage.data.shape
         buffer = Buffer(shape, dtype, space)
         if target.is_leaf:
             if target.buffer is None:
@@ -305,13 +306,13 @@ class GradientSums:
         return buffer, True
 
     def _leaf_grad(self, target: Target, dtype: str, space: Space) -> Buffer:
-        grad = target.cell.grad
-        if grad.shape != target.cell.data.shape:
+        grad = target.storage.grad
+        if grad.shape != target.storage.data.shape:
             raise ShapeError(
-                f"backward: grad must have the shape of data, got {grad.shape} for {target.cell.data.shape}"
+                f"backward: grad must have the shape of data, got {grad.shape} for {target.storage.data.shape}"
             )
         synced = target.grad = grad.synced
-        self._plan.cells.append((target.cell, target.cell.data, grad))
+        self._plan.storages.append((target.storage, target.storage.data, grad))
         buffer = self.leaf_grads.get(synced)
         if buffer is None:
             buffer = self.leaf_grads[synced] = self._grad_memory(synced, (space, dtype))

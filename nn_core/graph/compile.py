@@ -11,7 +11,7 @@ from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel, ResolvedCall, SameDtypes, resolved_call
 from nn_core.graph.infer import input_entries
 from nn_core.graph.memory import Buffer, is_contiguous
-from nn_core.graph.node import Node, Vertex
+from nn_core.graph.node import Node, Value
 from nn_core.graph.plan import Entry, Plan
 from nn_core.settings import is_enabled
 from nn_core.spec.model import ArgValue, FunctionSpec
@@ -223,7 +223,7 @@ def kernel_of(node: Node, dtypes: Mapping[SyncedArray, str]) -> PreparedKernel:
 
     Whole numbers that need a gradient are read as floating-point numbers, so that the gradient is one too.
     """
-    shapes = tuple([None if vertex is None else vertex.cell.data.shape for vertex in node.inputs])
+    shapes = tuple([None if value is None else value.storage.data.shape for value in node.inputs])
     call = node.setup
     # what the caller gave serves for the shapes that it was given for; and what a node holds may have been forgotten since
     known = isinstance(call, ResolvedCall) and call.shapes == shapes
@@ -234,18 +234,18 @@ def kernel_of(node: Node, dtypes: Mapping[SyncedArray, str]) -> PreparedKernel:
         entries = input_entries(node.spec, len(shapes))
         same = tuple(
             [
-                None if vertex is None or entry.dtype != "same" else _dtype_read(vertex, dtypes, floating)
-                for vertex, entry in zip(node.inputs, entries, strict=True)
+                None if value is None or entry.dtype != "same" else _dtype_read(value, dtypes, floating)
+                for value, entry in zip(node.inputs, entries, strict=True)
             ]
         )
     node.kernel = call.kernel(node.context, same)
     return node.kernel
 
 
-def _dtype_read(vertex: Vertex, dtypes: Mapping[SyncedArray, str], floating: str | None) -> str:
-    synced = vertex.cell.data.synced
+def _dtype_read(value: Value, dtypes: Mapping[SyncedArray, str], floating: str | None) -> str:
+    synced = value.storage.data.synced
     dtype = dtypes.get(synced) or synced.dtype
-    return floating if floating and vertex.need_grad and dtype_of(dtype).kind in "iub" else dtype
+    return floating if floating and value.need_grad and dtype_of(dtype).kind in "iub" else dtype
 
 
 def is_view(node: Node) -> bool:
@@ -254,16 +254,16 @@ def is_view(node: Node) -> bool:
         node.spec.has("view")
         and node.python is None
         and node.inputs[0] is not None
-        and node.cells[0].data.synced is node.inputs[0].cell.data.synced
-        and not node.inputs[0].cell.data.is_narrowed
+        and node.storages[0].data.synced is node.inputs[0].storage.data.synced
+        and not node.inputs[0].storage.data.is_narrowed
     )
 
 
 def needed_data(node: Node) -> tuple[list[bool], list[bool]]:
     """Of which inputs and which outputs the gradient of `node` reads the data."""
     if node.python is not None:
-        return [True] * len(node.inputs), [True] * len(node.cells)
-    return data_read(node.spec, node.args, len(node.inputs), len(node.cells))
+        return [True] * len(node.inputs), [True] * len(node.storages)
+    return data_read(node.spec, node.args, len(node.inputs), len(node.storages))
 
 
 def data_read(
@@ -280,11 +280,11 @@ def data_read(
 def held_by_sinks(order: Iterable[Node]) -> set[SyncedArray]:
     """Arrays of the ends of a graph that a sink holds together: they are results too."""
     return {
-        vertex.cell.data.synced
+        value.storage.data.synced
         for node in order
         if node.spec.has("sink")
-        for vertex in node.inputs
-        if vertex is not None
+        for value in node.inputs
+        if value is not None
     }
 
 
@@ -298,9 +298,9 @@ def require_alive(node: Node, synced: SyncedArray) -> None:
         )
 
 
-def output_vertices(node: Node) -> list[Vertex | None]:
-    """The vertices that hold the outputs, None where nobody does."""
-    return [node.output(index) for index in range(len(node.cells))]
+def output_values(node: Node) -> list[Value | None]:
+    """The values that hold the outputs, None where nobody does."""
+    return [node.output(index) for index in range(len(node.storages))]
 
 
 def assign(target: Array, source: Array) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from nn_core.arrays.ndarray import NdArray
 from nn_core.context import context_scope, get_current_context
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
-from nn_core.graph.node import Node, Vertex, invalidate
+from nn_core.graph.node import Node, Value, invalidate
 from nn_core.graph.plans import MAX_SHAPES, Shapes
 from nn_core.graph.reshape import RESHAPED, change_shape
 
@@ -38,10 +38,10 @@ class Derivation:
 
     def __init__(
         self,
-        build: Callable[[], Sequence[Vertex]],
-        sources: Sequence[Vertex],
-        results: Sequence[Vertex],
-        watched: Sequence[Vertex] | None = None,
+        build: Callable[[], Sequence[Value]],
+        sources: Sequence[Value],
+        results: Sequence[Value],
+        watched: Sequence[Value] | None = None,
     ) -> None:
         self.sources = tuple(sources)
         self._build = build
@@ -76,19 +76,19 @@ class Derivation:
         RESHAPED.advance()
 
     def _present_shapes(self) -> Shapes:
-        return tuple([vertex.shape for vertex in self._watched])
+        return tuple([value.shape for value in self._watched])
 
-    def _built(self, results: Sequence[Vertex | None]) -> list[_Ending | None]:
+    def _built(self, results: Sequence[Value | None]) -> list[_Ending | None]:
         context, no_grad, recompute = self._modes
         # as when it was built: the modes of now are those of another part of the program
         with context_scope(context), AUTO_FORWARD.scope(False), NO_GRAD.scope(no_grad), RECOMPUTE.scope(recompute):
             made = self._build()
         return [None if result is None else _ending(result, new) for result, new in zip(results, made, strict=True)]
 
-    def _attach(self, result: Vertex, ending: _Ending) -> None:
+    def _attach(self, result: Value, ending: _Ending) -> None:
         node, place, memory = ending
-        result.cell.data.rest_as(memory)
-        grad = result.cell.made_grad
+        result.storage.data.rest_as(memory)
+        grad = result.storage.made_grad
         if grad is not None and grad.shape != memory.shape:
             change_shape(grad, memory.shape)
         node.connect(place, result)
@@ -96,28 +96,28 @@ class Derivation:
         node.derivation = self
 
 
-def _detached(result: Vertex) -> _Ending:
+def _detached(result: Value) -> _Ending:
     """Return the function and the memory of a result; the function forgets its derivation, which holds it from now on."""
     node = result.producer
     assert node is not None
     node.derivation = None
     shape = node.setup.output_shapes[result.output_index]
-    if result.cell.data.shape != shape:  # it is the gradient of a leaf as well, and was changed with that
-        change_shape(result.cell.data, shape)
+    if result.storage.data.shape != shape:  # it is the gradient of a leaf as well, and was changed with that
+        change_shape(result.storage.data, shape)
     memory = NdArray(())
-    memory.rest_as(result.cell.data)
+    memory.rest_as(result.storage.data)
     return _Ending(node, result.output_index, memory)
 
 
-def _ending(result: Vertex, new: Vertex) -> _Ending:
+def _ending(result: Value, new: Value) -> _Ending:
     """Let the function of `new` compute `result`, for the functions of its part that read `new` as well."""
     node, index = new.producer, new.output_index
     assert node is not None
     memory = NdArray(())
-    memory.rest_as(new.cell.data)
+    memory.rest_as(new.storage.data)
     # the program holds `result`, whose arrays stay the same objects
-    new.cell = result.cell
-    node.cells = (*node.cells[:index], result.cell, *node.cells[index + 1 :])
+    new.storage = result.storage
+    node.storages = (*node.storages[:index], result.storage, *node.storages[index + 1 :])
     return _Ending(node, index, memory)
 
 
@@ -141,20 +141,20 @@ def follows_shapes(function: F) -> F:
 
 
 def _note(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], returned: Any) -> None:
-    sources = [value for value in _flat((*args, *kwargs.values())) if isinstance(value, Vertex)]
+    sources = [value for value in _flat((*args, *kwargs.values())) if isinstance(value, Value)]
     results = _flat(returned)
     places = [place for place, result in enumerate(results) if _is_made(result, sources)]
     if sources and places:
 
-        def build() -> list[Vertex]:
+        def build() -> list[Value]:
             made = _flat(function(*args, **kwargs))
             return [made[place] for place in places]
 
         Derivation(build, sources, [results[place] for place in places])
 
 
-def _is_made(result: Any, sources: Sequence[Vertex]) -> bool:
-    return isinstance(result, Vertex) and not result.is_leaf and all(result is not source for source in sources)
+def _is_made(result: Any, sources: Sequence[Value]) -> bool:
+    return isinstance(result, Value) and not result.is_leaf and all(result is not source for source in sources)
 
 
 def _flat(value: Any) -> list[Any]:

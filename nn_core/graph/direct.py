@@ -17,7 +17,7 @@ from nn_core.arrays.synced import HOST, Key, dtype_of
 from nn_core.errors import ShapeError
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import data_read, is_view
-from nn_core.graph.node import Node, Vertex
+from nn_core.graph.node import Node, Value
 from nn_core.graph.replay import Part, Structure, release
 from nn_core.graph.rule import RuleRunner
 from nn_core.graph.run import fetch
@@ -35,7 +35,7 @@ class _Call(NamedTuple):
 
     part: Part
     kernel: PreparedKernel
-    inputs: Sequence[Vertex | None]
+    inputs: Sequence[Value | None]
     origins: Sequence[tuple[int, int] | None]
 
 
@@ -70,10 +70,10 @@ def _is_simple(part: Part) -> bool:
     kernel = _kernel_of(part)
     if kernel.space is not HOST or kernel.dynamic or kernel.spec.has("sink"):
         return False
-    return isinstance(part, Vertex) or is_view(part) or not kernel.spec.has("view")
+    return isinstance(part, Value) or is_view(part) or not kernel.spec.has("view")
 
 
-def run(structure: Structure, root: Vertex, grad: Any) -> None:
+def run(structure: Structure, root: Value, grad: Any) -> None:
     """Compute the gradients of the leaves, and give up the intermediate values."""
     parts = {id(part): part for part in structure.order}
     calls = [_call_of(part, parts) for part in structure.order]  # reading an array may turn a lazy value into a node
@@ -83,9 +83,9 @@ def run(structure: Structure, root: Vertex, grad: Any) -> None:
         # taken out: a gradient has one reader, and its memory is free for the next
         grads = [flow.pop((id(call.part), index), None) for index in range(_n_visible(call))]
         if any(grad is not None for grad in grads):
-            for vertex, origin, part in _gradients(call, grads):
+            for value, origin, part in _gradients(call, grads):
                 if origin is None:
-                    _add_to_leaf(vertex.cell.data.shape, vertex.cell.grad, part)
+                    _add_to_leaf(value.storage.data.shape, value.storage.grad, part)
                 elif origin in flow:
                     # in place: nobody outside of this pass has seen either of them
                     flow[origin] += part
@@ -101,23 +101,23 @@ def _kernel_of(part: Part) -> PreparedKernel:
 
 def _call_of(part: Part, parts: Mapping[int, Part]) -> _Call:
     inputs = part.inputs if isinstance(part, Node) else part.lazy_inputs
-    below = [None if vertex is None else _source_of(vertex, parts) for vertex in inputs]
+    below = [None if value is None else _source_of(value, parts) for value in inputs]
     origins = [
-        None if source is None or vertex is None else (id(source), vertex.output_index)
-        for source, vertex in zip(below, inputs, strict=True)
+        None if source is None or value is None else (id(source), value.output_index)
+        for source, value in zip(below, inputs, strict=True)
     ]
     return _Call(part, _kernel_of(part), inputs, origins)
 
 
-def _source_of(vertex: Vertex, parts: Mapping[int, Part]) -> Part | None:
-    """The part of the pass that gives `vertex`; None for a leaf.
+def _source_of(value: Value, parts: Mapping[int, Part]) -> Part | None:
+    """The part of the pass that gives `value`; None for a leaf.
 
     `part_of` would not do: when another thread changes a flag meanwhile, it makes the node of a lazy value, under which
     no gradient would be found.
     """
-    part = parts.get(id(vertex))
-    if part is None and not vertex.is_leaf:
-        part = parts[id(vertex.producer)]
+    part = parts.get(id(value))
+    if part is None and not value.is_leaf:
+        part = parts[id(value.producer)]
     return part
 
 
@@ -133,7 +133,7 @@ def _start(shape: Shape, dtype: str, grad: Any) -> Array:
 
 def _gradients(
     call: _Call, grads: Sequence[Array | None]
-) -> Iterator[tuple[Vertex, tuple[int, int] | None, Array]]:
+) -> Iterator[tuple[Value, tuple[int, int] | None, Array]]:
     """The inputs of a function that have a gradient, whose outputs they are, and the gradient."""
     part, _, inputs, origins = call
     wanted = _wanted(call)
@@ -144,20 +144,20 @@ def _gradients(
         assert grads[0] is not None
         yield inputs[0], origins[0], grads[0].reshape(inputs[0].shape)
         return
-    shapes = [None if vertex is None else vertex.shape for vertex in inputs]
+    shapes = [None if value is None else value.shape for value in inputs]
     targets = _targets(call, wanted, shapes)
     _runner(call, wanted, shapes)(*_data(call), *_filled(call, grads), *targets)
-    for vertex, origin, target in zip(inputs, origins, targets, strict=True):
-        if vertex is not None and target is not None:
-            yield vertex, origin, target
+    for value, origin, target in zip(inputs, origins, targets, strict=True):
+        if value is not None and target is not None:
+            yield value, origin, target
 
 
 def _wanted(call: _Call) -> tuple[bool, ...]:
     """Return, for each input, whether a gradient is wanted: indices and labels have none."""
     return tuple(
         [
-            vertex is not None and dtype is not None and vertex.need_grad and dtype_of(dtype).kind not in "iub"
-            for vertex, dtype in zip(call.inputs, call.kernel.input_dtypes, strict=True)
+            value is not None and dtype is not None and value.need_grad and dtype_of(dtype).kind not in "iub"
+            for value, dtype in zip(call.inputs, call.kernel.input_dtypes, strict=True)
         ]
     )
 
@@ -197,24 +197,24 @@ def _data(call: _Call) -> list[Array | None]:
     part, kernel = call.part, call.kernel
     reads_inputs, reads_outputs = data_read(kernel.spec, kernel.args, len(call.inputs), len(kernel.output_shapes))
     arrays = [
-        _values(vertex, key) if needed and vertex is not None and key is not None else None
-        for vertex, key, needed in zip(call.inputs, kernel.input_keys, reads_inputs, strict=True)
+        _values(value, key) if needed and value is not None and key is not None else None
+        for value, key, needed in zip(call.inputs, kernel.input_keys, reads_inputs, strict=True)
     ]
     for index, (key, needed) in enumerate(zip(kernel.output_keys, reads_outputs, strict=True)):
         if not needed:
             arrays.append(None)
         elif isinstance(part, Node):
-            arrays.append(fetch(part.cells[index].data, key))
+            arrays.append(fetch(part.storages[index].data, key))
         else:
             arrays.append(_values(part, key))
     return arrays
 
 
-def _values(vertex: Vertex, key: Key) -> Array:
-    value, node = vertex.lazy_value, vertex.trace_node  # in this order: the node says whether that is still the value
+def _values(value: Value, key: Key) -> Array:
+    array, node = value.lazy_array, value.trace_node  # in this order: the node says whether that is still its array
     if node is not None and node.output_key == key:
-        return value
-    return fetch(vertex.cell.data, key)
+        return array
+    return fetch(value.storage.data, key)
 
 
 def _add_to_leaf(shape: Shape, grad: NdArray, part: Array) -> None:

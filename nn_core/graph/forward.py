@@ -12,7 +12,7 @@ from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.infer import input_entries
 from nn_core.graph.inference_fusion import fused
 from nn_core.graph.memory import Buffer
-from nn_core.graph.node import Node, Vertex, forward_order
+from nn_core.graph.node import Node, Value, forward_order
 from nn_core.graph.plan import Attachment, Plan, current_plan, plans_of, remember, signature_of
 from nn_core.graph.plans import refuse_turn
 from nn_core.graph.python_function import PythonForward
@@ -35,7 +35,7 @@ class ForwardPlan(Plan):
 
 
 def run_forward(
-    roots: Sequence[Vertex],
+    roots: Sequence[Value],
     clear_buffer: bool = False,
     clear_no_need_grad: bool = False,
     pre_hook: Hook | None = None,
@@ -62,13 +62,13 @@ def run_forward(
         turn.release()
 
 
-def compute_for_shapes(roots: Sequence[Vertex]) -> None:
+def compute_for_shapes(roots: Sequence[Value]) -> None:
     """Compute values from which shapes follow; what functions rewrite, such as running statistics, stays as it was."""
     rewritten = [
-        (vertex.cell.data, NdArray(vertex.shape))
+        (value.storage.data, NdArray(value.shape))
         for node in forward_order(roots)
-        for entry, vertex in zip(input_entries(node.spec, len(node.inputs)), node.inputs, strict=True)
-        if vertex is not None and vertex.is_leaf and entry.name in node.spec.updates
+        for entry, value in zip(input_entries(node.spec, len(node.inputs)), node.inputs, strict=True)
+        if value is not None and value.is_leaf and entry.name in node.spec.updates
     ]
     for array, before in rewritten:
         before.copy_from(array)
@@ -77,12 +77,12 @@ def compute_for_shapes(roots: Sequence[Vertex]) -> None:
         array.copy_from(before)
 
 
-def forward_plan(roots: Sequence[Vertex], policy: str) -> ForwardPlan | None:
+def forward_plan(roots: Sequence[Value], policy: str) -> ForwardPlan | None:
     """The plan for `roots`, compiled if there is none or if the graph has changed; None when nothing is to compute."""
     if not roots:
         return None
     plans = plans_of(roots[0])
-    kind = (policy, *[id(root.cell) for root in roots[1:]])
+    kind = (policy, *[id(root.storage) for root in roots[1:]])
     plan: ForwardPlan | None = current_plan(plans, kind, roots)
     if plan is None:
         order = forward_order(roots)
@@ -100,7 +100,7 @@ def forward_plan(roots: Sequence[Vertex], policy: str) -> ForwardPlan | None:
 
 
 def compile_forward(
-    roots: Sequence[Vertex], order: Sequence[Node], policy: str, carried: frozenset[SyncedArray] = frozenset()
+    roots: Sequence[Value], order: Sequence[Node], policy: str, carried: frozenset[SyncedArray] = frozenset()
 ) -> ForwardPlan:
     """Resolve every node, place every array, and write down what the arrays hold afterwards.
 
@@ -135,10 +135,10 @@ def _emit(builder: Builder, functions: Sequence[Node], pinned: set[SyncedArray])
             _add_python(builder, node)
         elif not is_view(node):
             emit_forward(builder, node, kernel_of(node, dtypes), pinned)
-        for cell in node.cells:
-            buffer = builder.data.get(cell.data.synced)
+        for storage in node.storages:
+            buffer = builder.data.get(storage.data.synced)
             if buffer is not None:
-                dtypes[cell.data.synced] = buffer.dtype
+                dtypes[storage.data.synced] = buffer.dtype
         if node.spec.has("seeded") and node.python is None:
             builder.plan.seeded.append(node)
 
@@ -169,8 +169,8 @@ def emit_forward(
     if kernel.dynamic:
         runner = _FixedShape(node, runner, len(inputs))
     builder.add(None if again else node, runner, arrays, kernel.backend)  # hooks of a backward pass see gradients only
-    for cell, buffer in zip(node.cells, outputs, strict=True):
-        synced = cell.data.synced
+    for storage, buffer in zip(node.storages, outputs, strict=True):
+        synced = storage.data.synced
         builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
 
 
@@ -179,13 +179,13 @@ def _read_inputs(
 ) -> list[Buffer | None]:
     """Return buffers with the inputs of `node`: in their present layout with `as_stored`, else in C order."""
     inputs: list[Buffer | None] = []
-    for vertex, key, updated in zip(node.inputs, kernel.input_keys, kernel.updated, strict=True):
-        if vertex is None or key is None:
+    for value, key, updated in zip(node.inputs, kernel.input_keys, kernel.updated, strict=True):
+        if value is None or key is None:
             inputs.append(None)
         elif updated:
-            inputs.append(_updated(builder, vertex.cell.data.synced, vertex, key, again))
+            inputs.append(_updated(builder, value.storage.data.synced, value, key, again))
         else:
-            inputs.append(builder.read(vertex.cell.data, key, not as_stored, kernel.backend))
+            inputs.append(builder.read(value.storage.data, key, not as_stored, kernel.backend))
     return inputs
 
 
@@ -194,27 +194,27 @@ def _output_buffers(
 ) -> list[Buffer]:
     """Return buffers for the outputs of `node`; images get the layout of its inputs unless a reader needs C order."""
     for position, shape in kernel.private:
-        adopt_shape(node.cells[position].data, shape)
+        adopt_shape(node.storages[position].data, shape)
     outputs: list[Buffer] = []
-    made = zip(node.cells, kernel.output_shapes, kernel.output_dtypes, strict=True)
-    for position, (cell, shape, dtype) in enumerate(made):
-        buffer = Buffer(cell.data.shape if kernel.dynamic else shape, dtype, kernel.space)
+    made = zip(node.storages, kernel.output_shapes, kernel.output_dtypes, strict=True)
+    for position, (storage, shape, dtype) in enumerate(made):
+        buffer = Buffer(storage.data.shape if kernel.dynamic else shape, dtype, kernel.space)
         # a backend lays out images this way, and the statistics that it returns with them in C order
         is_image = 3 <= len(shape) <= 5 and (position == 0 or kernel.layout == "any")
-        buffer.channels_last = as_stored and is_image and cell.data.synced not in contiguous
+        buffer.channels_last = as_stored and is_image and storage.data.synced not in contiguous
         outputs.append(buffer)
     return outputs
 
 
 def _all_channels_last(builder: Builder, node: Node, contiguous: set[SyncedArray]) -> bool:
     """Whether all inputs have one shape and are channels-last, and the outputs may be: the kernel then runs on them so."""
-    if any(cell.data.synced in contiguous for cell in node.cells):
+    if any(storage.data.synced in contiguous for storage in node.storages):
         return False
     shapes = set()
-    for vertex in node.inputs:
-        if vertex is None:
+    for value in node.inputs:
+        if value is None:
             continue
-        array = vertex.cell.data
+        array = value.storage.data
         buffer = builder.data.get(array.synced)
         if buffer is None or not buffer.channels_last or buffer.shape != array.shape:
             return False
@@ -222,51 +222,51 @@ def _all_channels_last(builder: Builder, node: Node, contiguous: set[SyncedArray
     return len(shapes) == 1
 
 
-def _updated(builder: Builder, synced: SyncedArray, vertex: Vertex, key: Any, again: bool) -> Buffer:
+def _updated(builder: Builder, synced: SyncedArray, value: Value, key: Any, again: bool) -> Buffer:
     """An input that the function rewrites: the array of a leaf, else scratch memory.
 
     What another function computed stays as it is, because gradients may read it.
     """
-    shape = vertex.cell.data.shape
+    shape = value.storage.data.shape
     if not again:
         builder.rewritten.add(synced)
     if again or synced in builder.data:
         scratch = Buffer(shape, key[1], key[0])
-        builder.add(None, assign, (scratch, builder.read(vertex.cell.data, key, True)))
+        builder.add(None, assign, (scratch, builder.read(value.storage.data, key, True)))
         return scratch
-    if vertex.cell.data.is_narrowed:
+    if value.storage.data.is_narrowed:
         raise GraphError(f"an array that a function rewrites must not be a narrowed one, got one of shape {shape}")
     synced.make_contiguous(key)
     synced.readwrite(key)
     builder.plan.rewritten.append(synced)
-    return builder.read(vertex.cell.data, key, True)
+    return builder.read(value.storage.data, key, True)
 
 
 def _add_python(builder: Builder, node: Node) -> None:
     """Add a function written in Python, which reads and writes the variables' arrays itself."""
     inputs: list[Buffer | None] = []
-    for vertex in node.inputs:
-        if vertex is None:
+    for value in node.inputs:
+        if value is None:
             inputs.append(None)
             continue
-        synced = vertex.cell.data.synced
+        synced = value.storage.data.synced
         key = (builder.data[synced].space, builder.data[synced].dtype) if synced in builder.data else None
-        inputs.append(builder.read(vertex.cell.data, key or synced.latest or (HOST, "float32"), True))
-    outputs = [Buffer(cell.data.shape, node.python.output_dtype, HOST) for cell in node.cells]
+        inputs.append(builder.read(value.storage.data, key or synced.latest or (HOST, "float32"), True))
+    outputs = [Buffer(storage.data.shape, node.python.output_dtype, HOST) for storage in node.storages]
     builder.add(node, PythonForward(node), [*inputs, *outputs])
-    for cell, buffer in zip(node.cells, outputs, strict=True):
-        synced = cell.data.synced
+    for storage, buffer in zip(node.storages, outputs, strict=True):
+        synced = storage.data.synced
         builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
 
 
-def _pinned(roots: Sequence[Vertex], order: Sequence[Node]) -> set[SyncedArray]:
+def _pinned(roots: Sequence[Value], order: Sequence[Node]) -> set[SyncedArray]:
     """Return the arrays that must be C-contiguous: results, arrays with views, and those that functions in Python touch."""
     # whoever gets these looks at them as NumPy does, or as at one piece of memory
-    pinned = {root.cell.data.synced for root in roots}
+    pinned = {root.storage.data.synced for root in roots}
     for node in order:
         if node.python is not None or is_view(node):
-            pinned.update(vertex.cell.data.synced for vertex in node.inputs if vertex is not None)
-            pinned.update(cell.data.synced for cell in node.cells)
+            pinned.update(value.storage.data.synced for value in node.inputs if value is not None)
+            pinned.update(storage.data.synced for storage in node.storages)
     return pinned
 
 
@@ -281,7 +281,7 @@ def _choose_kept(builder: Builder, survivors: set[SyncedArray], order: Sequence[
         if policy != KEEP_FOR_BACKWARD:
             continue
         if node in moved:  # the recomputation of others must not come as far
-            kept.update(cell.data.synced for cell in node.cells)
+            kept.update(storage.data.synced for storage in node.storages)
         if node.need_grad:
             kept.update(_for_backward(node))
     for synced, buffer in builder.data.items():
@@ -297,22 +297,22 @@ def _recomputed(node: Node) -> list[SyncedArray]:
     # a view holds no memory of its own: it is dropped with what it is a view of, or not at all
     if is_view(node):
         return []
-    vertices = [node.output(index) for index in range(len(node.cells))]
-    pairs = zip(node.cells, vertices, strict=True)
-    return [cell.data.synced for cell, vertex in pairs if vertex is not None and vertex.recompute]
+    values = [node.output(index) for index in range(len(node.storages))]
+    pairs = zip(node.storages, values, strict=True)
+    return [storage.data.synced for storage, value in pairs if value is not None and value.recompute]
 
 
 def _for_backward(node: Node) -> list[SyncedArray]:
     """Return what the gradient of `node` reads of its inputs and outputs."""
     inputs, outputs = needed_data(node)
-    found = [v.cell.data.synced for v, n in zip(node.inputs, inputs, strict=True) if n and v is not None]
-    found += [c.data.synced for c, n in zip(node.cells, outputs, strict=True) if n]
+    found = [v.storage.data.synced for v, n in zip(node.inputs, inputs, strict=True) if n and v is not None]
+    found += [c.data.synced for c, n in zip(node.storages, outputs, strict=True) if n]
     return found
 
 
 def _moved(order: Sequence[Node]) -> set[Node]:
     """The functions that read what they or others rewrite: computed again, they would give other results."""
-    rewritten = {vertex.cell.data.synced for node in order for vertex in node.rewritten()}
+    rewritten = {value.storage.data.synced for node in order for value in node.rewritten()}
     if not rewritten:
         return set()
     return {node for node in order if any(array in rewritten for array in _decisive(node))}
@@ -321,8 +321,8 @@ def _moved(order: Sequence[Node]) -> set[Node]:
 def _decisive(node: Node) -> list[SyncedArray]:
     """The inputs that the results depend on: all but running statistics that are written only."""
     recomputable = node.python is None and node.spec.has("recomputable")
-    unread = {vertex.cell.data.synced for vertex in node.rewritten()} if recomputable else set()
-    read = [vertex.cell.data.synced for vertex in node.inputs if vertex is not None]
+    unread = {value.storage.data.synced for value in node.rewritten()} if recomputable else set()
+    read = [value.storage.data.synced for value in node.inputs if value is not None]
     return [array for array in read if array not in unread]
 
 
@@ -330,19 +330,19 @@ def _touched_by_python(order: Sequence[Node]) -> set[SyncedArray]:
     touched: set[SyncedArray] = set()
     for node in order:
         if node.python is not None:
-            touched.update(vertex.cell.data.synced for vertex in node.inputs if vertex is not None)
-            touched.update(cell.data.synced for cell in node.cells)
+            touched.update(value.storage.data.synced for value in node.inputs if value is not None)
+            touched.update(storage.data.synced for storage in node.storages)
     return touched
 
 
-def _survivors(roots: Sequence[Vertex], order: Sequence[Node]) -> set[SyncedArray]:
+def _survivors(roots: Sequence[Value], order: Sequence[Node]) -> set[SyncedArray]:
     """Arrays whose values survive every clear flag: those of results, of persistent variables and of what sinks hold."""
-    survivors = {root.cell.data.synced for root in roots} | held_by_sinks(order)
+    survivors = {root.storage.data.synced for root in roots} | held_by_sinks(order)
     for node in order:
-        for index, cell in enumerate(node.cells):
-            vertex = node.output(index)
-            if vertex is not None and vertex.persistent:
-                survivors.add(cell.data.synced)
+        for index, storage in enumerate(node.storages):
+            value = node.output(index)
+            if value is not None and value.persistent:
+                survivors.add(storage.data.synced)
     return survivors
 
 

@@ -13,7 +13,7 @@ from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.apply import GraphFunctions
 from nn_core.graph.derive import Derivation
-from nn_core.graph.node import Cell, Node, Vertex, forward_order
+from nn_core.graph.node import Node, Storage, Value, forward_order
 from nn_core.graph.python_function import settings_of
 from nn_core.messages.refusal import door
 from nn_core.rules.registry import GRADIENTS, GradientCall
@@ -101,17 +101,17 @@ def _totals(outputs: Sequence[Variable], inputs: Sequence[Variable], grad_output
     """The gradient of each input, None where the outputs do not depend on it."""
     sums = _Sums()
     for output, start in zip(outputs, _starts(outputs, grad_outputs), strict=True):
-        sums.add(output.cell, start)
+        sums.add(output.storage, start)
     order = forward_order(outputs)
-    wanted = {variable.cell for variable in inputs}
+    wanted = {variable.storage for variable in inputs}
     # rules build functions: those on no way to an input would be built for nothing
     relevant = _relevant(order, wanted)
     for node in reversed(order):
         # last first, so all contributions to the outputs of a node are there when its turn comes
-        if node in relevant and any(cell in sums for cell in node.cells):
+        if node in relevant and any(storage in sums for storage in node.storages):
             with context_scope(node.context):  # gradients are computed where the function was
                 _differentiate(node, relevant, wanted, sums)
-    return [sums.total(variable.cell) for variable in inputs]
+    return [sums.total(variable.storage) for variable in inputs]
 
 
 def _follow_shapes(
@@ -124,7 +124,7 @@ def _follow_shapes(
     if not made:
         return
 
-    def build() -> list[Vertex]:
+    def build() -> list[Value]:
         fresh = _totals(outputs, inputs, grad_outputs)
         return [_as_result(fresh[place], inputs[place], given) for place in places]
 
@@ -134,9 +134,9 @@ def _follow_shapes(
     Derivation(build, sources, [total for _, total in made.values()], _leaves_of(sources))
 
 
-def _leaves_of(sources: Sequence[Variable]) -> list[Vertex]:
+def _leaves_of(sources: Sequence[Variable]) -> list[Value]:
     order = forward_order(sources)
-    return [vertex for node in order for vertex in node.inputs if vertex is not None and vertex.is_leaf]
+    return [value for node in order for value in node.inputs if value is not None and value.is_leaf]
 
 
 def _is_made(total: Variable, given: Sequence[Variable]) -> bool:
@@ -152,26 +152,26 @@ def _as_result(total: Variable | None, variable: Variable, given: Sequence[Varia
 
 
 class _Sums:
-    """The gradient of each cell so far."""
+    """The gradient of each storage so far."""
 
     def __init__(self) -> None:
-        self._parts: dict[Cell, list[Variable]] = {}
+        self._parts: dict[Storage, list[Variable]] = {}
 
-    def __contains__(self, cell: Cell) -> bool:
-        return cell in self._parts
+    def __contains__(self, storage: Storage) -> bool:
+        return storage in self._parts
 
-    def add(self, cell: Cell, part: Variable) -> None:
+    def add(self, storage: Storage, part: Variable) -> None:
         """Note one more contribution."""
-        self._parts.setdefault(cell, []).append(part)
+        self._parts.setdefault(storage, []).append(part)
 
-    def total(self, cell: Cell) -> Variable | None:
+    def total(self, storage: Storage) -> Variable | None:
         """The sum of the contributions, or None when there is none."""
-        parts = self._parts.get(cell)
+        parts = self._parts.get(storage)
         if parts is None:
             return None
         if len(parts) > 1:
             # summed once: the gradients of several inputs may need it
-            self._parts[cell] = parts = [_F.add_n(*parts) if len(parts) > 2 else _F.add2(*parts)]
+            self._parts[storage] = parts = [_F.add_n(*parts) if len(parts) > 2 else _F.add2(*parts)]
         return parts[0]
 
 
@@ -190,7 +190,7 @@ def _starts(outputs: Sequence[Variable], grad_outputs: Any) -> list[Variable]:
             start = value
         elif isinstance(value, NdArray):
             # over the array itself, so that values which are written later count
-            start = Variable.of_cell(Cell(value), False)
+            start = Variable.of_storage(Storage(value), False)
         elif value is None or np.ndim(value) == 0:
             start = _F.constant(val=1.0 if value is None else float(value), shape=output.shape)
         else:
@@ -201,50 +201,50 @@ def _starts(outputs: Sequence[Variable], grad_outputs: Any) -> list[Variable]:
     return starts
 
 
-def _relevant(order: Sequence[Node], wanted: set[Cell]) -> set[Node]:
+def _relevant(order: Sequence[Node], wanted: set[Storage]) -> set[Node]:
     """The nodes through which the inputs reach the outputs."""
     relevant: set[Node] = set()
     for node in order:
-        for vertex in node.inputs:
-            if vertex is not None and _leads_to(vertex, relevant, wanted):
+        for value in node.inputs:
+            if value is not None and _leads_to(value, relevant, wanted):
                 relevant.add(node)
                 break
     return relevant
 
 
-def _leads_to(vertex: Vertex, relevant: set[Node], wanted: set[Cell]) -> bool:
-    """Whether a gradient that arrives at `vertex` is one that was asked for, or leads to one."""
-    if vertex.cell in wanted:
+def _leads_to(value: Value, relevant: set[Node], wanted: set[Storage]) -> bool:
+    """Whether a gradient that arrives at `value` is one that was asked for, or leads to one."""
+    if value.storage in wanted:
         return True
     # a flag that was set to False stops the gradient here; None says what the function says
-    return vertex._need_grad is not False and vertex.producer is not None and vertex.producer in relevant
+    return value._need_grad is not False and value.producer is not None and value.producer in relevant
 
 
-def _differentiate(node: Node, relevant: set[Node], wanted: set[Cell], sums: _Sums) -> None:
+def _differentiate(node: Node, relevant: set[Node], wanted: set[Storage], sums: _Sums) -> None:
     if node.python is None and not node.spec.differentiable:
         return
-    wants = [vertex is not None and _leads_to(vertex, relevant, wanted) for vertex in node.inputs]
-    totals = [sums.total(cell) for cell in node.cells[: node.n_visible]]
-    grads = [_or_zeros(total, cell) for cell, total in zip(node.cells, totals, strict=False)]
+    wants = [value is not None and _leads_to(value, relevant, wanted) for value in node.inputs]
+    totals = [sums.total(storage) for storage in node.storages[: node.n_visible]]
+    grads = [_or_zeros(total, storage) for storage, total in zip(node.storages, totals, strict=False)]
     results = _call_rule(node, grads, wants)
-    for vertex, want, result in zip(node.inputs, wants, results, strict=True):
+    for value, want, result in zip(node.inputs, wants, results, strict=True):
         if not want or result is None:
             continue
-        assert vertex is not None
-        if result.shape != vertex.shape:
+        assert value is not None
+        if result.shape != value.shape:
             raise GraphError(
-                f"{node.spec.api}: the gradient of an input must have its shape {vertex.shape}, got {result.shape}"
+                f"{node.spec.api}: the gradient of an input must have its shape {value.shape}, got {result.shape}"
             )
-        sums.add(vertex.cell, result)
+        sums.add(value.storage, result)
 
 
-def _or_zeros(total: Variable | None, cell: Cell) -> Variable:
-    return _F.constant(val=0.0, shape=cell.data.shape) if total is None else total
+def _or_zeros(total: Variable | None, storage: Storage) -> Variable:
+    return _F.constant(val=0.0, shape=storage.data.shape) if total is None else total
 
 
 def _call_rule(node: Node, grads: list[Variable], wants: list[bool]) -> list[Any]:
     name = node.spec.name
-    outputs: list[Any] = [node.vertex(index) for index in range(len(node.cells))]
+    outputs: list[Any] = [node.value(index) for index in range(len(node.storages))]
     # what a program has registered goes before the rule of the function
     user = USER_BACKWARD.get(name)
     if user is not None:
@@ -259,11 +259,11 @@ def _call_rule(node: Node, grads: list[Variable], wants: list[bool]) -> list[Any
         results = rule(_F, GradientCall(node.spec, node.inputs, outputs, grads, node.args, wants))
     if not isinstance(results, (tuple, list)):
         results = (results,)
-    return [_as_variable(result, vertex) for result, vertex in zip(results, node.inputs, strict=True)]
+    return [_as_variable(result, value) for result, value in zip(results, node.inputs, strict=True)]
 
 
 def _call_user(user: Callable[..., Any], node: Node, grads: list[Variable], outputs: list[Any]) -> Any:
-    inputs = [vertex for vertex in node.inputs if vertex is not None]
+    inputs = [value for value in node.inputs if value is not None]
     settings = dict(node.args) if node.python is None else settings_of(node.python)
     parameters = list(inspect.signature(user).parameters)
     if parameters and parameters[0] == "ctx":
@@ -271,10 +271,10 @@ def _call_user(user: Callable[..., Any], node: Node, grads: list[Variable], outp
     return user(grads, inputs, [v.shape for v in inputs], outputs, [v.shape for v in outputs], **settings)
 
 
-def _as_variable(result: Any, vertex: Any) -> Any:
+def _as_variable(result: Any, value: Any) -> Any:
     if result is None or isinstance(result, Variable):
         return result
-    return _F.constant(val=float(result), shape=vertex.shape)
+    return _F.constant(val=float(result), shape=value.shape)
 
 
 def _results(

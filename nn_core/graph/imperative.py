@@ -28,7 +28,7 @@ def array_of(value: Any, function: str) -> Any:
     """
     if not isinstance(value, Variable):
         return value
-    array = value.cell.data
+    array = value.storage.data
     if array.synced.lease is UNCOMPUTED:
         raise GraphError(
             f"{function}: a Variable beside an NdArray must be computed before the call, got the output of "

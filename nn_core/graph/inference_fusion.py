@@ -13,7 +13,7 @@ from nn_core.arrays.synced import SyncedArray
 from nn_core.dispatch.registry import spec_of
 from nn_core.errors import NNCoreError
 from nn_core.graph.compile import kernel_of
-from nn_core.graph.node import Cell, Node, Vertex
+from nn_core.graph.node import Node, Storage, Value
 from nn_core.graph.plugin_fusion import Rewriting, fused_by_plugins
 from nn_core.settings import is_enabled
 from nn_core.typing import extra
@@ -24,7 +24,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {"decay_rate": 0.9, "eps": 1e-5, "nonlinea
 
 
 def fused(
-    roots: Sequence[Vertex], order: Sequence[Node], dropped: set[Node]
+    roots: Sequence[Value], order: Sequence[Node], dropped: set[Node]
 ) -> tuple[list[Node], list[SyncedArray]]:
     """The functions to run instead of `order`, and the arrays that are not computed any more.
 
@@ -76,7 +76,7 @@ class _Chain:
 
     def __init__(self, convolution: Node) -> None:
         self.nodes = [convolution]
-        self._inputs: dict[str, Vertex | None] = {}
+        self._inputs: dict[str, Value | None] = {}
         self._args: dict[str, Any] = {}
 
     @property
@@ -116,8 +116,8 @@ class _Chain:
         }
         spec = spec_of(_FUSED)
         ordered = {arg.name: args[arg.name] for arg in spec.args}
-        vertices = [inputs["x"], inputs["weight"], *[inputs.get(name) for name in names]]
-        node = Node.standing_for(self.last, spec, ordered, vertices)
+        values = [inputs["x"], inputs["weight"], *[inputs.get(name) for name in names]]
+        node = Node.standing_for(self.last, spec, ordered, values)
         try:
             kernel = kernel_of(node, {})
         except NNCoreError:  # the rule of the fused function is stricter than those of its parts
@@ -125,20 +125,20 @@ class _Chain:
         # the reference kernel would serve, and compute the parts one by one
         if kernel.backend is not backend or kernel.implementation is not backend.kernels.get(_FUSED):
             return None
-        node.add_outputs([Cell(NdArray.of_shape(shape)) for shape in kernel.output_shapes[1:]])
+        node.add_outputs([Storage(NdArray.of_shape(shape)) for shape in kernel.output_shapes[1:]])
         return node
 
     def skipped(self, fused: Node) -> list[SyncedArray]:
         """The arrays that are not computed where `fused` runs instead."""
-        return [cell.data.synced for node in self.nodes for cell in node.cells if cell is not fused.cells[0]]
+        return [storage.data.synced for node in self.nodes for storage in node.storages if storage is not fused.storages[0]]
 
     def _take_batch_normalization(self, node: Node) -> bool:
-        channel = len(node.cells[0].data.shape) - 1 if self._is_channel_last() else self.nodes[0].args["base_axis"]
+        channel = len(node.storages[0].data.shape) - 1 if self._is_channel_last() else self.nodes[0].args["base_axis"]
         fits = not self._args and not self._inputs and node.inputs[0] is not None
         if not fits or node.args["batch_stat"] or tuple(node.args["axes"]) != (channel,):  # type: ignore[arg-type]
             return False
         # the chain has to be what is normalized, and not a statistic
-        if node.inputs[0].cell is not self.last.cells[0]:  # type: ignore[union-attr]  # looked at above
+        if node.inputs[0].storage is not self.last.storages[0]:  # type: ignore[union-attr]  # looked at above
             return False
         _, beta, gamma, mean, variance, *_ = node.inputs
         self._inputs |= {"beta": beta, "gamma": gamma, "mean": mean, "variance": variance}
@@ -148,7 +148,7 @@ class _Chain:
     def _take_fused_batch_normalization(self, node: Node) -> bool:
         z = node.inputs[5] if len(node.inputs) > 5 else None
         # added to itself: the fused function would have to read what it is about to compute
-        if z is not None and z.cell is self.last.cells[0]:
+        if z is not None and z.storage is self.last.storages[0]:
             return False
         if not self._take_batch_normalization(node):
             return False
@@ -157,9 +157,9 @@ class _Chain:
         return True
 
     def _take_add2(self, node: Node) -> bool:
-        others = [v for v in node.inputs if v is not None and v.cell is not self.last.cells[0]]
-        shape = node.cells[0].data.shape
-        if len(others) != 1 or others[0].cell.data.shape != shape or self.last.cells[0].data.shape != shape:
+        others = [v for v in node.inputs if v is not None and v.storage is not self.last.storages[0]]
+        shape = node.storages[0].data.shape
+        if len(others) != 1 or others[0].storage.data.shape != shape or self.last.storages[0].data.shape != shape:
             return False
         if self._inputs.get("z") is not None or "nonlinearity" in self._args:
             return False
@@ -176,25 +176,25 @@ class _Chain:
         return bool(self.nodes[0].args["channel_last"])
 
 
-def _readers(roots: Sequence[Vertex], order: Sequence[Node]) -> dict[SyncedArray, list[Node | None]]:
+def _readers(roots: Sequence[Value], order: Sequence[Node]) -> dict[SyncedArray, list[Node | None]]:
     """Return the readers of each array: functions, and None for the caller of the pass."""
     readers: dict[SyncedArray, list[Node | None]] = {}
     for root in roots:
-        readers.setdefault(root.cell.data.synced, []).append(None)
+        readers.setdefault(root.storage.data.synced, []).append(None)
     for node in order:
-        for vertex in node.inputs:
-            if vertex is not None:
-                readers.setdefault(vertex.cell.data.synced, []).append(node)
+        for value in node.inputs:
+            if value is not None:
+                readers.setdefault(value.storage.data.synced, []).append(node)
     return readers
 
 
 def _sole_reader(node: Node, readers: Mapping[SyncedArray, Sequence[Node | None]], dropped: set[Node]) -> Node | None:
     """The function that alone reads the first result of `node`, whose values nobody can see after the pass."""
-    vertex = node.output(0)
-    if node not in dropped or (vertex is not None and (vertex.persistent or vertex.recompute)):
+    value = node.output(0)
+    if node not in dropped or (value is not None and (value.persistent or value.recompute)):
         return None
     # statistics of the batch, say, which are outputs as well
-    if any(readers.get(cell.data.synced) for cell in node.cells[1:]):
+    if any(readers.get(storage.data.synced) for storage in node.storages[1:]):
         return None
-    found = readers.get(node.cells[0].data.synced, ())
+    found = readers.get(node.storages[0].data.synced, ())
     return found[0] if len(found) == 1 else None

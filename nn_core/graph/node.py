@@ -1,11 +1,11 @@
-"""The parts of a graph: vertices (values with a gradient) and nodes (functions between them).
+"""The parts of a graph: values with their gradients, and nodes, the functions between them.
 
-A vertex knows the node that computes it; a node knows its inputs. A node refers to its outputs weakly, so that a graph
-that nobody holds any more is freed at once, without the garbage collector; the arrays of the outputs are held in cells,
+A value knows the node that computes it; a node knows its inputs. A node refers to its outputs weakly, so that a graph
+that nobody holds any more is freed at once, without the garbage collector; the arrays of the outputs are held in storages,
 which have no reference back.
 
-Most results of a dynamic graph are read by the next function and by nobody else. So most functions leave a *lazy* vertex
-there: it holds what the call was, and the raw array that it gave. Its node and its cell are made when somebody asks for
+Most results of a dynamic graph are read by the next function and by nobody else. So most functions leave a *lazy* value
+there: it holds what the call was, and the raw array that it gave. Its node and its storage are made when somebody asks for
 them; until then a function costs one object.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nn_core.function import Function
 
 
-class Cell:
+class Storage:
     """The data and the gradient of a value; variables that are unlinked from each other share one."""
 
     __slots__ = ("data", "made_grad")
@@ -57,7 +57,7 @@ _MATERIALIZING: Final = fork_safe(threading.RLock())
 
 
 class Consumers:
-    """The nodes that read a vertex, held weakly."""
+    """The nodes that read a value, held weakly."""
 
     __slots__ = ("_limit", "_references")
 
@@ -81,29 +81,29 @@ class Consumers:
         return [node for node in found if node is not None]
 
 
-class Vertex:
-    """A value in a graph: a cell, the node that computes it (None for a leaf), and flags for the engine.
+class Value:
+    """A value in a graph: a storage, the node that computes it (None for a leaf), and flags for the engine.
 
-    A lazy vertex has neither a cell nor a node, but these:
+    A lazy value has neither a storage nor a node, but these:
 
     Attributes:
-        trace_node: The call, a `nn_core.graph.trace.TraceNode`; None for a vertex that is not lazy.
+        trace_node: The call, a `nn_core.graph.trace.TraceNode`; None for a value that is not lazy.
         _trace: The calls that it belongs to.
         lazy_inputs: Inputs of the function.
-        lazy_value: The raw array that it gave; RELEASED when that was given up.
+        lazy_array: The raw array that it gave; RELEASED when that was given up.
     """
 
     __slots__ = (
         "__weakref__",
-        "_cell",
         "_need_grad",
         "_persistent",
         "_producer",
         "_recompute",
+        "_storage",
         "_trace",
         "consumers",
+        "lazy_array",
         "lazy_inputs",
-        "lazy_value",
         "name",
         "output_index",
         "plans",
@@ -112,19 +112,19 @@ class Vertex:
 
     def __init__(
         self,
-        cell: Cell | None,
+        storage: Storage | None,
         need_grad: bool | None = None,
         trace_node: Any = None,
         trace: Any = None,
-        inputs: "tuple[Vertex | None, ...]" = (),
-        value: Any = None,
+        inputs: "tuple[Value | None, ...]" = (),
+        array: Any = None,
     ) -> None:
-        self._cell = cell
+        self._storage = storage
         self._producer: Node | None = None
         self.trace_node = trace_node
         self._trace = trace
         self.lazy_inputs = inputs
-        self.lazy_value = value
+        self.lazy_array = array
         self.output_index = 0
         self.name = ""
         #: the nodes that read it; None when none ever did
@@ -135,44 +135,44 @@ class Vertex:
         self._recompute = False
 
     @classmethod
-    def of_cell(cls, cell: Cell, need_grad: bool | None = None) -> "Vertex":
-        """A vertex over arrays that exist already."""
-        return cls(cell, need_grad)
+    def of_storage(cls, storage: Storage, need_grad: bool | None = None) -> "Value":
+        """A value over arrays that exist already."""
+        return cls(storage, need_grad)
 
     def _materialize(self) -> None:
-        """Make the node and the cell of a lazy vertex."""
+        """Make the node and the storage of a lazy value."""
         with _MATERIALIZING:
-            trace_node, trace, inputs, value = self.trace_node, self._trace, self.lazy_inputs, self.lazy_value
+            trace_node, trace, inputs, array = self.trace_node, self._trace, self.lazy_inputs, self.lazy_array
             if trace_node is None:
                 return
             trace.broken = True  # from now on somebody may change links and values without the trace
             call, kernel = trace_node.call, trace_node.kernel
             data = NdArray.of_shape(call.output_shapes[0])
-            if value is RELEASED:
+            if array is RELEASED:
                 data.synced.lease = RELEASED
             else:
-                data.synced.hold(kernel.output_keys[0], value)
-            node = Node(call.spec, call.args, inputs, (Cell(data),), trace.context, trace_node.through)
+                data.synced.hold(kernel.output_keys[0], array)
+            node = Node(call.spec, call.args, inputs, (Storage(data),), trace.context, trace_node.through)
             node.kernel = kernel
             node.setup = call
             node.flags_version = trace.version
             node._outputs[0] = weakref.ref(self)
             self._producer = node
-            self._cell = node.cells[0]
-            self.trace_node = self._trace = self.lazy_value = None  # in this order: who sees a trace node first finds the rest
+            self._storage = node.storages[0]
+            self.trace_node = self._trace = self.lazy_array = None  # in this order: who sees a trace node first finds the rest
             self.lazy_inputs = ()
 
     @property
-    def cell(self) -> Cell:
+    def storage(self) -> Storage:
         """Data and gradient."""
-        if self._cell is None:
+        if self._storage is None:
             self._materialize()
-        assert self._cell is not None
-        return self._cell
+        assert self._storage is not None
+        return self._storage
 
-    @cell.setter
-    def cell(self, cell: Cell) -> None:
-        self._cell = cell
+    @storage.setter
+    def storage(self, storage: Storage) -> None:
+        self._storage = storage
 
     @property
     def producer(self) -> "Node | None":
@@ -197,7 +197,7 @@ class Vertex:
         """Lengths of the axes of the data."""
         trace_node = self.trace_node
         if trace_node is None:
-            return self.cell.data._shape
+            return self.storage.data._shape
         shape: Shape = trace_node.call.output_shapes[0]
         return shape
 
@@ -261,7 +261,7 @@ class Node:
     """
 
     #: what an output is made of; the class Variable puts itself here
-    vertex_class: ClassVar[type[Vertex]] = Vertex
+    value_class: ClassVar[type[Value]] = Value
     #: what programs get for a node; the class Function puts itself here
     function_class: "ClassVar[type[Function]]"
 
@@ -270,7 +270,6 @@ class Node:
         "_need_grad",
         "_outputs",
         "args",
-        "cells",
         "context",
         "derivation",
         "flags_version",
@@ -280,23 +279,24 @@ class Node:
         "python",
         "setup",
         "spec",
+        "storages",
     )
 
     def __init__(
         self,
         spec: FunctionSpec,
         args: Mapping[str, ArgValue],
-        inputs: Sequence[Vertex | None],
-        cells: Sequence[Cell],
+        inputs: Sequence[Value | None],
+        storages: Sequence[Storage],
         context: Context,
         need_grad: bool,
     ) -> None:
         self.spec = spec
         self.args = args
         self.inputs = tuple(inputs)
-        self.cells = tuple(cells)
+        self.storages = tuple(storages)
         #: weakly, so that a graph goes with the last variable that somebody holds, without the garbage collector
-        self._outputs: list[weakref.ref[Vertex] | None] = [None] * len(self.cells)
+        self._outputs: list[weakref.ref[Value] | None] = [None] * len(self.storages)
         self.context = context
         self.key: Any = None
         self.kernel: Any = None
@@ -308,27 +308,27 @@ class Node:
         self._need_grad = need_grad
         self.flags_version = FLAGS_VERSION.value
         reference = weakref.ref(self)
-        for vertex in self.inputs:
-            if vertex is not None:
-                if vertex.consumers is None:
-                    vertex.consumers = Consumers()
-                vertex.consumers.add(reference)
+        for value in self.inputs:
+            if value is not None:
+                if value.consumers is None:
+                    value.consumers = Consumers()
+                value.consumers.add(reference)
 
     @classmethod
     def standing_for(
-        cls, node: "Node", spec: FunctionSpec, args: Mapping[str, ArgValue], inputs: Sequence[Vertex | None]
+        cls, node: "Node", spec: FunctionSpec, args: Mapping[str, ArgValue], inputs: Sequence[Value | None]
     ) -> "Node":
         """Another function that gives the first output of `node`; only a plan knows it, the graph stays as it is."""
-        other = cls(spec, args, (), node.cells[:1], node.context, False)
+        other = cls(spec, args, (), node.storages[:1], node.context, False)
         # past the constructor, which would make the function a reader of its inputs
         other.inputs = tuple(inputs)
         other._outputs = node._outputs[:1]
         return other
 
-    def add_outputs(self, cells: Sequence[Cell]) -> None:
+    def add_outputs(self, storages: Sequence[Storage]) -> None:
         """Give a function that only a plan knows its further outputs."""
-        self.cells = (*self.cells, *cells)
-        self._outputs += [None] * len(cells)
+        self.storages = (*self.storages, *storages)
+        self._outputs += [None] * len(storages)
 
     @property
     def need_grad(self) -> bool:
@@ -345,7 +345,7 @@ class Node:
     @property
     def n_visible(self) -> int:
         """Number of results that the function gives to its caller; the aux outputs follow them."""
-        return len(self.cells) - sum(entry.aux for entry in self.spec.outputs) if self.cells else 0
+        return len(self.storages) - sum(entry.aux for entry in self.spec.outputs) if self.storages else 0
 
     def as_function(self) -> "Function":
         """The function that programs see."""
@@ -355,41 +355,41 @@ class Node:
         settings = ", ".join(f"{name}={value!r}" for name, value in self.args.items())
         return f"<{self.spec.name}({settings})>"
 
-    def rewritten(self) -> "list[Vertex]":
+    def rewritten(self) -> "list[Value]":
         """The inputs that the function rewrites when it runs, such as running statistics."""
         if self.python is not None or not self.spec.updates or not self.args.get("batch_stat", True):
             return []
         entries = zip(self.spec.inputs, self.inputs, strict=False)
-        return [vertex for entry, vertex in entries if vertex is not None and entry.name in self.spec.updates]
+        return [value for entry, value in entries if value is not None and entry.name in self.spec.updates]
 
-    def output(self, index: int) -> Vertex | None:
-        """The vertex of output `index`, or None when nobody holds it."""
+    def output(self, index: int) -> Value | None:
+        """The value of output `index`, or None when nobody holds it."""
         reference = self._outputs[index]
         return None if reference is None else reference()
 
-    def vertex(self, index: int) -> Vertex:
-        """The vertex of output `index`, made again if nobody holds one."""
-        vertex = self.output(index)
-        if vertex is None:
-            vertex = self.vertex_class.of_cell(self.cells[index])
-            self.connect(index, vertex)
-        return vertex
+    def value(self, index: int) -> Value:
+        """The value of output `index`, made again if nobody holds one."""
+        value = self.output(index)
+        if value is None:
+            value = self.value_class.of_storage(self.storages[index])
+            self.connect(index, value)
+        return value
 
-    def connect(self, index: int, vertex: Vertex) -> None:
-        """Make `vertex` the holder of output `index`."""
-        vertex.producer = self
-        vertex.output_index = index
-        self._outputs[index] = weakref.ref(vertex)
+    def connect(self, index: int, value: Value) -> None:
+        """Make `value` the holder of output `index`."""
+        value.producer = self
+        value.output_index = index
+        self._outputs[index] = weakref.ref(value)
 
 
-def materialize_readers(vertex: Vertex) -> None:
-    """Make the nodes of the lazy vertices that `vertex` is an input of, so that its consumers are all there are."""
+def materialize_readers(value: Value) -> None:
+    """Make the nodes of the lazy values that `value` is an input of, so that its consumers are all there are."""
     # inputs do not know their lazy readers; the traces list them all
     for trace in TRACES.valuerefs():
         walk = trace()
         for reference in () if walk is None else walk.results:
             reader = reference()
-            if reader is not None and any(read is vertex for read in reader.lazy_inputs):
+            if reader is not None and any(read is value for read in reader.lazy_inputs):
                 reader._materialize()
 
 
@@ -410,45 +410,45 @@ def refresh_need_grad(node: Node) -> None:
     while stack:
         current = stack[-1]
         stale = [
-            vertex.producer
-            for vertex in current.inputs
-            if vertex is not None
-            and vertex._need_grad is None
-            and vertex.producer is not None
-            and vertex.producer.flags_version != version
+            value.producer
+            for value in current.inputs
+            if value is not None
+            and value._need_grad is None
+            and value.producer is not None
+            and value.producer.flags_version != version
         ]
         if stale:
             stack.extend(stale)
             continue
         stack.pop()
         # all before it are up to date by now
-        current._need_grad = any(vertex is not None and _flag(vertex) for vertex in current.inputs)
+        current._need_grad = any(value is not None and _flag(value) for value in current.inputs)
         current.flags_version = version
 
 
-def _flag(vertex: Vertex) -> bool:
-    if vertex._need_grad is not None:
-        return vertex._need_grad
-    return vertex.producer is not None and vertex.producer._need_grad
+def _flag(value: Value) -> bool:
+    if value._need_grad is not None:
+        return value._need_grad
+    return value.producer is not None and value.producer._need_grad
 
 
-def require_no_circle(function: str, inputs: Iterable[Vertex | None], cells: Iterable[Cell]) -> None:
+def require_no_circle(function: str, inputs: Iterable[Value | None], storages: Iterable[Storage]) -> None:
     """Refuse outputs that a function reads, or that its inputs depend on.
 
     Raises:
         GraphError: when the graph would be a circle.
     """
-    written = {id(cell.data.synced) for cell in cells}
-    given = [vertex for vertex in inputs if vertex is not None]
-    for vertex in [*given, *[v for node in forward_order(given) for v in node.inputs if v is not None]]:
-        if id(vertex.cell.data.synced) in written:
+    written = {id(storage.data.synced) for storage in storages}
+    given = [value for value in inputs if value is not None]
+    for value in [*given, *[v for node in forward_order(given) for v in node.inputs if v is not None]]:
+        if id(value.storage.data.synced) in written:
             raise GraphError(
                 f"{function}: an output must not be what the function or its inputs are computed from, got a variable of "
-                f"shape {vertex.shape}: the graph would be a circle"
+                f"shape {value.shape}: the graph would be a circle"
             )
 
 
-def forward_order(roots: Iterable[Vertex], done: set[Node] | None = None) -> list[Node]:
+def forward_order(roots: Iterable[Value], done: set[Node] | None = None) -> list[Node]:
     """All nodes that `roots` depend on, each after the nodes that compute its inputs; those in `done` are left out.
 
     Depth first, inputs in their order, which keeps few values alive at a time. Iterative: depth costs no stack.
@@ -462,8 +462,8 @@ def forward_order(roots: Iterable[Vertex], done: set[Node] | None = None) -> lis
         stack = [(root.producer, iter(root.producer.inputs))]
         while stack:
             node, inputs = stack[-1]
-            for vertex in inputs:
-                producer = None if vertex is None else vertex.producer
+            for value in inputs:
+                producer = None if value is None else value.producer
                 if producer is not None and producer not in done:
                     done.add(producer)
                     stack.append((producer, iter(producer.inputs)))

@@ -15,7 +15,7 @@ from nn_core.graph.checked import runner_of
 from nn_core.graph.failure import add_note
 from nn_core.graph.hooks import NodeHook
 from nn_core.graph.memory import Arena, Slot
-from nn_core.graph.node import Node, Vertex, forward_order
+from nn_core.graph.node import Node, Value, forward_order
 from nn_core.graph.plans import Plans
 from nn_core.settings import disabled_optimizations, is_deterministic, is_enabled
 from nn_core.typing import Array, Backend, Runner, Step, extra
@@ -168,7 +168,7 @@ class Plan:
         """Note in `error` which function of the plan it comes from, where that can be told."""
         for entry in self.entries:
             if runner_of(entry.runner) is runner_of(runner) and entry.node is not None:
-                shapes = [None if vertex is None else vertex.shape for vertex in entry.node.inputs]
+                shapes = [None if value is None else value.shape for value in entry.node.inputs]
                 backend = "" if entry.backend is None else entry.backend.name
                 add_note(error, entry.node.spec, backend, shapes, entry.node.args, getattr(entry.runner, "owner", ""))
 
@@ -341,32 +341,32 @@ def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:
     return step
 
 
-def signature_of(order: Iterable[Node], roots: Sequence[Vertex]) -> tuple[Any, ...]:
+def signature_of(order: Iterable[Node], roots: Sequence[Value]) -> tuple[Any, ...]:
     """Everything about a graph that a plan was compiled for; equal signatures mean that the plan still fits."""
-    parts: list[Any] = [tuple((root.cell, root.cell.data.synced, root.persistent) for root in roots)]
+    parts: list[Any] = [tuple((root.storage, root.storage.data.synced, root.persistent) for root in roots)]
     parts.append((disabled_optimizations(), is_deterministic()))
     for node in order:
-        parts.append((node, node.need_grad, *[cell.data.synced for cell in node.cells]))
+        parts.append((node, node.need_grad, *[storage.data.synced for storage in node.storages]))
         parts += [
-            # not the truth of the vertex: the result of a comparison refuses to have one
+            # not the truth of the value: the result of a comparison refuses to have one
             None
-            if vertex is None
+            if value is None
             else (
-                vertex.cell,
-                vertex.cell.data.synced,
-                vertex.cell.data.shape,
-                vertex.cell.data._window,
-                vertex.producer,
-                vertex.need_grad,
-                vertex.persistent,
-                vertex.recompute,
+                value.storage,
+                value.storage.data.synced,
+                value.storage.data.shape,
+                value.storage.data._window,
+                value.producer,
+                value.need_grad,
+                value.persistent,
+                value.recompute,
             )
-            for vertex in node.inputs
+            for value in node.inputs
         ]
     return tuple(parts)
 
 
-def plans_of(root: Vertex) -> Plans:
+def plans_of(root: Value) -> Plans:
     """The plans that were compiled for `root` and the present shapes, by kind; they live as long as it."""
     if root.plans is None:
         root.plans = Plans()
@@ -374,7 +374,7 @@ def plans_of(root: Vertex) -> Plans:
     return plans
 
 
-def current_plan(plans: Mapping[Any, list[Any]], kind: Any, roots: Sequence[Vertex]) -> Any:
+def current_plan(plans: Mapping[Any, list[Any]], kind: Any, roots: Sequence[Value]) -> Any:
     """The plan of a kind that fits the graph of `roots` as it is now, and the memory that holds its values; or None.
 
     Cheap when nothing has happened anywhere. Several plans of one kind differ in the memory that they read: a backward
@@ -394,7 +394,7 @@ def current_plan(plans: Mapping[Any, list[Any]], kind: Any, roots: Sequence[Vert
     return plan
 
 
-def _searched(known: list[Any], roots: Sequence[Vertex]) -> Any:
+def _searched(known: list[Any], roots: Sequence[Value]) -> Any:
     signature = signature_of(forward_order(roots), roots)
     for position, plan in enumerate(known):
         if plan.signature == signature and plan.is_bound():

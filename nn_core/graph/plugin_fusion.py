@@ -37,7 +37,7 @@ class Rewriting:
     def __init__(self, order: Sequence[Node]) -> None:
         self._place = {node: place for place, node in enumerate(order)}
         self._written = [
-            (place, vertex.cell.data.synced) for place, node in enumerate(order) for vertex in node.rewritten()
+            (place, value.storage.data.synced) for place, node in enumerate(order) for value in node.rewritten()
         ]
 
     def separates(self, chain: Sequence[Node]) -> bool:
@@ -46,7 +46,7 @@ class Rewriting:
         Fused functions all run in the place of the last, where they would read what was written.
         """
         first, last = self._place[chain[0]], self._place[chain[-1]]
-        read = {vertex.cell.data.synced for node in chain for vertex in node.inputs if vertex is not None}
+        read = {value.storage.data.synced for node in chain for value in node.inputs if value is not None}
         return any(first < place < last and array in read for place, array in self._written)
 
 
@@ -64,7 +64,7 @@ def fused_by_plugins(order: Sequence[Node], sole_reader: SoleReader) -> tuple[li
         replaced: dict[Node, Node | None] = {}
         for chain, fused in _fused_chains(label, fusion, result, sole_reader):
             replaced |= {**dict.fromkeys(chain), chain[-1]: fused}
-            skipped += [cell.data.synced for link in chain for cell in link.cells if cell is not fused.cells[0]]
+            skipped += [storage.data.synced for link in chain for storage in link.storages if storage is not fused.storages[0]]
         stand_ins = [replaced.get(node, node) for node in result]
         result = [node for node in stand_ins if node is not None]
     return result, skipped
@@ -97,11 +97,11 @@ def _chain_at(node: Node, names: Sequence[str], sole_reader: SoleReader) -> list
     chain: list[Node] = []
     following: Node | None = node
     for name in names:
-        if following is None or following.python is not None or following.spec.name != name or len(following.cells) != 1:
+        if following is None or following.python is not None or following.spec.name != name or len(following.storages) != 1:
             return []
         if chain:
             first = following.inputs[0]
-            if first is None or first.cell is not chain[-1].cells[0] or following.context is not node.context:
+            if first is None or first.storage is not chain[-1].storages[0] or following.context is not node.context:
                 return []
         chain.append(following)
         following = sole_reader(following)
@@ -116,11 +116,11 @@ def _fused(label: str, fusion: Fusion, chain: Sequence[Node]) -> Node | None:
     spec = PLUGINS.function_named(fusion.function)
     if spec is None:
         raise PluginError(f"{label}: function must be an operator that is installed, got {fusion.function!r}")
-    inputs = [*chain[0].inputs, *(vertex for node in chain[1:] for vertex in node.inputs[1:])]
-    shapes = [None if vertex is None else vertex.cell.data.shape for vertex in inputs]
+    inputs = [*chain[0].inputs, *(value for node in chain[1:] for value in node.inputs[1:])]
+    shapes = [None if value is None else value.storage.data.shape for value in inputs]
     try:
         node = Node.standing_for(chain[-1], spec, resolve_args(spec, settings, shapes), inputs)
         kernel = kernel_of(node, {})
     except NNCoreError:  # its rule is stricter than theirs, or nobody runs it here
         return None
-    return node if list(kernel.output_shapes) == [chain[-1].cells[0].data.shape] else None
+    return node if list(kernel.output_shapes) == [chain[-1].storages[0].data.shape] else None

@@ -9,7 +9,7 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import HOST
 from nn_core.context import Context, get_current_context
 from nn_core.errors import ArgumentError
-from nn_core.graph.node import Cell, Node
+from nn_core.graph.node import Node, Storage
 from nn_core.spec.model import BackwardSpec, FunctionSpec, InputSpec, OutputSpec
 from nn_core.typing import Array
 
@@ -119,14 +119,14 @@ class PythonForward:
         wrap = WRAPPERS["variable"]
         n_inputs = len(node.inputs)
         inputs = [
-            None if vertex is None else wrap(_cell_over(array), vertex)
-            for vertex, array in zip(node.inputs, arrays[:n_inputs], strict=True)
+            None if value is None else wrap(_storage_over(array), value)
+            for value, array in zip(node.inputs, arrays[:n_inputs], strict=True)
         ]
-        outputs = [wrap(_cell_over(array), None) for array in arrays[n_inputs:]]
+        outputs = [wrap(_storage_over(array), None) for array in arrays[n_inputs:]]
         # on fresh variables over the arrays of the plan: whatever the method does to them, the graph stays as it is
         node.python.forward_impl(inputs, outputs)
         for target, output in zip(arrays[n_inputs:], outputs, strict=True):
-            _bring(output.cell.data, target)
+            _bring(output.storage.data, target)
 
 
 class PythonBackward:
@@ -139,24 +139,24 @@ class PythonBackward:
         self._wanted = list(wanted)
 
     def __call__(self, *arrays: Array) -> None:
-        node, n_inputs, n_outputs = self._node, len(self._node.inputs), len(self._node.cells)
+        node, n_inputs, n_outputs = self._node, len(self._node.inputs), len(self._node.storages)
         wrap = WRAPPERS["variable"]
         data, rest = arrays[:n_inputs], arrays[n_inputs:]
         results, gradients, targets = rest[:n_outputs], rest[n_outputs : 2 * n_outputs], rest[2 * n_outputs :]
         inputs = [
-            None if vertex is None else wrap(_cell_over(array, target), vertex)
-            for vertex, array, target in zip(node.inputs, data, targets, strict=True)
+            None if value is None else wrap(_storage_over(array, target), value)
+            for value, array, target in zip(node.inputs, data, targets, strict=True)
         ]
-        outputs = [wrap(_cell_over(array, gradient), None) for array, gradient in zip(results, gradients, strict=True)]
+        outputs = [wrap(_storage_over(array, gradient), None) for array, gradient in zip(results, gradients, strict=True)]
         # never told to accumulate: adding up is the business of the engine
         node.python.backward_impl(inputs, outputs, self._wanted, [False] * n_inputs)
         for variable, target in zip(inputs, targets, strict=True):
             if variable is not None and target is not None:
-                _bring(variable.cell.grad, target)
+                _bring(variable.storage.grad, target)
 
 
-def _cell_over(array: Array, grad: Array | None = None) -> Cell:
-    made = Cell(_array_over(array))
+def _storage_over(array: Array, grad: Array | None = None) -> Storage:
+    made = Storage(_array_over(array))
     if grad is not None:
         made.grad = _array_over(grad)
     return made

@@ -16,7 +16,7 @@ from nn_core.arrays.synced import GRAPH_VERSION, RELEASED, STRIDED, Key, Space, 
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import NarrowedRead, Refresh
-from nn_core.graph.node import FLAGS_VERSION, Cell, Node, Vertex
+from nn_core.graph.node import FLAGS_VERSION, Node, Storage, Value
 from nn_core.graph.plan import Entry, bind
 from nn_core.runtime.caches import Cache, register_cache
 from nn_core.runtime.locks import fork_safe
@@ -30,7 +30,7 @@ _TEMPLATES: dict[Any, "Template"] = {}
 _CHANGING = fork_safe(threading.Lock())
 
 #: A function of a graph: its node, or what it has left while nobody has asked for that.
-Part: TypeAlias = Node | Vertex
+Part: TypeAlias = Node | Value
 
 
 class _Origin(NamedTuple):
@@ -56,12 +56,12 @@ class Structure:
     """The properties in which two graphs must agree to share a template, and the arrays in which they may differ.
 
     Attributes:
-        key: Equal for graphs of one structure. It has the addresses of the parameters' cells, so that it does not keep
+        key: Equal for graphs of one structure. It has the addresses of the parameters' storages, so that it does not keep
             them alive; a template does, whose key is in use.
-        order: The functions, each after those that give its inputs: nodes, and lazy vertices where nobody has asked for
+        order: The functions, each after those that give its inputs: nodes, and lazy values where nobody has asked for
             the node.
         inputs: The arrays of the leaves that need no gradient.
-        all_lazy: Whether `order` had lazy vertices only when it was made; compiling a pass makes their nodes.
+        all_lazy: Whether `order` had lazy values only when it was made; compiling a pass makes their nodes.
     """
 
     __slots__ = ("all_lazy", "inputs", "key", "order")
@@ -75,13 +75,13 @@ class Structure:
         self.all_lazy = all_lazy
 
     @staticmethod
-    def described(root: Vertex, order: Sequence[Part]) -> "Structure | None":  # noqa: C901  # each input of each new graph
+    def described(root: Value, order: Sequence[Part]) -> "Structure | None":  # noqa: C901  # each input of each new graph
         """The structure of the graph of `root`, whose functions are `order`.
 
-        None when nodes of lazy vertices have been made meanwhile, which other threads may cause.
+        None when nodes of lazy values have been made meanwhile, which other threads may cause.
         """
         inputs: list[SyncedArray] = []
-        positions: dict[int, int] = {}  # by identity: the hash of a variable is that of its cell
+        positions: dict[int, int] = {}  # by identity: the hash of a variable is that of its storage
         numbers: dict[SyncedArray, int] = {}
         key: list[Any] = [root.output_index, disabled_optimizations()]
         for part in order:
@@ -89,26 +89,26 @@ class Structure:
             inputs_of_part = _inputs_of(part)
             if isinstance(part, Node):
                 key.append(part.kernel)
-                key += [cell.data.synced.lease for cell in part.cells if cell.data.synced.lease is not None]
+                key += [storage.data.synced.lease for storage in part.storages if storage.data.synced.lease is not None]
             else:
                 trace_node = part.trace_node
                 if trace_node is None:
                     return None
                 key.append(trace_node.kernel)
-            for vertex in inputs_of_part:
-                if vertex is None:
+            for value in inputs_of_part:
+                if value is None:
                     key.append(None)
                     continue
-                need_grad = vertex.need_grad
-                below = part_of(vertex)
+                need_grad = value.need_grad
+                below = part_of(value)
                 if below is not None:
                     if id(below) not in positions:
                         return None
-                    key += (need_grad, positions[id(below)], vertex.output_index)
+                    key += (need_grad, positions[id(below)], value.output_index)
                 elif need_grad:
-                    key.append(id(vertex.cell))
+                    key.append(id(value.storage))
                 else:
-                    synced = vertex.cell.data.synced
+                    synced = value.storage.data.synced
                     number = numbers.get(synced)
                     if number is None:
                         number = numbers[synced] = len(inputs)
@@ -121,9 +121,9 @@ class Structure:
         if part < 0:
             return self.inputs[number].read(key)
         producer = self.order[part]
-        if isinstance(producer, Vertex) and producer.trace_node is not None and producer.trace_node.output_key == key:
-            return producer.lazy_value
-        return _cells_of(producer)[number].data.synced.read(key)
+        if isinstance(producer, Value) and producer.trace_node is not None and producer.trace_node.output_key == key:
+            return producer.lazy_array
+        return _storages_of(producer)[number].data.synced.read(key)
 
 
 class Template:
@@ -133,7 +133,7 @@ class Template:
         self, plan: BackwardPlan, pieces: list[_Piece], spaces: Sequence[Space], structure: Structure
     ) -> None:
         self.plan = plan
-        self._parameters = [leaf.cell for leaf in _parameters_of(structure)]  # alive, because the key has their addresses
+        self._parameters = [leaf.storage for leaf in _parameters_of(structure)]  # alive, because the key has their addresses
         self._spaces = spaces
         kernels = [_node_of(part).kernel for part in structure.order]
         own = [origin for piece in pieces for origin in piece.origins if origin.part >= 0]
@@ -150,12 +150,12 @@ class Template:
             plan.version = GRAPH_VERSION.value
         return plan.may_read()
 
-    def run(self, structure: Structure, root: Vertex) -> None:
+    def run(self, structure: Structure, root: Value) -> None:
         """Compute the gradients of a graph of the same structure, and give up its intermediate values."""
         self.plan.read_leaves()
         for space in self._spaces:
             ready(space)
-        values = _lazy_values(structure) if self._direct and root.trace_node is not None else None
+        values = _lazy_arrays(structure) if self._direct and root.trace_node is not None else None
         for call, origins in self._pieces:
             arrays = []
             for part, number, key, shape in origins:
@@ -165,41 +165,41 @@ class Template:
         release(structure, root)
 
 
-def _lazy_values(structure: Structure) -> list[Array] | None:
-    """Return the results of the functions if no program has asked for the node or the cell of one of them."""
+def _lazy_arrays(structure: Structure) -> list[Array] | None:
+    """Return the results of the functions if no program has asked for the node or the storage of one of them."""
     if not structure.all_lazy:
         return None
-    return [part.lazy_value for part in structure.order if isinstance(part, Vertex)]
+    return [part.lazy_array for part in structure.order if isinstance(part, Value)]
 
 
-def release(structure: Structure, root: Vertex) -> None:
+def release(structure: Structure, root: Value) -> None:
     """Give up the data of all functions of a graph but its result."""
     trace = root._trace
     if trace is not None:
         trace.broken = True  # a later backward pass has to look at each function: some have no values any more
     # after a change of flags, nodes may have been made of lazy values
     if structure.all_lazy and trace is not None and trace.version == FLAGS_VERSION.value:
-        kept = root.lazy_value
+        kept = root.lazy_array
         for part in structure.order:
-            part.lazy_value = RELEASED  # type: ignore[union-attr]  # they are vertices
-        root.lazy_value = kept
+            part.lazy_array = RELEASED  # type: ignore[union-attr]  # they are values
+        root.lazy_array = kept
         return
-    result = None if root.trace_node is not None else root.cell.data.synced
+    result = None if root.trace_node is not None else root.storage.data.synced
     for part in structure.order:
-        if isinstance(part, Vertex) and part.trace_node is not None:
+        if isinstance(part, Value) and part.trace_node is not None:
             _release_lazy(part, keep=part is root, elsewhere=not structure.all_lazy)
             continue
-        for cell in _cells_of(part):
-            if cell.data.synced is not result:
-                _release(cell.data.synced)
+        for storage in _storages_of(part):
+            if storage.data.synced is not result:
+                _release(storage.data.synced)
 
 
-def _release_lazy(vertex: Vertex, *, keep: bool, elsewhere: bool) -> None:
+def _release_lazy(value: Value, *, keep: bool, elsewhere: bool) -> None:
     if not keep:
-        vertex.lazy_value = RELEASED
+        value.lazy_array = RELEASED
     if elsewhere:  # it may be part of a walk that continues
-        vertex._trace.broken = True
-        vertex._trace.end()
+        value._trace.broken = True
+        value._trace.end()
 
 
 def _release(synced: SyncedArray) -> None:
@@ -216,7 +216,7 @@ class _Places:
     __slots__ = ("_inputs", "_key", "_positions")
 
     def __init__(self, structure: Structure, trace: Any) -> None:
-        self._positions = [part.trace_node.position for part in structure.order if isinstance(part, Vertex)]  # all are
+        self._positions = [part.trace_node.position for part in structure.order if isinstance(part, Value)]  # all are
         self._inputs = [trace.number_of(synced) for synced in structure.inputs]
         self._key = structure.key
 
@@ -226,7 +226,7 @@ class _Places:
         return Structure(order, [trace.array(number) for number in self._inputs], self._key, all_lazy=True)
 
 
-def structure_of(root: Vertex) -> Structure | None:
+def structure_of(root: Value) -> Structure | None:
     """The structure of a graph whose functions were computed as they were called; None if it cannot be shared."""
     trace_node, trace = root.trace_node, root._trace
     if trace_node is None or not trace_node.whole or trace.broken or trace.version != FLAGS_VERSION.value:
@@ -236,12 +236,12 @@ def structure_of(root: Vertex) -> Structure | None:
     if trace_node.structure is not None:
         return trace_node.structure.recalled(trace)
     structure = _walked(root)
-    if structure is not None and all(isinstance(part, Vertex) for part in structure.order):  # no thread changed a flag
+    if structure is not None and all(isinstance(part, Value) for part in structure.order):  # no thread changed a flag
         trace_node.structure = _Places(structure, trace)
     return structure
 
 
-def _walked(root: Vertex) -> Structure | None:
+def _walked(root: Value) -> Structure | None:
     order: list[Part] = []
     start = part_of(root)
     assert start is not None
@@ -249,8 +249,8 @@ def _walked(root: Vertex) -> Structure | None:
     stack = [(start, iter(_inputs_of(start)))]
     while stack:
         part, inputs = stack[-1]
-        for vertex in inputs:
-            below = None if vertex is None else part_of(vertex)
+        for value in inputs:
+            below = None if value is None else part_of(value)
             if below is not None and id(below) not in done:
                 done.add(id(below))
                 stack.append((below, iter(_inputs_of(below))))
@@ -263,7 +263,7 @@ def _walked(root: Vertex) -> Structure | None:
     return Structure.described(root, order)
 
 
-def _parameters_of(structure: Structure) -> list[Vertex]:
+def _parameters_of(structure: Structure) -> list[Value]:
     parts = [_node_of(part) for part in structure.order]
     return [v for part in parts for v in part.inputs if v is not None and v.is_leaf and v.need_grad]
 
@@ -274,8 +274,8 @@ def _node_of(part: Part) -> Node:
     return node
 
 
-def _cells_of(part: Part) -> tuple[Cell, ...]:
-    return part.cells if isinstance(part, Node) else (part.cell,)
+def _storages_of(part: Part) -> tuple[Storage, ...]:
+    return part.storages if isinstance(part, Node) else (part.storage,)
 
 
 def _as_given(origin: _Origin, kernels: Sequence[PreparedKernel]) -> tuple[int, int, Key, Shape | None]:
@@ -284,39 +284,39 @@ def _as_given(origin: _Origin, kernels: Sequence[PreparedKernel]) -> tuple[int, 
     return part, number, key, None if part >= 0 and kernels[part].output_shapes[number] == shape else shape
 
 
-def _inputs_of(part: Part) -> tuple[Vertex | None, ...]:
+def _inputs_of(part: Part) -> tuple[Value | None, ...]:
     return part.inputs if isinstance(part, Node) else part.lazy_inputs
 
 
-def part_of(vertex: Vertex) -> Part | None:
-    """The function that gives `vertex`: its node, or itself while it is lazy; None for a leaf."""
-    trace, trace_node = vertex._trace, vertex.trace_node
+def part_of(value: Value) -> Part | None:
+    """The function that gives `value`: its node, or itself while it is lazy; None for a leaf."""
+    trace, trace_node = value._trace, value.trace_node
     if trace_node is not None and trace.version != FLAGS_VERSION.value:
-        vertex._materialize()  # whether it needs a gradient has to be found out anew, and that takes nodes
+        value._materialize()  # whether it needs a gradient has to be found out anew, and that takes nodes
         trace_node = None
-    return vertex._producer if trace_node is None else vertex
+    return value._producer if trace_node is None else value
 
 
-def _is_kept(vertex: Vertex) -> bool:
-    """Whether a lazy vertex holds a value, and may lose it."""
-    value = vertex.lazy_value
-    return value is not None and value is not RELEASED and not vertex.persistent and not vertex.recompute
+def _is_kept(value: Value) -> bool:
+    """Whether a lazy value holds an array, and may lose it."""
+    array = value.lazy_array
+    return array is not None and array is not RELEASED and not value.persistent and not value.recompute
 
 
 def _is_kept_node(node: Node) -> bool:
     """Whether all results of a node hold values, and may lose them."""
     if node.python is not None or node.kernel is None:
         return False
-    for index, cell in enumerate(node.cells):
-        synced = cell.data.synced
-        vertex = node.output(index)
+    for index, storage in enumerate(node.storages):
+        synced = storage.data.synced
+        value = node.output(index)
         # the memory of a plan, or one that a plan relies on, is not the graph's to give up
         if synced.lease not in (None, STRIDED) or synced.latest is None or synced.bound:
             return False
-        if vertex is not None and (vertex.persistent or vertex.recompute):
+        if value is not None and (value.persistent or value.recompute):
             return False
         # somebody may look at this gradient afterwards; a template leaves none
-        if cell.made_grad is not None:
+        if storage.made_grad is not None:
             return False
     return True
 
@@ -334,7 +334,7 @@ def find(structure: Structure, overwrite: bool) -> Template | None:
 
 def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Template | None:
     """Make a template of a freshly compiled plan; None when it reads what is not told by the structure alone."""
-    if any(leaf.cell.data.synced in structure.inputs for leaf in _parameters_of(structure)):
+    if any(leaf.storage.data.synced in structure.inputs for leaf in _parameters_of(structure)):
         return None  # one address has two roles, which the arrays of a later graph may not share
     origins = _origins(structure)
     spaces = dict.fromkeys(entry.space for entry in plan.entries if entry.space is not None)
@@ -368,7 +368,7 @@ def _free_of_graph(plan: BackwardPlan, structure: Structure) -> None:
     plan.refreshes = [refresh for refresh in plan.refreshes if id(refresh.synced) not in own]
     kept = {synced for synced, _ in plan.leaves} | plan.leaf_grads.keys()
     plan.bind((), [binding for binding in plan.bindings if binding.synced in kept])
-    plan.cells = [(cell, data, grad) for cell, data, grad in plan.cells if grad is not None and grad.synced in kept]
+    plan.storages = [entry for entry in plan.storages if entry[2] is not None and entry[2].synced in kept]
     # else the template would keep the graph of its first step alive
     plan.entries, plan.attachments, plan.freed = [], [], []
 
@@ -439,6 +439,6 @@ def _origins(structure: Structure) -> dict[SyncedArray, tuple[int, int]]:
     """Return the part of the graph that gives each array, and the number of its output; part -1: the inputs."""
     origins = {synced: (-1, number) for number, synced in enumerate(structure.inputs)}
     for position, part in enumerate(structure.order):
-        for index, cell in enumerate(_cells_of(part)):
-            origins.setdefault(cell.data.synced, (position, index))  # a view has the array of its input
+        for index, storage in enumerate(_storages_of(part)):
+            origins.setdefault(storage.data.synced, (position, index))  # a view has the array of its input
     return origins

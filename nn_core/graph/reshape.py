@@ -15,7 +15,7 @@ from nn_core.arrays.synced import HOST, UNCOMPUTED, SyncedArray, Version
 from nn_core.errors import ShapeError
 from nn_core.graph.call import ResolvedCall, resolved_call
 from nn_core.graph.compile import kernel_of
-from nn_core.graph.node import Cell, Node, Setup, Vertex, forward_order, invalidate
+from nn_core.graph.node import Node, Setup, Storage, Value, forward_order, invalidate
 from nn_core.graph.plan import plans_of
 from nn_core.graph.plans import MAX_SHAPES, Shapes
 from nn_core.graph.python_function import WRAPPERS
@@ -26,7 +26,7 @@ from nn_core.typing import Shape
 RESHAPED: Final = Version()
 
 
-def fit(roots: Sequence[Vertex], order: list[Node], compute: Callable[[Sequence[Vertex]], object]) -> list[Node]:
+def fit(roots: Sequence[Value], order: list[Node], compute: Callable[[Sequence[Value]], object]) -> list[Node]:
     """Infer the shapes of a graph anew where its leaves have changed theirs, and turn to the plans for these shapes.
 
     Args:
@@ -56,7 +56,7 @@ def fit(roots: Sequence[Vertex], order: list[Node], compute: Callable[[Sequence[
     return order
 
 
-def note_shapes(roots: Sequence[Vertex], order: Sequence[Node]) -> None:
+def note_shapes(roots: Sequence[Value], order: Sequence[Node]) -> None:
     """Note for which shapes of the leaves passes of `roots` are about to be compiled."""
     for root in roots:
         plans = plans_of(root)
@@ -65,8 +65,8 @@ def note_shapes(roots: Sequence[Vertex], order: Sequence[Node]) -> None:
 
 
 def _leaf_shapes(order: Iterable[Node]) -> Shapes:
-    leaves = [vertex for node in order for vertex in node.inputs if vertex is not None and vertex.is_leaf]
-    return tuple([vertex.shape for vertex in leaves])
+    leaves = [value for node in order for value in node.inputs if value is not None and value.is_leaf]
+    return tuple([value.shape for value in leaves])
 
 
 class _Change(NamedTuple):
@@ -77,12 +77,12 @@ class _Change(NamedTuple):
     view: bool
 
 
-def _infer(order: Sequence[Node], compute: Callable[[Sequence[Vertex]], object]) -> None:
+def _infer(order: Sequence[Node], compute: Callable[[Sequence[Value]], object]) -> None:
     # first all shapes are inferred, then all are written: where a function refuses, the graph stays as it was
     changes: list[_Change] = []
-    shapes: dict[Cell, Shape] = {}
+    shapes: dict[Storage, Shape] = {}
     for node in order:
-        given = tuple([None if v is None else shapes.get(v.cell, v.cell.data.shape) for v in node.inputs])
+        given = tuple([None if v is None else shapes.get(v.storage, v.storage.data.shape) for v in node.inputs])
         if given == node.setup.shapes and not _lost_its_source(node, shapes):
             _require_outputs(node)
             continue
@@ -94,13 +94,13 @@ def _infer(order: Sequence[Node], compute: Callable[[Sequence[Vertex]], object])
             _set_up_by_values(node, given, compute)
             continue
         setup = _set_up(node, given)
-        if len(setup.output_shapes) != len(node.cells):
+        if len(setup.output_shapes) != len(node.storages):
             raise ShapeError(
-                f"{node.spec.api}: the number of outputs of a graph must stay {len(node.cells)}, got "
+                f"{node.spec.api}: the number of outputs of a graph must stay {len(node.storages)}, got "
                 f"{len(setup.output_shapes)} for inputs of shape {', '.join(map(str, given))}"
             )
         changes.append(_Change(node, setup, _is_shared(node)))
-        shapes.update(zip(node.cells, setup.output_shapes, strict=True))
+        shapes.update(zip(node.storages, setup.output_shapes, strict=True))
     _carry_out(changes)
 
 
@@ -123,11 +123,11 @@ def _require_outputs(node: Node) -> None:
     """Refuse outputs whose shape was changed by hand: only a function says what shape its outputs have."""
     if node.spec.has("dynamic_shape"):
         return
-    for index, (cell, shape) in enumerate(zip(node.cells, node.setup.output_shapes, strict=True)):
-        if cell.data.shape != shape and not _is_private(node, index):
+    for index, (storage, shape) in enumerate(zip(node.storages, node.setup.output_shapes, strict=True)):
+        if storage.data.shape != shape and not _is_private(node, index):
             raise ShapeError(
                 f"{node.spec.api}: output {index} must keep the shape {shape} that the function gives it, got "
-                f"{cell.data.shape}\n  hint: change the shapes of leaves; use F.reshape for another view of a result"
+                f"{storage.data.shape}\n  hint: change the shapes of leaves; use F.reshape for another view of a result"
             )
 
 
@@ -142,40 +142,40 @@ def _is_shared(node: Node) -> bool:
     """Whether the output of `node` is the memory that its input has, or had with another shape."""
     if not isinstance(node.setup, ResolvedCall) or not node.setup.view or node.inputs[0] is None:
         return False
-    result = node.cells[0].data
-    return node.inputs[0].cell.data.synced is result.synced or not result.is_whole
+    result = node.storages[0].data
+    return node.inputs[0].storage.data.synced is result.synced or not result.is_whole
 
 
-def _lost_its_source(node: Node, changed: Container[Cell]) -> bool:
+def _lost_its_source(node: Node, changed: Container[Storage]) -> bool:
     """Whether the output of `node` is a view of memory that its input has no more, or will not have."""
     if not _is_shared(node):
         return False
     assert node.inputs[0] is not None
-    source = node.inputs[0].cell
-    return source in changed or source.data.synced is not node.cells[0].data.synced
+    source = node.inputs[0].storage
+    return source in changed or source.data.synced is not node.storages[0].data.synced
 
 
 def _python_setup(node: Node, shapes: tuple[Shape | None, ...]) -> Setup:
     """Let a function in Python say the shapes of its outputs for inputs of other shapes."""
     # on variables of its own: the graph is not to change before all functions have agreed
     wrap = WRAPPERS["variable"]
-    inputs = [None if shape is None else wrap(Cell(NdArray(shape)), None) for shape in shapes]
-    outputs = [wrap(Cell(NdArray(())), None) for _ in node.cells]
+    inputs = [None if shape is None else wrap(Storage(NdArray(shape)), None) for shape in shapes]
+    outputs = [wrap(Storage(NdArray(())), None) for _ in node.storages]
     node.python.setup_impl(inputs, outputs)
     return Setup(shapes, tuple([output.shape for output in outputs]))
 
 
 def _set_up_by_values(
-    node: Node, shapes: tuple[Shape | None, ...], compute: Callable[[Sequence[Vertex]], object]
+    node: Node, shapes: tuple[Shape | None, ...], compute: Callable[[Sequence[Value]], object]
 ) -> None:
     """Run a function whose output shapes are known only afterwards, after what it depends on."""
     _carry_out([_Change(node, resolved_call(node.spec, node.setup.given, shapes), False)])
-    compute([vertex for vertex in node.inputs if vertex is not None and not vertex.is_leaf])
-    inputs = [None if vertex is None else vertex.cell.data for vertex in node.inputs]
-    run(kernel_of(node, {}), inputs, [cell.data for cell in node.cells])
-    for cell in node.cells:
-        if cell.made_grad is not None and cell.made_grad.shape != cell.data.shape:
-            change_shape(cell.made_grad, cell.data.shape)
+    compute([value for value in node.inputs if value is not None and not value.is_leaf])
+    inputs = [None if value is None else value.storage.data for value in node.inputs]
+    run(kernel_of(node, {}), inputs, [storage.data for storage in node.storages])
+    for storage in node.storages:
+        if storage.made_grad is not None and storage.made_grad.shape != storage.data.shape:
+            change_shape(storage.made_grad, storage.data.shape)
 
 
 def _carry_out(changes: Sequence[_Change]) -> None:
@@ -186,17 +186,17 @@ def _carry_out(changes: Sequence[_Change]) -> None:
         node.kernel = None
         if isinstance(setup, ResolvedCall):
             node.args = setup.args
-        for cell, old, new in zip(node.cells, before, setup.output_shapes, strict=True):
+        for storage, old, new in zip(node.storages, before, setup.output_shapes, strict=True):
             if view:
                 assert node.inputs[0] is not None
-                _share(cell.data, node.inputs[0].cell.data, new)
+                _share(storage.data, node.inputs[0].storage.data, new)
             elif old != new:
-                change_shape(cell.data, new, old)
+                change_shape(storage.data, new, old)
                 # no value has this shape; reading one before the next forward pass is an error
-                cell.data.synced.clear()
-                cell.data.synced.expect()
-            if cell.made_grad is not None and cell.made_grad.shape != new:
-                change_shape(cell.made_grad, new)
+                storage.data.synced.clear()
+                storage.data.synced.expect()
+            if storage.made_grad is not None and storage.made_grad.shape != new:
+                change_shape(storage.made_grad, new)
     if changes:
         invalidate()
         RESHAPED.advance()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nn_core.errors import ArgumentError
-from nn_core.graph.node import Node, Vertex, forward_order
+from nn_core.graph.node import Node, Value, forward_order
 from nn_core.runtime.locks import fork_safe
 
 _lock = fork_safe(threading.Lock())
@@ -53,12 +53,12 @@ def set_function_seed(seed_value: int) -> None:
     FUNCTION_SEED.set(seed_value)
 
 
-def keys_of(roots: Iterable[Vertex]) -> list[tuple[int, int]]:
+def keys_of(roots: Iterable[Value]) -> list[tuple[int, int]]:
     """Seed and counter of each random function that `roots` depend on, in forward order; (0, 0) before its first run."""
     return [(0, 0) if node.key is None else (int(node.key[0]), int(node.key[1])) for node in _random_nodes(roots)]
 
 
-def require_keys(roots: Iterable[Vertex], keys: Sequence[Sequence[int]]) -> None:
+def require_keys(roots: Iterable[Value], keys: Sequence[Sequence[int]]) -> None:
     """Refuse keys that are not those of as many random functions as `roots` depend on.
 
     Raises:
@@ -69,7 +69,7 @@ def require_keys(roots: Iterable[Vertex], keys: Sequence[Sequence[int]]) -> None
         raise ArgumentError(f"set_state: there must be a key for each of the {count} random functions, got {len(keys)}")
 
 
-def set_keys(roots: Iterable[Vertex], keys: Sequence[Sequence[int]]) -> None:
+def set_keys(roots: Iterable[Value], keys: Sequence[Sequence[int]]) -> None:
     """Set what `keys_of` gave, in place: plans are bound to the arrays of the keys."""
     for node, (seed, counter) in zip(_random_nodes(roots), keys, strict=True):
         if node.key is None:
@@ -77,5 +77,5 @@ def set_keys(roots: Iterable[Vertex], keys: Sequence[Sequence[int]]) -> None:
         node.key[:] = (seed, counter)
 
 
-def _random_nodes(roots: Iterable[Vertex]) -> list[Node]:
+def _random_nodes(roots: Iterable[Value]) -> list[Node]:
     return [node for node in forward_order(roots) if node.spec.has("seeded")]

@@ -13,7 +13,7 @@ from nn_core.graph.backward import run_backward
 from nn_core.graph.call import ResolvedCall, resolved_call
 from nn_core.graph.compile import needed_data, new_key
 from nn_core.graph.modes import auto_forward
-from nn_core.graph.node import Cell, Node, Vertex, forward_order
+from nn_core.graph.node import Node, Storage, Value, forward_order
 from nn_core.graph.run import run, same_dtypes_of
 from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.rules.registry import GradientCall, GradientRule
@@ -39,7 +39,7 @@ def arrays_of(placed: Sequence[Variable | None]) -> list[NdArray | None]:
     return [None if variable is None else variable.data for variable in placed]
 
 
-def resolved(node: Node, placed: Sequence[Vertex | None]) -> ResolvedCall:
+def resolved(node: Node, placed: Sequence[Value | None]) -> ResolvedCall:
     """The function of `node` for other inputs.
 
     Raises:
@@ -122,15 +122,15 @@ def propagate(
     node: Node, call: ResolvedCall, placed: Sequence[Variable | None], outputs: Sequence[Variable], adds: Sequence[bool]
 ) -> None:
     """Add to the gradients of `placed`, one after the other, what follows from the gradients of `outputs`."""
-    cells = [Cell(variable.data, variable.grad) for variable in outputs[: call.n_visible]]
-    cells += [Cell(array) for array in _aux_outputs(node, call, arrays_of(placed))]
+    storages = [Storage(variable.data, variable.grad) for variable in outputs[: call.n_visible]]
+    storages += [Storage(array) for array in _aux_outputs(node, call, arrays_of(placed))]
     leaves = _leaves(placed)
     if not any(leaf is not None and leaf.need_grad for leaf in leaves):
         return
     repeated = _connect_gradients(leaves, placed, adds)
-    scratch = Node(node.spec, call.args, leaves, cells, node.context, True)
+    scratch = Node(node.spec, call.args, leaves, storages, node.context, True)
     scratch.setup = call
-    roots = [Vertex(cell) for cell in cells[: call.n_visible]]
+    roots = [Value(storage) for storage in storages[: call.n_visible]]
     for index, root in enumerate(roots):
         scratch.connect(index, root)
     for root in roots:
@@ -139,13 +139,13 @@ def propagate(
         variable.grad.copy_from(_F.add2(variable.grad, part) if add else part)
 
 
-def _leaves(placed: Sequence[Variable | None]) -> list[Vertex | None]:
+def _leaves(placed: Sequence[Variable | None]) -> list[Value | None]:
     """Leaves over the data of variables, with gradients of their own."""
-    return [None if variable is None else Vertex(Cell(variable.data), variable.need_grad) for variable in placed]
+    return [None if variable is None else Value(Storage(variable.data), variable.need_grad) for variable in placed]
 
 
 def _connect_gradients(
-    leaves: Sequence[Vertex | None], placed: Sequence[Variable | None], adds: Sequence[bool]
+    leaves: Sequence[Value | None], placed: Sequence[Variable | None], adds: Sequence[bool]
 ) -> list[tuple[Variable, NdArray, bool]]:
     """Let each leaf that stands for a variable have its gradient.
 
@@ -157,9 +157,9 @@ def _connect_gradients(
         if leaf is None or variable is None or not leaf.need_grad:
             continue
         if list(placed).count(variable) == 1:
-            leaf.cell.grad = variable.grad
+            leaf.storage.grad = variable.grad
         else:  # a gradient of its own, since a later one may be told to overwrite it
-            repeated.append((variable, leaf.cell.grad, add))
+            repeated.append((variable, leaf.storage.grad, add))
     return repeated
 
 
@@ -185,8 +185,8 @@ def gradient_reads(
         reads_inputs, reads_outputs = needed_data(node)
         return reads_outputs[output_position or 0] if input_position is None else reads_inputs[input_position]
     # the rule builds a graph on variables without values: what it reads is what its result depends on
-    inputs = [None if vertex is None else Variable(vertex.shape) for vertex in node.inputs]
-    outputs = [Variable(cell.data.shape) for cell in node.cells]
+    inputs = [None if value is None else Variable(value.shape) for value in node.inputs]
+    outputs = [Variable(storage.data.shape) for storage in node.storages]
     result = _gradient_built(node, rule, inputs, outputs, position)
     target = outputs[output_position or 0] if input_position is None else inputs[input_position]
     return target is not None and _depends_on(result, target)
@@ -196,7 +196,7 @@ def _gradient_built(
     node: Node, rule: GradientRule, inputs: Sequence[Variable | None], outputs: Sequence[Variable], position: int
 ) -> Any:
     """The gradient of the input at `position`, as `rule` builds it on other variables."""
-    grads = [Variable(cell.data.shape) for cell in node.cells[: node.n_visible]]
+    grads = [Variable(storage.data.shape) for storage in node.storages[: node.n_visible]]
     wanted = [index == position for index in range(len(inputs))]
     with context_scope(node.context), auto_forward(False):
         results = rule(_F, GradientCall(node.spec, inputs, outputs, grads, node.args, wanted))
@@ -206,4 +206,4 @@ def _gradient_built(
 def _depends_on(result: Any, target: Variable) -> bool:
     if not isinstance(result, Variable):
         return False
-    return result is target or any(vertex is target for part in forward_order((result,)) for vertex in part.inputs)
+    return result is target or any(value is target for part in forward_order((result,)) for value in part.inputs)

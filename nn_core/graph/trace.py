@@ -21,7 +21,7 @@ from nn_core.dispatch.report import is_strict
 from nn_core.graph.call import WHEN_FORGOTTEN, PreparedKernel, ResolvedCall
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
-from nn_core.graph.node import FLAGS_VERSION, TRACES, Vertex
+from nn_core.graph.node import FLAGS_VERSION, TRACES, Value
 from nn_core.graph.run import fetch
 from nn_core.runtime.ambient import MEMO, WHEN_DEFAULT_CHANGES
 from nn_core.runtime.caches import Cache, register_cache
@@ -36,9 +36,9 @@ MAX_NODES: Final = 2**15
 
 
 #: An input that no function of the walk has given: a mark, whether a gradient goes there, its shape. The mark of a parameter
-#: is the address of its cell, that of the n-th array of the walk without a gradient -1 - n, and that of what a function
-#: outside the walk has given 0. The address of a cell that is gone may come back for another cell: so a node knows only
-#: what holds for both, and who needs more compares the cells.
+#: is the address of its storage, that of the n-th array of the walk without a gradient -1 - n, and that of what a function
+#: outside the walk has given 0. The address of a storage that is gone may come back for another storage: so a node knows only
+#: what holds for both, and who needs more compares the storages.
 _Leaf: TypeAlias = tuple[int, bool, Shape]
 #: The source of an input: a node of the trace, a leaf, or None because it was not given.
 _Source: TypeAlias = "TraceNode | tuple[int, bool, Shape] | None"
@@ -133,7 +133,7 @@ class Trace:
         thread: The thread that walks; 0 when the walk has ended.
         results: Results of each node, held weakly.
         first: The first of them. The walk is over when that is gone: then probably all of the graph is.
-        broken: Whether somebody has asked for a node or a cell of the walk, and may have changed what it holds.
+        broken: Whether somebody has asked for a node or a storage of the walk, and may have changed what it holds.
     """
 
     __slots__ = (
@@ -183,39 +183,39 @@ class Trace:
         except ValueError:  # a setting that is an array
             return None
         arrays: list[Array | None] = []
-        for vertex, source, key in zip(inputs, node.sources, node.input_keys):  # noqa: B905  # `strict` takes its time
-            if type(vertex) is not Variable:
-                if vertex is not None or source is not None:
+        for value, source, key in zip(inputs, node.sources, node.input_keys):  # noqa: B905  # `strict` takes its time
+            if type(value) is not Variable:
+                if value is not None or source is not None:
                     return self._search(spec, inputs, args, node)
                 arrays.append(None)
                 continue
-            if vertex._trace is self:
-                value = vertex.lazy_value  # before the node, which says whether that is still the value
-                if vertex.trace_node is not source:
+            if value._trace is self:
+                raw = value.lazy_array  # before the node, which says whether that is still its array
+                if value.trace_node is not source:
                     return self._search(spec, inputs, args, node)
-                # the trace node is still there, so nobody has asked for the cell, and nobody else can have written to it
+                # the trace node is still there, so nobody has asked for the storage, and nobody else can have written to it
                 if source.output_key == key:
-                    arrays.append(value)
+                    arrays.append(raw)
                     continue
-                array = vertex.cell.data
+                array = value.storage.data
             else:
-                cell = vertex._cell
-                if cell is None or vertex._producer is not None or not vertex._need_grad:
-                    leaf = self._leaf(vertex)
-                    cell = vertex.cell
-                else:  # a parameter: its cell says which, as long as the node relies on nothing in which two could differ
-                    leaf = (id(cell), True, cell.data._shape)
+                storage = value._storage
+                if storage is None or value._producer is not None or not value._need_grad:
+                    leaf = self._leaf(value)
+                    storage = value.storage
+                else:  # a parameter: its storage says which, as long as the node relies on nothing in which two could differ
+                    leaf = (id(storage), True, storage.data._shape)
                 if leaf != source:
                     return self._search(spec, inputs, args, node)
-                array = cell.data
+                array = storage.data
             synced = array.synced
             # without a lease the memory is the array's own, and that is always in C order
             if array._shape is synced.shape and synced.lease is None and synced.pending_fill is None and key in synced.valid:
                 arrays.append(synced.copies[key])
             else:
                 arrays.append(fetch(array, key))
-        value = node.make()
-        arrays.append(value)
+        raw = node.make()
+        arrays.append(raw)
         if node.space is not HOST:
             ready(node.space)
         try:
@@ -223,8 +223,8 @@ class Trace:
         except Exception as error:
             node.kernel.note(error)
             raise
-        variable = _new(Variable)  # past the constructor, which makes a cell
-        Vertex.__init__(variable, None, node.need_grad, node, self, inputs, value)
+        variable = _new(Variable)  # past the constructor, which makes a storage
+        Value.__init__(variable, None, node.need_grad, node, self, inputs, raw)
         reference = ref(variable)
         if not node.position:
             self.first = reference
@@ -248,14 +248,14 @@ class Trace:
         self.node.latest = node
         return self.follow(spec, inputs, args)
 
-    def _leaf(self, vertex: Variable) -> _Leaf:
-        cell = vertex._cell
-        if cell is None or vertex._producer is not None:
-            return 0, vertex.need_grad, vertex.shape
-        if vertex._need_grad:
-            return id(cell), True, cell.data._shape
-        synced = cell.data.synced
-        return self._mark_of(synced) if synced.lease is None else 0, False, cell.data._shape
+    def _leaf(self, value: Variable) -> _Leaf:
+        storage = value._storage
+        if storage is None or value._producer is not None:
+            return 0, value.need_grad, value.shape
+        if value._need_grad:
+            return id(storage), True, storage.data._shape
+        synced = storage.data.synced
+        return self._mark_of(synced) if synced.lease is None else 0, False, storage.data._shape
 
     def _mark_of(self, synced: SyncedArray) -> int:
         number = self._numbers.get(id(synced))
@@ -267,14 +267,14 @@ class Trace:
 
     def _sources_of(self, inputs: tuple[Any, ...]) -> tuple[_Source, ...] | None:
         sources: list[_Source] = []
-        for vertex in inputs:
-            if vertex is None:
+        for value in inputs:
+            if value is None:
                 sources.append(None)
-            elif type(vertex) is not Variable:
+            elif type(value) is not Variable:
                 return None
             else:
-                node = vertex.trace_node if vertex._trace is self else None
-                sources.append(self._leaf(vertex) if node is None else node)
+                node = value.trace_node if value._trace is self else None
+                sources.append(self._leaf(value) if node is None else node)
         return tuple(sources)
 
     def branch(
@@ -292,7 +292,7 @@ class Trace:
         if self._no_grad or not spec.differentiable:
             node.need_grad = False
         else:
-            node.through = any(vertex is not None and vertex.need_grad for vertex in inputs)
+            node.through = any(value is not None and value.need_grad for value in inputs)
         node.whole = self.node.whole and not any(type(source) is tuple and source[0] == 0 for source in sources)
         try:
             self.node.following[spec, tuple(args.items()), sources] = node

@@ -161,8 +161,8 @@ def get_parameter_or_create(
     parameter = _CURRENT.get().get(name)
     if type(parameter) is not Variable:
         parameter = _found_or_created(name, shape, initializer, need_grad)
-    cell = parameter._cell or parameter.cell
-    if shape is not None and cell.data._shape != (shape if type(shape) is tuple else tuple(shape)):
+    storage = parameter._storage or parameter.storage
+    if shape is not None and storage.data._shape != (shape if type(shape) is tuple else tuple(shape)):
         raise ShapeError(
             f"get_parameter_or_create: parameter {_whole_path(name)!r} must keep its shape {parameter.shape}, "
             f"got {tuple(shape)}\n"

@@ -146,7 +146,7 @@ class Solver:
             if old is None or not retain_state:
                 slots[key] = new_slot(variable, len(self.state_names))
                 changed = True
-            elif old.variable.cell is not variable.cell:
+            elif old.variable.storage is not variable.storage:
                 if old.variable.shape != variable.shape:
                     shapes = f"{variable.shape} for {old.variable.shape}"
                     raise ShapeError(f"set_parameters: {key} must keep its shape to keep its states, got {shapes}")

@@ -84,12 +84,12 @@ class Member:
     @property
     def param(self) -> NdArray:
         """The values."""
-        return self.variable.cell.data
+        return self.variable.storage.data
 
     @property
     def grad(self) -> NdArray:
         """The gradient."""
-        return self.variable.cell.grad
+        return self.variable.storage.grad
 
 
 def places_of(context: Context) -> tuple[Place, ...]:
@@ -122,7 +122,7 @@ class BoundUpdate:
         places: Places to compute in; the first one that has a kernel for the rule is taken, else the first one.
     """
 
-    __slots__ = ("_cells", "_disabled", "_guards", "_key", "_refreshed", "_step", "_use", "_version", "_written", "synced")
+    __slots__ = ("_disabled", "_guards", "_key", "_refreshed", "_step", "_storages", "_use", "_version", "_written", "synced")
 
     def __init__(self, rule: Rule, members: Sequence[Member], hyper: Array, places: Sequence[Place]) -> None:
         place, runner = _prepared(rule, members, places)
@@ -137,7 +137,7 @@ class BoundUpdate:
         self._refreshed = [array.synced for array in read_only if array.synced.latest != self._key]
         for synced in self._refreshed:
             synced.valid.discard(self._key)
-        self._cells = [(member.variable, member.param, member.grad) for member in members]
+        self._storages = [(member.variable, member.param, member.grad) for member in members]
         self._use()
         self._step = _bound_step(rule, members, hyper, place, runner)
         self.synced = [array.synced for array in (*changed, *read_only)]
@@ -156,9 +156,9 @@ class BoundUpdate:
             return True
         if self._disabled != disabled_optimizations():
             return False
-        for variable, param, grad in self._cells:
-            cell = variable.cell
-            if cell.data is not param or cell.grad is not grad:
+        for variable, param, grad in self._storages:
+            storage = variable.storage
+            if storage.data is not param or storage.grad is not grad:
                 return False
         for synced, latest, array in self._guards:
             if synced.latest != latest or synced.copies.get(self._key) is not array:

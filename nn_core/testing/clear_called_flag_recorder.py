@@ -11,7 +11,7 @@ An array counts as cleared by the last function of a pass that uses it.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from nn_core.graph.node import Cell, Node
+from nn_core.graph.node import Node, Storage
 from nn_core.graph.plan import Plan
 
 #: For each function, for each of its arrays: data cleared, gradient cleared.
@@ -49,18 +49,18 @@ def get_output_clear_called_flags() -> Flags:
 def _run_recorded(plan: Plan, *args: Any, **keywords: Any) -> None:
     _run(plan, *args, **keywords)
     nodes = list(dict.fromkeys(entry.node for entry in plan.entries if entry.node is not None))
-    last: dict[Cell, int] = {}
+    last: dict[Storage, int] = {}
     for position, node in enumerate(nodes):
-        last.update(dict.fromkeys([*_input_cells(node), *node.cells], position))
+        last.update(dict.fromkeys([*_input_storages(node), *node.storages], position))
     for position, node in enumerate(nodes):
-        n_visible = len(node.cells) - sum(entry.aux for entry in node.spec.outputs)
-        for flags, cells in ((_inputs, _input_cells(node)), (_outputs, node.cells[:n_visible])):
-            flags.append([_cleared(cell) if last[cell] == position else (False, False) for cell in cells])
+        n_visible = len(node.storages) - sum(entry.aux for entry in node.spec.outputs)
+        for flags, storages in ((_inputs, _input_storages(node)), (_outputs, node.storages[:n_visible])):
+            flags.append([_cleared(storage) if last[storage] == position else (False, False) for storage in storages])
 
 
-def _input_cells(node: Node) -> Sequence[Cell]:
-    return [vertex.cell for vertex in node.inputs if vertex is not None]
+def _input_storages(node: Node) -> Sequence[Storage]:
+    return [value.storage for value in node.inputs if value is not None]
 
 
-def _cleared(cell: Cell) -> tuple[bool, bool]:
-    return cell.data.clear_called, cell.made_grad is not None and cell.made_grad.clear_called
+def _cleared(storage: Storage) -> tuple[bool, bool]:
+    return storage.data.clear_called, storage.made_grad is not None and storage.made_grad.clear_called

@@ -194,7 +194,7 @@ class _Call:
     spec: FunctionSpec
     args: Mapping[str, ArgValue]
     inputs: Sequence[ArrayDesc | None]
-    cells: Sequence[_Data]
+    storages: Sequence[_Data]
 
 
 def _sample_calls(spec: FunctionSpec) -> Iterator[_Call]:

@@ -290,10 +290,10 @@ class Updater:
         model = self._model
         if model is None:
             model = get_parameters(grad_only=False)
-            known = {id(variable.cell) for variable in model.values()}
+            known = {id(variable.storage) for variable in model.values()}
             for solver in self.solvers.values():
                 for name, variable in solver.get_parameters().items():
-                    if id(variable.cell) not in known:
+                    if id(variable.storage) not in known:
                         raise ArgumentError(
                             f"Updater: model must be given when parameters are not in the parameter scope, got none, and "
                             f"{name} of {solver.name}"

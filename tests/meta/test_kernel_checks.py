@@ -309,7 +309,7 @@ def test_layouts_off_the_alignment(bed, tanh):
 
 def test_graph_reads_what_is_declared(bed, tanh, monkeypatch):
     def everything(node):
-        return [True] * len(node.inputs), [True] * len(node.cells)
+        return [True] * len(node.inputs), [True] * len(node.storages)
 
     monkeypatch.setattr(backward, "needed_data", everything)
     bed.plant("Tanh", planted(tanh, differentiate=lambda x, y, dy, dx: np.copyto(dx, dy / np.cosh(x) ** 2)))

@@ -422,20 +422,21 @@ class GraphMachine(RuleBasedStateMachine):
         setattr(value.variable, what, nn.NdArray.from_numpy_array(numbers))
         name, store = "store" if what == "data" else "gradient", Store(numbers.astype(float))
         for other in self.values:
-            if other.variable.cell is value.variable.cell:
+            if other.variable.storage is value.variable.storage:
                 setattr(other, name, store)
         self.version += what == "data"
 
     @rule(first=st.integers(0, 99), second=st.integers(0, 99))
     def share_gradient(self, first, second):
-        computed = {id(value.variable.cell) for value in self.values if value.operation is not None}
+        computed = {id(value.variable.storage) for value in self.values if value.operation is not None}
         one, other = (
-            self.pick_plain(i, lambda v: v.operation is None and id(v.variable.cell) not in computed) for i in (first, second)
+            self.pick_plain(i, lambda v: v.operation is None and id(v.variable.storage) not in computed)
+            for i in (first, second)
         )
-        if one is not None and other is not None and one.variable.cell is not other.variable.cell:
+        if one is not None and other is not None and one.variable.storage is not other.variable.storage:
             other.variable.grad = one.variable.grad
             for value in self.values:
-                if value.variable.cell is other.variable.cell:
+                if value.variable.storage is other.variable.storage:
                     value.gradient = one.gradient
 
     @rule(index=st.integers(0, 99), flag=st.sampled_from(["need_grad", "persistent", "recompute"]), on=st.booleans())
@@ -457,15 +458,15 @@ class GraphMachine(RuleBasedStateMachine):
     @rule(index=st.integers(0, 99))
     def update(self, index):
         leaves = [v for v in self.values if v.operation is None and v.need_grad and not v.store.gone and not v.gradient.gone]
-        cells = {id(value.variable.cell): value for value in leaves}
-        gradients = [id(value.gradient) for value in cells.values()]
-        stores = [id(value.store) for value in cells.values()]
-        if not cells or len(set(gradients)) < len(gradients) or len(set(stores)) < len(stores):
+        storages = {id(value.variable.storage): value for value in leaves}
+        gradients = [id(value.gradient) for value in storages.values()]
+        stores = [id(value.store) for value in storages.values()]
+        if not storages or len(set(gradients)) < len(gradients) or len(set(stores)) < len(stores):
             return
         solver = S.Sgd(0.25)
-        solver.set_parameters({str(i): value.variable for i, value in enumerate(cells.values())})
+        solver.set_parameters({str(i): value.variable for i, value in enumerate(storages.values())})
         solver.update()
-        for value in cells.values():
+        for value in storages.values():
             value.store.value = value.store.value - 0.25 * value.gradient.value
         self.version += 1
 
@@ -494,9 +495,9 @@ class GraphMachine(RuleBasedStateMachine):
     def rewire(self, first, second):
         target = self.pick_plain(first, lambda value: value.operation is None)
         source = self.pick_plain(second, lambda value: value.operation is not None and value.store.value is not None)
-        if target is None or source is None or target.variable.cell is source.variable.cell:
+        if target is None or source is None or target.variable.storage is source.variable.storage:
             return
-        if any(below.variable.cell is target.variable.cell for node in order_of([source]) for below in node.inputs):
+        if any(below.variable.storage is target.variable.storage for node in order_of([source]) for below in node.inputs):
             return
         target.variable.rewire_on(source.variable)
         for name in ("store", "gradient", "operation", "inputs"):
@@ -510,17 +511,17 @@ class GraphMachine(RuleBasedStateMachine):
     def reset_shapes(self, length, policy):
         """Another batch size: all leaves change their shape, and the graph follows with the next forward pass."""
         computed = [value for value in self.values if value.operation is not None]
-        cells = {id(value.variable.cell) for value in computed}
+        storages = {id(value.variable.storage) for value in computed}
         leaves = [value for value in self.values if value.operation is None and value.variable.shape == self.shape]
         stores = {id(value.store) for value in computed if value.operation != "view"}
-        if not computed or any(id(v.variable.cell) in cells or id(v.store) in stores for v in leaves):
+        if not computed or any(id(v.variable.storage) in storages or id(v.store) in stores for v in leaves):
             return  # the array of a leaf is also what a function gives
         if length == self.shape[0] or any(v.gradient is other.gradient for v in leaves for other in computed):
             return
         self.shape = (length, *self.shape[1:])
         fresh = {}  # leaves that were views of each other are not any more
         for value in leaves:
-            value.store = fresh.setdefault(id(value.variable.cell), Store())
+            value.store = fresh.setdefault(id(value.variable.storage), Store())
             value.variable.reset_shape(self.shape, True)
             value.variable.grad.zero()
             value.gradient.value, value.gradient.gone = np.zeros(self.shape), False

@@ -49,7 +49,7 @@ def test_rounding_that_decides_a_result_is_seen() -> None:
         h = x / -0.2
         y = F.pow2_quantize(F.max(F.log_softmax(h + F.relu(h), axis=0), axis=1))
         y.forward()
-    exact, slack = truth_of(Graph([y]), y, {x.cell: x.d.astype(np.float64)}, 1.0).value(y.cell)
+    exact, slack = truth_of(Graph([y]), y, {x.storage: x.d.astype(np.float64)}, 1.0).value(y.storage)
     np.testing.assert_allclose(y.d, exact, rtol=0, atol=slack.least + slack.full(MANY))
 
 

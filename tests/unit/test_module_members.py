@@ -94,9 +94,9 @@ def test_everything_is_named_once():
 def test_all_that_a_graph_needs_a_gradient_for_is_among_the_parameters():
     net = Net()
     y = net(nn.Variable((2, 3)))
-    cells = set()
-    y.visit(lambda f: cells.update(v.cell for v in f.inputs if v is not None and v.is_leaf and v.need_grad))
-    assert cells == {parameter.cell for parameter in net.get_parameters(grad_only=True).values()}
+    storages = set()
+    y.visit(lambda f: storages.update(v.storage for v in f.inputs if v is not None and v.is_leaf and v.need_grad))
+    assert storages == {parameter.storage for parameter in net.get_parameters(grad_only=True).values()}
 
 
 @pytest.mark.parametrize("extension", [".h5", ".npz", ".safetensors"])

@@ -353,7 +353,7 @@ def test_attributes_that_do_not_exist_are_refused_and_similar_ones_suggested():
 def test_dir_lists_what_programs_use():
     x = nn.Variable((2,))
     assert {"d", "forward", "need_grad", "parent"} < set(dir(x))
-    assert not {"cell", "producer", "of_cell", "plans", "requires_grad"} & set(dir(x))
+    assert not {"storage", "producer", "of_storage", "plans", "requires_grad"} & set(dir(x))
     assert {"cast", "fill", "narrow"} < set(dir(x.data))
     assert not {"of_shape", "readwrite", "synced", "grad"} & set(dir(x.data))
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.errors import NNCoreError
-from nn_core.graph.node import Cell, Node
+from nn_core.graph.node import Node, Storage
 
 from .oracle import NOISE, disturbed, gradients_of, key_of, run_kernel, shaken
 from .program import Array
@@ -24,24 +24,24 @@ VANISHING: Final = 1500.0
 SINGLE: Final = 5e-6
 
 
-def amplifies(node: Node, values: Mapping[Cell, Array], after: Mapping[Cell, Array]) -> bool:
+def amplifies(node: Node, values: Mapping[Storage, Array], after: Mapping[Storage, Array]) -> bool:
     """Whether a small change of the inputs, or computing in float32, changes values or gradients much.
 
     `values` are those before the function has run, `after` those afterwards.
     """
     if node.spec.has("view"):
         return False
-    inputs = [None if vertex is None else values[vertex.cell] for vertex in node.inputs]
+    inputs = [None if value is None else values[value.storage] for value in node.inputs]
     if not any(array is not None and array.dtype.kind == "f" and array.size for array in inputs):
         return False
     noise = shaken(3)
     nearby = [None if array is None else disturbed(array, noise) for array in inputs]
     try:
-        results = run_kernel(node, nearby, key_of(node, 0))[: len(node.cells)]
-        single = run_kernel(node, inputs, key_of(node, 0), "float32")[: len(node.cells)]
+        results = run_kernel(node, nearby, key_of(node, 0))[: len(node.storages)]
+        single = run_kernel(node, inputs, key_of(node, 0), "float32")[: len(node.storages)]
     except NNCoreError:
         return True
-    exact = [after[cell] for cell in node.cells]
+    exact = [after[storage] for storage in node.storages]
     if any(_far(a, b, AMPLIFICATION * NOISE, VANISHING * NOISE) for a, b in zip(exact, results, strict=True)):
         return True
     if any(_far(a, b, SINGLE, np.inf) for a, b in zip(exact, single, strict=True)):

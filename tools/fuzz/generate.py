@@ -32,7 +32,7 @@ class Maker:
         self.items: list[Item] = []
         self.space = fresh_namespace()
         self.values: dict[int, Array] = {}
-        self._cells: dict[object, Array] = {}
+        self._storages: dict[object, Array] = {}
         self._parameters: set[str] = set()
         self._next = 0
         self._recent: list[int] = []
@@ -70,7 +70,7 @@ class Maker:
         values = made.values(self.seed, 0)
         variable = Variable(made.shape, need_grad=wanted)
         self.space[f"v{made.number}"] = variable
-        self._cells[variable.cell] = values.astype(np.float64) if values.dtype.kind == "f" else values
+        self._storages[variable.storage] = values.astype(np.float64) if values.dtype.kind == "f" else values
         self.values[made.number] = values
         self.items.append(made)
         if values.dtype.kind == "f" and source is None:
@@ -152,16 +152,16 @@ class Maker:
         for name, parameter in nn.get_parameters(grad_only=False).items():
             if name not in self._parameters:
                 self._parameters.add(name)
-                self._cells[parameter.cell] = initial_value(self.seed, name, parameter).astype(np.float64)
+                self._storages[parameter.storage] = initial_value(self.seed, name, parameter).astype(np.float64)
         for node in forward_order((variable,)):
             if node.python is not None:
                 raise Undefined
-            if any(cell not in self._cells for cell in node.cells):
-                before = dict(self._cells)
-                compute(node, self._cells)  # type: ignore[arg-type]
-                if amplifies(node, before, self._cells):  # type: ignore[arg-type]
+            if any(storage not in self._storages for storage in node.storages):
+                before = dict(self._storages)
+                compute(node, self._storages)  # type: ignore[arg-type]
+                if amplifies(node, before, self._storages):  # type: ignore[arg-type]
                     raise Undefined
-        return self._cells[variable.cell]
+        return self._storages[variable.storage]
 
 
 def _useful(value: Array) -> bool:

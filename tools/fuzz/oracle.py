@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.errors import NNCoreError
-from nn_core.graph.node import Cell, Node, Vertex, forward_order
+from nn_core.graph.node import Node, Storage, Value, forward_order
 from nn_core.reference.registry import KERNELS
 from nn_core.rules.registry import GRADIENTS, GradientCall
 from nn_core.testing.operators import ArrayFunctions, infer_shapes, made_entries, updated
@@ -56,7 +56,7 @@ class Graph:
         if any(node.python is not None for node in self.order):
             raise Undefined("a PythonFunction")
 
-    def forward(self, values: dict[Cell, Array], noise: Noise | None = None, runs: Mapping[Node, int] = NO_RUNS) -> None:
+    def forward(self, values: dict[Storage, Array], noise: Noise | None = None, runs: Mapping[Node, int] = NO_RUNS) -> None:
         """Compute all functions; `values` holds those of the leaves and gets all others.
 
         `runs` says how often a seeded function has run before.
@@ -65,23 +65,23 @@ class Graph:
             compute(node, values, noise, runs.get(node, 0))
 
     def backward(
-        self, root: Variable, values: Mapping[Cell, Array], start: float, noise: Noise | None = None
-    ) -> dict[Cell, Array]:
+        self, root: Variable, values: Mapping[Storage, Array], start: float, noise: Noise | None = None
+    ) -> dict[Storage, Array]:
         """The gradients of leaves and others where that of `root` is `start`; `values` are those after forward()."""
         if not root.need_grad:
             return {}
-        grads: dict[Cell, Array] = {root.cell: np.full(values[root.cell].shape, start)}
+        grads: dict[Storage, Array] = {root.storage: np.full(values[root.storage].shape, start)}
         for node in reversed(self.order):
-            if node.need_grad and node.spec.differentiable and any(cell in grads for cell in node.cells):
-                for vertex, gradient in zip(node.inputs, gradients(node, values, grads, noise), strict=True):
-                    if vertex is None or gradient is None or not vertex.need_grad:
+            if node.need_grad and node.spec.differentiable and any(storage in grads for storage in node.storages):
+                for value, gradient in zip(node.inputs, gradients(node, values, grads, noise), strict=True):
+                    if value is None or gradient is None or not value.need_grad:
                         continue
                     part = disturbed(np.asarray(gradient), noise)
                     with np.errstate(invalid="ignore"):  # of infinities of float32
-                        grads[vertex.cell] = grads[vertex.cell] + part if vertex.cell in grads else part
+                        grads[value.storage] = grads[value.storage] + part if value.storage in grads else part
         return grads
 
-    def largest_terms(self, values: Mapping[Cell, Array], grads: Mapping[Cell, Array]) -> float:
+    def largest_terms(self, values: Mapping[Storage, Array], grads: Mapping[Storage, Array]) -> float:
         """The largest gradient that a function would give for arriving gradients as large as they are, of random signs.
 
         A normalization of a constant channel takes the mean from the arriving gradient and multiplies the rest by the root
@@ -89,20 +89,20 @@ class Graph:
         """
         rng = np.random.default_rng(2)
         random = {
-            cell: np.max(np.abs(grad)) * rng.choice([-1.0, 1.0], grad.shape) for cell, grad in grads.items() if grad.size
+            storage: np.max(np.abs(grad)) * rng.choice([-1.0, 1.0], grad.shape) for storage, grad in grads.items() if grad.size
         }
         largest = 0.0
         for node in self.order:
-            if node.need_grad and node.spec.differentiable and any(cell in random for cell in node.cells):
+            if node.need_grad and node.spec.differentiable and any(storage in random for storage in node.storages):
                 found = gradients(node, values, random)
                 sizes = [float(np.max(np.abs(grad))) for grad in found if grad is not None and np.size(grad)]
                 largest = max([largest, *sizes])
         return largest
 
 
-def compute(node: Node, values: dict[Cell, Array], noise: Noise | None = None, runs: int = 0) -> None:
+def compute(node: Node, values: dict[Storage, Array], noise: Noise | None = None, runs: int = 0) -> None:
     """Compute one function on the values of its inputs; a seeded one for the time after `runs` others."""
-    exact = [None if vertex is None else values[vertex.cell] for vertex in node.inputs]
+    exact = [None if value is None else values[value.storage] for value in node.inputs]
     inputs = [None if array is None else disturbed(array, noise) for array in exact]
     key = key_of(node, runs)
     try:
@@ -112,11 +112,11 @@ def compute(node: Node, values: dict[Cell, Array], noise: Noise | None = None, r
             raise
         results = run_kernel(node, exact, key)
     n_outputs = len(results) - len(node.spec.updates)
-    for cell, result in zip(node.cells, results[:n_outputs], strict=True):
-        values[cell] = disturbed(np.asarray(result), noise)
-    for vertex, after in zip(node.inputs, updated(node.spec, inputs, results[n_outputs:]), strict=True):
-        if vertex is not None and not any(after is array for array in inputs):
-            values[vertex.cell] = np.asarray(after, np.float64)
+    for storage, result in zip(node.storages, results[:n_outputs], strict=True):
+        values[storage] = disturbed(np.asarray(result), noise)
+    for value, after in zip(node.inputs, updated(node.spec, inputs, results[n_outputs:]), strict=True):
+        if value is not None and not any(after is array for array in inputs):
+            values[value.storage] = np.asarray(after, np.float64)
 
 
 def key_of(node: Node, runs: int) -> tuple[int, int] | None:
@@ -151,14 +151,15 @@ def run_kernel(
 
 
 def gradients(
-    node: Node, values: Mapping[Cell, Array], grads: Mapping[Cell, Array], noise: Noise | None = None
+    node: Node, values: Mapping[Storage, Array], grads: Mapping[Storage, Array], noise: Noise | None = None
 ) -> Sequence[Any]:
     """The gradients of the inputs of a function by its rule."""
-    inputs = [None if vertex is None else disturbed(values[vertex.cell], noise) for vertex in node.inputs]
-    outputs = [disturbed(values[cell], noise) for cell in node.cells]
+    inputs = [None if value is None else disturbed(values[value.storage], noise) for value in node.inputs]
+    outputs = [disturbed(values[storage], noise) for storage in node.storages]
     n_visible = len(outputs) - sum(entry.aux for entry in node.spec.outputs)
     arriving = [
-        disturbed(grads[cell], noise) if cell in grads else np.zeros(values[cell].shape) for cell in node.cells[:n_visible]
+        disturbed(grads[storage], noise) if storage in grads else np.zeros(values[storage].shape)
+        for storage in node.storages[:n_visible]
     ]
     return gradients_of(node, inputs, outputs, arriving)
 
@@ -169,7 +170,7 @@ def gradients_of(
     """The gradients of the inputs of a function by its rule, from arrays."""
     spec = node.spec
     known = [None if array is None else _floating(array, spec, n) for n, array in enumerate(inputs)]
-    wanted = [vertex is not None and vertex.need_grad for vertex in node.inputs]
+    wanted = [value is not None and value.need_grad for value in node.inputs]
     with np.errstate(all="ignore"):
         result = GRADIENTS[spec.name](_F, GradientCall(spec, known, outputs, arriving, node.args, wanted))
     return result if isinstance(result, (tuple, list)) else (result,)
@@ -235,19 +236,19 @@ class Truth:
     """Values with tolerances: what a run must give.
 
     Attributes:
-        values: Of every cell of the graph, after the pass.
+        values: Of every storage of the graph, after the pass.
         grads: Gradients that a backward pass from the loss gives.
         compute: Computes both again with noise.
         largest_terms: Gives how large gradients within functions may be before they cancel.
     """
 
-    values: dict[Cell, Array]
-    grads: dict[Cell, Array]
-    compute: Callable[[Noise], tuple[dict[Cell, Array], dict[Cell, Array]]]
+    values: dict[Storage, Array]
+    grads: dict[Storage, Array]
+    compute: Callable[[Noise], tuple[dict[Storage, Array], dict[Storage, Array]]]
     largest_terms: Callable[[], float]
-    _noisy: list[tuple[dict[Cell, Array], dict[Cell, Array]]] = field(default_factory=list)
+    _noisy: list[tuple[dict[Storage, Array], dict[Storage, Array]]] = field(default_factory=list)
 
-    def noisy(self, draws: int) -> "list[tuple[dict[Cell, Array], dict[Cell, Array]]]":
+    def noisy(self, draws: int) -> "list[tuple[dict[Storage, Array], dict[Storage, Array]]]":
         """Values and gradients as noise makes them, computed when they are first asked for: most results need none."""
         kinds = (_coarse, _single, *(shaken(n) for n in range(1, draws + 1)))
         self._noisy += [self.compute(noise) for noise in kinds[len(self._noisy) :]]
@@ -256,22 +257,26 @@ class Truth:
     def differs_from(self, other: "Truth") -> bool:
         """Whether a value that both have is another one in the other."""
         common = self.values.keys() & other.values.keys()
-        return any(not np.allclose(self.values[cell], other.values[cell], equal_nan=True) for cell in common)
+        return any(not np.allclose(self.values[storage], other.values[storage], equal_nan=True) for storage in common)
 
-    def value(self, cell: Cell) -> tuple[Array, Slack]:
+    def value(self, storage: Storage) -> tuple[Array, Slack]:
         """A value and how far a run may be from it."""
-        exact = self.values[cell]
-        return exact, Slack(_least(exact), lambda draws: _tolerance(exact, [values[cell] for values, _ in self.noisy(draws)]))
+        exact = self.values[storage]
 
-    def grad(self, cell: Cell) -> tuple[Array, Slack]:
+        def tolerance(draws: int) -> float:
+            return _tolerance(exact, [values[storage] for values, _ in self.noisy(draws)])
+
+        return exact, Slack(_least(exact), tolerance)
+
+    def grad(self, storage: Storage) -> tuple[Array, Slack]:
         """A gradient (zeros where none arrives) and how far a run may be from it."""
-        zeros = np.zeros(self.values[cell].shape)
-        exact = self.grads.get(cell, zeros)
-        slack = Slack(_least(exact), lambda draws: self._tolerance_of_grad(exact, cell, draws))
+        zeros = np.zeros(self.values[storage].shape)
+        exact = self.grads.get(storage, zeros)
+        slack = Slack(_least(exact), lambda draws: self._tolerance_of_grad(exact, storage, draws))
         return exact, slack + FLOOR * self._steepest
 
-    def _tolerance_of_grad(self, exact: Array, cell: Cell, draws: int) -> float:
-        tolerance = _tolerance(exact, [grads.get(cell, np.zeros(exact.shape)) for _, grads in self.noisy(draws)])
+    def _tolerance_of_grad(self, exact: Array, storage: Storage, draws: int) -> float:
+        tolerance = _tolerance(exact, [grads.get(storage, np.zeros(exact.shape)) for _, grads in self.noisy(draws)])
         return tolerance if draws == FEW else tolerance + FLOOR * self._terms
 
     @cached_property
@@ -285,20 +290,20 @@ class Truth:
 
 
 def truth_of(
-    graph: Graph, root: Variable, leaves: Mapping[Cell, Array], start: float, runs: Mapping[Node, int] = NO_RUNS
+    graph: Graph, root: Variable, leaves: Mapping[Storage, Array], start: float, runs: Mapping[Node, int] = NO_RUNS
 ) -> Truth:
     """Values and gradients for some values of the leaves, and a gradient of the root to start from.
 
     `runs` says how often each seeded function has run before.
     """
-    needs = {vertex: vertex._need_grad for node in graph.order for vertex in node.inputs if vertex is not None}
+    needs = {value: value._need_grad for node in graph.order for value in node.inputs if value is not None}
 
-    def compute(noise: Noise | None) -> tuple[dict[Cell, Array], dict[Cell, Array]]:
+    def compute(noise: Noise | None) -> tuple[dict[Storage, Array], dict[Storage, Array]]:
         values = dict(leaves)
         graph.forward(values, noise, runs)
         return values, graph.backward(root, values, start, noise)
 
-    def compute_again(noise: Noise) -> tuple[dict[Cell, Array], dict[Cell, Array]]:
+    def compute_again(noise: Noise) -> tuple[dict[Storage, Array], dict[Storage, Array]]:
         with _flags(needs):
             return compute(noise)
 
@@ -311,9 +316,9 @@ def truth_of(
 
 
 @contextmanager
-def _flags(needs: Mapping[Vertex, bool | None]) -> Iterator[None]:
+def _flags(needs: Mapping[Value, bool | None]) -> Iterator[None]:
     """Give the variables the `need_grad` flags that they had when the graph was computed, and restore the present ones."""
-    present = {vertex: vertex._need_grad for vertex in needs}
+    present = {value: value._need_grad for value in needs}
     _set_need_grad(needs)
     try:
         yield
@@ -321,9 +326,9 @@ def _flags(needs: Mapping[Vertex, bool | None]) -> Iterator[None]:
         _set_need_grad(present)
 
 
-def _set_need_grad(flags: Mapping[Vertex, bool | None]) -> None:
-    for vertex, flag in flags.items():
-        vertex._need_grad = flag
+def _set_need_grad(flags: Mapping[Value, bool | None]) -> None:
+    for value, flag in flags.items():
+        value._need_grad = flag
 
 
 def _least(exact: Array) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import nn_core as nn
 from nn_core.arrays.synced import UNCOMPUTED
 from nn_core.errors import GraphError, NNCoreError
-from nn_core.graph.node import Cell, forward_order
+from nn_core.graph.node import Storage, forward_order
 from nn_core.parametric_functions.scope import get_parameter_or_create
 from nn_core.variable import Variable
 
@@ -121,9 +121,9 @@ class Reference:
         found: Variable = self.space[f"v{number}"]
         return found
 
-    def cell(self, key: Key) -> Cell:
-        """Return the cell that holds the value of an input, a parameter or a result."""
-        return self.parameters[key].cell if isinstance(key, str) else self.variable(key).cell
+    def storage(self, key: Key) -> Storage:
+        """Return the storage that holds the value of an input, a parameter or a result."""
+        return self.parameters[key].storage if isinstance(key, str) else self.variable(key).storage
 
     def graph(self, roots: tuple[int, ...]) -> Graph:
         """The functions that some values need."""
@@ -144,7 +144,7 @@ class Reference:
         known = {**state, **unlinked}
         key = (roots, flags, start, runs, tuple((k, v.shape, v.dtype.kind, v.tobytes()) for k, v in known.items()))
         if key not in self._truths:
-            leaves = {self.cell(k): _as_truth(v) for k, v in known.items()}
+            leaves = {self.storage(k): _as_truth(v) for k, v in known.items()}
             root = self.variable(self.program.loss) if self.program.loss in roots else Variable((), need_grad=False)
             self._truths[key] = truth_of(self.graph(roots), root, leaves, start, dict(zip(self.seeded, runs, strict=True)))
         return self._truths[key]
@@ -346,7 +346,7 @@ class Run:
         if roots[-1] == self.program.loss:
             self.last, self.last_call = truth, self.call
         for number in roots:
-            self._compare(f"v{number}.d", *truth.value(self.reference.cell(number)))
+            self._compare(f"v{number}.d", *truth.value(self.reference.storage(number)))
             if number in self.unlinked:  # later passes start from what was computed
                 self.unlinked[number] = np.array(self._read(f"v{number}.d"))
                 self.lines.pop()
@@ -358,9 +358,9 @@ class Run:
         """
         others = {number: before for number, before in self.unlinked.items() if roots != (number,)}
         return any(
-            not np.allclose(truth.values[cell], before, rtol=1e-3, atol=1e-3, equal_nan=True)
+            not np.allclose(truth.values[storage], before, rtol=1e-3, atol=1e-3, equal_nan=True)
             for number, before in others.items()
-            if (cell := self.reference.cell(number)) in truth.values
+            if (storage := self.reference.storage(number)) in truth.values
         )
 
     def _kept(self, numbers: Iterable[int]) -> set[int]:
@@ -381,16 +381,16 @@ class Run:
         order = self.reference.graph(tuple(roots)).order
         self.runs = [n + (node in order) for n, node in zip(self.runs, self.reference.seeded, strict=True)]
         for number in self.program.unlinked:
-            cell = self.reference.cell(number)
-            if cell in truth.values:
-                self.unlinked[number] = truth.values[cell]
+            storage = self.reference.storage(number)
+            if storage in truth.values:
+                self.unlinked[number] = truth.values[storage]
         for key, before in self.state.items():
-            value, slack = truth.value(self.reference.cell(key))
+            value, slack = truth.value(self.reference.storage(key))
             if value is not before and not np.array_equal(value, before):
                 self._compare(self._name(key), value, slack)
                 self.state[key] = np.array(self._read(self._name(key)))
         self.readable = set(roots)
-        self.passed = [n for n in self.reference.numbers if self.reference.cell(n) in truth.values]
+        self.passed = [n for n in self.reference.numbers if self.reference.storage(n) in truth.values]
         self.values = truth
 
     def _build(self) -> None:
@@ -408,7 +408,7 @@ class Run:
             for key in self._trained():
                 self.grads.setdefault(key, (np.zeros(self.state[key].shape), Slack()))
         for number in self.program.roots:
-            self._compare(f"v{number}.d", *truth.value(self.reference.cell(number)))
+            self._compare(f"v{number}.d", *truth.value(self.reference.storage(number)))
 
     def _compute_graphs(self) -> None:
         """Of mixed operands: what is of Variables alone was not computed yet."""
@@ -457,7 +457,7 @@ class Run:
             self.after_complete = False
             self.readable &= {self.program.loss}
         for key in self._trained():
-            gradient, tolerance = truth.grad(self.reference.cell(key))
+            gradient, tolerance = truth.grad(self.reference.storage(key))
             before, slack = self.grads.get(key, (np.zeros(gradient.shape), Slack()))
             total = before + gradient
             magnitude = float(np.max(np.abs(total))) if total.size else 0.0
@@ -470,9 +470,9 @@ class Run:
             return
         for step in self.program.steps:
             for number in step.outs:
-                cell = self.reference.cell(number)
-                if number != self.program.loss and cell in self.backward_truth.grads and self._is_active(number):
-                    self._compare(f"v{number}.g", *self.backward_truth.grad(cell))
+                storage = self.reference.storage(number)
+                if number != self.program.loss and storage in self.backward_truth.grads and self._is_active(number):
+                    self._compare(f"v{number}.g", *self.backward_truth.grad(storage))
 
     def _is_active(self, number: int) -> bool:
         return self.reference.variable(number).need_grad
@@ -489,7 +489,7 @@ class Run:
     def _read_all(self) -> None:
         for number in self.passed:
             try:
-                self._compare(f"v{number}.d", *self.values.value(self.reference.cell(number)))
+                self._compare(f"v{number}.d", *self.values.value(self.reference.storage(number)))
             except Difference as difference:
                 if "GraphError" not in difference.title or number in self.readable:
                     raise

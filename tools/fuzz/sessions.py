@@ -22,8 +22,8 @@ LEFT_OUT: Final = {
 }  # fmt: skip
 #: Methods that the engine and authors of backends call; they check nothing.
 INTERNAL: Final = {
-    "standing_for", "add_outputs", "connect", "of_cell", "of_shape", "step", "read", "get_data", "write", "readwrite",
-    "vertex", "output", "present", "rest_on", "rest_as",
+    "standing_for", "add_outputs", "connect", "of_storage", "of_shape", "step", "read", "get_data", "write", "readwrite",
+    "value", "output", "present", "rest_on", "rest_as",
 }  # fmt: skip
 FILES: Final = ("'x.h5'", "'x.npz'", "'x.safetensors'", "'broken.h5'", "'broken.npz'", "'.'", "'nowhere/x.h5'")
 OPERATORS: Final = (

@@ -76,7 +76,7 @@ class Parts:
 
 class _Collector:
     def __init__(self, params: Mapping[str, Variable]) -> None:
-        self._names = {variable.cell: name for name, variable in params.items()}
+        self._names = {variable.storage: name for name, variable in params.items()}
         self._numbers: dict[Any, int] = {}
         self._parts = Parts()
 
@@ -88,19 +88,19 @@ class _Collector:
     def _add(self, function: Function) -> None:
         inputs = tuple(self._number(variable) for variable in function.inputs)
         outputs = tuple(self._number(variable) for variable in function.outputs)
-        scopes = [self._names[v.cell].rpartition("/")[0] for v in function.inputs if v.cell in self._names]
+        scopes = [self._names[v.storage].rpartition("/")[0] for v in function.inputs if v.storage in self._names]
         name, arguments = function.info.type_name, dict(function.info.args)
         number = len(self._parts.calls)
         self._parts.calls.append(Call(number, name, scopes[0] if scopes else "", arguments, inputs, outputs))
 
     def _number(self, variable: Variable) -> int:
-        # The cell belongs to a leaf, the producer and the place to a result: in-place functions share arrays.
-        key = variable.cell if variable.is_leaf else (variable.producer, variable.output_index)
+        # The storage belongs to a leaf, the producer and the place to a result: in-place functions share arrays.
+        key = variable.storage if variable.is_leaf else (variable.producer, variable.output_index)
         known = self._numbers.get(key)
         if known is not None:
             return known
         number = self._numbers[key] = len(self._parts.values)
-        parameter = self._names.get(variable.cell) if variable.is_leaf else None
+        parameter = self._names.get(variable.storage) if variable.is_leaf else None
         name = variable.name or "" if parameter is None else parameter.rpartition("/")[2]
         self._parts.values.append(Value(number, name, parameter is not None, variable.is_leaf, variable))
         return number

@@ -145,4 +145,4 @@ def spectral_norm(
     if not output_u:
         result: Operand = y
         return result
-    return y, y.producer.vertex(_BEFORE) if before is None else before
+    return y, y.producer.value(_BEFORE) if before is None else before

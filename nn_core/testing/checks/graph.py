@@ -117,10 +117,10 @@ def _poison(graph: Graph) -> None:
     assert node is not None
     reads_inputs, reads_outputs = needed_data(node)
     arrays = [
-        (None if vertex is None else vertex.cell.data, needed)
-        for vertex, needed in zip(node.inputs, reads_inputs, strict=True)
+        (None if value is None else value.storage.data, needed)
+        for value, needed in zip(node.inputs, reads_inputs, strict=True)
     ]
-    arrays += [(cell.data, needed) for cell, needed in zip(node.cells, reads_outputs, strict=True)]
+    arrays += [(storage.data, needed) for storage, needed in zip(node.storages, reads_outputs, strict=True)]
     protected = [array.synced for array, needed in arrays if array is not None and needed]
     for array, needed in arrays:
         if array is not None and not needed and array.synced not in protected:

@@ -36,7 +36,7 @@ class PrettyPrinter:
         self.functions: list[str] = []
         self._summary = summary
         self._scopes = {
-            parameter.cell: name.rpartition("/")[0] for name, parameter in get_parameters(grad_only=False).items()
+            parameter.storage: name.rpartition("/")[0] for name, parameter in get_parameters(grad_only=False).items()
         }
 
     def __call__(self, f: Function) -> None:
@@ -58,7 +58,7 @@ class PrettyPrinter:
 
     def get_scope_name(self, x: Variable) -> str:
         """The scope of a parameter; "" for other variables."""
-        return self._scopes.get(x.cell, "") if x.is_leaf else ""
+        return self._scopes.get(x.storage, "") if x.is_leaf else ""
 
     def __str__(self) -> str:
         return "\n".join(self.functions)

@@ -108,7 +108,7 @@ class GraphProfiler:
         self._space = space_of(get_backend(ext_name), self.device_id)
         self._functions: list[Function] = []
         graph.visit(self._functions.append)
-        self._scopes = {v.cell: name.rpartition("/")[0] for name, v in get_parameters(grad_only=False).items()}
+        self._scopes = {v.storage: name.rpartition("/")[0] for name, v in get_parameters(grad_only=False).items()}
 
     def run(self) -> None:
         """Measure everything."""
@@ -179,7 +179,7 @@ class GraphProfiler:
 
     def _stat(self, function: Function, act: Callable[[], object]) -> ProfileStat:
         mean, runs = self._measured(act)
-        scopes = [self._scopes[v.cell] for v in function.inputs if v.cell in self._scopes]
+        scopes = [self._scopes[v.storage] for v in function.inputs if v.storage in self._scopes]
         shapes = [variable.shape for variable in function.inputs]
         arguments = list(function.info.args.items())
         text = convert_time_scale(mean, self.time_scale)

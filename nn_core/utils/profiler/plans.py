@@ -338,7 +338,7 @@ def _name(entries: Sequence[Entry]) -> str:
 
 def _scopes(entries: Sequence[Entry]) -> list[str]:
     """For each entry the scope of its parameters; functions without parameters count to the one before them."""
-    known = {variable.cell: name.rpartition("/")[0] for name, variable in get_parameters(grad_only=False).items()}
+    known = {variable.storage: name.rpartition("/")[0] for name, variable in get_parameters(grad_only=False).items()}
     scopes, current = [], ""
     for entry in entries:
         current = _scope_of(entry.node, known) or current
@@ -349,7 +349,7 @@ def _scopes(entries: Sequence[Entry]) -> list[str]:
 def _scope_of(node: Node | None, known: dict[Any, str]) -> str:
     if node is None:
         return ""
-    return next((known[v.cell] for v in node.inputs if v is not None and v.cell in known), "")
+    return next((known[v.storage] for v in node.inputs if v is not None and v.storage in known), "")
 
 
 def _n_bytes(entries: Sequence[Entry], seen: set[int]) -> int:

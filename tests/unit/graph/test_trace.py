@@ -18,7 +18,7 @@ from nn_core.dispatch.report import strict_dispatch
 from nn_core.errors import GraphError, ShapeError
 from nn_core.graph import backward, direct, node, replay, trace
 from nn_core.graph.apply import apply, operator
-from nn_core.graph.node import Vertex, invalidate
+from nn_core.graph.node import Value, invalidate
 from nn_core.settings import without
 
 UNARY = [operator(name) for name in ("sin", "cos", "tanh", "sigmoid", "relu", "abs")]
@@ -482,7 +482,7 @@ def test_random_programs(data):
 @pytest.mark.parametrize("line", range(45))
 def test_calls_that_are_interrupted(line):
     def interrupt(frame, event, argument):
-        if frame.f_code not in (trace.Trace.follow.__code__, Vertex.__init__.__code__):
+        if frame.f_code not in (trace.Trace.follow.__code__, Value.__init__.__code__):
             return None
         counter[0] += event == "line"
         if counter[0] == line + 1:
@@ -661,15 +661,15 @@ def test_arrays_are_freed_with_the_last_result():
         with nn.auto_forward():
             for _ in range(3):
                 h = sin(w)
-                vertices = [weakref.ref(h)]
+                values = [weakref.ref(h)]
                 for _ in range(5):
                     h = mul2(h, cos(h))
-                    vertices.append(weakref.ref(h))
+                    values.append(weakref.ref(h))
                 loss = total(h)
-                vertices.append(weakref.ref(loss))
+                values.append(weakref.ref(loss))
                 loss.backward(clear_buffer=True)
                 del h, loss
-                assert all(vertex() is None for vertex in vertices)
+                assert all(value() is None for value in values)
     finally:
         gc.enable()
 
@@ -701,11 +701,11 @@ def test_loops_without_backward_do_not_grow(kept):
 
 def test_a_finalizer_may_read_what_is_being_made():
     class Reads:
-        def __init__(self, vertex):
-            self.vertex = vertex
+        def __init__(self, value):
+            self.value = value
 
         def __del__(self):
-            self.vertex.d.copy()
+            self.value.d.copy()
 
     w = parameter(1, 2)
     with nn.auto_forward():
