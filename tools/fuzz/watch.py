@@ -57,10 +57,12 @@ def _watched(report: Report, kind: str, sessions: range, count: float = float("i
         for name in ("broken.h5", "broken.npz"):
             (Path(folder) / name).write_bytes(bytes(range(256)) * 4)
         log = Path(folder) / "log.txt"
+        # after what is there: packages that were built with sanitizers
+        path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
         process = subprocess.Popen(
             [sys.executable, "-m", "tools.fuzz.worker", kind, str(first), str(sessions.stop), str(log)],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
