@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import door
+from nn_core.messages.refusal import described, door
 from nn_core.random import Rng, get_generator_state, set_generator_state
 
 #: One sample: a value for each variable.
@@ -221,6 +221,8 @@ class ConcatDataSource(OrderedDataSource):
         shuffle: bool = True,
         rng: Rng | None = None,
     ) -> None:
+        if not isinstance(data_source_list, Sequence):  # a Variable has rows, maybe very many of them
+            raise ArgumentError(f"ConcatDataSource: data_source_list must be a list, got {described(data_source_list)}")
         if not data_source_list:
             raise ArgumentError("ConcatDataSource: there must be at least one source, got none")
         variables = [tuple(source.variables) for source in data_source_list]

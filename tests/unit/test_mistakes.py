@@ -13,7 +13,7 @@ import nn_core.functions as F
 import nn_core.initializer as I
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.data.iterators import data_iterator_simple
+from nn_core.data.iterators import data_iterator_concat_datasets, data_iterator_simple
 from nn_core.errors import NNCoreError
 from nn_core.ext_utils import get_extension_context
 from nn_core.monitor import Monitor, MonitorSeries
@@ -343,6 +343,7 @@ MISTAKES = {
     "NormalInitializer: negative": lambda: I.NormalInitializer(-1.0)((2, 2)),
     "data_iterator_simple: batch 0": lambda: data_iterator_simple(lambda i: (i,), 10, 0),
     "data_iterator_simple: no examples": lambda: data_iterator_simple(lambda i: (i,), -1, 4),
+    "data_iterator_concat_datasets: Variable": lambda: data_iterator_concat_datasets(nn.Variable((2**31, 3)), 4),
     "Monitor: interval 0": lambda: MonitorSeries("loss", Monitor(tempfile.mkdtemp()), interval=0),
 }
 
