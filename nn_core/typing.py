@@ -13,6 +13,8 @@ Array: TypeAlias = Any
 #: An array namespace (numpy, or that of a device).
 Namespace: TypeAlias = Any
 Shape: TypeAlias = tuple[int, ...]
+#: No memory holds more elements, and sizes in bytes must fit into 64 bits.
+MAX_SIZE: Final = 2**48
 #: A function without arguments that computes one function of a plan on the arrays it was bound to. A step that keeps
 #: copies of weights in a layout of its own may have an attribute `weights`, the addresses of these arrays, and take one
 #: argument: whether they hold what they held when it last ran.

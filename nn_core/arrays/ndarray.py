@@ -17,10 +17,8 @@ from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.messages.attributes import Misnamed, no_attribute, offered
 from nn_core.messages.refusal import described, door, real_numbers
 from nn_core.settings import are_shapes_strict
-from nn_core.typing import Array, Shape
+from nn_core.typing import MAX_SIZE, Array, Shape
 
-#: No memory holds more elements, and sizes in bytes must fit into 64 bits.
-_MAX_SIZE: Final = 2**48
 #: Attributes of the engine, which completion does not offer.
 _ENGINE: Final = frozenset(
     {"get_data", "is_narrowed", "is_unwritten", "is_whole", "of_shape", "present", "read", "readwrite", "rest_as", "rest_on"}
@@ -444,7 +442,7 @@ def checked_shape(shape: Iterable[int] | int) -> Shape:
         raise ShapeError(f"shape: every length must be an int, got {lengths}") from error
     if any(length < 0 for length in result):
         raise ShapeError(f"shape: every length must be at least 0, got {result}")
-    if math.prod(result) > _MAX_SIZE:
+    if math.prod(result) > MAX_SIZE:
         raise ShapeError(f"shape: an array must have at most 2**48 elements, got {result}")
     return result
 

@@ -2,13 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.typing import Shape
-
-#: Of a padded image: beyond any memory, and yet small enough for libraries to count its bytes.
-MOST_ELEMENTS: Final = 2**48
+from nn_core.typing import MAX_SIZE, Shape
 
 
 @dataclass(frozen=True)
@@ -34,7 +30,7 @@ class Steps:
         full = tuple(length + 2 * edge for length, edge in zip(lengths, self.pad, strict=True))
         if any(extent > length for extent, length in zip(extents, full, strict=True)):
             raise ShapeError(f"x with its padding must be as long as the dilated kernel, got {full} and {extents}")
-        if math.prod(full) > MOST_ELEMENTS:
+        if math.prod(full) > MAX_SIZE:
             raise ShapeError(f"x with its padding must have at most 2**48 elements in a channel, got lengths {full}")
         return tuple(
             (length - extent) // step + 1 for length, extent, step in zip(full, extents, self.stride, strict=True)
