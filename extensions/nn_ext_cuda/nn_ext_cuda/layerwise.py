@@ -7,15 +7,25 @@ parameter, and steps.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from nn_core.ext import Array, Refusal, Step
+from nn_core.ext import Array, Step
 from nn_ext_cuda.code import Code, generated, in_real
 from nn_ext_cuda.dtypes import real_type
 from nn_ext_cuda.launch import THREADS
-from nn_ext_cuda.multi_tensor import HEAD, LOOP, PARAMETERS, Launcher, Tables, UpdateStep, number_parameters, read_numbers
+from nn_ext_cuda.multi_tensor import (
+    HEAD,
+    LOOP,
+    PARAMETERS,
+    FloatingUpdate,
+    Launcher,
+    Tables,
+    UpdateStep,
+    number_parameters,
+    read_numbers,
+)
 from nn_ext_cuda.solver_rules import LAYERWISE_RULES, LayerwiseRule
 
 
-class LayerwiseUpdate:
+class LayerwiseUpdate(FloatingUpdate):
     """The update of such a rule; see `nn_core.solvers.update.UpdateKernel`.
 
     Args:
@@ -26,10 +36,6 @@ class LayerwiseUpdate:
     def __init__(self, name: str, rule: LayerwiseRule) -> None:
         self._name = name
         self._rule = rule
-
-    def prepare(self, sizes: Sequence[int], dtype: str) -> "LayerwiseUpdate | Refusal":
-        """Take parameters of float32 and float64."""
-        return self if dtype in ("float32", "float64") else Refusal(f"computes in float32 and float64, got {dtype}")
 
     def bind(
         self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array

@@ -5,11 +5,11 @@ which chunk belongs to which parameter.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from nn_core.ext import Array
+from nn_core.ext import Array, Refusal
 from nn_ext_cuda import held
 from nn_ext_cuda.code import Code, compiled
 from nn_ext_cuda.errors import failed
@@ -17,8 +17,17 @@ from nn_ext_cuda.launch import THREADS
 from nn_ext_cuda.words import Letter, Words
 
 _BLOCKS: Final = 1056
+U = TypeVar("U", bound="FloatingUpdate")
 #: ``launch(numbers)``
 Launcher: TypeAlias = Callable[[Sequence[Any]], None]
+
+
+class FloatingUpdate:
+    """An update that computes in the dtype of the parameters; see `nn_core.solvers.update.UpdateKernel`."""
+
+    def prepare(self: U, sizes: Sequence[int], dtype: str) -> "U | Refusal":
+        """Take parameters of float32 and float64."""
+        return self if dtype in ("float32", "float64") else Refusal(f"computes in float32 and float64, got {dtype}")
 
 
 class UpdateStep:

@@ -3,16 +3,26 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from nn_core.ext import Array, Refusal, Step
+from nn_core.ext import Array, Step
 from nn_ext_cuda.code import Code, generated, in_real
 from nn_ext_cuda.dtypes import real_type
 from nn_ext_cuda.launch import THREADS
 from nn_ext_cuda.layerwise import LAYERWISE, LayerwiseUpdate
-from nn_ext_cuda.multi_tensor import HEAD, LOOP, PARAMETERS, Launcher, Tables, UpdateStep, number_parameters, read_numbers
+from nn_ext_cuda.multi_tensor import (
+    HEAD,
+    LOOP,
+    PARAMETERS,
+    FloatingUpdate,
+    Launcher,
+    Tables,
+    UpdateStep,
+    number_parameters,
+    read_numbers,
+)
 from nn_ext_cuda.solver_rules import RULES, RULES_WITH_MAXIMUM, Rule
 
 
-class MultiTensorUpdate:
+class MultiTensorUpdate(FloatingUpdate):
     """The update of a rule, for any number of parameters; see `nn_core.solvers.update.UpdateKernel`.
 
     Args:
@@ -21,10 +31,6 @@ class MultiTensorUpdate:
 
     def __init__(self, name: str) -> None:
         self._name = name
-
-    def prepare(self, sizes: Sequence[int], dtype: str) -> "MultiTensorUpdate | Refusal":
-        """Take parameters of float32 and float64."""
-        return self if dtype in ("float32", "float64") else Refusal(f"computes in float32 and float64, got {dtype}")
 
     def bind(
         self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array
@@ -40,12 +46,8 @@ class MultiTensorUpdate:
         return UpdateStep(launcher, lambda: list(rule.numbers(hyper.tolist()).values()), dtype)
 
 
-class ClipGradByNorm:
+class ClipGradByNorm(FloatingUpdate):
     """Gradients scaled to a norm where theirs is larger: a launch for the squares, and one that scales."""
-
-    def prepare(self, sizes: Sequence[int], dtype: str) -> "ClipGradByNorm | Refusal":
-        """Take gradients of float32 and float64."""
-        return self if dtype in ("float32", "float64") else Refusal(f"computes in float32 and float64, got {dtype}")
 
     def bind(
         self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array
