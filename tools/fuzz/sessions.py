@@ -122,21 +122,14 @@ class Session:
         else:
             owner = self._one(self.pool)
             value = self.space[owner]
-        names = [
-            name
-            for name in dir(type(value))
-            if not name.startswith("_") and callable(getattr(type(value), name, None)) and name not in INTERNAL
-        ]
+        names = public_methods(type(value))
         if isinstance(value, tuple) or not names or not type(value).__module__.startswith("nn_core"):
             return None
-        name = self._one(sorted(names))
+        name = self._one(names)
         return f"{owner}.{name}({', '.join(self._arguments(getattr(value, name)))})"
 
     def _arguments(self, function: Callable[..., Any]) -> Iterator[str]:
-        try:
-            parameters = list(inspect.signature(function).parameters.values())
-        except (TypeError, ValueError):
-            parameters = []
+        parameters = parameters_of(function)
         sane = self.rng.random() < 0.5
         keywords = False
         for parameter in parameters:
@@ -190,6 +183,20 @@ def public_names(module: Any, label: str) -> list[str]:
                 found.append(name)
         _NAMES[label] = found
     return _NAMES[label]
+
+
+def public_methods(kind: type) -> list[str]:
+    """The methods of a class that users call."""
+    names = [name for name in sorted(dir(kind)) if not name.startswith("_") and name not in INTERNAL]
+    return [name for name in names if callable(getattr(kind, name, None))]
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a callable; none where Python does not know them."""
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
 
 
 def fresh_space() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from nn_core.spec.model import FunctionSpec
 from nn_core.testing.samples.registry import numbers_of, samples_of
 
 from .hostile import ARRAYS, NUMBERS, OBJECTS, OTHERS
-from .sessions import INTERNAL, fresh_space, public_names
+from .sessions import fresh_space, parameters_of, public_methods, public_names
 
 #: Names that the calls of a session use beside those of every session.
 HEAD: Final = """\
@@ -65,9 +65,7 @@ def targets() -> list[tuple[str, str]]:
     space = _space()
     names = [f"{module}.{name}" for module in MODULES for name in public_names(space[module], module)]
     for owner in OWNERS:
-        methods = type(eval(owner, space))
-        public = [name for name in sorted(dir(methods)) if not name.startswith("_") and name not in INTERNAL]
-        names += [f"{owner}.{name}" for name in public if callable(getattr(methods, name, None))]
+        names += [f"{owner}.{name}" for name in public_methods(type(eval(owner, space)))]
     return [(name, parameter.name) for name in names for parameter in _parameters(eval(name, space))]
 
 
@@ -137,10 +135,7 @@ def _spec(api: str) -> FunctionSpec | None:
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    try:
-        return [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
-    except (TypeError, ValueError):
-        return []
+    return [one for one in parameters_of(function) if one.kind is not one.VAR_KEYWORD]
 
 
 def _call(name: str, arguments: Mapping[str, str], space: dict[str, Any]) -> str:
