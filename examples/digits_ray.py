@@ -9,7 +9,6 @@ Prints the held-out accuracy and a digest of the parameters.
 """
 
 import argparse
-import hashlib
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from digits_demo import accuracy, load_images, network
+from digits_parallel import digest
 
 import nn_core as nn
 import nn_core.communicators as C
@@ -58,12 +58,6 @@ def program(out, context, epochs, kill_at):
 
         trainer.run(resume=True)
     return comm.size, accuracy(held_out_images, held_out_labels), digest()
-
-
-def digest():
-    """A digest of all parameters and running statistics."""
-    values = [np.ascontiguousarray(v.d).tobytes() for v in nn.get_parameters(grad_only=False).values()]
-    return hashlib.md5(b"".join(values)).hexdigest()
 
 
 def main():

@@ -31,8 +31,7 @@ class Worker:
     def run(self, place: Place, program: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         """Take the place among the workers and call the program."""
         set_place(place)
-        local_rank = list(place.nodes[: place.rank]).count(place.nodes[place.rank])
-        numbers = {"WORLD_SIZE": len(place.nodes), "RANK": place.rank, "LOCAL_RANK": local_rank}
+        numbers = {"WORLD_SIZE": len(place.nodes), "RANK": place.rank, "LOCAL_RANK": place.local_rank}
         os.environ.update({name: str(number) for name, number in numbers.items()})
         return program(*arguments)
 

@@ -68,7 +68,7 @@ class RayEngine:
         self.rank: int = place.rank
         self.size: int = len(place.nodes)
         self.hosts: Sequence[str] = place.nodes
-        self.local_rank: int = list(place.nodes[: place.rank]).count(place.nodes[place.rank])
+        self.local_rank: int = place.local_rank
         self._place = place
         self._group = group
         self._number = 0

@@ -19,6 +19,11 @@ class Place:
     nodes: Sequence[str]
     meeting: Any
 
+    @property
+    def local_rank(self) -> int:
+        """Number of the worker among those of its machine."""
+        return list(self.nodes[: self.rank]).count(self.nodes[self.rank])
+
 
 _current: list[Place] = []
 
