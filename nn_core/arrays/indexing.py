@@ -8,20 +8,27 @@ Assigning to a Variable adds a function to the graph: the variable is its result
 the variable before keep the old values. Assigning to an NdArray changes it at once.
 """
 
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from nn_core.arrays.ndarray import NdArray
+from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.graph.apply import operator
+from nn_core.graph.apply import apply, operator
 from nn_core.graph.derive import Derivation, follows_shapes
 from nn_core.graph.imperative import array_of, as_one_kind
 from nn_core.graph.modes import AUTO_FORWARD
 from nn_core.graph.node import Node, invalidate
 from nn_core.messages.refusal import described, door
 from nn_core.rules.shape import bounds_of
+from nn_core.typing import Shape
 from nn_core.variable import Variable
+
+_SLICE = spec_of_api("slice")
 
 
 @follows_shapes
@@ -89,26 +96,49 @@ def bind() -> None:
 
 def _cut(x: Any, parts: tuple[Any, ...]) -> Any:
     """Slices and integers; integers drop their axis, None adds one."""
-    parts = _without_ellipsis(x.ndim, parts)
-    starts, stops, steps, shape = [], [], [], []
-    axis = 0
+    key: list[Any] = []
+    for part in parts:
+        if isinstance(part, slice):  # it has no hash
+            key += (slice, part.start, part.stop, part.step)
+        else:
+            key.append(part)
+    try:
+        settings, shape = _cut_of(x.shape, *key)
+    except TypeError:  # an end has no hash either, or is no number at all
+        settings, shape = _cut_of.__wrapped__(x.shape, *key)
+    if settings is not None:
+        x = apply(_SLICE, (x,), settings)
+    elif x.shape == shape:
+        return operator("identity")(x)
+    return x if x.shape == shape else operator("reshape")(x, shape=shape)
+
+
+@functools.lru_cache(maxsize=4096, typed=True)  # 1.0 must not be taken for 1
+def _cut_of(old: Shape, *key: Any) -> tuple[Mapping[str, Any] | None, Shape]:
+    """The settings of the slice of an array of shape `old`, None where all of it is taken, and the shape of the result."""
+    parts = _without_ellipsis(len(old), tuple(_parts_of(key)))
+    bounds: list[tuple[int, int, int]] = []
+    shape: list[int] = []
     for part in parts:
         if part is None:
             shape.append(1)
             continue
-        size = x.shape[axis]
-        cut = _slice_of(part, axis, size)
+        size = old[len(bounds)]
+        cut = _slice_of(part, len(bounds), size)
         if cut is part:
             shape.append(len(range(*cut.indices(size))))
-        start, stop, step = bounds_of(cut)
-        starts.append(start)
-        stops.append(stop)
-        steps.append(step)
-        axis += 1
-    if any(part != slice(None) for part in parts if part is not None):
-        x = operator("slice")(x, start=tuple(starts), stop=tuple(stops), step=tuple(steps))
-        return x if x.shape == tuple(shape) else operator("reshape")(x, shape=tuple(shape))
-    return operator("reshape")(x, shape=tuple(shape)) if x.shape != tuple(shape) else operator("identity")(x)
+        bounds.append(bounds_of(cut))
+    if all(part is None or part == slice(None) for part in parts):
+        return None, tuple(shape)
+    start, stop, step = zip(*bounds, strict=True)
+    return {"start": start, "stop": stop, "step": step}, tuple(shape)
+
+
+def _parts_of(key: Iterable[Any]) -> Iterator[Any]:
+    """The parts of an index in which three numbers that follow the class `slice` stand for a slice."""
+    rest = iter(key)
+    for part in rest:
+        yield slice(*itertools.islice(rest, 3)) if part is slice else part
 
 
 def _without_ellipsis(ndim: int, parts: tuple[Any, ...]) -> tuple[Any, ...]:
