@@ -225,6 +225,8 @@ def run_node(node: Node, call: ResolvedCall | None = None) -> None:
         _run_python(node)
     elif (call is not None and not call.view) or not is_view(node):
         _run_kernel(node, call)
+    else:
+        kernel_of(node, {})  # nothing is computed, but a later backward pass asks what was called
     if hooks:
         for hook in hooks[1]:
             hook(node)

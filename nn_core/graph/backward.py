@@ -141,16 +141,20 @@ def _run_replayed(root: Value, grad: Any) -> BackwardPlan | None:
         None when that is done, else a plan that is still to be run.
     """
     spec = root.producer.spec if root.trace_node is None else root.trace_node.spec  # type: ignore[union-attr]  # root is no leaf
-    structure = None if spec.has("sink") else replay.structure_of(root)  # a sink keeps the values of its inputs
+    followed = replay.is_followed(root)
+    # the structures of an irregular program never come back: only one that does is worth compiling
+    is_new = followed and root.trace_node.structure is None and direct.is_new(root.trace_node.digest)
+    if is_new and direct.run_followed(root, grad):
+        return None
+    structure = None if spec.has("sink") else replay.structure_of(root, followed)  # a sink keeps the values of its inputs
     if structure is None:
         return backward_plan(root, False, True)
     template = _fitting_template(structure)
     if template is None:
-        # the structures of an irregular program never come back: only one that does is worth compiling
-        if direct.is_new(structure) and direct.can_run(structure):
+        if is_new or (not followed and direct.is_new(structure.key)):
             _require_fitted([part for part in structure.order if isinstance(part, Node)])
-            direct.run(structure, root, grad)
-            return None
+            if direct.run(structure, root, grad):
+                return None
         plan, overwrite = _compiled(root, forward_order((root,)), False, True)
         template = replay.remember(structure, overwrite, plan)
         if template is None:

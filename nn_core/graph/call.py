@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from nn_core.arrays.synced import GRAPH_VERSION, HOST, Key, Space
+from nn_core.arrays.synced import GRAPH_VERSION, HOST, Key, Space, dtype_of
 from nn_core.context import Context
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of
@@ -84,7 +84,7 @@ class ResolvedCall:
         self.takes_same = any(entry.dtype == "same" for entry in spec.inputs)
         # a trace holds one raw array for each call, so it follows these calls only
         in_own_memory = self.single and len(made) == 1 and not (self.view or spec.updates)
-        self.plain = in_own_memory and not (self.takes_same or spec.has("dynamic_shape"))
+        self.plain = in_own_memory and not spec.has("dynamic_shape")
         #: by context, and by the dtypes of the inputs that are taken as they are, if there are some
         self._kernels: dict[Any, PreparedKernel] = {}
 
@@ -180,18 +180,19 @@ class PreparedKernel:
         "context",
         "dynamic",
         "empty",
+        "gradients",
         "images",
         "implementation",
         "input_dtypes",
         "input_keys",
         "layout",
         "makers",
+        "one_dtype",
         "output_dtypes",
         "output_keys",
         "output_shapes",
         "private",
         "refusals",
-        "rules",
         "seeded",
         "simple",
         "space",
@@ -225,7 +226,7 @@ class PreparedKernel:
         self.updated = _updated(self.spec, len(call.inputs))
         self.empty = backend.empty if self.space is HOST else self.space.empty
         #: makes memory for each output
-        self.makers = tuple([self._maker(desc) for desc in call.outputs])
+        self.makers = tuple([self.maker(desc) for desc in call.outputs])
         self.seeded = self.spec.has("seeded")
         self.dynamic = self.spec.has("dynamic_shape")
         #: memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred)
@@ -238,10 +239,13 @@ class PreparedKernel:
         self._forward: Runner | None = None
         self._laid_out: dict[tuple[bool, ...], Runner] = {}
         self._backward: dict[Any, Runner | None] = {}
-        #: runners of the gradient rule, by which inputs want a gradient; see `nn_core.graph.direct`
-        self.rules: dict[tuple[bool, ...], Runner] = {}
+        #: the gradients, by which inputs need one; see `nn_core.graph.direct`
+        self.gradients: dict[tuple[bool, ...], Any] = {}
+        #: the floating dtype of all arrays; "" where there is none, None where there are several
+        self.one_dtype = _one_floating((*self.input_dtypes, *self.output_dtypes))
 
-    def _maker(self, desc: ArrayDesc) -> Callable[[], Array]:
+    def maker(self, desc: ArrayDesc) -> Callable[[], Array]:
+        """Return a function that makes memory for an array each time it is called."""
         offer = extra(self.backend, "maker") if self.space is HOST else None
         maker: Callable[[], Array] = functools.partial(self.empty, desc.shape, desc.dtype)
         return maker if offer is None else offer(desc.shape, desc.dtype)
@@ -296,6 +300,11 @@ class PreparedKernel:
 
 def _dtypes(descs: Sequence[ArrayDesc | None]) -> tuple[str | None, ...]:
     return tuple([None if desc is None else desc.dtype for desc in descs])
+
+
+def _one_floating(dtypes: Sequence[str | None]) -> str | None:
+    floating = {dtype for dtype in dtypes if dtype is not None and dtype_of(dtype).kind not in "iub"}
+    return next(iter(floating), "") if len(floating) < 2 else None
 
 
 def _keys(space: Space, dtypes: Sequence[str | None]) -> tuple[Key | None, ...]:

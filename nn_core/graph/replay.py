@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from nn_core.arrays.synced import GRAPH_VERSION, RELEASED, STRIDED, Key, Space, SyncedArray, ready
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.call import PreparedKernel
-from nn_core.graph.compile import NarrowedRead, Refresh
+from nn_core.graph.compile import NarrowedRead, Refresh, is_view
 from nn_core.graph.node import FLAGS_VERSION, Node, Storage, Value
 from nn_core.graph.plan import Entry, bind
 from nn_core.runtime.caches import Cache, register_cache
@@ -162,7 +162,7 @@ class Template:
                 raw = structure.array(part, number, key) if values is None or part < 0 else values[part]
                 arrays.append(raw if shape is None or raw.shape == shape else raw.reshape(shape))
             call(*arrays)
-        release(structure, root)
+        release(structure.order, root, structure.all_lazy)
 
 
 def _lazy_arrays(structure: Structure) -> list[Array] | None:
@@ -172,26 +172,31 @@ def _lazy_arrays(structure: Structure) -> list[Array] | None:
     return [part.lazy_array for part in structure.order if isinstance(part, Value)]
 
 
-def release(structure: Structure, root: Value) -> None:
-    """Give up the data of all functions of a graph but its result."""
+def release(order: Sequence[Part], root: Value, all_lazy: bool) -> None:
+    """Give up the data of all functions of a graph but its result; `all_lazy`: of a `Structure`."""
     trace = root._trace
     if trace is not None:
         trace.broken = True  # a later backward pass has to look at each function: some have no values any more
     # after a change of flags, nodes may have been made of lazy values
-    if structure.all_lazy and trace is not None and trace.version == FLAGS_VERSION.value:
+    if all_lazy and trace is not None and trace.version == FLAGS_VERSION.value:
         kept = root.lazy_array
-        for part in structure.order:
+        for part in order:
             part.lazy_array = RELEASED  # type: ignore[union-attr]  # they are values
         root.lazy_array = kept
         return
     result = None if root.trace_node is not None else root.storage.data.synced
-    for part in structure.order:
+    for part in order:
         if isinstance(part, Value) and part.trace_node is not None:
-            _release_lazy(part, keep=part is root, elsewhere=not structure.all_lazy)
+            _release_lazy(part, keep=part is root, elsewhere=not all_lazy)
             continue
-        for storage in _storages_of(part):
+        for storage in _owned_by(part):
             if storage.data.synced is not result:
                 _release(storage.data.synced)
+
+
+def _owned_by(part: Part) -> tuple[Storage, ...]:
+    """The storages whose memory is a function's own: a view has that of another function, or of a leaf, which keeps it."""
+    return () if isinstance(part, Node) and is_view(part) else _storages_of(part)
 
 
 def _release_lazy(value: Value, *, keep: bool, elsewhere: bool) -> None:
@@ -226,12 +231,24 @@ class _Places:
         return Structure(order, [trace.array(number) for number in self._inputs], self._key, all_lazy=True)
 
 
-def structure_of(root: Value) -> Structure | None:
-    """The structure of a graph whose functions were computed as they were called; None if it cannot be shared."""
+def is_followed(root: Value) -> bool:
+    """Whether a trace has followed all calls that `root` depends on, and nobody has asked for a node or a flag since."""
     trace_node, trace = root.trace_node, root._trace
     if trace_node is None or not trace_node.whole or trace.broken or trace.version != FLAGS_VERSION.value:
-        return _walked(root)
-    if len(trace.results) <= trace_node.position or trace.results[trace_node.position]() is not root:  # a call was interrupted
+        return False
+    # otherwise a call was interrupted
+    return len(trace.results) > trace_node.position and trace.results[trace_node.position]() is root
+
+
+def structure_of(root: Value, followed: bool) -> Structure | None:
+    """The structure of a graph whose functions were computed as they were called; None if it cannot be shared.
+
+    Args:
+        root: The result of the graph.
+        followed: Whether it `is_followed`.
+    """
+    trace_node, trace = root.trace_node, root._trace
+    if not followed:
         return _walked(root)
     if trace_node.structure is not None:
         return trace_node.structure.recalled(trace)
@@ -256,7 +273,7 @@ def _walked(root: Value) -> Structure | None:
                 stack.append((below, iter(_inputs_of(below))))
                 break
         else:
-            if not (_is_kept_node(part) if isinstance(part, Node) else _is_kept(part)):
+            if not (_is_kept_node(part) if isinstance(part, Node) else is_kept(part)):
                 return None
             order.append(part)
             stack.pop()
@@ -297,21 +314,22 @@ def part_of(value: Value) -> Part | None:
     return value._producer if trace_node is None else value
 
 
-def _is_kept(value: Value) -> bool:
+def is_kept(value: Value) -> bool:
     """Whether a lazy value holds an array, and may lose it."""
     array = value.lazy_array
     return array is not None and array is not RELEASED and not value.persistent and not value.recompute
 
 
 def _is_kept_node(node: Node) -> bool:
-    """Whether all results of a node hold values, and may lose them."""
+    """Whether all results of a node hold values, and may lose them or have the memory of another value."""
     if node.python is not None or node.kernel is None:
         return False
+    owns = not is_view(node)
     for index, storage in enumerate(node.storages):
         synced = storage.data.synced
         value = node.output(index)
         # the memory of a plan, or one that a plan relies on, is not the graph's to give up
-        if synced.lease not in (None, STRIDED) or synced.latest is None or synced.bound:
+        if owns and (synced.lease not in (None, STRIDED) or synced.latest is None or synced.bound):
             return False
         if value is not None and (value.persistent or value.recompute):
             return False
@@ -441,4 +459,6 @@ def _origins(structure: Structure) -> dict[SyncedArray, tuple[int, int]]:
     for position, part in enumerate(structure.order):
         for index, storage in enumerate(_storages_of(part)):
             origins.setdefault(storage.data.synced, (position, index))  # a view has the array of its input
+    for leaf in _parameters_of(structure):  # the same in all graphs of the structure, through views as well
+        origins.pop(leaf.storage.data.synced, None)
     return origins

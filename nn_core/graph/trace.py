@@ -15,11 +15,12 @@ from threading import get_ident
 from typing import Any, Final, TypeAlias
 from weakref import ref
 
-from nn_core.arrays.synced import HOST, SyncedArray, ready
+from nn_core.arrays.synced import HOST, SyncedArray, dtype_of, ready
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.report import is_strict
-from nn_core.graph.call import WHEN_FORGOTTEN, PreparedKernel, ResolvedCall
+from nn_core.graph.call import WHEN_FORGOTTEN, PreparedKernel, ResolvedCall, SameDtypes
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS
+from nn_core.graph.infer import input_entries
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
 from nn_core.graph.node import FLAGS_VERSION, TRACES, Value
 from nn_core.graph.run import fetch
@@ -33,6 +34,10 @@ from nn_core.variable import Variable
 #: A walk of so many calls ends; with so many nodes a tree is dropped.
 MAX_LENGTH: Final = 2048
 MAX_NODES: Final = 2**15
+#: From so many nodes on, a walk leaves few in the tree: a program that still makes new calls by then is irregular, hardly
+#: takes them again, and objects that stay cost time in each full collection of garbage.
+MANY_NODES: Final = 2**13
+MAX_LEFT: Final = 16
 
 
 #: An input that no function of the walk has given: a mark, whether a gradient goes there, its shape. The mark of a parameter
@@ -53,15 +58,17 @@ class TraceNode:
         call, kernel: The function with everything about it, and its kernel.
         input_keys, output_key, space, make, forward: The parts of `kernel` that running it takes.
         need_grad: The flag of the result's variable: False, or None where it follows from `through`.
-        through: Whether an input needs a gradient.
+        needs, through: Which inputs need a gradient, and whether one does.
         whole: Whether all inputs come from this walk or are leaves, here and in every node before.
-        following: The next nodes, by function, settings and inputs.
+        following: The next nodes, by function, settings and inputs; None while there is none.
         latest: The one of them that was taken last.
+        digest: Equal for calls whose results depend in the same way on the same parameters, wherever they are in the tree.
         structure: The structure of the graph that ends here, with its places on the trace; see `nn_core.graph.replay`.
     """
 
     __slots__ = (
         "call",
+        "digest",
         "following",
         "forward",
         "given",
@@ -71,6 +78,7 @@ class TraceNode:
         "make",
         "n_inputs",
         "need_grad",
+        "needs",
         "output_key",
         "position",
         "sources",
@@ -103,11 +111,25 @@ class TraceNode:
         self.make = kernel.makers[0]
         self.forward = kernel.forward
         self.need_grad: bool | None = None
-        self.through = False
+        self.needs = tuple([source is not None and _needs_grad(source) for source in sources])
+        self.through = any(self.needs)
+        self.digest = hash((kernel, *map(_digest_of, sources)))
         self.whole = True
-        self.following: dict[Any, TraceNode] = {}
+        self.following: dict[Any, TraceNode] | None = None
         self.latest: TraceNode | None = None
         self.structure: Any = None
+
+
+def _needs_grad(source: "TraceNode | _Leaf") -> bool:
+    if not isinstance(source, TraceNode):
+        return source[1]
+    return source.through if source.need_grad is None else source.need_grad
+
+
+def _digest_of(source: _Source) -> Any:
+    if source is None or isinstance(source, TraceNode):
+        return source and source.digest
+    return source if source[1] else source[2]  # the numbers of arrays without a gradient depend on the calls before
 
 
 class Root:
@@ -116,7 +138,7 @@ class Root:
     __slots__ = ("following", "latest", "whole")
 
     def __init__(self) -> None:
-        self.following: dict[Any, TraceNode] = {}
+        self.following: dict[Any, TraceNode] | None = None
         self.latest: TraceNode | None = None
         self.whole = True
 
@@ -139,6 +161,7 @@ class Trace:
     __slots__ = (
         "__weakref__",
         "_arrays",
+        "_n_left",
         "_no_grad",
         "_numbers",
         "_tree",
@@ -159,6 +182,7 @@ class Trace:
         self.results: list[ref[Variable]] = []
         self.first: Callable[[], object] = _nothing_yet
         self.broken = False
+        self._n_left = 0
         self._no_grad = no_grad
         self._tree = tree
         self._arrays: list[ref[SyncedArray]] = []
@@ -236,11 +260,12 @@ class Trace:
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], wrong: TraceNode | None
     ) -> Variable | None:
         """`follow`, by another node than the one that was taken last."""
-        sources = self._sources_of(inputs)
-        if sources is None:
+        following = self.node.following
+        sources = None if following is None else self._sources_of(inputs)
+        if following is None or sources is None:
             return None
         try:
-            node = self.node.following.get((spec, tuple(args.items()), sources))
+            node = following.get((spec, tuple(args.items()), sources))
         except TypeError:  # a setting that is a list or an array
             return None
         if node is None or node is wrong:
@@ -284,23 +309,32 @@ class Trace:
         if len(self.results) >= MAX_LENGTH:  # a loop that never ends, as inference without a backward pass
             self.end()
             return None
-        kernel = call.kernel(self.context)
         sources = self._sources_of(inputs)
-        if not kernel.simple or sources is None:
+        same = () if sources is None or not call.takes_same else _same_dtypes(spec, sources)
+        if sources is None or same is None:
+            return None
+        kernel = call.kernel(self.context, same)
+        if not kernel.simple:
             return None
         node = TraceNode(len(self.results), spec, args, sources, call, kernel)
         if self._no_grad or not spec.differentiable:
-            node.need_grad = False
-        else:
-            node.through = any(value is not None and value.need_grad for value in inputs)
+            node.need_grad = node.through = False
         node.whole = self.node.whole and not any(type(source) is tuple and source[0] == 0 for source in sources)
-        try:
-            self.node.following[spec, tuple(args.items()), sources] = node
-        except TypeError:
-            return None
-        self.node.latest = node
-        self._tree.n_nodes += 1
-        return self.follow(spec, inputs, args)
+        parent, latest = self.node, self.node.latest
+        stays = self._tree.n_nodes < MANY_NODES or self._n_left < MAX_LEFT
+        if stays:
+            following = parent.following = {} if parent.following is None else parent.following
+            try:
+                following[spec, tuple(args.items()), sources] = node
+            except TypeError:
+                return None
+            self._n_left += 1
+            self._tree.n_nodes += 1
+        parent.latest = node
+        variable = self.follow(spec, inputs, args)
+        if not stays:
+            parent.latest = latest
+        return variable
 
     def end(self) -> None:
         """Let the next call of the thread start at the root."""
@@ -316,6 +350,23 @@ class Trace:
 
 
 _new = object.__new__
+
+
+def _same_dtypes(spec: FunctionSpec, sources: Sequence[_Source]) -> SameDtypes | None:
+    """The dtype of each input that is taken as it is; None where the place in the tree does not imply it.
+
+    A leaf may hold another dtype in the next walk, and whole numbers are read as floating-point ones if they need a gradient.
+    """
+    entries = input_entries(spec, len(sources))
+    dtypes: list[str | None] = []
+    for entry, source in zip(entries, sources, strict=True):
+        if entry.dtype != "same" or source is None:
+            dtypes.append(None)
+            continue
+        if not isinstance(source, TraceNode) or dtype_of(source.output_key[1]).kind in "iub":
+            return None
+        dtypes.append(source.output_key[1])
+    return tuple(dtypes)
 
 
 class _Tree(threading.local):

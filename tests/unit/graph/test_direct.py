@@ -69,16 +69,30 @@ def test_it_gives_what_the_compiled_pass_gives(build, start, zeroed, compilation
     assert np.abs(found[0][1] - (0 if zeroed else 2)).max() > 1e-4
 
 
-def test_nothing_is_compiled_before_a_structure_comes_back(compilations):
+def train_chain(x, w, depth, is_followed=True):
+    with nn.auto_forward():
+        h = x if is_followed else F.reshape(F.sin(x), (4, 4))  # a view has a node
+        for _ in range(depth):
+            h = F.tanh(F.affine(h, w))
+        loss = F.mean(h)
+    loss.backward(clear_buffer=True)
+
+
+def test_a_pass_is_compiled_when_its_structure_comes_twice_in_a_row(compilations):
     x, w = leaf(4, 4), leaf(4, 4, seed=1)
-    for depth in (1, 2, 3, 4, 2):
-        with nn.auto_forward():
-            h = x
-            for _ in range(depth):
-                h = F.tanh(F.affine(h, w))
-            loss = F.mean(h)
-        loss.backward(clear_buffer=True)
-        assert len(compilations) == (1 if (depth, len(direct._SEEN)) == (2, 4) else 0)
+    for depth, count in ((1, 0), (2, 0), (3, 0), (2, 0), (2, 1), (2, 1)):
+        train_chain(x, w, depth)
+        assert len(compilations) == count
+
+
+@pytest.mark.parametrize("is_followed", [True, False])
+def test_a_pass_is_compiled_when_its_structure_comes_often(compilations, monkeypatch, is_followed):
+    monkeypatch.setattr(direct, "MAX_RUNS", 3)
+    x, w = leaf(4, 4), leaf(4, 4, seed=1)
+    for count in (0, 0, 0, 2, 2):
+        for depth in (1, 2):
+            train_chain(x, w, depth, is_followed)
+        assert len(compilations) == count
 
 
 def test_structures_are_forgotten_in_the_long_run(compilations, monkeypatch):

@@ -24,8 +24,17 @@ from nn_core.settings import without
 UNARY = [operator(name) for name in ("sin", "cos", "tanh", "sigmoid", "relu", "abs")]
 BINARY = [operator(name) for name in ("add2", "sub2", "mul2", "maximum2", "minimum2")]
 sin, cos, exp, mul2, add2, pow2 = (operator(name) for name in ("sin", "cos", "exp", "mul2", "add2", "pow2"))
+reshape = operator("reshape")
 total, affine, embed = (operator(name) for name in ("reduce_sum", "affine", "embed"))
 mul_scalar, transpose, tanh_of, reduced = (operator(name) for name in ("mul_scalar", "transpose", "tanh", "sum"))
+
+
+def viewed_twice(h):
+    """`h` in its own shape again, by a view of a view."""
+    return reshape(reshape(h, shape=(-1, *h.shape)), shape=h.shape)
+
+
+UNARY.append(viewed_twice)
 
 
 def variable(*values, need_grad=False):
@@ -353,6 +362,71 @@ def test_indices_and_mixed_dtypes():
     require_same(program)
 
 
+def test_functions_that_take_their_input_in_its_dtype():
+    def program():
+        w, results = parameter(0.5, -1, 2), []
+        for step in range(6):
+            with nn.context_scope(nn.Context(["reference:half" if step == 4 else "reference:float"])):
+                h = sin(w)
+                leaf = nn.Variable.from_numpy_array(np.array([1, 2, 3], [np.int32, np.float64][step % 2]))
+                for cut in (h[:2], w[:2], leaf[1:]):
+                    h = mul2(h[-2:], tanh_of(cut))
+                best = operator("max")(h, only_index=True)  # whole numbers
+                results.append(flat([best[None].d, *gradients(total(h[1:]), w)]))
+        return results
+
+    require_same(program)
+
+
+@pytest.mark.parametrize("of", ["parameter", "data", "result", "another view"])
+@pytest.mark.parametrize("act", ["", "write", "write source", "keep", "keep source", "read", "end"])
+def test_views(of, act):
+    def program():
+        w, x, results = parameter(0.5, -1), variable(0.3, 0.2), []
+        for step in range(6):
+            source = {"parameter": w, "data": x, "result": sin(mul2(w, x))}.get(of) or reshape(cos(w), shape=(2, 1))
+            if step == 3 and act == "keep source":
+                source.persistent = True
+            view = reshape(source, shape=(1, 2))
+            if step == 3 and act in ("write", "write source"):
+                changed = view if act == "write" else source
+                changed.d = changed.d + 0.25
+            if step == 3 and act == "keep":
+                view.persistent = True
+            if step == 3 and act == "read":
+                results.append(view.d.copy())
+            loss = total(mul2(sin(view), reshape(w, shape=(1, 2))))
+            if act == "end":
+                loss = reshape(loss, shape=(1, 1))
+            results.append(gradients(loss, w))
+            if step == 3 and "keep" in act:
+                results.append((view if act == "keep" else source).d.copy())
+            results += [w.d.copy(), x.d.copy()]
+        return flat(results)
+
+    require_same(program)
+
+
+def test_a_pass_with_views_is_compiled_once(monkeypatch):
+    compilations = []
+    compiled = backward._compiled
+    monkeypatch.setattr(backward, "_compiled", lambda *args: compilations.append(1) or compiled(*args))
+    w, x = parameter(0.5, -1), variable(0.3, 0.2)
+    with nn.auto_forward():
+        for _ in range(5):
+            h = reshape(sin(mul2(reshape(w, shape=(2, 1)), reshape(x, shape=(2, 1)))), shape=(2,))
+            gradients(total(mul2(h, h)), w)
+    assert len(compilations) == 1
+    np.testing.assert_array_equal([*w.d, *x.d], np.float32([0.5, -1, 0.3, 0.2]))
+
+
+def test_slices_of_results_are_followed():
+    with nn.auto_forward():
+        h = sin(parameter(0.5, -1, 2))[1:]
+        assert h._storage is None
+        assert h.shape == (2,)
+
+
 # -- structures --------------------------------------------------------------------------------------------------------
 
 
@@ -416,6 +490,26 @@ def test_walks_and_trees_that_are_too_long(monkeypatch, length):
     require_same(program)
 
 
+def test_irregular_programs_leave_few_nodes_in_the_tree(monkeypatch):
+    monkeypatch.setattr(trace, "MANY_NODES", 8)
+    monkeypatch.setattr(trace, "MAX_LEFT", 2)
+    trace._forget()
+
+    def program():
+        w, results = parameter(1, 0.5), []
+        for step in range(12):
+            h = w
+            for number in range(8):
+                h = UNARY[step * number % 5](mul_scalar(h, val=1 + step % 5))
+            results.append(gradients(total(h), w))
+        return results
+
+    with nn.auto_forward():
+        program()
+    assert 8 < trace._TREES[0].n_nodes <= 8 + 12 * 2
+    require_same(program)
+
+
 class Doubling(nn.PythonFunction):
     """Twice its input."""
 
@@ -452,7 +546,7 @@ def test_functions_written_in_python_in_between():
 @given(st.data())
 def test_random_programs(data):
     acts = st.sampled_from(["", "", "", "d", "no_grad", "stop"])
-    calls = st.tuples(st.integers(0, 10), st.integers(0, 7), st.integers(0, 7), acts)
+    calls = st.tuples(st.integers(0, len(UNARY) + len(BINARY) - 1), st.integers(0, 7), st.integers(0, 7), acts)
     structures = data.draw(st.lists(st.lists(calls, min_size=1, max_size=8), min_size=1, max_size=3))
     steps = data.draw(st.lists(st.tuples(st.integers(0, len(structures) - 1), st.booleans()), min_size=2, max_size=7))
 
