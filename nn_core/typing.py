@@ -135,6 +135,8 @@ class BackendExtras:
         upload: Writes a NumPy array over one of its arrays; the NumPy array may change afterwards.
         use_device: Makes the device of an id the current one of the thread.
         flush: Starts what the backend has held back.
+        dlpack_device: DLPack's number of the kind of memory that its arrays are in (2 is CUDA), if they have ``__dlpack__``
+            and its namespace ``from_dlpack``; 0: they are shared by way of the host.
         reference_first: Whether reference kernels over its arrays are asked before backends of another device family.
         notes: Sentences about a function, by its API name, for ``nn_core.explain``.
         launch_together: A context manager under which steps may be held back and launched as one.
@@ -150,6 +152,7 @@ class BackendExtras:
     upload: ClassVar[Callable[..., object] | None] = None
     use_device: ClassVar[Callable[..., object] | None] = None
     flush: ClassVar[Callable[..., object] | None] = None
+    dlpack_device: ClassVar[int] = 0
     reference_first: ClassVar[bool] = False
     notes: ClassVar[Callable[..., Sequence[str]] | None] = None
     launch_together: ClassVar[Callable[..., AbstractContextManager[object]] | None] = None

@@ -12,6 +12,7 @@ import numpy as np
 
 from nn_core.arrays.bound_operators import NdArrayOperators
 from nn_core.arrays.display import display_line, html_table, values_on_host
+from nn_core.arrays.exchange import ON_HOST, dlpack_device, lent, lent_address, taken
 from nn_core.arrays.synced import HOST, Space, SyncedArray, cast, dtype_name, dtype_of
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.messages.attributes import Misnamed, no_attribute, offered
@@ -90,17 +91,26 @@ class NdArray(NdArrayOperators):
     @staticmethod
     @door
     def from_dlpack(source: Any) -> "NdArray":
-        """A new NdArray over the memory of `source` (any object with ``__dlpack__``), without a copy on the host."""
-        values = np.from_dlpack(source)
+        """A new NdArray over the memory of `source` (any object with ``__dlpack__``), on the host or on a device.
+
+        Values that are not in C order, and those of the host that must not be written, are copied. Memory of a device is
+        taken by a backend of the current context, whose stream waits for the producer's.
+
+        Raises:
+            DTypeError: when the numbers are complex.
+            ArgumentError: when the values are on a device of which no backend of the current context has arrays.
+        """
+        on_device = taken(source)
+        values = np.from_dlpack(source) if on_device is None else on_device[1]
         if values.dtype.kind == "c":
             raise DTypeError(f"NdArray.from_dlpack: the numbers must be real, got {values.dtype.name}")
+        key = (HOST, values.dtype.name) if on_device is None else on_device[0]
         array = NdArray(values.shape)
-        if not values.flags.writeable or not values.flags.c_contiguous:
-            array.data = values
+        if not values.flags.c_contiguous or (on_device is None and not values.flags.writeable):
+            array.write(*key)[...] = values
             return array
-        array.synced.copies[(HOST, values.dtype.name)] = values
-        array.synced.move_latest((HOST, values.dtype.name))
-        array.synced.export_for_good((HOST, values.dtype.name))
+        array.synced.hold(key, values)
+        array.synced.export_for_good(key)
         return array
 
     # -- what it is ------------------------------------------------------------------------------------------------
@@ -378,18 +388,28 @@ class NdArray(NdArrayOperators):
     # -- exchange --------------------------------------------------------------------------------------------------
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.get_data("rw").__dlpack__(**options)
+        wanted = options.get("dl_device")
+        if wanted is None or tuple(wanted) == self.__dlpack_device__():
+            raw = lent(self)
+            return (self.get_data("rw") if raw is None else raw).__dlpack__(**options)
+        if options.get("copy") is False or tuple(wanted) != ON_HOST:
+            raise BufferError(
+                f"__dlpack__: dl_device must be the device of the values, {self.__dlpack_device__()}, or, with a copy, the "
+                f"host, {ON_HOST}, got {tuple(wanted)} with copy={options.get('copy')}"
+            )
+        return self.numpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        return dlpack_device(self)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        latest = self.synced.latest
-        raw = self.synced.copies[latest] if latest is not None and self.synced.pending_fill is None else None
-        if raw is None or not hasattr(raw, "__cuda_array_interface__"):
-            raise AttributeError("__cuda_array_interface__: the values are not on a CUDA device")
-        interface: dict[str, Any] = self.present(raw).__cuda_array_interface__
+        raw = lent_address(self)
+        if raw is None:
+            raise AttributeError(
+                "__cuda_array_interface__: the values are not on a CUDA device, or they are bfloat16, which it cannot name"
+            )
+        interface: dict[str, Any] = raw.__cuda_array_interface__
         return interface
 
 

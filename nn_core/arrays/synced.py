@@ -144,16 +144,20 @@ Key: TypeAlias = tuple[Space, str]
 
 
 class ExportedView:
-    """A link between an array of the host and the user's views of it, which keep it alive as long as they live.
+    """A link between an array and the user's views of it, which keep it alive as long as they live.
 
     NumPy lets a view of a view refer to the memory itself, but not past an object that is no array.
     """
 
-    __slots__ = ("__array_interface__", "__weakref__", "array")
+    __slots__ = ("__weakref__", "array")
 
     def __init__(self, array: Array) -> None:
         self.array = array
-        self.__array_interface__ = array.__array_interface__
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        interface: dict[str, Any] = self.array.__array_interface__
+        return interface
 
 
 class SyncedArray:
@@ -213,7 +217,12 @@ class SyncedArray:
 
     def read(self, key: Key) -> Array:
         """The values in the space and dtype of `key`; the caller must not write."""
-        if key in self.valid and self.pending_fill is None and (self.lease is None or self.lease.alive):
+        if (
+            key in self.valid
+            and self.pending_fill is None
+            and (self.lease is None or self.lease.alive)
+            and (self.exported is None or self._is_up_to_date(key))
+        ):
             return self.copies[key]
         self._require_alive()
         if self.pending_fill is not None or self.latest is None:
@@ -232,6 +241,10 @@ class SyncedArray:
         if self.lease is not None:
             self.lease.displace()  # a plan that runs again has to know that this copy will be old
         return array
+
+    def _is_up_to_date(self, key: Key) -> bool:
+        """Whether nobody can have written to the latest copy since the one under `key`, a valid one, was made of it."""
+        return self.latest is None or key == self.latest or not self.is_exported(self.latest)
 
     def rewritten(self) -> None:
         """Note that a plan has changed the latest copy in place."""
@@ -285,12 +298,12 @@ class SyncedArray:
         return view if view.dtype == array.dtype else view.view(array.dtype)
 
     def export_for_good(self, key: Key) -> None:
-        """Note that others have the address of the copy on the host under `key`, for as long as it lives."""
+        """Note that others have the address of the copy under `key`, for as long as it lives."""
         exported = ExportedView(self.copies[key])
         self.exported = {**(self.exported or {}), key: lambda: exported}
 
     def is_exported(self, key: Key) -> bool:
-        """Whether somebody holds a view of the copy on the host under `key`, and may write to it unseen."""
+        """Whether somebody holds a view of the copy under `key`, and may write to it unseen."""
         return self._exported(key) is not None
 
     def _exported(self, key: Key) -> ExportedView | None:

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from nn_core.arrays.spaces import space_of
 from nn_core.arrays.synced import GRAPH_VERSION, HOST, Key, Space, dtype_of
 from nn_core.context import Context
 from nn_core.dispatch.plugins import PLUGINS
@@ -20,7 +21,6 @@ from nn_core.graph.checked import guarded_kernel
 from nn_core.graph.failure import note_call
 from nn_core.graph.infer import infer, input_entries, made_outputs
 from nn_core.graph.memory import channels_last_strides
-from nn_core.graph.spaces import space_of
 from nn_core.rules.arguments import resolve_args
 from nn_core.runtime.caches import KeyedCache
 from nn_core.settings import WHEN_SWITCHED, is_enabled, settings

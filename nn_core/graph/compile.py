@@ -343,7 +343,7 @@ class NarrowedRead:
 class Refresh:
     """Runner that brings the copy of a variable's array under `key` up to date with the latest copy.
 
-    A copy of an array of the host is made anew as long as somebody holds that array, who may have written to it.
+    The copy is made anew as long as somebody else holds the latest one, who may have written to it.
     """
 
     __slots__ = ("_copy", "_key", "_latest", "synced")
@@ -362,7 +362,7 @@ class Refresh:
         latest = synced.latest
         if latest is None or latest == key:
             return
-        if key in synced.valid and (latest[0] is not HOST or not synced.is_exported(latest)):
+        if key in synced.valid and not synced.is_exported(latest):
             return
         source, target = synced.copies[latest], synced.copies[key]
         # the kernel was made for a source in this dtype, in C order

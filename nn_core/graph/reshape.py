@@ -245,8 +245,8 @@ def change_leaf_shape(array: NdArray, shape: Shape, size: int) -> None:
 
 
 def _is_held_by_users(synced: SyncedArray) -> bool:
-    """Whether somebody holds a NumPy array over memory that is the array's own, and does not expect it to change."""
-    return synced.lease is None and any(key[0] is HOST and synced.is_exported(key) for key in synced.copies)
+    """Whether somebody else holds memory that is the array's own, and does not expect it to change."""
+    return synced.lease is None and any(map(synced.is_exported, synced.copies))
 
 
 def _keep(array: NdArray, place: Shape) -> None:

@@ -29,7 +29,13 @@ def run(  # noqa: C901  # every call that is not traced
         synced = array.synced
         if updated:
             arrays.append(_opened(kernel, array, array_key, copied_back))
-        elif synced.pending_fill is None and synced.lease is None and array_key in synced.valid and array._window is None:
+        elif (
+            synced.pending_fill is None
+            and synced.lease is None
+            and array_key in synced.valid
+            and array._window is None
+            and (synced.exported is None or synced.latest == array_key)
+        ):
             # what `fetch` would find, for an array of the engine's own: those are in C order
             raw = synced.copies[array_key]
             arrays.append(raw if raw.shape == array._shape else raw.reshape(array._shape))

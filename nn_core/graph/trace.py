@@ -234,7 +234,13 @@ class Trace:
                 array = storage.data
             synced = array.synced
             # without a lease the memory is the array's own, and that is always in C order
-            if array._shape is synced.shape and synced.lease is None and synced.pending_fill is None and key in synced.valid:
+            if (
+                array._shape is synced.shape
+                and synced.lease is None
+                and synced.pending_fill is None
+                and key in synced.valid
+                and (synced.exported is None or synced.latest == key)
+            ):
                 arrays.append(synced.copies[key])
             else:
                 arrays.append(fetch(array, key))

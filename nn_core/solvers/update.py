@@ -11,11 +11,11 @@ from itertools import chain, islice
 from typing import Final, Protocol, TypeAlias
 
 from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.spaces import space_of
 from nn_core.arrays.synced import GRAPH_VERSION, Key, Space
 from nn_core.context import Context
 from nn_core.dispatch.plugins import PLUGINS, get_backend
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
-from nn_core.graph.spaces import space_of
 from nn_core.settings import disabled_optimizations, is_enabled
 from nn_core.typing import Array, Backend, Namespace, Refusal, Step, extra
 from nn_core.variable import Variable

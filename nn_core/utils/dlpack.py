@@ -1,17 +1,23 @@
 """Arrays of other libraries without a copy, by capsules of DLPack."""
 
-from typing import Any
+import ctypes
+from typing import Any, Final
 
 import numpy as np
 
+from nn_core.arrays.exchange import ON_HOST
 from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.synced import HOST
 from nn_core.context import Context
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.variable import Variable
 
+#: Bytes in front of the device in a `DLManagedTensor` and in a `DLManagedTensorVersioned`, by the names of their capsules.
+_DEVICE_OFFSETS: Final = {b"dltensor": 8, b"dltensor_versioned": 40}
+
 
 class _Owner:
-    """Hands a capsule to NumPy in the way it asks for one; the capsule itself names the device of its memory."""
+    """Hands a capsule to a library in the way it asks for one."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -20,7 +26,19 @@ class _Owner:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        name = ctypes.pythonapi.PyCapsule_GetName
+        name.argtypes, name.restype = [ctypes.py_object], ctypes.c_char_p
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+        try:
+            own_name = name(self._capsule)
+            start = pointer(self._capsule, own_name) + _DEVICE_OFFSETS[own_name]
+        except (ValueError, KeyError) as error:
+            raise ArgumentError(
+                f"from_dlpack: dlp must be a capsule that was not consumed, or have __dlpack__, got {self._capsule!r}"
+            ) from error
+        kind, number = (ctypes.c_int32 * 2).from_address(start)
+        return kind, number
 
 
 class _Writable:
@@ -32,12 +50,12 @@ class _Writable:
 
 
 def to_dlpack(a: NdArray | Variable, dtype: Any = None, ctx: Context | None = None) -> Any:
-    """A DLPack capsule over the memory of an array on the host.
+    """A DLPack capsule over the memory of an array, on the host or on the device where its values are.
 
     Args:
         a: The array; of a Variable, its data.
-        dtype: The array is converted to it; None: its own.
-        ctx: Context of the conversion.
+        dtype: The array is converted to it where it is; None: its own.
+        ctx: Not used; the values stay where they are.
 
     Returns:
         A capsule for one consumer. The NdArray and the consumer share memory.
@@ -55,7 +73,8 @@ def to_dlpack(a: NdArray | Variable, dtype: Any = None, ctx: Context | None = No
     if not isinstance(array, NdArray):
         raise ArgumentError(f"to_dlpack: a must be an NdArray or a Variable, got {type(a).__name__}")
     if dtype is not None:
-        array.cast(dtype, ctx)
+        latest = array.synced.latest
+        array.readwrite(HOST if latest is None else latest[0], np.dtype(dtype).name)
     return array.__dlpack__()
 
 
@@ -71,14 +90,18 @@ def from_dlpack(dlp: Any, arr: NdArray | None = None) -> NdArray:
 
     Raises:
         ShapeError: when `arr` has another shape.
+        ArgumentError: when `dlp` is neither, was consumed before, or is on a device that the current context has no
+            backend for.
     """
     if not hasattr(dlp, "__dlpack__"):
-        # A capsule of the first version of DLPack cannot say whether it may be written; NumPy takes it as read-only.
-        dlp = np.asarray(_Writable(np.from_dlpack(_Owner(dlp))))
+        dlp = _Owner(dlp)
+        if dlp.__dlpack_device__() == ON_HOST:
+            # A capsule of the first version of DLPack cannot say whether it may be written; NumPy takes it as read-only.
+            dlp = np.asarray(_Writable(np.from_dlpack(dlp)))
     found = NdArray.from_dlpack(dlp)
     if arr is None:
         return found
     if arr.shape != found.shape:
         raise ShapeError(f"from_dlpack: arr must have the shape {found.shape}, got {arr.shape}")
-    arr.data = found.data
+    arr.copy_from(found)
     return arr

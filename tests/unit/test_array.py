@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nn_core as nn
+import nn_core.functions as F
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 
 
@@ -275,3 +276,24 @@ def test_numbers_are_cut_to_the_ends_of_a_range_of_whole_numbers() -> None:
 def test_complex_numbers_are_refused_by_dlpack():
     with pytest.raises(DTypeError, match=r"from_dlpack: the numbers must be real, got complex128"):
         nn.NdArray.from_dlpack(np.array([1 + 2j]))
+
+
+def test_copies_of_a_lent_array_are_made_anew():
+    array = nn.NdArray.from_numpy_array(np.float32([1, 2]))
+    lent = array.data
+    with nn.context_scope(nn.Context(["reference:half"])):
+        for number in (1, 5, 9):
+            lent[0] = number
+            assert array.get_data("r", "float64").tolist() == [number, 2]
+            assert (array + 1).data.tolist() == [number + 1, 3]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_dynamic_graphs_read_what_was_written_to_a_lent_array(traced):
+    x = nn.Variable.from_numpy_array(np.float32([1, 2]), need_grad=True)
+    lent = x.d
+    with nn.context_scope(nn.Context(["reference:half"])), nn.auto_forward():
+        for number in (1, 5, 9, 7):
+            lent[0] = number
+            y = F.mul_scalar(F.add_scalar(x, 1), 1) if traced else F.add_scalar(x, 1)
+            assert y.d.tolist() == [number + 1, 3]

@@ -26,6 +26,8 @@ class CudaBackend:
     array_class: str = "CudaCachedArray"
     #: Copies to the host and back would make every replay of a graph wait.
     reference_first: bool = True
+    #: CuPy exchanges memory of CUDA with other libraries, and lets the stream of one side wait for that of the other.
+    dlpack_device: int = 2
     kernels: Mapping[str, Kernel] = KERNELS
     updates: Mapping[str, MultiTensorUpdate | ClipGradByNorm | LayerwiseUpdate] = UPDATES
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import nn_core as nn
+from nn_core.arrays import spaces
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.graph import spaces
 
 EMULATION = Path(__file__).with_name("emulation")
 HELPERS = str(Path(__file__).parent)

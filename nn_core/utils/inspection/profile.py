@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from nn_core.arrays.spaces import space_of
 from nn_core.arrays.synced import ready
 from nn_core.context import get_current_context
 from nn_core.dispatch.plugins import get_backend
 from nn_core.function import Function
-from nn_core.graph.spaces import space_of
 from nn_core.utils.inspection.base import FunctionHookCallbackBase
 
 _DEFAULT: Final = "main"

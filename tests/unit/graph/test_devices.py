@@ -9,8 +9,9 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core.arrays import spaces
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.graph import backward, spaces
+from nn_core.graph import backward
 
 
 class Device:

@@ -8,6 +8,7 @@ import ctypes
 import sys
 import time
 import types
+from typing import ClassVar
 
 import machine
 import numpy as np
@@ -20,6 +21,44 @@ class _Memory:
     def copy_from_host_async(self, pointer, n_bytes, stream):
         _require_outside_capture("a copy from the host")
         ctypes.memmove(self.ptr, pointer, n_bytes)
+
+
+#: DLPack's numbers of the host and of CUDA.
+HOST, CUDA = 1, 2
+#: The stream 0, by the numbers of ``__cuda_array_interface__`` and DLPack.
+LEGACY_STREAM = 1
+
+
+def _place_of(capsule):
+    """The two numbers of the device in a capsule of the first version with a number, to be changed in place."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+    return (ctypes.c_int32 * 2).from_address(pointer(capsule, b"dltensor_versioned") + 40)
+
+
+def _current_device():
+    return sys.modules["cupy"].cuda.runtime.getDevice()
+
+
+class _OnHost:
+    """A capsule as NumPy takes it."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack_device__(self):
+        return HOST, 0
+
+    def __dlpack__(self, **options):
+        return self._capsule
+
+
+def from_dlpack(source):
+    """An array over memory of the device; the producer's stream is waited for."""
+    assert source.__dlpack_device__()[0] == CUDA, "CPU arrays cannot be directly imported to CuPy"
+    capsule = source.__dlpack__(stream=Stream.current.ptr or LEGACY_STREAM)
+    _place_of(capsule)[:] = HOST, 0
+    return np.from_dlpack(_OnHost(capsule)).view(FakeArray)
 
 
 class FakeArray(np.ndarray):
@@ -71,6 +110,21 @@ class FakeArray(np.ndarray):
 
     def set(self, values):
         self.view(np.ndarray)[...] = values
+
+    @property
+    def __cuda_array_interface__(self):
+        stream = Stream.current.ptr or LEGACY_STREAM
+        return {**self.__array_interface__, "version": 3, "stream": stream, "strides": self.strides}
+
+    def __dlpack_device__(self):
+        return CUDA, _current_device()
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        _require_outside_capture("an event that another stream waits for")
+        Stream.waited_for.append((stream, Stream.current))
+        capsule = np.ndarray.__dlpack__(self.view(np.ndarray), max_version=(1, 0))
+        _place_of(capsule)[:] = CUDA, _current_device()
+        return capsule
 
 
 def _method(name):
@@ -235,10 +289,12 @@ class Graph:
 
 
 class Stream:
-    ptr = 0
+    #: (stream of a consumer of memory, stream that it waits for)
+    waited_for: ClassVar = []
 
-    def __init__(self, *, non_blocking=False, null=False):
+    def __init__(self, *, non_blocking=False, null=False, ptr=0):
         self.non_blocking = non_blocking
+        self.ptr = ptr
 
     def __enter__(self):
         return self
@@ -259,6 +315,9 @@ class Stream:
 
     def synchronize(self):
         assert Graph.recording is None, "synchronize while capturing"
+
+
+Stream.current = Stream(null=True)
 
 
 class MemoryPool:
@@ -325,7 +384,7 @@ def make():
     """A new module that can take the place of CuPy."""
     cupy = Module("cupy")
     cupy.ndarray = FakeArray
-    cupy.asarray, cupy.array = asarray, array
+    cupy.asarray, cupy.array, cupy.from_dlpack = asarray, array, from_dlpack
     cupy.asnumpy = lambda values, **_: values.get() if isinstance(values, FakeArray) else np.array(values)
     cupy.RawModule = RawModule
     cupy.is_available = lambda: True
@@ -365,7 +424,7 @@ def make():
         MemoryPool=MemoryPool,
         Event=Event,
         alloc_pinned_memory=PinnedMemory,
-        get_current_stream=Stream,
+        get_current_stream=lambda: Stream.current,
         nvtx=types.SimpleNamespace(RangePush=lambda name: None, RangePop=lambda: None),
         get_elapsed_time=lambda start, end: 1e3 * (end.time - start.time),
         set_allocator=lambda allocator=None: None,

@@ -6,6 +6,9 @@ from typing import Final
 import numpy as np
 
 from nn_core.arrays.synced import HOST, Space, nothing
+from nn_core.context import get_current_context
+from nn_core.dispatch.plugins import get_backend
+from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
 from nn_core.typing import Array, Backend, Shape, extra
 
 #: By class of arrays and device: backends of one class share arrays.
@@ -20,6 +23,18 @@ def space_of(backend: Backend, device_id: str) -> Space:
         space = HOST if backend.namespace() is np else _device_space(backend, device_id)
         _SPACES[key] = space
     return space
+
+
+def space_of_dlpack(kind: int, device_id: int) -> Space | None:
+    """The memory that DLPack numbers so; None where no backend of the current context has arrays there."""
+    for name, _ in get_current_context().entries:
+        try:
+            backend = get_backend(name)
+        except (BackendNotFoundError, BackendUnavailableError, PluginError):
+            continue  # as dispatch passes over those that cannot be used
+        if extra(backend, "dlpack_device") == kind:
+            return space_of(backend, str(device_id))
+    return None
 
 
 def _device_space(backend: Backend, device_id: str) -> Space:
