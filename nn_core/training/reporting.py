@@ -27,15 +27,15 @@ class Observation(Mapping[str, float]):
 
     def add(self, name: str, value: Any, weight: float = 1.0) -> None:
         """Take in a number, or an array or Variable of one element."""
-        if name in self._pending or name in self._summaries:
+        pending = self._pending
+        if name in pending or name in self._summaries:
             self._summary(name).add(_number(name, value), weight)
         else:
-            self._pending[name] = (value, weight)
+            pending[name] = (value, weight)
 
     def clear(self) -> None:
         """Forget everything."""
-        if self._pending:
-            self._pending.clear()
+        self._pending.clear()
         if self._summaries:
             self._summaries.clear()
 
@@ -63,8 +63,8 @@ class Observation(Mapping[str, float]):
         return self._summaries[name]
 
 
-_CURRENT: Ambient[Observation | None] = Ambient("observation", None)
-_SCOPE: Ambient[str] = Ambient("report scope", "")
+#: The present observation, and the scope in front of names.
+_OBSERVER: Ambient[tuple[Observation | None, str]] = Ambient("observer", (None, ""))
 
 
 def report(values: Mapping[str, Any], weight: float = 1.0) -> None:
@@ -77,20 +77,27 @@ def report(values: Mapping[str, Any], weight: float = 1.0) -> None:
     Raises:
         ArgumentError: when a name is not a string.
     """
-    observation = _CURRENT.get()
+    observation, scope = _OBSERVER.get()
     if observation is None:
         return
-    scope = _SCOPE.get()
     for name, value in values.items():
         if not isinstance(name, str):
             raise ArgumentError(f"report: the names must be strings, got {name!r}")
         observation.add(scope + name, value, weight)
 
 
+def report_value(name: str, value: Any, weight: float) -> None:
+    """Report one value, as `report` does, for code that runs too often for a dictionary."""
+    observation, scope = _OBSERVER.get()
+    if observation is not None:
+        observation.add(scope + name, value, weight)
+
+
 @contextmanager
 def report_scope(name: str) -> Iterator[None]:
     """Put ``name/`` in front of what is reported inside a ``with`` block."""
-    with _SCOPE.scope(f"{_SCOPE.get()}{name}/"):
+    observation, scope = _OBSERVER.get()
+    with _OBSERVER.scope((observation, f"{scope}{name}/")):
         yield
 
 
@@ -106,7 +113,7 @@ def observing(observation: Observation | None = None) -> Iterator[Observation]:
         1.25
     """
     observation = Observation() if observation is None else observation
-    with _CURRENT.scope(observation):
+    with _OBSERVER.scope((observation, _OBSERVER.get()[1])):
         yield observation
 
 

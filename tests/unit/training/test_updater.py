@@ -54,6 +54,51 @@ def test_dynamic_graphs_are_the_same(make_updater):
     assert np.array_equal(after(make_updater()), after(make_updater(dynamic=True)))
 
 
+def reports_of(updater):
+    with observing() as seen:
+        updater.update()
+    return {name: (value, seen.weight(name)) for name, value in seen.items()}
+
+
+def test_an_iteration_without_extras_is_that_of_its_parts(make_updater):
+    def course(**settings):
+        updater = make_updater("Adam", **settings)
+        return [(reports_of(updater), after(updater).tolist(), updater.iteration) for _ in range(2)]
+
+    assert course() == course(hooks=[lambda solver, iteration: None])
+
+
+@pytest.mark.parametrize("part", ["step", "next_batch", "gradients", "apply_gradients"])
+def test_a_part_of_a_subclass_takes_the_place_of_ours(make_updater, part):
+    made = make_updater()
+    calls = []
+
+    def own(self, *args):
+        calls.append(part)
+        return getattr(Updater, part)(self, *args)
+
+    updater = type("Own", (Updater,), {part: own})(made.data, made._inputs, made._loss, made.solvers)
+    assert set(reports_of(updater)) == {"loss"}
+    assert calls == [part]
+
+
+def test_a_loss_scale_can_come_later(make_updater):
+    updater = make_updater()
+    assert set(reports_of(updater)) == {"loss"}
+    updater.loss_scale = LossScale(8.0)
+    assert set(reports_of(updater)) == {"loss", "grad_norm"}
+
+
+@pytest.mark.parametrize(("batch", "weight"), [([np.zeros((3, 1))], 3), ([[[1.0], [2.0]]], 2), ([np.float32(1)], 1)])
+def test_a_loss_weighs_as_much_as_its_batch_has_samples(batch, weight):
+    w = nn.Variable.from_numpy_array([1.0], need_grad=True)
+    x = nn.Variable(np.shape(batch[0]))
+    solver = S.Sgd(0.1)
+    solver.set_parameters({"w": w})
+    data = type("Data", (), {"next": lambda self: batch})()
+    assert reports_of(Updater(data, [x], F.sum(x * w), solver, model={"w": w}))["loss"][1] == weight
+
+
 def test_losses_are_reported(make_updater):
     updater = make_updater(accumulate=2)
     with observing() as seen:
