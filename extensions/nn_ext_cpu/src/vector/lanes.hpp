@@ -18,10 +18,14 @@ constexpr int kWidth = 4;
 #endif
 
 using Lanes = float __attribute__((vector_size(kWidth * 4)));
-using UnalignedLanes = float __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
 
-inline Lanes load(const float* p) { return *reinterpret_cast<const UnalignedLanes*>(p); }
-inline void store(float* p, Lanes v) { *reinterpret_cast<UnalignedLanes*>(p) = v; }
+/// The elements at p, of any alignment: copies of a known size become one instruction.
+inline Lanes load(const float* p) {
+  Lanes v;
+  __builtin_memcpy(&v, p, sizeof(v));
+  return v;
+}
+inline void store(float* p, Lanes v) { __builtin_memcpy(p, &v, sizeof(v)); }
 inline Lanes splat(float x) { return x - Lanes{}; }  // x + 0 would lose the sign of -0 and so costs an addition
 
 /// The first n < kWidth elements; 0 in the other lanes.

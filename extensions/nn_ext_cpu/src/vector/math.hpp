@@ -31,8 +31,8 @@ inline float copy_sign(float magnitude, float sign) {
   return as_float(as_bits(magnitude) | (as_bits(sign) & static_cast<int32_t>(0x80000000)));
 }
 /// NaN if either is NaN.
-inline float larger(float a, float b) { return (a > b) | (a != a) ? a : b; }
-inline float smaller(float a, float b) { return (a < b) | (a != a) ? a : b; }
+inline float larger(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
+inline float smaller(float a, float b) { return ((a < b) | (a != a)) ? a : b; }
 
 /// e^x, 1.1 ulp; subnormal results included.
 inline float exp(float x) {
