@@ -1,4 +1,10 @@
-"""Deterministic mode: the same bits on one, two and three threads, for the samples of all operators and for large arrays."""
+"""The same bits on one, two and three threads in deterministic mode, and while other threads call the same kernels.
+
+Both for the samples of all operators and for large arrays.
+"""
+
+import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -107,6 +113,40 @@ def results(name: str) -> set[tuple[bytes, ...]]:
 @pytest.mark.parametrize("name", CALLS)
 def test_large_arrays(deterministic, name):
     assert len(results(name)) == 1
+
+
+def at_once(work: Callable[[], object]) -> list[object]:
+    """Call `work` in three threads that start together, and return the results."""
+    results: list[object] = []
+    barrier = threading.Barrier(3)
+
+    def run() -> None:
+        barrier.wait()
+        results.append(work())
+
+    threads = [threading.Thread(target=run) for _ in range(barrier.parties)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_large_arrays_in_several_threads(name, two_threads):
+    alone = bits(CALLS[name])
+    assert at_once(lambda: bits(CALLS[name])) == [alone] * 3
+
+
+@pytest.mark.parametrize("fast", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["one sample", "all samples"])
+def test_kernels_that_several_threads_share(fast):
+    ran = 0
+    for case in cases(["cpu"], fast=fast):
+        if case.dtype == "float32" and case.native and not case.spec.has("dynamic_shape"):
+            ran += 1
+            alone = bits_of_kernels(case)
+            assert at_once(lambda case=case: bits_of_kernels(case)) == [alone] * 3, str(case)
+    assert ran > 150
 
 
 def test_a_graph_that_was_compiled_before(deterministic):
