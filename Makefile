@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := $(shell find extensions/nn_ext_cpu extensions/nn_ext_contrib -name '*.c' -o -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' -o -name 'pyproject.toml') \
+NATIVE := $(shell find extensions/nn_ext_cpu extensions/nn_ext_contrib -path '*/build' -prune -o \
+	\( -name '*.c' -o -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' -o -name 'pyproject.toml' \) -print) \
 	$(shell find extensions/nn_ext_cpu/nn_ext_cpu -name '*.py') # it is not installed editable
 JOBS ?= 2
 # One thread for each of the processes that run tests: more would wait for each other.
@@ -10,7 +11,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long reliability lock audit wheels-check demo test test-slow lint types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
+.PHONY: help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -122,14 +123,40 @@ sanitize-long: sanitize ## and all samples of the conformance kit, 10,000 hostil
 	$(SANITIZED) tools.fuzz api --seed $(SEED) --count 10000
 	$(SANITIZED) tools.fuzz programs --seed $(SEED) --count 1000
 
+# The thread sanitizer takes Clang with its OpenMP runtime, whose Archer tells it what waits for what: the runtime of GCC is not
+# instrumented, so that each parallel loop would look like a race. Debian: packages clang-16, libclang-rt-16-dev, libomp-16-dev and
+# llvm-16, then make sanitize-threads CLANG=clang++-16. A known race must be found first.
+CLANG ?= clang++
+RACES := build/sanitize-threads
+LLVM = $(shell $(CLANG) -print-resource-dir)/../..
+$(RACES)/.built: $(VENV)/.extensions $(NATIVE)
+	CXX=$(CLANG) $(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(RACES)/packages \
+		--config-settings=cmake.define.NN_SANITIZE=thread --config-settings=cmake.build-type=None \
+		--config-settings=build-dir=$(RACES) --config-settings=install.strip=false ./extensions/nn_ext_cpu
+	@touch $@
+
+WATCHED = PYTHONPATH=$(CURDIR)/$(RACES)/packages:$(CURDIR) LD_LIBRARY_PATH=$(CURDIR)/$(VENV)/lib:$(LLVM) \
+	LD_PRELOAD="$$($(CLANG) -print-file-name=libclang_rt.tsan-x86_64.so) $(LLVM)/libomp.so" OMP_TOOL_LIBRARIES=$(LLVM)/libarcher.so \
+	TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:die_after_fork=0:exitcode=66:external_symbolizer_path=$$($(CLANG) -print-prog-name=llvm-symbolizer):log_path=$(CURDIR)/$(RACES)/$(1) \
+	OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m
+WATCHED_PYTEST = $(call WATCHED,finding) pytest -p no:xdist -p no:cacheprovider -p no:faulthandler -c pyproject.toml
+THREADED = $(shell grep -rlE '^import threading|^from concurrent' tests/unit tests/integration extensions/nn_ext_cpu/tests --include='*.py')
+
+sanitize-threads: $(RACES)/.built ## the tests that start threads with the thread sanitizer of Clang
+	$(call WATCHED,known) tools.known_race; test $$? = 66
+	$(WATCHED_PYTEST) -m 'not slow' $(THREADED)
+	$(WATCHED_PYTEST) -m slow -k several_threads extensions/nn_ext_cpu/tests/test_deterministic.py
+
 lock: $(VENV)/.core ## write constraints/ci.txt: versions and hashes of what CI installs, newest that fit
 	mkdir -p build
 	$(BIN)/python -m pip install --quiet --dry-run --ignore-installed --report build/lock.json $(LOCKED_PACKAGES)
 	$(BIN)/python -m tools.lock build/lock.json $(CONSTRAINTS)
 
-audit: $(VENV)/.core ## look for known vulnerabilities of what CI installs; needs the network
+# --strict: a package that the service does not know is a failure, and so is a mirror of PyPI that knows of no vulnerabilities.
+audit: $(VENV)/.core ## look for known vulnerabilities of what CI installs; needs pypi.org
 	$(BIN)/python -m pip install --quiet pip-audit
-	$(BIN)/pip-audit --require-hashes --disable-pip --requirement $(CONSTRAINTS)
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement $(CONSTRAINTS) || \
+		{ echo "audit: the packages are not known to be free of vulnerabilities; if pip-audit could not audit them, run this where https://pypi.org/pypi answers"; exit 1; }
 
 WHEELS_OPTIONS ?=
 wheels-check: $(VENV)/.core ## build every wheel twice in different folders and compare the bytes; WHEELS_OPTIONS=--fast does not optimize

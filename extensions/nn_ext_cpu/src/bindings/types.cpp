@@ -15,8 +15,11 @@ namespace py = pybind11;
 namespace nn_cpu {
 namespace {
 
+#ifndef NN_RELEASE_COST
+#define NN_RELEASE_COST 5000.0
+#endif
 /// Work below this many nanoseconds keeps the interpreter lock: releasing and taking it costs more.
-constexpr double kReleaseCost = 5000.0;
+constexpr double kReleaseCost = NN_RELEASE_COST;
 
 struct OpObject {
   PyObject_HEAD
