@@ -193,11 +193,12 @@ def _propagate(calls: Sequence[_Call], root: Value, grad: Any) -> None:
         grads = [flow.pop((id(call.part), index), None) for index in range(n_visible)]
         if all(grad is None for grad in grads):
             continue
-        for value, origin, part in zip(call.inputs, call.origins, _gradients(call, grads)):  # noqa: B905  # it takes its time
-            if value is None or part is None:
+        gradients, keys = _gradients(call, grads), call.kernel.input_keys
+        for value, origin, part, key in zip(call.inputs, call.origins, gradients, keys, strict=False):
+            if value is None or part is None or key is None:
                 continue
             if origin is None:
-                _add_to_leaf(value.storage.data.shape, value.storage.grad, part)
+                _add_to_leaf(value.storage.data.shape, value.storage.grad, key, part)
             elif origin in flow:
                 # in place: nobody outside of this pass has seen either of them
                 flow[origin] += part
@@ -229,10 +230,10 @@ def _gradients(call: _Call, grads: Sequence[Array | None]) -> Sequence[Array | N
 
 
 def _filled(kernel: PreparedKernel, grads: Sequence[Array | None]) -> Sequence[Array]:
-    """The gradients of all results: zeros where none flows."""
+    """The gradients of all results but the aux ones: zeros where none flows."""
     return [
         np.zeros(shape, dtype_of(dtype)) if grad is None else grad
-        for grad, shape, dtype in zip(grads, kernel.output_shapes, kernel.output_dtypes)  # noqa: B905  # aux outputs have none
+        for grad, shape, dtype in zip(grads, kernel.output_shapes, kernel.output_dtypes, strict=False)
     ]
 
 
@@ -241,9 +242,9 @@ def _data(call: _Call, gradient: _Gradient) -> list[Array | None]:
     part, kernel = call.part, call.kernel
     arrays = [
         _values(value, key) if needed and value is not None and key is not None else None
-        for value, key, needed in zip(call.inputs, kernel.input_keys, gradient.reads_inputs)  # noqa: B905  # it takes its time
+        for value, key, needed in zip(call.inputs, kernel.input_keys, gradient.reads_inputs, strict=True)
     ]
-    for index, (key, needed) in enumerate(zip(kernel.output_keys, gradient.reads_outputs)):  # noqa: B905
+    for index, (key, needed) in enumerate(zip(kernel.output_keys, gradient.reads_outputs, strict=True)):
         if not needed:
             arrays.append(None)
         elif isinstance(part, Node):
@@ -260,14 +261,14 @@ def _values(value: Value, key: Key) -> Array:
     return fetch(value.storage.data, key)
 
 
-def _add_to_leaf(shape: Shape, grad: NdArray, part: Array) -> None:
+def _add_to_leaf(shape: Shape, grad: NdArray, key: Key, part: Array) -> None:
     """Add to what the gradient of a leaf holds; one that is zero is overwritten."""
     if grad.shape != shape:
         raise ShapeError(f"backward: grad must have the shape of data, got {grad.shape} for {shape}")
     if grad.synced.cleared:
         grad.zero()  # the gradient of what was an intermediate value, and is a leaf now
     if grad.is_unwritten and not grad.is_narrowed:
-        grad.write(HOST, part.dtype.name)[...] = part
+        grad.write(*key)[...] = part
     else:
-        total = grad.readwrite(HOST, part.dtype.name)
+        total = grad.readwrite(*key)
         total += part

@@ -38,6 +38,7 @@ class Adagrad(Solver, closed=True):
     eps: float
 
     hyper_names = ("lr", "eps")
+    reads_t = False
     state_names = ("v",)
 
     def __init__(self, lr: float = 0.01, eps: float = 1e-08) -> None:
@@ -87,6 +88,7 @@ class Adadelta(Solver, closed=True):
     eps: float
 
     hyper_names = ("lr", "decay", "eps")
+    reads_t = False
     state_names = ("e_sqr_delta", "e_sqr_grad")
 
     def __init__(self, lr: float = 1.0, decay: float = 0.95, eps: float = 1e-06) -> None:
@@ -137,6 +139,7 @@ class RMSprop(Solver, closed=True):
     eps: float
 
     hyper_names = ("lr", "decay", "eps")
+    reads_t = False
     state_names = ("v",)
 
     def __init__(self, lr: float = 0.001, decay: float = 0.9, eps: float = 1e-08) -> None:
@@ -188,6 +191,7 @@ class RMSpropGraves(Solver, closed=True):
     eps: float
 
     hyper_names = ("lr", "decay", "momentum", "eps")
+    reads_t = False
     state_names = ("n", "g", "d")
 
     def __init__(self, lr: float = 0.0001, decay: float = 0.95, momentum: float = 0.9, eps: float = 0.0001) -> None:

@@ -59,6 +59,8 @@ class Solver:
             A name that is not among `hyper_names` stands for a further number that is 0 otherwise.
         keeps_initial_rate: `step` gets the learning rate that the solver was made with.
         fixed_names: The numbers that say what states there are, and so cannot be changed later.
+        reads_t: Whether `step` reads t. If not, parameters are updated together that differ in it. True for a class that
+            defines `step` and does not say.
     """
 
     hyper_names: ClassVar[tuple[str, ...]] = ()
@@ -66,6 +68,7 @@ class Solver:
     decay_name: str | None = None
     keeps_initial_rate: ClassVar[bool] = False
     fixed_names: ClassVar[tuple[str, ...]] = ()
+    reads_t: ClassVar[bool] = True
     _is_closed: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, closed: bool = False, **options: Any) -> None:
@@ -79,6 +82,8 @@ class Solver:
         """
         super().__init_subclass__(**options)
         cls._is_closed = closed
+        if "step" in vars(cls):
+            cls.reads_t = bool(vars(cls).get("reads_t", True))
         if "__init__" in vars(cls):
             setattr(cls, "__init__", explaining(cls.__init__))  # noqa: B010  # checkers see the class as it is written
         for index, name in enumerate(cls.hyper_names):
@@ -487,7 +492,7 @@ class Solver:
         self._bind_to(places_of(self._context))
 
     def _bind_to(self, places: tuple[Place, ...]) -> None:
-        self._groups = Groups(Rule(self.name, self.step), places, self._numbers)
+        self._groups = Groups(Rule(self.name, self.step, reads_t=self.reads_t), places, self._numbers)
         self._gradients = Gradients(places)
 
     def _states(self) -> States:

@@ -1,4 +1,4 @@
-"""Run the update of a solver over its parameters, in groups that have taken the same number of updates.
+"""Run the update of a solver over its parameters, in groups that have taken the same number of updates if it counts.
 
 Parameters are passed over whose ``need_grad`` was set to False, and those whose gradient holds nothing: ``zero_grad()``
 was called and nothing has been written since, or nothing was ever written. So parameters may come to differ in their
@@ -21,10 +21,11 @@ from nn_core.variable import Variable
 class _Group:
     """Parameters that are updated together; `hyper` holds the numbers of the solver, and t at the end."""
 
-    __slots__ = ("hyper", "slots", "update")
+    __slots__ = ("hyper", "is_mixed", "slots", "update")
 
     def __init__(self, slots: list[Slot], hyper: Array, update: BoundUpdate) -> None:
         self.slots = slots
+        self.is_mixed = any(slot.t != slots[0].t for slot in slots)
         self.hyper = hyper
         self.update = update
 
@@ -76,7 +77,7 @@ class Groups:
             by_t: dict[int, list[Slot]] = {}
             chosen, self._skipped = divided(slots)
             for slot in chosen:
-                by_t.setdefault(slot.t, []).append(slot)
+                by_t.setdefault(slot.t if self._rule.reads_t else 0, []).append(slot)
             self._groups = [self._bound(group) for group in by_t.values()]
             self._frozen = Frozen(slots)
         for group in self._groups:
@@ -146,4 +147,5 @@ def all_unwritten(slots: Collection[Slot]) -> bool:
 def _run(group: _Group) -> None:
     t = group.slots[0].t + 1
     group.hyper[-1] = t
-    group.update.run(map(setattr, group.slots, repeat("t"), repeat(t)))
+    counts = [slot.t + 1 for slot in group.slots] if group.is_mixed else repeat(t)
+    group.update.run(map(setattr, group.slots, repeat("t"), counts))

@@ -44,6 +44,7 @@ class Lars(Solver, closed=True):
     eps: float
 
     hyper_names = ("lr", "momentum", "coefficient", "eps")
+    reads_t = False
     state_names = ("v",)
     decay_name = "weight_decay"
 

@@ -42,6 +42,7 @@ class Lion(Solver, closed=True):
     beta2: float
 
     hyper_names = ("lr", "beta1", "beta2")
+    reads_t = False
     state_names = ("m",)
     decay_name = "weight_decay"
 

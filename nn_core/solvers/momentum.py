@@ -31,6 +31,7 @@ class Sgd(Solver, closed=True):
     lr: float
 
     hyper_names = ("lr",)
+    reads_t = False
 
     def __init__(self, lr: float = 0.001) -> None:
         super().__init__(lr)
@@ -72,6 +73,7 @@ class Momentum(Solver, closed=True):
     momentum: float
 
     hyper_names = ("lr", "momentum")
+    reads_t = False
     state_names = ("m",)
 
     def __init__(self, lr: float = 0.001, momentum: float = 0.9) -> None:
@@ -117,6 +119,7 @@ class Nesterov(Solver, closed=True):
     momentum: float
 
     hyper_names = ("lr", "momentum")
+    reads_t = False
     state_names = ("m",)
 
     def __init__(self, lr: float = 0.001, momentum: float = 0.9) -> None:
@@ -167,6 +170,7 @@ class SgdW(Solver, closed=True):
     wd: float
 
     hyper_names = ("lr", "momentum", "wd")
+    reads_t = False
     state_names = ("m",)
     decay_name = "wd"
     keeps_initial_rate = True

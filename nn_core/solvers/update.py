@@ -56,11 +56,15 @@ class UpdateKernel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A way to change parameters, or (`changes_grads`) their gradients; `name` finds a backend's kernel for it."""
+    """A way to change parameters, or (`changes_grads`) their gradients; `name` finds a backend's kernel for it.
+
+    `reads_t`: whether the last of its numbers counts, which is how often the parameter was updated.
+    """
 
     name: str
     step: UpdateStep
     changes_grads: bool = False
+    reads_t: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ class NativeUpdate:
         arrays = [hyper]
         for members in zip(params, grads, *states, strict=True):
             arrays += members
-        descs = [ArrayDesc(array.shape, array.dtype.name) for array in arrays]
+        # `prepare` has seen to the dtype
+        descs = [ArrayDesc(hyper.shape, "float64"), *[ArrayDesc(array.shape, FLOAT) for array in arrays[1:]]]
         return _native.prepare(self._operation, descs, **self._settings).bind(*arrays)
 
 

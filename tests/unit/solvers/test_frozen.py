@@ -9,8 +9,9 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.solvers as S
 from nn_core.graph import backward
+from nn_core.solver import Solver
 
-METHODS = [S.Sgd, S.Momentum, S.Adam, S.AdamW, S.Lamb, S.Adadelta]
+METHODS = [method for method in vars(S).values() if isinstance(method, type) and Solver in method.__bases__]
 
 
 def parameter(rng, shape):
@@ -20,6 +21,30 @@ def parameter(rng, shape):
 @pytest.fixture
 def no_earlier_warning(monkeypatch):
     monkeypatch.setattr(backward, "_HAS_WARNED", [])
+
+
+def test_the_methods_that_are_compared():
+    assert {True, False} == {method.reads_t for method in METHODS}
+    assert len(METHODS) >= 18
+
+
+class Counting(S.Sgd):
+    """A method of a program's own that inherits from one that does not read t."""
+
+    @staticmethod
+    def step(xp, w, g, states, hyper):
+        w -= hyper[-1]
+
+
+def test_a_step_of_its_own_gets_the_t_of_each_parameter():
+    v, w = (nn.Variable.from_numpy_array(np.zeros(2, np.float32), need_grad=True) for _ in range(2))
+    solver = Counting()
+    solver.set_parameters({"v": v, "w": w})
+    for frozen in (False, True, False):
+        v.need_grad = not frozen
+        v.g = w.g = 1.0
+        solver.update()
+    np.testing.assert_array_equal([v.d, w.d], [[-3, -3], [-6, -6]])
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
