@@ -181,7 +181,11 @@ class NnpNetworkPass:
         self._edits.append(lambda plan: _rewire(plan, name, i, o))
 
     def set_variable(self, name: str, input_var: nn.Variable) -> None:
-        """Put a variable in the place of that called `name`."""
+        """Put a variable in the place of that called `name`.
+
+        Functions such as NonZero have shapes that follow from the values of their inputs at the time when the graph is built:
+        a variable with values gives such a network the shapes of these values.
+        """
 
         def put(plan: NetworkPlan) -> None:
             _variable(plan, name).variable = input_var

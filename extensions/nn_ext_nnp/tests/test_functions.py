@@ -4,6 +4,7 @@ data/functions.json.xz was recorded by tools/compare_nnp.py --folder: the text t
 """
 
 import base64
+import io
 import json
 import lzma
 from pathlib import Path
@@ -13,6 +14,9 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_core.errors import GraphError
+from nn_core.utils.load import load
+from nn_core.utils.nnp_graph import NnpLoader, NnpNetworkPass
 from nn_core.utils.save import create_proto
 from nn_ext_nnp.codec import parse_text, print_text
 from nn_ext_nnp.network import build, plan_network
@@ -49,6 +53,37 @@ def test_networks_of_nnabla_give_its_results(api):
         if not recorded["random"] and values.size:
             scale = max(1.0, np.nanmax(np.abs(np.where(np.isfinite(values), values, 0))))
             np.testing.assert_allclose(output.d, values, rtol=0, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("api", sorted(DYNAMIC))
+def test_shapes_that_follow_from_values_need_them_when_the_graph_is_built(api):
+    recorded = RECORDED[api]
+    change = NnpNetworkPass()
+    for name, values in arrays(recorded["in"]).items():
+        change.set_variable(name, nn.Variable.from_numpy_array(values))
+    network = NnpLoader(io.BytesIO(recorded["text"].encode())).get_network("net", callback=change)
+    expected = arrays(recorded["out"])
+    outputs = [network.variables[name].apply(persistent=True) for name in expected]
+    (outputs[0] if len(outputs) == 1 else F.sink(*outputs)).forward()
+    if api == "pad_packed_sequence":  # NNabla always pads with 0
+        expected["y0"] = np.where(expected["y0"] == 0, recorded["settings"]["padding_value"], expected["y0"])
+    for output, values in zip(outputs, expected.values(), strict=True):
+        np.testing.assert_allclose(output.d, values, rtol=0, atol=1e-6)
+
+
+def test_another_shape_than_that_of_the_values_is_refused_with_the_remedy():
+    network = load(io.BytesIO(RECORDED["nonzero"]["text"].encode())).networks["net"]
+    (values,) = arrays(RECORDED["nonzero"]["in"]).values()
+    network.inputs["x0"].d = values
+    message = r"(?s)must keep its shape \(2, 0\), got \(2, 7\).*hint: .*NnpNetworkPass\.set_variable"
+    with pytest.raises(GraphError, match=message):
+        network.outputs["y0"].forward()
+
+
+def test_all_texts_are_printed_as_nnabla_does():
+    texts = {api: recorded["text"] for api, recorded in RECORDED.items()}
+    assert len(texts) == 223
+    assert [api for api, text in texts.items() if print_text(parse_text(text.encode(), api)).decode() != text] == []
 
 
 def setting(value):
