@@ -43,6 +43,8 @@ def read_archive(file: IO[bytes], name: str) -> list[Member]:
     try:
         with zipfile.ZipFile(file) as archive:
             chosen = _checked(archive, name)
+            for info in archive.infolist():
+                archive.open(info).close()  # compares the name in the list with that of the data: no member is overlooked
             return [Member(info.filename, archive.read(info)) for info in chosen]
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
         if isinstance(error, FileFormatError):

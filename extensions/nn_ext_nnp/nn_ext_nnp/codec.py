@@ -53,7 +53,7 @@ def parse_bytes(data: bytes, file: str) -> Any:
 
 def print_text(made: Any) -> bytes:
     """The text of a message, as NNabla writes it."""
-    text: str = text_format.MessageToString(made)
+    text: str = text_format.MessageToString(made, as_utf8=False)  # other letters as bytes in octal digits
     return text.encode()
 
 

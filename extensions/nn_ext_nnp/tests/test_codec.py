@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import json
+import re
 import warnings
 import zipfile
 from pathlib import Path
@@ -16,6 +18,7 @@ from nn_ext_nnp.archive import Member, write_archive
 from nn_ext_nnp.codec import parse_bytes, parse_text, print_text
 from nn_ext_nnp.document import read_document
 from nn_ext_nnp.schema import file_descriptor, functions, solvers
+from tools import nntxt_texts
 
 DATA = Path(__file__).with_name("data")
 #: Of the serialized description, which was compared with NNabla's: all of its 207 messages (209 with map entries) are equal.
@@ -38,6 +41,13 @@ def test_texts_in_archives_are_printed_as_nnabla_does(name):
 def test_texts_with_parameters_are_printed_as_nnabla_does():
     text = (DATA / "convnet.nntxt").read_bytes()
     assert print_text(parse_text(text, "x")) == text
+
+
+def test_texts_of_all_messages_are_printed_as_nnabla_does():
+    texts = [nntxt_texts.drawn_text(seed) for seed in range(nntxt_texts.N_TEXTS)]
+    digests = json.loads((DATA / "text_digests.json").read_text())
+    assert [nntxt_texts.digest(print_text(parse_text(text.encode(), "x"))) for text in texts] == digests
+    assert len(set(re.findall(r"\w+_param(?= {)", " ".join(texts)))) > 60
 
 
 def test_bytes_are_written_as_nnabla_does():
@@ -163,6 +173,13 @@ def test_encrypted_members_are_refused():
     data = bytearray(archive(("a.nntxt", b"")).getvalue())
     data[data.find(b"PK\x01\x02") + 8] |= 1
     with pytest.raises(FileFormatError, match=r"members must not be encrypted, got 'a\.nntxt'"):
+        read_document(io.BytesIO(bytes(data)), ".nnp")
+
+
+def test_members_with_another_name_in_the_list_are_refused():
+    data = bytearray(archive(("network.nntxt", b""), ("parameter.h5", b"")).getvalue())
+    data[data.rfind(b"parameter.h5") + 9] ^= 2
+    with pytest.raises(FileFormatError, match="must be a whole zip archive, got: File name in directory"):
         read_document(io.BytesIO(bytes(data)), ".nnp")
 
 
