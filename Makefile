@@ -68,7 +68,7 @@ api: $(VENV)/.extensions ## call every public callable with odd values
 	$(LANE)fuzz api $(LANE_OPTIONS)
 	$(LANE)fuzz sweep $(if $(REPORT),--report $(REPORT))
 
-mutation: $(VENV)/.core ## load mutated files
+mutation: $(VENV)/.extensions ## load mutated files
 	$(LANE)mutations $(LANE_OPTIONS)
 
 interrupts: $(VENV)/.extensions ## interrupt calls at random instructions

@@ -1,10 +1,11 @@
-"""Change bytes of files and load them: each gives a FileFormatError, or exactly what was saved.
+"""Change bytes of files and load them: each gives an error of nn_core, or exactly what was saved.
 
     python -m tools.mutations --count 10000 --seed 0
 
-The files are loaded in a process of their own, with a limit on its memory, so that a crash or an endless loop of a library,
-or a claim of 10^15 elements, is a finding too. Tables have no checksums: any result counts that is not an error of another
-kind.
+The error is a FileFormatError; of networks it may be another one of nn_core. The files are loaded in a process of their own,
+with a limit on its memory, so that a crash or an endless loop of a library, or a claim of 10^15 elements, is a finding too, as
+is a file that is touched outside of the folder. Tables have no checksums: any result counts that is not an error of another
+kind; `damaged_networks` says what counts for networks.
 """
 
 import io
@@ -18,6 +19,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,9 +30,11 @@ import numpy as np
 from nn_core.data.file_cache import CacheDataSource, write_cache
 from nn_core.data.source import SimpleDataSource
 from nn_core.data.table import CsvDataSource
-from nn_core.errors import FileFormatError
+from nn_core.errors import FileFormatError, NNCoreError
 from nn_core.files import Entry, read_entries, write_entries
 
+from . import damaged_networks
+from .outside import Outside
 from .reliability import record, report_option
 
 MEMORY_LIMIT_BYTES = 512 << 20
@@ -101,6 +105,7 @@ KINDS: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any]]] = {
     ".safetensors": _parameters(".safetensors"),
     "cache": (_save_cache, lambda folder: _samples(CacheDataSource(folder))),
     "table": (_save_table, _load_table),
+    **damaged_networks.KINDS,
 }
 
 
@@ -126,9 +131,12 @@ def mutated(content: bytes, rng: np.random.Generator) -> bytes:
     return bytes(data)
 
 
-def check(kind: str, numbers: range, seed: int, report: Callable[[int, str], None]) -> Counter[str]:
-    """Load mutations of one kind; `report(number, text)` gets what was found."""
+def check(
+    kind: str, numbers: range, seed: int, report: Callable[[int, str], None], outside: Outside | None = None
+) -> Counter[str]:
+    """Load mutations of one kind; `report(number, text)` gets what was found, also by `outside`."""
     save, load = KINDS[kind]
+    errors = NNCoreError if kind in damaged_networks.KINDS else FileFormatError
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -140,8 +148,12 @@ def check(kind: str, numbers: range, seed: int, report: Callable[[int, str], Non
             report(number, "")  # so that a crash can be told from what came before it
             rng = np.random.default_rng([seed, number])
             which = int(rng.integers(len(paths)))
-            paths[which].write_bytes(mutated(contents[which], rng))
-            outcome, text = _outcome(lambda: load(folder), expected)
+            change = damaged_networks.CHANGES.get(kind, mutated) if number % 2 else mutated
+            paths[which].write_bytes(change(contents[which], rng))
+            with nullcontext() if outside is None else outside.of(folder):
+                outcome, text = _outcome(lambda: load(folder), expected, errors)
+            if outside is not None and outside.touched:
+                outcome, text = "outside", f"touched {', '.join(outside.touched)}"
             outcomes[outcome] += 1
             if text:
                 report(number, f"{paths[which].name}: {text}")
@@ -149,11 +161,11 @@ def check(kind: str, numbers: range, seed: int, report: Callable[[int, str], Non
     return outcomes
 
 
-def _outcome(load: Callable[[], Any], expected: Any) -> tuple[str, str]:
+def _outcome(load: Callable[[], Any], expected: Any, errors: type[NNCoreError]) -> tuple[str, str]:
     start = sum(os.times()[:4])
     try:
         outcome, text = ("equal", "") if load() == expected else ("other", "loaded with other contents")
-    except FileFormatError as error:
+    except errors as error:
         if "got no end" in str(error):
             return "ended after 20 s", ""  # the time of a trial, see SECURITY.md
         outcome, text = "refused", ""
@@ -171,7 +183,7 @@ def _work(kind: str, numbers: range, seed: int, pipe: Any) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_size_of_process() + MEMORY_LIMIT_BYTES, resource.RLIM_INFINITY))
     seconds = int(time.process_time() + _BATCH * 0.5 + _HANG_S)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))  # an endless loop ends here
-    pipe.send(check(kind, numbers, seed, lambda number, text: pipe.send((number, text))))
+    pipe.send(check(kind, numbers, seed, lambda number, text: pipe.send((number, text)), Outside()))
 
 
 def _size_of_process() -> int:

@@ -1,5 +1,6 @@
 """Mutated files: some of each format in the tests, more by ``python -m tools.mutations``; a planted fault is found."""
 
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -34,3 +35,23 @@ def test_many_mutated_files_are_refused_or_equal(kind: str) -> None:
 def test_a_reader_that_verifies_nothing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nn_core.files.safetensors.verify", lambda entries, checksums: None)
     assert "file.safetensors: loaded with other contents" in reported(".safetensors", 60, 1)
+
+
+def test_files_outside_of_the_folder_are_noticed(tmp_path: Path) -> None:
+    program = f"""
+import os, pathlib
+from tools.outside import Outside
+outside = Outside()
+folder = pathlib.Path({str(tmp_path)!r}) / "inside"
+folder.mkdir()
+with outside.of(folder):
+    (folder / "a").write_text("a")
+    os.rename(folder / "a", folder / "b")
+    open(os.__file__).close()
+assert outside.touched == [], outside.touched
+with outside.of(folder):
+    (folder / ".." / "c").write_text("c")
+    (folder / ".." / "c").unlink()
+assert [text.split()[0] for text in outside.touched] == ["open", "os.remove"], outside.touched
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])

@@ -223,6 +223,22 @@ def test_generated_inputs_become_data():
         nnb_bytes(document_of(text_of([("Minimum2", ["x", "z"], ["y"])])), NnbOptions())
 
 
+def test_settings_that_follow_from_others_are_written():
+    text = text_of([("MaxPooling", ["x"], ["y"])], shape="dim: 1 dim: 4 dim: 6")
+    kernel, rest = "kernel { dim: 2 dim: 3 }", "stride { dim: 2 dim: 3 } pad { dim: 0 dim: 0 }"
+    short, long = (
+        text.replace('type: "MaxPooling"', f'type: "MaxPooling" max_pooling_param {{ ignore_border: true {kernel} {more} }}')
+        for more in ("", rest)
+    )
+    assert nnb_bytes(document_of(short), NnbOptions()) == nnb_bytes(document_of(long), NnbOptions())
+
+
+def test_parameters_that_are_no_numbers_are_read_as_they_are():
+    bits = np.array([0x7F800001, 0x7FC00000, 0x7F800000], np.uint32)  # a signalling NaN among them
+    with np.errstate(all="raise"):
+        assert decoded(bits.tobytes(), (3,), 0, 0, "x").view(np.uint32).tolist() == bits.tolist()
+
+
 def test_all_functions_that_cannot_be_written_are_named():
     text = text_of([("Mish", ["x"], ["a"]), ("HardSigmoid", ["a"], ["b"]), ("Exp", ["b"], ["y"])])
     with pytest.raises(ArgumentError, match=r"got Mish \(NNabla's API levels .*\), HardSigmoid \(its settings .*\)$"):
@@ -255,6 +271,10 @@ def test_executors_must_name_what_there_is():
         nnb_bytes(document_of(text.replace('network_name: "n"', 'network_name: "m"')), NnbOptions())
     with pytest.raises(ArgumentError, match=r"must name variables and at least one output, got \['q'\]"):
         nnb_bytes(document_of(text_of([("Exp", ["x"], ["y"])], inputs="q")), NnbOptions())
+    with pytest.raises(ArgumentError, match="outputs of executor 'e' must be computed, got 'w'"):
+        whole = text_of([("Exp", ["x"], ["y"]), ("Add2", ["x", "w"], ["z"])])
+        nnb_bytes(document_of(whole.replace('output_variable { variable_name: "z"', 'output_variable { variable_name: "w"')),
+                  NnbOptions())  # fmt: skip
     with pytest.raises(ArgumentError, match=r"the version must be 2 or 3, got 4"):
         NnbOptions(version=4)
 

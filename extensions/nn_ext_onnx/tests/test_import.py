@@ -231,6 +231,15 @@ def test_constants_that_would_fill_the_memory_are_refused():
         load(model)
 
 
+@pytest.mark.parametrize("pads", ["2, 0, 0, 0", "0, 0, 0, 9"])
+@pytest.mark.parametrize("kind", ["MaxPool", "AveragePool"])
+def test_windows_beside_the_image_are_refused(kind, pads):
+    node = f"{kind}<kernel_shape = [2, 2], pads = [{pads}]>(x)"
+    model = text_model(f"(float[1, 1, 4, 4] x) => (float[A, B, C, D] y) {{ y = {node} }}")
+    with pytest.raises(ArgumentError, match=rf"{kind} .*: pads .* that are not smaller than the kernel \[2, 2\]"):
+        load(model)
+
+
 def test_types_without_functions_are_refused():
     with pytest.raises(ArgumentError, match="has numbers of type bfloat16"):
         load(text_model("(bfloat16[2] x) => (bfloat16[2] y) { y = Tanh(x) }"))

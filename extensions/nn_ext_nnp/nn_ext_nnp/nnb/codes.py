@@ -1,5 +1,6 @@
 """Settings of functions as NNB files hold them."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from nn_core.ext import ArgumentError, FileFormatError
@@ -22,8 +23,15 @@ def stated_codes(kind: str) -> tuple[str, ...]:
     return tuple(_CODES[code] for code in functions()[kind].settings.values())
 
 
-def settings_of(function: Any, batch_size: int) -> list[bool | int | float | list[int]]:
+def settings_of(
+    function: Any, batch_size: int, inferred: Mapping[str, Any]
+) -> list[bool | int | float | list[int]]:
     """The values for the codes of a function.
+
+    Args:
+        function: its message.
+        batch_size: number of samples.
+        inferred: settings that follow from the inputs when the file does not have them, such as the stride of a pooling.
 
     Raises:
         ArgumentError: when a value is not in the file, or does not fit.
@@ -31,7 +39,7 @@ def settings_of(function: Any, batch_size: int) -> list[bool | int | float | lis
     kind = functions()[function.type]
     # NNabla leaves -1 for the number of samples in the shapes of Reshape.
     given = read_settings(function, -1 if function.type == "Reshape" else batch_size)
-    defaults = {arg.name: arg.default for arg in spec_of(function.type).args}
+    defaults = {arg.name: arg.default for arg in spec_of(function.type).args if not arg.default_rule} | dict(inferred)
     found: list[bool | int | float | list[int]] = []
     for name, code in kind.settings.items():
         value = given.get(name, defaults.get(name))

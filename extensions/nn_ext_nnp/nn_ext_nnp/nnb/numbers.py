@@ -107,5 +107,5 @@ def decoded(data: bytes, shape: tuple[int, ...], code: int, fraction: int, where
         bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count]
         return np.where(bits, np.float32(1), np.float32(-1)).reshape(shape)
     stored = np.frombuffer(data, _DTYPES[code], count).reshape(shape)
-    scale = np.float32(2.0**-fraction) if code != FLOAT32 else np.float32(1)
-    return np.asarray(stored.astype(np.float32) * scale)
+    values = np.asarray(stored.astype(np.float32))
+    return values if code == FLOAT32 else values * np.float32(2.0**-fraction)

@@ -125,6 +125,8 @@ class _Writer:
             return drawn[name]
         if not variable.is_parameter and not variable.proto.HasField("initializer"):
             raise ArgumentError(f"NNB: executor {self.executor.name!r} must set every input, got none for {name!r}")
+        if name not in self.network.variables:  # an output that is a parameter
+            raise ArgumentError(f"NNB: outputs of executor {self.executor.name!r} must be computed, got {name!r}")
         return np.array(self.network.variables[name].d, np.float32)
 
     def _check_functions(self) -> None:
@@ -174,11 +176,13 @@ class _Writer:
 
     def _function(self, function: PlannedFunction) -> StoredFunction:
         entry = by_name()[function.type]
+        built = self.network.variables[function.outputs[0].name].parent
+        inferred = built.args if built is not None and built.name == function.type else {}
         return StoredFunction(
             entry.number,
             [self.numbers[v.name] for v in function.inputs],
             [self.numbers[v.name] for v in function.outputs],
-            settings_of(function.proto, self.network.batch_size),
+            settings_of(function.proto, self.network.batch_size, inferred),
             codes_of(function.type),
             self.options.implementations.get(function.name, 0),
         )

@@ -23,6 +23,8 @@ class _Pooling:
         self.pads = window_pads(node, self.kernel, self.strides, self.dilations)
         self.lengths = node.shape[2:]
         self.extents = [gap * (size - 1) + 1 for size, gap in zip(self.kernel, self.dilations, strict=True)]
+        if any(pad >= extent for pads, extent in zip(self.pads, self.extents, strict=True) for pad in pads):
+            raise UnsupportedError(f"pads {self.pads} that are not smaller than the kernel {self.extents}")
         self.counts = [self._count(k, bool(node.attr("ceil_mode", 0))) for k in range(n)]
         self.after = [
             step * (count - 1) + extent - length - before
