@@ -6,6 +6,7 @@ from typing import Final
 from nn_core.ext import Kernel
 from nn_ext_cuda.kernels.activation import ACTIVATION
 from nn_ext_cuda.kernels.arithmetic import ARITHMETIC
+from nn_ext_cuda.kernels.attention import ATTENTION
 from nn_ext_cuda.kernels.convolution import CONVOLUTION
 from nn_ext_cuda.kernels.image import IMAGE
 from nn_ext_cuda.kernels.indexing import INDEXING
@@ -23,6 +24,7 @@ from nn_ext_cuda.kernels.sorting import SORTING
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
     ARITHMETIC,
+    ATTENTION,
     CONVOLUTION,
     IMAGE,
     INDEXING,

@@ -1,0 +1,133 @@
+"""Attention tile by tile, on an emulated device: what the samples of the conformance kit leave out, and tiles of each size."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nn_core.reference.attention import scaled_dot_product_attention as reference
+
+RNG = np.random.default_rng(0)
+#: (shape of q, of k, of v, of the mask or None), is_causal
+CASES = {
+    "ragged tiles": ((2, 37, 6), (2, 41, 6), (2, 41, 9), None, False),
+    "causal": ((1, 2, 35, 8), (1, 2, 35, 8), (1, 2, 35, 8), None, True),
+    "causal with fewer keys": ((1, 9, 4), (1, 5, 4), (1, 5, 3), None, True),
+    "mask of heads": ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 2), (3, 1, 7), False),
+    "mask of the batch": ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 2), (2, 1, 5, 7), True),
+    "one query": ((5, 4), (9, 4), (9, 2), (9,), False),
+    "small tiles": ((1, 9, 300), (1, 10, 300), (1, 10, 200), None, True),
+    "no keys": ((2, 3, 4), (2, 0, 4), (2, 0, 5), None, False),
+    "no queries": ((2, 0, 4), (2, 3, 4), (2, 3, 5), None, False),
+}
+
+
+def arrays_of(name, dtype):
+    """q, k, v and the mask, which hides some keys, of all queries one."""
+    q, k, v, mask, is_causal = CASES[name]
+    arrays = [RNG.normal(size=shape).astype(dtype) for shape in (q, k, v)]
+    if mask is not None:
+        values = RNG.normal(size=mask).astype(dtype)
+        values[..., ::4] = -np.inf
+    return [*arrays, None if mask is None else values], is_causal
+
+
+def computed(cupy, inputs, dy, is_causal, wanted):
+    """y and the gradients by the kernel; log_sum is handed on as the kernel laid it out."""
+
+
+    from emulated import call_of
+
+    from nn_ext_cuda.kernels import KERNELS
+
+    kernel = KERNELS["ScaledDotProductAttention"]
+    call = call_of("ScaledDotProductAttention", inputs, str(inputs[0].dtype), is_causal=is_causal)
+    assert kernel.refuse(call) is None
+    (shape,) = kernel.private_shapes(call)
+    call = replace(call, outputs=(call.outputs[0], replace(call.outputs[1], shape=shape)))
+    arrays = [None if array is None else cupy.asarray(array) for array in inputs]
+    y, log_sum = (cupy.asarray(np.full(desc.shape, 7, desc.dtype)) for desc in call.outputs)
+    kernel.forward(call)(*arrays, y, log_sum)
+    gradients = [cupy.asarray(np.full_like(array, 7)) if want else None for array, want in zip(inputs, wanted, strict=False)]
+    kernel.backward(call, [*wanted, False])(*arrays, y, log_sum, cupy.asarray(dy), *gradients, None)
+    return y.get(), [None if gradient is None else gradient.get() for gradient in gradients]
+
+
+def expected(inputs, dy, is_causal):
+    """y and the gradients of q, k and v in float64, with all weights at once."""
+    q, k, v, mask = (None if array is None else array.astype(np.float64) for array in inputs)
+    scale = 1 / np.sqrt(q.shape[-1])
+    y, log_sum = reference(np, q, k, v, mask, is_causal=is_causal, scale=scale)
+    scores = scale * q @ np.moveaxis(k, -1, -2) + (0 if mask is None else mask)
+    if is_causal:
+        scores = np.where(np.arange(scores.shape[-1]) <= np.arange(scores.shape[-2])[:, None], scores, -np.inf)
+    with np.errstate(invalid="ignore"):
+        weights = np.nan_to_num(np.exp(scores - log_sum[..., None]), nan=0)
+    changes = weights * (dy @ np.moveaxis(v, -1, -2) - (dy * y).sum(-1, keepdims=True))
+    return y, [scale * changes @ k, scale * np.moveaxis(changes, -1, -2) @ q, np.moveaxis(weights, -1, -2) @ dy]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("name", CASES)
+def test_results_and_gradients_agree_with_those_of_all_weights(device, name, dtype):
+    inputs, is_causal = arrays_of(name, dtype)
+    dy = RNG.normal(size=(*inputs[0].shape[:-1], inputs[2].shape[-1])).astype(dtype)
+    y, gradients = computed(device, inputs, dy, is_causal, (True, True, True))
+    own_y, own_gradients = expected(inputs, dy.astype(np.float64), is_causal)
+    tolerance = {"float32": 2e-6, "float64": 1e-14, "float16": 2e-3}[dtype]
+    for found, own in zip([y, *gradients], [own_y, *own_gradients], strict=True):
+        np.testing.assert_allclose(found, own, rtol=0, atol=tolerance * max(1, np.abs(own).max(initial=0)))
+
+
+def test_each_gradient_can_be_had_alone(device):
+    inputs, is_causal = arrays_of("ragged tiles", "float32")
+    dy = RNG.normal(size=(2, 37, 9)).astype("float32")
+    _, together = computed(device, inputs, dy, is_causal, (True, True, True))
+    for k in range(3):
+        _, alone = computed(device, inputs, dy, is_causal, [k == other for other in range(3)])
+        assert np.array_equal(alone[k], together[k])
+
+
+def test_the_logarithms_of_short_types_are_kept_in_float32(device):
+    """In float16 they would be off by a thousandth of themselves, and so would all weights."""
+    q = np.full((1, 1, 4), 16, "float16")
+    k = np.full((1, 8, 4), 16, "float16") + RNG.normal(size=(1, 8, 4)).astype("float16") * 0.01
+    v = RNG.normal(size=(1, 8, 4)).astype("float16")
+    dy = np.ones((1, 1, 4), "float16")
+    _, gradients = computed(device, [q, k, v, None], dy, False, (True, True, True))
+    _, own = expected([q, k, v, None], dy.astype(np.float64), False)
+    np.testing.assert_allclose(gradients[2], own[2], rtol=2e-3)
+
+
+def test_what_does_not_fit_is_refused(device):
+    from emulated import call_of
+
+    from nn_ext_cuda.kernels import KERNELS
+
+    kernel = KERNELS["ScaledDotProductAttention"]
+    wide = [np.zeros((1, 2, 4000), "float32")] * 3
+    assert "takes up to about 700 features" in kernel.refuse(call_of("ScaledDotProductAttention", [*wide, None])).reason
+    small = [np.zeros((2, 3, 2, 3, 2, 3, 2, 2), "float32")] * 3
+    mask = np.zeros((2, 1, 2, 1, 2, 1, 2, 2), "float32")
+    assert "masks that vary along 4 groups" in kernel.refuse(call_of("ScaledDotProductAttention", [*small, mask])).reason
+    call = call_of("ScaledDotProductAttention", [*small, mask])
+    assert kernel.backward(call, [True, True, True, True]) is None
+
+
+def test_attention_is_part_of_a_graph(cuda):
+    import nn_core as nn
+    import nn_core.functions as F
+
+    q, k, v = (nn.Variable.from_numpy_array(RNG.normal(size=(2, 5, 4)), need_grad=True) for _ in range(3))
+    y = F.sum(F.scaled_dot_product_attention(q, k, v, is_causal=True))
+    for _ in range(4):
+        y.forward(clear_no_need_grad=True)
+        for variable in (q, k, v):
+            variable.grad.zero()
+        y.backward(clear_buffer=True)
+    found = [y.d.copy(), *(variable.g.copy() for variable in (q, k, v))]
+    values = [variable.d.astype(np.float64) for variable in (q, k, v)]
+    own_y, own = expected([*values, None], np.ones((2, 5, 4)), True)
+    for one, other in zip(found, [own_y.sum(), *own], strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+    assert not [row for row in nn.fallback_report() if row.function == "ScaledDotProductAttention"]
