@@ -374,6 +374,7 @@ def test_names_with_underscores(tmp_path):
         ("x\nlarge.csv\n", "column 'x': .*large.csv: the file must hold an array, got: a number above 3.4"),
         ("x\nhuge.npy\n", "column 'x': .*array huge.npy of shape .* must be stored in full"),
         ("x\nlist.npy\n", "column 'x': .*array list.npy must hold plain numbers, got object"),
+        ("x\nheader.npy\n", "column 'x': .*array header.npy must have a header that NumPy writes, got: invalid syntax"),
         ("x\nzip.npy\n", "column 'x': .*zip.npy: the file must hold an array, got: the magic string is not correct"),
         ("x\n" + "1" * 200_000, r"t.csv: line \d must be part of a table in UTF-8, got: field larger than field limit"),
         ("x\na\0.npy\n", "line 2"),
@@ -386,6 +387,7 @@ def test_wrong_tables(tmp_path, text, message):
     (tmp_path / "large.csv").write_text("1,1e300\n")
     (tmp_path / "huge.npy").write_bytes(npy_of_shape("(1000000000000000,)"))
     (tmp_path / "list.npy").write_bytes(npy(np.array([{}] * 3)))
+    (tmp_path / "header.npy").write_bytes(npy(np.ones(3, np.float32)).replace(b"'<f4'", b"',f4'"))
     np.savez(tmp_path / "zip.npz", np.ones(1))
     (tmp_path / "zip.npz").rename(tmp_path / "zip.npy")
     with pytest.raises(FileFormatError, match=message):
