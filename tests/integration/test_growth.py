@@ -1,7 +1,11 @@
-"""Long trainings: after ten thousand steps a process has the memory and the objects that it had after a few."""
+"""Long trainings: after ten thousand steps a process has the memory and the objects that it had after a few.
+
+And long graphs: each function costs what it costs in a short one.
+"""
 
 import gc
 import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -192,3 +196,27 @@ def test_a_leak_is_seen():
     assert len(kept) == 2001
     assert after[1] - before[1] > ALLOWED_OBJECTS
     assert after[0] - before[0] > ALLOWED_BYTES
+
+
+def seconds_per_function(length, dynamic):
+    """Processor time of building, running and differentiating a chain, for each function."""
+    x = nn.Variable.from_numpy_array(np.ones(4), need_grad=True)
+    x.grad.zero()
+    gc.collect()
+    start = time.process_time()
+    with nn.auto_forward(dynamic):
+        y = x
+        for _ in range(length):
+            y = F.tanh(y)
+    if not dynamic:
+        y.forward(clear_no_need_grad=True)
+    y.backward(clear_buffer=True)
+    return (time.process_time() - start) / length
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_the_time_of_a_chain_of_32000_functions_is_linear(backend, dynamic):
+    seconds_per_function(100, dynamic)
+    short = min(seconds_per_function(2000, dynamic) for _ in range(3))
+    assert seconds_per_function(32_000, dynamic) < 4 * short  # it was 2 at most; a quadratic part would make it 16
