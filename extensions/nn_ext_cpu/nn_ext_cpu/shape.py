@@ -97,7 +97,7 @@ def _one(transform: Callable[[Any, Mapping[str, Any]], Any], *, of_target: bool 
 def _sliced(x: Any, args: Mapping[str, Any]) -> Any:
     """Short settings belong to the last axes."""
     entries = [(None,) * (x.ndim - len(args[name] or ())) + tuple(args[name] or ()) for name in ("start", "stop", "step")]
-    return x[tuple(map(slice, *entries))]
+    return x[(..., *map(slice, *entries))]  # the ellipsis: NumPy makes a scalar of an array without axes
 
 
 def _unpadded(x: Any, args: Mapping[str, Any]) -> Any:

@@ -40,6 +40,7 @@ sample("Slice", "last_axes", normal(2, 5, 6), start=(1,), stop=(4,), step=(2,))
 sample("Slice", "integers", integers(5, 6, high=9), start=(1, 2), stop=(4, 5), step=(1, 1))
 sample("Slice", "image", normal(2, 3, 4, 5), start=(0, 1, 1, 0), stop=(2, 3, 4, 4), step=(1, 1, 1, 2))
 sample("Slice", "nothing", normal(5, 6), start=(3, 0), stop=(3, 6), step=(1, 1))
+sample("Slice", "scalar", normal())
 error("Slice", "step", ArgumentError, "step must not be zero", normal(5), start=(0,), stop=(5,), step=(0,))
 error("Slice", "axes", ArgumentError, "must have at most one entry for each of the 1 axes", normal(5), start=(0, 0))
 
