@@ -5,6 +5,7 @@ import inspect
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -30,6 +31,9 @@ R_co = TypeVar("R_co", covariant=True)
 
 _ROOT: Final[Scope] = {}
 _CURRENT: Final[Ambient[Scope]] = Ambient("parameter_scope", _ROOT)
+#: The program's own dictionary that holds the current scope, for messages; None: the parameters of the process.
+_OWN: Final[ContextVar[Scope | None]] = ContextVar("own parameters", default=None)
+_CURRENT.variables = (*_CURRENT.variables, _OWN)
 _CREATION: Final = fork_safe(threading.Lock())
 #: Parameters that are alive by number and creating thread, and how many were made: a failing call takes back its own.
 _MADE: Final[weakref.WeakValueDictionary[tuple[int, int], Variable]] = weakref.WeakValueDictionary()
@@ -58,7 +62,8 @@ def parameter_scope(name: str, scope: Scope | None = None) -> AmbientScope[Scope
         ...     list(get_parameters())
         ['layer1/w']
     """
-    return _CURRENT.scope_of(lambda: _opened(_CURRENT.get() if scope is None else scope, name))
+    own = _OWN.get() if scope is None else scope
+    return _CURRENT.scope_of(lambda: _opened(_CURRENT.get() if scope is None else scope, name), own)
 
 
 def get_current_parameter_scope() -> Scope:
@@ -113,7 +118,7 @@ def set_parameter(key: str, param: Variable) -> None:
     *scopes, name = _parts("set_parameter", key)
     scope = _opened(_CURRENT.get(), "/".join(scopes))
     if name in scope and not isinstance(scope[name], Variable):
-        raise ArgumentError(f"set_parameter: key must not name a scope, got {key!r}")
+        raise ArgumentError(f"set_parameter: key must not name a scope, got {_whole_path(key)!r}")
     scope[name] = param
 
 
@@ -174,10 +179,14 @@ def get_parameter_or_create(
     return parameter.get_unlinked_variable(wanted and not NO_GRAD.get())
 
 
-def _whole_path(name: str) -> str:
-    """`name` in the current scope as a path from the root; `name` itself where the scope is a program's own dictionary."""
-    path = _path_between(_ROOT, _CURRENT.get())
-    return name if path is None else f"{path}{name}"
+def _whole_path(name: str, scope: Scope | None = None) -> str:
+    """`name` in `scope`, else the current one, as a path from the root, or from the dictionary of the program."""
+    scope = _CURRENT.get() if scope is None else scope
+    for outermost in (_ROOT, _OWN.get()):
+        path = None if outermost is None else _path_between(outermost, scope)
+        if path is not None:
+            return f"{path}{name}"
+    return name
 
 
 def _path_between(outer: Scope, inner: Scope) -> str | None:
@@ -205,7 +214,7 @@ def _found_or_created(
             _N_MADE[0] += 1
             parameter = scope.setdefault(last, parameter)
     if not isinstance(parameter, Variable):
-        raise ArgumentError(f"get_parameter_or_create: name must not be that of a scope, got {name!r}")
+        raise ArgumentError(f"get_parameter_or_create: name must not be that of a scope, got {_whole_path(name)!r}")
     return parameter
 
 
@@ -370,6 +379,7 @@ def _opened(scope: Scope, path: str) -> Scope:
     """The scope at `path` inside `scope`, made if need be."""
     if not isinstance(path, str):
         raise ArgumentError(f"parameter_scope: the name of a scope must be a string, got {path!r}")
+    outer = scope
     for part in path.split("/"):
         if not part:
             continue
@@ -377,7 +387,8 @@ def _opened(scope: Scope, path: str) -> Scope:
         if inner is None:
             inner = scope.setdefault(part, {})
         elif type(inner) is not dict:
-            raise ArgumentError(f"parameter_scope: a scope must not have the name of a parameter, got {path!r}")
+            whole = _whole_path(path, outer)
+            raise ArgumentError(f"parameter_scope: a scope must not have the name of a parameter, got {whole!r}")
         scope = inner
     return scope
 

@@ -71,7 +71,7 @@ def test_a_parameter_of_another_shape_is_named_by_its_whole_path(rng):
         PF.affine(x, 4, name="fc")
         with pytest.raises(ShapeError, match=r"parameter 'net/encoder/fc/affine/W' must keep its shape"):
             PF.affine(x, 5, name="fc")
-    with nn.parameter_scope("own", {}), pytest.raises(ShapeError, match=r"parameter 'W' must keep its shape"):
+    with nn.parameter_scope("own", {}), pytest.raises(ShapeError, match=r"parameter 'own/affine/W' must keep its shape"):
         PF.affine(x, 4)
         PF.affine(x, 5)
 
