@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
+import numpy as np
+
 from nn_core.errors import ArgumentError
 from nn_core.messages.refusal import door
 from nn_core.runtime.ambient import Mode
@@ -20,10 +22,11 @@ class Context:
         backend: Backends in the order of preference, each ``"<name>:<float|half|bfloat16|double>"``; ``:float`` may be
             left out. An empty list stands for what is installed: the CPU kernels, then the reference.
         array_class: Name of the kind of arrays, as the backend calls them; empty: the backend's own.
-        device_id: Number of the device; integers are accepted too.
+        device_id: Number of the device, an integer or its digits; empty: ``"0"``.
 
     Raises:
-        ArgumentError: when `backend` is one string, or an entry is not of the form above.
+        ArgumentError: when `backend` is one string, an entry is not of the form above, or `device_id` is not a whole
+            number of at least 0.
 
     Example:
         >>> Context(["fast:half", "cpu"]).backend
@@ -46,10 +49,10 @@ class Context:
         entries = tuple(_entry(text) for text in backend or default_backends())
         put = super().__setattr__
         put("array_class", array_class)
-        put("device_id", str(device_id))
+        put("device_id", _device(device_id))
         put("entries", entries)
         put("dtype", entries[0][1])
-        put("_hash", hash((entries, array_class, str(device_id))))
+        put("_hash", hash((entries, array_class, self.device_id)))
 
     @property
     def backend(self) -> list[str]:
@@ -154,6 +157,15 @@ def _entry(text: str) -> tuple[str, str]:
     if not name or (colon and type_config not in TYPE_CONFIGS):
         raise ArgumentError(f"Context: a backend must read '<name>:<{'|'.join(TYPE_CONFIGS)}>', got {text!r}")
     return name, TYPE_CONFIGS[type_config or "float"]
+
+
+def _device(device_id: str | int) -> str:
+    text = f"{device_id}" or "0"
+    if isinstance(device_id, (bool, np.bool_, float)) or not (text.isascii() and text.isdecimal()):
+        raise ArgumentError(
+            f"Context: device_id must be a whole number of at least 0, as an integer or its digits, got {device_id!r}"
+        )
+    return f"{int(text)}"
 
 
 def _checked(function: str, ctx: Context) -> Context:

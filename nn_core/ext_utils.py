@@ -25,7 +25,8 @@ def get_extension_context(ext_name: str, **kw: object) -> Context:
             else the backend takes.
 
     Raises:
-        ArgumentError: for a keyword that the backend does not take.
+        ArgumentError: for a keyword that the backend does not take; for a `device_id` that is not a whole number of at
+            least 0, and on the CPU for one that is neither 0 nor a rank of this program.
         BackendNotFoundError: when no installed package brings the backend; the message has the pip line.
         BackendUnavailableError: when there is no device for it.
         PluginError: when the extension is broken; the cause is the original exception.
@@ -47,6 +48,8 @@ def get_extension_context(ext_name: str, **kw: object) -> Context:
     context = guarded(f"backend {name!r}: context()", None, lambda: make(**kw))
     if not isinstance(context, Context):
         raise PluginError(f"backend {name!r}: context() must return a Context, got {context!r}")
+    if info.array_class == PLUGINS.info("reference").array_class:  # the device family of the host
+        _check_host(name, context)
     return context
 
 
@@ -64,6 +67,21 @@ def import_extension_module(ext_name: str) -> ModuleType:
 def list_extensions() -> list[str]:
     """Names of the installed extensions, sorted; nothing is imported."""
     return PLUGINS.names()
+
+
+def _check_host(name: str, context: Context) -> None:
+    """Refuse a device other than 0, except the numbers that the processes of one program give as their own."""
+    if context.device_id == "0":
+        return
+    from nn_core.communicators.launchers import count_ranks  # the common case does without it
+
+    n_ranks = count_ranks()
+    if int(context.device_id) >= n_ranks:
+        held = "be 0" if n_ranks == 1 else f"be 0 or the rank of one of {n_ranks} processes"
+        raise ArgumentError(
+            f"get_extension_context: device_id must {held} on the CPU, which is one device, got {context.device_id!r}\n"
+            f"  hint: get_extension_context({name!r})"
+        )
 
 
 def _context_of(info: "BackendInfo") -> Callable[..., Context]:

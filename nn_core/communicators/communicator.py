@@ -11,6 +11,7 @@ from nn_core.communicators.callback import AllReduceCallback
 from nn_core.communicators.choice import choose_engine
 from nn_core.communicators.circle import Circle
 from nn_core.communicators.engine import Engine
+from nn_core.communicators.launchers import joined
 from nn_core.communicators.live import live_arrays, packs, sum_dtype
 from nn_core.communicators.packing import CODES, NAMES, SUMS, code_of, flat_of, listed, memory_of, write_flat
 from nn_core.communicators.tree import SMALL, tree_all_reduce
@@ -86,6 +87,7 @@ class Communicator:
 
     def _start_world(self, engine: Engine) -> None:
         self._engine = engine
+        joined(engine.size)
         self._groups.clear()
         self._ranks.clear()
         self._ranks[WORLD] = list(range(engine.size))

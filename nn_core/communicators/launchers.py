@@ -30,6 +30,21 @@ _LAUNCHERS: Final = (
 )
 
 
+#: Number of ranks of the largest world that this process has joined: threads, or a launcher that says nothing.
+_LARGEST: Final = [1]
+
+
+def joined(size: int) -> None:
+    """Note that this process belongs to a world of `size` ranks."""
+    _LARGEST[0] = max(_LARGEST[0], size)
+
+
+def count_ranks() -> int:
+    """Number of ranks of this program, by its launcher and its communicators; 1 when it runs alone."""
+    launch = find_launch()
+    return max(_LARGEST[0], 1 if launch is None else launch.size)
+
+
 def find_launch(environment: Mapping[str, str] | None = None) -> Launch | None:
     """The launcher that the environment describes; None when the process was started alone."""
     environment = os.environ if environment is None else environment

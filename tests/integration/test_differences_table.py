@@ -37,6 +37,7 @@ TESTS = {
     "recurrent layers: states": f"{CONTRIB}/test_layers.py::test_no_state_is_a_state_of_zeros",
     "contexts": f"{HERE}::test_contexts_are_immutable",
     "default context": f"{HERE}::test_the_default_context_ends_in_the_reference",
+    "device id of": "tests/unit/test_ext_utils.py::test_the_cpu_is_one_device_for_all_ranks",
     "device of": f"{HERE}::test_the_cpu_context_names_device_0",
     "`context_scope`": f"{HERE}::test_a_context_scope_belongs_to_its_thread",
     "unknown keyword of": f"{HERE}::test_unknown_keywords_of_a_context_are_refused",

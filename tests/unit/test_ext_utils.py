@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from nn_core import ext_utils
+from nn_core.communicators import LocalCommunicator, launchers
 from nn_core.context import Context
 from nn_core.dispatch.plugins import Plugins
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, PluginError
@@ -15,6 +16,38 @@ from nn_core.ext_utils import get_extension_context, import_extension_module, li
 def fresh_plugins(install, monkeypatch):
     """The plugins that the test installs."""
     monkeypatch.setattr(ext_utils, "PLUGINS", Plugins())
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """No launcher, and no world that was joined before."""
+    monkeypatch.setattr(launchers, "_LARGEST", [1])
+    monkeypatch.setattr(launchers.os, "environ", {})
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_cpu_is_one_device_for_all_ranks(monkeypatch):
+    with pytest.raises(ArgumentError, match=r"must be 0 on the CPU.*, got '1'\n  hint: get_ext.*\('reference'"):
+        get_extension_context("reference", device_id=1)
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "3")
+    assert get_extension_context("reference", device_id="3").device_id == "3"
+    with pytest.raises(ArgumentError, match=r"must be 0 or the rank of one of 4 processes on the CPU.*, got '4'"):
+        get_extension_context("reference", device_id="4")
+
+
+@pytest.mark.usefixtures("alone")
+def test_ranks_that_are_threads_may_name_themselves():
+    def program(comm):
+        return get_extension_context("reference", device_id=comm.rank).device_id
+
+    assert LocalCommunicator.run(3, program) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("device_id", ["gpu0", "-1", -1, 1.5, "1.0", "²", True, None])
+def test_a_device_is_a_whole_number(device_id):
+    with pytest.raises(ArgumentError, match=r"Context: device_id must be a whole number of at least 0.*, got"):
+        get_extension_context("reference", device_id=device_id)
 
 
 def test_the_default_context_is_the_backend_alone(install):

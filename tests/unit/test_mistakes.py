@@ -52,6 +52,12 @@ def collide():
         pass
 
 
+def collide_inside():
+    with nn.parameter_scope("mine", {}), nn.parameter_scope("encoder"):
+        PF.affine(x, 4, name="layer1")
+        PF.affine(x, 5, name="layer1")
+
+
 def backward_of_constant():
     y = F.sum(nn.Variable((2,)) * 2)
     y.forward()
@@ -217,6 +223,8 @@ MISTAKES = {
     "PF.multi_head_attention: heads": lambda: PF.multi_head_attention(seq, seq, seq, num_heads=3),
     "PF.lstm_cell: nothing": lambda: PF.lstm_cell(x),
     "scope: name of a parameter": lambda: collide(),
+    "scope: name of a parameter in an own dictionary": lambda: collide_inside(),
+    "get_parameter_or_create: name of a scope": lambda: (PF.affine(x, 2, name="d"), get_parameter_or_create("d", (2,))),
     "scope: number": lambda: nn.parameter_scope(3).__enter__(),
     "get_parameter_or_create: no shape": lambda: get_parameter_or_create("new"),
     "get_parameter_or_create: no name": lambda: get_parameter_or_create("", (2,)),
@@ -329,6 +337,11 @@ MISTAKES = {
     "set_default_context: text": lambda: nn.set_default_context("cpu"),
     "get_extension_context: gpu": lambda: get_extension_context("gpu"),
     "get_extension_context: type_config": lambda: get_extension_context("cpu", type_config="double-ish"),
+    "get_extension_context: device of the CPU": lambda: get_extension_context("cpu", device_id="7"),
+    "get_extension_context: device -1": lambda: get_extension_context("cpu", device_id=-1),
+    "Context: device": lambda: nn.Context(["cpu"], device_id="gpu0"),
+    "Context: device of NumPy": lambda: nn.Context(["cpu"], device_id=np.ones(2)),
+    "Context.replace: device": lambda: nn.Context().replace(device_id=1.5),
     "seed: text": lambda: nn.seed("abc"),
     "seed: flag of several values": lambda: nn.seed(1, set_function_seed=np.ones(2)),
     "PythonFunction: shapes of numbers": lambda: nn.PythonFunction().setup_impl([1], [x]),
@@ -379,6 +392,10 @@ HINTS = {
     "set_parameters: list": r"hint: nn_core.get_parameters\(\)",
     "Context: unknown backend": "did you mean 'cuda'.*\n  hint: nn-core doctor",
     "get_extension_context: gpu": "did you mean 'cuda'",
+    "get_extension_context: device of the CPU": r"must be 0 on the CPU.* got '7'\n  hint: get_extension_context\('cpu'\)",
+    "scope: name of a parameter": "must not have the name of a parameter, got 'mistake/outer/inner'",
+    "scope: name of a parameter in an own dictionary": "parameter 'mine/encoder/layer1/affine/W' must keep its shape",
+    "get_parameter_or_create: name of a scope": "must not be that of a scope, got 'mistake/d'",
     "PF.affine: negative": "^affine: n_outmaps must be a positive integer, got -4",
     "PF.affine: float": "^affine: n_outmaps must be a positive integer, got 4.5",
     "S.Sgd: negative": "^Sgd: lr must be at least 0, got -0.1",

@@ -17,7 +17,7 @@ def context(*, device_id: str | int = "0", type_config: str = "float") -> Contex
     """The context of this backend.
 
     Args:
-        device_id: Any; the host is one device.
+        device_id: 0, or a rank of this program; the host is one device.
         type_config: float, half, bfloat16 or double. Kernels compute in float, and take bfloat16 arrays too; parameters
             and statistics stay float32 then. Other types run on the reference.
 
