@@ -146,3 +146,25 @@ def test_an_array_that_is_not_contiguous_is_added_to(cuda):
     places, ones = cuda.asarray(np.array([0, 0, 2])), cuda.asarray(np.ones((3, 2), "float32"))
     PLUGINS.backend("cuda").namespace().add.at(part, places, ones)
     np.testing.assert_array_equal(total.get(), [[0, 2, 2, 0], [0, 0, 0, 0], [0, 1, 1, 0]])
+
+
+def test_places_beyond_32_bits_are_added_to_in_the_same_way(cuda, rng):
+    """Kernels of this package leave such arrays to the reference, whose sums take 64-bit places."""
+    from fake_cupy import FakeArray
+
+    from nn_core.dispatch.plugins import PLUGINS
+
+    n = 2**31 + 10
+    try:
+        total = np.zeros(n, "float16").view(FakeArray)  # memory that nobody writes to takes no room
+    except MemoryError:
+        pytest.skip("4 GiB of addresses cannot be had")
+    places = np.array([n - 1, 3, n - 1, 2**31, n - 1])
+    values = rng.normal(size=5).astype("float16")
+    PLUGINS.backend("cuda").namespace().add.at(total, cuda.asarray(places), cuda.asarray(values))
+    expected = np.float32(0)
+    for value in values[[0, 2, 4]]:
+        expected += np.float32(value)
+    plain = total.view(np.ndarray)
+    assert plain[n - 1] == np.float16(expected)
+    assert (plain[3], plain[2**31], plain[n - 1 - 2**31], plain[2**31 - 1]) == (values[1], values[3], 0, 0)
