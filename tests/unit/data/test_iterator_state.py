@@ -101,11 +101,11 @@ def test_nothing_is_replayed(use_thread):
         return (index,)
 
     def make():
-        return data_iterator_simple(load, 40_000, 4, shuffle=True, use_thread=use_thread)
+        return data_iterator_simple(load, 44_000, 4, shuffle=True, use_thread=use_thread)
 
     with make() as iterator:
         state = iterator.get_state()
-        state["position"] = 20_000
+        state["position"] = 40_000  # batch 10,000
     read.clear()
     with make() as iterator:
         iterator.set_state(state)

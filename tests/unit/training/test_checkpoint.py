@@ -140,7 +140,7 @@ def test_values_must_be_plain(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("extension", [".npz", ".safetensors"])
+@pytest.mark.parametrize("extension", [".npz", ".safetensors", pytest.param(".h5", marks=pytest.mark.slow)])
 def test_damage_is_found(tmp_path, extension):
     path = tmp_path / f"checkpoint-1{extension}"
     objects = made()
