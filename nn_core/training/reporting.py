@@ -16,28 +16,48 @@ from nn_core.variable import Variable
 class Observation(Mapping[str, float]):
     """The values reported since it was cleared: the weighted mean of each name.
 
-    A value that was reported once is read when somebody asks for it, so that nothing waits for a device when nobody does.
+    Args:
+        lazy: Read a Variable or NdArray that was reported once only when somebody asks for it, or calls `settle`, so that
+            nothing waits for a device when nobody does. For owners that call `clear` before it is computed again.
     """
 
-    __slots__ = ("_pending", "_summaries")
+    __slots__ = ("_is_lazy", "_pending", "_summaries")
 
-    def __init__(self) -> None:
+    def __init__(self, lazy: bool = False) -> None:
+        self._is_lazy = lazy
         self._pending: dict[str, tuple[Any, float]] = {}
         self._summaries: dict[str, Summary] = {}
 
     def add(self, name: str, value: Any, weight: float = 1.0) -> None:
-        """Take in a number, or an array or Variable of one element."""
+        """Take in a number, or an array or Variable of one element.
+
+        Raises:
+            ArgumentError: when a Variable or NdArray that waits to be read is reported again under its name.
+        """
         pending = self._pending
-        if name in pending or name in self._summaries:
-            self._summary(name).add(_number(name, value), weight)
-        else:
+        if self._is_lazy and name not in pending and name not in self._summaries:
             pending[name] = (value, weight)
+            return
+        if name in pending and pending[name][0] is value and isinstance(value, (Variable, NdArray)):
+            raise ArgumentError(
+                f"report: what is reported twice in an iteration must not overwrite itself, got the same "
+                f"{type(value).__name__} for {name}\n  hint: report the number, such as float({name}.d)"
+            )
+        number = _number(name, value)
+        if name not in self:
+            self._summaries[name] = Summary()
+        self._summary(name).add(number, weight)
 
     def clear(self) -> None:
         """Forget everything."""
         self._pending.clear()
         if self._summaries:
             self._summaries.clear()
+
+    def settle(self) -> None:
+        """Read the values that nobody has asked for, before something else is written to their memory."""
+        for name in tuple(self._pending):
+            self._summary(name)
 
     def weight(self, name: str) -> float:
         """The sum of the weights of a name."""
@@ -71,11 +91,13 @@ def report(values: Mapping[str, Any], weight: float = 1.0) -> None:
     """Report values to whoever observes; without an observer nothing happens.
 
     Args:
-        values: Numbers, or arrays or Variables of one element, by name.
+        values: Numbers, or arrays or Variables of one element, by name. A Variable that is computed several times in an
+            iteration of a trainer must be given as a number, since it may be read later.
         weight: How much they count in means: the number of samples of a batch.
 
     Raises:
-        ArgumentError: when a name is not a string.
+        ArgumentError: when a name is not a string, or the same Variable is reported twice under it in an iteration.
+        ShapeError: when an array has not one element; in a trainer, for those of Variables, when it is read.
     """
     observation, scope = _OBSERVER.get()
     if observation is None:
@@ -83,7 +105,7 @@ def report(values: Mapping[str, Any], weight: float = 1.0) -> None:
     for name, value in values.items():
         if not isinstance(name, str):
             raise ArgumentError(f"report: the names must be strings, got {name!r}")
-        observation.add(scope + name, value, weight)
+        observation.add(scope + name, _number(name, value) if isinstance(value, np.ndarray) else value, weight)
 
 
 def report_value(name: str, value: Any, weight: float) -> None:

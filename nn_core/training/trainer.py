@@ -80,7 +80,7 @@ class Trainer:
     ) -> None:
         self.updater = updater
         self.out = Path(out)
-        self.observation = Observation()
+        self.observation = Observation(lazy=True)
         self.stop_reason = ""
         self._until = as_trigger(until)
         self._comm = getattr(updater, "comm", None)
@@ -244,6 +244,7 @@ class Trainer:
             if entry.observe is not None:
                 entry.observe(self)
             if entry.trigger(self):
+                self.observation.settle()  # an evaluation may compute the Variables that were reported once more
                 entry.extension(self)
         # Before anything is saved, so that what is saved knows that training was over.
         if self._until(self) and not self.stop_reason:

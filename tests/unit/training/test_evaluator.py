@@ -5,8 +5,9 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+import nn_core.solvers as S
 from nn_core.errors import ArgumentError
-from nn_core.training import Accuracy, Evaluator, Log, Trainer, every
+from nn_core.training import Accuracy, Evaluator, Log, Trainer, Updater, every
 from nn_core.utils.data_iterator import data_iterator_simple
 
 X = np.random.RandomState(0).randn(10, 4).astype(np.float32)
@@ -47,6 +48,21 @@ def test_in_a_trainer(make_updater, tmp_path):
     entries = trainer.get_extension("Log").entries
     assert len(entries) == 2
     assert entries[1]["test/error"] == pytest.approx(expected()["error"])
+
+
+def test_an_evaluation_of_the_graph_that_is_trained_does_not_change_what_was_reported(tmp_path):
+    w = nn.Variable.from_numpy_array([1.0], need_grad=True)
+    x = nn.Variable((2, 1))
+    loss = F.mean(x * w)
+    solver = S.Sgd(0.0)
+    solver.set_parameters({"w": w})
+    held_out = (np.full((4, 1), 100.0),)
+    with data_iterator_simple(lambda index: (np.ones(1),), 4, 2) as data:
+        trainer = Trainer(Updater(data, [x], loss, solver, model={"w": w}), every(1, "epoch"), tmp_path)
+        trainer.extend(Log(), Evaluator(held_out, [x], {"loss": loss}, name="test", batch_size=2))
+        trainer.run()
+    (entry,) = trainer.get_extension("Log").entries
+    assert (entry["loss"], entry["test/loss"]) == (1, 100)
 
 
 def test_refusals():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import nn_core as nn
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.training import Summary, observing, report, report_scope
+from nn_core.training import Observation, Summary, observing, report, report_scope
 
 pairs = st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(0.5, 10)), min_size=1, max_size=20)
 
@@ -65,11 +65,49 @@ def test_reports():
 
 def test_values_are_read_when_somebody_asks():
     value = nn.Variable.from_numpy_array([1.0])
-    with observing() as seen:
+    with observing(Observation(lazy=True)) as seen, observing() as read:
         report({"a": value})
+        with observing(seen):
+            report({"a": value})
     value.d = 5
-    assert seen["a"] == 5
-    assert seen.weight("a") == 1
+    assert (seen["a"], read["a"]) == (5, 1)
+    assert seen.weight("a") == read.weight("a") == 1
+
+
+def test_a_variable_that_is_computed_in_a_loop_has_the_mean_of_its_values(make_updater):
+    updater, losses = make_updater(), []
+    with observing() as seen:
+        for _ in range(3):
+            updater.update()
+            losses.append(float(updater._loss.d))
+    assert len(set(losses)) == 3
+    assert seen["loss"] == pytest.approx(np.mean(losses))
+    assert seen.weight("loss") == 12
+
+
+def test_settled_values_do_not_change():
+    value = nn.Variable.from_numpy_array([1.0])
+    with observing(Observation(lazy=True)) as seen:
+        report({"a": value, "b": value.d})
+        seen.settle()
+        value.d = 5
+        assert dict(seen) == {"a": 1, "b": 1}
+        report({"a": value}, weight=3)
+    assert seen["a"] == 4
+
+
+@pytest.mark.parametrize("is_array", [False, True], ids=["Variable", "NdArray"])
+def test_a_value_that_overwrites_itself_is_refused(is_array):
+    value = nn.Variable.from_numpy_array([1.0])
+    reported = value.data if is_array else value
+    with observing(Observation(lazy=True)) as seen:
+        report({"a": reported})
+        with pytest.raises(ArgumentError, match=r"must not overwrite itself, got the same (Variable|NdArray) for a\n.*float\(a\.d"):
+            report({"a": reported})
+        report({"b": value.d})
+        value.d = 3
+        report({"b": value.d})
+    assert seen["b"] == 2
 
 
 def test_threads_have_observers_of_their_own():
@@ -81,9 +119,11 @@ def test_threads_have_observers_of_their_own():
 
 
 def test_refusals():
-    with observing() as seen:
-        report({"a": np.ones(3)})
+    with observing(Observation(lazy=True)) as seen:
+        report({"a": nn.NdArray.from_numpy_array(np.ones(3))})
         with pytest.raises(ArgumentError, match="report: the names must be strings, got 3"):
             report({3: 1.0})
+        with pytest.raises(ShapeError, match=r"report: b must be one number, got an array of shape \(2,\)"):
+            report({"b": np.ones(2)})
     with pytest.raises(ShapeError, match=r"report: a must be one number, got an array of shape \(3,\)"):
         seen["a"]
