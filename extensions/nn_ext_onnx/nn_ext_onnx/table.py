@@ -24,8 +24,6 @@ ONE_WAY: Final = frozenset(
     {
         "BoolGather",
         "BoolScatter",
-        "FFT",
-        "IFFT",
         "MaxPoolingBackward",
         "NmsDetection2d",
         "NonZero",

@@ -9,6 +9,8 @@ from nn_ext_onnx.backend import prepare
 
 #: Random numbers: there is no expected result.
 RANDOM = "test_bernoulli"
+#: Sums of which most cancel: in float32 they are as exact as the largest of them, and the suite expects zeros to 1e-7.
+CANCELLING = "test_dft"
 
 
 def arrays(values):
@@ -27,7 +29,8 @@ def outcome(case):
             for found, wanted in zip(prepared.run(arrays(inputs)), arrays(expected), strict=True):
                 if found.dtype != np.asarray(wanted).dtype:
                     return f"dtype {found.dtype}"
-                np.testing.assert_allclose(found, wanted, rtol=case.rtol, atol=case.atol)
+                atol = 1e-7 * float(np.abs(wanted).max(initial=1)) if case.name.startswith(CANCELLING) else case.atol
+                np.testing.assert_allclose(found, wanted, rtol=case.rtol, atol=atol)
     except NNCoreError:
         return "refused"
     except AssertionError as error:

@@ -48,7 +48,7 @@ def test_what_was_written_is_read(api):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opset", [16, 21])
-@pytest.mark.parametrize("api", sorted(set(BOTH_WAYS) - {"deformable_convolution"}))
+@pytest.mark.parametrize("api", sorted(set(BOTH_WAYS) - {"deformable_convolution", "fft", "ifft"}))
 def test_everything_that_was_written_is_read(api, opset):
     assert round_trip(api, 1, opset) == []
 
@@ -229,6 +229,39 @@ def test_constants_that_would_fill_the_memory_are_refused():
     )
     with pytest.raises(ArgumentError, match="a constant of 16000000000000 elements"):
         load(model)
+
+
+@pytest.mark.parametrize(("parts", "length", "settings"), [
+    (1, 6, {}), (2, 6, {}), (1, 4, {}), (2, 4, {}), (2, 9, {}), (1, 6, {"onesided": 1}), (1, 5, {"onesided": 1}),
+    (1, 6, {"inverse": 1}), (2, 6, {"inverse": 1}), (2, 8, {"inverse": 1}),
+])  # fmt: skip
+@pytest.mark.parametrize(("opset", "axis"), [(17, 1), (20, 1), (20, 2), (20, -2)])
+def test_fourier_transforms_are_those_of_numpy(parts, length, settings, opset, axis):
+    values = np.random.default_rng(0).normal(size=(2, 6, 6, parts)).astype(np.float32)
+    given = dict(settings) if opset == 20 else {**settings, "axis": axis}
+    attributes = ", ".join(f"{key} = {value}" for key, value in given.items())
+    text = f"n = Constant<value = int64 {{{length}}}>()  a = Constant<value = int64 {{{axis}}}>() "
+    text += f"y = DFT{f'<{attributes}>' if attributes else ''}(x, n{', a' if opset == 20 else ''})"
+    (found,) = run_model(text_model(f"(float[2, 6, 6, {parts}] x) => (float[A, B, C, D] y) {{ {text} }}", opset), [values])
+    signal = values[..., 0] + (1j * values[..., 1] if parts == 2 else 0)
+    axis = 2 if axis == -2 else axis
+    whole = (np.fft.ifft if "inverse" in settings else np.fft.fft)(signal, length, axis)
+    expected = np.take(whole, range(length // 2 + 1 if "onesided" in settings else length), axis)
+    np.testing.assert_allclose(found, np.stack([expected.real, expected.imag], -1), rtol=0, atol=1e-5)
+
+
+def test_fourier_transforms_that_are_no_signals_are_refused():
+    with pytest.raises(ArgumentError, match=r"DFT .*: the inverse of half a spectrum"):
+        load(text_model("(float[2, 6, 2] x) => (float[A, B, C] y) { y = DFT<inverse = 1, onesided = 1>(x) }", 17))
+
+
+def test_places_of_known_numbers_are_known():
+    model = text_model(
+        """(float[3] x) => (float[A] y) {
+            c = Constant<value = int64[4] {0, 1, 0, 2}>()  n = NonZero(c)  zero = Constant<value = int64[1] {0}>()
+            one = Constant<value = int64 {1}>()  s = Squeeze(n, zero)  t = Sub(s, one)  y = Gather(x, t) }"""
+    )
+    assert run_model(model, [np.array([5, 6, 7], np.float32)])[0].tolist() == [5, 7]
 
 
 @pytest.mark.parametrize("pads", ["2, 0, 0, 0", "0, 0, 0, 9"])

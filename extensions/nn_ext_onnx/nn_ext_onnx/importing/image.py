@@ -82,3 +82,37 @@ def _grid_sample(node: Node) -> nn.Variable:
     return F.warp_by_grid(
         node.x, node.variable(1), mode="linear", padding_mode=padding, align_corners=bool(node.attr("align_corners", 0))
     )
+
+
+@operator("DFT", since=17)
+def _dft(node: Node) -> nn.Variable:
+    """Before version 20 the axis is an attribute, and counts from 0 on as 1."""
+    inverse, is_half = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
+    if inverse and is_half:
+        raise UnsupportedError("the inverse of half a spectrum")
+    axis = node.attr("axis", 1) if node.opset < 20 else node.number(2, -2)
+    axis, last = node.axis_of(int(axis)), node.ndim - 1
+    if axis == last or node.shape[last] not in (1, 2):
+        raise UnsupportedError(f"the axis {axis} of a signal of the shape {node.shape}, which must end with 1 or 2 parts")
+    length = int(node.number(1, node.shape[axis]))
+    if length < 1:
+        raise UnsupportedError(f"a length of {length}")
+    x = node.x
+    if node.shape[last] == 1:
+        x = F.pad(x, (0, 0) * last + (0, 1))
+    order = [*(n for n in range(last) if n != axis), axis, last]
+    x = F.transpose(x, order)
+    if length > node.shape[axis]:
+        x = F.pad(x, (0, length - node.shape[axis], 0, 0))
+    elif length < node.shape[axis]:
+        x = _first(x, length)
+    y = F.ifft(x, 1) if inverse else F.fft(x, 1)
+    if is_half:
+        y = _first(y, length // 2 + 1)
+    return F.transpose(y, [order.index(n) for n in range(node.ndim)])
+
+
+def _first(x: nn.Variable, count: int) -> nn.Variable:
+    """The first elements of the last axis but one."""
+    stops = [*x.shape[:-2], count, x.shape[-1]]
+    return F.slice(x, start=[0] * x.ndim, stop=stops, step=[1] * x.ndim)
