@@ -111,7 +111,8 @@ def main() -> None:
             rows.append(row)
             print(row.as_markdown(), flush=True)
     if options.markdown:
-        head = ["# Cost of training", "", f"{machine()['cpu']}, {os.cpu_count()} cores. Medians.", ""]
+        how = "Medians; the rows of the trainer are processor time."
+        head = ["# Cost of training", "", f"{machine()['cpu']}, {os.cpu_count()} cores. {how}", ""]
         head += ["| figure | measured | limit | kept |", "|---|---|---|---|"]
         options.markdown.write_text("\n".join([*head, *[row.as_markdown() for row in rows], ""]))
     sys.exit(any(row.holds() == "no" for row in rows))
