@@ -1,5 +1,7 @@
 """An exception from code of the user at any call of a step leaves everything as before the call, or as after it."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -141,3 +143,36 @@ def test_updates_that_are_ended_by_a_hook(backend):
         at += 1
     assert at >= 2
     assert all(new != old for old, new in zip(before[0], after[0], strict=True))
+
+
+def test_passes_that_are_ended_by_a_kernel(backend):
+    table = nn.Variable.from_numpy_array(np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3), need_grad=True)
+    places = nn.Variable((5,))
+
+    def step(loss, of):
+        places.d = of
+        table.grad.zero()
+        loss.forward(clear_no_need_grad=True)
+        loss.backward(clear_buffer=True)
+        return loss.d.tobytes(), table.g.tobytes()
+
+    def built():
+        return F.sum(F.tanh(F.embed(places, F.sin(table))) ** 2)
+
+    good, bad = [0, 1, 1, 3, 2], [0, 1, 1, 4, 2]
+    static = built()
+    expected = step(static, good)
+    for _ in range(3):
+        with pytest.raises(nn.errors.ArgumentError):
+            step(static, bad)
+        assert step(static, good) == expected
+    for _ in range(3):
+        for of, error in ((good, False), (bad, True), (good, False)):
+            places.d = of
+            with nn.auto_forward(), pytest.raises(nn.errors.ArgumentError) if error else nullcontext():
+                loss = built()
+            table.grad.zero()
+            if not error:
+                loss.backward()
+                assert (loss.d.tobytes(), table.g.tobytes()) == expected
+            assert not nn.get_auto_forward()
