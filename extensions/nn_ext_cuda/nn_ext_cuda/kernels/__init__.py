@@ -15,6 +15,7 @@ from nn_ext_cuda.kernels.loss import LOSS
 from nn_ext_cuda.kernels.normalization import NORMALIZATION
 from nn_ext_cuda.kernels.placing import PLACING
 from nn_ext_cuda.kernels.pooling import POOLING
+from nn_ext_cuda.kernels.quantization import QUANTIZATION
 from nn_ext_cuda.kernels.random import RANDOM
 from nn_ext_cuda.kernels.reduction import REDUCTION
 from nn_ext_cuda.kernels.scattering import SCATTERING
@@ -33,6 +34,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     NORMALIZATION,
     PLACING,
     POOLING,
+    QUANTIZATION,
     RANDOM,
     REDUCTION,
     SCATTERING,
