@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 HEADER = Path(__file__).with_name("host_cuda.hpp")
 COMPILER = shutil.which("g++")
 FOLDER = Path(tempfile.gettempdir()) / "nn_ext_cuda_emulation"
+#: The blocks and threads of a launch are global variables of a library, and ctypes lets other threads run meanwhile.
+_ONE_AT_A_TIME = threading.Lock()
 _KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(([^)]*)\)')
 
 
@@ -27,7 +30,8 @@ class Function:
         assert np.prod(block) <= 1024 and shared_mem <= 48 * 1024
         assert all(n <= 65535 for n in grid[1:])
         dims = (ctypes.c_uint * 6)(*[*grid, 1, 1][:3], *[*block, 1, 1][:3])
-        self._call(dims, *[_argument(argument) for argument in arguments])
+        with _ONE_AT_A_TIME:
+            self._call(dims, *[_argument(argument) for argument in arguments])
 
 
 def _argument(value):
