@@ -59,7 +59,7 @@ class AdaptedBackend:
         return self._namespace
 
     def host_functions(self) -> tuple[str, ...]:
-        """The functions of the array contract that run on the host, because the library has none."""
+        """The functions of the array contract that run on the host: the library has none, or has refused a call of it."""
         return self._namespace.host_functions()
 
     def empty(self, shape: Shape, dtype: str) -> Array:

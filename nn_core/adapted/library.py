@@ -1,7 +1,7 @@
 """The functions of the Python array API standard that `AdaptedArray` and the adapted namespace call in a library.
 
 NumPy's rules of promotion are applied here, so that the library only sees operands of one dtype. A function that the library
-lacks runs on the host.
+lacks, or refuses with NotImplementedError, runs on the host.
 """
 
 import operator
@@ -51,6 +51,8 @@ class Library:
         self._update = update
         self._from_numpy = from_numpy or xp.asarray
         self._to_numpy = to_numpy or np.asarray
+        #: functions that the library has, and has refused with NotImplementedError
+        self.refused: set[str] = set()
         self._assigns = True
         self._dtypes: dict[Any, np.dtype[Any]] = {}
 
@@ -67,6 +69,16 @@ class Library:
         """The result of a NumPy function, computed on the host and brought back."""
         with np.errstate(all="ignore"):
             return self._brought_back(function(*[_taken_to_host(arg) for arg in args], **keywords))
+
+    def _computed(self, name: str, values: tuple[Array, ...], operands: tuple[Any, ...], **keywords: Any) -> Any:
+        """The result of the library's function for its own `values`; without one, NumPy's for the `operands`."""
+        function = self.own.get(name) or self.find(name)
+        if function is not None:
+            try:
+                return self.wrapped(function(*values, **keywords))
+            except NotImplementedError:  # perhaps for this dtype only: the next call tries again
+                self.refused.add(name)
+        return self.on_host(getattr(np, name), *operands, **keywords)
 
     def _brought_back(self, result: Any) -> Any:
         if isinstance(result, (tuple, list)):
@@ -223,14 +235,12 @@ class Library:
     def unary(self, name: str, x: Any, *, floating: bool = False) -> AdaptedArray:
         """An element-wise function; with `floating` whole numbers become float64 first."""
         (value,), _ = self.promoted(x, at_least=_FLOAT64 if floating else None)
-        function = self.own.get(name) or self.find(name)
-        return self.on_host(getattr(np, name), x) if function is None else self.wrapped(function(value))
+        return self._computed(name, (value,), (x,))
 
     def binary(self, name: str, a: Any, b: Any, *, floating: bool = False) -> AdaptedArray:
         """An element-wise function of two arrays or numbers."""
         (first, second), _ = self.promoted(a, b, at_least=_FLOAT64 if floating else None)
-        function = self.own.get(name) or self.find(name)
-        return self.on_host(getattr(np, name), a, b) if function is None else self.wrapped(function(first, second))
+        return self._computed(name, (first, second), (a, b))
 
     def matmul(self, a: Any, b: Any) -> AdaptedArray:
         """The product of matrices."""
@@ -239,10 +249,7 @@ class Library:
 
     def reduced(self, name: str, x: Any, **keywords: Any) -> AdaptedArray:
         """A reduction of the standard."""
-        function = self.own.get(name) or self.find(name)
-        if function is None:
-            return self.on_host(getattr(np, name), x, **keywords)
-        return self.wrapped(function(self.array(x).value, **keywords))
+        return self._computed(name, (self.array(x).value,), (x,), **keywords)
 
     def permuted(self, x: Any, axes: Sequence[int]) -> AdaptedArray:
         """The axes in another order."""

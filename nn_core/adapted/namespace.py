@@ -53,14 +53,16 @@ class AdaptedNamespace:
         self.fft = SimpleNamespace(**{name: self._fft(name) for name in ("fftn", "ifftn", "irfft", "rfft")})
 
     def host_functions(self) -> tuple[str, ...]:
-        """The functions of the contract that run on the host, because the library has none."""
+        """The functions of the contract that run on the host: the library has none, or has refused a call of it."""
         return tuple(sorted(name for name in FUNCTIONS if self._runs_on_host(name)))
 
     def _runs_on_host(self, name: str) -> bool:
         library = self._library
+        standard = _STANDARD_NAMES.get(name, name)
+        if standard in library.refused:
+            return True
         if name in library.own or name in _MADE_ON_HOST:
             return False
-        standard = _STANDARD_NAMES.get(name, name)
         own_way = {"add.at", "clip", "finfo", "fmod", "mean", "take_along_axis", "full_like", "ones_like", "zeros_like"}
         return name in _NUMPY_ONLY or (name not in own_way and library.find(standard) is None)
 

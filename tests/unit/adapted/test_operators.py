@@ -162,6 +162,24 @@ def test_arrays_without_elements_are_transformed_on_the_host_which_some_librarie
         backend.namespace().fft.fftn(backend.from_numpy(np.zeros((1, 4), np.complex64)), axes=(1,))
 
 
+@pytest.mark.parametrize(
+    ("name", "standard", "arrays"), [("atan", "atan", 1), ("atan2", "atan2", 2), ("cumsum", "cumulative_sum", 1)]
+)
+def test_a_function_that_a_library_has_not_implemented_runs_on_the_host(name: str, standard: str, arrays: int) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise NotImplementedError(standard)
+
+    backend = AdaptedBackend("partial", "Partial", SimpleNamespace(**{**vars(np), standard: refuse}))
+    assert name not in backend.host_functions()
+    values = np.linspace(-1, 1, 5, dtype=np.float32)
+    keywords = {"axis": 0} if name == "cumsum" else {}
+    result = getattr(backend.namespace(), name)(*[backend.from_numpy(values)] * arrays, **keywords)
+    expected = getattr(np, name)(*[values] * arrays, **keywords)
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(backend.to_numpy(result), expected)
+    assert name in backend.host_functions()
+
+
 def losses(context: nn.Context, dynamic: bool) -> list[float]:
     """Losses of a small network while it is trained."""
     rng = np.random.default_rng(3)
