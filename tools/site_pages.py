@@ -106,7 +106,7 @@ def _tutorial(script: Path) -> str:
     _, docstring, code = text.split('"""', 2)
     title, _, rest = docstring.partition("\n")
     paragraphs = [_as_block(part) for part in rest.strip("\n").split("\n\n") if part.strip()]
-    parts = [f"# {script.stem.replace('_', ' ').capitalize()}", title, *paragraphs]
+    parts = [f"# {_title(script.stem)}", title, *paragraphs]
     output = RUNS / f"{script.stem}.txt"
     pictures = sorted(RUNS.glob(f"{script.stem}-*.png"))
     parts += [f"![{picture.stem.partition('-')[2].replace('_', ' ')}]({picture.name})" for picture in pictures]
@@ -114,6 +114,11 @@ def _tutorial(script: Path) -> str:
         parts.append(f"It prints\n\n```text\n{output.read_text(encoding='utf-8').strip()}\n```")
     parts.append(f"## {script.name}\n\n```python\n{code.strip()}\n```")
     return "\n\n".join(parts) + "\n"
+
+
+def _title(stem: str) -> str:
+    words = [word.upper() if word in ("api", "rnn") else word for word in stem.replace("python", "Python").split("_")]
+    return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
 
 
 def _as_block(paragraph: str) -> str:
