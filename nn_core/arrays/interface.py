@@ -5,6 +5,7 @@ Those that compute with functions are declared for type checkers in ``bound_oper
 """
 
 from collections.abc import Callable, Iterator
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -47,6 +48,31 @@ class ArrayInterface:
     def item(self) -> Any:
         """The value of an array of one element as a number of Python."""
         return self._only_element("item")
+
+    def show(self, path: "str | PathLike[str] | None" = None) -> None:
+        """Show the values as images by matplotlib, which ``pip install 'nn-core[plots]'`` brings.
+
+        Images of one channel share a grey scale and its bar. Colours are from 0 to 1, or from 0 to 255 where the values are
+        integers. Of a Variable the values must have been computed.
+
+        Shapes: (H, W), (N, H, W), (C, H, W) or (N, C, H, W) with N of at most 64 images and C of 1 or 3 channels; the first
+        axis of length 1 or 3 of an array with three axes is C.
+
+        Args:
+            path: File to write, such as ``"images.png"``; None: a window, or the output of a notebook.
+
+        Raises:
+            ShapeError: for other shapes.
+            ArgumentError: for more than 64 images, values that are not finite, and a path that is none or has no format.
+            FileNotFoundError: when there is no folder for the file.
+            PluginError: when matplotlib is not installed.
+
+        Example:
+            >>> nn.NdArray.from_numpy_array(np.eye(8)).show("eye.png")
+        """
+        from nn_core.arrays.pictures import show_images  # an extra; only who draws needs it
+
+        show_images(self._values().get_data("r"), path)
 
     def _only_element(self, what: str) -> Any:
         if self.size != 1:

@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.arrays import bound_operators, numpy_protocol
-from nn_core.errors import ArgumentError, GraphError, ShapeError
+from nn_core.arrays import bound_operators, numpy_protocol, pictures
+from nn_core.errors import ArgumentError, GraphError, PluginError, ShapeError
 
 KINDS = ("static", "dynamic", "array")
 
@@ -308,3 +309,61 @@ def test_copies_keep_the_class():
 
     assert type(copy.deepcopy(Own((2,)))) is Own
     assert repr(Own((2,))).startswith("<Own((2,)")
+
+
+@pytest.mark.parametrize(
+    ("shape", "images"),
+    [
+        ((4, 5), (1, 4, 5)), ((2, 4, 5), (2, 4, 5)), ((1, 4, 5), (1, 4, 5)), ((3, 4, 5), (1, 4, 5, 3)),
+        ((9, 1, 4, 5), (9, 4, 5)), ((2, 3, 4, 5), (2, 4, 5, 3)),
+    ],
+)  # fmt: skip
+def test_images_are_written_to_a_file(tmp_path, shape, images):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    values = np.random.default_rng(0).uniform(size=shape)
+    assert pictures.images_of(values).shape == images
+    nn.Variable.from_numpy_array(values).show(tmp_path / "images.png")
+    assert pyplot.imread(tmp_path / "images.png").std() > 0.01
+    assert not pyplot.get_fignums()  # none is left open
+
+
+def test_colours_of_integers_go_to_255():
+    values = np.array([[[255]], [[51]], [[0]]], np.uint8)
+    assert pictures.images_of(values).tolist() == [[[[1.0, 0.2, 0.0]]]]
+    assert pictures.images_of(values / 204).tolist() == [[[[1.0, 0.25, 0.0]]]]
+
+
+def test_images_without_a_file_are_shown(monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    shown = []
+    monkeypatch.setattr(pyplot, "show", lambda: shown.append(len(pyplot.gcf().axes)))
+    try:
+        nn.NdArray.from_numpy_array(np.eye(4)).show()
+    finally:
+        pyplot.close("all")
+    assert shown == [2]  # the image and the bar of its greys
+
+
+@pytest.mark.parametrize(
+    ("shape", "error", "message"),
+    [
+        ((4,), ShapeError, r"show: images must have the shape .*, got \(4,\)"),
+        ((2, 5, 4, 4), ShapeError, r"with 1 or 3 channels C, got \(2, 5, 4, 4\)"),
+        ((0, 3, 4, 4), ShapeError, r"got \(0, 3, 4, 4\)"),
+        ((65, 2, 2), ArgumentError, r"at most 64 images, got 65\n  hint: x\[:64\]"),
+    ],
+)
+def test_what_is_no_image_is_not_shown(shape, error, message):
+    with pytest.raises(error, match=message):
+        nn.NdArray(shape).show("never.png")
+
+
+def test_images_must_be_finite():
+    with pytest.raises(ArgumentError, match="show: values must be finite, got NaN"):
+        nn.NdArray.from_numpy_array(np.full((2, 2), np.nan)).show("never.png")
+
+
+def test_showing_needs_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(PluginError, match=r"show: matplotlib must be installed.*\n  hint: pip install 'nn-core\[plots\]'"):
+        nn.NdArray((2, 2)).show("never.png")

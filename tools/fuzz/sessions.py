@@ -23,7 +23,7 @@ LEFT_OUT: Final = {
 #: Methods that the engine and authors of backends call; they check nothing.
 INTERNAL: Final = {
     "standing_for", "add_outputs", "connect", "of_storage", "of_shape", "step", "read", "get_data", "write", "readwrite",
-    "value", "output", "present", "rest_on", "rest_as",
+    "value", "output", "present", "rest_on", "rest_as", "show",  # show opens a window
 }  # fmt: skip
 FILES: Final = ("'x.h5'", "'x.npz'", "'x.safetensors'", "'broken.h5'", "'broken.npz'", "'.'", "'nowhere/x.h5'")
 OPERATORS: Final = (
