@@ -69,6 +69,11 @@ class Variable(Value, VariableOperators):
         gradient = Misnamed("grad is the gradient as an NdArray, g as a NumPy array")
         value = Misnamed("d is the data as a NumPy array, data as an NdArray")
         values = Misnamed("d is the data as a NumPy array, data as an NdArray")
+        detach = Misnamed("x.get_unlinked_variable() shares the data and ends the graph")
+        to = Misnamed("functions run where their context says: nn_core.context_scope(context)")
+        cpu = Misnamed("x.d and x.numpy() are the values on the host; functions run where their context says")
+        cuda = Misnamed("functions run where their context says: nn_core.context_scope(context)")
+        device = Misnamed("functions run where their context says, nn_core.get_current_context()")
         inputs = Misnamed("the inputs are those of the function, x.parent.inputs")
 
         def __getattr__(self, name: str) -> Any:

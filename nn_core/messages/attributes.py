@@ -2,13 +2,13 @@
 
 import sys
 from collections.abc import Callable, Container
-from difflib import get_close_matches
 from importlib import import_module, util
 from inspect import getattr_static
 from types import ModuleType
 from typing import Any, NoReturn
 
 from nn_core.errors import UnknownAttributeError
+from nn_core.messages.synonyms import suggestion
 
 
 class Misnamed:
@@ -62,8 +62,7 @@ def no_attribute(value: Any, name: str) -> NoReturn:
         raise AttributeError(text)
     names = [other for other in dir(type(value)) if not other.startswith("_")]
     names = [other for other in names if not isinstance(getattr_static(type(value), other), Misnamed)]
-    close = get_close_matches(name, names, 1)
-    raise UnknownAttributeError(f"{text}; did you mean {close[0]!r}?" if close else text)
+    raise UnknownAttributeError(f"{text}{suggestion(name, names)}")
 
 
 def submodule(package: str, name: str) -> ModuleType | None:
