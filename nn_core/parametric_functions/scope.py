@@ -430,7 +430,8 @@ def _collect(scope: Scope, prefix: str, grad_only: bool, found: dict[str, Variab
 
 def _created(name: str, shape: Sequence[int] | None, initializer: Initializer | None, need_grad: bool) -> Variable:
     if shape is None and not isinstance(initializer, np.ndarray):
-        raise ArgumentError(f"get_parameter_or_create: shape must be given for the new parameter {name!r}, got None")
+        whole = _whole_path(name)
+        raise ArgumentError(f"get_parameter_or_create: shape must be given for the new parameter {whole!r}, got None")
     if initializer is None:
         parameter = Variable(shape or (), need_grad=need_grad)
         parameter.data.zero()
@@ -438,7 +439,7 @@ def _created(name: str, shape: Sequence[int] | None, initializer: Initializer | 
         values = _initial_values(name, shape, initializer)
         if shape is not None and values.shape != tuple(shape):
             raise ShapeError(
-                f"get_parameter_or_create: initial values of {name!r} must have the shape {tuple(shape)}, "
+                f"get_parameter_or_create: initial values of {_whole_path(name)!r} must have the shape {tuple(shape)}, "
                 f"got {values.shape}"
             )
         parameter = Variable.from_numpy_array(values, need_grad=need_grad)
@@ -451,7 +452,7 @@ def _initial_values(name: str, shape: Sequence[int] | None, initializer: Initial
         return initializer
     if not callable(initializer):
         raise ArgumentError(
-            f"get_parameter_or_create: initializer of {name!r} must be callable with a shape or an array, "
+            f"get_parameter_or_create: initializer of {_whole_path(name)!r} must be callable with a shape or an array, "
             f"got {type(initializer).__name__}"
         )
     return np.asarray(initializer(tuple(shape or ())))

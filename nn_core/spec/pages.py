@@ -26,6 +26,21 @@ functions that are written in terms of them are listed below and documented by `
 
 {{topics}}
 
+## Errors
+
+The tables of inputs and arguments on these pages say what must hold; what does not is an error when the function is called,
+with all shapes in its message. With `x = nn.Variable((8, 20))`:
+
+| call | raises |
+|---|---|
+| `F.relu(3)` | `ArgumentError: relu: input x must be a Variable or an NdArray, got int` |
+| `F.affine(x, nn.Variable((7, 3)))` | `ShapeError: affine: weight must have as many rows as x has features, got 7 and 20` |
+| `F.max_pooling(nn.Variable((1, 1, 4, 4)), 0)` | `ArgumentError: max_pooling: kernel must be at least 1, got (0, 0)` |
+| `F.mse_loss(x, x)` | `UnknownAttributeError: module 'nn_core.functions' has no function 'mse_loss', \
+of its own or of a plugin; did you mean 'squared_error'?` |
+
+[Errors](../errors.md) describes the classes.
+
 ## Functions written in terms of operators
 
 {{composites}}

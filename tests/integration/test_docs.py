@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import yaml
 
@@ -154,3 +155,19 @@ def test_the_reference_has_all_commands_and_environment_variables():
     text = (ROOT / "docs" / "api" / "settings.md").read_text(encoding="utf-8")
     variables = set(re.findall(r"NN_CORE_[A-Z0-9_]+", inspect.getsource(settings)))
     assert {name for name in variables if f"`{name}`" not in text} == set()
+
+
+PAGES_WITH_ERRORS = ("api/initializers", "api/parametric_functions", "api/solvers", "reference/index")
+ERROR_ROW = re.compile(r"(?m)^\| `(.+)` \| `(\w+): (.+)` \|$")
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_ERRORS)
+def test_calls_raise_what_the_page_says(page):
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    rows = ERROR_ROW.findall(text[text.index("## Errors") :])
+    assert len(rows) >= 3
+    for call, kind, message in rows:
+        names = {"nn": nn, "np": np, "F": F, "PF": PF, "S": S, "I": initializer, "x": nn.Variable((8, 20))}
+        with nn.parameter_scope("", {}), pytest.raises(getattr(errors, kind)) as caught:
+            eval(call, names)
+        assert str(caught.value).partition("\n")[0] == message
