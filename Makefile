@@ -194,7 +194,7 @@ $(VENV)/.docs: $(VENV)/.extensions
 	@touch $@
 
 docs-site: $(VENV)/.docs ## run the tutorials and build the documentation as a site into build/site
-	$(BIN)/python -m tools.tutorials
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.tutorials # small networks: on a busy machine two threads take twice as long
 	$(BIN)/mkdocs build --quiet
 
 bench: $(VENV)/.extensions ## the benchmarks, beside the peers that are installed, into build/bench (see benchmarks/README.md)
