@@ -181,6 +181,38 @@ def test_check_extension_finds_faults(tmp_path: Path, fault: str) -> None:
     assert f"cause     {test}: " in result.output
 
 
+KEPT_ARRAY = """            np.abs(x, out=y)
+            if hasattr(self, "kept"):
+                self.kept += 1
+            self.kept = y
+"""
+SHARED_MEMORY = """            import time
+
+            self.memory = np.abs(x)
+            time.sleep(0.01)
+            y[...] = self.memory
+"""
+KERNEL_FAULTS = {
+    "an array that is kept and changed later": (KEPT_ARRAY, "test_reuse"),
+    "memory that all threads share": (SHARED_MEMORY, "test_threads"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", list(KERNEL_FAULTS))
+def test_check_extension_finds_faults_of_kernels(tmp_path: Path, fault: str) -> None:
+    # every sample: the one of --fast has fixed numbers, so that two threads would compute the same
+    package = written(tmp_path, "overlay")
+    old = "            np.abs(x, out=y)\n"
+    new, test = KERNEL_FAULTS[fault]
+    path = package / "src" / "nn_ext_myoverlay" / "kernels.py"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    result = CliRunner().invoke(main, ["check-extension", str(package)])
+    assert result.exit_code == 1
+    assert f"cause     {test}: " in result.output
+
+
 @pytest.mark.slow
 def test_check_extension_tells_what_importing_does(tmp_path: Path) -> None:
     package = written(tmp_path, "solver")
