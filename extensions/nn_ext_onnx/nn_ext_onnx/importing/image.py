@@ -1,5 +1,7 @@
 """Resampling and warping."""
 
+from typing import Any
+
 import nn_core as nn
 import nn_core.functions as F
 from nn_ext_onnx.importing.registry import Node, operator
@@ -14,26 +16,15 @@ _WHOLE_LENGTHS = ("align_corners", "pytorch_half_pixel", "tf_crop_and_resize")
 @operator("Resize", since=11)
 def _resize(node: Node) -> nn.Variable:
     mode, coordinates = node.attr("mode", "nearest"), node.attr("coordinate_transformation_mode", "half_pixel")
-    if coordinates not in _COORDINATES or node.attr("antialias", 0):
-        raise UnsupportedError(f"coordinates {coordinates!r}" if coordinates not in _COORDINATES else "antialias")
-    if node.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise UnsupportedError(f"keep_aspect_ratio_policy {node.attr('keep_aspect_ratio_policy')!r}")
+    _refuse_resize(node, coordinates)
     chosen = node.attr("axes")
     axes = [node.axis_of(axis) for axis in (range(node.ndim) if chosen is None else chosen)]
     roi, scales, sizes = (_given(node, index) for index in (1, 2, 3))
-    settings = {}
+    settings: dict[str, Any] = {}
     if sizes:
-        lengths = list(node.shape)
-        for axis, size in zip(axes, sizes, strict=True):
-            lengths[axis] = int(size)
-        settings["sizes"] = lengths
+        settings["sizes"] = _lengths(node, axes, sizes)
     else:
-        factors = [1.0] * node.ndim
-        for axis, scale in zip(axes, scales, strict=True):
-            factors[axis] = float(scale)
-            if coordinates in _WHOLE_LENGTHS and not (node.shape[axis] * float(scale)).is_integer():
-                raise UnsupportedError(f"coordinates {coordinates!r} with a length of {node.shape[axis]} times {scale}")
-        settings["scales"] = factors
+        settings["scales"] = _factors(node, axes, scales, coordinates)
     if coordinates == "tf_crop_and_resize":
         starts, ends = [0.0] * node.ndim, [1.0] * node.ndim
         for k, axis in enumerate(axes):
@@ -49,6 +40,31 @@ def _resize(node: Node) -> nn.Variable:
         nearest_mode=node.attr("nearest_mode", "round_prefer_floor"),
         **settings,
     )
+
+
+def _refuse_resize(node: Node, coordinates: str) -> None:
+    if coordinates not in _COORDINATES or node.attr("antialias", 0):
+        raise UnsupportedError(f"coordinates {coordinates!r}" if coordinates not in _COORDINATES else "antialias")
+    if node.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise UnsupportedError(f"keep_aspect_ratio_policy {node.attr('keep_aspect_ratio_policy')!r}")
+
+
+def _lengths(node: Node, axes: list[int], sizes: list[float]) -> list[int]:
+    """Give the length of every axis after a resize to `sizes` of `axes`."""
+    lengths = list(node.shape)
+    for axis, size in zip(axes, sizes, strict=True):
+        lengths[axis] = int(size)
+    return lengths
+
+
+def _factors(node: Node, axes: list[int], scales: list[float], coordinates: str) -> list[float]:
+    """Give the factor of every axis of a resize by `scales` of `axes`."""
+    factors = [1.0] * node.ndim
+    for axis, scale in zip(axes, scales, strict=True):
+        factors[axis] = float(scale)
+        if coordinates in _WHOLE_LENGTHS and not (node.shape[axis] * float(scale)).is_integer():
+            raise UnsupportedError(f"coordinates {coordinates!r} with a length of {node.shape[axis]} times {scale}")
+    return factors
 
 
 def _given(node: Node, index: int) -> list[float]:
