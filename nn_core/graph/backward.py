@@ -27,6 +27,7 @@ from nn_core.logger import logger
 from nn_core.messages.refusal import described
 from nn_core.runtime.ambient import MEMO
 from nn_core.settings import is_enabled
+from nn_core.spec.model import FunctionSpec
 
 #: Kinds of dtypes of NumPy that a gradient cannot have: complex numbers, objects, texts, dates.
 _NO_NUMBERS: Final = "cOSUmM"
@@ -140,21 +141,19 @@ def _run_replayed(root: Value, grad: Any) -> BackwardPlan | None:
     Returns:
         None when that is done, else a plan that is still to be run.
     """
-    spec = root.producer.spec if root.trace_node is None else root.trace_node.spec  # type: ignore[union-attr]  # root is no leaf
     followed = replay.is_followed(root)
     # the structures of an irregular program never come back: only one that does is worth compiling
-    is_new = followed and root.trace_node.structure is None and direct.is_new(root.trace_node.digest)
+    is_new = followed and _is_new_on_trace(root)
     if is_new and direct.run_followed(root, grad):
         return None
-    structure = None if spec.has("sink") else replay.structure_of(root, followed)  # a sink keeps the values of its inputs
+    structure = None if _spec_of(root).has("sink") else replay.structure_of(root, followed)  # a sink keeps its inputs' values
     if structure is None:
         return backward_plan(root, False, True)
     template = _fitting_template(structure)
     if template is None:
-        if is_new or (not followed and direct.is_new(structure.key)):
-            _require_fitted([part for part in structure.order if isinstance(part, Node)])
-            if direct.run(structure, root, grad):
-                return None
+        is_new = is_new if followed else direct.is_new(structure.key)
+        if is_new and _run_directly(structure, root, grad):
+            return None
         plan, overwrite = _compiled(root, forward_order((root,)), False, True)
         template = replay.remember(structure, overwrite, plan)
         if template is None:
@@ -164,6 +163,20 @@ def _run_replayed(root: Value, grad: Any) -> BackwardPlan | None:
     template.plan.set_start(grad)
     template.run(structure, root)
     return None
+
+
+def _is_new_on_trace(root: Value) -> bool:
+    return root.trace_node.structure is None and direct.is_new(root.trace_node.digest)
+
+
+def _spec_of(root: Value) -> FunctionSpec:
+    spec: FunctionSpec = root.producer.spec if root.trace_node is None else root.trace_node.spec  # type: ignore[union-attr]  # no leaf
+    return spec
+
+
+def _run_directly(structure: replay.Structure, root: Value, grad: Any) -> bool:
+    _require_fitted([part for part in structure.order if isinstance(part, Node)])
+    return direct.run(structure, root, grad)
 
 
 def _fitting_template(structure: replay.Structure) -> replay.Template | None:

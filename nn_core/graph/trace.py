@@ -315,6 +315,23 @@ class Trace:
         if len(self.results) >= MAX_LENGTH:  # a loop that never ends, as inference without a backward pass
             self.end()
             return None
+        node = self._made_node(spec, inputs, args, call)
+        if node is None:
+            return None
+        parent, latest = self.node, self.node.latest
+        stays = self._tree.n_nodes < MANY_NODES or self._n_left < MAX_LEFT
+        if stays and not self._entered(node):
+            return None
+        parent.latest = node
+        variable = self.follow(spec, inputs, args)
+        if not stays:
+            parent.latest = latest
+        return variable
+
+    def _made_node(
+        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], call: ResolvedCall
+    ) -> TraceNode | None:
+        """The node of a call at this place; None if it is not one to be followed."""
         sources = self._sources_of(inputs)
         same = () if sources is None or not call.takes_same else _same_dtypes(spec, sources)
         if sources is None or same is None:
@@ -326,21 +343,19 @@ class Trace:
         if self._no_grad or not spec.differentiable:
             node.need_grad = node.through = False
         node.whole = self.node.whole and not any(type(source) is tuple and source[0] == 0 for source in sources)
-        parent, latest = self.node, self.node.latest
-        stays = self._tree.n_nodes < MANY_NODES or self._n_left < MAX_LEFT
-        if stays:
-            following = parent.following = {} if parent.following is None else parent.following
-            try:
-                following[spec, tuple(args.items()), sources] = node
-            except TypeError:
-                return None
-            self._n_left += 1
-            self._tree.n_nodes += 1
-        parent.latest = node
-        variable = self.follow(spec, inputs, args)
-        if not stays:
-            parent.latest = latest
-        return variable
+        return node
+
+    def _entered(self, node: TraceNode) -> bool:
+        """Enter a node into the tree, unless a setting has no hash."""
+        if self.node.following is None:
+            self.node.following = {}
+        try:
+            self.node.following[node.spec, tuple(node.given.items()), node.sources] = node
+        except TypeError:
+            return False
+        self._n_left += 1
+        self._tree.n_nodes += 1
+        return True
 
     def end(self) -> None:
         """Let the next call of the thread start at the root."""
