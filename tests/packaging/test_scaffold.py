@@ -61,7 +61,6 @@ def test_a_package_is_complete(tmp_path: Path, kind: str) -> None:
             compile(text, file, "exec")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_the_guide_leads_from_an_empty_folder_to_a_wheel_whose_tests_and_program_pass(
     site: Site, tmp_path: Path, kind: str
@@ -89,7 +88,6 @@ def test_there_is_a_guide_for_every_kind() -> None:
     assert list(guides()) == list(KINDS)
 
 
-@pytest.mark.slow
 def test_written_packages_are_typed(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     packages = [written(tmp_path, kind) for kind in KINDS]
@@ -136,7 +134,6 @@ def test_an_operator_is_not_written_twice(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["new-extension", "myoperators", "--folder", str(tmp_path)]).exit_code == 1
 
 
-@pytest.mark.slow
 def test_check_extension_reports_on_a_folder(tmp_path: Path) -> None:
     package = written(tmp_path, "operators")
     report, badge = tmp_path / "report.json", tmp_path / "badge.svg"
@@ -149,7 +146,6 @@ def test_check_extension_reports_on_a_folder(tmp_path: Path) -> None:
     assert "conforms, " in badge.read_text()
 
 
-@pytest.mark.slow
 def test_check_extension_runs_the_kit_on_kernels_for_operators_of_others(tmp_path: Path) -> None:
     output = nn_core("check-extension", str(written(tmp_path, "overlay")), "--fast")
     assert "kernel    Abs on reference: native in float32; reference in float64" in output
@@ -168,7 +164,6 @@ FAULTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", list(FAULTS))
 def test_check_extension_finds_faults(tmp_path: Path, fault: str) -> None:
     package = written(tmp_path, "operators")
@@ -198,7 +193,6 @@ KERNEL_FAULTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", list(KERNEL_FAULTS))
 def test_check_extension_finds_faults_of_kernels(tmp_path: Path, fault: str) -> None:
     # every sample: the one of --fast has fixed numbers, so that two threads would compute the same
@@ -213,7 +207,6 @@ def test_check_extension_finds_faults_of_kernels(tmp_path: Path, fault: str) -> 
     assert f"cause     {test}: " in result.output
 
 
-@pytest.mark.slow
 def test_check_extension_tells_what_importing_does(tmp_path: Path) -> None:
     package = written(tmp_path, "solver")
     plugin = package / "src" / "nn_ext_mysolver" / "plugin.py"
