@@ -8,6 +8,7 @@ graphs go back through their functions here.
 Kernels overwrite what they are given, as in a plan; what several functions contribute is added up here.
 """
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -29,8 +30,15 @@ _SEEN: Final[dict[int, int]] = {}
 MAX_SEEN: Final = 4096
 #: So many passes of a structure are run here: compiling one costs about as much as ten compiled passes save.
 MAX_RUNS: Final = 8
-#: The key of the structure that was seen last.
-_LATEST: Final[list[int]] = [0]
+
+
+class _Latest(threading.local):
+    """The key of the structure that a thread saw last: what others do must not decide which of two roundings it gets."""
+
+    key = 0
+
+
+_LATEST: Final = _Latest()
 #: Gradients of leaves add up in float32 at least; plans see to that.
 _NARROW: Final = ("float16", "bfloat16")
 
@@ -80,9 +88,9 @@ def is_new(key: Any) -> bool:
     # by hash: a key would keep the leases and the kernels in it alive
     key = hash(key)
     n_seen = _SEEN.get(key, 0)
-    if n_seen and (key == _LATEST[0] or n_seen == MAX_RUNS):
+    if n_seen and (key == _LATEST.key or n_seen == MAX_RUNS):
         return False
-    _LATEST[0] = key
+    _LATEST.key = key
     # `pop` with a default, because another thread may have dropped the oldest meanwhile
     while len(_SEEN) >= MAX_SEEN and not n_seen:
         _SEEN.pop(next(iter(_SEEN)), None)
