@@ -62,6 +62,24 @@ __device__ R sum_of_row(R value) {
   return value;
 }
 
+// The features of a lane: `sums` with the products of the weights of its row and `rows`, a tile of columns, added; and the
+// same features times `factor` written to a row of the result.
+template <int n>
+__device__ void add_products(R* sums, const R* weights, const R* rows, int lane) {
+  for (int f = 0; f < OF_LANE(n); ++f) {
+    const int feature = f * LANES + lane;
+    if (feature < n)
+      for (int c = 0; c < TILE; ++c) sums[f] += weights[c] * rows[c * (n + 1) + feature];
+  }
+}
+template <int n>
+__device__ void store_row(T* target, const R* sums, R factor, int lane) {
+  for (int f = 0; f < OF_LANE(n); ++f) {
+    const int feature = f * LANES + lane;
+    if (feature < n) store(target[feature], factor * sums[f]);
+  }
+}
+
 extern "C" __global__ void attention(
     int64 n_queries, int64 n_keys, R scale, const T* q, const T* k, const T* v, MASK_PARAMETERS, T* y, R* log_sum) {
   extern __shared__ R shared[];
@@ -103,13 +121,8 @@ extern "C" __global__ void attention(
     __syncthreads();  // the keys have been read, and the weights written
     take(keys, v, start, n_keys, DEPTH);
     __syncthreads();
-    for (int f = 0; f < OF_LANE(DEPTH); ++f) {
-      const int feature = f * LANES + lane;
-      R sum = sums[f] * shrink;
-      if (feature < DEPTH)
-        for (int c = 0; c < TILE; ++c) sum += weights[row * (TILE + 1) + c] * keys[c * (DEPTH + 1) + feature];
-      sums[f] = sum;
-    }
+    for (int f = 0; f < OF_LANE(DEPTH); ++f) sums[f] *= shrink;
+    add_products<DEPTH>(sums, weights + row * (TILE + 1), keys, lane);
   }
   if (query >= n_queries) return;
   const bool seen = total != 0;
@@ -167,17 +180,10 @@ extern "C" __global__ void attention_backward_queries(
       changes[row * (TILE + 1) + column] = change;
     }
     __syncthreads();
-    for (int f = 0; f < OF_LANE(WIDTH); ++f) {
-      const int feature = f * LANES + lane;
-      if (feature < WIDTH)
-        for (int c = 0; c < TILE; ++c) sums[f] += changes[row * (TILE + 1) + c] * keys[c * (WIDTH + 1) + feature];
-    }
+    add_products<WIDTH>(sums, changes + row * (TILE + 1), keys, lane);
   }
   if (query >= n_queries) return;
-  for (int f = 0; f < OF_LANE(WIDTH); ++f) {
-    const int feature = f * LANES + lane;
-    if (feature < WIDTH) store(dq[query * WIDTH + feature], scale * sums[f]);
-  }
+  store_row<WIDTH>(dq + query * WIDTH, sums, scale, lane);
 }
 
 // dk and dv, each of which may be null.
@@ -219,30 +225,10 @@ extern "C" __global__ void attention_backward_keys(
       changes[row * (TILE + 1) + column] = change;
     }
     __syncthreads();
-    for (int f = 0; f < OF_LANE(WIDTH); ++f) {
-      const int feature = f * LANES + lane;
-      if (feature < WIDTH)
-        for (int c = 0; c < TILE; ++c) key_sums[f] += changes[row * (TILE + 1) + c] * queries[c * (WIDTH + 1) + feature];
-    }
-    for (int f = 0; f < OF_LANE(DEPTH); ++f) {
-      const int feature = f * LANES + lane;
-      if (feature < DEPTH)
-        for (int c = 0; c < TILE; ++c) value_sums[f] += weights[row * (TILE + 1) + c] * gradients[c * (DEPTH + 1) + feature];
-    }
+    add_products<WIDTH>(key_sums, changes + row * (TILE + 1), queries, lane);
+    add_products<DEPTH>(value_sums, weights + row * (TILE + 1), gradients, lane);
   }
   if (key >= n_keys) return;
-  if (dk) {
-    dk += head * n_keys * WIDTH;
-    for (int f = 0; f < OF_LANE(WIDTH); ++f) {
-      const int feature = f * LANES + lane;
-      if (feature < WIDTH) store(dk[key * WIDTH + feature], scale * key_sums[f]);
-    }
-  }
-  if (dv) {
-    dv += head * n_keys * DEPTH;
-    for (int f = 0; f < OF_LANE(DEPTH); ++f) {
-      const int feature = f * LANES + lane;
-      if (feature < DEPTH) store(dv[key * DEPTH + feature], value_sums[f]);
-    }
-  }
+  if (dk) store_row<WIDTH>(dk + (head * n_keys + key) * WIDTH, key_sums, scale, lane);
+  if (dv) store_row<DEPTH>(dv + (head * n_keys + key) * DEPTH, value_sums, R(1), lane);
 }
