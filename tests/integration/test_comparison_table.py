@@ -1,11 +1,11 @@
 """Every claim of nn_core's column in docs/comparison.md has a test; this table names it."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.integration.named_tests import ROOT, require_test
+
 PLUGINS = "tests/unit/dispatch/test_plugins.py"
 OFFERS = "tests/unit/dispatch/test_offers.py"
 HOSTILE = "tests/unit/testing/test_hostile.py"
@@ -72,5 +72,4 @@ def test_every_row_is_named() -> None:
 @pytest.mark.parametrize("row", TESTS)
 def test_the_tests_of_a_row_exist(row: str) -> None:
     for place in TESTS[row]:
-        path, _, name = place.partition("::")  # without a name: the whole file
-        assert re.search(rf"^def {name or 'test_'}", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), place
+        require_test(place)
