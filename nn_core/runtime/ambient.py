@@ -63,9 +63,9 @@ class Ambient(Generic[T]):
         """Replace the value inside a ``with`` block; the former one returns even when the block raises."""
         return AmbientScope(self, lambda: value)
 
-    def scope_of(self, make: Callable[[], T], third: object = None) -> "AmbientScope[T]":
-        """Like `scope`, with what `make` returns when the block is entered; `third`: value of the third of `variables`."""
-        return AmbientScope(self, make, third)
+    def scope_of(self, make: Callable[[], T], companion: object = None) -> "AmbientScope[T]":
+        """Like `scope`, with what `make` returns when the block is entered; `companion`: value of the last of `variables`."""
+        return AmbientScope(self, make, companion)
 
     @property
     def is_scoped(self) -> bool:
@@ -106,12 +106,12 @@ class AmbientScope(Generic[T]):
     A class, because a generator with ``contextlib.contextmanager`` takes twice as long.
     """
 
-    __slots__ = ("_ambient", "_make", "_opening", "_third", "_tokens", "_value")
+    __slots__ = ("_ambient", "_companion", "_make", "_opening", "_tokens", "_value")
 
-    def __init__(self, ambient: Ambient[T], make: Callable[[], T], third: object = None) -> None:
+    def __init__(self, ambient: Ambient[T], make: Callable[[], T], companion: object = None) -> None:
         self._ambient = ambient
         self._make = make
-        self._third = third
+        self._companion = companion
         self._tokens: Sequence[Any] | None = None
         self._opening: _Opening | None = None
 
@@ -122,7 +122,7 @@ class AmbientScope(Generic[T]):
         self._opening = opening = _Opening(self._ambient.variables[0].get())
         self._tokens = ()
         # one instruction takes the values of the iterator and makes the changes
-        [*self._tokens] = map(ContextVar.set, self._ambient.variables, (opening, value, self._third))
+        [*self._tokens] = map(ContextVar.set, self._ambient.variables, (opening, value, self._companion))
         return value
 
     def __exit__(self, *exception: object) -> None:
@@ -145,7 +145,7 @@ class AmbientScope(Generic[T]):
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
-            with AmbientScope(self._ambient, self._make, self._third):
+            with AmbientScope(self._ambient, self._make, self._companion):
                 return function(*args, **kwargs)
 
         return inside
