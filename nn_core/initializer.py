@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from nn_core import random
+from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import UNCOMPUTED
 from nn_core.dispatch.attributes import module_attributes
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.messages.refusal import door

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nn_core.arrays.synced import HOST, UNCOMPUTED
+from nn_core.arrays.leases import UNCOMPUTED
+from nn_core.arrays.synced import HOST
 
 if TYPE_CHECKING:
     from nn_core.arrays.ndarray import NdArray

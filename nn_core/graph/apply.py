@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import UNCOMPUTED, SyncedArray
+from nn_core.arrays.synced import SyncedArray
 from nn_core.context import get_current_context
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, GraphError, ShapeError

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from nn_core.arrays.leases import STRIDED
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import HOST, STRIDED, Key, Space, SyncedArray, ready
+from nn_core.arrays.synced import HOST, Key, Space, SyncedArray, ready
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ShapeError
 from nn_core.graph.call import PreparedKernel, resolved_call

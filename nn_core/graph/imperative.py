@@ -9,8 +9,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
+from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import UNCOMPUTED
 from nn_core.errors import GraphError
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD
 from nn_core.messages.refusal import FOREIGN, refusal

@@ -14,8 +14,9 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
+from nn_core.arrays.leases import RELEASED
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import GRAPH_VERSION, RELEASED, Version
+from nn_core.arrays.synced import GRAPH_VERSION, Version
 from nn_core.context import Context
 from nn_core.errors import GraphError
 from nn_core.messages.refusal import checked_flag

@@ -10,7 +10,8 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from nn_core.arrays.synced import GRAPH_VERSION, HOST, BufferLease, Key, Space, SyncedArray, ready
+from nn_core.arrays.leases import BufferLease
+from nn_core.arrays.synced import GRAPH_VERSION, HOST, Key, Space, SyncedArray, ready
 from nn_core.graph.checked import runner_of
 from nn_core.graph.failure import add_note
 from nn_core.graph.hooks import NodeHook

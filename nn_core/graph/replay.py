@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from nn_core.arrays.synced import GRAPH_VERSION, RELEASED, STRIDED, Key, Space, SyncedArray, ready
+from nn_core.arrays.leases import RELEASED, STRIDED
+from nn_core.arrays.synced import GRAPH_VERSION, Key, Space, SyncedArray, ready
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import NarrowedRead, Refresh, is_view

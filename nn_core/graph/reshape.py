@@ -10,8 +10,9 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import HOST, UNCOMPUTED, SyncedArray, Version
+from nn_core.arrays.synced import HOST, SyncedArray, Version
 from nn_core.errors import ShapeError
 from nn_core.graph.call import ResolvedCall, resolved_call
 from nn_core.graph.compile import kernel_of

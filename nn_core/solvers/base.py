@@ -3,7 +3,6 @@
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nn_core.context import get_current_context
@@ -14,7 +13,7 @@ from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECA
 from nn_core.solvers.groups import Groups, is_frozen
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.minimizing import Loss, Scale, minimize
-from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explaining
+from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explaining, unknown_number
 from nn_core.solvers.states import Slot, SolverState, States, new_slot
 from nn_core.solvers.update import Place, Rule, places_of
 from nn_core.typing import Array, Namespace
@@ -222,11 +221,7 @@ class Solver:
         return not self._is_closed or hasattr(type(self), name)
 
     def _unknown(self, name: str) -> str:
-        text = f"{self.name}: an attribute must be one of {', '.join(self.hyper_names)}, got {name!r}"
-        if name == "learning_rate" or (name in RATE_NAMES and self.hyper_names):
-            return f"{text}\n  hint: the learning rate is {self.hyper_names[0]}, or set_learning_rate(value)"
-        close = get_close_matches(name, self.hyper_names, 1)
-        return f"{text}; did you mean {close[0]!r}?" if close else text
+        return unknown_number(self.name, self.hyper_names, name)
 
     # -- one training step -----------------------------------------------------------------------------------------
 

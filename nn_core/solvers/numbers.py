@@ -2,11 +2,12 @@
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.errors import ArgumentError
 from nn_core.messages.refusal import described, misfit
+from nn_core.messages.synonyms import suggestion
 
 if TYPE_CHECKING:
     from nn_core.solvers.base import Solver
@@ -62,6 +63,14 @@ def checked_number(function: str, name: str, value: Any) -> float:
     if name in ("beta1", "beta2") and not 0 <= number < 1:
         raise ArgumentError(f"{function}: {name} must be from 0 to below 1, got {value!r}")
     return number
+
+
+def unknown_number(solver: str, names: Sequence[str], name: str) -> str:
+    """The message about an attribute that a solver with the numbers `names` lacks."""
+    text = f"{solver}: an attribute must be one of {', '.join(names)}, got {name!r}"
+    if name == "learning_rate" or (name in RATE_NAMES and names):
+        return f"{text}\n  hint: the learning rate is {names[0]}, or set_learning_rate(value)"
+    return f"{text}{suggestion(name, names)}"
 
 
 def explaining(constructor: Callable[..., None]) -> Callable[..., None]:
