@@ -6,6 +6,8 @@ of the result comes from, and strides, tables or a copy are read off it.
 
 from typing import Final
 
+import numpy as np
+
 from nn_ext_c.emitting.registry import EMITTERS, Call, Emitter, copied, emitter, reshaped, shown
 from nn_ext_c.loops import number
 from nn_ext_c.program import Value
@@ -46,8 +48,7 @@ def moved(call: Call, border: str | None = None) -> list[Value]:
     places = x.places().reshape(-1)
     values = []
     for found in call.moved(settings):
-        shows = places[found - 1]
-        shows[found == 0] = -1
+        shows = np.where(found == 0, -1, places[found - 1])
         values.append(shown(call.program, call.name, x.buffer, shows, text))
     return values
 
