@@ -126,21 +126,26 @@ def load(
         put_parameters(document.parameters)
     proto = document.proto
     info = Info(proto, GlobalConfig(_context(context)), _training(proto))
-    if parameter_only:
-        return info
-    with nn.context_scope(info.global_config.default_context):
-        for network in proto.network:
-            info.networks[network.name] = build(plan_network(network, document.name), batch_size)
-        for dataset in proto.dataset:
-            info.datasets[dataset.name] = _dataset(dataset, prepare_data_iterator, batch_size)
-        for optimizer in proto.optimizer:
-            if optimizer.network_name:
-                info.optimizers[optimizer.name] = _optimizer(optimizer, info, document)
-        for monitor in proto.monitor:
-            info.monitors[monitor.name] = _monitor(monitor, info, document)
-        for executor in proto.executor:
-            info.executors[executor.name] = _executor(executor, info, document)
+    if not parameter_only:
+        with nn.context_scope(info.global_config.default_context):
+            _load_parts(info, document, prepare_data_iterator, batch_size)
     return info
+
+
+def _load_parts(info: Info, document: Document, prepare_data_iterator: bool, batch_size: int | None) -> None:
+    """Build everything that the document has besides parameters: networks first, since the others name them."""
+    proto = document.proto
+    for network in proto.network:
+        info.networks[network.name] = build(plan_network(network, document.name), batch_size)
+    for dataset in proto.dataset:
+        info.datasets[dataset.name] = _dataset(dataset, prepare_data_iterator, batch_size)
+    for optimizer in proto.optimizer:
+        if optimizer.network_name:
+            info.optimizers[optimizer.name] = _optimizer(optimizer, info, document)
+    for monitor in proto.monitor:
+        info.monitors[monitor.name] = _monitor(monitor, info, document)
+    for executor in proto.executor:
+        info.executors[executor.name] = _executor(executor, info, document)
 
 
 def _context(context: nn.Context | None) -> nn.Context:

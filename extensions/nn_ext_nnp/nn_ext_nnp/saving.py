@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -113,38 +113,56 @@ def create_proto(
     Raises:
         ArgumentError: when something that `contents` must say is missing or unknown.
     """
-    known = ("global_config", "training_config", "networks", "datasets", "optimizers", "monitors", "executors")
-    unknown = set(contents) - set(known)
-    if unknown:
-        raise ArgumentError(f"save: contents must have keys of {', '.join(known)}, got {sorted(unknown)}")
+    _require_known(contents)
     kept = nn.get_parameters(grad_only=False) if parameters is None else parameters
     proto = message("NNablaProtoBuf")
     if "global_config" in contents:
         _write_context(proto.global_config.default_context, contents["global_config"]["default_context"])
     if "training_config" in contents:
         _write_training(proto.training_config, contents["training_config"])
+    networks = _write_networks(proto, contents.get("networks", ()), kept, variable_batch_size)
+    for dataset in contents.get("datasets", ()):
+        _write_dataset(proto.dataset.add(), dataset)
+    _write_users(proto, contents, networks, kept)
+    if save_solver_in_proto:
+        for target, part in zip(proto.optimizer, contents.get("optimizers", ()), strict=True):
+            read_states(target.solver, part["solver"], kept)
+    if include_params:
+        proto.parameter.extend(message_of(parameter_bytes(parameter_entries(kept))).parameter)
+    return proto
+
+
+def _require_known(contents: Mapping[str, Any]) -> None:
+    known = ("global_config", "training_config", "networks", "datasets", "optimizers", "monitors", "executors")
+    unknown = set(contents) - set(known)
+    if unknown:
+        raise ArgumentError(f"save: contents must have keys of {', '.join(known)}, got {sorted(unknown)}")
+
+
+def _write_networks(
+    proto: Any, given: Iterable[Mapping[str, Any]], parameters: Mapping[str, nn.Variable], variable_batch_size: bool
+) -> dict[str, Any]:
+    """Write the networks; return their messages by name."""
     networks: dict[str, Any] = {}
-    for network in contents.get("networks", ()):
-        made = network_proto(network, kept, variable_batch_size)
+    for network in given:
+        made = network_proto(network, parameters, variable_batch_size)
         if made.name in networks:
             raise ArgumentError(f"save: networks must have different names, got {made.name!r} twice")
         networks[made.name] = made
         proto.network.append(made)
-    for dataset in contents.get("datasets", ()):
-        _write_dataset(proto.dataset.add(), dataset)
+    return networks
+
+
+def _write_users(
+    proto: Any, contents: Mapping[str, Any], networks: Mapping[str, Any], parameters: Mapping[str, nn.Variable]
+) -> None:
+    """Write what uses networks: optimizers, monitors and executors."""
     for kind, write in (("optimizer", _write_optimizer), ("monitor", _write_monitor), ("executor", _write_executor)):
         for part in contents.get(f"{kind}s", ()):
             if part.get("network") not in networks:
                 given = part.get("network")
                 raise ArgumentError(f"save: {kind}s must name one of the networks {list(networks)}, got {given!r}")
-            write(getattr(proto, kind).add(), part, networks[part["network"]], kept)
-    if save_solver_in_proto:
-        for target, part in zip(proto.optimizer, contents.get("optimizers", ()), strict=True):
-            read_states(target.solver, part["solver"], kept)
-    if include_params:
-        for parameter in message_of(parameter_bytes(parameter_entries(kept))).parameter:
-            proto.parameter.append(parameter)
-    return proto
+            write(getattr(proto, kind).add(), part, networks[part["network"]], parameters)
 
 
 def message_of(data: bytes) -> Any:

@@ -61,6 +61,20 @@ def _groups(call: Call) -> Frame:
     return Frame(whole, statistics, {name: split(desc.shape, n_groups) for name, desc in given.items() if desc is not None})
 
 
+def _add_parameters(
+    composition: Composition, function: str, summands: Mapping[str, str], frame: Frame, has_means: bool
+) -> None:
+    """The gradients of beta and gamma: from the means of dx where there are some of their shape, else sums of their own."""
+    for parameter, mean in (("beta", "shift"), ("gamma", "stretch")):
+        target = f"d{parameter}"
+        if not composition.has(target):
+            continue
+        if has_means and frame.parameters[parameter] == frame.statistics:
+            composition.compute(f"{function}_{parameter}", {target: f"{mean} * count"})
+        else:
+            composition.reduce(f"{function}_{parameter}", target, summands[parameter])
+
+
 class Normalization:
     """A normalization.
 
@@ -132,14 +146,8 @@ class Normalization:
         for name, summand in means.items() if through else ():
             composition.scratch(name, frame.statistics)
             composition.reduce(f"{api}_backward_{name}", name, summand, finish="a / count")
-        for parameter, name in (("beta", "shift"), ("gamma", "stretch")):
-            if not composition.has(f"d{parameter}"):
-                continue
-            if through and outside and frame.parameters[parameter] == frame.statistics:
-                composition.compute(f"{api}_backward_{parameter}", {f"d{parameter}": f"{name} * count"})
-            else:
-                summand = dy if parameter == "beta" else f"{dy} * {standardized}"
-                composition.reduce(f"{api}_backward_{parameter}", f"d{parameter}", summand)
+        summands = {"beta": dy, "gamma": f"{dy} * {standardized}"}
+        _add_parameters(composition, f"{api}_backward", summands, frame, through and outside)
         outputs = {"dz": dy} if composition.has("dz") else {}
         if wants_dx:
             rest = f"({inner} - shift - {standardized} * stretch)" if through else inner
