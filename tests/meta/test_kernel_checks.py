@@ -9,7 +9,7 @@ import pytest
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of
 from nn_core.errors import ArgumentError
-from nn_core.graph import backward
+from nn_core.graph import gradient_compiler
 from nn_core.reference.adapter import ReferenceKernel
 from nn_core.reference.registry import KERNELS
 from nn_core.testing.cases import SolverCase, solver_cases
@@ -311,7 +311,7 @@ def test_graph_reads_what_is_declared(bed, tanh, monkeypatch):
     def everything(node):
         return [True] * len(node.inputs), [True] * len(node.storages)
 
-    monkeypatch.setattr(backward, "needed_data", everything)
+    monkeypatch.setattr(gradient_compiler, "needed_data", everything)
     bed.plant("Tanh", planted(tanh, differentiate=lambda x, y, dy, dx: np.copyto(dx, dy / np.cosh(x) ** 2)))
     with pytest.raises(AssertionError, match="after what the gradient must not read became NaN"):
         check_graph(bed.case("Tanh"))
