@@ -180,6 +180,18 @@ def register(module: ModuleType, name: str | None = None) -> None:
 
     Raises:
         PluginError: when the name is taken, or the module breaks a rule; nothing of it is left then.
+
+    Example:
+        >>> from types import ModuleType
+        >>> from nn_core.ext import InitializerInfo, hookimpl, register, unregister
+        >>> plugin = ModuleType("nn_ext_demo")
+        >>> plugin.PLUGIN_API, plugin.REQUIRES_CORE = 2, ">=0.1,<1"
+        >>> offers = [InitializerInfo(name="DemoOnes", target=lambda: np.ones)]
+        >>> plugin.nn_core_initializers = hookimpl(lambda: offers, specname="nn_core_initializers")
+        >>> register(plugin)
+        >>> PF.affine(nn.Variable((2, 3)), 4, w_init=I.DemoOnes()).shape
+        (2, 4)
+        >>> unregister("demo")
     """
     PLUGINS.register(module, name or module.__name__.rpartition(".")[2].removeprefix("nn_ext_"))
 
@@ -189,12 +201,28 @@ def unregister(name: str) -> None:
 
     Raises:
         BackendNotFoundError: when there is none of that name.
+
+    Example:
+        >>> from nn_core.ext import unregister
+        >>> unregister("demo")
+        Traceback (most recent call last):
+        ...
+        nn_core.errors.BackendNotFoundError: ...
     """
     PLUGINS.unregister(name)
 
 
 def list_offers(kind: str) -> dict[str, str]:
-    """The offers of plugins of one kind ("communicators"), by ``plugin.name``, with descriptions; no target is imported."""
+    """The offers of plugins of one kind ("communicators"), by ``plugin.name``, with descriptions; no target is imported.
+
+    Raises:
+        ArgumentError: when there is no such kind.
+
+    Example:
+        >>> from nn_core.ext import list_offers
+        >>> isinstance(list_offers("communicators"), dict)
+        True
+    """
     return {offer.full_name: offer.info.description for offer in PLUGINS.offered(_known(kind))}
 
 
@@ -209,12 +237,34 @@ def find_extension(kind: str, name: str, part: str = "target") -> Any:
     Raises:
         ArgumentError: when no plugin offers it.
         PluginError: when several do, or the import fails; the cause is the original exception.
+
+    Example:
+        >>> from nn_core.ext import find_extension
+        >>> find_extension("communicators", "carrier_pigeon")
+        Traceback (most recent call last):
+        ...
+        nn_core.errors.ArgumentError: ...
     """
     return PLUGINS.offers.load(PLUGINS.required_offer(_known(kind), name), part)
 
 
 def function_spec(name: str) -> FunctionSpec | None:
-    """The specification of the operator that files call `name` ("Convolution"), of the core or of a plugin."""
+    """The specification of the operator that files call `name` ("Convolution"), of the core or of a plugin.
+
+    Args:
+        name: Name of the operator.
+
+    Returns:
+        The specification; None when there is no such operator.
+
+    Example:
+        >>> from nn_core.ext import function_spec
+        >>> spec = function_spec("Convolution")
+        >>> spec.api, [entry.name for entry in spec.inputs]
+        ('convolution', ['x', 'weight', 'bias'])
+        >>> function_spec("Convolutoin") is None
+        True
+    """
     return PLUGINS.function_named(name)
 
 

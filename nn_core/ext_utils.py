@@ -59,13 +59,24 @@ def import_extension_module(ext_name: str) -> ModuleType:
     Raises:
         BackendNotFoundError: when it is not installed; the message has the pip line.
         PluginError: when it is broken; the cause is the original exception.
+
+    Example:
+        >>> from nn_core.ext_utils import import_extension_module
+        >>> import_extension_module("reference").__name__
+        'nn_core.reference'
     """
     module = PLUGINS.module(ext_name)
     return import_module(module.__package__) if module.__package__ else module
 
 
 def list_extensions() -> list[str]:
-    """Names of the installed extensions, sorted; nothing is imported."""
+    """Names of the installed extensions, sorted; nothing is imported.
+
+    Example:
+        >>> from nn_core.ext_utils import list_extensions
+        >>> "reference" in list_extensions()
+        True
+    """
     return PLUGINS.names()
 
 

@@ -27,6 +27,18 @@ class Monitor:
 
     Args:
         save_path: Path of the folder.
+
+    Raises:
+        FileExistsError: when a file has the path.
+
+    Example:
+        >>> from nn_core.monitor import Monitor, MonitorSeries
+        >>> monitor = Monitor("log")
+        >>> loss = MonitorSeries("training loss", monitor, interval=2, verbose=False)
+        >>> for index, value in enumerate([4.0, 2.0, 1.0, 0.0]):
+        ...     loss.add(index, value)
+        >>> np.loadtxt("log/training-loss.series.txt").tolist()
+        [[1.0, 3.0], [3.0, 0.5]]
     """
 
     def __init__(self, save_path: str | os.PathLike[str]) -> None:
@@ -103,6 +115,17 @@ class MonitorTimeElapsed:
         monitor: The monitor to write to; None: only the log.
         interval: Number of iterations of an interval.
         verbose: Write to the log, too.
+
+    Raises:
+        ArgumentError: when `interval` is less than 1.
+
+    Example:
+        >>> from nn_core.monitor import Monitor, MonitorTimeElapsed
+        >>> timer = MonitorTimeElapsed("training time", Monitor("log"), interval=2, verbose=False)
+        >>> for index in range(4):
+        ...     timer.add(index)
+        >>> np.loadtxt("log/training-time.timer.txt")[:, 0].tolist()
+        [1.0, 3.0]
     """
 
     def __init__(self, name: str, monitor: Monitor | None = None, interval: int = 100, verbose: bool = True) -> None:
@@ -149,6 +172,18 @@ class MonitorImage:
         verbose: Write to the log, too.
         num_images: Most images of a batch that are written.
         normalize_method: Maps pixel values to the range from 0 to 1. Default: the smallest becomes 0, the largest 1.
+
+    Raises:
+        ArgumentError: when `interval` is less than 1.
+        ShapeError: by `add`, when the images do not have four axes.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from nn_core.monitor import Monitor, MonitorImage
+        >>> images = MonitorImage("generated", Monitor("log"), interval=100, verbose=False, num_images=2)
+        >>> images.add(0, np.random.rand(16, 3, 32, 32))
+        >>> sorted(path.name for path in Path("log/generated").iterdir())
+        ['000000-000.png', '000000-001.png']
     """
 
     def __init__(
@@ -202,6 +237,18 @@ class MonitorImageTile(MonitorImage):
         verbose: Write to the log, too.
         num_images: Most images of a batch that are written.
         normalize_method: Maps pixel values to the range from 0 to 1. Default: the smallest becomes 0, the largest 1.
+
+    Raises:
+        ArgumentError: when `interval` is less than 1.
+        ShapeError: by `add`, when the images do not have four axes.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from nn_core.monitor import Monitor, MonitorImageTile
+        >>> tiles = MonitorImageTile("generated", Monitor("tiles"), interval=100, verbose=False)
+        >>> tiles.add(99, np.random.rand(16, 3, 32, 32))
+        >>> [path.name for path in Path("tiles/generated").iterdir()]
+        ['000099.png']
     """
 
     def _write(self, index: int, images: Array) -> None:
@@ -217,6 +264,18 @@ def plot_series(filename: str | os.PathLike[str], plot_kwargs: Mapping[str, Any]
     Args:
         filename: Path of the file.
         plot_kwargs: Settings for ``matplotlib.pyplot.plot``.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+
+    Example:
+        >>> from nn_core.monitor import Monitor, MonitorSeries, plot_series
+        >>> loss = MonitorSeries("loss", Monitor("log"), verbose=False)
+        >>> for index in range(3):
+        ...     loss.add(index, 1 / (index + 1))
+        >>> from matplotlib import pyplot
+        >>> plot_series("log/loss.series.txt", {"label": "training"})
+        >>> pyplot.savefig("loss.png")
     """
     table = np.loadtxt(filename, ndmin=2)
     _plot(table[:, 0], table[:, 1], "iteration", None, plot_kwargs)
@@ -238,6 +297,15 @@ def plot_time_elapsed(
 
     Raises:
         ArgumentError: when `unit` is another one.
+
+    Example:
+        >>> from nn_core.monitor import Monitor, MonitorTimeElapsed, plot_time_elapsed
+        >>> timer = MonitorTimeElapsed("time", Monitor("log"), interval=1, verbose=False)
+        >>> for index in range(3):
+        ...     timer.add(index)
+        >>> from matplotlib import pyplot
+        >>> plot_time_elapsed("log/time.timer.txt", elapsed=True, unit="m")
+        >>> pyplot.savefig("time.png")
     """
     seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400}
     if unit not in seconds:
@@ -257,6 +325,14 @@ def tile_images(data: Array, padsize: int = 1, padval: float = 0) -> Array:
 
     Returns:
         Shape (n * (H + padsize), n * (W + padsize), C), where n is the least number with n * n >= N.
+
+    Raises:
+        ShapeError: when `data` does not have four axes.
+
+    Example:
+        >>> from nn_core.monitor import tile_images
+        >>> tile_images(np.ones((5, 3, 8, 8)), padsize=2).shape
+        (30, 30, 3)
     """
     if data.ndim != 4:
         raise ShapeError(f"tile_images: data must have the shape (N, C, H, W), got {data.shape}")

@@ -42,10 +42,13 @@ def seed(seed_value: int, set_function_seed: bool = True, set_parameter_seed: bo
         ArgumentError: when `seed_value` is not an integer in this range, or a flag is none.
 
     Example:
-        >>> seed(1)
-        >>> first = prng.rand()
-        >>> seed(1)
-        >>> first == prng.rand()
+        >>> nn.seed(1)
+        >>> first = F.rand(shape=(3,))
+        >>> first.forward()
+        >>> nn.seed(1)
+        >>> second = F.rand(shape=(3,))
+        >>> second.forward()
+        >>> np.array_equal(first.d, second.d)
         True
     """
     checked_seed(seed_value)

@@ -51,6 +51,11 @@ class Settings:
         data: NN_CORE_DATA. Folder for what `nn_core.utils.download` fetches; None: ~/nn_core_data.
         comm_timeout: NN_CORE_COMM_TIMEOUT. Seconds that a collective of a communicator may take; 0: any time.
         trust_hdf5: NN_CORE_TRUST_HDF5. True: HDF5 files of other writers are read without a trial in another process.
+
+    Example:
+        >>> from nn_core.settings import Settings
+        >>> Settings().cache_mb
+        1024
     """
 
     plugin_autoload: bool = True
@@ -105,7 +110,13 @@ class Settings:
 
 @cache
 def settings() -> Settings:
-    """The settings of this process, read from the environment at the first call."""
+    """The settings of this process, read from the environment at the first call.
+
+    Example:
+        >>> from nn_core.settings import settings
+        >>> settings().plugin_timeout
+        30.0
+    """
     return Settings.read(os.environ)
 
 
@@ -126,7 +137,17 @@ def disabled_optimizations() -> frozenset[str]:
 
 
 def is_enabled(optimization: str) -> bool:
-    """Whether `optimization`, one of `OPTIMIZATIONS`, is in use."""
+    """Whether `optimization`, one of `OPTIMIZATIONS`, is in use.
+
+    Args:
+        optimization: The name.
+
+    Example:
+        >>> from nn_core.settings import is_enabled, without
+        >>> with without("fuse"):
+        ...     is_enabled("fuse")
+        False
+    """
     return optimization not in disabled_optimizations()
 
 
@@ -136,6 +157,12 @@ def without(*optimizations: str) -> Iterator[None]:
 
     Raises:
         ArgumentError: when one of them does not exist.
+
+    Example:
+        >>> from nn_core.settings import without
+        >>> y = F.relu(nn.Variable((2, 3)))
+        >>> with without("inference_fusion"):
+        ...     y.forward(clear_buffer=True)
     """
     before, names = list(_DISABLED), disabled_optimizations() | _known(optimizations, "without")
     is_change = names != disabled_optimizations()
@@ -176,7 +203,13 @@ def set_num_threads(threads: int) -> None:
 
 
 def cache_mb() -> int:
-    """Return how many megabytes the caches of this process may take together."""
+    """Return how many megabytes the caches of this process may take together.
+
+    Example:
+        >>> from nn_core.settings import cache_mb
+        >>> cache_mb() >= 1
+        True
+    """
     return _CACHE_MB[0] if _CACHE_MB else settings().cache_mb
 
 
@@ -185,6 +218,14 @@ def set_cache_mb(megabytes: int) -> None:
 
     Raises:
         ArgumentError: when `megabytes` is not an integer of at least 1.
+
+    Example:
+        >>> from nn_core.settings import cache_mb, set_cache_mb
+        >>> before = cache_mb()
+        >>> set_cache_mb(256)
+        >>> cache_mb()
+        256
+        >>> set_cache_mb(before)
     """
     if isinstance(megabytes, bool) or not isinstance(megabytes, int) or megabytes < 1:
         raise ArgumentError(f"set_cache_mb: megabytes must be an integer of at least 1, got {megabytes!r}")
@@ -192,7 +233,13 @@ def set_cache_mb(megabytes: int) -> None:
 
 
 def is_deterministic() -> bool:
-    """Whether results must not depend on the number of threads."""
+    """Whether results must not depend on the number of threads.
+
+    Example:
+        >>> from nn_core.settings import is_deterministic
+        >>> is_deterministic()
+        False
+    """
     return _DETERMINISTIC[0] if _DETERMINISTIC else settings().deterministic
 
 
@@ -204,6 +251,13 @@ def set_deterministic(deterministic: bool) -> None:
 
     Raises:
         ArgumentError: when `deterministic` is not a boolean.
+
+    Example:
+        >>> from nn_core.settings import is_deterministic, set_deterministic
+        >>> set_deterministic(True)
+        >>> is_deterministic()
+        True
+        >>> set_deterministic(False)
     """
     if not isinstance(deterministic, bool):
         raise ArgumentError(f"set_deterministic: deterministic must be True or False, got {deterministic!r}")

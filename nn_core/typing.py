@@ -23,7 +23,13 @@ Step: TypeAlias = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class ArrayDesc:
-    """Shape, dtype name and memory layout of an array; `strides` (bytes) is None when C-contiguous."""
+    """Shape, dtype name and memory layout of an array; `strides` (bytes) is None when C-contiguous.
+
+    Example:
+        >>> from nn_core.ext import ArrayDesc
+        >>> ArrayDesc((2, 3), "float32").size
+        6
+    """
 
     shape: Shape
     dtype: str
@@ -43,6 +49,13 @@ class Call:
     """One function about to be prepared: what it is, its settings, and the arrays it will run on.
 
     `inputs` holds None for an optional input that is not given; `outputs` includes the aux outputs.
+
+    Example:
+        >>> from nn_core.ext import ArrayDesc, Call, function_spec
+        >>> x = ArrayDesc((2, 3), "float32")
+        >>> call = Call(function_spec("ReLU"), {"inplace": False}, (x,), (x,), "float32")
+        >>> call.spec.api, call.inputs[0].shape
+        ('relu', (2, 3))
     """
 
     spec: FunctionSpec
@@ -55,7 +68,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a kernel does not take a call; dispatch keeps it and asks the next backend."""
+    """Why a kernel does not take a call; dispatch keeps it and asks the next backend.
+
+    Example:
+        >>> from nn_core.ext import Refusal
+        >>> Refusal("needs float32, got float64").reason
+        'needs float32, got float64'
+    """
 
     reason: str
 
@@ -67,6 +86,14 @@ class Runner(Protocol):
     missing) returns a function without arguments that computes on these arrays each time it is called. ``accumulating``
     (optional, of a backward runner) takes places of gradients of inputs and returns the runner that adds to these
     arrays instead of overwriting them, or None.
+
+    Example:
+        >>> def double(x, y):
+        ...     np.multiply(x, 2, out=y)
+        >>> y = np.empty(2)
+        >>> double(np.ones(2), y)
+        >>> y.tolist()
+        [2.0, 2.0]
     """
 
     def __call__(self, *arrays: Array) -> object: ...
@@ -78,6 +105,20 @@ class Kernel(Protocol):
     Array order. Forward: inputs (None where not given), outputs, aux outputs, and for seeded functions the key.
     Backward: inputs and outputs (None where the specification does not declare a need), gradients of the visible
     outputs, gradients of the inputs (None where not wanted). A kernel overwrites its outputs and never accumulates.
+
+    Example:
+        >>> from nn_core.ext import Refusal
+        >>> class ReluKernel:
+        ...     def refuse(self, call):
+        ...         return None if call.dtype == "float32" else Refusal(f"needs float32, got {call.dtype}")
+        ...     def forward(self, call):
+        ...         return lambda x, y: np.maximum(x, 0, out=y)
+        ...     def backward(self, call, wanted):
+        ...         return None
+        >>> y = np.empty(2, np.float32)
+        >>> _ = ReluKernel().forward(None)(np.array([-1, 2], np.float32), y)
+        >>> y.tolist()
+        [0.0, 2.0]
     """
 
     def refuse(self, call: Call) -> Refusal | None:
@@ -94,7 +135,22 @@ class Kernel(Protocol):
 
 
 class Backend(Protocol):
-    """A backend: arrays and kernels of one device family."""
+    """A backend: arrays and kernels of one device family.
+
+    Example:
+        >>> class AcmeBackend:
+        ...     name, array_class, kernels = "acme", "AcmeArray", {}
+        ...     def namespace(self):
+        ...         return np
+        ...     def empty(self, shape, dtype):
+        ...         return np.empty(shape, dtype)
+        ...     def from_numpy(self, array):
+        ...         return np.array(array, order="C")
+        ...     def to_numpy(self, array):
+        ...         return np.asarray(array)
+        >>> AcmeBackend().empty((2, 3), "float32").shape
+        (2, 3)
+    """
 
     name: str
     array_class: str

@@ -66,6 +66,14 @@ class CacheDataSource(OrderedDataSource):
 
     Raises:
         FileFormatError: when the folder is not a cache, its files contradict each other, or, at a sample, its file is damaged.
+
+    Example:
+        >>> from nn_core.utils.data_source import DataSourceWithFileCache
+        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> DataSourceWithFileCache(SimpleDataSource(lambda i: (np.full(3, i),), 10), cache_dir="cached").close()
+        >>> source = CacheDataSource("cached")
+        >>> source.size, source.next()
+        (10, (array([0, 0, 0]),))
     """
 
     def __init__(
@@ -194,6 +202,16 @@ class DataSourceWithFileCache(OrderedDataSource):
         shuffle: Draw the order anew for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
         cache_file_format: ".npy" for files of NumPy, ".h5" for HDF5.
+
+    Raises:
+        ArgumentError: when `cache_file_format` is another one.
+        DataSourceWithFileCacheError: when the values of a variable have different shapes or are not numbers.
+
+    Example:
+        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> with DataSourceWithFileCache(SimpleDataSource(lambda i: (np.full(3, i),), 10)) as source:
+        ...     source.next()
+        (array([0, 0, 0]),)
     """
 
     def __init__(

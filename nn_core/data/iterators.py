@@ -44,6 +44,14 @@ def data_iterator(
 
     Raises:
         ArgumentError: when no plugin offers a cache of that name.
+
+    Example:
+        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> source = SimpleDataSource(lambda i: (np.full(3, i), i), 10, shuffle=True)
+        >>> with data_iterator(source, 4) as data:
+        ...     x, y = data.next()
+        >>> x.shape, y.shape
+        ((4, 3), (4,))
     """
     shuffle = data_source.shuffle
     if cache is not None:
@@ -75,6 +83,21 @@ def data_iterator_simple(
     """An iterator over samples from a function: ``load_func(index)`` gives a tuple of values.
 
     The other arguments are those of `data_iterator`.
+
+    Args:
+        load_func: Gives the sample at an index: a tuple of arrays or numbers, of the same shapes for every index.
+        num_examples: Number of samples.
+        shuffle: Draw the order anew for each epoch.
+
+    Raises:
+        ArgumentError: when there is no sample, or `batch_size` is less than 1.
+
+    Example:
+        >>> images, labels = np.zeros((10, 1, 28, 28)), np.arange(10).reshape(10, 1)
+        >>> with data_iterator_simple(lambda i: (images[i], labels[i]), 10, batch_size=5) as data:
+        ...     x, y = data.next()
+        >>> x.shape, y.shape
+        ((5, 1, 28, 28), (5, 1))
     """
     return data_iterator(
         SimpleDataSource(load_func, num_examples, shuffle, rng),
@@ -108,6 +131,17 @@ def data_iterator_csv_dataset(
     """An iterator over the samples of a CSV file; see `CsvDataSource` for its format.
 
     The other arguments are those of `data_iterator`.
+
+    Raises:
+        FileFormatError: when the file is not such a table.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("points.csv").write_text("x__0,x__1,y\\n1,2,0\\n3,4,1\\n")
+        >>> with data_iterator_csv_dataset("points.csv", batch_size=2) as data:
+        ...     x, y = data.next()
+        >>> x.tolist(), y.tolist()
+        ([[1.0, 2.0], [3.0, 4.0]], [[0.0], [1.0]])
     """
     return data_iterator(
         CsvDataSource(uri, shuffle, rng, normalize),
@@ -138,6 +172,18 @@ def data_iterator_cache(
     """An iterator over the samples of a cache, a folder that a file cache left.
 
     The other arguments are those of `data_iterator`.
+
+    Raises:
+        FileFormatError: when the folder is not a cache, or a file of it is damaged.
+
+    Example:
+        >>> from nn_core.utils.data_source import DataSourceWithFileCache
+        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> DataSourceWithFileCache(SimpleDataSource(lambda i: (np.full(3, i),), 10), cache_dir="squares").close()
+        >>> with data_iterator_cache("squares", batch_size=5) as data:
+        ...     (x,) = data.next()
+        >>> x.shape
+        (5, 3)
     """
     return data_iterator(
         CacheDataSource(uri, shuffle, rng, normalize),
@@ -168,6 +214,17 @@ def data_iterator_concat_datasets(
     """An iterator over the samples of several sources, one after another.
 
     The other arguments are those of `data_iterator`.
+
+    Raises:
+        ArgumentError: when there is no source, or their variables differ.
+
+    Example:
+        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> first, second = (SimpleDataSource(lambda i, start=start: (start + i,), 2) for start in (0, 100))
+        >>> with data_iterator_concat_datasets([first, second], batch_size=4) as data:
+        ...     (x,) = data.next()
+        >>> x.tolist()
+        [0, 1, 100, 101]
     """
     return data_iterator(
         ConcatDataSource(data_source_list, shuffle, rng),

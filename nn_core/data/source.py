@@ -24,26 +24,34 @@ class DataSource:
     """Base class of data sources.
 
     A data source is a subclass that sets ``_size`` and ``_variables`` and defines ``_get_data(position)``. It may
-    define ``reset()``, which starts an epoch, and has to call the one of this class there::
-
-        class Squares(DataSource):
-            @door
-            def __init__(self, n, shuffle=False, rng=None):
-                super().__init__(shuffle, rng)
-                self._size, self._variables = n, ("x", "y")
-                self.reset()
-
-            def reset(self):
-                self._indexes = self._rng.permutation(self._size) if self._shuffle else range(self._size)
-                super().reset()
-
-            def _get_data(self, position):
-                x = self._indexes[position]
-                return np.array([x]), np.array([x * x])
+    define ``reset()``, which starts an epoch, and has to call the one of this class there.
 
     Args:
         shuffle: Draw the order anew for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
+
+    Raises:
+        NotImplementedError: by `next`, when a subclass does not define ``_get_data``.
+
+    Example:
+        >>> from nn_core.utils.data_source import DataSource
+        >>> class Squares(DataSource):
+        ...     def __init__(self, n, shuffle=False, rng=None):
+        ...         super().__init__(shuffle, rng)
+        ...         self._size, self._variables = n, ("x", "y")
+        ...         self.reset()
+        ...
+        ...     def reset(self):
+        ...         self._indexes = self._rng.permutation(self._size) if self._shuffle else range(self._size)
+        ...         super().reset()
+        ...
+        ...     def _get_data(self, position):
+        ...         x = self._indexes[position]
+        ...         return np.array([x]), np.array([x * x])
+        >>> source = Squares(10)
+        >>> _ = source.next(), source.next()
+        >>> source.next()
+        (array([2]), array([4]))
     """
 
     @door
@@ -178,6 +186,16 @@ class SimpleDataSource(OrderedDataSource):
         num_examples: Number of samples.
         shuffle: Draw the order anew for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
+
+    Raises:
+        ArgumentError: when there is no sample.
+
+    Example:
+        >>> source = SimpleDataSource(lambda i: (np.full(3, i), i), 10)
+        >>> source.size, source.variables
+        (10, ('x0', 'x1'))
+        >>> source.next()
+        (array([0, 0, 0]), 0)
     """
 
     @door
@@ -212,6 +230,15 @@ class ConcatDataSource(OrderedDataSource):
         data_source_list: The sources; they have the same variables.
         shuffle: Draw the order anew for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
+
+    Raises:
+        ArgumentError: when there is no source, or their variables differ.
+
+    Example:
+        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> source = ConcatDataSource([SimpleDataSource(lambda i: i, 3), SimpleDataSource(lambda i: -i, 2)], shuffle=False)
+        >>> [source.next() for _ in range(source.size)]
+        [(0,), (1,), (2,), (0,), (-1,)]
     """
 
     @door
@@ -262,6 +289,15 @@ class SlicedDataSource(OrderedDataSource):
         rng: Generator of the orders; None: one with a fixed seed.
         slice_start: First position of the part. Default: 0.
         slice_end: Position after the part. Default: the size of the source.
+
+    Raises:
+        ArgumentError: when the part is empty, or goes beyond the source.
+
+    Example:
+        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> part = SlicedDataSource(SimpleDataSource(lambda i: i, 10), slice_start=8)
+        >>> part.size, part.next(), part.next()
+        (2, (8,), (9,))
     """
 
     @door
@@ -300,6 +336,16 @@ class DataSourceWithMemoryCache(OrderedDataSource):
         data_source: The source.
         shuffle: Draw the order anew for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
+
+    Example:
+        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> reads = []
+        >>> source = DataSourceWithMemoryCache(SimpleDataSource(lambda i: reads.append(i) or i, 2))
+        >>> for epoch in range(3):
+        ...     source.reset()
+        ...     samples = [source.next(), source.next()]
+        >>> samples, reads
+        ([(0,), (1,)], [0, 0, 1])
     """
 
     @door
@@ -339,6 +385,7 @@ class TransformedDataSource(OrderedDataSource):
         rng: Generator of the orders and of what the transformation draws; None: one with a fixed seed.
 
     Example:
+        >>> from nn_core.utils.data_source_implements import SimpleDataSource
         >>> source = SimpleDataSource(lambda i: (np.arange(3.0), i), 10)
         >>> flipped = TransformedDataSource(source, lambda rng, x, y: (x[::-1] if rng.random() < 0.5 else x, y))
         >>> flipped.reset()
@@ -389,6 +436,14 @@ class ZippedDataSource(OrderedDataSource):
 
     Raises:
         ArgumentError: when there is no source, sizes differ, or two variables have one name.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from nn_core.utils.data_source_implements import CsvDataSource
+        >>> _, _ = Path("x.csv").write_text("x\\n1\\n2\\n"), Path("y.csv").write_text("y\\n10\\n20\\n")
+        >>> source = ZippedDataSource([CsvDataSource("x.csv"), CsvDataSource("y.csv")])
+        >>> source.variables, source.next()
+        (['x', 'y'], (array([1.], dtype=float32), array([10.], dtype=float32)))
     """
 
     @door

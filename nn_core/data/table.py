@@ -34,6 +34,15 @@ class CsvDataSource(OrderedDataSource):
     Raises:
         FileFormatError: when the table is empty, a line has another number of cells than the first, or, at a sample, a cell
             is neither a number nor the path of an array.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("points.csv").write_text("x__0:width,x__1:height,y\\n1,2,0\\n3,4,1\\n")
+        >>> source = CsvDataSource("points.csv")
+        >>> source.size, list(source.variables)
+        (2, ['x', 'y'])
+        >>> source.next()
+        (array([1., 2.], dtype=float32), array([0.], dtype=float32))
     """
 
     def __init__(

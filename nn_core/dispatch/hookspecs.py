@@ -64,6 +64,17 @@ class BackendInfo:
         context: ``context(*, device_id=..., type_config=..., ...)`` makes the context that the backend recommends,
             with fallbacks after it in the list. Every keyword is spelled out. Default: this backend alone.
         devices: One line a device, for tables.
+
+    Example:
+        >>> from nn_core.ext import BackendInfo, Refusal, hookimpl
+        >>> def load():
+        ...     from nn_ext_acme.backend import AcmeBackend
+        ...     return AcmeBackend()
+        >>> @hookimpl
+        ... def nn_core_backends():
+        ...     return [BackendInfo(name="acme", array_class="AcmeArray", load=load, probe=lambda: Refusal("no device"))]
+        >>> nn_core_backends()[0].probe()
+        Refusal(reason='no device')
     """
 
     name: str
@@ -90,6 +101,15 @@ class FunctionPackage:
             own kernel, which runs the calls that they refuse.
         samples: Name of the module that adds samples of these functions by ``nn_core.testing.sample``; the conformance kit
             imports it.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from nn_core.ext import FunctionPackage, hookimpl
+        >>> @hookimpl
+        ... def nn_core_functions():
+        ...     return [FunctionPackage(spec=Path("functions.yaml"), samples="nn_ext_acme.samples")]
+        >>> nn_core_functions()[0].samples
+        'nn_ext_acme.samples'
     """
 
     spec: Path | str = ""

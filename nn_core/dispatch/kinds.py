@@ -38,6 +38,15 @@ class FileFormatInfo(ExtensionInfo):
         write: ``write(file, entries)``, parameters to a binary file.
         read_network: ``read_network(path, **settings)``, a network.
         write_network: ``write_network(path, contents, **settings)``, likewise.
+
+    Example:
+        >>> from nn_core.ext import FileFormatInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_file_formats():
+        ...     formats = "nn_ext_acme.formats"
+        ...     return [FileFormatInfo(name="acme", extensions=(".acme",), read=f"{formats}:read", write=f"{formats}:write")]
+        >>> nn_core_file_formats()[0].extensions
+        ('.acme',)
     """
 
     extensions: tuple[str, ...]
@@ -69,6 +78,14 @@ class CommandInfo(TargetInfo):
 
     Attributes:
         help: Text for ``nn-core --help``; one sentence.
+
+    Example:
+        >>> from nn_core.ext import CommandInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_commands():
+        ...     return [CommandInfo(name="upload", help="Upload a network.", target="nn_ext_acme.commands:upload")]
+        >>> nn_core_commands()[0].help
+        'Upload a network.'
     """
 
     help: str
@@ -79,12 +96,29 @@ class CompositeInfo(TargetInfo):
     """A function made of other functions, found as ``F.name``; `target` is a function of Variables or NdArrays.
 
     It is called again with the same arguments where the shapes of Variables change, so it must not have other effects.
+
+    Example:
+        >>> from nn_core.ext import CompositeInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_composites():
+        ...     return [CompositeInfo(name="acme_swish", target=lambda x: x * F.sigmoid(x))]
+        >>> nn_core_composites()[0].target(nn.Variable((2, 3))).shape
+        (2, 3)
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParametricFunctionInfo(TargetInfo):
-    """A layer, found as ``PF.name``; `target` is a function, usually made by ``parametric_function_api``."""
+    """A layer, found as ``PF.name``; `target` is a function, usually made by ``parametric_function_api``.
+
+    Example:
+        >>> from nn_core.ext import ParametricFunctionInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_parametric_functions():
+        ...     return [ParametricFunctionInfo(name="acme_dense", target="nn_ext_acme.layers:acme_dense")]
+        >>> nn_core_parametric_functions()[0].name
+        'acme_dense'
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +127,14 @@ class SolverInfo(TargetInfo):
 
     Attributes:
         updates: Multi-tensor kernels of its rule, by backend; see ``nn_core.solvers.update.UpdateKernel``.
+
+    Example:
+        >>> from nn_core.ext import SolverInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_solvers():
+        ...     return [SolverInfo(name="AcmeSgd", target="nn_ext_acme.solvers:AcmeSgd")]
+        >>> nn_core_solvers()[0].name
+        'AcmeSgd'
     """
 
     updates: Mapping[str, Target] = field(default_factory=dict)
@@ -100,12 +142,30 @@ class SolverInfo(TargetInfo):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitializerInfo(TargetInfo):
-    """An initializer, found as ``nn_core.initializer.name``; `target` makes a callable that takes a shape."""
+    """An initializer, found as ``nn_core.initializer.name``; `target` makes a callable that takes a shape.
+
+    Example:
+        >>> from nn_core.ext import InitializerInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_initializers():
+        ...     return [InitializerInfo(name="AcmeOnes", target=lambda: np.ones)]
+        >>> nn_core_initializers()[0].target()((2,)).tolist()
+        [1.0, 1.0]
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerInfo(TargetInfo):
-    """A learning-rate scheduler, found in ``nn_core.utils.learning_rate_scheduler``; `target` is its class."""
+    """A learning-rate scheduler, found in ``nn_core.utils.learning_rate_scheduler``; `target` is its class.
+
+    Example:
+        >>> from nn_core.ext import SchedulerInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_schedulers():
+        ...     return [SchedulerInfo(name="AcmeScheduler", target="nn_ext_acme.training:AcmeScheduler")]
+        >>> nn_core_schedulers()[0].name
+        'AcmeScheduler'
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +177,14 @@ class CommunicatorInfo(TargetInfo):
         probe: Says in milliseconds why the engine cannot work on this machine, or None.
         priority: Of several engines that can work, the one with the highest is taken.
         devices: ``devices()`` is what ``nn-core doctor`` tells of its libraries, a line each.
+
+    Example:
+        >>> from nn_core.ext import CommunicatorInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_communicators():
+        ...     return [CommunicatorInfo(name="acme", target="nn_ext_acme.engine:AcmeEngine", families=("AcmeArray",))]
+        >>> nn_core_communicators()[0].families
+        ('AcmeArray',)
     """
 
     families: tuple[str, ...] = ()
@@ -141,6 +209,14 @@ class TrainingInfo(RoleInfo):
     """A part of the trainer, which ``trainer.extend(name)`` adds; `target` is its class.
 
     `role` is "extension", or "logger": an object with ``log(iteration, name, value)``, which gets means of reported values.
+
+    Example:
+        >>> from nn_core.ext import TrainingInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_training():
+        ...     return [TrainingInfo(name="acme_log", role="logger", target="nn_ext_acme.training:AcmeLog")]
+        >>> nn_core_training()[0].role
+        'logger'
     """
 
 
@@ -154,6 +230,14 @@ class DataInfo(RoleInfo):
     - "cache": ``target(source, shuffle=..., rng=...)`` makes a source that keeps what it has read of another, for
       ``data_iterator(..., cache=name)``;
     - "cell": ``target(path)`` reads the array in a file, for cells of ``CsvDataSource``; the name is the extension (".npz").
+
+    Example:
+        >>> from nn_core.ext import DataInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_data():
+        ...     return [DataInfo(name=".acme", role="cell", target=lambda path: np.fromfile(path, np.float32))]
+        >>> nn_core_data()[0].role
+        'cell'
     """
 
 
@@ -167,6 +251,14 @@ class PassInfo(RoleInfo):
       place, for ``GraphConverter([name])``;
     - "fusion": `target` makes an object as `graph.plugin_fusion.Fusion`, by which passes without gradients run several
       functions as one.
+
+    Example:
+        >>> from nn_core.ext import PassInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_passes():
+        ...     return [PassInfo(name="acme_quantize", role="pass", target="nn_ext_acme.graphs:Quantize")]
+        >>> nn_core_passes()[0].role
+        'pass'
     """
 
 
@@ -176,6 +268,14 @@ class ViewerInfo(RoleInfo):
 
     `role` is "viewer": `target` makes an object with ``view(variable)``, for ``nn_core.utils.inspection.view(y, name)``; or
     "monitor": a class that is found in ``nn_core.monitor``.
+
+    Example:
+        >>> from nn_core.ext import ViewerInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_viewers():
+        ...     return [ViewerInfo(name="acme_view", role="viewer", target="nn_ext_acme.viewers:View")]
+        >>> nn_core_viewers()[0].role
+        'viewer'
     """
 
 
@@ -185,6 +285,14 @@ class WordInfo(ExtensionInfo):
 
     Attributes:
         role: "topic", under which operators are listed, or "tag", a property that other programs ask for.
+
+    Example:
+        >>> from nn_core.ext import WordInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_words():
+        ...     return [WordInfo(name="acme.graphs", role="topic", description="Functions of graphs.")]
+        >>> nn_core_words()[0].role
+        'topic'
     """
 
     role: str

@@ -475,6 +475,10 @@ def forget_prepared() -> None:
     """Say that a setting has changed on which kernels depend: whatever is set up from now on is prepared anew.
 
     Plans that are compiled already stay as they are.
+
+    Example:
+        >>> from nn_core.ext import forget_prepared
+        >>> forget_prepared()
     """
     PLUGINS.forget_prepared()
 

@@ -25,6 +25,16 @@ def atomic_writer(target: PathOrFile) -> Iterator[IO[bytes]]:
 
     The bytes go to a new file in the same folder, which is synced and renamed; when the block raises, `target` is as it
     was. An open file is handed out as it is. What a killed process leaves is removed by `remove_leftovers`.
+
+    Raises:
+        OSError: when the file cannot be written; `target` is as it was.
+
+    Example:
+        >>> from nn_core.ext import atomic_writer
+        >>> with atomic_writer("notes.txt") as file:
+        ...     _ = file.write(b"complete")
+        >>> np.fromfile("notes.txt", "S8").tolist()
+        [b'complete']
     """
     if not isinstance(target, (str, os.PathLike)):
         yield target

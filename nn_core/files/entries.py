@@ -20,6 +20,15 @@ class Entry:
     """One array of a file and the plain values stored with it.
 
     `group` belongs to the HDF5 group that holds the array, and has no place in the other formats.
+
+    Attributes:
+        values: The array.
+        attributes: Strings, numbers and booleans by name.
+
+    Example:
+        >>> from nn_core.files import Entry
+        >>> Entry(np.zeros((2, 3)), {"need_grad": True}).values.shape
+        (2, 3)
     """
 
     values: Array

@@ -44,6 +44,18 @@ def write_entries(target: PathOrFile, entries: Mapping[str, Entry], extension: s
     """Write `entries` to `target` in the format of `extension`, atomically.
 
     Partial files that killed processes left in the folder of `target` are removed.
+
+    Args:
+        target: Path, or an open binary file.
+        entries: The arrays by name.
+        extension: Format: ".h5", ".npz", ".safetensors", or that of a plugin.
+
+    Raises:
+        ArgumentError: when no format has the extension.
+
+    Example:
+        >>> from nn_core.files import Entry, write_entries
+        >>> write_entries("arrays.safetensors", {"mean": Entry(np.zeros(3))}, ".safetensors")
     """
     for name, entry in entries.items():
         if entry.values.dtype.kind not in NUMBERS:
@@ -56,7 +68,22 @@ def write_entries(target: PathOrFile, entries: Mapping[str, Entry], extension: s
 
 
 def read_entries(source: PathOrFile, extension: str) -> Entries:
-    """Read all entries of `source`; a damaged or foreign file gives a FileFormatError that names it."""
+    """Read all entries of `source`; a damaged or foreign file gives a FileFormatError that names it.
+
+    Args:
+        source: Path, or an open binary file.
+        extension: Format: ".h5", ".npz", ".safetensors", or that of a plugin.
+
+    Raises:
+        FileFormatError: when the file is damaged or of another format.
+
+    Example:
+        >>> from nn_core.files import Entry, read_entries, write_entries
+        >>> write_entries("arrays.npz", {"mean": Entry(np.zeros(3), {"count": 10})}, ".npz")
+        >>> entries = read_entries("arrays.npz", ".npz")
+        >>> entries["mean"].values, entries["mean"].attributes
+        (array([0., 0., 0.]), {'count': 10})
+    """
     if isinstance(source, (str, os.PathLike)):
         with Path(source).open("rb") as file:
             return _read(file, extension, os.fspath(source))

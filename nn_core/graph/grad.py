@@ -78,9 +78,9 @@ def grad(
         GraphError: when a function on the way has no gradient rule.
 
     Example:
-        >>> x = Variable.from_numpy_array([1.0, 2.0]).apply(need_grad=True)
+        >>> x = nn.Variable.from_numpy_array([1.0, 2.0], need_grad=True)
         >>> y = x * x
-        >>> dx, = grad([y], [x])
+        >>> (dx,) = nn.grad([y], [x])
         >>> dx.forward()
         >>> dx.d.tolist()
         [2.0, 4.0]

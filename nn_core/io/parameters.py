@@ -36,9 +36,10 @@ def save_parameters(path: PathOrFile, params: Mapping[str, Variable] | None = No
         ArgumentError: when the format is another one, contradicts the path, or is not given for an open file.
 
     Example:
-        >>> import io
-        >>> file = io.BytesIO()
-        >>> save_parameters(file, {"w": Variable((2, 3), need_grad=True)}, extension=".npz")
+        >>> y = PF.affine(nn.Variable((8, 20)), 10)
+        >>> nn.save_parameters("network.h5")
+        >>> nn.load_parameters("network.h5").loaded
+        ('affine/W', 'affine/b')
     """
     format_name = extension_of("save_parameters", path, extension)
     chosen = get_parameters(grad_only=False) if params is None else params
@@ -59,6 +60,14 @@ class LoadReport:
         missing: Parameters that are not in the file; they keep their values.
         unexpected: Parameters of the file that were left out, since there are none of these names.
         reshaped: Parameters that were left out because of their shapes, each with its own shape and that in the file.
+
+    Example:
+        >>> y = PF.affine(nn.Variable((2, 3)), 4, name="first")
+        >>> nn.save_parameters("first.npz")
+        >>> y = PF.affine(nn.Variable((2, 4)), 5, name="second")
+        >>> report = nn.load_parameters("first.npz", strict=False)
+        >>> report.loaded, report.missing
+        (('first/affine/W', 'first/affine/b'), ('second/affine/W', 'second/affine/b'))
     """
 
     loaded: tuple[str, ...] = ()

@@ -103,7 +103,16 @@ def get_parameters(
 
 
 def get_parameter(key: str) -> Variable | None:
-    """The parameter called `key` ('/' separates scopes) in the current scope, or None when there is none."""
+    """The parameter called `key` ('/' separates scopes) in the current scope, or None when there is none.
+
+    Example:
+        >>> from nn_core.parameter import get_parameter
+        >>> y = PF.affine(nn.Variable((8, 20)), 10, name="output")
+        >>> get_parameter("output/affine/W").shape
+        (20, 10)
+        >>> get_parameter("output/affine/V") is None
+        True
+    """
     scope, name = _lookup(key)
     found = None if scope is None else scope.get(name)
     if found is not None and not isinstance(found, Variable):
@@ -112,7 +121,21 @@ def get_parameter(key: str) -> Variable | None:
 
 
 def set_parameter(key: str, param: Variable) -> None:
-    """Make `param` the parameter called `key` in the current scope, in place of an older one."""
+    """Make `param` the parameter called `key` in the current scope, in place of an older one.
+
+    Args:
+        key: Name of the parameter; '/' separates scopes.
+        param: The Variable.
+
+    Raises:
+        ArgumentError: when `param` is not a Variable, or `key` is the name of a scope.
+
+    Example:
+        >>> from nn_core.parameter import set_parameter
+        >>> set_parameter("layer/w", nn.Variable((20, 10), need_grad=True))
+        >>> list(nn.get_parameters())
+        ['layer/w']
+    """
     if not isinstance(param, Variable):
         raise ArgumentError(f"set_parameter: param must be a Variable, got {type(param).__name__}")
     *scopes, name = _parts("set_parameter", key)
@@ -123,7 +146,16 @@ def set_parameter(key: str, param: Variable) -> None:
 
 
 def pop_parameter(key: str) -> Any:
-    """Take the parameter or the whole scope called `key` out of the current scope; None when there is none."""
+    """Take the parameter or the whole scope called `key` out of the current scope; None when there is none.
+
+    Example:
+        >>> from nn_core.parameter import pop_parameter
+        >>> y = PF.affine(nn.Variable((8, 20)), 10)
+        >>> pop_parameter("affine/b").shape
+        (10,)
+        >>> list(nn.get_parameters())
+        ['affine/W']
+    """
     scope, name = _lookup(key)
     return None if scope is None else scope.pop(name, None)
 
@@ -162,6 +194,12 @@ def get_parameter_or_create(
     Raises:
         ShapeError: when there is one of another shape, or the initial values have another shape.
         ArgumentError: when neither shape nor values are given, or `initializer` is neither callable nor an array.
+
+    Example:
+        >>> from nn_core.parameter import get_parameter_or_create
+        >>> w = get_parameter_or_create("layer/w", (20, 10), I.NormalInitializer(0.1))
+        >>> get_parameter_or_create("layer/w", (20, 10)).data is w.data
+        True
     """
     parameter = _CURRENT.get().get(name)
     if type(parameter) is not Variable:
@@ -339,6 +377,13 @@ SHARED_ARGUMENTS: Final[Mapping[str, str]] = {
 }
 
 
+#: The errors of every function that makes parameters.
+_ERRORS: Final = [
+    "    ArgumentError: when an input is neither a Variable nor an NdArray, or an argument is not what it is said to be.",
+    "    ShapeError: when shapes do not fit, or a parameter of the name has another shape.",
+]
+
+
 def _documented(
     function: Callable[..., Any],
     parameters: Sequence[inspect.Parameter],
@@ -352,12 +397,21 @@ def _documented(
     shared = [p.name for p in parameters if p.name in SHARED_ARGUMENTS and p.name not in own]
     lines[end:end] = [f"    {name}: {SHARED_ARGUMENTS[name]}" for name in shared]
     if param_desc:
+        _add_errors(lines)
         lines += ["", f'Parameters in the scope "{scope}":']
         lines += [
             f"    {name}: {text} Shape {shape}.{'' if trained else ' Not trained.'}"
             for name, text, shape, trained in param_desc
         ]
     return "\n".join(lines)
+
+
+def _add_errors(lines: list[str]) -> None:
+    """Say in the section of errors what every function that makes parameters raises."""
+    if "Raises:" not in lines:
+        place = next((lines.index(title) for title in ("Notes:", "References:", "Example:") if title in lines), len(lines))
+        lines[place:place] = ["Raises:", ""]
+    lines[lines.index("Raises:") + 1 : lines.index("Raises:") + 1] = _ERRORS
 
 
 def _with_arguments(lines: list[str]) -> list[str]:

@@ -19,12 +19,35 @@ GRADIENTS: dict[str, GradientRule] = {}
 
 
 def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
-    """Register the decorated function as the shape rule of each function in `names`."""
+    """Register the decorated function as the shape rule of each function in `names`.
+
+    Raises:
+        PluginError: when one of them has a shape rule.
+
+    Example:
+        >>> from nn_core.ext import shape_rule
+        >>> @shape_rule("demo.Pairs")
+        ... def pairs_shape(x):
+        ...     n, d = x
+        ...     return ((n, n, d),)
+        >>> pairs_shape((5, 3))
+        ((5, 5, 3),)
+    """
     return registering(SHAPE_RULES, "shape rule", names)
 
 
 def gradient(*names: str) -> Callable[[GradientRule], GradientRule]:
-    """Register the decorated function as the gradient rule of each function in `names`."""
+    """Register the decorated function as the gradient rule of each function in `names`.
+
+    Raises:
+        PluginError: when one of them has a gradient rule.
+
+    Example:
+        >>> from nn_core.ext import gradient
+        >>> @gradient("demo.Cube")
+        ... def cube_gradient(F, g):
+        ...     return g.grad * 3 * g.x * g.x
+    """
     return registering(GRADIENTS, "gradient rule", names)
 
 
@@ -35,6 +58,15 @@ class GradientCall:
     ``g.grad`` is the gradient of the first output and ``g.grads`` of all visible ones. All are raw arrays when
     ``backward()`` runs and Variables when ``nn.grad`` builds a graph: a rule uses arithmetic operators, ``.shape`` and
     the functions of F only, so that it serves both.
+
+    Raises:
+        ArgumentError: when a rule reads a name that the specification does not have.
+
+    Example:
+        >>> from nn_core.ext import gradient
+        >>> @gradient("demo.Scaled")
+        ... def scaled_gradient(F, g):  # y = a * x * s: inputs x and s, argument a
+        ...     return g.grad * g.a * g.s, F.sum(g.grad * g.a * g.x) if g.wants("s") else None
     """
 
     grad: Any

@@ -26,6 +26,16 @@ class Cache:
         clear: Drops all of them.
         limit: Tells a cache that bounds itself how many bytes it may take; None: it is trimmed by `trim`.
         trim: Drops the oldest entries, until the rest takes at most so many bytes.
+
+    Example:
+        >>> from nn_core.ext import Cache
+        >>> tables = {}
+        >>> def n_bytes():
+        ...     return sum(table.nbytes for table in tables.values())
+        >>> cache = Cache("tables of acme", lambda: len(tables), n_bytes, tables.clear)
+        >>> tables["sin"] = np.zeros(100)
+        >>> cache.count(), cache.n_bytes()
+        (1, 800)
     """
 
     name: str
@@ -55,7 +65,19 @@ _CACHES: Final[dict[str, Cache]] = {}
 
 
 def register_cache(cache: Cache) -> None:
-    """Let a cache take part in the budget; a later one of its name takes its place."""
+    """Let a cache take part in the budget; a later one of its name takes its place.
+
+    Args:
+        cache: The cache; `nn_core.clear_caches` clears it, too.
+
+    Example:
+        >>> from nn_core.ext import Cache, register_cache
+        >>> tables = {"sin": np.zeros(100)}
+        >>> register_cache(Cache("tables of demo", lambda: len(tables), lambda: 800 * len(tables), tables.clear))
+        >>> nn.clear_caches()
+        >>> tables
+        {}
+    """
     _CACHES[cache.name] = cache
     balance()
 

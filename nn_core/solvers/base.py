@@ -23,18 +23,7 @@ from nn_core.variable import Variable
 class Solver:
     """Base class of solvers.
 
-    A solver is a subclass that names its numbers and states and defines `step`::
-
-        class SignSgd(Solver):
-            hyper_names = ("lr",)
-
-            def __init__(self, lr=0.01):
-                super().__init__(lr)
-
-            @staticmethod
-            def step(xp, w, g, states, hyper):
-                lr, t = hyper
-                w -= lr * xp.sign(g)
+    A solver is a subclass that names its numbers and states and defines `step`.
 
     A solver computes in the context in which it was made, in float32 or float64: parameters that functions read as
     half keep a float32 original here.
@@ -60,6 +49,28 @@ class Solver:
         fixed_names: The numbers that say what states there are, and so cannot be changed later.
         reads_t: Whether `step` reads t. If not, parameters are updated together that differ in it. True for a class that
             defines `step` and does not say.
+
+    Raises:
+        ArgumentError: when a number is not one that the rule can work with; the message names the bound.
+
+    Example:
+        >>> from nn_core.solver import Solver
+        >>> class SignSgd(Solver):
+        ...     hyper_names = ("lr",)
+        ...
+        ...     def __init__(self, lr=0.01):
+        ...         super().__init__(lr)
+        ...
+        ...     @staticmethod
+        ...     def step(xp, w, g, states, hyper):
+        ...         lr, t = hyper
+        ...         w -= lr * xp.sign(g)
+        >>> w = nn.Variable.from_numpy_array([4.0], need_grad=True)
+        >>> solver = SignSgd(0.5)
+        >>> solver.set_parameters({"w": w})
+        >>> loss = solver.minimize(F.sum(w * w))
+        >>> w.d.tolist()
+        [3.5]
     """
 
     hyper_names: ClassVar[tuple[str, ...]] = ()

@@ -149,6 +149,12 @@ class FunctionSpec:
     """Everything that is said about one function without numbers and without a device.
 
     Compared by identity: there is one object for each function, and caches look it up on every call.
+
+    Example:
+        >>> from nn_core.ext import function_spec
+        >>> spec = function_spec("MaxPooling")
+        >>> spec.topic, [arg.name for arg in spec.args], spec.backward.needs
+        ('pooling', ['kernel', 'stride', 'ignore_border', 'pad', 'channel_last'], ('x',))
     """
 
     name: str

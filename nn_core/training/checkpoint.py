@@ -141,13 +141,11 @@ def save_checkpoint(path: PathLike, **objects: Any) -> None:
         ArgumentError: when the extension is another one, or a state holds something else.
 
     Example:
-        >>> import tempfile
-        >>> import nn_core.solvers as S
+        >>> from nn_core.training import load_checkpoint, save_checkpoint
         >>> solver = S.Sgd(lr=0.5)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     save_checkpoint(f"{folder}/checkpoint.npz", solver=solver, iteration=7)
-        ...     solver.set_learning_rate(0.1)
-        ...     load_checkpoint(f"{folder}/checkpoint.npz", solver=solver)
+        >>> save_checkpoint("solver.npz", solver=solver, iteration=7)
+        >>> solver.set_learning_rate(0.1)
+        >>> load_checkpoint("solver.npz", solver=solver)
         {'iteration': 7}
         >>> solver.learning_rate()
         0.5
@@ -173,6 +171,15 @@ def load_checkpoint(path: PathLike, **objects: Any) -> dict[str, Any]:
         FileFormatError: when the file is damaged or is no checkpoint.
         ArgumentError: when the objects are not those that were saved.
         ShapeError: when a parameter has another shape.
+
+    Example:
+        >>> from nn_core.training import load_checkpoint, save_checkpoint
+        >>> y = PF.affine(nn.Variable((2, 3)), 4)
+        >>> solver = S.Adam()
+        >>> solver.set_parameters(nn.get_parameters())
+        >>> save_checkpoint("state.npz", parameters=nn.get_parameters(), solver=solver, iteration=7)
+        >>> load_checkpoint("state.npz", parameters=nn.get_parameters(), solver=solver)
+        {'iteration': 7}
     """
     return restore_snapshot(f"load_checkpoint: {os.fspath(path)}", read_snapshot(path), **objects)
 
@@ -183,7 +190,16 @@ def checkpoint_path(folder: PathLike, iteration: int, prefix: str = "checkpoint"
 
 
 def checkpoints_in(folder: PathLike, prefix: str = "checkpoint") -> list[Path]:
-    """The checkpoints in a folder, the largest number first; the times of files mean nothing."""
+    """The checkpoints in a folder, the largest number first; the times of files mean nothing.
+
+    Example:
+        >>> from nn_core.training import checkpoints_in, save_checkpoint
+        >>> y = PF.affine(nn.Variable((2, 3)), 4)
+        >>> for iteration in (9, 10):
+        ...     save_checkpoint(f"checkpoint-{iteration}.npz", parameters=nn.get_parameters())
+        >>> [path.name for path in checkpoints_in(".")]
+        ['checkpoint-10.npz', 'checkpoint-9.npz']
+    """
     found: list[tuple[int, Path]] = []
     with suppress(FileNotFoundError):
         for path in Path(folder).iterdir():
@@ -209,6 +225,19 @@ def load_newest_checkpoint(folder: PathLike, prefix: str = "checkpoint", **objec
 
     Returns:
         The plain values that were saved; None when there is no checkpoint.
+
+    Raises:
+        FileFormatError: when there are checkpoints, and none of them reads whole.
+        ArgumentError: when the objects are not those that were saved.
+        ShapeError: when a parameter has another shape.
+
+    Example:
+        >>> from nn_core.training import load_newest_checkpoint, save_checkpoint
+        >>> y = PF.affine(nn.Variable((2, 3)), 4)
+        >>> for iteration in (100, 200):
+        ...     save_checkpoint(f"net-{iteration}.npz", parameters=nn.get_parameters(), iteration=iteration)
+        >>> load_newest_checkpoint(".", "net", parameters=nn.get_parameters())
+        {'iteration': 200}
     """
     remove_leftovers(Path(folder))
     for path, snapshot in whole_checkpoints(folder, prefix):

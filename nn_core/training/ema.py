@@ -28,7 +28,8 @@ class MovingAverage:
         ArgumentError: when `decay` is outside of this range.
 
     Example:
-        >>> w = Variable.from_numpy_array(np.zeros(1))
+        >>> from nn_core.training import MovingAverage
+        >>> w = nn.Variable.from_numpy_array(np.zeros(1))
         >>> average = MovingAverage({"w": w}, decay=0.9)
         >>> w.d = 1
         >>> average.update()

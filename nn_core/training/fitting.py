@@ -38,6 +38,15 @@ class Fit:
     Attributes:
         history: The means of each epoch: "loss", and "validation/..." where there are validation data.
         parameters: The parameters by name.
+
+    Example:
+        >>> from nn_core.training import fit
+        >>> x, t = np.eye(4, dtype=np.float32), np.arange(4)
+        >>> result = fit(lambda x: PF.affine(x, 4), (x, t), epochs=50, solver=S.Adam(0.1), progress=False)
+        >>> result.predict(x).argmax(axis=1).tolist()
+        [0, 1, 2, 3]
+        >>> result.history[0]["loss"] > result.history[-1]["loss"]
+        True
     """
 
     def __init__(
@@ -110,10 +119,10 @@ def fit(
         ArgumentError: when an argument is wrong, or inputs and targets have different lengths.
 
     Example:
-        >>> import nn_core.parametric_functions as PF
+        >>> from nn_core.training import fit
         >>> x = np.random.RandomState(0).randn(200, 2).astype(np.float32)
         >>> t = (x[:, 0] > x[:, 1]).astype(int)
-        >>> result = fit(lambda x: PF.affine(x, 2, name="fit"), (x, t), epochs=30, solver=Adam(0.1), progress=False)
+        >>> result = fit(lambda x: PF.affine(x, 2, name="fit"), (x, t), epochs=30, solver=S.Adam(0.1), progress=False)
         >>> result.evaluate((x, t))["accuracy"] > 0.95
         True
     """

@@ -48,6 +48,16 @@ def lasso(rate: float) -> GradientHook:
 
     Raises:
         ArgumentError: when `rate` is negative.
+
+    Example:
+        >>> from nn_core.training import lasso
+        >>> w = nn.Variable.from_numpy_array([-2.0, 0.0, 2.0], need_grad=True)
+        >>> solver = S.Sgd(1.0)
+        >>> solver.set_parameters({"w": w})
+        >>> w.g = 0
+        >>> lasso(0.5)(solver, 0)
+        >>> w.g.tolist()
+        [-0.5, 0.0, 0.5]
     """
     if rate < 0:
         raise ArgumentError(f"lasso: rate must be at least 0, got {rate}")
@@ -74,6 +84,16 @@ def gradient_noise(eta: float = 0.01, gamma: float = 0.55, seed: int = 0) -> Gra
 
     Raises:
         ArgumentError: when `eta` or `gamma` is negative.
+
+    Example:
+        >>> from nn_core.training import gradient_noise
+        >>> w = nn.Variable.from_numpy_array(np.zeros(3), need_grad=True)
+        >>> solver = S.Sgd(1.0)
+        >>> solver.set_parameters({"w": w})
+        >>> w.g = 0
+        >>> gradient_noise(eta=0.01)(solver, 0)
+        >>> bool(np.abs(w.g).max() > 0)
+        True
     """
     if eta < 0 or gamma < 0:
         raise ArgumentError(f"gradient_noise: eta and gamma must be at least 0, got {eta} and {gamma}")

@@ -25,6 +25,14 @@ class LossScale:
 
     Raises:
         ArgumentError: when the numbers are not in order.
+
+    Example:
+        >>> from nn_core.training import LossScale, fit
+        >>> scale = LossScale(1024.0, interval=5)
+        >>> x, t = np.eye(4), np.arange(4)
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), epochs=10, progress=False, loss_scale=scale)
+        >>> scale.scale, scale.skipped
+        (4096.0, 0)
     """
 
     def __init__(

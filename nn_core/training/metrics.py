@@ -17,6 +17,21 @@ class Metric:
     Args:
         y: Predictions. Shape (N, C) of scores of classes, or as the class says.
         t: Truth. Shape (N, 1) of labels, or as the class says.
+
+    Example:
+        >>> from nn_core.training import Metric
+        >>> class LargestError(Metric):
+        ...     def reset(self):
+        ...         self.largest = 0.0
+        ...     def take(self, y, t):
+        ...         self.largest = max(self.largest, float(np.abs(y - t).max()))
+        ...     def results(self):
+        ...         return {"": self.largest}
+        >>> y, t = nn.Variable.from_numpy_array([[1.0], [2.0]]), nn.Variable.from_numpy_array([[1.5], [4.0]])
+        >>> error = LargestError(y, t)
+        >>> error.update()
+        >>> error.results()
+        {'': 2.0}
     """
 
     def __init__(self, y: Variable, t: Variable) -> None:
@@ -45,6 +60,23 @@ class Accuracy(Metric):
     """Share of samples whose label is among the `top` classes of the highest scores.
 
     Equal scores count for the class with the smaller number.
+
+    Args:
+        y: Scores. Shape (N, C).
+        t: Labels from 0 to C - 1. Shape (N,) or (N, 1).
+        top: Number of classes that count.
+
+    Raises:
+        ArgumentError: when `top` is less than 1; by `update`, when a label is not from 0 to C - 1.
+        ShapeError: by `update`, when the shapes are other ones.
+
+    Example:
+        >>> from nn_core.training import Accuracy
+        >>> y = nn.Variable.from_numpy_array([[0.1, 0.9], [0.8, 0.2]])
+        >>> accuracy = Accuracy(y, nn.Variable.from_numpy_array([[1], [1]]))
+        >>> accuracy.update()
+        >>> accuracy.results()
+        {'': 0.5}
     """
 
     def __init__(self, y: Variable, t: Variable, top: int = 1) -> None:
@@ -76,6 +108,18 @@ class Confusion(Metric):
 
     Attributes:
         counts: Shape (classes, classes); rows are labels, columns predictions.
+
+    Raises:
+        ArgumentError: by `update`, when a label is not from 0 to C - 1.
+        ShapeError: by `update`, when `y` does not have the shape (N, C), or `t` not N labels.
+
+    Example:
+        >>> from nn_core.training import Confusion
+        >>> y = nn.Variable.from_numpy_array([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]])
+        >>> confusion = Confusion(y, nn.Variable.from_numpy_array([[1], [1], [0]]))
+        >>> confusion.update()
+        >>> confusion.counts.tolist()
+        [[0, 1], [1, 1]]
     """
 
     def reset(self) -> None:
@@ -99,7 +143,19 @@ class Confusion(Metric):
 
 
 class RegressionErrors(Metric):
-    """Mean absolute error, root of the mean squared error, and R2; `y` and `t` have one shape."""
+    """Mean absolute error, root of the mean squared error, and R2; `y` and `t` have one shape.
+
+    Raises:
+        ShapeError: by `update`, when the shapes differ.
+
+    Example:
+        >>> from nn_core.training import RegressionErrors
+        >>> y, t = nn.Variable.from_numpy_array([[1.0], [2.0]]), nn.Variable.from_numpy_array([[1.0], [4.0]])
+        >>> errors = RegressionErrors(y, t)
+        >>> errors.update()
+        >>> {name: round(value, 3) for name, value in errors.results().items()}
+        {'/mae': 1.0, '/rmse': 1.414, '/r2': 0.111}
+    """
 
     def reset(self) -> None:
         self._count = 0

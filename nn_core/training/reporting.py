@@ -19,6 +19,13 @@ class Observation(Mapping[str, float]):
     Args:
         lazy: Read a Variable or NdArray that was reported once only when somebody asks for it, or calls `settle`, so that
             nothing waits for a device when nobody does. For owners that call `clear` before it is computed again.
+
+    Example:
+        >>> from nn_core.training import observing, report
+        >>> with observing() as observation:
+        ...     report({"loss": 0.5, "accuracy": nn.Variable.from_numpy_array(0.75)})
+        >>> observation["loss"], observation["accuracy"]
+        (0.5, 0.75)
     """
 
     __slots__ = ("_is_lazy", "_pending", "_summaries")
@@ -98,6 +105,14 @@ def report(values: Mapping[str, Any], weight: float = 1.0) -> None:
     Raises:
         ArgumentError: when a name is not a string, or the same Variable is reported twice under it in an iteration.
         ShapeError: when an array has not one element; in a trainer, for those of Variables, when it is read.
+
+    Example:
+        >>> from nn_core.training import observing, report
+        >>> with observing() as observation:
+        ...     report({"loss": 0.5}, weight=3)
+        ...     report({"loss": 0.9}, weight=1)
+        >>> round(observation["loss"], 3)
+        0.6
     """
     observation, scope = _OBSERVER.get()
     if observation is None:
@@ -117,7 +132,15 @@ def report_value(name: str, value: Any, weight: float) -> None:
 
 @contextmanager
 def report_scope(name: str) -> Iterator[None]:
-    """Put ``name/`` in front of what is reported inside a ``with`` block."""
+    """Put ``name/`` in front of what is reported inside a ``with`` block.
+
+    Example:
+        >>> from nn_core.training import observing, report, report_scope
+        >>> with observing() as observation, report_scope("validation"):
+        ...     report({"loss": 0.5})
+        >>> dict(observation)
+        {'validation/loss': 0.5}
+    """
     observation, scope = _OBSERVER.get()
     with _OBSERVER.scope((observation, f"{scope}{name}/")):
         yield
@@ -128,6 +151,7 @@ def observing(observation: Observation | None = None) -> Iterator[Observation]:
     """Collect what is reported inside a ``with`` block.
 
     Example:
+        >>> from nn_core.training import observing, report
         >>> with observing() as seen:
         ...     report({"loss": 1.0}, weight=30)
         ...     report({"loss": 2.0}, weight=10)

@@ -21,7 +21,19 @@ _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600}
 
 
 class Trigger:
-    """Base class of triggers: a subclass defines ``__call__(trainer)``, and more if it has a state."""
+    """Base class of triggers: a subclass defines ``__call__(trainer)``, and more if it has a state.
+
+    Example:
+        >>> from nn_core.training import Log, Trigger, fit
+        >>> class PowersOfTwo(Trigger):
+        ...     def __call__(self, trainer):
+        ...         return trainer.iteration & (trainer.iteration - 1) == 0
+        >>> log = Log("loss")
+        >>> log.every = PowersOfTwo()
+        >>> _ = fit(lambda x: PF.affine(x, 4), (np.eye(4), np.arange(4)), progress=False, extensions=[log])
+        >>> [entry["iteration"] for entry in log.entries]
+        [1, 2, 4, 8]
+    """
 
     def __call__(self, trainer: "Trainer") -> bool:
         raise NotImplementedError(f"{type(self).__name__}: a trigger must define __call__(trainer)")
@@ -360,17 +372,51 @@ def every(period: float, unit: str = "iteration") -> Trigger:
 
     Raises:
         ArgumentError: when an argument is another one.
+
+    Example:
+        >>> from nn_core.training import Log, every, fit
+        >>> x, t, log = np.eye(4), np.arange(4), Log("loss")
+        >>> log.every = every(3, "epoch")
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), epochs=9, progress=False, extensions=[log])
+        >>> [entry["epoch"] for entry in log.entries]
+        [3, 6, 9]
     """
     return _Every(period, unit)
 
 
 def at(*points: float, unit: str = "iteration") -> Trigger:
-    """Fire when these points are reached, counted from the start of training."""
+    """Fire when these points are reached, counted from the start of training.
+
+    Args:
+        *points: Numbers greater than 0.
+        unit: "iteration", "epoch", "second", "minute" or "hour".
+
+    Raises:
+        ArgumentError: when an argument is another one.
+
+    Example:
+        >>> from nn_core.training import Log, at, fit
+        >>> x, t, log = np.eye(4), np.arange(4), Log("loss")
+        >>> log.every = at(1, 5, unit="epoch")
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), epochs=9, progress=False, extensions=[log])
+        >>> [entry["epoch"] for entry in log.entries]
+        [1, 5]
+    """
     return _At(points, unit)
 
 
 def once() -> Trigger:
-    """Fire after the first iteration, and not again when training is resumed."""
+    """Fire after the first iteration, and not again when training is resumed.
+
+    Example:
+        >>> from nn_core.training import fit, once
+        >>> x, t = np.eye(4), np.arange(4)
+        >>> def hello(trainer):
+        ...     print("iteration", trainer.iteration)
+        >>> hello.every = once()
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), progress=False, extensions=[hello])
+        iteration 1
+    """
     return _Once()
 
 
@@ -384,6 +430,16 @@ def best(key: str, mode: str, min_delta: float = 0.0) -> Trigger:
 
     Raises:
         ArgumentError: when `mode` is another one; at the end of training, when nobody has reported `key`.
+
+    Example:
+        >>> from nn_core.training import best, fit
+        >>> x, t = np.eye(4), np.arange(4)
+        >>> def save(trainer):
+        ...     nn.save_parameters("best.h5")
+        >>> save.every = best("loss", "min")
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), progress=False, extensions=[save])
+        >>> nn.load_parameters("best.h5").loaded
+        ('affine/W', 'affine/b')
     """
     return _Best("best", key, mode, min_delta)
 
@@ -400,6 +456,20 @@ def early_stop(key: str, patience: int, mode: str, min_delta: float = 0.0, check
 
     Raises:
         ArgumentError: when an argument is another one; at the end of training, when nobody has reported `key`.
+
+    Example:
+        >>> from nn_core.training import Trainer, Updater, early_stop, every
+        >>> from nn_core.utils.data_iterator import data_iterator_simple
+        >>> x = nn.Variable((2, 1))
+        >>> loss = F.mean(PF.affine(x, 1) ** 2)
+        >>> solver = S.Sgd(0.5)
+        >>> solver.set_parameters(nn.get_parameters())
+        >>> until = early_stop("loss", 3, "min", min_delta=0.01) | every(1000)
+        >>> with data_iterator_simple(lambda i: np.ones(1), 4, 2) as data:
+        ...     trainer = Trainer(Updater(data, [x], loss, solver), until, "early")
+        ...     trainer.run()
+        >>> trainer.iteration < 10
+        True
     """
     return _EarlyStop(key, patience, mode, min_delta, check_finite)
 

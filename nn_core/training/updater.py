@@ -72,6 +72,19 @@ class Updater:
 
     Raises:
         ArgumentError: when the arguments do not fit together.
+
+    Example:
+        >>> from nn_core.training import Updater
+        >>> from nn_core.utils.data_iterator import data_iterator_simple
+        >>> x = nn.Variable((2, 3))
+        >>> loss = F.mean(PF.affine(x, 1) ** 2)
+        >>> solver = S.Adam()
+        >>> solver.set_parameters(nn.get_parameters())
+        >>> with data_iterator_simple(lambda i: np.ones(3), 8, 2) as data:
+        ...     updater = Updater(data, [x], loss, solver, accumulate=2, clip_norm=1.0)
+        ...     updater.update()
+        >>> updater.iteration
+        1
     """
 
     def __init__(

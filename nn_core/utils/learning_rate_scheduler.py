@@ -16,7 +16,18 @@ from nn_core.errors import ArgumentError
 
 
 class BaseLearningRateScheduler:
-    """Base of learning-rate schedulers."""
+    """Base of learning-rate schedulers.
+
+    Example:
+        >>> from nn_core.utils.learning_rate_scheduler import BaseLearningRateScheduler
+        >>> class InverseRoot(BaseLearningRateScheduler):
+        ...     def get_learning_rate(self, iter):
+        ...         return 0.1 / (iter + 1) ** 0.5
+        >>> solver = S.Sgd()
+        >>> solver.set_learning_rate(InverseRoot().get_learning_rate(99))
+        >>> round(solver.learning_rate(), 3)
+        0.01
+    """
 
     def get_learning_rate(self, iter: int) -> float:
         """The learning rate of iteration `iter`, counted from 0."""
@@ -30,6 +41,15 @@ class ExponentialScheduler(BaseLearningRateScheduler):
         init_lr: Learning rate at first.
         gamma: The factor.
         iter_interval: Number of iterations of an interval.
+
+    Raises:
+        ArgumentError: when `iter_interval` is less than 1.
+
+    Example:
+        >>> from nn_core.utils.learning_rate_scheduler import ExponentialScheduler
+        >>> scheduler = ExponentialScheduler(0.8, gamma=0.5, iter_interval=10)
+        >>> [scheduler.get_learning_rate(i) for i in (0, 9, 10, 20)]
+        [0.8, 0.8, 0.4, 0.2]
     """
 
     def __init__(self, init_lr: float, gamma: float, iter_interval: int = 1) -> None:
@@ -49,6 +69,12 @@ class StepScheduler(BaseLearningRateScheduler):
         init_lr: Learning rate at first.
         gamma: The factor.
         iter_steps: The iterations from which on the factor is applied once more.
+
+    Example:
+        >>> from nn_core.utils.learning_rate_scheduler import StepScheduler
+        >>> scheduler = StepScheduler(1.0, gamma=0.1, iter_steps=[30, 60])
+        >>> [round(scheduler.get_learning_rate(i), 2) for i in (0, 30, 60)]
+        [1.0, 0.1, 0.01]
     """
 
     def __init__(self, init_lr: float, gamma: float, iter_steps: Sequence[int]) -> None:
@@ -68,6 +94,15 @@ class PolynomialScheduler(BaseLearningRateScheduler):
         init_lr: Learning rate at first.
         max_iter: The iteration at which it reaches zero.
         power: The power; 1 gives a straight line.
+
+    Raises:
+        ArgumentError: when `max_iter` is less than 1.
+
+    Example:
+        >>> from nn_core.utils.learning_rate_scheduler import PolynomialScheduler
+        >>> scheduler = PolynomialScheduler(0.1, max_iter=100, power=1)
+        >>> [round(scheduler.get_learning_rate(i), 3) for i in (0, 50, 200)]
+        [0.1, 0.05, 0.0]
     """
 
     def __init__(self, init_lr: float, max_iter: int, power: float) -> None:
@@ -86,6 +121,15 @@ class CosineScheduler(BaseLearningRateScheduler):
     Args:
         init_lr: Learning rate at first.
         max_iter: The iteration at which it reaches zero; from there on it rises again.
+
+    Raises:
+        ArgumentError: when `max_iter` is less than 1.
+
+    Example:
+        >>> from nn_core.utils.learning_rate_scheduler import CosineScheduler
+        >>> scheduler = CosineScheduler(0.1, max_iter=100)
+        >>> [round(scheduler.get_learning_rate(i), 3) for i in (0, 50, 100)]
+        [0.1, 0.05, 0.0]
 
     References:
         Loshchilov and Hutter (2017), SGDR: stochastic gradient descent with warm restarts, without the restarts.
@@ -106,6 +150,12 @@ class LinearWarmupScheduler(BaseLearningRateScheduler):
     Args:
         scheduler: The other scheduler.
         warmup_iter: In iteration i before this one, the learning rate is multiplied by (i + 1) / warmup_iter.
+
+    Example:
+        >>> from nn_core.utils.learning_rate_scheduler import CosineScheduler, LinearWarmupScheduler
+        >>> scheduler = LinearWarmupScheduler(CosineScheduler(0.1, max_iter=1000), warmup_iter=10)
+        >>> [round(scheduler.get_learning_rate(i), 3) for i in (0, 4, 9, 500)]
+        [0.01, 0.05, 0.1, 0.05]
     """
 
     def __init__(self, scheduler: BaseLearningRateScheduler, warmup_iter: int) -> None:

@@ -5,6 +5,8 @@ import contextvars
 import doctest
 import importlib
 import inspect
+import pkgutil
+import re
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core import context, settings
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.runtime import registrations
+from nn_core.runtime.caches import _CACHES
 from nn_core.spec.builtin import SPECS
 from tests.integration.markdown import ROOT
 
@@ -60,9 +64,13 @@ def _outside_of_scopes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     default, threads = context._current._default, list(settings._NUM_THREADS)
     context._current.set_default(nn.Context(["reference:float"]))
+    caches, rules = dict(_CACHES), registrations.recorded()
     yield
     context._current.set_default(default)
     settings._NUM_THREADS[:] = threads
+    registrations.undo(entry for entry in registrations.recorded() if entry not in rules)
+    for name in _CACHES.keys() - caches.keys():
+        del _CACHES[name]
 
 
 @pytest.mark.parametrize("module", [nn, F, PF, S, I], ids=["nn", "F", "PF", "S", "initializer"])
@@ -88,3 +96,21 @@ def _run(text, names, title):
     doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append)
     nn.clear_parameters()
     return report
+
+
+def _entries():
+    """The objects of the reference pages, which mkdocstrings shows, by page."""
+    for page in sorted((ROOT / "docs" / "api").glob("*.md")):
+        for entry in re.findall(r"(?m)^::: (\S+)$", page.read_text(encoding="utf-8")):
+            yield pytest.param(entry, id=f"{page.stem}-{entry.rpartition('.')[2]}")
+
+
+@pytest.mark.usefixtures("_outside_of_scopes")
+@pytest.mark.parametrize("entry", list(_entries()))
+def test_the_entry_of_the_reference_has_an_example_that_runs_as_it_stands(entry):
+    thing = pkgutil.resolve_name(entry)
+    text = inspect.getdoc(thing) or ""
+    assert ">>> " in text
+    names = {**NAMES, entry.rpartition(".")[2]: thing}
+    report = contextvars.Context().run(_run, text, names, entry)
+    assert not report, "".join(report)

@@ -41,6 +41,14 @@ class Evaluator:
     Raises:
         ArgumentError: when arrays have different lengths or no batch size is given; with `comm`, when the graph draws random
             numbers or changes running statistics, which would differ between the ranks.
+
+    Example:
+        >>> from nn_core.training import Accuracy, Evaluator
+        >>> x, t = nn.Variable((4, 2)), nn.Variable((4, 1))
+        >>> samples = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]]), np.array([[0], [1], [1]])
+        >>> evaluator = Evaluator(samples, [x, t], {"accuracy": Accuracy(x, t)}, batch_size=4)
+        >>> {name: round(value, 3) for name, value in evaluator.evaluate().items()}
+        {'accuracy': 0.667}
     """
 
     phase = "measure"

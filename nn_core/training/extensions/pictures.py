@@ -21,6 +21,14 @@ class Plot(Averages):
 
     Raises:
         ArgumentError: when there are no keys.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from nn_core.training import Plot, fit
+        >>> x, t = np.eye(4), np.arange(4)
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), epochs=3, out="run", progress=False, extensions=[Plot("loss")])
+        >>> Path("run/plot.png").exists()
+        True
     """
 
     first_rank_only = True

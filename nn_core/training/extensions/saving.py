@@ -26,6 +26,13 @@ class Checkpoint:
 
     Raises:
         ArgumentError: when `keep` is less than 1, or `best` is given without `mode`.
+
+    Example:
+        >>> from nn_core.training import Checkpoint, checkpoints_in, fit
+        >>> x, t = np.eye(4), np.arange(4)
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), epochs=5, out="run", progress=False)
+        >>> [path.name for path in checkpoints_in("run")]
+        ['checkpoint-00000005.npz', 'checkpoint-00000004.npz', 'checkpoint-00000003.npz']
     """
 
     phase = "save"

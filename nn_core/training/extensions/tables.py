@@ -21,6 +21,13 @@ class Log(Averages):
 
     Attributes:
         entries: The entries so far, as dictionaries.
+
+    Example:
+        >>> from nn_core.training import Log, fit
+        >>> log = Log("loss")
+        >>> _ = fit(lambda x: PF.affine(x, 4), (np.eye(4), np.arange(4)), epochs=2, progress=False, extensions=[log])
+        >>> [sorted(entry) for entry in log.entries]
+        [['elapsed_time', 'epoch', 'iteration', 'loss'], ['elapsed_time', 'epoch', 'iteration', 'loss']]
     """
 
     first_rank_only = True
@@ -87,6 +94,14 @@ class Print(Averages):
     Args:
         *keys: Names of the columns, also "epoch", "iteration" and "elapsed_time"; none: these, and all values.
         file: File to write to; None: standard output.
+
+    Example:
+        >>> from nn_core.training import Print, fit
+        >>> table, x, t = Print("epoch", "iteration"), np.eye(4), np.arange(4)
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), epochs=2, batch_size=2, progress=False, extensions=[table])
+               epoch     iteration
+               1             2
+               2             4
     """
 
     first_rank_only = True

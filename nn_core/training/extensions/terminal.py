@@ -25,6 +25,12 @@ class Progress:
 
     Raises:
         ArgumentError: when `library` is another one.
+
+    Example:
+        >>> import io
+        >>> from nn_core.training import Progress, fit
+        >>> bar, x, t = Progress("loss", file=io.StringIO()), np.eye(4), np.arange(4)
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), epochs=3, progress=False, extensions=[bar])
     """
 
     phase = "read"

@@ -32,6 +32,15 @@ class Schedule:
     Args:
         scheduler: The scheduler, or a function of the iteration.
         solver: Name of the solver, when the updater has several.
+
+    Example:
+        >>> from nn_core.training import Schedule, fit
+        >>> from nn_core.utils.learning_rate_scheduler import CosineScheduler
+        >>> solver, x, t = S.Sgd(), np.eye(4), np.arange(4)
+        >>> schedule = Schedule(CosineScheduler(0.1, max_iter=20))
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), epochs=10, solver=solver, progress=False, extensions=[schedule])
+        >>> round(solver.learning_rate(), 3)
+        0.05
     """
 
     phase = "edit"
@@ -52,7 +61,16 @@ class Schedule:
 
 
 def observe(key: str, function: Callable[[Trainer], Any]) -> Callable[[Trainer], None]:
-    """An extension that reports ``function(trainer)`` as `key`, in each iteration in which its trigger fires."""
+    """An extension that reports ``function(trainer)`` as `key`, in each iteration in which its trigger fires.
+
+    Example:
+        >>> from nn_core.training import Log, fit, observe
+        >>> log, x, t = Log("rate"), np.eye(4), np.arange(4)
+        >>> rate = observe("rate", lambda trainer: 0.25)
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), epochs=1, progress=False, extensions=[rate, log])
+        >>> log.entries[0]["rate"]
+        0.25
+    """
 
     def measure(trainer: Trainer) -> None:
         report({key: function(trainer)})
@@ -67,6 +85,17 @@ class FailOnNonFinite:
 
     Args:
         *keys: Names of the values; none: all.
+
+    Raises:
+        GraphError: in training, when a value is not finite; names the value and the iteration.
+
+    Example:
+        >>> from nn_core.training import FailOnNonFinite, fit
+        >>> x, t = np.full((4, 4), np.nan), np.arange(4)
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), progress=False, extensions=[FailOnNonFinite()])
+        Traceback (most recent call last):
+        ...
+        nn_core.errors.GraphError: ...
     """
 
     phase = "read"
@@ -96,6 +125,14 @@ class Statistics:
 
     Raises:
         ArgumentError: when a statistic has another name, or a percentile is outside of 0 to 100.
+
+    Example:
+        >>> from nn_core.training import Log, Statistics, fit
+        >>> log, statistics = Log(), Statistics(statistics=["max"], percentiles=[50], with_grad=False)
+        >>> x, t = np.eye(4), np.arange(4)
+        >>> _ = fit(lambda x: PF.affine(x, 4), (x, t), epochs=1, progress=False, extensions=[statistics, log])
+        >>> [name for name in log.entries[0] if "affine/W" in name]
+        ['affine/W/data/max', 'affine/W/data/p50']
     """
 
     phase = "measure"
