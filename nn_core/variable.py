@@ -325,9 +325,11 @@ class Variable(Value, VariableOperators):
         Args:
             need_grad: flag of the new variable; None: the flag of this one.
         """
-        wanted = self.need_grad if need_grad is None else checked_flag("need_grad", need_grad)
+        return self._unlinked(self.need_grad if need_grad is None else checked_flag("need_grad", need_grad))
+
+    def _unlinked(self, need_grad: bool) -> "Variable":
         variable = Variable.__new__(Variable)
-        Value.__init__(variable, self._storage or self.storage, wanted)
+        Value.__init__(variable, self._storage or self.storage, need_grad)
         variable.name = self.name
         variable._persistent = self._persistent
         return variable

@@ -57,12 +57,7 @@ def images_of(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         ShapeError: for other shapes.
         ArgumentError: for more than 64 images, and values that are not finite.
     """
-    images = values[np.newaxis] if values.ndim == 2 or (values.ndim == 3 and values.shape[0] in (1, 3)) else values
-    if not values.size or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[1] not in (1, 3)):
-        raise ShapeError(
-            "show: images must have the shape (H, W), (N, H, W), (C, H, W) or (N, C, H, W) with 1 or 3 channels C, "
-            f"got {values.shape}"
-        )
+    images = _stacked(values)
     if len(images) > _MAX_IMAGES:
         raise ArgumentError(
             f"show: there must be at most {_MAX_IMAGES} images, got {len(images)}\n  hint: x[:{_MAX_IMAGES}].show()"
@@ -74,3 +69,14 @@ def images_of(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if images.ndim == 3 or images.shape[1] == 1:
         return images.reshape(len(images), *images.shape[-2:])
     return np.clip(images.transpose(0, 2, 3, 1) / (255 if is_whole else 1), 0, 1)
+
+
+def _stacked(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same values with shape (N, H, W) or (N, C, H, W)."""
+    images = values[np.newaxis] if values.ndim == 2 or (values.ndim == 3 and values.shape[0] in (1, 3)) else values
+    if not values.size or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[1] not in (1, 3)):
+        raise ShapeError(
+            "show: images must have the shape (H, W), (N, H, W), (C, H, W) or (N, C, H, W) with 1 or 3 channels C, "
+            f"got {values.shape}"
+        )
+    return images

@@ -194,20 +194,24 @@ class SyncedArray:
             return self.copies[key]
         self._require_alive()
         if self.pending_fill is not None or self.latest is None:
-            array = self.buffer(key)
-            ready(key[0])
-            value = self.pending_fill or 0.0
-            # looking at the range takes longer than writing a small array
-            fits = -_SMALL < value < _SMALL and key[1] not in _NARROW
-            array[...] = value if fits else _in_dtype(value, key[1])
-            self.move_latest(key)
-            self.pending_fill = None
-            return array
+            return self._filled(key)
         array = self.buffer(key)
         convert(self.latest, self.copies[self.latest], key, array)
         self.valid.add(key)
         if self.lease is not None:
             self.lease.displace()  # a plan that runs again has to know that this copy will be old
+        return array
+
+    def _filled(self, key: Key) -> Array:
+        """The memory for `key`, with the number that is to be filled in, or with the zeros of an array without values."""
+        array = self.buffer(key)
+        ready(key[0])
+        value = self.pending_fill or 0.0
+        # looking at the range takes longer than writing a small array
+        fits = -_SMALL < value < _SMALL and key[1] not in _NARROW
+        array[...] = value if fits else _in_dtype(value, key[1])
+        self.move_latest(key)
+        self.pending_fill = None
         return array
 
     def _is_up_to_date(self, key: Key) -> bool:

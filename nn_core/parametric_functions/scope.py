@@ -14,7 +14,7 @@ from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.imperative import call_at_once, has_ndarray
 from nn_core.graph.modes import NO_GRAD
 from nn_core.initializer import BaseInitializer
-from nn_core.messages.refusal import FOREIGN, door, misfit, refusal
+from nn_core.messages.refusal import FOREIGN, checked_flag, door, misfit, refusal
 from nn_core.runtime.ambient import Ambient, AmbientScope
 from nn_core.runtime.locks import fork_safe
 from nn_core.typing import Shape
@@ -213,8 +213,8 @@ def get_parameter_or_create(
         )
     if parameter._need_grad is not need_grad and parameter.need_grad != need_grad:
         parameter.need_grad = need_grad
-    wanted = need_grad if as_need_grad is None else as_need_grad
-    return parameter.get_unlinked_variable(wanted and not NO_GRAD.get())
+    wanted = need_grad if as_need_grad is None else checked_flag("as_need_grad", as_need_grad)
+    return parameter._unlinked(wanted and not NO_GRAD.get())
 
 
 def _whole_path(name: str, scope: Scope | None = None) -> str:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from nn_core.errors import ArgumentError
@@ -39,25 +39,22 @@ class Ambient(Generic[T]):
             for the ``with`` block of `scope`. Close it in the same thread or task, and in ``finally``; write
             ``(token,) = map(replace, (value,))`` in front of the ``try``, which Ctrl-C does not interrupt half way.
         restore: See `replace`.
+        get: Returns the value of the innermost open scope, or the default. No method: each call of a function asks.
     """
 
-    __slots__ = ("_default", "_var", "replace", "restore", "variables")
+    __slots__ = ("_var", "get", "replace", "restore", "variables")
 
     def __init__(self, name: str, default: T) -> None:
         self._var: ContextVar[T] = ContextVar(name)
-        self._default = default
+        self.get: Callable[[], T] = partial(self._var.get, default)
         opening: ContextVar[_Opening | None] = ContextVar(f"{name} opening", default=None)
         self.variables: tuple[ContextVar[Any], ...] = (opening, self._var)
         self.replace: Callable[[T], Any] = self._var.set
         self.restore: Callable[[Any], None] = self._var.reset
 
-    def get(self) -> T:
-        """The value of the innermost open scope, or the default."""
-        return self._var.get(self._default)
-
     def set_default(self, value: T) -> None:
         """Change the value that holds outside every scope, for the whole process."""
-        self._default = value
+        self.get = partial(self._var.get, value)
 
     def scope(self, value: T) -> "AmbientScope[T]":
         """Replace the value inside a ``with`` block; the former one returns even when the block raises."""
