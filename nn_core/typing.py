@@ -16,8 +16,8 @@ Shape: TypeAlias = tuple[int, ...]
 #: No memory holds more elements, and sizes in bytes must fit into 64 bits.
 MAX_SIZE: Final = 2**48
 #: A function without arguments that computes one function of a plan on the arrays it was bound to. A step that keeps
-#: copies of weights in a layout of its own may have an attribute `weights`, the addresses of these arrays, and take one
-#: argument: whether they hold what they held when it last ran.
+#: copies of weights in a layout of its own may take one argument: whether these hold what they held when it last ran; see
+#: `KernelExtras`.
 Step: TypeAlias = Callable[[], object]
 
 
@@ -224,7 +224,9 @@ class KernelExtras:
         bind: Of a runner: takes the arrays, and returns a step that computes on them.
         accumulating: Of a backward runner: takes places of gradients of inputs, and returns a runner that adds to these
             arrays, or None.
-        weights: Of a step that keeps copies of weights in a layout of its own: the addresses of these arrays.
+        weights: Of a runner that keeps copies of weights in a layout of its own: the positions of these arrays.
+        keeps_weights: Of a step: True where it has such runners in it, and takes one argument: whether their weights hold
+            what they held when it last ran.
     """
 
     layout: ClassVar[Callable[..., str] | None] = None
@@ -232,6 +234,7 @@ class KernelExtras:
     bind: ClassVar[Callable[..., Step] | None] = None
     accumulating: ClassVar[Callable[..., Runner | None] | None] = None
     weights: ClassVar[Sequence[int]] = ()
+    keeps_weights: ClassVar[bool] = False
 
 
 #: Names that extras had before, under which backends may still have them.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nn_core.arrays.leases import BufferLease
-from nn_core.arrays.synced import GRAPH_VERSION, HOST, Key, Space, SyncedArray, ready
+from nn_core.arrays.synced import GRAPH_VERSION, Key, Space, SyncedArray, ready
 from nn_core.graph.checked import runner_of
 from nn_core.graph.failure import add_note
 from nn_core.graph.hooks import NodeHook
@@ -161,7 +161,7 @@ class Plan:
             return WATCH.steps_of(self)
         if self._steps is None:
             self._steps = self.bound_steps(self.entries)
-            self._weights = watched_weights(self._steps, self.leaves)
+            self._weights = self.watched_weights(self._steps)
         weights = self._weights
         return self._steps if weights is None or not weights.are_unchanged() else weights.steps
 
@@ -281,6 +281,16 @@ class Plan:
         return steps
 
 
+    def watched_weights(self, steps: Sequence[Step]) -> "Weights | None":
+        """The weights of which `steps`, all that there are, keep copies; None unless all of them are leaves."""
+        places = [(entry, position) for entry in self.entries for position in extra(entry.runner, "weights")]
+        weights = {entry.slots[position]: None for entry, position in places}
+        leaves = [leaf for leaf in self.leaves if leaf in weights]
+        if not weights or len(leaves) < len(weights):
+            return None
+        return Weights(leaves, [_trusting(step) for step in steps])
+
+
 class Weights:
     """The leaves of which steps keep copies in a layout of their own; see `Step` of `nn_core.typing`."""
 
@@ -302,23 +312,8 @@ def _is_exported(synced: SyncedArray, key: Key) -> bool:
     return synced.is_exported(key) or (latest is not None and latest != key and synced.is_exported(latest))
 
 
-def watched_weights(steps: Sequence[Step], leaves: Iterable[tuple[SyncedArray, Key]]) -> Weights | None:
-    """The weights of `steps`, if they have some and all are leaves."""
-    addresses = {address for step in steps for address in extra(step, "weights")}
-    if not addresses:
-        return None
-    found = {
-        address: (synced, key)
-        for synced, key in leaves
-        if key[0] is HOST and (address := synced.copies[key].__array_interface__["data"][0]) in addresses
-    }
-    if len(found) < len(addresses):
-        return None
-    return Weights(list(found.values()), [_trusting(step) for step in steps])
-
-
 def _trusting(step: Any) -> Step:
-    return functools.partial(step, True) if extra(step, "weights") else step
+    return functools.partial(step, True) if extra(step, "keeps_weights") else step
 
 
 def _neighbourhood(entry: Entry) -> tuple[Any, Space | None]:

@@ -15,7 +15,7 @@ from nn_core.arrays.synced import HOST, ready
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.node import Node
-from nn_core.graph.plan import WATCH, Entry, Plan, watched_weights
+from nn_core.graph.plan import WATCH, Entry, Plan
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.typing import Step
 from nn_core.utils.profiler.memory import Moment, moments, peak
@@ -269,7 +269,7 @@ class _Watched:
             lengths.append(len(steps))
         self.totals = [0] * len(groups)
         self._plain = self._with_clocks(bound, lengths)
-        self._weights = watched_weights(bound, plan.leaves)
+        self._weights = plan.watched_weights(bound)
         self._trusting = self._plain if self._weights is None else self._with_clocks(self._weights.steps, lengths)
 
     def begin(self) -> list[int]:

@@ -120,13 +120,16 @@ PyObject* op_bind(PyObject* self, PyObject* const* arrays, Py_ssize_t count) {
   return new_step(std::move(content)).release().ptr();
 }
 
-/// Addresses of the weights that operations of a step keep packed.
-PyObject* step_weights(PyObject* self, void*) {
-  py::set addresses;
-  for (const Work& work : reinterpret_cast<StepObject*>(self)->content.work) {
-    for (const size_t position : work.prepared->op->weights()) addresses.add(reinterpret_cast<uintptr_t>(work.pointers[position]));
-  }
-  return py::tuple(addresses).release().ptr();
+PyObject* op_weights(PyObject* self, void*) {
+  const PreparedOp& prepared = *reinterpret_cast<OpObject*>(self)->prepared;
+  py::list places;
+  for (const size_t position : prepared.op->weights()) places.append(prepared.places[position]);
+  return py::tuple(places).release().ptr();
+}
+
+PyObject* step_keeps_weights(PyObject* self, void*) {
+  const auto& work = reinterpret_cast<StepObject*>(self)->content.work;
+  return PyBool_FromLong(std::any_of(work.begin(), work.end(), [](const Work& one) { return !one.prepared->op->weights().empty(); }));
 }
 
 PyObject* op_adding(PyObject* self, PyObject* list) {
@@ -195,8 +198,12 @@ PyMethodDef op_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};
+PyGetSetDef op_properties[] = {
+    {"weights", op_weights, nullptr, "Places of the arrays of which packed copies are kept.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
 PyGetSetDef step_properties[] = {
-    {"weights", step_weights, nullptr, "Addresses of the arrays of which packed copies are kept; a call with True trusts these.", nullptr},
+    {"keeps_weights", step_keeps_weights, nullptr, "Whether packed copies of arrays are kept; a call with True trusts these.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyGetSetDef no_properties[] = {{nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -239,7 +246,7 @@ const StepContent& content_of_step(const py::handle& object) {
 }
 
 void bind_types(py::module_& module) {
-  op_type = make_type("nn_ext_cpu._native.Op", sizeof(OpObject), offsetof(OpObject, vectorcall), deallocate<OpObject>, op_methods, no_properties,
+  op_type = make_type("nn_ext_cpu._native.Op", sizeof(OpObject), offsetof(OpObject, vectorcall), deallocate<OpObject>, op_methods, op_properties,
                       "A prepared operation: call it with its arrays in order, or bind() it to them.");
   step_type = make_type("nn_ext_cpu._native.Step", sizeof(StepObject), offsetof(StepObject, vectorcall), deallocate<StepObject>,
                         no_methods, step_properties, "Operations bound to arrays; a call without arguments runs them.");
