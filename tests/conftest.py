@@ -33,7 +33,8 @@ def fixed_seed(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True)
 def reference_context():
-    """Run on the reference backend; tests of other backends open a scope of their own."""
+    """Run on the reference backend, without parameters of other tests; tests of other backends open a scope of their own."""
+    nn.clear_parameters()  # those of extensions leave theirs
     with nn.context_scope(nn.Context(["reference:float"])):
         yield
     nn.clear_parameters()

@@ -17,7 +17,7 @@ from nn_core.settings import settings
 #: Seconds of computing for any file, and more for each byte of a large one.
 _LIMIT_S: Final = 20
 _BYTES_A_SECOND: Final = 10_000_000
-_PROGRAM: Final = """
+PROGRAM: Final = """
 import resource, sys
 limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
@@ -45,7 +45,7 @@ def try_reading(source: str | bytes, n_bytes: int) -> None:
     path, contents = (source, None) if isinstance(source, str) else ("", source)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     status = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(limit), path],
+        [sys.executable, "-c", PROGRAM, str(limit), path],
         input=contents,
         stdin=subprocess.DEVNULL if contents is None else None,
         stdout=subprocess.DEVNULL,

@@ -368,11 +368,11 @@ def test_hdf5_on_which_the_library_crashes_or_loops(tmp_path, monkeypatch):
         store["w"] = np.ones(3)
     program = "import resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
     monkeypatch.setattr(trial, "settings", Settings)
-    monkeypatch.setattr(trial, "_PROGRAM", program + "import os\nos.abort()")
+    monkeypatch.setattr(trial, "PROGRAM", program + "import os\nos.abort()")
     with pytest.raises(FileFormatError, match=r"file\.h5: the HDF5 library must read it, got a crash \(SIGABRT\): it is dam"):
         read_entries(path, ".h5")
     program += "resource.setrlimit(resource.RLIMIT_CPU, (1, 2))\n"
-    monkeypatch.setattr(trial, "_PROGRAM", program + "while True: pass")
+    monkeypatch.setattr(trial, "PROGRAM", program + "while True: pass")
     with path.open("rb") as file, pytest.raises(FileFormatError, match="in 20 s of computing, got no end: it is damaged"):
         read_entries(io.BytesIO(file.read()), ".h5")
     monkeypatch.setattr(trial, "settings", lambda: Settings(trust_hdf5=True))
@@ -400,9 +400,9 @@ def test_a_trial_reads_what_the_caller_reads(tmp_path):
     for values in (np.ones(3), np.array([b"text"])):
         with h5py.File(path, "w") as store:
             store["w"] = values
-        result = subprocess.run([sys.executable, "-c", trial._PROGRAM, "20", str(path)], capture_output=True, check=False)
+        result = subprocess.run([sys.executable, "-c", trial.PROGRAM, "20", str(path)], capture_output=True, check=False)
         assert (result.returncode, result.stderr) == (0, b"")
-        result = subprocess.run([sys.executable, "-c", trial._PROGRAM, "20", ""], input=path.read_bytes(), check=False)
+        result = subprocess.run([sys.executable, "-c", trial.PROGRAM, "20", ""], input=path.read_bytes(), check=False)
         assert result.returncode == 0
 
 
