@@ -41,7 +41,7 @@ class Interrupts:
         self._places: dict[CodeType, frozenset[int]] = {}
 
     def run(self, scenario: Callable[[], object], at: int = -1) -> BaseException | None:
-        """Run a scenario; what it raised, if that is the exception from here."""
+        """Run a scenario; what it raised, if that is the exception from here, or an error of nn_core because of it."""
         self.count, self.at = 0, at
         before = sys.gettrace()
         sys.settrace(self._enter)
@@ -49,6 +49,10 @@ class Interrupts:
             scenario()
         except self._error as error:
             sys.settrace(before)
+            return error.with_traceback(None)
+        except nn.NNCoreError as error:  # readers of files say so where a parser has raised something
+            if not isinstance(error.__cause__, self._error):
+                raise
             return error.with_traceback(None)
         finally:
             sys.settrace(before)
