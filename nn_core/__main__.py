@@ -3,7 +3,7 @@
 import platform
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
@@ -18,10 +18,12 @@ from nn_core.dispatch.doctor import Finding, examine
 from nn_core.dispatch.plugin import State, packages
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import NNCoreError
+from nn_core.messages.synonyms import suggestion
 from nn_core.runtime import installed
 from nn_core.runtime.caches import caches
 from nn_core.settings import cache_mb, settings
 from nn_core.spec.builtin import SPECS
+from nn_core.spec.model import FunctionSpec
 
 if TYPE_CHECKING:
     from nn_core.dispatch.offers import Offer
@@ -83,20 +85,31 @@ def ops(pattern: str, topic: str | None, tag: str | None) -> None:
     """List the functions whose name fits PATTERN, such as '*pooling', with their topic and the backends that have a kernel."""
     backends = [name for name in PLUGINS.names() if _is_usable(name)]
     named = {spec.api: spec for spec in SPECS} | {added.key: added.spec for added in PLUGINS.registry}
-    rows = [
-        (api, spec.topic, " ".join(name for name in backends if _has_kernel(name, spec.name)) or "engine")
-        for api, spec in sorted(named.items())
-        if fnmatch(api, pattern) and topic in (None, spec.topic) and (tag is None or tag in spec.tags)
-    ]
-    if not rows:
+    fitting = [(api, spec) for api, spec in sorted(named.items()) if fnmatch(api, pattern) and _is_listed(spec, topic, tag)]
+    if not fitting:
         of = "".join(f", {what} {word!r}" for what, word in (("topic", topic), ("tag", tag)) if word is not None)
-        raise click.ClickException(f"ops: PATTERN must fit a function, got {pattern!r}{of}")
+        closest = _closest(pattern, named) if not of else ""
+        raise click.ClickException(f"ops: PATTERN must fit a function, got {pattern!r}{of}{closest}")
+    rows = [(api, spec.topic, " ".join(_with_kernel(backends, spec.name)) or "engine") for api, spec in fitting]
     click.echo(_plain_table(rows, ("function", "topic", "backends")))
 
 
-def _has_kernel(backend: str, function: str) -> bool:
-    brought = PLUGINS.extra_kernels(backend, function)
-    return function in PLUGINS.backend(backend).kernels or any(brought)
+def _closest(pattern: str, names: Collection[str]) -> str:
+    """The end of a message about a pattern that fits no function: one that does, or the closest name."""
+    wider = f"*{pattern.strip('*')}*"
+    return f"; did you mean {wider!r}?" if any(fnmatch(name, wider) for name in names) else suggestion(pattern, names)
+
+
+def _is_listed(spec: FunctionSpec, topic: str | None, tag: str | None) -> bool:
+    return topic in (None, spec.topic) and (tag is None or tag in spec.tags)
+
+
+def _with_kernel(backends: Sequence[str], function: str) -> list[str]:
+    return [
+        name
+        for name in backends
+        if function in PLUGINS.backend(name).kernels or any(PLUGINS.extra_kernels(name, function))
+    ]
 
 
 def _is_usable(name: str) -> bool:

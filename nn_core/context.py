@@ -22,7 +22,8 @@ class Context:
         backend: Backends in the order of preference, each ``"<name>:<float|half|bfloat16|double>"``; ``:float`` may be
             left out. An empty list stands for what is installed: the CPU kernels, then the reference.
         array_class: Name of the kind of arrays, as the backend calls them; empty: the backend's own.
-        device_id: Number of the device, an integer or its digits; empty: ``"0"``.
+        device_id: Number of the device, an integer or its digits; empty: ``"0"``. Backends that have one device, such as the
+            CPU, take no notice of it; `get_extension_context` refuses another one for them.
 
     Raises:
         ArgumentError: when `backend` is one string, an entry is not of the form above, or `device_id` is not a whole

@@ -4,6 +4,9 @@ Every message reads ``<function>: <what must hold>, got <what was given>``, then
 where a likely cause is known.
 """
 
+from errno import ENOENT
+from typing import Any
+
 
 class NNCoreError(Exception):
     """Root of every exception that nn_core raises on purpose."""
@@ -45,6 +48,19 @@ class SpecError(NNCoreError, ValueError):
 
 class FileFormatError(NNCoreError, ValueError):
     """A file is damaged, of an unknown format, or lacks what was asked for; nothing was changed."""
+
+
+class MissingFileError(NNCoreError, FileNotFoundError):
+    """A file that is to be read, or the folder of one that is to be written, does not exist."""
+
+    __str__ = Exception.__str__  # FileNotFoundError shows a number and the file beside the text
+
+    def __init__(self, text: str, filename: str) -> None:
+        super().__init__(text)
+        self.errno, self.filename = ENOENT, filename
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.filename)
 
 
 class PluginError(NNCoreError, RuntimeError):

@@ -41,6 +41,7 @@ from nn_core.files import Entry as Entry
 from nn_core.files import atomic_writer as atomic_writer
 from nn_core.files import read_entries as read_entries
 from nn_core.files import write_entries as write_entries
+from nn_core.messages.refusal import described
 from nn_core.reference.registry import kernel as kernel
 from nn_core.rules.registry import GradientCall as GradientCall
 from nn_core.rules.registry import gradient as gradient
@@ -193,6 +194,8 @@ def register(module: ModuleType, name: str | None = None) -> None:
         (2, 4)
         >>> unregister("demo")
     """
+    if not isinstance(module, ModuleType):
+        raise PluginError(f"register: module must be a module, got {described(module)}")
     PLUGINS.register(module, name or module.__name__.rpartition(".")[2].removeprefix("nn_ext_"))
 
 
@@ -265,7 +268,7 @@ def function_spec(name: str) -> FunctionSpec | None:
         >>> function_spec("Convolutoin") is None
         True
     """
-    return PLUGINS.function_named(name)
+    return PLUGINS.function_named(name) if isinstance(name, str) else None
 
 
 def _known(kind: str) -> str:

@@ -15,6 +15,7 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.dispatch.attributes import module_attributes
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.logger import logger
+from nn_core.messages.refusal import checked_count, described, door, real_numbers
 from nn_core.variable import Variable
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -41,7 +42,10 @@ class Monitor:
         [[1.0, 3.0], [3.0, 0.5]]
     """
 
+    @door
     def __init__(self, save_path: str | os.PathLike[str]) -> None:
+        if not isinstance(save_path, (str, os.PathLike)):
+            raise ArgumentError(f"Monitor: save_path must be the path of a folder, got {described(save_path)}")
         self._save_path = os.fspath(save_path)
         Path(save_path).mkdir(parents=True, exist_ok=True)
 
@@ -62,6 +66,9 @@ class MonitorSeries:
         interval: Number of values to take the mean of.
         verbose: Write to the log, too.
 
+    Raises:
+        ArgumentError: when `name` is not a string, `monitor` is not a Monitor, or `interval` is less than 1.
+
     Example:
         >>> series = MonitorSeries("loss", interval=10, verbose=False)
         >>> series.add(0, 0.7)
@@ -69,9 +76,9 @@ class MonitorSeries:
 
     def __init__(self, name: str, monitor: Monitor | None = None, interval: int = 1, verbose: bool = True) -> None:
         self.name = name
-        self.interval = _checked_interval(interval)
+        self.interval = checked_count("MonitorSeries: interval", interval)
         self.verbose = verbose
-        self._file = _SeriesFile(monitor, name, "series")
+        self._file = _SeriesFile("MonitorSeries", monitor, name, "series")
         self._values: list[float] = []
 
     def add(self, index: int, value: Any) -> None:
@@ -80,8 +87,12 @@ class MonitorSeries:
         Args:
             index: Number of the iteration, from 0.
             value: A number, or an array with one element.
+
+        Raises:
+            DTypeError: when it is no number.
+            ShapeError: when it is an array of another size.
         """
-        values = np.asarray(_plain(value), np.float64)
+        values = real_numbers("MonitorSeries", _plain(value)).astype(np.float64)
         if values.size != 1:
             raise ShapeError(f"MonitorSeries: value must be one number, got an array of shape {values.shape}")
         self._values.append(float(values.reshape(())))
@@ -117,7 +128,7 @@ class MonitorTimeElapsed:
         verbose: Write to the log, too.
 
     Raises:
-        ArgumentError: when `interval` is less than 1.
+        ArgumentError: when `name` is not a string, `monitor` is not a Monitor, or `interval` is less than 1.
 
     Example:
         >>> from nn_core.monitor import Monitor, MonitorTimeElapsed
@@ -130,9 +141,9 @@ class MonitorTimeElapsed:
 
     def __init__(self, name: str, monitor: Monitor | None = None, interval: int = 100, verbose: bool = True) -> None:
         self.name = name
-        self.interval = _checked_interval(interval)
+        self.interval = checked_count("MonitorTimeElapsed: interval", interval)
         self.verbose = verbose
-        self._file = _SeriesFile(monitor, name, "timer")
+        self._file = _SeriesFile("MonitorTimeElapsed", monitor, name, "timer")
         self._start = self._lap_start = time.monotonic()
 
     def add(self, index: int) -> None:
@@ -174,7 +185,7 @@ class MonitorImage:
         normalize_method: Maps pixel values to the range from 0 to 1. Default: the smallest becomes 0, the largest 1.
 
     Raises:
-        ArgumentError: when `interval` is less than 1.
+        ArgumentError: when `name` is not a string, `monitor` is not a Monitor, or `interval` is less than 1.
         ShapeError: by `add`, when the images do not have four axes.
 
     Example:
@@ -196,7 +207,8 @@ class MonitorImage:
         normalize_method: Normalize | None = None,
     ) -> None:
         self.name = name
-        self.interval = _checked_interval(interval)
+        _require_monitor(type(self).__name__, monitor, name)
+        self.interval = checked_count(f"{type(self).__name__}: interval", interval)
         self.verbose = verbose
         self.num_images = num_images
         self.normalize_method = self.default_normalize_method if normalize_method is None else normalize_method
@@ -239,7 +251,7 @@ class MonitorImageTile(MonitorImage):
         normalize_method: Maps pixel values to the range from 0 to 1. Default: the smallest becomes 0, the largest 1.
 
     Raises:
-        ArgumentError: when `interval` is less than 1.
+        ArgumentError: when `name` is not a string, `monitor` is not a Monitor, or `interval` is less than 1.
         ShapeError: by `add`, when the images do not have four axes.
 
     Example:
@@ -334,8 +346,9 @@ def tile_images(data: Array, padsize: int = 1, padval: float = 0) -> Array:
         >>> tile_images(np.ones((5, 3, 8, 8)), padsize=2).shape
         (30, 30, 3)
     """
-    if data.ndim != 4:
-        raise ShapeError(f"tile_images: data must have the shape (N, C, H, W), got {data.shape}")
+    if np.ndim(data) != 4:
+        raise ShapeError(f"tile_images: data must have the shape (N, C, H, W), got {np.shape(data)}")
+    data = np.asarray(data)
     count, channels, height, width = data.shape
     n = ceil(sqrt(count))
     padded = np.pad(
@@ -348,16 +361,19 @@ def tile_images(data: Array, padsize: int = 1, padval: float = 0) -> Array:
     return grid.reshape(n * (height + padsize), n * (width + padsize), channels)
 
 
-def _checked_interval(interval: int) -> int:
-    if interval < 1:
-        raise ArgumentError(f"Monitor: interval must be at least 1, got {interval}")
-    return interval
+def _require_monitor(kind: str, monitor: Any, name: Any) -> None:
+    if not isinstance(name, str):
+        raise ArgumentError(f"{kind}: name must be a string, got {described(name)}")
+    if not isinstance(monitor, Monitor):
+        raise ArgumentError(f"{kind}: monitor must be a Monitor, got {described(monitor)}\n  hint: Monitor({monitor!r})")
 
 
 class _SeriesFile:
     """A file of lines. It is made anew when the first line is written, so that it can be continued instead."""
 
-    def __init__(self, monitor: Monitor | None, name: str, kind: str) -> None:
+    def __init__(self, owner: str, monitor: Monitor | None, name: str, kind: str) -> None:
+        if monitor is not None or not isinstance(name, str):
+            _require_monitor(owner, monitor, name)
         self._path = None if monitor is None else Path(monitor.save_path) / f"{name.replace(' ', '-')}.{kind}.txt"
         self.length = 0
         if self._path is not None:

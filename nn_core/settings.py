@@ -279,6 +279,9 @@ def strict_shapes(strict: bool = True) -> AbstractContextManager[bool | None]:
     Then the values must have the shape of the array, or be a number. Outside of every block NN_CORE_STRICT_SHAPES
     decides; without it values are broadcast as in NumPy.
 
+    Raises:
+        ArgumentError: when `strict` is not a boolean.
+
     Example:
         >>> import nn_core as nn
         >>> x = nn.Variable((2, 3))
@@ -288,6 +291,8 @@ def strict_shapes(strict: bool = True) -> AbstractContextManager[bool | None]:
             ...
         nn_core.errors.ShapeError: NdArray: assigned values must have the shape (2, 3) or be a number, got (3,)...
     """
+    if strict is not True and strict is not False:
+        raise ArgumentError(f"strict_shapes: strict must be True or False, got {strict!r}")
     return _STRICT_SHAPES.scope(strict)
 
 

@@ -19,7 +19,7 @@ from nn_core.data.tasks import Batch, BatchTransform, Collation, Padding
 from nn_core.data.workers import Pool, ProcessPool, ThreadPool
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
-from nn_core.messages.refusal import described, door
+from nn_core.messages.refusal import checked_count, described, door
 from nn_core.random import Rng
 
 #: Called with the number of an epoch.
@@ -88,8 +88,7 @@ class DataIterator:
         skip_errors: bool = False,
         padding: Padding | None = None,
     ) -> None:
-        if batch_size < 1:
-            raise ArgumentError(f"DataIterator: batch_size must be at least 1, got {batch_size}")
+        batch_size = checked_count("DataIterator: batch_size", batch_size)
         if workers < 0 or worker_type not in _POOLS:
             raise ArgumentError(
                 f"DataIterator: workers must be at least 0 and worker_type one of {', '.join(_POOLS)}, "

@@ -133,6 +133,7 @@ def data_iterator_csv_dataset(
     The other arguments are those of `data_iterator`.
 
     Raises:
+        MissingFileError: when there is no such file.
         FileFormatError: when the file is not such a table.
 
     Example:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import described, door
+from nn_core.messages.refusal import checked_count, checked_flag, described, door
 from nn_core.random import Rng, get_generator_state, set_generator_state
 
 #: One sample: a value for each variable.
@@ -56,7 +56,7 @@ class DataSource:
 
     @door
     def __init__(self, shuffle: bool = False, rng: Rng | None = None) -> None:
-        self._shuffle = shuffle
+        self._shuffle = checked_flag(f"{type(self).__name__}: shuffle", shuffle)
         self._rng = np.random.RandomState(DEFAULT_SEED) if rng is None else rng
         self._size = 0
         self._variables: Sequence[str] = ()
@@ -141,9 +141,7 @@ class OrderedDataSource(DataSource):
     @door
     def __init__(self, size: int, variables: Sequence[str], shuffle: bool, rng: Rng | None) -> None:
         super().__init__(shuffle, rng)
-        if size < 1:
-            raise ArgumentError(f"{type(self).__name__}: there must be at least one sample, got {size}")
-        self._size = size
+        self._size = checked_count(f"{type(self).__name__}: the number of samples", size)
         self._variables = variables
         self.before_draw: Mapping[str, Any] | None = None
 
@@ -188,7 +186,7 @@ class SimpleDataSource(OrderedDataSource):
         rng: Generator of the orders; None: one with a fixed seed.
 
     Raises:
-        ArgumentError: when there is no sample.
+        ArgumentError: when `load_func` is no function, or there is no sample.
 
     Example:
         >>> source = SimpleDataSource(lambda i: (np.full(3, i), i), 10)
@@ -206,6 +204,8 @@ class SimpleDataSource(OrderedDataSource):
         shuffle: bool = False,
         rng: Rng | None = None,
     ) -> None:
+        if not callable(load_func):
+            raise ArgumentError(f"SimpleDataSource: load_func must be a function of an index, got {described(load_func)}")
         super().__init__(num_examples, (), shuffle, rng)
         self._load = load_func
 
@@ -393,6 +393,7 @@ class TransformedDataSource(OrderedDataSource):
         [0.0, 1.0, 2.0]
     """
 
+    @door
     def __init__(
         self,
         data_source: DataSource,

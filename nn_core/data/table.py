@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ import numpy as np
 from nn_core.data.cells import float32, known_extensions, normalized, reader_of
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.errors import FileFormatError
+from nn_core.files.atomic import open_to_read
 from nn_core.random import Rng
 
 _COLUMN: Final = re.compile(r"(?P<variable>[^_:]+(?:_(?!_\d)[^_:]*)*)(?:__(?P<element>\d+))?(?::.*)?$")
@@ -32,6 +34,7 @@ class CsvDataSource(OrderedDataSource):
         normalize: Divide arrays of 8-bit integers by 255, and those of 16 bits without a sign by 65535.
 
     Raises:
+        MissingFileError: when there is no such file.
         FileFormatError: when the table is empty, a line has another number of cells than the first, or, at a sample, a cell
             is neither a number nor the path of an array.
 
@@ -123,7 +126,7 @@ class CsvDataSource(OrderedDataSource):
 
 def _read_lines(path: Path) -> list[tuple[int, list[str]]]:
     """The rows that are not empty, with the numbers of their lines."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with open_to_read(path) as bytes_of_file, TextIOWrapper(bytes_of_file, "utf-8-sig", newline="") as file:
         reader = csv.reader(file)
         try:
             return [(reader.line_num, row) for row in reader if row]

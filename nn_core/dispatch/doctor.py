@@ -181,9 +181,14 @@ def _summary(plugin: Plugin, package: str, plugins: Plugins) -> Iterator[Finding
 
     brought = {"functions": list(plugin.functions)}
     brought |= {key: [offer.info.name for offer in plugins.offers.of(key, plugin.name)] for key in KINDS}
-    text = "; ".join(f"{key.replace('_', ' ')}: {', '.join(names)}" for key, names in brought.items() if names)
+    text = "; ".join(f"{key.replace('_', ' ')}: {_listed(names)}" for key, names in brought.items() if names)
     if text or not plugin.backends:
         yield Finding(plugin.name, package, State.LOADED, text)
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
 def _engine_finding(plugin: Plugin, package: str, offer: "Offer", plugins: Plugins) -> Finding:

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
+from nn_core.errors import MissingFileError
 from nn_core.files.entries import PathOrFile
 
 fcntl: Any
@@ -27,7 +28,8 @@ def atomic_writer(target: PathOrFile) -> Iterator[IO[bytes]]:
     was. An open file is handed out as it is. What a killed process leaves is removed by `remove_leftovers`.
 
     Raises:
-        OSError: when the file cannot be written; `target` is as it was.
+        MissingFileError: when the folder of `target` does not exist.
+        OSError: when the file cannot be written for another reason; `target` is as it was.
 
     Example:
         >>> from nn_core.ext import atomic_writer
@@ -42,7 +44,7 @@ def atomic_writer(target: PathOrFile) -> Iterator[IO[bytes]]:
     path = Path(target)
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
-        with open_locked(partial) as file:
+        with _opened(partial, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -54,6 +56,29 @@ def atomic_writer(target: PathOrFile) -> Iterator[IO[bytes]]:
         partial.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def _opened(partial: Path, target: Path) -> IO[bytes]:
+    try:
+        return open_locked(partial)
+    except FileNotFoundError as error:
+        folder = os.fspath(target.parent)
+        text = f"{target}: the folder must exist, got none at {folder!r}\n  hint: Path({folder!r}).mkdir(parents=True)"
+        raise MissingFileError(text, folder) from error
+
+
+def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file for reading.
+
+    Raises:
+        MissingFileError: when there is none.
+    """
+    try:
+        return Path(path).open("rb")
+    except FileNotFoundError as error:
+        name = os.fspath(path)
+        hint = "" if Path(path).is_absolute() else f"\n  hint: the path is relative to {Path.cwd()}"
+        raise MissingFileError(f"{name}: the file must exist, got none{hint}", name) from error
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -8,11 +8,12 @@ from typing import IO, Final
 
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, DTypeError, FileFormatError
-from nn_core.files.atomic import atomic_writer, remove_leftovers
+from nn_core.files.atomic import atomic_writer, open_to_read, remove_leftovers
 from nn_core.files.entries import NUMBERS, Entries, Entry, PathOrFile
 from nn_core.files.hdf5 import read_hdf5, write_hdf5
 from nn_core.files.npz import read_npz, write_npz
 from nn_core.files.safetensors import read_safetensors, write_safetensors
+from nn_core.messages.refusal import described
 
 
 def extension_of(function: str, target: PathOrFile, extension: str | None) -> str:
@@ -51,13 +52,16 @@ def write_entries(target: PathOrFile, entries: Mapping[str, Entry], extension: s
         extension: Format: ".h5", ".npz", ".safetensors", or that of a plugin.
 
     Raises:
-        ArgumentError: when no format has the extension.
+        ArgumentError: when no format has the extension, or one of `entries` is not an `Entry`.
+        MissingFileError: when the folder does not exist.
 
     Example:
         >>> from nn_core.files import Entry, write_entries
         >>> write_entries("arrays.safetensors", {"mean": Entry(np.zeros(3))}, ".safetensors")
     """
     for name, entry in entries.items():
+        if not isinstance(entry, Entry):
+            raise ArgumentError(f"write_entries: entries must hold Entry by name, got {described(entry)} as {name!r}")
         if entry.values.dtype.kind not in NUMBERS:
             raise DTypeError(f"array {name} must hold plain numbers, got {entry.values.dtype}")
     write = _known_format(extension).write
@@ -75,6 +79,7 @@ def read_entries(source: PathOrFile, extension: str) -> Entries:
         extension: Format: ".h5", ".npz", ".safetensors", or that of a plugin.
 
     Raises:
+        MissingFileError: when there is no such file.
         FileFormatError: when the file is damaged or of another format.
 
     Example:
@@ -85,7 +90,7 @@ def read_entries(source: PathOrFile, extension: str) -> Entries:
         (array([0., 0., 0.]), {'count': 10})
     """
     if isinstance(source, (str, os.PathLike)):
-        with Path(source).open("rb") as file:
+        with open_to_read(source) as file:
             return _read(file, extension, os.fspath(source))
     return _read(source, extension, getattr(source, "name", "the file"))
 
@@ -148,5 +153,5 @@ def _listed_formats() -> str:
 def _known_format(extension: str) -> Format:
     found = _format(extension)
     if found is None:
-        raise ArgumentError(f"a format must be known, got {extension!r}")
+        raise ArgumentError(f"the format must be one of {_listed_formats()}, got {extension!r}")
     return found

@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,9 @@ def grad(
         >>> dx.d.tolist()
         [2.0, 4.0]
     """
+    for what, given in (("outputs", outputs), ("inputs", inputs)):
+        if not isinstance(given, (Variable, Iterable)):
+            raise ArgumentError(f"grad: {what} must be a Variable or a list of them, got {type(given).__name__}")
     output_list = [outputs] if isinstance(outputs, Variable) else list(outputs)
     input_list = [inputs] if isinstance(inputs, Variable) else list(inputs)
     for what, values in (("outputs", output_list), ("inputs", input_list)):

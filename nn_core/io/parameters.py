@@ -33,7 +33,9 @@ def save_parameters(path: PathOrFile, params: Mapping[str, Variable] | None = No
         extension: Format of an open file, or of a path without an extension; None: that of the path.
 
     Raises:
-        ArgumentError: when the format is another one, contradicts the path, or is not given for an open file.
+        ArgumentError: when the format is another one, contradicts the path, or is not given for an open file; when what is
+            to be saved are not Variables by name.
+        MissingFileError: when the folder does not exist, also a ``FileNotFoundError``.
 
     Example:
         >>> y = PF.affine(nn.Variable((8, 20)), 10)
@@ -122,7 +124,7 @@ def load_parameters(
             and the names differ.
         FileFormatError: when the file is damaged, of another format, or contradicts itself.
         ShapeError: when a parameter exists with another shape, unless `strict` is False.
-        FileNotFoundError: when there is no such file.
+        MissingFileError: when there is no such file, also a ``FileNotFoundError``.
 
     Example:
         >>> import io

@@ -10,7 +10,7 @@ of the caller.
 import functools
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from inspect import signature
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, get_args, get_origin
 
@@ -40,7 +40,10 @@ _LONGEST = 60
 
 
 def door(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a public function: what it raises beyond nn_core's exceptions and TypeError becomes an ArgumentError."""
+    """Decorate a public function: what it raises beyond nn_core's exceptions becomes an ArgumentError.
+
+    A TypeError becomes a SignatureError if the call does not fit the signature, and is passed on otherwise.
+    """
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -48,6 +51,11 @@ def door(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except FOREIGN as error:
             raise refusal(function, args, kwargs, error) from error
+        except TypeError as error:
+            mismatch = misfit(function, args, kwargs, error)
+            if mismatch is error:
+                raise
+            raise mismatch from None
 
     return call
 
@@ -63,7 +71,7 @@ def refusal(
         given = signature(function).bind(*args, **kwargs).arguments
     except TypeError as mismatch:
         return mismatch
-    name = function.__name__
+    name = _title(function)
     shown = {key: value for key, value in given.items() if key != "self"}
     unfit = _first_unfit(function, shown)
     if unfit:
@@ -88,11 +96,18 @@ def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     try:
         wanted.bind(*args, **kwargs)
     except TypeError as mismatch:
-        unknown = next((name for name in kwargs if name not in wanted.parameters), None)
-        hint = "" if unknown is None else suggestion(unknown, wanted.parameters)
-        name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
-        return SignatureError(f"{name}: {mismatch}{hint}")
+        takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in wanted.parameters.values())
+        unknown = None if takes_any else next((name for name in kwargs if name not in wanted.parameters), None)
+        text = str(mismatch)
+        if unknown is not None:  # a name that does not exist says more than the argument that is missing because of it
+            text = f"got an unexpected keyword argument {unknown!r}{suggestion(unknown, wanted.parameters)}"
+        return SignatureError(f"{_title(function)}: {text}")
     return error
+
+
+def _title(function: Callable[..., Any]) -> str:
+    """The name under which a function is called; that of its class for a constructor."""
+    return function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
 
 def _is_own(error: BaseException) -> bool:
@@ -195,6 +210,18 @@ def checked_flag(name: str, value: object) -> bool:
     if isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1):
         return bool(value)
     raise ArgumentError(f"{name}: must be True or False, or 1 or 0, got {described(value)}")
+
+
+def checked_count(name: str, value: Any, least: int = 1) -> int:
+    """A whole number as an int; the integers of NumPy serve.
+
+    Raises:
+        ArgumentError: when it is another number than `least` or more, or none.
+    """
+    is_whole = hasattr(value, "__index__") and not isinstance(value, (bool, np.bool_)) and not getattr(value, "shape", ())
+    if not is_whole or value < least:
+        raise ArgumentError(f"{name} must be a whole number of at least {least}, got {described(value)}")
+    return int(value)
 
 
 def real_numbers(name: str, value: Any) -> np.ndarray[Any, Any]:

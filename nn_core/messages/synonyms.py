@@ -50,7 +50,7 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "ndarray": ("NdArray",), "device": ("Context",), "manualseed": ("seed",), "nograd": ("no_grad",),
     "save": ("save_parameters",), "load": ("load_parameters",), "model": ("Module",), "layer": ("Module",),
     # arguments
-    **dict.fromkeys(("lr", "learningrate", "rate", "stepsize", "eta", "alpha"), ("lr", "alpha", "eta")),
+    **dict.fromkeys(("lr", "learningrate", "rate", "stepsize", "eta", "alpha"), ("lr", "alpha", "eta", "init_lr")),
     "bias": ("with_bias",), "usebias": ("with_bias",), "padding": ("pad",), "strides": ("stride",),
     "kernelsize": ("kernel",), "ksize": ("kernel",), "filters": ("outmaps",), "outchannels": ("outmaps",),
     "outfeatures": ("n_outmaps",), "units": ("n_outmaps",), "groups": ("group",), "dim": ("axis", "axes"),

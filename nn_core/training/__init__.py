@@ -6,6 +6,9 @@ Modules are imported when a name of theirs is first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from nn_core.errors import UnknownAttributeError
+from nn_core.messages.synonyms import suggestion
+
 if TYPE_CHECKING:
     from nn_core.training.checkpoint import checkpoints_in as checkpoints_in
     from nn_core.training.checkpoint import load_checkpoint as load_checkpoint
@@ -84,11 +87,11 @@ __all__ = [  # noqa: PLE0604  # the names are strings of the table
 def __getattr__(name: str) -> object:
     module = _HOME.get(name)
     if module is None:
-        raise AttributeError(f"module 'nn_core.training' has no attribute {name!r}")
+        raise UnknownAttributeError(f"module 'nn_core.training' has no attribute {name!r}{suggestion(name, _HOME)}")
     value: object = getattr(import_module(f"nn_core.training.{module}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted(_HOME)

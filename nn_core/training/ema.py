@@ -8,6 +8,7 @@ import numpy as np
 
 from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
+from nn_core.messages.refusal import described
 from nn_core.training.states import set_state_of, state_of
 from nn_core.training.triggers import every
 from nn_core.variable import Variable
@@ -25,7 +26,7 @@ class MovingAverage:
         decay: From 0 to 1.
 
     Raises:
-        ArgumentError: when `decay` is outside of this range.
+        ArgumentError: when `parameters` are not Variables by name, or `decay` is outside of this range.
 
     Example:
         >>> from nn_core.training import MovingAverage
@@ -43,6 +44,8 @@ class MovingAverage:
     every = every(1)
 
     def __init__(self, parameters: Mapping[str, Variable], decay: float = 0.999) -> None:
+        if not isinstance(parameters, Mapping):
+            raise ArgumentError(f"MovingAverage: parameters must be Variables by name, got {described(parameters)}")
         if not 0.0 <= decay <= 1.0:
             raise ArgumentError(f"MovingAverage: decay must be from 0 to 1, got {decay}")
         self._parameters = dict(parameters)

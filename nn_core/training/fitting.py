@@ -183,5 +183,5 @@ def _outputs(task: str, y: Variable, t: Variable) -> dict[str, Output]:
 def _checked(function: str, task: str, data: Arrays) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     x, t = (np.asarray(array) for array in data)
     if not x.ndim or not t.ndim or len(x) != len(t) or not len(x):
-        raise ArgumentError(f"{function}: inputs and targets must be as many, at least one, got {x.shape} and {t.shape}")
+        raise ArgumentError(f"{function}: there must be as many targets as inputs, at least one, got {x.shape} and {t.shape}")
     return x, t.reshape(len(t), 1) if task == "classification" and t.ndim == 1 else t

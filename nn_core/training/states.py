@@ -159,7 +159,7 @@ def pack(state: Any, arrays: dict[str, Array], path: str = "state") -> Any:
         return {_ARRAY: name}
     if isinstance(state, Mapping):
         if not all(isinstance(key, str) for key in state) or {_ARRAY, _FLOAT} & set(state):
-            raise ArgumentError(f"pack: the keys of a state must be strings other than {_ARRAY}, got {list(state)}")
+            raise ArgumentError(f"save_checkpoint: the keys of a state must be strings other than {_ARRAY}, got {list(state)}")
         return {key: pack(value, arrays, f"{path}/{key}") for key, value in state.items()}
     if isinstance(state, (list, tuple)):
         return [pack(value, arrays, f"{path}/{index}") for index, value in enumerate(state)]
@@ -173,9 +173,8 @@ def _plain(value: Any, path: str) -> Any:
         return {_FLOAT: repr(value)}  # JSON has no such numbers
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise ArgumentError(
-        f"pack: a state must be made of dictionaries, lists, strings, numbers and arrays, got {type(value).__name__} as {path}"
-    )
+    must = "save_checkpoint: a state must be made of dictionaries, lists, strings, numbers and arrays"
+    raise ArgumentError(f"{must}, got {type(value).__name__} as {path}")
 
 
 def unpack(tree: Any, arrays: Mapping[str, Array]) -> Any:

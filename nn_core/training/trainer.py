@@ -15,6 +15,7 @@ from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.files import remove_leftovers
 from nn_core.logger import logger
+from nn_core.messages.refusal import described
 from nn_core.training.checkpoint import Snapshot, restore_snapshot, take_snapshot, whole_checkpoints
 from nn_core.training.reporting import Observation, observing
 from nn_core.training.signals import StopSignals
@@ -78,6 +79,8 @@ class Trainer:
         extensions: Iterable[Extension | str] = (),
         objects: Mapping[str, Any] | None = None,
     ) -> None:
+        if not hasattr(updater, "update"):
+            raise ArgumentError(f"Trainer: updater must be an Updater, got {described(updater)}")
         self.updater = updater
         self.out = Path(out)
         self.observation = Observation(lazy=True)

@@ -9,6 +9,7 @@ from nn_core.auto_forward import auto_forward
 from nn_core.communicators import Communicator
 from nn_core.core.module import Module
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.messages.refusal import checked_count, described
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.solvers.base import Solver
 from nn_core.solvers.minimizing import rescaled
@@ -34,6 +35,17 @@ class Data(Protocol):
     """
 
     def next(self) -> Sequence[Any]: ...
+
+
+def _require_parts(data: Any, loss: Any, solver: Any) -> None:
+    if not hasattr(data, "next"):
+        raise ArgumentError(f"Updater: data must be a DataIterator or have next(), got {described(data)}")
+    if not isinstance(loss, Variable) and not callable(loss):
+        raise ArgumentError(f"Updater: loss must be a Variable or a function that returns one, got {described(loss)}")
+    if isinstance(loss, Variable) and loss.size != 1:
+        raise ShapeError(f"Updater: loss must have one element, got shape {loss.shape}\n  hint: F.mean(loss)")
+    if not isinstance(solver, (Solver, Mapping)):
+        raise ArgumentError(f"Updater: solver must be a solver, or solvers by name, got {described(solver)}")
 
 
 class Updater:
@@ -71,7 +83,8 @@ class Updater:
         iteration: Number of updates so far.
 
     Raises:
-        ArgumentError: when the arguments do not fit together.
+        ArgumentError: when the arguments do not fit together, or `solver` is none.
+        ShapeError: when `loss` has more than one element.
 
     Example:
         >>> from nn_core.training import Updater
@@ -104,8 +117,10 @@ class Updater:
         metrics: Mapping[str, Variable] | None = None,
         model: Model | None = None,
     ) -> None:
-        if accumulate < 1:
-            raise ArgumentError(f"Updater: accumulate must be at least 1, got {accumulate}")
+        _require_parts(data, loss, solver)
+        accumulate = checked_count("Updater: accumulate", accumulate)
+        if clip_norm is not None and not clip_norm > 0:
+            raise ArgumentError(f"Updater: clip_norm must be greater than 0, got {clip_norm}")
         if isinstance(loss, Variable) and inputs is None:
             raise ArgumentError("Updater: inputs must be given together with a Variable as loss, got None")
         if metrics and not isinstance(loss, Variable):

@@ -10,9 +10,15 @@ Example:
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
 
 from nn_core.dispatch.attributes import module_attributes
 from nn_core.errors import ArgumentError
+from nn_core.messages.refusal import described, door
+
+N = TypeVar("N", int, float)
 
 
 class BaseLearningRateScheduler:
@@ -43,7 +49,7 @@ class ExponentialScheduler(BaseLearningRateScheduler):
         iter_interval: Number of iterations of an interval.
 
     Raises:
-        ArgumentError: when `iter_interval` is less than 1.
+        ArgumentError: when `init_lr` is negative, or `iter_interval` is less than 1.
 
     Example:
         >>> from nn_core.utils.learning_rate_scheduler import ExponentialScheduler
@@ -52,10 +58,11 @@ class ExponentialScheduler(BaseLearningRateScheduler):
         [0.8, 0.8, 0.4, 0.2]
     """
 
+    @door
     def __init__(self, init_lr: float, gamma: float, iter_interval: int = 1) -> None:
-        self.init_lr = init_lr
-        self.gamma = gamma
-        self.iter_interval = _at_least_one("ExponentialScheduler", "iter_interval", iter_interval)
+        self.init_lr = _number("ExponentialScheduler", "init_lr", init_lr, least=0)
+        self.gamma = _number("ExponentialScheduler", "gamma", gamma)
+        self.iter_interval = _number("ExponentialScheduler", "iter_interval", iter_interval, least=1)
 
     def get_learning_rate(self, iter: int) -> float:
         """The learning rate of iteration `iter`, counted from 0."""
@@ -70,6 +77,9 @@ class StepScheduler(BaseLearningRateScheduler):
         gamma: The factor.
         iter_steps: The iterations from which on the factor is applied once more.
 
+    Raises:
+        ArgumentError: when `init_lr` is negative, or `iter_steps` is not a list of numbers.
+
     Example:
         >>> from nn_core.utils.learning_rate_scheduler import StepScheduler
         >>> scheduler = StepScheduler(1.0, gamma=0.1, iter_steps=[30, 60])
@@ -77,10 +87,13 @@ class StepScheduler(BaseLearningRateScheduler):
         [1.0, 0.1, 0.01]
     """
 
+    @door
     def __init__(self, init_lr: float, gamma: float, iter_steps: Sequence[int]) -> None:
-        self.init_lr = init_lr
-        self.gamma = gamma
-        self.iter_steps = iter_steps
+        self.init_lr = _number("StepScheduler", "init_lr", init_lr, least=0)
+        self.gamma = _number("StepScheduler", "gamma", gamma)
+        if not isinstance(iter_steps, (Sequence, np.ndarray)):
+            raise ArgumentError(f"StepScheduler: iter_steps must be a list of iterations, got {described(iter_steps)}")
+        self.iter_steps = [_number("StepScheduler", "each of iter_steps", step) for step in iter_steps]
 
     def get_learning_rate(self, iter: int) -> float:
         """The learning rate of iteration `iter`, counted from 0."""
@@ -96,7 +109,7 @@ class PolynomialScheduler(BaseLearningRateScheduler):
         power: The power; 1 gives a straight line.
 
     Raises:
-        ArgumentError: when `max_iter` is less than 1.
+        ArgumentError: when `init_lr` is negative, or `max_iter` is less than 1.
 
     Example:
         >>> from nn_core.utils.learning_rate_scheduler import PolynomialScheduler
@@ -105,10 +118,11 @@ class PolynomialScheduler(BaseLearningRateScheduler):
         [0.1, 0.05, 0.0]
     """
 
+    @door
     def __init__(self, init_lr: float, max_iter: int, power: float) -> None:
-        self.init_lr = init_lr
-        self.max_iter = _at_least_one("PolynomialScheduler", "max_iter", max_iter)
-        self.power = power
+        self.init_lr = _number("PolynomialScheduler", "init_lr", init_lr, least=0)
+        self.max_iter = _number("PolynomialScheduler", "max_iter", max_iter, least=1)
+        self.power = _number("PolynomialScheduler", "power", power)
 
     def get_learning_rate(self, iter: int) -> float:
         """The learning rate of iteration `iter`, counted from 0."""
@@ -123,7 +137,7 @@ class CosineScheduler(BaseLearningRateScheduler):
         max_iter: The iteration at which it reaches zero; from there on it rises again.
 
     Raises:
-        ArgumentError: when `max_iter` is less than 1.
+        ArgumentError: when `init_lr` is negative, or `max_iter` is less than 1.
 
     Example:
         >>> from nn_core.utils.learning_rate_scheduler import CosineScheduler
@@ -135,9 +149,10 @@ class CosineScheduler(BaseLearningRateScheduler):
         Loshchilov and Hutter (2017), SGDR: stochastic gradient descent with warm restarts, without the restarts.
     """
 
+    @door
     def __init__(self, init_lr: float, max_iter: int) -> None:
-        self.init_lr = init_lr
-        self.max_iter = _at_least_one("CosineScheduler", "max_iter", max_iter)
+        self.init_lr = _number("CosineScheduler", "init_lr", init_lr, least=0)
+        self.max_iter = _number("CosineScheduler", "max_iter", max_iter, least=1)
 
     def get_learning_rate(self, iter: int) -> float:
         """The learning rate of iteration `iter`, counted from 0."""
@@ -151,6 +166,9 @@ class LinearWarmupScheduler(BaseLearningRateScheduler):
         scheduler: The other scheduler.
         warmup_iter: In iteration i before this one, the learning rate is multiplied by (i + 1) / warmup_iter.
 
+    Raises:
+        ArgumentError: when `scheduler` is none, or `warmup_iter` is negative.
+
     Example:
         >>> from nn_core.utils.learning_rate_scheduler import CosineScheduler, LinearWarmupScheduler
         >>> scheduler = LinearWarmupScheduler(CosineScheduler(0.1, max_iter=1000), warmup_iter=10)
@@ -158,9 +176,12 @@ class LinearWarmupScheduler(BaseLearningRateScheduler):
         [0.01, 0.05, 0.1, 0.05]
     """
 
+    @door
     def __init__(self, scheduler: BaseLearningRateScheduler, warmup_iter: int) -> None:
+        if not hasattr(scheduler, "get_learning_rate"):
+            raise ArgumentError(f"LinearWarmupScheduler: scheduler must be a scheduler, got {described(scheduler)}")
         self.scheduler = scheduler
-        self.warmup_iter = warmup_iter
+        self.warmup_iter = _number("LinearWarmupScheduler", "warmup_iter", warmup_iter, least=0)
 
     def get_learning_rate(self, iter: int) -> float:
         """The learning rate of iteration `iter`, counted from 0."""
@@ -168,9 +189,11 @@ class LinearWarmupScheduler(BaseLearningRateScheduler):
         return learning_rate * (iter + 1) / self.warmup_iter if iter < self.warmup_iter else learning_rate
 
 
-def _at_least_one(scheduler: str, name: str, value: int) -> int:
-    if value < 1:
-        raise ArgumentError(f"{scheduler}: {name} must be at least 1, got {value}")
+def _number(scheduler: str, name: str, value: N, least: float = -math.inf) -> N:
+    is_number = hasattr(value, "__float__") and not isinstance(value, str) and not getattr(value, "shape", ())
+    if not is_number or not value >= least:
+        bound = "" if least == -math.inf else f" of at least {least}"
+        raise ArgumentError(f"{scheduler}: {name} must be a number{bound}, got {described(value)}")
     return value
 
 

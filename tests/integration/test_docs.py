@@ -4,12 +4,14 @@ import inspect
 import os
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import yaml
+from click.testing import CliRunner
 
 import nn_core as nn
 import nn_core.functions as F
@@ -82,7 +84,7 @@ def test_the_names_of_the_table_exist(page):
 def test_every_exception_is_described():
     text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     headings = {line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")}
-    classes = {name for name, value in vars(errors).items() if inspect.isclass(value)}
+    classes = {name for name, value in vars(errors).items() if inspect.isclass(value) and value.__module__ == errors.__name__}
     assert headings == classes
 
 
@@ -182,17 +184,43 @@ def test_the_reference_has_all_commands_and_environment_variables():
     assert {name for name in variables if f"`{name}`" not in text} == set()
 
 
-PAGES_WITH_ERRORS = ("api/initializers", "api/parametric_functions", "api/solvers", "reference/index")
-ERROR_ROW = re.compile(r"(?m)^\| `(.+)` \| `(\w+): (.+)` \|$")
+#: Rows of the tables of errors: a call or a command, the class, the message. "..." stands for any text.
+ERROR_ROW = re.compile(r"(?m)^\| `(.+)` \| `(?:(\w+Error): )?(.+)` \|$")
+PAGES_OF_THE_API = sorted(page.stem for page in ROOT.glob("docs/api/*.md") if page.stem != "index")
+PAGES_WITH_ERRORS = ["reference/index", *(f"api/{page}" for page in PAGES_OF_THE_API)]
 
 
-@pytest.mark.parametrize("page", PAGES_WITH_ERRORS)
-def test_calls_raise_what_the_page_says(page):
+def _error_rows(page):
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    rows = ERROR_ROW.findall(text[text.index("## Errors") :])
+    section = text[text.index("## Errors") :].replace("\\|", "|")
+    return ERROR_ROW.findall(section[: section.find("\n## ", 1)])
+
+
+def _fits(message, expected):
+    pattern = re.escape(expected).replace(r"\ \.\.\.\ ", " (?:.* )?").replace(r"\.\.\.", ".*")
+    return re.fullmatch(pattern, message.partition("\n")[0])
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES_WITH_ERRORS if page != "api/cli"])
+def test_calls_raise_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = _error_rows(page)
     assert len(rows) >= 3
+    documented = {entry.rpartition(".")[2]: pkgutil.resolve_name(entry) for entry in _reference_entries()}
     for call, kind, message in rows:
-        names = {"nn": nn, "np": np, "F": F, "PF": PF, "S": S, "I": initializer, "x": nn.Variable((8, 20))}
+        names = {**documented, "__name__": "acme", "training": training}
+        names |= {"nn": nn, "np": np, "F": F, "PF": PF, "S": S, "I": initializer, "x": nn.Variable((8, 20))}
         with nn.parameter_scope("", {}), pytest.raises(getattr(errors, kind)) as caught:
             eval(call, names)
-        assert str(caught.value).partition("\n")[0] == message
+        assert type(caught.value).__name__ == kind
+        assert _fits(str(caught.value), message), str(caught.value)
+
+
+def test_commands_print_what_the_page_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = _error_rows("api/cli")
+    assert len(rows) >= 10
+    for command, _, message in rows:
+        result = CliRunner().invoke(main, shlex.split(command)[1:])
+        assert result.exit_code != 0
+        assert _fits(result.output.rpartition("Error: ")[2], message), result.output

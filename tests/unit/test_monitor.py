@@ -151,7 +151,7 @@ def test_tile_images():
 
 @pytest.mark.parametrize("make", [MonitorSeries, MonitorTimeElapsed])
 def test_intervals_are_positive(make):
-    with pytest.raises(ArgumentError, match="Monitor: interval must be at least 1, got 0"):
+    with pytest.raises(ArgumentError, match=f"{make.__name__}: interval must be a whole number of at least 1, got 0"):
         make("x", interval=0)
 
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nn_core.errors import FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.messages.refusal import described
 from nn_core.training.summary import Summaries
 from nn_core.training.trainer import Trainer
 
@@ -15,9 +16,15 @@ class Averages:
 
     Args:
         keys: Names of the values; none: all.
+
+    Raises:
+        ArgumentError: when one is not a string.
     """
 
     def __init__(self, keys: tuple[str, ...] = ()) -> None:
+        for key in keys:
+            if not isinstance(key, str):
+                raise ArgumentError(f"{type(self).__name__}: keys must be names of values, got {described(key)}")
         self.keys = keys
         self._summaries = Summaries()
 

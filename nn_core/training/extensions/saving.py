@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nn_core.errors import ArgumentError
+from nn_core.files import extension_of
 from nn_core.training.checkpoint import Snapshot, checkpoint_path, checkpoints_in, write_snapshot
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import best as best_value
@@ -25,7 +26,7 @@ class Checkpoint:
         extension: Format of the files: ".npz", ".safetensors" or ".h5".
 
     Raises:
-        ArgumentError: when `keep` is less than 1, or `best` is given without `mode`.
+        ArgumentError: when `keep` is less than 1, `best` is given without `mode`, or no format has the extension.
 
     Example:
         >>> from nn_core.training import Checkpoint, checkpoints_in, fit
@@ -50,6 +51,7 @@ class Checkpoint:
             raise ArgumentError(f"Checkpoint: keep must be at least 1, got {keep}")
         if best is not None and mode is None:
             raise ArgumentError("Checkpoint: mode must be 'min' or 'max' when best is given, got None")
+        extension_of("Checkpoint", f"checkpoint{extension}", None)
         self._keep = keep
         self._best = None if best is None or mode is None else best_value(best, mode)
         self._is_asynchronous = asynchronous

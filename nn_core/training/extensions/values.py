@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.errors import ArgumentError, GraphError
+from nn_core.messages.refusal import described
 from nn_core.solvers.base import Solver
 from nn_core.training.reporting import report
 from nn_core.training.trainer import Trainer
@@ -33,6 +34,9 @@ class Schedule:
         scheduler: The scheduler, or a function of the iteration.
         solver: Name of the solver, when the updater has several.
 
+    Raises:
+        ArgumentError: when `scheduler` is neither.
+
     Example:
         >>> from nn_core.training import Schedule, fit
         >>> from nn_core.utils.learning_rate_scheduler import CosineScheduler
@@ -48,6 +52,10 @@ class Schedule:
 
     def __init__(self, scheduler: BaseLearningRateScheduler | Callable[[int], float], solver: str = "main") -> None:
         is_function = not isinstance(scheduler, BaseLearningRateScheduler)
+        if is_function and not callable(scheduler):
+            raise ArgumentError(
+                f"Schedule: scheduler must be a scheduler or a function of the iteration, got {described(scheduler)}"
+            )
         self._rate: Callable[[int], float] = scheduler if is_function else scheduler.get_learning_rate  # type: ignore[assignment,union-attr]  # callable() does not narrow
         self._solver = solver
 
@@ -145,11 +153,11 @@ class Statistics:
         percentiles: Sequence[float] = (),
     ) -> None:
         unknown = [name for name in statistics if name not in _STATISTICS]
-        if unknown or not all(0 <= share <= 100 for share in percentiles):
-            raise ArgumentError(
-                f"Statistics: statistics must be some of {', '.join(_STATISTICS)} and percentiles from 0 to 100, "
-                f"got {', '.join(statistics)} and {', '.join(map(str, percentiles))}"
-            )
+        if unknown:
+            raise ArgumentError(f"Statistics: statistics must be some of {', '.join(_STATISTICS)}, got {', '.join(unknown)}")
+        beyond = [share for share in percentiles if not 0 <= share <= 100]
+        if beyond:
+            raise ArgumentError(f"Statistics: percentiles must be from 0 to 100, got {', '.join(map(str, beyond))}")
         self._parameters = parameters
         self._functions = {name: _STATISTICS[name] for name in statistics}
         for share in percentiles:

@@ -180,7 +180,7 @@ def test_close(use_thread):
 
 
 def test_batches_are_positive():
-    with pytest.raises(ArgumentError, match="DataIterator: batch_size must be at least 1, got 0"):
+    with pytest.raises(ArgumentError, match="DataIterator: batch_size must be a whole number of at least 1, got 0"):
         DataIterator(SimpleDataSource(load, 3), 0)
 
 

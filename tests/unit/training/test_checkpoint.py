@@ -129,9 +129,9 @@ def test_objects_must_be_those_saved(tmp_path):
 
 
 def test_values_must_be_plain(tmp_path):
-    with pytest.raises(ArgumentError, match=r"pack: a state must be made of .*, got set as found/0"):
+    with pytest.raises(ArgumentError, match=r"save_checkpoint: a state must be made of .*, got set as found/0"):
         save_checkpoint(tmp_path / "c.npz", found=[{1, 2}])
-    with pytest.raises(ArgumentError, match="pack: the keys of a state must be strings"):
+    with pytest.raises(ArgumentError, match="save_checkpoint: the keys of a state must be strings"):
         save_checkpoint(tmp_path / "c.npz", found={1: 2})
     with pytest.raises(ArgumentError, match="random is the name of the state of random numbers"):
         save_checkpoint(tmp_path / "c.npz", random=3)

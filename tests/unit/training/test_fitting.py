@@ -83,7 +83,7 @@ def test_refusals():
     x, t = blobs()
     with pytest.raises(ArgumentError, match="fit: task must be one of classification, regression, got 'ranking'"):
         fit(network, (x, t), task="ranking")
-    with pytest.raises(ArgumentError, match=r"fit: inputs and targets must be as many, .*, got \(120, 2\) and \(5,\)"):
+    with pytest.raises(ArgumentError, match=r"fit: there must be as many targets as inputs, .*, got \(120, 2\) and \(5,\)"):
         fit(network, (x, t[:5]))
     with pytest.raises(ShapeError, match=r"fit: predictions must have the shape of the targets, got \(64, 3\) and \(64, 1\)"):
         fit(network, (x, t[:, None] * 1.0), task="regression")

@@ -313,9 +313,9 @@ def test_chosen_statistics_and_percentiles(make_updater, tmp_path):
         expected["p99.87"] = np.percentile(values, 99.87)
         for key, value in expected.items():
             assert seen[f"{name}/data/{key}"] == pytest.approx(value, rel=1e-5)
-    with pytest.raises(ArgumentError, match=r"statistics must be some of mean, std, min, max, zeros .* got median and "):
+    with pytest.raises(ArgumentError, match="statistics must be some of mean, std, min, max, zeros, got median"):
         Statistics(statistics=("median",))
-    with pytest.raises(ArgumentError, match="percentiles from 0 to 100, got mean and 101"):
+    with pytest.raises(ArgumentError, match="percentiles must be from 0 to 100, got 101"):
         Statistics(statistics=("mean",), percentiles=(101,))
 
 

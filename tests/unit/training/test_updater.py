@@ -220,7 +220,7 @@ def test_states(make_updater):
 def test_refusals(make_updater):
     updater = make_updater()
     data, loss, solver = updater.data, updater._loss, updater.solvers["main"]
-    with pytest.raises(ArgumentError, match="Updater: accumulate must be at least 1, got 0"):
+    with pytest.raises(ArgumentError, match="Updater: accumulate must be a whole number of at least 1, got 0"):
         Updater(data, [], loss, solver, accumulate=0)
     with pytest.raises(ArgumentError, match="Updater: inputs must be given together with a Variable as loss, got None"):
         Updater(data, None, loss, solver)

@@ -39,9 +39,9 @@ def test_learning_rates(scheduler, expected):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ExponentialScheduler(1, 0.5, 0), "ExponentialScheduler: iter_interval must be at least 1, got 0"),
-        (lambda: PolynomialScheduler(1, 0, 1), "PolynomialScheduler: max_iter must be at least 1, got 0"),
-        (lambda: CosineScheduler(1, -3), "CosineScheduler: max_iter must be at least 1, got -3"),
+        (lambda: ExponentialScheduler(1, 0.5, 0), "ExponentialScheduler: iter_interval must be a number of at least 1, got 0"),
+        (lambda: PolynomialScheduler(1, 0, 1), "PolynomialScheduler: max_iter must be a number of at least 1, got 0"),
+        (lambda: CosineScheduler(1, -3), "CosineScheduler: max_iter must be a number of at least 1, got -3"),
     ],
 )
 def test_lengths_are_positive(make, message):
