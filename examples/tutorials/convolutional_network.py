@@ -74,7 +74,7 @@ def main():
     if pictures is not None:
         plot_images(layers[0].d[0][:, None], pictures / "cnn_conv1.png", "first convolution: a map per channel", "activation")
         plot_images(layers[1].d[0][:, None], pictures / "cnn_conv2.png", "second convolution: a map per channel", "activation")
-        plot_responses(x.d[0, 0], [("fc3", layers[2].d[0].reshape(-1, 8))], y.d[0], pictures / "cnn.png")
+        plot_responses(x.d[0, 0], [("fully connected layer", layers[2].d[0].reshape(-1, 8))], y.d[0], pictures / "cnn.png")
     expect("mean loss of the last 100 steps", np.mean(losses[-100:]), high=0.25)
     expect("accuracy with running means", accuracy(scores.d, digits.target[:, None]), low=0.95)
 

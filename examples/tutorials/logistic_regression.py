@@ -91,7 +91,7 @@ def main():
 
     if pictures is not None:
         plot_stats(digits, pictures / "digits.png")
-        plot_images(x.d, pictures / "batch.png", "one batch of images", "brightness of the ink, 0 to 16", cmap="gray_r")
+        plot_images(x.d, pictures / "batch.png", "one batch of images", "ink, from 0 for none to 16 for black", cmap="gray_r")
     expect("mean loss of the last 100 steps", np.mean(losses[-100:]), high=0.6)
     expect("accuracy on the last batch", accuracy(y.d, t.d), low=0.8)
     expect("difference of static and dynamic scores", np.abs(y.d - static_scores).max(), high=1e-4)
