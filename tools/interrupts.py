@@ -24,6 +24,7 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core.errors import NNCoreError
 
 from .reliability import record, report_option
 
@@ -50,7 +51,7 @@ class Interrupts:
         except self._error as error:
             sys.settrace(before)
             return error.with_traceback(None)
-        except nn.NNCoreError as error:  # readers of files say so where a parser has raised something
+        except NNCoreError as error:  # readers of files say so where a parser has raised something
             if not isinstance(error.__cause__, self._error):
                 raise
             return error.with_traceback(None)
