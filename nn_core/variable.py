@@ -17,7 +17,7 @@ from nn_core.graph.modes import RECOMPUTE
 from nn_core.graph.node import Node, Storage, Value, forward_order, invalidate, materialize_readers, require_no_circle
 from nn_core.graph.reshape import RESHAPED, change_leaf_shape
 from nn_core.messages.attributes import Misnamed, no_attribute, offered
-from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, real_numbers, refusal
+from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, real_numbers
 from nn_core.spec.model import FunctionSpec
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class Variable(Value, VariableOperators):
         try:
             run_forward((self,), clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
         except FOREIGN as error:
-            raise refusal(Variable.forward, (self, clear_buffer, clear_no_need_grad), {}, error) from error
+            raise_refusal(Variable.forward, (self, clear_buffer, clear_no_need_grad), {}, error)
 
     def backward(
         self,
@@ -302,7 +302,7 @@ class Variable(Value, VariableOperators):
         try:
             run_backward(self, grad, clear_buffer, function_pre_hook, function_post_hook, finish if observers else None)
         except FOREIGN as error:
-            raise refusal(Variable.backward, (self, grad, clear_buffer), {}, error) from error
+            raise_refusal(Variable.backward, (self, grad, clear_buffer), {}, error)
         for callback in callbacks:
             callback.on_finish_backward()
 

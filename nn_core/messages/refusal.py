@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, get_args, get_origin
+from typing import Any, NoReturn, ParamSpec, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -50,17 +50,25 @@ def door(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except FOREIGN as error:
-            raise refusal(function, args, kwargs, error) from error
-        except TypeError as error:
-            mismatch = misfit(function, args, kwargs, error)
-            if mismatch is error:
-                raise
-            raise mismatch from None
+            raise_refusal(function, args, kwargs, error)
+        except TypeError:
+            require_fit(function, args, kwargs)
+            raise
 
     return call
 
 
-def refusal(
+def raise_refusal(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: BaseException
+) -> NoReturn:
+    """Raise `error`, which `function` raised for these arguments, or an ArgumentError because of it."""
+    found = _refusal(function, args, kwargs, error)
+    if found is error:  # with a cause of its own, which `from` would take away
+        raise error
+    raise found from error
+
+
+def _refusal(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: BaseException
 ) -> BaseException:
     """The error to raise in place of `error`, which `function` raised for these arguments."""
@@ -90,8 +98,8 @@ def _first_unfit(function: Callable[..., Any], given: Mapping[str, Any]) -> str:
     return ""
 
 
-def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: TypeError) -> TypeError:
-    """The error to raise in place of a TypeError: a SignatureError if the call does not fit the signature of `function`."""
+def require_fit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise a SignatureError if a call, which has ended in a TypeError, does not fit the signature of `function`."""
     wanted = signature(function)
     try:
         wanted.bind(*args, **kwargs)
@@ -101,8 +109,7 @@ def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         text = str(mismatch)
         if unknown is not None:  # a name that does not exist says more than the argument that is missing because of it
             text = f"got an unexpected keyword argument {unknown!r}{suggestion(unknown, wanted.parameters)}"
-        return SignatureError(f"{_title(function)}: {text}")
-    return error
+        raise SignatureError(f"{_title(function)}: {text}") from None
 
 
 def _title(function: Callable[..., Any]) -> str:

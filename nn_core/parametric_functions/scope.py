@@ -14,7 +14,7 @@ from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.imperative import call_at_once, has_ndarray
 from nn_core.graph.modes import NO_GRAD
 from nn_core.initializer import BaseInitializer
-from nn_core.messages.refusal import FOREIGN, checked_flag, door, misfit, refusal
+from nn_core.messages.refusal import FOREIGN, checked_flag, door, raise_refusal, require_fit
 from nn_core.runtime.ambient import Ambient, AmbientScope
 from nn_core.runtime.locks import fork_safe
 from nn_core.typing import Shape
@@ -343,9 +343,9 @@ def _explain(
 ) -> None:
     """Raise an error about the arguments in place of one that says nothing of them."""
     if isinstance(error, FOREIGN):
-        raise refusal(function, tuple(args), kwargs, error) from error
+        raise_refusal(function, tuple(args), kwargs, error)
     if isinstance(error, TypeError):
-        raise misfit(parametric, tuple(args), kwargs, error) from None
+        require_fit(parametric, tuple(args), kwargs)
 
 
 _NAME: Final = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=str | None)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import described, misfit
+from nn_core.messages.refusal import described, require_fit
 from nn_core.messages.synonyms import suggestion
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def explaining(constructor: Callable[..., None]) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         try:
             constructor(self, *args, **kwargs)
-        except TypeError as error:
-            raise misfit(constructor, (self, *args), kwargs, error) from None
+        except TypeError:
+            require_fit(constructor, (self, *args), kwargs)
+            raise
 
     return __init__

@@ -77,6 +77,33 @@ def test_exceptions_of_the_caller_stay_what_they_are():
         y.forward(function_pre_hook=fail)
 
 
+def computed():
+    y = F.sum(nn.Variable(X, need_grad=True))
+    y.forward()
+    return y
+
+
+@pytest.mark.parametrize("error", [KeyError, TypeError, ArgumentError])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda fail: PF.affine(nn.Variable(X), 3, w_init=fail),
+        lambda fail: F.exp(nn.Variable(X)).forward(function_pre_hook=fail),
+        lambda fail: computed().backward(function_pre_hook=fail),
+        lambda fail: F.exp(nn.Variable(X)).visit(fail),
+    ],
+)
+def test_exceptions_of_the_caller_keep_their_cause(call, error):
+    cause = OSError("the disk")
+
+    def fail(*_):
+        raise error("mine") from cause
+
+    with pytest.raises(error, match="mine") as caught:
+        call(fail)
+    assert caught.value.__cause__ is cause
+
+
 @pytest.mark.parametrize("flag", [1, np.bool_(True), np.int64(1), True])
 def test_flags_take_what_stands_for_a_boolean(flag):
     x = nn.Variable(X)
