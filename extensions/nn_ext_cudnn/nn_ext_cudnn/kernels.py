@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nn_core.ext import Kernel
+from nn_ext_cudnn.graph.attention import FUSED_ATTENTION
 from nn_ext_cudnn.graph.convolution import CONVOLUTION
 from nn_ext_cudnn.graph.fused import FUSED
 from nn_ext_cudnn.legacy.batch_normalization import BATCH_NORMALIZATION
@@ -15,6 +16,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     BATCH_NORMALIZATION,
     CONVOLUTION,
     FUSED,
+    FUSED_ATTENTION,
     POOLING,
     RECURRENT,
     SOFTMAX,

@@ -40,7 +40,7 @@ def nn_core_backends() -> Sequence[BackendInfo]:
             array_class=cuda.ARRAY_CLASSES[0],
             load=load,
             probe=probe,
-            description="convolutions, poolings, normalizations and recurrent networks by cuDNN 9",
+            description="convolutions, attention, poolings, normalizations and recurrent networks by cuDNN 9",
             priority=30,
             context=context,
             devices=cuda.devices,

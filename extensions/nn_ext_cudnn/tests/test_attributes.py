@@ -32,7 +32,10 @@ def test_modes_and_notes(graph):
     assert {mode: pointwise[mode.upper()] for mode in attributes.POINTWISE_MODES} == dict(attributes.POINTWISE_MODES)
     data = graph.numbers("CUDNN_DATA_")
     names = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF", "bfloat16": "BFLOAT16"}
+    names |= {"int32": "INT32", "bool": "BOOLEAN"}
     assert {name: data[other] for name, other in names.items()} == dict(attributes.DATA_TYPES)
+    operators = graph.numbers("CUDNN_REDUCE_TENSOR_")
+    assert {name: operators[name.upper()] for name in attributes.REDUCTION_OPERATORS} == dict(attributes.REDUCTION_OPERATORS)
     assert graph.numbers("CUDNN_")["CROSS_CORRELATION"] == attributes.CROSS_CORRELATION
     notes = graph.numbers("CUDNN_NUMERICAL_NOTE_")
     for name in ("TENSOR_CORE", "DOWN_CONVERT_INPUTS", "REDUCED_PRECISION_REDUCTION", "FFT", "NONDETERMINISTIC"):

@@ -33,8 +33,10 @@ import itertools, json, sys
 import fake_cupy
 sys.modules["cupy"] = fake_cupy.make()
 import sources
-from nn_ext_cuda import precision
+from nn_ext_cuda.precision import allow_tf32
+from nn_ext_cudnn import precision
 from nn_ext_cudnn.errors import NotSupportedError
+from nn_ext_cudnn.graph import attention_graph as attention
 from nn_ext_cudnn.graph import attributes, plans, runner
 from nn_ext_cudnn.graph.convolution import CONVOLUTION
 from nn_ext_cudnn.graph.descriptor import described
@@ -51,7 +53,7 @@ def plan_of(graph, excluded, device_id):
 runner.plan_of = plan_of
 for name, kernel in {**CONVOLUTION, **FUSED}.items():
     for dtype, tf32 in [("float32", False), ("float32", True), ("float16", False), ("bfloat16", False), ("float64", False)]:
-        precision.allow_tf32(tf32)
+        allow_tf32(tf32)
         for sample, call in sources.calls(name, dtype):
             if sample == "empty":
                 continue
@@ -63,7 +65,28 @@ for name, kernel in {**CONVOLUTION, **FUSED}.items():
                 "what": [name, dtype, tf32, sample], "refusal": refusal and refusal.reason,
                 "backward": gradients is not None, "built": built,
             }))
+
+cases = itertools.product(["float16", "bfloat16"], json.loads(sys.argv[2]), [False, True])
+for dtype, (batch, heads, *lengths), is_causal in cases:
+    queries, keys = lengths[:2]
+    for mask in (None, (1, 1, 1, keys), (batch, 1, queries, keys), (1, heads, queries, keys)):
+        sizes = attention.Sizes((batch, heads), *lengths, dtype, mask, is_causal)
+        for graph in (attention.forward_graph, attention.backward_graph):
+            record = {"what": [graph.__name__, dtype, batch, heads, *lengths, mask, is_causal], "engine": None}
+            try:
+                record["engine"] = plans.build(graph(sizes, 16), precision.excluded_notes(dtype), device).engine
+            except NotSupportedError as error:
+                record["refusal"] = str(error)
+            print(json.dumps(record))
 """
+#: (batch, heads, queries, keys, features of queries and keys, features of values)
+ATTENTION = [
+    (2, 12, 1024, 1024, 64, 64),
+    (2, 4, 100, 77, 64, 64),
+    (1, 1, 7, 9, 8, 8),
+    (2, 3, 128, 128, 128, 128),
+    (1, 2, 64, 64, 40, 48),
+]
 
 
 def link_stubs(folder):
@@ -86,8 +109,8 @@ def is_installed(name, wheel):
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    """The output of the script, as records."""
+def records(tmp_path_factory):
+    """The output of the script."""
     here = Path(__file__).parent
     cuda = here.parents[1] / "nn_ext_cuda" / "tests"
     paths = [str(cuda), str(cuda / "emulation"), *filter(None, sys.path)]
@@ -95,7 +118,7 @@ def found(tmp_path_factory):
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join(paths), "LD_LIBRARY_PATH": ":".join(filter(None, libraries))
     }  # fmt: skip
-    command = [sys.executable, "-c", SCRIPT, json.dumps(H100)]
+    command = [sys.executable, "-c", SCRIPT, json.dumps(H100), json.dumps(ATTENTION)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     for missing in ("libcudnn 9 must be installed", "NOT_INITIALIZED", "SUBLIBRARY_LOADING_FAILED", "Cannot load symbol"):
         if missing in done.stderr:
@@ -103,6 +126,12 @@ def found(tmp_path_factory):
             pytest.skip(f"the true cuDNN cannot be started here: {line.strip()}")
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture
+def found(records):
+    """The records of convolutions."""
+    return [record for record in records if "built" in record]
 
 
 @pytest.mark.slow
@@ -122,3 +151,10 @@ def test_what_follows_a_convolution_is_part_of_the_plan(found):
     sizes = {(*record["what"][1:3], n) for record in found for _, n, _ in record["built"]}
     assert {(dtype, tf32) for dtype, tf32, n in sizes if n == 2} == kinds
     assert {(dtype, tf32) for dtype, tf32, n in sizes if n == 3} == kinds
+
+
+@pytest.mark.slow
+def test_attention_has_an_engine_for_each_direction_mask_and_size(records):
+    found = [record for record in records if "engine" in record]
+    assert len(found) == 2 * len(ATTENTION) * 2 * 4 * 2
+    assert not [record for record in found if record["engine"] is None]

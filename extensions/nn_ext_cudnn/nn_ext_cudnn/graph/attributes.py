@@ -28,6 +28,7 @@ HEUR_MODE: Final = Type(8, ctypes.c_int)
 NUMERICAL_NOTE: Final = Type(11, ctypes.c_int)
 POINTWISE_MODE: Final = Type(14, ctypes.c_int)
 BACKEND_DESCRIPTOR: Final = Type(15, ctypes.c_void_p)
+REDUCTION_OPERATOR_TYPE: Final = Type(18, ctypes.c_int)
 CHAR: Final = Type(24, ctypes.c_char)
 
 
@@ -48,7 +49,9 @@ class Kind:
     attributes: Mapping[str, tuple[int, Type]]
 
 
-POINTWISE: Final = Kind("POINTWISE", 0, "POINTWISE", {"mode": (0, POINTWISE_MODE), "math_prec": (1, DATA_TYPE)})
+POINTWISE: Final = Kind(
+    "POINTWISE", 0, "POINTWISE", {"mode": (0, POINTWISE_MODE), "math_prec": (1, DATA_TYPE), "axis": (9, INT64)}
+)
 CONVOLUTION: Final = Kind(
     "CONVOLUTION",
     1,
@@ -135,6 +138,7 @@ OPERATION_POINTWISE: Final = Kind(
         "xdesc": (751, BACKEND_DESCRIPTOR),
         "bdesc": (752, BACKEND_DESCRIPTOR),
         "ydesc": (753, BACKEND_DESCRIPTOR),
+        "tdesc": (758, BACKEND_DESCRIPTOR),
     },
 )
 OPERATIONGRAPH: Final = Kind(
@@ -157,7 +161,35 @@ TENSOR: Final = Kind(
         "strides": (903, INT64),
         "unique_id": (906, INT64),
         "is_virtual": (907, BOOLEAN),
+        "is_by_value": (908, BOOLEAN),
     },
+)
+MATMUL: Final = Kind("MATMUL", 18, "MATMUL", {"comp_type": (1500, DATA_TYPE)})
+OPERATION_MATMUL: Final = Kind(
+    "OPERATION_MATMUL",
+    19,
+    "OPERATION_MATMUL",
+    {
+        "adesc": (1520, BACKEND_DESCRIPTOR),
+        "bdesc": (1521, BACKEND_DESCRIPTOR),
+        "cdesc": (1522, BACKEND_DESCRIPTOR),
+        "desc": (1523, BACKEND_DESCRIPTOR),
+    },
+)
+REDUCTION: Final = Kind(
+    "REDUCTION", 21, "REDUCTION", {"operator": (1600, REDUCTION_OPERATOR_TYPE), "comp_type": (1601, DATA_TYPE)}
+)
+OPERATION_REDUCTION: Final = Kind(
+    "OPERATION_REDUCTION",
+    22,
+    "OPERATION_REDUCTION",
+    {"xdesc": (1610, BACKEND_DESCRIPTOR), "ydesc": (1611, BACKEND_DESCRIPTOR), "desc": (1612, BACKEND_DESCRIPTOR)},
+)
+OPERATION_RESHAPE: Final = Kind(
+    "OPERATION_RESHAPE",
+    31,
+    "OPERATION_RESHAPE",
+    {"xdesc": (2200, BACKEND_DESCRIPTOR), "ydesc": (2201, BACKEND_DESCRIPTOR)},
 )
 DEVICEPROP: Final = Kind("DEVICEPROP", 38, "DEVICEPROP", {"json_representation": (2702, CHAR)})
 
@@ -175,12 +207,32 @@ KINDS: Final = (
     OPERATIONGRAPH,
     VARIANT_PACK,
     TENSOR,
+    MATMUL,
+    OPERATION_MATMUL,
+    REDUCTION,
+    OPERATION_REDUCTION,
+    OPERATION_RESHAPE,
     DEVICEPROP,
 )
 
 #: cudnnDataType_t of dtypes.
-DATA_TYPES: Final[Mapping[str, int]] = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 9}
+DATA_TYPES: Final[Mapping[str, int]] = {"float32": 0, "float64": 1, "float16": 2, "int32": 4, "bfloat16": 9, "bool": 11}
 #: cudnnPointwiseMode_t.
-POINTWISE_MODES: Final[Mapping[str, int]] = {"add": 0, "relu_fwd": 100}
+POINTWISE_MODES: Final[Mapping[str, int]] = {
+    "add": 0,
+    "mul": 1,
+    "div": 6,
+    "sub": 9,
+    "exp": 13,
+    "log": 15,
+    "relu_fwd": 100,
+    "cmp_ge": 303,
+    "cmp_lt": 304,
+    "logical_not": 402,
+    "gen_index": 501,
+    "binary_select": 601,
+}
+#: cudnnReduceTensorOp_t.
+REDUCTION_OPERATORS: Final[Mapping[str, int]] = {"add": 0, "max": 3}
 #: cudnnConvolutionMode_t: filters are not flipped.
 CROSS_CORRELATION: Final = 1

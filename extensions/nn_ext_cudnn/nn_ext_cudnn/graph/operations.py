@@ -23,6 +23,7 @@ class Tensor:
         dtype: The dtype of its elements.
         alignment: Alignment of its address, in bytes.
         is_virtual: It only leads from one operation to the next, and has no memory.
+        is_by_value: Its one element is in memory of the host, and is read when the plan is launched.
     """
 
     uid: int
@@ -31,6 +32,7 @@ class Tensor:
     dtype: str
     alignment: int = ALIGNMENT
     is_virtual: bool = False
+    is_by_value: bool = False
 
     def described(self) -> Descriptor:
         """Its descriptor."""
@@ -42,6 +44,7 @@ class Tensor:
             dimensions=self.shape,
             strides=self.strides,
             is_virtual=self.is_virtual or None,
+            is_by_value=self.is_by_value or None,
         )
 
 
@@ -130,15 +133,17 @@ class Pointwise:
 
     Attributes:
         mode: A key of `attributes.POINTWISE_MODES`.
-        inputs: One or two tensors.
+        inputs: One or two tensors; for binary_select two and the condition under which the first is taken.
         output: The result.
         compute: The dtype that is computed in.
+        axis: The axis whose indices gen_index gives.
     """
 
     mode: str
     inputs: tuple[Tensor, ...]
     output: Tensor
     compute: str
+    axis: int | None = None
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -148,10 +153,86 @@ class Pointwise:
     def described(self, tensors: dict[int, Descriptor]) -> Descriptor:
         """Its descriptor."""
         mode = attributes.POINTWISE_MODES[self.mode]
-        return described(
-            attributes.OPERATION_POINTWISE,
-            pw_descriptor=described(attributes.POINTWISE, mode=mode, math_prec=DATA_TYPES[self.compute]),
-            xdesc=tensors[self.inputs[0].uid],
-            bdesc=tensors[self.inputs[1].uid] if len(self.inputs) > 1 else None,
-            ydesc=tensors[self.output.uid],
-        )
+        kind = described(attributes.POINTWISE, mode=mode, math_prec=DATA_TYPES[self.compute], axis=self.axis)
+        inputs = {name: tensors[tensor.uid] for name, tensor in zip(("xdesc", "bdesc", "tdesc"), self.inputs, strict=False)}
+        return described(attributes.OPERATION_POINTWISE, pw_descriptor=kind, **inputs, ydesc=tensors[self.output.uid])
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Products of matrices, the last two axes: (..., m, k) by (..., k, n).
+
+    Attributes:
+        left: The matrices on the left.
+        right: Those on the right.
+        output: The result.
+        compute: The dtype of sums.
+    """
+
+    left: Tensor
+    right: Tensor
+    output: Tensor
+    compute: str
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that it reads and writes."""
+        return self.left, self.right, self.output
+
+    def described(self, tensors: dict[int, Descriptor]) -> Descriptor:
+        """Its descriptor."""
+        left, right, output = (tensors[tensor.uid] for tensor in self.tensors)
+        kind = described(attributes.MATMUL, comp_type=DATA_TYPES[self.compute])
+        return described(attributes.OPERATION_MATMUL, adesc=left, bdesc=right, cdesc=output, desc=kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A sum or maximum over the axes on which the output has length 1.
+
+    Attributes:
+        operator: A key of `attributes.REDUCTION_OPERATORS`.
+        input: The tensor that is reduced.
+        output: The result.
+        compute: The dtype that is computed in.
+    """
+
+    operator: str
+    input: Tensor
+    output: Tensor
+    compute: str
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that it reads and writes."""
+        return self.input, self.output
+
+    def described(self, tensors: dict[int, Descriptor]) -> Descriptor:
+        """Its descriptor."""
+        number = attributes.REDUCTION_OPERATORS[self.operator]
+        kind = described(attributes.REDUCTION, operator=number, comp_type=DATA_TYPES[self.compute])
+        x, y = (tensors[tensor.uid] for tensor in self.tensors)
+        return described(attributes.OPERATION_REDUCTION, xdesc=x, ydesc=y, desc=kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The same elements in another shape, or with other strides.
+
+    Attributes:
+        input: The tensor that is read.
+        output: The result; a transposed one has its strides exchanged too.
+    """
+
+    input: Tensor
+    output: Tensor
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that it reads and writes."""
+        return self.input, self.output
+
+    def described(self, tensors: dict[int, Descriptor]) -> Descriptor:
+        """Its descriptor."""
+        x, y = (tensors[tensor.uid] for tensor in self.tensors)
+        return described(attributes.OPERATION_RESHAPE, xdesc=x, ydesc=y)

@@ -1,6 +1,9 @@
 """Operation graphs as runners: a plan on the arrays of a call."""
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
 
 from nn_core.ext import Array
 from nn_ext_cuda.errors import failed
@@ -10,6 +13,8 @@ from nn_ext_cudnn.errors import CudnnError, located
 from nn_ext_cudnn.graph.descriptor import Descriptor
 from nn_ext_cudnn.graph.operations import ALIGNMENT
 from nn_ext_cudnn.graph.plans import Graph, Plan, plan_of
+
+_NO_CONSTANTS: Final[Mapping[int, float]] = MappingProxyType({})
 
 
 class GraphRunner:
@@ -21,20 +26,27 @@ class GraphRunner:
             of an item.
         places: Number of the array of each uid among those of the call.
         excluded: Notes of engines that may not run.
+        constants: Numbers of the graph by uid, as float32.
 
     Raises:
         NotSupportedError: when no engine runs it.
     """
 
-    __slots__ = ("_device_id", "_excluded", "_graph", "_name", "_places", "_plan")
+    __slots__ = ("_constants", "_device_id", "_excluded", "_graph", "_name", "_places", "_plan")
 
     def __init__(
-        self, name: str, graph: Callable[[int], Graph], places: Mapping[int, int], excluded: frozenset[int]
+        self,
+        name: str,
+        graph: Callable[[int], Graph],
+        places: Mapping[int, int],
+        excluded: frozenset[int],
+        constants: Mapping[int, float] = _NO_CONSTANTS,
     ) -> None:
         self._name = name
         self._graph = graph
         self._places = dict(places)
         self._excluded = excluded
+        self._constants = {uid: ctypes.c_float(value) for uid, value in constants.items()}
         self._device_id = int(cupy.cuda.Device().id)
         self._plan = plan_of(graph(ALIGNMENT), excluded, self._device_id)
 
@@ -48,7 +60,7 @@ class GraphRunner:
         plan = self._plan
         if any(pointer % ALIGNMENT for pointer in pointers.values()):
             plan = plan_of(self._graph(1), self._excluded, self._device_id)
-        return GraphStep(self._name, plan, pointers, list(used.values()))
+        return GraphStep(self._name, plan, pointers, list(used.values()), self._constants)
 
 
 class GraphStep:
@@ -59,21 +71,30 @@ class GraphStep:
         plan: The plan.
         pointers: Address of the array of each uid.
         arrays: Those arrays.
+        constants: The numbers of tensors by value, by uid; they are read whenever the engine is launched.
     """
 
-    __slots__ = ("_held", "_pack", "_plan", "_pointers", "_workspace", "arrays", "name")
+    __slots__ = ("_constants", "_held", "_pack", "_plan", "_pointers", "_workspace", "arrays", "name")
 
     capturable = True
     before = None
 
-    def __init__(self, name: str, plan: Plan, pointers: Mapping[int, int], arrays: Sequence[Array]) -> None:
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        pointers: Mapping[int, int],
+        arrays: Sequence[Array],
+        constants: Mapping[int, ctypes.c_float],
+    ) -> None:
         self.name = name
         self._plan = plan
-        self._pointers = dict(pointers)
+        self._pointers = {**pointers, **{uid: ctypes.addressof(number) for uid, number in constants.items()}}
         self._workspace = handle.workspace(plan.workspace_bytes)
         handle.current()  # made before anything is recorded
         self._held: list[Array] = []  # every scratch memory that a recorded graph may know
         self._pack: Descriptor | None = None
+        self._constants = constants  # their memory has to live as long as the step
         self.arrays = tuple(arrays)
 
     def run(self) -> None:

@@ -3,12 +3,13 @@
 import ctypes
 import itertools
 
+import chained
 import convolving
 import numpy as np
 from fake_cudnn import require
 
 _RESULTS = {10: "narrow", 11: "filter", 12: "wide"}
-_DTYPES = {0: "float32", 1: "float64", 2: "float16", 9: "bfloat16"}
+_DTYPES = {0: "float32", 1: "float64", 2: "float16", 4: "int32", 9: "bfloat16", 11: "bool"}
 _NOISE = itertools.count(1)
 
 
@@ -52,7 +53,11 @@ class Evaluation:
         """(what an operation reads, what it writes)."""
         values = operation.values
         if operation.kind == 13:
-            return [tensor for tensor in (values.x, getattr(values, "b", None)) if tensor is not None], values.y
+            inputs = (values.x, getattr(values, "b", None), getattr(values, "condition", None))
+            return [tensor for tensor in inputs if tensor is not None], values.y
+        if operation.kind in chained.TENSORS:
+            *inputs, output = (getattr(values, name) for name in chained.TENSORS[operation.kind])
+            return inputs, output
         by_name = {"narrow": values.narrow, "filter": values.filters, "wide": values.wide}
         result = by_name.pop(_RESULTS[operation.kind])
         return list(by_name.values()), result
@@ -86,6 +91,14 @@ class Evaluation:
         """Refuse an element-wise operation whose sizes do not fit."""
         x, y = values.x.values, values.y.values
         require(x.shape == y.shape, "the result has the shape of the first input", 2008)
+        mode = values.pointwise.values.mode
+        require(mode in chained.POINTWISE, f"there is no mode {mode} here", 3000)
+        _, n_inputs = chained.POINTWISE[mode]
+        n_given = sum(hasattr(values, name) for name in ("x", "b", "condition"))
+        require(n_given == n_inputs, f"mode {mode} has {n_inputs} inputs, got {n_given}")
+        require(hasattr(values.pointwise.values, "axis") == (mode == 501), "an axis is for indices")
+        if hasattr(values, "condition"):
+            require(values.condition.values.dtype == 11, "a condition is boolean", 3003)
         if hasattr(values, "b"):
             pairs = zip(values.b.values.shape, x.shape, strict=True)
             require(all(own in (1, whole) for own, whole in pairs), "the second input broadcasts", 2008)
@@ -97,7 +110,7 @@ class Evaluation:
         values = dict(self._arrays)
         for operation in self._operations:
             _, output = self.tensors(operation)
-            result = self._pointwise(operation.values, values) if operation.kind == 13 else self._convolve(operation, values)
+            result = self._computed(operation, values)
             uid = output.values.uid
             if uid in self._arrays:
                 with np.errstate(all="ignore"):
@@ -105,14 +118,13 @@ class Evaluation:
             else:
                 values[uid] = result.astype(dtype_of(output.values.dtype))
 
-    def _pointwise(self, values, arrays):
-        wide = dtype_of(values.pointwise.values.precision)
-        x = arrays[values.x.values.uid].astype(wide)
-        mode = values.pointwise.values.mode
-        if mode == 0:
-            return x + arrays[values.b.values.uid].astype(wide)
-        require(mode == 100, f"there is no mode {mode} here", 3000)
-        return np.maximum(x, 0)
+    def _computed(self, operation, values):
+        if operation.kind in chained.COMPUTED:
+            inputs, output = self.tensors(operation)
+            read = [values[tensor.values.uid] for tensor in inputs]
+            with np.errstate(all="ignore"):
+                return chained.COMPUTED[operation.kind](operation.values, read, output.values)
+        return self._convolve(operation, values)
 
     def _convolve(self, operation, arrays):
         values, result = operation.values, _RESULTS[operation.kind]

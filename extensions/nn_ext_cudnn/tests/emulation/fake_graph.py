@@ -9,12 +9,14 @@ import ctypes
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
+import chained
 from evaluation import Evaluation
 from fake_cudnn import require
 
 _TYPES = {
     0: ctypes.c_void_p, 1: ctypes.c_int, 2: ctypes.c_bool, 3: ctypes.c_int64, 4: ctypes.c_float, 5: ctypes.c_double,
     6: ctypes.c_void_p, 7: ctypes.c_int, 8: ctypes.c_int, 11: ctypes.c_int, 14: ctypes.c_int, 15: ctypes.c_void_p,
+    18: ctypes.c_int,
 }  # fmt: skip
 _ANY = range(1, 9)
 
@@ -29,7 +31,7 @@ def _convolution(first, *names):
 
 #: By kind of descriptor and number of the attribute: name, types, numbers of elements, whether it has to be set.
 ATTRIBUTES = {
-    0: {0: ("mode", (14,), [1], True), 1: ("precision", (1,), [1], True)},
+    0: {0: ("mode", (14,), [1], True), 1: ("precision", (1,), [1], True), 9: ("axis", (3,), [1], False)},
     1: {
         100: ("compute", (1,), [1], True),
         101: ("mode", (7,), [1], True),
@@ -49,6 +51,7 @@ ATTRIBUTES = {
         751: ("x", (15,), [1], True),
         752: ("b", (15,), [1], False),
         753: ("y", (15,), [1], True),
+        758: ("condition", (15,), [1], False),
     },
     15: {800: ("handle", (0,), [1], True), 801: ("operations", (15,), range(1, 50), True)},
     16: {
@@ -63,11 +66,23 @@ ATTRIBUTES = {
         903: ("strides", (3,), _ANY, True),
         906: ("uid", (3,), [1], True),
         907: ("is_virtual", (2,), [1], False),
+        908: ("is_by_value", (2,), [1], False),
     },
+    18: {1500: ("compute", (1,), [1], True)},
+    19: {
+        1520: ("left", (15,), [1], True),
+        1521: ("right", (15,), [1], True),
+        1522: ("product", (15,), [1], True),
+        1523: ("matmul", (15,), [1], True),
+    },
+    21: {1600: ("operator", (18,), [1], True), 1601: ("compute", (1,), [1], True)},
+    22: {1610: ("x", (15,), [1], True), 1611: ("y", (15,), [1], True), 1612: ("reduction", (15,), [1], True)},
+    31: {2200: ("x", (15,), [1], True), 2201: ("y", (15,), [1], True)},
 }
 #: Kinds of the descriptors that attributes refer to; operations of a graph are any of the last entry.
 _REFERS = {"convolution": {1}, "filters": {17}, "wide": {17}, "narrow": {17}, "pointwise": {0}, "x": {17}, "b": {17}}
-_REFERS |= {"y": {17}, "graph": {15}, "config": {3}, "operations": {10, 11, 12, 13}}
+_REFERS |= {"y": {17}, "condition": {17}, "left": {17}, "right": {17}, "product": {17}, "matmul": {18}, "reduction": {21}}
+_REFERS |= {"graph": {15}, "config": {3}, "operations": {10, 11, 12, 13, 19, 22, 31}}
 _LISTS = ("dilations", "strides", "post_paddings", "pre_paddings", "operations", "uids", "pointers", "shape")
 
 
@@ -233,6 +248,15 @@ class Graphs:
 
     def _finalize_13(self, values):
         Evaluation.check_pointwise(values)
+
+    def _finalize_19(self, values):
+        chained.check_product(values)
+
+    def _finalize_22(self, values):
+        chained.check_reduction(values)
+
+    def _finalize_31(self, values):
+        chained.check_reshape(values)
 
     def _finalize_4(self, values):
         require(values.mode in ENGINES, f"there is no heuristic {values.mode}")
