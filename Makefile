@@ -11,7 +11,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
+.PHONY: help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -162,8 +162,13 @@ WHEELS_OPTIONS ?=
 wheels-check: $(VENV)/.core ## build every wheel twice in different folders and compare the bytes; WHEELS_OPTIONS=--fast does not optimize
 	$(BIN)/python -m tools.wheels $(WHEELS_OPTIONS)
 
-lint: $(VENV)/.core ## ruff
+CXX_SOURCES := $(shell find extensions/nn_ext_cpu/src -name '*.cpp' -o -name '*.hpp')
+lint: $(VENV)/.core ## ruff, and the layout of the C++ sources
 	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES)
+
+format: $(VENV)/.core ## lay the C++ sources out as `make lint` wants them
+	$(BIN)/clang-format -i $(CXX_SOURCES)
 
 types: $(VENV)/.extensions ## mypy; and mypy and pyright on programs of users
 	$(BIN)/mypy

@@ -125,10 +125,12 @@ py::object chain(const py::sequence& ops, size_t n_working) {
   std::vector<std::shared_ptr<const PreparedOp>> members;
   for (const py::handle item : ops) {
     members.push_back(content_of_op(item));
-    NN_CHECK(members.back()->arrays.size() == members.front()->arrays.size(), "operations of a chain must be prepared for the same arrays, got others");
+    NN_CHECK(members.back()->arrays.size() == members.front()->arrays.size(),
+             "operations of a chain must be prepared for the same arrays, got others");
   }
   NN_CHECK(!members.empty(), "chain must hold an operation, got none");
-  NN_CHECK(n_working <= members.front()->arrays.size(), "working must be at most the number of arrays, got " << n_working);
+  NN_CHECK(n_working <= members.front()->arrays.size(),
+           "working must be at most the number of arrays, got " << n_working);
   auto prepared = std::make_shared<PreparedOp>();
   prepared->arrays = members.front()->arrays;
   prepared->arrays.resize(prepared->arrays.size() - n_working);
@@ -142,10 +144,12 @@ py::object chain(const py::sequence& ops, size_t n_working) {
 
 void bind_combine(py::module_& module) {
   module.def("chain", chain, py::arg("ops"), py::arg("working") = 0,
-             "Join operations that were prepared for the same arrays into one. The last `working` arrays are no arrays of the call "
+             "Join operations that were prepared for the same arrays into one. The last `working` arrays are no arrays "
+             "of the call "
              "but memory for results in between.");
-  module.def("program", program, py::arg("steps"), py::arg("slots"),
-             "Merge steps into a function that takes arrays to use in place of `slots`, which look alike and do not overlap.");
+  module.def(
+      "program", program, py::arg("steps"), py::arg("slots"),
+      "Merge steps into a function that takes arrays to use in place of `slots`, which look alike and do not overlap.");
   module.def("sequence", sequence, py::arg("steps"), "Merge steps into one that runs them in order.");
 }
 

@@ -37,10 +37,15 @@ py::array empty(const std::vector<py::ssize_t>& shape, const py::dtype& dtype) {
 }  // namespace
 
 void bind_memory(py::module_& module) {
-  module.def("empty", empty, py::arg("shape"), py::arg("dtype"), "A new array, not initialised; large ones begin at a cache line.");
+  module.def("empty", empty, py::arg("shape"), py::arg("dtype"),
+             "A new array, not initialised; large ones begin at a cache line.");
   module.attr("SMALL_BYTES") = kSmallBytes;
-  module.def("clear_memory_cache", [] { MemoryPool::instance().clear(); }, "Return memory that is kept for later to the system.");
-  module.def("memory_in_use", [] { return MemoryPool::instance().used(); }, "Bytes of the arrays that live now, small ones apart.");
+  module.def(
+      "clear_memory_cache", [] { MemoryPool::instance().clear(); },
+      "Return memory that is kept for later to the system.");
+  module.def(
+      "memory_in_use", [] { return MemoryPool::instance().used(); },
+      "Bytes of the arrays that live now, small ones apart.");
   module.def("memory_kept", [] { return MemoryPool::instance().kept(); }, "Bytes that are kept for arrays to come.");
 }
 

@@ -67,7 +67,8 @@ Signature arranged(const Signature& arrays, const std::vector<int64_t>& places, 
   if (views.is_none()) {
     for (const int64_t place : places) signature.arrays.push_back(place < 0 ? std::nullopt : arrays.arrays.at(place));
   }
-  NN_CHECK(signature.arrays.size() == places.size(), "views must be " << places.size() << ", got " << signature.arrays.size());
+  NN_CHECK(signature.arrays.size() == places.size(),
+           "views must be " << places.size() << ", got " << signature.arrays.size());
   for (size_t k = 0; k < places.size(); ++k) {
     const bool given = places[k] >= 0 && arrays.has(places[k]);
     NN_CHECK(signature.has(k) == given, "view " << k << " must be given with its array and only then, got otherwise");
@@ -80,8 +81,8 @@ Signature arranged(const Signature& arrays, const std::vector<int64_t>& places, 
   return signature;
 }
 
-py::object prepare(const std::string& name, const py::sequence& arrays, const py::object& views, const py::object& places,
-                   const py::kwargs& settings) {
+py::object prepare(const std::string& name, const py::sequence& arrays, const py::object& views,
+                   const py::object& places, const py::kwargs& settings) {
   const Signature given = read_arrays(arrays);
   std::vector<int64_t> order(given.arrays.size());
   std::iota(order.begin(), order.end(), 0);
@@ -106,10 +107,12 @@ py::object prepare(const std::string& name, const py::sequence& arrays, const py
 }  // namespace
 
 void bind_prepare(py::module_& module) {
-  module.def("prepare", prepare, py::arg("name"), py::arg("arrays"), py::arg("views") = py::none(), py::arg("places") = py::none(),
-             "Prepare an operation for arrays of these descriptions (None: absent); settings are keywords. Calls are checked "
-             "against `arrays`. The operation sees them in the order `places` (-1: absent), with the shapes and strides of "
-             "`views`.");
+  module.def(
+      "prepare", prepare, py::arg("name"), py::arg("arrays"), py::arg("views") = py::none(),
+      py::arg("places") = py::none(),
+      "Prepare an operation for arrays of these descriptions (None: absent); settings are keywords. Calls are checked "
+      "against `arrays`. The operation sees them in the order `places` (-1: absent), with the shapes and strides of "
+      "`views`.");
   module.def("operations", [] { return Registry::instance().names(); }, "The names that prepare() knows.");
 }
 

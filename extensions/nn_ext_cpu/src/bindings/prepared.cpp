@@ -19,14 +19,22 @@ int bfloat16_number() {
 bool same_dtype(DType dtype, int type_num) {
   constexpr bool kLong8 = sizeof(long) == 8;
   switch (dtype) {
-    case DType::kBool: return type_num == 0;
-    case DType::kUInt8: return type_num == 2;
-    case DType::kInt32: return type_num == 5 || (!kLong8 && type_num == 7);
-    case DType::kInt64: return type_num == 9 || (kLong8 && type_num == 7);
-    case DType::kUInt64: return type_num == 10 || (kLong8 && type_num == 8);
-    case DType::kFloat32: return type_num == 11;
-    case DType::kBFloat16: return type_num == bfloat16_number();
-    case DType::kFloat64: return type_num == 12;
+    case DType::kBool:
+      return type_num == 0;
+    case DType::kUInt8:
+      return type_num == 2;
+    case DType::kInt32:
+      return type_num == 5 || (!kLong8 && type_num == 7);
+    case DType::kInt64:
+      return type_num == 9 || (kLong8 && type_num == 7);
+    case DType::kUInt64:
+      return type_num == 10 || (kLong8 && type_num == 8);
+    case DType::kFloat32:
+      return type_num == 11;
+    case DType::kBFloat16:
+      return type_num == bfloat16_number();
+    case DType::kFloat64:
+      return type_num == 12;
   }
   return false;
 }
@@ -34,7 +42,8 @@ bool same_dtype(DType dtype, int type_num) {
 bool matches(const Expected& expected, const py::detail::PyArray_Proxy* array) {
   const auto* dtype = py::detail::array_descriptor_proxy(array->descr);
   const size_t ndim = expected.shape.size();
-  if (!same_dtype(expected.dtype, dtype->type_num) || static_cast<size_t>(array->nd) != ndim || dtype->byteorder == '>') {
+  if (!same_dtype(expected.dtype, dtype->type_num) || static_cast<size_t>(array->nd) != ndim ||
+      dtype->byteorder == '>') {
     return false;
   }
   bool empty = false;
@@ -87,8 +96,8 @@ void* read_pointer(const Expected& expected, PyObject* object, size_t position) 
   const std::string text = "array " + std::to_string(position) + " must have the dtype that was prepared, shape " +
                            list(expected.shape.data(), expected.shape.size()) + " and strides " +
                            list(expected.strides.data(), expected.strides.size()) + " bytes, got " +
-                           std::string(py::str(py::handle(array->descr))) + ", shape " + list(array->dimensions, array->nd) +
-                           " and strides " + list(array->strides, array->nd);
+                           std::string(py::str(py::handle(array->descr))) + ", shape " +
+                           list(array->dimensions, array->nd) + " and strides " + list(array->strides, array->nd);
   PyErr_SetString(PyExc_ValueError, text.c_str());
   return nullptr;
 }

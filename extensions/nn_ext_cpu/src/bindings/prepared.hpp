@@ -31,7 +31,8 @@ constexpr size_t kFewArrays = 24;
 /// Room for `count` pointers.
 class Pointers {
  public:
-  explicit Pointers(size_t count) : many_(count > kFewArrays ? count : 0), data_(count > kFewArrays ? many_.data() : few_) {}
+  explicit Pointers(size_t count)
+      : many_(count > kFewArrays ? count : 0), data_(count > kFewArrays ? many_.data() : few_) {}
   void** data() { return data_; }
 
  private:
@@ -46,8 +47,8 @@ std::vector<Expected> expectations(const Signature& signature);
 /// The expectation that `array` meets.
 Expected expectation(const pybind11::array& array);
 
-/// The address of the elements of `object`, array number `position` of a call; nullptr with a Python error set if it is no array
-/// that looks as expected.
+/// The address of the elements of `object`, array number `position` of a call; nullptr with a Python error set if it is
+/// no array that looks as expected.
 void* read_pointer(const Expected& expected, PyObject* object, size_t position);
 
 /// Reads the pointers of `arrays` into the order of the operation; false with a Python error set if one does not match.

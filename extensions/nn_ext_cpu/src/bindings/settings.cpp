@@ -21,23 +21,30 @@ void bind_settings(py::module_& module) {
   module.def("winograd_enabled", winograd_enabled, "Whether 3 x 3 convolutions may use Winograd's method.");
   module.def("enable_winograd", enable_winograd, py::arg("enabled"),
              "Let 3 x 3 convolutions that are prepared from now on use Winograd's method, or not.");
-  module.def("enable_packing", enable_packing, py::arg("enabled"), "Let kernels keep weights in a layout of their own, or not.");
-  module.def("limit_packed_bytes", limit_packed_bytes, py::arg("limit"), "Bound the memory of all weights that are kept in another layout.");
+  module.def("enable_packing", enable_packing, py::arg("enabled"),
+             "Let kernels keep weights in a layout of their own, or not.");
+  module.def("limit_packed_bytes", limit_packed_bytes, py::arg("limit"),
+             "Bound the memory of all weights that are kept in another layout.");
   module.def("packed_bytes", packed_bytes, "Bytes of the weights that are kept in another layout.");
-  module.def("clear_packed", clear_packed, py::call_guard<py::gil_scoped_release>(), "Give up the weights that are kept in another layout.");
+  module.def("clear_packed", clear_packed, py::call_guard<py::gil_scoped_release>(),
+             "Give up the weights that are kept in another layout.");
   module.def("isa", [] { return vectors().isa; }, "The instruction set in use: baseline, avx2 or avx512.");
   module.def("select_isa", select_isa, py::arg("isa"), "Use another instruction set that this machine has.");
-  module.def("multiplies_bfloat16", multiplies_bfloat16, "Whether products of bfloat16 matrices run as such, and not on float32 copies.");
+  module.def("multiplies_bfloat16", multiplies_bfloat16,
+             "Whether products of bfloat16 matrices run as such, and not on float32 copies.");
   module.def("bfloat16_products", bfloat16_products, "What runs products of bfloat16 matrices on this machine.");
   module.def("has_onednn", has_onednn, "Whether the library was built with oneDNN.");
   module.attr("LARGEST_FACTOR") = Fourier::kLargestFactor;
   module.def("updates", update_names, "The solvers that the operation `update` knows.");
-  module.def("pointwise_functions", [] {
-    const BlockTable table = vectors().pointwise();
-    std::vector<std::string> names;
-    for (int i = 0; i < table.count; ++i) names.emplace_back(table.functions[i].name);
-    return names;
-  }, "The names of the element-wise functions that a program may use.");
+  module.def(
+      "pointwise_functions",
+      [] {
+        const BlockTable table = vectors().pointwise();
+        std::vector<std::string> names;
+        for (int i = 0; i < table.count; ++i) names.emplace_back(table.functions[i].name);
+        return names;
+      },
+      "The names of the element-wise functions that a program may use.");
 }
 
 }  // namespace nn_cpu

@@ -22,20 +22,17 @@ namespace {
 constexpr double kReleaseCost = NN_RELEASE_COST;
 
 struct OpObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   std::shared_ptr<const PreparedOp> prepared;
 };
 
 struct StepObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   StepContent content;
 };
 
 struct ProgramObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   StepContent content;
   std::vector<Slot> slots;
 };
@@ -129,7 +126,8 @@ PyObject* op_weights(PyObject* self, void*) {
 
 PyObject* step_keeps_weights(PyObject* self, void*) {
   const auto& work = reinterpret_cast<StepObject*>(self)->content.work;
-  return PyBool_FromLong(std::any_of(work.begin(), work.end(), [](const Work& one) { return !one.prepared->op->weights().empty(); }));
+  return PyBool_FromLong(
+      std::any_of(work.begin(), work.end(), [](const Work& one) { return !one.prepared->op->weights().empty(); }));
 }
 
 PyObject* op_adding(PyObject* self, PyObject* list) {
@@ -168,8 +166,8 @@ void deallocate(PyObject* self) {
   Py_DECREF(type);
 }
 
-PyTypeObject* make_type(const char* name, size_t size, size_t offset, destructor dealloc, PyMethodDef* methods, PyGetSetDef* properties,
-                        const char* doc) {
+PyTypeObject* make_type(const char* name, size_t size, size_t offset, destructor dealloc, PyMethodDef* methods,
+                        PyGetSetDef* properties, const char* doc) {
   static PyMemberDef members[3][2];
   static int made = 0;
   PyMemberDef* member = members[made++];
@@ -194,7 +192,8 @@ PyMethodDef op_methods[] = {
     {"bind", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(op_bind)), METH_FASTCALL,
      "Return a Step that runs this operation on the arrays each time it is called."},
     {"accumulating", op_adding, METH_O,
-     "Return the operation that adds to the arrays at these places instead of overwriting them, or None where there is none."},
+     "Return the operation that adds to the arrays at these places instead of overwriting them, or None where there is "
+     "none."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};
@@ -203,7 +202,8 @@ PyGetSetDef op_properties[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyGetSetDef step_properties[] = {
-    {"keeps_weights", step_keeps_weights, nullptr, "Whether packed copies of arrays are kept; a call with True trusts these.", nullptr},
+    {"keeps_weights", step_keeps_weights, nullptr,
+     "Whether packed copies of arrays are kept; a call with True trusts these.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyGetSetDef no_properties[] = {{nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -236,27 +236,33 @@ py::object new_program(StepContent content, std::vector<Slot> slots) {
 }
 
 const std::shared_ptr<const PreparedOp>& content_of_op(const py::handle& object) {
-  NN_CHECK(Py_TYPE(object.ptr()) == op_type, "chain must hold operations of this module, got " << Py_TYPE(object.ptr())->tp_name);
+  NN_CHECK(Py_TYPE(object.ptr()) == op_type,
+           "chain must hold operations of this module, got " << Py_TYPE(object.ptr())->tp_name);
   return reinterpret_cast<OpObject*>(object.ptr())->prepared;
 }
 
 const StepContent& content_of_step(const py::handle& object) {
-  NN_CHECK(Py_TYPE(object.ptr()) == step_type, "sequence must hold steps of this module, got " << Py_TYPE(object.ptr())->tp_name);
+  NN_CHECK(Py_TYPE(object.ptr()) == step_type,
+           "sequence must hold steps of this module, got " << Py_TYPE(object.ptr())->tp_name);
   return reinterpret_cast<StepObject*>(object.ptr())->content;
 }
 
 void bind_types(py::module_& module) {
-  op_type = make_type("nn_ext_cpu._native.Op", sizeof(OpObject), offsetof(OpObject, vectorcall), deallocate<OpObject>, op_methods, op_properties,
+  op_type = make_type("nn_ext_cpu._native.Op", sizeof(OpObject), offsetof(OpObject, vectorcall), deallocate<OpObject>,
+                      op_methods, op_properties,
                       "A prepared operation: call it with its arrays in order, or bind() it to them.");
-  step_type = make_type("nn_ext_cpu._native.Step", sizeof(StepObject), offsetof(StepObject, vectorcall), deallocate<StepObject>,
-                        no_methods, step_properties, "Operations bound to arrays; a call without arguments runs them.");
+  step_type =
+      make_type("nn_ext_cpu._native.Step", sizeof(StepObject), offsetof(StepObject, vectorcall), deallocate<StepObject>,
+                no_methods, step_properties, "Operations bound to arrays; a call without arguments runs them.");
   program_type = make_type("nn_ext_cpu._native.Program", sizeof(ProgramObject), offsetof(ProgramObject, vectorcall),
-                           deallocate<ProgramObject>, no_methods, no_properties, "Operations that run on the arrays that it is called with.");
+                           deallocate<ProgramObject>, no_methods, no_properties,
+                           "Operations that run on the arrays that it is called with.");
   module.attr("Op") = py::handle(reinterpret_cast<PyObject*>(op_type));
   module.attr("Step") = py::handle(reinterpret_cast<PyObject*>(step_type));
   module.attr("Program") = py::handle(reinterpret_cast<PyObject*>(program_type));
   module.def(
-      "set_argument_error", [](const py::object& type) { argument_error = py::object(type).release().ptr(); }, py::arg("error"),
+      "set_argument_error", [](const py::object& type) { argument_error = py::object(type).release().ptr(); },
+      py::arg("error"),
       "Choose the exception for values of arrays that an operation does not take; ValueError at first.");
 }
 

@@ -1,5 +1,5 @@
-// The Python types Op, Step and Program. They are written against CPython's vectorcall protocol because a step of a plan has to
-// cost no more than a tenth of a microsecond.
+// The Python types Op, Step and Program. They are written against CPython's vectorcall protocol because a step of a
+// plan has to cost no more than a tenth of a microsecond.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -1,13 +1,13 @@
-// Extremes, products and running results along one axis. Arrays are (A, C, B), the axis in the middle; y, dy and index of reductions
-// are (A, B); all contiguous float32 but the index, int64.
+// Extremes, products and running results along one axis. Arrays are (A, C, B), the axis in the middle; y, dy and index
+// of reductions are (A, B); all contiguous float32 but the index, int64.
 //   extremum            x -> y, index (either may be absent); setting largest
 //   extremum_backward   x, y, dy -> dx: the first element that equals y gets dy
 //   product             x -> y
 //   product_backward    x, dy -> dx
 //   running             x -> y; settings product, exclusive, reverse
 //   running_product_backward  x, dy -> dx; settings exclusive, reverse
-// NaN is taken for the most extreme number. Products and running results accumulate in double. O(A C B); B falls into groups of lanes
-// that threads share.
+// NaN is taken for the most extreme number. Products and running results accumulate in double. O(A C B); B falls into
+// groups of lanes that threads share.
 #include <algorithm>
 
 #include "kernels/planes.hpp"
@@ -29,7 +29,8 @@ struct Axis {
 
   explicit Axis(const Signature& s) {
     const Dims& shape = s.contiguous(0).shape;
-    NN_CHECK(shape.size() == 3 && count(shape) > 0, "x must be (A, C, B) with elements, got shape " << to_string(shape));
+    NN_CHECK(shape.size() == 3 && count(shape) > 0,
+             "x must be (A, C, B) with elements, got shape " << to_string(shape));
     a = shape[0], c = shape[1], b = shape[2];
     NN_CHECK(c < (int64_t{1} << 31), "the axis must have less than 2^31 elements, got " << c);
   }
@@ -37,22 +38,25 @@ struct Axis {
   int64_t size() const { return a * c * b; }
 
   void expect_whole(const Signature& s, size_t position) const {
-    NN_CHECK(s.contiguous(position).size() == size(), "array " << position << " must have the size of x, got " << s.array(position).size());
+    NN_CHECK(s.contiguous(position).size() == size(),
+             "array " << position << " must have the size of x, got " << s.array(position).size());
   }
   void expect_reduced(const Signature& s, size_t position) const {
-    NN_CHECK(s.contiguous(position).size() == a * b, "array " << position << " must have an element a lane, got " << s.array(position).size());
+    NN_CHECK(s.contiguous(position).size() == a * b,
+             "array " << position << " must have an element a lane, got " << s.array(position).size());
   }
 
   /// Calls body(offset in x, offset in y, lanes) for each group of neighbouring lanes.
   template <class Body>
   void visit(const Body& body) const {
     const int64_t groups = (b + kMaxLanes - 1) / kMaxLanes;
-    parallel_for(a * groups, std::max<int64_t>(1, kGrain / (c * std::min<int64_t>(b, kMaxLanes))), [&](int64_t begin, int64_t end, int) {
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t block = item / groups, lane = item % groups * kMaxLanes;
-        body(block * c * b + lane, block * b + lane, std::min<int64_t>(kMaxLanes, b - lane));
-      }
-    });
+    parallel_for(a * groups, std::max<int64_t>(1, kGrain / (c * std::min<int64_t>(b, kMaxLanes))),
+                 [&](int64_t begin, int64_t end, int) {
+                   for (int64_t item = begin; item < end; ++item) {
+                     const int64_t block = item / groups, lane = item % groups * kMaxLanes;
+                     body(block * c * b + lane, block * b + lane, std::min<int64_t>(kMaxLanes, b - lane));
+                   }
+                 });
   }
 };
 
@@ -60,7 +64,9 @@ class Extremum : public Op {
  public:
   explicit Extremum(const Signature& s) : axis_(s), largest_(s.args.flag("largest")) {
     if (s.has(1)) axis_.expect_reduced(s, 1);
-    if (s.has(2)) NN_CHECK(s.contiguous(2, DType::kInt64).size() == axis_.a * axis_.b, "index must have an element a lane, got " << s.array(2, DType::kInt64).size());
+    if (s.has(2))
+      NN_CHECK(s.contiguous(2, DType::kInt64).size() == axis_.a * axis_.b,
+               "index must have an element a lane, got " << s.array(2, DType::kInt64).size());
   }
 
   void run(void* const* arrays) const override {
@@ -76,7 +82,9 @@ class Extremum : public Op {
         values[0] = largest_ ? table.max(row, axis_.c) : table.min(row, axis_.c);
         const bool nan = values[0] != values[0];
         places[0] = 0;
-        if (index != nullptr) places[0] = static_cast<int32_t>(std::find_if(row, row + axis_.c, [&](float v) { return nan ? v != v : v == values[0]; }) - row);
+        if (index != nullptr)
+          places[0] = static_cast<int32_t>(
+              std::find_if(row, row + axis_.c, [&](float v) { return nan ? v != v : v == values[0]; }) - row);
       } else {
         table.extremum(largest_, x + from, axis_.c, axis_.b, lanes, values, places);
       }
@@ -151,12 +159,17 @@ class ProductBackward : public Op {
 
   void run(void* const* arrays) const override {
     if (axis_.b == 1 && planes_pay(axis_.a, 2 * axis_.c)) {
-      const Planes rows[] = {{const_cast<float*>(input(arrays, 0)), axis_.c}, {const_cast<float*>(input(arrays, 1)), 1}, {output(arrays, 2), axis_.c}};
-      with_planes_as_lanes(rows, 2, axis_.a, [&](float* const* at, int64_t lanes) { vectors().product_gradient(at[0], at[1], axis_.c, lanes, lanes, at[2]); });
+      const Planes rows[] = {{const_cast<float*>(input(arrays, 0)), axis_.c},
+                             {const_cast<float*>(input(arrays, 1)), 1},
+                             {output(arrays, 2), axis_.c}};
+      with_planes_as_lanes(rows, 2, axis_.a, [&](float* const* at, int64_t lanes) {
+        vectors().product_gradient(at[0], at[1], axis_.c, lanes, lanes, at[2]);
+      });
       return;
     }
     axis_.visit([&](int64_t from, int64_t to, int64_t lanes) {
-      vectors().product_gradient(input(arrays, 0) + from, input(arrays, 1) + to, axis_.c, axis_.b, lanes, output(arrays, 2) + from);
+      vectors().product_gradient(input(arrays, 0) + from, input(arrays, 1) + to, axis_.c, axis_.b, lanes,
+                                 output(arrays, 2) + from);
     });
   }
 
@@ -171,7 +184,10 @@ class ProductBackward : public Op {
 class Running : public Op {
  public:
   explicit Running(const Signature& s)
-      : axis_(s), product_(s.args.flag("product")), exclusive_(s.args.flag("exclusive")), reverse_(s.args.flag("reverse")) {
+      : axis_(s),
+        product_(s.args.flag("product")),
+        exclusive_(s.args.flag("exclusive")),
+        reverse_(s.args.flag("reverse")) {
     axis_.expect_whole(s, 1);
   }
 
@@ -179,7 +195,9 @@ class Running : public Op {
     const auto loop = product_ ? vectors().running_product : vectors().running_sum;
     if (axis_.b == 1 && planes_pay(axis_.a, 2 * axis_.c)) {
       const Planes rows[] = {{const_cast<float*>(input(arrays, 0)), axis_.c}, {output(arrays, 1), axis_.c}};
-      with_planes_as_lanes(rows, 1, axis_.a, [&](float* const* at, int64_t lanes) { loop(exclusive_, reverse_, at[0], axis_.c, lanes, lanes, at[1]); });
+      with_planes_as_lanes(rows, 1, axis_.a, [&](float* const* at, int64_t lanes) {
+        loop(exclusive_, reverse_, at[0], axis_.c, lanes, lanes, at[1]);
+      });
       return;
     }
     axis_.visit([&](int64_t from, int64_t, int64_t lanes) {
@@ -196,7 +214,8 @@ class Running : public Op {
 
 class RunningProductBackward : public Op {
  public:
-  explicit RunningProductBackward(const Signature& s) : axis_(s), exclusive_(s.args.flag("exclusive")), reverse_(s.args.flag("reverse")) {
+  explicit RunningProductBackward(const Signature& s)
+      : axis_(s), exclusive_(s.args.flag("exclusive")), reverse_(s.args.flag("reverse")) {
     axis_.expect_whole(s, 1);
     axis_.expect_whole(s, 2);
   }
@@ -207,10 +226,14 @@ class RunningProductBackward : public Op {
     const auto loop = vectors().running_product_gradient;
     if (axis_.b == 1 && planes_pay(axis_.a, 3 * axis_.c)) {
       const Planes rows[] = {{const_cast<float*>(x), axis_.c}, {const_cast<float*>(dy), axis_.c}, {dx, axis_.c}};
-      with_planes_as_lanes(rows, 2, axis_.a, [&](float* const* at, int64_t lanes) { loop(exclusive_, reverse_, at[0], at[1], axis_.c, lanes, lanes, at[2]); });
+      with_planes_as_lanes(rows, 2, axis_.a, [&](float* const* at, int64_t lanes) {
+        loop(exclusive_, reverse_, at[0], at[1], axis_.c, lanes, lanes, at[2]);
+      });
       return;
     }
-    axis_.visit([&](int64_t from, int64_t, int64_t lanes) { loop(exclusive_, reverse_, x + from, dy + from, axis_.c, axis_.b, lanes, dx + from); });
+    axis_.visit([&](int64_t from, int64_t, int64_t lanes) {
+      loop(exclusive_, reverse_, x + from, dy + from, axis_.c, axis_.b, lanes, dx + from);
+    });
   }
 
   double cost() const override { return 50 + 2.0 * static_cast<double>(axis_.size()); }

@@ -1,14 +1,15 @@
 // Attention of each query to all keys of its head: y = softmax(scale q k^T + mask) v.
 //   attention            q (H, L, E), k (H, S, E), v (H, S, V), mask -> y (H, L, V), log_sum (H, L)
 //   attention_backward   q, k, v, mask, y, log_sum, dy -> dq, dk, dv, each of which may be left out
-// H counts the heads of all samples; the mask may be absent or broadcast. Settings: scale, is_causal, and `scores`, the shape
-// (..., L, S) that the mask is broadcast to.
+// H counts the heads of all samples; the mask may be absent or broadcast. Settings: scale, is_causal, and `scores`, the
+// shape (..., L, S) that the mask is broadcast to.
 //
-// Blocks of queries meet blocks of keys, so that no more than one block of scores is in memory (Dao et al., 2022, FlashAttention,
-// algorithms 1 and 4). The softmax is corrected as larger scores appear (Milakov and Gimelshein, 2018, Online normalizer calculation for
-// softmax); the backward pass computes the weights again from log_sum, the logarithm of their denominator. Blocks that a causal
-// query cannot see are skipped. A head is cut into parts by its queries when there are few heads; the number of parts does not depend on
-// the number of threads, and so neither do the results. O(L S (E + V)) time, O(parts S (E + V)) memory.
+// Blocks of queries meet blocks of keys, so that no more than one block of scores is in memory (Dao et al., 2022,
+// FlashAttention, algorithms 1 and 4). The softmax is corrected as larger scores appear (Milakov and Gimelshein, 2018,
+// Online normalizer calculation for softmax); the backward pass computes the weights again from log_sum, the logarithm
+// of their denominator. Blocks that a causal query cannot see are skipped. A head is cut into parts by its queries when
+// there are few heads; the number of parts does not depend on the number of threads, and so neither do the results. O(L
+// S (E + V)) time, O(parts S (E + V)) memory.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -69,14 +70,22 @@ struct Heads {
   int64_t parts;
 
   explicit Heads(const Signature& s)
-      : heads(s.contiguous(0).shape[0]), queries(s.array(0).shape[1]), keys(s.contiguous(1).shape[1]), features(s.array(0).shape[2]),
-        values(s.contiguous(2).shape[2]), scale(s.args.real("scale")), is_causal(s.args.flag("is_causal")),
-        parts(std::clamp<int64_t>(blocks_of(kParts, std::max<int64_t>(heads, 1)), 1, std::max<int64_t>(blocks_of(queries, kQueries), 1))) {
+      : heads(s.contiguous(0).shape[0]),
+        queries(s.array(0).shape[1]),
+        keys(s.contiguous(1).shape[1]),
+        features(s.array(0).shape[2]),
+        values(s.contiguous(2).shape[2]),
+        scale(s.args.real("scale")),
+        is_causal(s.args.flag("is_causal")),
+        parts(std::clamp<int64_t>(blocks_of(kParts, std::max<int64_t>(heads, 1)), 1,
+                                  std::max<int64_t>(blocks_of(queries, kQueries), 1))) {
     if (s.has(3)) mask = Mask(s.contiguous(3), s.args.dims("scores"));
   }
 
   /// How many keys, from `j` on, query `i` sees in a block of `columns`.
-  int64_t seen(int64_t i, int64_t j, int64_t columns) const { return is_causal ? std::clamp<int64_t>(i - j + 1, 0, columns) : columns; }
+  int64_t seen(int64_t i, int64_t j, int64_t columns) const {
+    return is_causal ? std::clamp<int64_t>(i - j + 1, 0, columns) : columns;
+  }
 
   /// Calls body(head, part) on threads.
   template <class Body>
@@ -91,17 +100,20 @@ struct Heads {
   }
 
   /// block (rows, kKeys) = scale q k^T + mask for queries from i and keys from j on; `turned` holds the columns of k^T.
-  void scores(const float* scaled, int64_t rows, const float* turned, int64_t columns, const float* mask_values, int64_t head, int64_t i, int64_t j,
-              float* block) const {
+  void scores(const float* scaled, int64_t rows, const float* turned, int64_t columns, const float* mask_values,
+              int64_t head, int64_t i, int64_t j, float* block) const {
     vectors().product(rows, columns, features, scaled, features, 1, turned, kKeys, false, nullptr, block, kKeys);
     mask.add(mask_values, head, i, rows, j, columns, block);
   }
 
   /// q times the scale.
-  void scaled(const float* q, int64_t rows, float* to) const { vectors().rows.row_affine(q, nullptr, rows * features, scale, 0.0f, false, to); }
+  void scaled(const float* q, int64_t rows, float* to) const {
+    vectors().rows.row_affine(q, nullptr, rows * features, scale, 0.0f, false, to);
+  }
 
   double cost() const {
-    const double products = static_cast<double>(heads) * static_cast<double>(queries) * static_cast<double>(keys) * static_cast<double>(features + values);
+    const double products = static_cast<double>(heads) * static_cast<double>(queries) * static_cast<double>(keys) *
+                            static_cast<double>(features + values);
     return products / (is_causal ? 200.0 : 100.0);
   }
 };
@@ -112,7 +124,8 @@ class Attention : public Op {
 
   void run(void* const* arrays) const override {
     const Heads& h = heads_;
-    const auto *q = static_cast<const float*>(arrays[0]), *k = static_cast<const float*>(arrays[1]), *v = static_cast<const float*>(arrays[2]);
+    const auto *q = static_cast<const float*>(arrays[0]), *k = static_cast<const float*>(arrays[1]),
+               *v = static_cast<const float*>(arrays[2]);
     const auto* mask = static_cast<const float*>(arrays[3]);
     auto *y = static_cast<float*>(arrays[4]), *log_sum = static_cast<float*>(arrays[5]);
     const int64_t key_blocks = blocks_of(h.keys, kKeys);
@@ -120,10 +133,12 @@ class Attention : public Op {
       Scratch scratch(Scratch::bytes<float>(key_blocks * kKeys * h.features) + Scratch::bytes<float>(kQueries * kKeys) +
                       Scratch::bytes<float>(kQueries * h.features) + 2 * Scratch::bytes<float>(kQueries));
       Block block{scratch.take<float>(key_blocks * kKeys * h.features), scratch.take<float>(kQueries * kKeys),
-                  scratch.take<float>(kQueries * h.features), scratch.take<float>(kQueries), scratch.take<float>(kQueries)};
+                  scratch.take<float>(kQueries * h.features), scratch.take<float>(kQueries),
+                  scratch.take<float>(kQueries)};
       const float *keys = k + head * h.keys * h.features, *values = v + head * h.keys * h.values;
       for (int64_t j = 0; j < h.keys; j += kKeys) {
-        vectors().transpose(keys + j * h.features, std::min(kKeys, h.keys - j), h.features, h.features, block.turned + j * h.features, kKeys);
+        vectors().transpose(keys + j * h.features, std::min(kKeys, h.keys - j), h.features, h.features,
+                            block.turned + j * h.features, kKeys);
       }
       for (int64_t i = part * kQueries; i < h.queries; i += h.parts * kQueries) {
         const int64_t rows = std::min(kQueries, h.queries - i), first = head * h.queries + i;
@@ -142,7 +157,8 @@ class Attention : public Op {
   };
 
   /// A block of queries and all keys.
-  void attend(const Block& b, const float* q, const float* v, const float* mask, int64_t head, int64_t i, int64_t rows, float* y, float* log_sum) const {
+  void attend(const Block& b, const float* q, const float* v, const float* mask, int64_t head, int64_t i, int64_t rows,
+              float* y, float* log_sum) const {
     const Heads& h = heads_;
     h.scaled(q, rows, b.scaled);
     std::fill_n(b.largest, rows, kHidden);
@@ -153,7 +169,8 @@ class Attention : public Op {
       if (h.seen(i + rows - 1, j, columns) == 0) break;
       h.scores(b.scaled, rows, b.turned + j * h.features, columns, mask, head, i, j, b.weights);
       for (int64_t row = 0; row < rows; ++row) weigh(b, row, h.seen(i + row, j, columns), columns, y + row * h.values);
-      vectors().product(rows, h.values, columns, b.weights, kKeys, 1, v + j * h.values, h.values, true, nullptr, y, h.values);
+      vectors().product(rows, h.values, columns, b.weights, kKeys, 1, v + j * h.values, h.values, true, nullptr, y,
+                        h.values);
     }
     for (int64_t row = 0; row < rows; ++row) {
       const bool sees_none = b.largest[row] == kHidden;
@@ -193,7 +210,8 @@ class AttentionBackward : public Op {
   void run(void* const* arrays) const override {
     const Heads& h = heads_;
     auto *dk = static_cast<float*>(arrays[8]), *dv = static_cast<float*>(arrays[9]);
-    const int64_t size_k = wants_k_ ? h.heads * h.keys * h.features : 0, size_v = wants_v_ ? h.heads * h.keys * h.values : 0;
+    const int64_t size_k = wants_k_ ? h.heads * h.keys * h.features : 0,
+                  size_v = wants_v_ ? h.heads * h.keys * h.values : 0;
     // the first part of each head adds to the results themselves, the others to copies that are added afterwards
     Scratch scratch((h.parts - 1) * (Scratch::bytes<float>(size_k) + Scratch::bytes<float>(size_v)));
     std::vector<float*> parts_k{dk}, parts_v{dv};
@@ -214,21 +232,27 @@ class AttentionBackward : public Op {
 
  private:
   static void add(const float* part, float* total, int64_t n) {
-    parallel_for(n, 65536, [&](int64_t begin, int64_t end, int) { vectors().add_to(part + begin, total + begin, end - begin); }, 16);
+    parallel_for(
+        n, 65536, [&](int64_t begin, int64_t end, int) { vectors().add_to(part + begin, total + begin, end - begin); },
+        16);
   }
 
   /// One part of a head: its queries and all keys.
   void differentiate(void* const* arrays, int64_t head, int64_t part, float* dk, float* dv) const {
     const Heads& h = heads_;
-    const int64_t first_query = head * h.queries, first_key = head * h.keys, own = blocks_of(blocks_of(h.queries, kQueries) - part, h.parts);
-    const auto *q = static_cast<const float*>(arrays[0]) + first_query * h.features, *k = static_cast<const float*>(arrays[1]) + first_key * h.features;
+    const int64_t first_query = head * h.queries, first_key = head * h.keys,
+                  own = blocks_of(blocks_of(h.queries, kQueries) - part, h.parts);
+    const auto *q = static_cast<const float*>(arrays[0]) + first_query * h.features,
+               *k = static_cast<const float*>(arrays[1]) + first_key * h.features;
     const auto* v = static_cast<const float*>(arrays[2]) + first_key * h.values;
     const auto* mask = static_cast<const float*>(arrays[3]);
-    const auto *y = static_cast<const float*>(arrays[4]) + first_query * h.values, *log_sum = static_cast<const float*>(arrays[5]) + first_query;
+    const auto *y = static_cast<const float*>(arrays[4]) + first_query * h.values,
+               *log_sum = static_cast<const float*>(arrays[5]) + first_query;
     const auto* dy = static_cast<const float*>(arrays[6]) + first_query * h.values;
     auto* dq = arrays[7] == nullptr ? nullptr : static_cast<float*>(arrays[7]) + first_query * h.features;
-    Scratch scratch(Scratch::bytes<float>(kKeys * h.features) + Scratch::bytes<float>(kKeys * h.values) + 2 * Scratch::bytes<float>(kQueries * kKeys) +
-                    Scratch::bytes<float>(own * kQueries * h.features) + Scratch::bytes<float>(own * kQueries));
+    Scratch scratch(Scratch::bytes<float>(kKeys * h.features) + Scratch::bytes<float>(kKeys * h.values) +
+                    2 * Scratch::bytes<float>(kQueries * kKeys) + Scratch::bytes<float>(own * kQueries * h.features) +
+                    Scratch::bytes<float>(own * kQueries));
     auto *turned_k = scratch.take<float>(kKeys * h.features), *turned_v = scratch.take<float>(kKeys * h.values);
     auto *weights = scratch.take<float>(kQueries * kKeys), *d_weights = scratch.take<float>(kQueries * kKeys);
     auto *scaled = scratch.take<float>(own * kQueries * h.features), *products = scratch.take<float>(own * kQueries);
@@ -238,7 +262,8 @@ class AttentionBackward : public Op {
       const int64_t i = (part + n * h.parts) * kQueries, rows = std::min(kQueries, h.queries - i);
       h.scaled(q + i * h.features, rows, scaled + n * kQueries * h.features);
       for (int64_t row = 0; row < rows; ++row) {
-        products[n * kQueries + row] = static_cast<float>(vectors().dot(dy + (i + row) * h.values, y + (i + row) * h.values, h.values));
+        products[n * kQueries + row] =
+            static_cast<float>(vectors().dot(dy + (i + row) * h.values, y + (i + row) * h.values, h.values));
       }
       if (dq != nullptr) std::fill_n(dq + i * h.features, rows * h.features, 0.0f);
     }
@@ -251,22 +276,27 @@ class AttentionBackward : public Op {
         if (h.seen(i + rows - 1, j, columns) == 0) continue;
         const float* block_q = scaled + n * kQueries * h.features;
         h.scores(block_q, rows, turned_k, columns, mask, head, i, j, weights);
-        for (int64_t row = 0; row < rows; ++row) weigh(weights + row * kKeys, h.seen(i + row, j, columns), columns, log_sum[i + row]);
+        for (int64_t row = 0; row < rows; ++row)
+          weigh(weights + row * kKeys, h.seen(i + row, j, columns), columns, log_sum[i + row]);
         if (wants_v_) {
-          vectors().product(columns, h.values, rows, weights, 1, kKeys, dy + i * h.values, h.values, true, nullptr, dv + (first_key + j) * h.values, h.values);
+          vectors().product(columns, h.values, rows, weights, 1, kKeys, dy + i * h.values, h.values, true, nullptr,
+                            dv + (first_key + j) * h.values, h.values);
         }
         if (!wants_k_ && dq == nullptr) continue;
-        vectors().product(rows, columns, h.values, dy + i * h.values, h.values, 1, turned_v, kKeys, false, nullptr, d_weights, kKeys);
+        vectors().product(rows, columns, h.values, dy + i * h.values, h.values, 1, turned_v, kKeys, false, nullptr,
+                          d_weights, kKeys);
         for (int64_t row = 0; row < rows; ++row) {
           float* to = d_weights + row * kKeys;
           const float *from = weights + row * kKeys, product = products[n * kQueries + row];
           for (int64_t column = 0; column < columns; ++column) to[column] = from[column] * (to[column] - product);
         }
         if (dq != nullptr) {
-          vectors().product(rows, h.features, columns, d_weights, kKeys, 1, k + j * h.features, h.features, true, nullptr, dq + i * h.features, h.features);
+          vectors().product(rows, h.features, columns, d_weights, kKeys, 1, k + j * h.features, h.features, true,
+                            nullptr, dq + i * h.features, h.features);
         }
         if (wants_k_) {  // the queries bring the scale with them
-          vectors().product(columns, h.features, rows, d_weights, 1, kKeys, block_q, h.features, true, nullptr, dk + (first_key + j) * h.features, h.features);
+          vectors().product(columns, h.features, rows, d_weights, 1, kKeys, block_q, h.features, true, nullptr,
+                            dk + (first_key + j) * h.features, h.features);
         }
       }
     }

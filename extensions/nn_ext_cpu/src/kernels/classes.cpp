@@ -4,8 +4,8 @@
 //   class_rank            x, labels -> y = 1 where more than n scores reach that of the label, else 0; setting n
 //   class_mask            labels -> y (A, C, B): 1 at the label, 0 elsewhere; any label
 //   class_confusion       x, labels -> counts (C, C), int64: [label, place of the highest score]; NaN is the highest
-// Negative labels give 0 and are not counted; labels of C or more throw. Setting axis, and label for what errors call the function.
-// O(A C B); lanes B are treated next to each other.
+// Negative labels give 0 and are not counted; labels of C or more throw. Setting axis, and label for what errors call
+// the function. O(A C B); lanes B are treated next to each other.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -34,13 +34,15 @@ struct Classes : Blocks {
   int64_t lanes() const { return a * b; }
 
   void expect_lanes(const Signature& s, size_t position, DType dtype = DType::kFloat32) const {
-    NN_CHECK(s.contiguous(position, dtype).size() == lanes(), "array " << position << " must have an element for each label, got " << s.array(position, dtype).size());
+    NN_CHECK(s.contiguous(position, dtype).size() == lanes(),
+             "array " << position << " must have an element for each label, got " << s.array(position, dtype).size());
   }
 
   void check(const int64_t* labels) const {
     const int64_t largest = lanes() > 0 ? *std::max_element(labels, labels + lanes()) : -1;
     if (largest < c) return;
-    throw ArgumentError(label + ": target must be below " + std::to_string(c) + ", the number of classes, got " + std::to_string(largest));
+    throw ArgumentError(label + ": target must be below " + std::to_string(c) + ", the number of classes, got " +
+                        std::to_string(largest));
   }
 
   /// Index of the score of lane `lane` and class `k`.
@@ -49,19 +51,21 @@ struct Classes : Blocks {
   /// Calls body(begin, end) on ranges of lanes, whose work is `work` elements each.
   template <class Body>
   void visit_lanes(int64_t work, const Body& body) const {
-    parallel_for(lanes(), kGrain / std::max<int64_t>(work, 1) + 1, [&](int64_t begin, int64_t end, int) { body(begin, end); });
+    parallel_for(lanes(), kGrain / std::max<int64_t>(work, 1) + 1,
+                 [&](int64_t begin, int64_t end, int) { body(begin, end); });
   }
 
   /// Calls body(first lane, lanes, first score) for neighbouring lanes of one block.
   template <class Body>
   void visit_groups(const Body& body) const {
     const int64_t groups = (b + kMaxLanes - 1) / kMaxLanes;
-    parallel_for(a * groups, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, c * std::min<int64_t>(b, kMaxLanes))), [&](int64_t begin, int64_t end, int) {
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t block = item / groups, lane = item % groups * kMaxLanes;
-        body(block * b + lane, std::min<int64_t>(kMaxLanes, b - lane), block * c * b + lane);
-      }
-    });
+    parallel_for(a * groups, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, c * std::min<int64_t>(b, kMaxLanes))),
+                 [&](int64_t begin, int64_t end, int) {
+                   for (int64_t item = begin; item < end; ++item) {
+                     const int64_t block = item / groups, lane = item % groups * kMaxLanes;
+                     body(block * b + lane, std::min<int64_t>(kMaxLanes, b - lane), block * c * b + lane);
+                   }
+                 });
   }
 };
 
@@ -103,7 +107,8 @@ class ClassLogBackward : public Op {
     const auto* dy = static_cast<const float*>(arrays[2]);
     auto* dx = static_cast<float*>(arrays[3]);
     classes_.check(labels);
-    parallel_for(classes_.size(), 4 * kGrain, [&](int64_t begin, int64_t end, int) { std::fill(dx + begin, dx + end, 0.0f); });
+    parallel_for(classes_.size(), 4 * kGrain,
+                 [&](int64_t begin, int64_t end, int) { std::fill(dx + begin, dx + end, 0.0f); });
     classes_.visit_lanes(32, [&](int64_t begin, int64_t end) {
       for (int64_t lane = begin; lane < end; ++lane) {
         if (labels[lane] < 0) continue;
@@ -132,7 +137,8 @@ class ClassRank : public Op {
     classes_.visit_groups([&](int64_t first, int64_t lanes, int64_t start) {
       float scores[kMaxLanes];
       int32_t ranks[kMaxLanes];
-      for (int64_t i = 0; i < lanes; ++i) scores[i] = labels[first + i] < 0 ? 0.0f : x[classes_.place(first + i, labels[first + i])];
+      for (int64_t i = 0; i < lanes; ++i)
+        scores[i] = labels[first + i] < 0 ? 0.0f : x[classes_.place(first + i, labels[first + i])];
       if (classes_.b == 1) {
         ranks[0] = table.count_reaching(x + start, classes_.c, scores[0]);
       } else {
@@ -156,7 +162,8 @@ class ClassMask : public Op {
   void run(void* const* arrays) const override {
     const auto* labels = static_cast<const int64_t*>(arrays[0]);
     auto* y = static_cast<float*>(arrays[1]);
-    parallel_for(classes_.size(), 4 * kGrain, [&](int64_t begin, int64_t end, int) { std::fill(y + begin, y + end, 0.0f); });
+    parallel_for(classes_.size(), 4 * kGrain,
+                 [&](int64_t begin, int64_t end, int) { std::fill(y + begin, y + end, 0.0f); });
     classes_.visit_lanes(8, [&](int64_t begin, int64_t end) {
       for (int64_t lane = begin; lane < end; ++lane) {
         if (labels[lane] >= 0 && labels[lane] < classes_.c) y[classes_.place(lane, labels[lane])] = 1.0f;

@@ -2,10 +2,12 @@
 //   x (N, C, ...), weight (K, C / G, ...), bias (K), y (N, K, ...)
 //   convolution           arrays x, weight, bias or none, y
 //   convolution_backward  arrays x, weight, none, none, dy, dx, dweight, dbias; any of the last three may be absent
-//   deconvolution, deconvolution_backward: the same with weight (C, K / G, ...), the gradient of a convolution as a layer
+//   deconvolution, deconvolution_backward: the same with weight (C, K / G, ...), the gradient of a convolution as a
+//   layer
 // Settings: pad, stride, dilation (1 = dense), pad_end (padding at the end, which covers output padding), group.
-// Images may be bfloat16; weights, biases and their gradients are float32 also then, and converted as they are reordered.
-// 3 x 3 float32 convolutions of channels-last images go to kernels/winograd.hpp where that pays. Weights come in the user's layout and are reordered to the one the primitive likes, once a run. Time O(N K C / G * kernel *
+// Images may be bfloat16; weights, biases and their gradients are float32 also then, and converted as they are
+// reordered. 3 x 3 float32 convolutions of channels-last images go to kernels/winograd.hpp where that pays. Weights
+// come in the user's layout and are reordered to the one the primitive likes, once a run. Time O(N K C / G * kernel *
 // output positions); sums in float32 inside oneDNN.
 #ifdef NN_ONEDNN
 
@@ -42,11 +44,21 @@ struct Transposed {
 };
 
 template <class Kind>
-typename Kind::Forward::primitive_desc forward_desc(const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight,
-                                                    const std::optional<ArrayDesc>& bias, const ArrayDesc& y) {
-  return {cpu_engine(), dnnl::prop_kind::forward_training, Kind::kAlgorithm, preferred(x, y), any_layout(weight, x.dtype),
-          bias ? memory_desc(*bias) : memory::desc(), preferred(y, x), geometry.stride, geometry.dilation, geometry.pad,
-          geometry.pad_end, user_scratchpad()};
+typename Kind::Forward::primitive_desc forward_desc(const Geometry& geometry, const ArrayDesc& x,
+                                                    const ArrayDesc& weight, const std::optional<ArrayDesc>& bias,
+                                                    const ArrayDesc& y) {
+  return {cpu_engine(),
+          dnnl::prop_kind::forward_training,
+          Kind::kAlgorithm,
+          preferred(x, y),
+          any_layout(weight, x.dtype),
+          bias ? memory_desc(*bias) : memory::desc(),
+          preferred(y, x),
+          geometry.stride,
+          geometry.dilation,
+          geometry.pad,
+          geometry.pad_end,
+          user_scratchpad()};
 }
 
 template <class Kind>
@@ -54,7 +66,8 @@ class Convolution : public Op {
  public:
   explicit Convolution(const Signature& s) {
     const Geometry geometry(s.args);
-    const ArrayDesc &x = s.floating(0), &y = s.floating(3), weight = grouped(s.array(1), geometry.group, Kind::kTransposed);
+    const ArrayDesc &x = s.floating(0), &y = s.floating(3),
+                    weight = grouped(s.array(1), geometry.group, Kind::kTransposed);
     cost_ = flops_cost(weight, y);
     winograd_ = Kind::kTransposed ? std::nullopt : winograd_shape(geometry, x, weight, y, Weights::kMayChange);
     if (winograd_) {
@@ -78,8 +91,8 @@ class Convolution : public Op {
     }
     const auto* weight = static_cast<const float*>(arrays[1]);
     const WeightCache::Packed filters = filters_->find(weight);
-    winograd_forward(*winograd_, static_cast<const float*>(arrays[0]), weight, filters.get(), {nullptr, static_cast<const float*>(arrays[2])},
-                     static_cast<float*>(arrays[3]));
+    winograd_forward(*winograd_, static_cast<const float*>(arrays[0]), weight, filters.get(),
+                     {nullptr, static_cast<const float*>(arrays[2])}, static_cast<float*>(arrays[3]));
   }
 
   std::vector<size_t> weights() const override { return winograd_ ? std::vector<size_t>{1} : primitive_.weights(); }
@@ -104,7 +117,8 @@ class ConvolutionBackward : public Op {
     cost_ = flops_cost(weight, dy) * 2;
     winograd_ = Kind::kTransposed ? std::nullopt : winograd_shape(geometry, x, weight, dy, Weights::kChange);
     with_weight_ = s.has(6);
-    if (s.has(7)) NN_CHECK(with_weight_, "convolution_backward must compute dweight where it computes dbias, got dbias alone");
+    if (s.has(7))
+      NN_CHECK(with_weight_, "convolution_backward must compute dweight where it computes dbias, got dbias alone");
     if (winograd_ && (!s.has(5) || fastest_winograd(winograd_->transposed(), Weights::kChange))) return;
     winograd_.reset();
     const auto forward = forward_desc<Kind>(geometry, x, weight, bias, dy);
@@ -123,11 +137,11 @@ class ConvolutionBackward : public Op {
  private:
   using Forward = typename Kind::Forward::primitive_desc;
 
-  void prepare_data(const Geometry& geometry, const Forward& forward, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& dy) {
-    const typename Kind::BackwardData::primitive_desc desc(cpu_engine(), Kind::kAlgorithm, preferred(x, dy),
-                                                           any_layout(weight, x.dtype),
-                                                           preferred(dy, x), geometry.stride, geometry.dilation, geometry.pad,
-                                                           geometry.pad_end, forward, user_scratchpad());
+  void prepare_data(const Geometry& geometry, const Forward& forward, const ArrayDesc& x, const ArrayDesc& weight,
+                    const ArrayDesc& dy) {
+    const typename Kind::BackwardData::primitive_desc desc(
+        cpu_engine(), Kind::kAlgorithm, preferred(x, dy), any_layout(weight, x.dtype), preferred(dy, x),
+        geometry.stride, geometry.dilation, geometry.pad, geometry.pad_end, forward, user_scratchpad());
     data_.emplace(typename Kind::BackwardData(desc), desc.scratchpad_desc());
     data_->input(DNNL_ARG_DIFF_DST, 4, memory_desc(dy), desc.diff_dst_desc());
     data_->input(DNNL_ARG_WEIGHTS, 1, memory_desc(weight), desc.weights_desc());
@@ -137,8 +151,9 @@ class ConvolutionBackward : public Op {
   void prepare_weights(const Geometry& geometry, const Forward& forward, const ArrayDesc& x, const ArrayDesc& weight,
                        const std::optional<ArrayDesc>& bias, const ArrayDesc& dy) {
     const typename Kind::BackwardWeights::primitive_desc desc(
-        cpu_engine(), Kind::kAlgorithm, preferred(x, dy), any_layout(weight), bias ? memory_desc(*bias) : memory::desc(), preferred(dy, x),
-        geometry.stride, geometry.dilation, geometry.pad, geometry.pad_end, forward, user_scratchpad());
+        cpu_engine(), Kind::kAlgorithm, preferred(x, dy), any_layout(weight),
+        bias ? memory_desc(*bias) : memory::desc(), preferred(dy, x), geometry.stride, geometry.dilation, geometry.pad,
+        geometry.pad_end, forward, user_scratchpad());
     weights_.emplace(typename Kind::BackwardWeights(desc), desc.scratchpad_desc());
     weights_->input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
     weights_->input(DNNL_ARG_DIFF_DST, 4, memory_desc(dy), desc.diff_dst_desc());
@@ -149,9 +164,11 @@ class ConvolutionBackward : public Op {
   void run_winograd(void* const* arrays) const {
     const auto *x = static_cast<const float*>(arrays[0]), *weight = static_cast<const float*>(arrays[1]);
     const auto* dy = static_cast<const float*>(arrays[4]);
-    if (arrays[5] != nullptr) winograd_forward(winograd_->transposed(), dy, weight, nullptr, {}, static_cast<float*>(arrays[5]));
+    if (arrays[5] != nullptr)
+      winograd_forward(winograd_->transposed(), dy, weight, nullptr, {}, static_cast<float*>(arrays[5]));
     if (with_weight_) winograd_weights(*winograd_, x, dy, static_cast<float*>(arrays[6]));
-    if (arrays[7] != nullptr) column_sums(dy, winograd_->n * winograd_->oh * winograd_->ow, winograd_->k, static_cast<float*>(arrays[7]));
+    if (arrays[7] != nullptr)
+      column_sums(dy, winograd_->n * winograd_->oh * winograd_->ow, winograd_->k, static_cast<float*>(arrays[7]));
   }
 
   std::optional<WinogradShape> winograd_;
@@ -167,7 +184,8 @@ std::unique_ptr<Op> make_forward(const Signature& s) {
 
 template <class Kind>
 std::unique_ptr<Op> make_backward(const Signature& s) {
-  return multiplies_bfloat16() ? make<ConvolutionBackward<Kind>>(s) : with_wide_arrays(s, make<ConvolutionBackward<Kind>>, 5);
+  return multiplies_bfloat16() ? make<ConvolutionBackward<Kind>>(s)
+                               : with_wide_arrays(s, make<ConvolutionBackward<Kind>>, 5);
 }
 
 }  // namespace

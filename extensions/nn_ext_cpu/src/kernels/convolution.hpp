@@ -17,13 +17,17 @@ struct Geometry {
   int64_t group;
 
   explicit Geometry(const Args& args)
-      : stride(args.dims("stride")), dilation(args.dims("dilation")), pad(args.dims("pad")), pad_end(args.dims("pad_end")),
+      : stride(args.dims("stride")),
+        dilation(args.dims("dilation")),
+        pad(args.dims("pad")),
+        pad_end(args.dims("pad_end")),
         group(args.integer("group")) {
     for (int64_t& step : dilation) --step;  // oneDNN counts the gaps
   }
 };
 
-/// Weights with a leading group axis (G, K / G, C / G, ...); deconvolution stores (C, K / G, ...), so its first two are swapped.
+/// Weights with a leading group axis (G, K / G, C / G, ...); deconvolution stores (C, K / G, ...), so its first two are
+/// swapped.
 inline ArrayDesc grouped(const ArrayDesc& weight, int64_t group, bool transposed) {
   ArrayDesc desc = weight;
   const int64_t per_group = weight.shape[0] / group;
@@ -39,27 +43,29 @@ inline ArrayDesc grouped(const ArrayDesc& weight, int64_t group, bool transposed
   return desc;
 }
 
-/// Channels-last arrays are used in place. Others are left to the primitive, which then works in a layout of blocks; so are both
-/// images where one has a single channel, for which oneDNN has no fast channels-last method.
+/// Channels-last arrays are used in place. Others are left to the primitive, which then works in a layout of blocks; so
+/// are both images where one has a single channel, for which oneDNN has no fast channels-last method.
 inline dnnl::memory::desc preferred(const ArrayDesc& desc, const ArrayDesc& other) {
   const bool single = desc.shape[1] == 1 || other.shape[1] == 1;
   return desc.channels_last() && !single ? memory_desc(desc) : any_layout(desc);
 }
 
 inline double flops_cost(const ArrayDesc& weight, const ArrayDesc& y) {
-  return 2000.0 + static_cast<double>(weight.size()) * static_cast<double>(y.size() / std::max<int64_t>(y.shape[1], 1)) / 100.0;
+  return 2000.0 +
+         static_cast<double>(weight.size()) * static_cast<double>(y.size() / std::max<int64_t>(y.shape[1], 1)) / 100.0;
 }
 
 /// The shape for Winograd's method, where a convolution has one and it pays.
-inline std::optional<WinogradShape> winograd_shape(const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& y,
-                                            Weights weights) {
+inline std::optional<WinogradShape> winograd_shape(const Geometry& geometry, const ArrayDesc& x,
+                                                   const ArrayDesc& weight, const ArrayDesc& y, Weights weights) {
   const dnnl::memory::dims ones(2, 1), gaps(2, 0);
   if (!winograd_enabled() || x.ndim() != 4 || geometry.group != 1 || geometry.stride != ones ||
-      geometry.dilation != gaps || weight.shape[2] != 3 || weight.shape[3] != 3 || !weight.contiguous() || !x.channels_last() ||
-      !y.channels_last() || x.dtype != DType::kFloat32) {
+      geometry.dilation != gaps || weight.shape[2] != 3 || weight.shape[3] != 3 || !weight.contiguous() ||
+      !x.channels_last() || !y.channels_last() || x.dtype != DType::kFloat32) {
     return std::nullopt;
   }
-  const WinogradShape shape{x.shape[0], x.shape[2], x.shape[3], x.shape[1], y.shape[2], y.shape[3], y.shape[1], geometry.pad[0], geometry.pad[1]};
+  const WinogradShape shape{x.shape[0], x.shape[2], x.shape[3],      x.shape[1],     y.shape[2],
+                            y.shape[3], y.shape[1], geometry.pad[0], geometry.pad[1]};
   return fastest_winograd(shape, weights);
 }
 

@@ -1,8 +1,8 @@
 // Copies between strided views: what transposing, slicing, joining, repeating and padding are made of.
 //   copies   any arrays of one item size; settings:
 //     fills    places of arrays that are set to `value` first
-//     copies   for each copy: source place, source offset, target place, target offset, rank, shape, source strides, target
-//              strides (in elements; a source stride may be 0 or negative)
+//     copies   for each copy: source place, source offset, target place, target offset, rank, shape, source strides,
+//              target strides (in elements; a source stride may be 0 or negative)
 // O(elements); transposed planes are copied in square tiles so that both sides use whole cache lines.
 #include <algorithm>
 #include <cstring>
@@ -53,19 +53,20 @@ template <class T>
 void copy_runs(const Walk& walk, const T* source, T* target) {
   const int64_t to_step = walk.strides[0].back(), from_step = walk.strides[1].back();
   parallel_for(walk.size, kGrain, [&](int64_t begin, int64_t end, int) {
-    for_each_run_of<2>(walk.shape, {&walk.strides[0], &walk.strides[1]}, begin, end - begin, [&](const auto& offsets, int64_t, int64_t length) {
-      T* y = target + offsets[0];
-      const T* x = source + offsets[1];
-      if (to_step == 1 && from_step == 1) {
-        std::memcpy(y, x, length * sizeof(T));
-      } else if (to_step == 1 && from_step == 0) {
-        std::fill_n(y, length, *x);
-      } else if (to_step == 1 && from_step == -1) {
-        std::reverse_copy(x - length + 1, x + 1, y);
-      } else {
-        for (int64_t i = 0; i < length; ++i) y[i * to_step] = x[i * from_step];
-      }
-    });
+    for_each_run_of<2>(walk.shape, {&walk.strides[0], &walk.strides[1]}, begin, end - begin,
+                       [&](const auto& offsets, int64_t, int64_t length) {
+                         T* y = target + offsets[0];
+                         const T* x = source + offsets[1];
+                         if (to_step == 1 && from_step == 1) {
+                           std::memcpy(y, x, length * sizeof(T));
+                         } else if (to_step == 1 && from_step == 0) {
+                           std::fill_n(y, length, *x);
+                         } else if (to_step == 1 && from_step == -1) {
+                           std::reverse_copy(x - length + 1, x + 1, y);
+                         } else {
+                           for (int64_t i = 0; i < length; ++i) y[i * to_step] = x[i * from_step];
+                         }
+                       });
   });
 }
 
@@ -112,14 +113,16 @@ class Copies : public Op {
  public:
   explicit Copies(const Signature& s) : value_(number<T>(s.args.get<double>("value"))) {
     for (const int64_t place : s.args.dims("fills")) {
-      NN_CHECK(s.has(place) && s.arrays[place]->dense(), "array " << place << " must be dense to be filled, got another layout");
+      NN_CHECK(s.has(place) && s.arrays[place]->dense(),
+               "array " << place << " must be dense to be filled, got another layout");
       fills_.emplace_back(place, s.arrays[place]->size());
       size_ += fills_.back().second;
     }
     const Dims& numbers = s.args.dims("copies");
     for (size_t next = 0; next < numbers.size();) {
       copies_.push_back(read_copy(numbers, next));
-      NN_CHECK(s.has(copies_.back().source) && s.has(copies_.back().target), "arrays of a copy must be given, got none");
+      NN_CHECK(s.has(copies_.back().source) && s.has(copies_.back().target),
+               "arrays of a copy must be given, got none");
       size_ += copies_.back().walk.size;
     }
   }

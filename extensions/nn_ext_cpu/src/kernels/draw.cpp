@@ -1,14 +1,17 @@
 // Random numbers that every backend draws alike: element e of C order has lane e % 4 of Philox block e // 4.
-//   draw   -> y, then the key, uint64 (2,) = seed, counter, read at each run. Settings: distribution, and its numbers `parameters`:
+//   draw   -> y, then the key, uint64 (2,) = seed, counter, read at each run. Settings: distribution, and its numbers
+//          `parameters`:
 //     uniform   low, range         float32: low + range u, u in [0, 1) a multiple of 2^-24
 //     normal    mu, sigma          float32: mu + sigma z
 //     below     low, range         int64: a whole number in [low, low + range)
-//     steps     c_0 <= c_1 ...     float32: how many of the numbers do not exceed u, the inversion of a discrete distribution
+//     steps     c_0 <= c_1 ...     float32: how many of the numbers do not exceed u, the inversion of a discrete
+//               distribution
 //     gamma     k, theta           float32
 //     beta      alpha, beta        float32: a / (a + b) of two gamma samples, the second one from streams 2^20 on
-// Gamma samples: rejection method of Marsaglia and Tsang (2000), "A simple method for generating gamma variables". Attempt t for
-// element e uses block e of stream t: lanes 0 and 1 for a normal number, lane 2 for the rejection, lane 3 for the step from k + 1 to k.
-// Computed in double and rounded once. O(n), of expected duration where numbers are rejected.
+// Gamma samples: rejection method of Marsaglia and Tsang (2000), "A simple method for generating gamma variables".
+// Attempt t for element e uses block e of stream t: lanes 0 and 1 for a normal number, lane 2 for the rejection, lane 3
+// for the step from k + 1 to k. Computed in double and rounded once. O(n), of expected duration where numbers are
+// rejected.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -23,9 +26,9 @@ namespace {
 
 constexpr double kUnit = 1.0 / 16777216.0;
 constexpr double kPi = 3.14159265358979323846;
-constexpr int64_t kBlocks = 128;                           // Philox blocks drawn at a time
-constexpr uint64_t kStreamBlocks = uint64_t{1} << 38;      // blocks of a stream
-constexpr uint64_t kSecondSample = uint64_t{1} << 20;      // first stream of the second sample of `beta`
+constexpr int64_t kBlocks = 128;                       // Philox blocks drawn at a time
+constexpr uint64_t kStreamBlocks = uint64_t{1} << 38;  // blocks of a stream
+constexpr uint64_t kSecondSample = uint64_t{1} << 20;  // first stream of the second sample of `beta`
 
 struct Key {
   uint64_t seed, counter;
@@ -88,12 +91,16 @@ const Distribution kDistributions[] = {
     {"normal", 2, DType::kFloat32, draw_normal, nullptr, 5},
     {"below", 2, DType::kInt64,
      [](const uint32_t* words, const Numbers& p, int64_t n, void* y) {
-       vectors().draw_below(words, static_cast<int64_t>(p[0]), static_cast<uint64_t>(p[1]), n, static_cast<int64_t*>(y));
+       vectors().draw_below(words, static_cast<int64_t>(p[0]), static_cast<uint64_t>(p[1]), n,
+                            static_cast<int64_t*>(y));
      },
      nullptr, 1},
     {"steps", 0, DType::kFloat32, draw_steps, nullptr, 10},
     {"gamma", 2, DType::kFloat32, nullptr,
-     [](const Key& key, uint64_t e, const Numbers& p) { return static_cast<float>(p[1] * std::exp(log_gamma_sample(key, e, p[0], 0))); }, 100},
+     [](const Key& key, uint64_t e, const Numbers& p) {
+       return static_cast<float>(p[1] * std::exp(log_gamma_sample(key, e, p[0], 0)));
+     },
+     100},
     {"beta", 2, DType::kFloat32, nullptr,
      [](const Key& key, uint64_t e, const Numbers& p) {
        const double log_a = log_gamma_sample(key, e, p[0], 0), log_b = log_gamma_sample(key, e, p[1], kSecondSample);
@@ -113,11 +120,14 @@ const Distribution& distribution_called(const std::string& name) {
 class Draw : public Op {
  public:
   explicit Draw(const Signature& s)
-      : distribution_(distribution_called(s.args.get<std::string>("distribution"))), parameters_(s.args.get<Numbers>("parameters")),
+      : distribution_(distribution_called(s.args.get<std::string>("distribution"))),
+        parameters_(s.args.get<Numbers>("parameters")),
         size_(s.contiguous(0, distribution_.dtype).size()) {
     const size_t n = distribution_.n_parameters;
-    NN_CHECK(n == 0 || parameters_.size() == n, distribution_.name << " must have " << n << " parameters, got " << parameters_.size());
-    NN_CHECK(s.contiguous(1, DType::kUInt64).size() == 2, "key must have two elements, got " << s.array(1, DType::kUInt64).size());
+    NN_CHECK(n == 0 || parameters_.size() == n,
+             distribution_.name << " must have " << n << " parameters, got " << parameters_.size());
+    NN_CHECK(s.contiguous(1, DType::kUInt64).size() == 2,
+             "key must have two elements, got " << s.array(1, DType::kUInt64).size());
   }
 
   void run(void* const* arrays) const override {
@@ -129,7 +139,8 @@ class Draw : public Op {
         size_, grain,
         [&](int64_t begin, int64_t end, int) {
           if (distribution_.by_element != nullptr) {
-            for (int64_t e = begin; e < end; ++e) reinterpret_cast<float*>(y)[e] = distribution_.by_element(key, static_cast<uint64_t>(e), parameters_);
+            for (int64_t e = begin; e < end; ++e)
+              reinterpret_cast<float*>(y)[e] = distribution_.by_element(key, static_cast<uint64_t>(e), parameters_);
             return;
           }
           uint32_t drawn[4 * kBlocks];

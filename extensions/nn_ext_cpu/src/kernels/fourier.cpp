@@ -1,11 +1,14 @@
 // Fourier transforms.
-//   fourier         x -> y, both (A, L_1 .. L_k, 2) with real and imaginary part: transforms the axes L, times scale. Settings lengths (L),
-//                   inverse, scale
-//   frames          x (B, T) -> re, im (B, N / 2 + 1, F): transforms of F windowed frames, `stride` apart; `margin` samples are put before
-//                   and after x, mirrored at its outer ones with reflect, else 0; with `transposed` the transpose of overlap
-//   overlap         re, im -> x: adds the windowed inverse transforms of the frames up, without `margin` samples on both sides, and divides by
-//                   the sum of the squared windows; with `transposed` it is the transpose of frames (without padding) instead
-// Settings of the last two: window (N numbers), stride, margin. Two real frames are transformed as one complex signal. O(N log N) a frame.
+//   fourier         x -> y, both (A, L_1 .. L_k, 2) with real and imaginary part: transforms the axes L, times scale.
+//                   Settings lengths (L), inverse, scale
+//   frames          x (B, T) -> re, im (B, N / 2 + 1, F): transforms of F windowed frames, `stride` apart; `margin`
+//                   samples are put before and after x, mirrored at its outer ones with reflect, else 0; with
+//                   `transposed` the transpose of overlap
+//   overlap         re, im -> x: adds the windowed inverse transforms of the frames up, without `margin` samples on
+//                   both sides, and divides by the sum of the squared windows; with `transposed` it is the transpose of
+//                   frames (without padding) instead
+// Settings of the last two: window (N numbers), stride, margin. Two real frames are transformed as one complex signal.
+// O(N log N) a frame.
 #include <algorithm>
 #include <vector>
 
@@ -24,16 +27,21 @@ struct Signals {
   float *re, *im, *spare_re, *spare_im;
 
   Signals(Scratch& scratch, int64_t room)
-      : re(scratch.take<float>(room)), im(scratch.take<float>(room)), spare_re(scratch.take<float>(room)), spare_im(scratch.take<float>(room)) {}
+      : re(scratch.take<float>(room)),
+        im(scratch.take<float>(room)),
+        spare_re(scratch.take<float>(room)),
+        spare_im(scratch.take<float>(room)) {}
   static size_t bytes(int64_t room) { return 4 * Scratch::bytes<float>(room); }
 };
 
 class FourierOp : public Op {
  public:
-  explicit FourierOp(const Signature& s) : lengths_(s.args.dims("lengths")), inverse_(s.args.flag("inverse")), scale_(s.args.real("scale")) {
+  explicit FourierOp(const Signature& s)
+      : lengths_(s.args.dims("lengths")), inverse_(s.args.flag("inverse")), scale_(s.args.real("scale")) {
     size_ = s.contiguous(0).size();
     const int64_t signal = 2 * count(lengths_);
-    NN_CHECK(signal > 0 && size_ % signal == 0 && s.contiguous(1).size() == size_, "x and y must hold whole signals, got " << size_ << " numbers");
+    NN_CHECK(signal > 0 && size_ % signal == 0 && s.contiguous(1).size() == size_,
+             "x and y must hold whole signals, got " << size_ << " numbers");
     for (const int64_t length : lengths_) axes_.emplace_back(length);
   }
 
@@ -41,7 +49,8 @@ class FourierOp : public Op {
     const auto* x = static_cast<const float*>(arrays[0]);
     auto* y = static_cast<float*>(arrays[1]);
     int64_t behind = 1;
-    for (size_t axis = axes_.size(); axis-- > 0; behind *= lengths_[axis]) along(axes_[axis], behind, axis == 0 ? scale_ : 1.0f, axis + 1 == axes_.size() ? x : y, y);
+    for (size_t axis = axes_.size(); axis-- > 0; behind *= lengths_[axis])
+      along(axes_[axis], behind, axis == 0 ? scale_ : 1.0f, axis + 1 == axes_.size() ? x : y, y);
   }
 
   double cost() const override { return 100 + 3.0 * static_cast<double>(size_); }
@@ -49,13 +58,16 @@ class FourierOp : public Op {
  private:
   /// One axis with `behind` signals next to each other; x may be y.
   void along(const Fourier& fourier, int64_t behind, float scale, const float* x, float* y) const {
-    const int64_t n = fourier.length(), signals = size_ / 2 / n, width = fourier.lanes(signals), groups = (signals + width - 1) / width;
+    const int64_t n = fourier.length(), signals = size_ / 2 / n, width = fourier.lanes(signals),
+                  groups = (signals + width - 1) / width;
     parallel_for(groups, 8192 / (n * width) + 1, [&](int64_t begin, int64_t end, int) {
       Scratch scratch(Signals::bytes(fourier.room(width)));
       const Signals at(scratch, fourier.room(width));
       for (int64_t group = begin; group < end; ++group) {
         const int64_t first = group * width, lanes = std::min(width, signals - first);
-        const auto place = [&](int64_t lane) { return ((first + lane) / behind * n * behind + (first + lane) % behind) * 2; };
+        const auto place = [&](int64_t lane) {
+          return ((first + lane) / behind * n * behind + (first + lane) % behind) * 2;
+        };
         for (int64_t lane = 0; lane < lanes; ++lane) {
           const float* from = x + place(lane);
           float *re = at.spare_re + lane * n, *im = at.spare_im + lane * n;
@@ -94,14 +106,20 @@ struct Framing {
   int64_t stride, margin, batch, samples, frames, bins;
 
   Framing(const Signature& s, size_t x, size_t re)
-      : window(s.args.get<std::vector<double>>("window")), weights(window.begin(), window.end()), fourier(static_cast<int64_t>(window.size())), stride(s.args.integer("stride")),
+      : window(s.args.get<std::vector<double>>("window")),
+        weights(window.begin(), window.end()),
+        fourier(static_cast<int64_t>(window.size())),
+        stride(s.args.integer("stride")),
         margin(s.args.integer("margin")) {
     const Dims &signal = s.contiguous(x).shape, &spectrum = s.contiguous(re).shape;
     bins = fourier.length() / 2 + 1;
-    NN_CHECK(signal.size() == 2 && spectrum.size() == 3 && spectrum[1] == bins && spectrum[0] == signal[0], "spectra must be (B, N / 2 + 1, F), got " << to_string(spectrum));
-    NN_CHECK(s.contiguous(re + 1).size() == s.array(re).size(), "re and im must have one size, got " << s.array(re + 1).size());
+    NN_CHECK(signal.size() == 2 && spectrum.size() == 3 && spectrum[1] == bins && spectrum[0] == signal[0],
+             "spectra must be (B, N / 2 + 1, F), got " << to_string(spectrum));
+    NN_CHECK(s.contiguous(re + 1).size() == s.array(re).size(),
+             "re and im must have one size, got " << s.array(re + 1).size());
     batch = signal[0], samples = signal[1], frames = spectrum[2];
-    NN_CHECK(stride > 0 && (frames - 1) * stride + fourier.length() <= samples + 2 * margin, "frames must lie within the samples, got " << frames);
+    NN_CHECK(stride > 0 && (frames - 1) * stride + fourier.length() <= samples + 2 * margin,
+             "frames must lie within the samples, got " << frames);
   }
 
   double cost() const { return 100 + 4.0 * static_cast<double>(batch * frames * fourier.length()); }
@@ -121,20 +139,24 @@ struct Framing {
 
 class Frames : public Op {
  public:
-  explicit Frames(const Signature& s) : f_(s, 0, 1), reflect_(s.args.flag("reflect")), transposed_(s.args.flag("transposed")) {
+  explicit Frames(const Signature& s)
+      : f_(s, 0, 1), reflect_(s.args.flag("reflect")), transposed_(s.args.flag("transposed")) {
     if (transposed_) sums_ = f_.window_sums();
-    NN_CHECK(!reflect_ || f_.margin < f_.samples, "x must have more than " << f_.margin << " samples to be mirrored, got " << f_.samples);
+    NN_CHECK(!reflect_ || f_.margin < f_.samples,
+             "x must have more than " << f_.margin << " samples to be mirrored, got " << f_.samples);
   }
 
   void run(void* const* arrays) const override {
     const auto* x = static_cast<const float*>(arrays[0]);
     auto *re = static_cast<float*>(arrays[1]), *im = static_cast<float*>(arrays[2]);
-    const int64_t n = f_.fourier.length(), width = f_.fourier.lanes((f_.frames + 1) / 2), groups = (f_.frames + 2 * width - 1) / (2 * width);
+    const int64_t n = f_.fourier.length(), width = f_.fourier.lanes((f_.frames + 1) / 2),
+                  groups = (f_.frames + 2 * width - 1) / (2 * width);
     parallel_for(f_.batch * groups, 8192 / (n * width) + 1, [&](int64_t begin, int64_t end, int) {
       Scratch scratch(Signals::bytes(f_.fourier.room(width)));
       const Signals at(scratch, f_.fourier.room(width));
       for (int64_t item = begin; item < end; ++item) {
-        const int64_t signal = item / groups, first = item % groups * 2 * width, count = std::min(2 * width, f_.frames - first), lanes = (count + 1) / 2;
+        const int64_t signal = item / groups, first = item % groups * 2 * width,
+                      count = std::min(2 * width, f_.frames - first), lanes = (count + 1) / 2;
         // Lane l has frame first + l as real part, and as imaginary part frame first + lanes + l, if there is one.
         for (int64_t lane = 0; lane < lanes; ++lane) {
           read(x + signal * f_.samples, first + lane, at.spare_re + lane * n);
@@ -149,7 +171,8 @@ class Frames : public Op {
         f_.fourier.transform(lanes, at.re, at.im, at.spare_re, at.spare_im);
         for (int64_t bin = 0; bin < f_.bins; ++bin) {
           const int64_t mirrored = (n - bin) % n, to = (signal * f_.bins + bin) * f_.frames + first;
-          const float *a = at.re + bin * lanes, *b = at.im + bin * lanes, *c = at.re + mirrored * lanes, *d = at.im + mirrored * lanes;
+          const float *a = at.re + bin * lanes, *b = at.im + bin * lanes, *c = at.re + mirrored * lanes,
+                      *d = at.im + mirrored * lanes;
           const float half = transposed_ ? (mirrored == bin ? 0.5f : 1.0f) / static_cast<float>(n) : 0.5f;
           for (int64_t lane = 0; lane < lanes; ++lane) {
             re[to + lane] = half * (a[lane] + c[lane]);
@@ -226,7 +249,8 @@ class Overlap : public Op {
           }
         }
         float* out = x + signal * f_.samples;
-        for (int64_t i = 0; i < f_.samples; ++i) out[i] = transposed_ ? total[f_.margin + i] : total[f_.margin + i] / sums_[f_.margin + i];
+        for (int64_t i = 0; i < f_.samples; ++i)
+          out[i] = transposed_ ? total[f_.margin + i] : total[f_.margin + i] / sums_[f_.margin + i];
       }
     });
   }
@@ -234,15 +258,18 @@ class Overlap : public Op {
   double cost() const override { return f_.cost(); }
 
  private:
-  /// A bin of two groups of frames, s and t, as s + i t, and its mirror image as conj(s) + i conj(t); scaled for the inverse.
-  void load(const float* re, const float* im, int64_t signal, int64_t first, int64_t count, int64_t lanes, int64_t bin, const Signals& at) const {
+  /// A bin of two groups of frames, s and t, as s + i t, and its mirror image as conj(s) + i conj(t); scaled for the
+  /// inverse.
+  void load(const float* re, const float* im, int64_t signal, int64_t first, int64_t count, int64_t lanes, int64_t bin,
+            const Signals& at) const {
     const int64_t n = f_.fourier.length(), from = (signal * f_.bins + bin) * f_.frames + first;
     const bool single = bin == 0 || 2 * bin == n;  // such bins are real and have no mirror image
     const float scale = transposed_ ? (single ? 1.0f : 0.5f) : 1.0f / static_cast<float>(n);
     for (int64_t lane = 0; lane < lanes; ++lane) {
       const bool paired = lanes + lane < count;
       const float s_re = scale * re[from + lane], s_im = single ? 0.0f : scale * im[from + lane];
-      const float t_re = paired ? scale * re[from + lanes + lane] : 0.0f, t_im = paired && !single ? scale * im[from + lanes + lane] : 0.0f;
+      const float t_re = paired ? scale * re[from + lanes + lane] : 0.0f,
+                  t_im = paired && !single ? scale * im[from + lanes + lane] : 0.0f;
       at.re[bin * lanes + lane] = s_re - t_im;
       at.im[bin * lanes + lane] = s_im + t_re;
       if (single) continue;

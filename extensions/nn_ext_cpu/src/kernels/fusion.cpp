@@ -22,7 +22,8 @@ struct Step {
   bool rounds = false;  // the result counts as an element of an array of bfloat16, and a later step reads it
 };
 
-/// Gives every value a place: the array that it is the last to be written to, or a block that is free again after its last use.
+/// Gives every value a place: the array that it is the last to be written to, or a block that is free again after its
+/// last use.
 class Allocator {
  public:
   explicit Allocator(const std::vector<BoundPointwise>& members) {
@@ -44,7 +45,8 @@ class Allocator {
   int n_blocks = 0;              // the last ones
 
  private:
-  /// A location that instructions read and write before places are given: array pointers, constants, or temporaries of a member.
+  /// A location that instructions read and write before places are given: array pointers, constants, or temporaries of
+  /// a member.
   struct Name {
     enum Kind { kArray, kConstant, kTemporary } kind;
     const void* pointer;
@@ -62,18 +64,23 @@ class Allocator {
     std::vector<Name> sources;
     std::vector<int> producers;  // the draft that made each source, or -1: it was in memory
     int last_use = -1;
-    bool lasts = false;          // its value is what the array holds in the end
+    bool lasts = false;  // its value is what the array holds in the end
   };
 
   void append(const BoundPointwise& member, size_t number) {
     const auto name = [&](int reg) -> Name {
       if (reg >= static_cast<int>(member.op->arrays().size())) return {Name::kTemporary, nullptr, number, reg, false};
-      return {member.op->is_constant(reg) ? Name::kConstant : Name::kArray, member.arrays[reg], 0, 0, member.op->is_narrow(reg)};
+      return {member.op->is_constant(reg) ? Name::kConstant : Name::kArray, member.arrays[reg], 0, 0,
+              member.op->is_narrow(reg)};
     };
     const BlockFunction* functions = vectors().pointwise().functions;
     for (const Pointwise::Instruction& instruction : member.op->code()) {
-      Draft draft{{instruction.function, 0, {}, {instruction.parameters[0], instruction.parameters[1]}, false}, name(instruction.destination), {}, {}};
-      for (int i = 0; i < functions[instruction.function].arity; ++i) draft.sources.push_back(name(instruction.sources[i]));
+      Draft draft{{instruction.function, 0, {}, {instruction.parameters[0], instruction.parameters[1]}, false},
+                  name(instruction.destination),
+                  {},
+                  {}};
+      for (int i = 0; i < functions[instruction.function].arity; ++i)
+        draft.sources.push_back(name(instruction.sources[i]));
       drafts_.push_back(draft);
     }
   }
@@ -118,7 +125,8 @@ class Allocator {
       }
       for (size_t i = 0; i < draft.sources.size(); ++i) {
         const int producer = draft.producers[i];
-        if (producer >= 0 && !drafts_[producer].lasts && drafts_[producer].last_use == static_cast<int>(k) && blocks[producer] >= 0 &&
+        if (producer >= 0 && !drafts_[producer].lasts && drafts_[producer].last_use == static_cast<int>(k) &&
+            blocks[producer] >= 0 &&
             std::find(free_blocks.begin(), free_blocks.end(), blocks[producer]) == free_blocks.end()) {
           free_blocks.push_back(blocks[producer]);
         }
@@ -181,7 +189,10 @@ class Fused : public Op {
     auto* buffers = scratch.take<float>(teams * n_buffers * block_);
     parallel_for(
         size_, grain_,
-        [&](int64_t begin, int64_t end, int thread) { run_range(arrays, begin, end, buffers + thread * n_buffers * block_); }, 64);
+        [&](int64_t begin, int64_t end, int thread) {
+          run_range(arrays, begin, end, buffers + thread * n_buffers * block_);
+        },
+        64);
   }
 
   bool independent_of_threads() const override { return true; }
@@ -196,7 +207,9 @@ class Fused : public Op {
     for (size_t k = 0; k < n_constants + plan_.n_blocks; ++k) at[n_arrays + k] = buffers + k * block_;
     for (size_t k = 0; k < n_constants; ++k) {
       const void* pointer = arrays[n_arrays + k];
-      std::fill_n(at[n_arrays + k], block_, plan_.constants[k].is_narrow ? to_float(*static_cast<const Bf16*>(pointer)) : *static_cast<const float*>(pointer));
+      std::fill_n(at[n_arrays + k], block_,
+                  plan_.constants[k].is_narrow ? to_float(*static_cast<const Bf16*>(pointer))
+                                               : *static_cast<const float*>(pointer));
     }
     float* next = buffers + (n_constants + plan_.n_blocks) * block_;
     for (size_t k = 0; k < n_arrays; ++k) {
@@ -257,7 +270,8 @@ bool FusionGroup::add(const BoundPointwise& member) {
   }
   members_.push_back(member);
   // a place in memory and a block for each array, and a block for each temporary, are more than a plan takes
-  const int temporaries = members_.size() > 1 ? std::max(temporaries_, member.op->n_temporaries()) : member.op->n_temporaries();
+  const int temporaries =
+      members_.size() > 1 ? std::max(temporaries_, member.op->n_temporaries()) : member.op->n_temporaries();
   const bool surely_fits = 2 * pieces.size() + static_cast<size_t>(temporaries) < kMaxLocations;
   if (members_.size() > 1 && !surely_fits && !Fused(members_).fits()) {
     members_.pop_back();

@@ -1,7 +1,8 @@
 // Runs of element-wise operations that are bound to their arrays, joined into one pass over memory.
 //
-// Block by block the instructions of all members run in order. What a later instruction overwrites never reaches memory: it
-// lives in a block of working memory as long as it is read. So a plan whose intermediates share memory gets their traffic for free.
+// Block by block the instructions of all members run in order. What a later instruction overwrites never reaches
+// memory: it lives in a block of working memory as long as it is read. So a plan whose intermediates share memory gets
+// their traffic for free.
 #pragma once
 
 #include <memory>
@@ -21,13 +22,14 @@ struct BoundPointwise {
 /// Collects neighbouring operations for as long as they can be joined.
 class FusionGroup {
  public:
-  /// Takes `member` in; false if it cannot follow the others: other sizes, strided arrays, or memory that overlaps in part.
+  /// Takes `member` in; false if it cannot follow the others: other sizes, strided arrays, or memory that overlaps in
+  /// part.
   bool add(const BoundPointwise& member);
 
   size_t count() const { return members_.size(); }
 
-  /// The joined operation and the arrays to run it on, each once; the group is empty afterwards. On other arrays it computes the
-  /// same, if their memory is as far apart as that of these.
+  /// The joined operation and the arrays to run it on, each once; the group is empty afterwards. On other arrays it
+  /// computes the same, if their memory is as far apart as that of these.
   std::pair<std::unique_ptr<Op>, std::vector<void*>> finish();
 
  private:

@@ -1,8 +1,8 @@
 // Rows of a table chosen by number.
 //   embed            indices int64 (M), w (V, D) -> y (M, D) = w[indices]
 //   embed_backward   indices, dy (M, D) -> dw (V, D): the rows of dy added up at their indices
-// Negative indices count from the end; others outside the table throw. Gradients add in the order of the indices, each thread on
-// its own columns, so results repeat. O(M D), and O(V D) to clear dw.
+// Negative indices count from the end; others outside the table throw. Gradients add in the order of the indices, each
+// thread on its own columns, so results repeat. O(M D), and O(V D) to clear dw.
 #include <algorithm>
 #include <string>
 
@@ -37,7 +37,8 @@ struct Table {
 class Embed : public Op {
  public:
   explicit Embed(const Signature& s) : table_(s.contiguous(0, DType::kInt64), s.contiguous(1)) {
-    NN_CHECK(s.contiguous(2).size() == table_.count * table_.columns, "y must have a row for each index, got " << to_string(s.array(2).shape));
+    NN_CHECK(s.contiguous(2).size() == table_.count * table_.columns,
+             "y must have a row for each index, got " << to_string(s.array(2).shape));
   }
 
   void run(void* const* arrays) const override {
@@ -46,7 +47,8 @@ class Embed : public Op {
     auto* y = static_cast<float*>(arrays[2]);
     table_.check(indices);
     parallel_for(table_.count, kGrain / std::max<int64_t>(table_.columns, 1) + 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end; ++i) std::copy_n(w + table_.row(indices[i]), table_.columns, y + i * table_.columns);
+      for (int64_t i = begin; i < end; ++i)
+        std::copy_n(w + table_.row(indices[i]), table_.columns, y + i * table_.columns);
     });
   }
 
@@ -61,7 +63,8 @@ class Embed : public Op {
 class EmbedBackward : public Op {
  public:
   explicit EmbedBackward(const Signature& s) : table_(s.contiguous(0, DType::kInt64), s.contiguous(2)) {
-    NN_CHECK(s.contiguous(1).size() == table_.count * table_.columns, "dy must have a row for each index, got " << to_string(s.array(1).shape));
+    NN_CHECK(s.contiguous(1).size() == table_.count * table_.columns,
+             "dy must have a row for each index, got " << to_string(s.array(1).shape));
   }
 
   void run(void* const* arrays) const override {
@@ -69,7 +72,8 @@ class EmbedBackward : public Op {
     const auto* dy = static_cast<const float*>(arrays[1]);
     auto* dw = static_cast<float*>(arrays[2]);
     table_.check(indices);
-    parallel_for(table_.rows * table_.columns, 4 * kGrain, [&](int64_t begin, int64_t end, int) { std::fill(dw + begin, dw + end, 0.0f); });
+    parallel_for(table_.rows * table_.columns, 4 * kGrain,
+                 [&](int64_t begin, int64_t end, int) { std::fill(dw + begin, dw + end, 0.0f); });
     parallel_for(
         table_.columns, std::max<int64_t>(16, kGrain / std::max<int64_t>(table_.count, 1)),
         [&](int64_t begin, int64_t end, int) {

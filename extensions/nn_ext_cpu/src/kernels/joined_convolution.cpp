@@ -1,9 +1,11 @@
 // A convolution and what inference does with its result, in one pass over memory:
 //   y = f((convolution of x and weight + bias - mean) / sqrt(variance + eps) * gamma + beta + z)
-//   joined_convolution   arrays x, weight, bias, beta, gamma, mean, variance, z, y, batch mean, batch variance; all between weight and y may
-//                        be absent, mean and variance together. The last two become mean and variance, or zero.
+//   joined_convolution   arrays x, weight, bias, beta, gamma, mean, variance, z, y, batch mean, batch variance; all
+//                        between weight and y may be absent, mean and variance together. The last two become mean and
+//                        variance, or zero.
 // Settings: those of kernels/convolution.cpp, eps, relu (whether f keeps what is positive, or everything).
-// Normalization is a factor and an offset for each output channel, worked out anew in each run; weights stay as they are packed.
+// Normalization is a factor and an offset for each output channel, worked out anew in each run; weights stay as they
+// are packed.
 #ifdef NN_ONEDNN
 
 #include <cmath>
@@ -19,7 +21,22 @@
 namespace nn_cpu {
 namespace {
 
-enum Place { kX, kWeight, kBias, kBeta, kGamma, kMean, kVariance, kZ, kY, kBatchMean, kBatchVariance, kScale, kShift, kPlaces };
+enum Place {
+  kX,
+  kWeight,
+  kBias,
+  kBeta,
+  kGamma,
+  kMean,
+  kVariance,
+  kZ,
+  kY,
+  kBatchMean,
+  kBatchVariance,
+  kScale,
+  kShift,
+  kPlaces
+};
 
 /// The same shape, channels-last in memory.
 ArrayDesc channels_last(const ArrayDesc& desc) {
@@ -44,10 +61,12 @@ class JoinedConvolution : public Op {
     normalizes_ = s.has(kMean);
     shifts_ = normalizes_ || s.has(kBias);
     cost_ = flops_cost(weight, y);
-    if (!s.has(kZ) || (s.floating(kZ).channels_last() && y.channels_last())) winograd_ = winograd_shape(geometry, x, weight, y, Weights::kStay);
+    if (!s.has(kZ) || (s.floating(kZ).channels_last() && y.channels_last()))
+      winograd_ = winograd_shape(geometry, x, weight, y, Weights::kStay);
     if (winograd_) {
       const auto shape = *winograd_;
-      filters_.emplace(shape.filter_layout(), weight.size(), shape.filter_elements(), [shape](const float* from, float* to) { winograd_filters(shape, from, to); });
+      filters_.emplace(shape.filter_layout(), weight.size(), shape.filter_elements(),
+                       [shape](const float* from, float* to) { winograd_filters(shape, from, to); });
     } else {
       prepare(s, geometry, x, weight, y);
     }
@@ -58,10 +77,12 @@ class JoinedConvolution : public Op {
     auto *scale = scratch.take<float>(channels_), *shift = scratch.take<float>(channels_);
     fill(arrays, scale, shift);
     if (winograd_) {
-      const Epilogue epilogue{normalizes_ ? scale : nullptr, shifts_ ? shift : nullptr, static_cast<const float*>(arrays[kZ]), relu_};
+      const Epilogue epilogue{normalizes_ ? scale : nullptr, shifts_ ? shift : nullptr,
+                              static_cast<const float*>(arrays[kZ]), relu_};
       const auto* weight = static_cast<const float*>(arrays[kWeight]);
       const WeightCache::Packed filters = filters_->find(weight);
-      winograd_forward(*winograd_, static_cast<const float*>(arrays[kX]), weight, filters.get(), epilogue, static_cast<float*>(arrays[kY]));
+      winograd_forward(*winograd_, static_cast<const float*>(arrays[kX]), weight, filters.get(), epilogue,
+                       static_cast<float*>(arrays[kY]));
       return;
     }
     void* all[kPlaces];
@@ -71,12 +92,15 @@ class JoinedConvolution : public Op {
     primitive_.run(all);
   }
 
-  std::vector<size_t> weights() const override { return winograd_ ? std::vector<size_t>{kWeight} : primitive_.weights(); }
+  std::vector<size_t> weights() const override {
+    return winograd_ ? std::vector<size_t>{kWeight} : primitive_.weights();
+  }
 
   double cost() const override { return cost_; }
 
  private:
-  void prepare(const Signature& s, const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight, const ArrayDesc& y) {
+  void prepare(const Signature& s, const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight,
+               const ArrayDesc& y) {
     // an addend needs the layout of the result, which therefore must be known
     const dnnl::memory::desc target = s.has(kZ) ? memory_desc(channels_last(y)) : preferred(y, x);
     dnnl::memory::dims shape(y.shape.size(), 1);
@@ -97,11 +121,13 @@ class JoinedConvolution : public Op {
     dnnl::primitive_attr attributes = user_scratchpad();
     attributes.set_post_ops(after);
     const dnnl::convolution_forward::primitive_desc desc(
-        cpu_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, preferred(x, y), any_layout(weight, x.dtype),
-        dnnl::memory::desc(), target, geometry.stride, geometry.dilation, geometry.pad, geometry.pad_end, attributes);
+        cpu_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, preferred(x, y),
+        any_layout(weight, x.dtype), dnnl::memory::desc(), target, geometry.stride, geometry.dilation, geometry.pad,
+        geometry.pad_end, attributes);
     primitive_ = Primitive(dnnl::convolution_forward(desc), desc.scratchpad_desc());
     primitive_.input(DNNL_ARG_SRC, kX, memory_desc(x), desc.src_desc());
-    primitive_.input(DNNL_ARG_WEIGHTS, kWeight, memory_desc(weight), desc.weights_desc(), /*cached=*/s.array(kWeight).contiguous());
+    primitive_.input(DNNL_ARG_WEIGHTS, kWeight, memory_desc(weight), desc.weights_desc(),
+                     /*cached=*/s.array(kWeight).contiguous());
     for (size_t i = 0; i < operands.size(); ++i) {
       const auto& [place, inner] = operands[i];
       primitive_.input(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, place,
@@ -114,12 +140,14 @@ class JoinedConvolution : public Op {
   void fill(void* const* arrays, float* scale, float* shift) const {
     const auto at = [arrays](Place place) { return static_cast<const float*>(arrays[place]); };
     const float *bias = at(kBias), *beta = at(kBeta), *gamma = at(kGamma), *mean = at(kMean), *variance = at(kVariance);
-    auto *batch_mean = static_cast<float*>(arrays[kBatchMean]), *batch_variance = static_cast<float*>(arrays[kBatchVariance]);
+    auto *batch_mean = static_cast<float*>(arrays[kBatchMean]),
+         *batch_variance = static_cast<float*>(arrays[kBatchVariance]);
     for (int64_t k = 0; k < channels_; ++k) {
       if (batch_mean != nullptr) batch_mean[k] = normalizes_ ? mean[k] : 0.0f;
       if (batch_variance != nullptr) batch_variance[k] = normalizes_ ? variance[k] : 0.0f;
       scale[k] = normalizes_ ? (gamma != nullptr ? gamma[k] : 1.0f) / std::sqrt(variance[k] + eps_) : 1.0f;
-      shift[k] = ((bias != nullptr ? bias[k] : 0.0f) - (normalizes_ ? mean[k] : 0.0f)) * scale[k] + (beta != nullptr ? beta[k] : 0.0f);
+      shift[k] = ((bias != nullptr ? bias[k] : 0.0f) - (normalizes_ ? mean[k] : 0.0f)) * scale[k] +
+                 (beta != nullptr ? beta[k] : 0.0f);
     }
   }
 

@@ -1,8 +1,11 @@
 // Matrix products of layers, row-major.
 //   affine           x (M, D), weight (D, K), bias (K) or none -> y (M, K);  y = x weight + bias
-//   affine_backward  x, weight, none, none, dy (M, K), dx (M, D), dweight (D, K), dbias (K); any of the last three may be absent
-//   batch_matmul     a (B, M, K), b (B, K, N) -> y (B, M, N); a or b may be transposed in memory; a batch may be shared (stride 0)
-// Arrays may be bfloat16, weights and biases are float32 always. Products accumulate in float32; bias gradients in double. O(M D K).
+//   affine_backward  x, weight, none, none, dy (M, K), dx (M, D), dweight (D, K), dbias (K); any of the last three may
+//                    be absent
+//   batch_matmul     a (B, M, K), b (B, K, N) -> y (B, M, N); a or b may be transposed in memory; a batch may be shared
+//                    (stride 0)
+// Arrays may be bfloat16, weights and biases are float32 always. Products accumulate in float32; bias gradients in
+// double. O(M D K).
 #include <algorithm>
 
 #include "kernels/narrow_products.hpp"
@@ -30,8 +33,11 @@ struct AffineSizes {
 class Affine : public Op {
  public:
   explicit Affine(const Signature& s) : size_(s.contiguous(0), s.contiguous(1)) {
-    if (s.has(2)) NN_CHECK(s.contiguous(2).size() == size_.k, "bias must have " << size_.k << " elements, got " << s.array(2).size());
-    NN_CHECK(s.contiguous(3).size() == size_.m * size_.k, "y must have shape (M, K), got " << to_string(s.array(3).shape));
+    if (s.has(2))
+      NN_CHECK(s.contiguous(2).size() == size_.k,
+               "bias must have " << size_.k << " elements, got " << s.array(2).size());
+    NN_CHECK(s.contiguous(3).size() == size_.m * size_.k,
+             "y must have shape (M, K), got " << to_string(s.array(3).shape));
   }
 
   void run(void* const* arrays) const override {
@@ -51,7 +57,8 @@ class Affine : public Op {
 class AffineBackward : public Op {
  public:
   explicit AffineBackward(const Signature& s) : size_(sizes(s)) {
-    NN_CHECK(s.contiguous(4).size() == size_.m * size_.k, "dy must have shape (M, K), got " << to_string(s.array(4).shape));
+    NN_CHECK(s.contiguous(4).size() == size_.m * size_.k,
+             "dy must have shape (M, K), got " << to_string(s.array(4).shape));
     for (size_t position : {5, 6, 7}) {
       if (s.has(position)) s.contiguous(position);
     }
@@ -108,7 +115,8 @@ struct Operand {
     batch_stride = desc.shape[0] == 1 ? 0 : desc.strides[0];
     const int64_t rows = desc.strides[1], columns = desc.strides[2];
     const bool by_rows = columns == 1 || desc.shape[2] == 1 || desc.size() == 0;
-    NN_CHECK(by_rows || rows == 1 || desc.shape[1] == 1, "operand must have rows or columns in one piece, got strides " << to_string(desc.strides));
+    NN_CHECK(by_rows || rows == 1 || desc.shape[1] == 1,
+             "operand must have rows or columns in one piece, got strides " << to_string(desc.strides));
     ld = std::max<int64_t>(by_rows ? std::max(rows, desc.shape[2]) : std::max(columns, desc.shape[1]), 1);
     transposed = by_rows == swap;
   }
@@ -118,16 +126,20 @@ class BatchMatmul : public Op {
  public:
   /// Settings `transpose_a`, `transpose_b`: the matrices are read by columns.
   explicit BatchMatmul(const Signature& s)
-      : a_(s.array(0), s.args.flag("transpose_a")), b_(s.array(1), s.args.flag("transpose_b")), batch_(s.contiguous(2).shape[0]),
-        m_(s.array(2).shape[1]), n_(s.array(2).shape[2]), k_(s.array(0).shape[s.args.flag("transpose_a") ? 1 : 2]) {}
+      : a_(s.array(0), s.args.flag("transpose_a")),
+        b_(s.array(1), s.args.flag("transpose_b")),
+        batch_(s.contiguous(2).shape[0]),
+        m_(s.array(2).shape[1]),
+        n_(s.array(2).shape[2]),
+        k_(s.array(0).shape[s.args.flag("transpose_a") ? 1 : 2]) {}
 
   void run(void* const* arrays) const override {
     const auto* a = static_cast<const float*>(arrays[0]);
     const auto* b = static_cast<const float*>(arrays[1]);
     auto* y = static_cast<float*>(arrays[2]);
     const auto one = [&](int64_t i) {
-      gemm(m_, n_, k_, {a + i * a_.batch_stride, a_.ld, a_.transposed}, {b + i * b_.batch_stride, b_.ld, b_.transposed}, false,
-           y + i * m_ * n_, n_);
+      gemm(m_, n_, k_, {a + i * a_.batch_stride, a_.ld, a_.transposed}, {b + i * b_.batch_stride, b_.ld, b_.transposed},
+           false, y + i * m_ * n_, n_);
     };
     if (k_ == 0) std::fill_n(y, batch_ * m_ * n_, 0.0f);
     if (k_ == 0 || m_ * n_ == 0) return;
@@ -150,7 +162,8 @@ class BatchMatmul : public Op {
 
 /// `narrow` for bfloat16 where the machine has such products, else the operation on float32.
 std::unique_ptr<Op> for_dtype(const Signature& s, Factory narrow, Factory wide, size_t first_output) {
-  const bool is_narrow = std::any_of(s.arrays.begin(), s.arrays.end(), [](const auto& desc) { return desc && desc->dtype == DType::kBFloat16; });
+  const bool is_narrow = std::any_of(s.arrays.begin(), s.arrays.end(),
+                                     [](const auto& desc) { return desc && desc->dtype == DType::kBFloat16; });
   auto op = is_narrow ? narrow(s) : nullptr;
   return op != nullptr ? std::move(op) : with_wide_arrays(s, wide, first_output);
 }
@@ -159,8 +172,10 @@ std::unique_ptr<Op> for_dtype(const Signature& s, Factory narrow, Factory wide, 
 
 void register_linear(Registry& registry) {
   registry.add("affine", [](const Signature& s) { return for_dtype(s, make_narrow_affine, make<Affine>, 3); });
-  registry.add("affine_backward", [](const Signature& s) { return for_dtype(s, make_narrow_affine_backward, make<AffineBackward>, 5); });
-  registry.add("batch_matmul", [](const Signature& s) { return for_dtype(s, make_narrow_batch_matmul, make<BatchMatmul>, 2); });
+  registry.add("affine_backward",
+               [](const Signature& s) { return for_dtype(s, make_narrow_affine_backward, make<AffineBackward>, 5); });
+  registry.add("batch_matmul",
+               [](const Signature& s) { return for_dtype(s, make_narrow_batch_matmul, make<BatchMatmul>, 2); });
 }
 
 }  // namespace nn_cpu

@@ -1,4 +1,5 @@
-// Weights, biases and their gradients stay float32: oneDNN rounds weights as it packs them, and adds up in float32. O(M D K).
+// Weights, biases and their gradients stay float32: oneDNN rounds weights as it packs them, and adds up in float32. O(M
+// D K).
 #include "kernels/narrow_products.hpp"
 
 #ifdef NN_ONEDNN
@@ -21,7 +22,8 @@ struct Matrices {
 
   Matrices(const ArrayDesc& x_given, const ArrayDesc& weight_given, const ArrayDesc& y_given) {
     const int64_t d = weight_given.shape.at(0), k = weight_given.size() / std::max<int64_t>(d, 1);
-    NN_CHECK(d > 0 && k > 0 && x_given.size() % d == 0, "x must hold rows of " << d << " elements, got shape " << to_string(x_given.shape));
+    NN_CHECK(d > 0 && k > 0 && x_given.size() % d == 0,
+             "x must hold rows of " << d << " elements, got shape " << to_string(x_given.shape));
     const int64_t m = x_given.size() / d;
     NN_CHECK(m > 0 && y_given.size() == m * k, "y must have shape (M, K), got " << to_string(y_given.shape));
     x = {x_given.dtype, {m, d}, {d, 1}};
@@ -42,8 +44,13 @@ memory::desc vector_desc(const Signature& s, size_t position) {
 using Forward = dnnl::inner_product_forward;
 
 Forward::primitive_desc forward_desc(const Matrices& matrices, const memory::desc& bias) {
-  return {cpu_engine(), dnnl::prop_kind::forward_training, memory_desc(matrices.x), any_layout(matrices.weight, matrices.x.dtype), bias,
-          memory_desc(matrices.y), user_scratchpad()};
+  return {cpu_engine(),
+          dnnl::prop_kind::forward_training,
+          memory_desc(matrices.x),
+          any_layout(matrices.weight, matrices.x.dtype),
+          bias,
+          memory_desc(matrices.y),
+          user_scratchpad()};
 }
 
 class Affine : public Op {
@@ -72,12 +79,14 @@ class Affine : public Op {
 class AffineBackward : public Op {
  public:
   explicit AffineBackward(const Signature& s) {
-    const Matrices matrices(s.contiguous_floating(s.has(0) ? 0 : 5), s.contiguous_floating(s.has(1) ? 1 : 6), s.contiguous_floating(4));
+    const Matrices matrices(s.contiguous_floating(s.has(0) ? 0 : 5), s.contiguous_floating(s.has(1) ? 1 : 6),
+                            s.contiguous_floating(4));
     m_ = matrices.x.shape[0], d_ = matrices.x.shape[1], k_ = matrices.y.shape[1];
     if (s.has(5)) prepare_data(matrices, forward_desc(matrices, {}));
     if (s.has(6)) prepare_weight(matrices);
     s.array(4, DType::kBFloat16);  // the sum below reads it
-    if (s.has(7)) NN_CHECK(s.contiguous(7).size() == k_, "dbias must have " << k_ << " elements, got " << s.array(7).size());
+    if (s.has(7))
+      NN_CHECK(s.contiguous(7).size() == k_, "dbias must have " << k_ << " elements, got " << s.array(7).size());
     cost_ = 2 * matrices.cost();
   }
 
@@ -91,8 +100,8 @@ class AffineBackward : public Op {
  private:
   void prepare_data(const Matrices& matrices, const Forward::primitive_desc& forward) {
     const dnnl::inner_product_backward_data::primitive_desc desc(cpu_engine(), memory_desc(matrices.x),
-                                                                 any_layout(matrices.weight, matrices.x.dtype), memory_desc(matrices.y),
-                                                                 forward, user_scratchpad());
+                                                                 any_layout(matrices.weight, matrices.x.dtype),
+                                                                 memory_desc(matrices.y), forward, user_scratchpad());
     data_.emplace(dnnl::inner_product_backward_data(desc), desc.scratchpad_desc());
     data_->input(DNNL_ARG_DIFF_DST, 4, memory_desc(matrices.y), desc.diff_dst_desc());
     data_->input(DNNL_ARG_WEIGHTS, 1, memory_desc(matrices.weight), desc.weights_desc());
@@ -102,7 +111,8 @@ class AffineBackward : public Op {
   /// x^T dy, in the layout of the user's weights; the primitive for gradients of weights would need them unpacked.
   void prepare_weight(const Matrices& matrices) {
     const ArrayDesc x{matrices.x.dtype, {d_, m_}, {1, d_}}, weight{DType::kFloat32, {d_, k_}, {k_, 1}};
-    const dnnl::matmul::primitive_desc desc(cpu_engine(), memory_desc(x), memory_desc(matrices.y), memory_desc(weight), user_scratchpad());
+    const dnnl::matmul::primitive_desc desc(cpu_engine(), memory_desc(x), memory_desc(matrices.y), memory_desc(weight),
+                                            user_scratchpad());
     weight_.emplace(dnnl::matmul(desc), desc.scratchpad_desc());
     weight_->input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
     weight_->input(DNNL_ARG_WEIGHTS, 4, memory_desc(matrices.y), desc.weights_desc());
@@ -117,9 +127,11 @@ class AffineBackward : public Op {
 class BatchMatmul : public Op {
  public:
   explicit BatchMatmul(const Signature& s) {
-    const ArrayDesc a = turned(s.floating(0), s.args.flag("transpose_a")), b = turned(s.floating(1), s.args.flag("transpose_b"));
+    const ArrayDesc a = turned(s.floating(0), s.args.flag("transpose_a")),
+                    b = turned(s.floating(1), s.args.flag("transpose_b"));
     const ArrayDesc& y = s.floating(2);
-    const dnnl::matmul::primitive_desc desc(cpu_engine(), memory_desc(a), memory_desc(b), memory_desc(y), user_scratchpad());
+    const dnnl::matmul::primitive_desc desc(cpu_engine(), memory_desc(a), memory_desc(b), memory_desc(y),
+                                            user_scratchpad());
     primitive_ = Primitive(dnnl::matmul(desc), desc.scratchpad_desc());
     primitive_.input(DNNL_ARG_SRC, 0, memory_desc(a), desc.src_desc());
     primitive_.input(DNNL_ARG_WEIGHTS, 1, memory_desc(b), desc.weights_desc());
@@ -159,7 +171,9 @@ std::unique_ptr<Op> make_narrow_affine_backward(const Signature& s) {
   return can_multiply(s) ? make<AffineBackward>(s) : nullptr;
 }
 
-std::unique_ptr<Op> make_narrow_batch_matmul(const Signature& s) { return can_multiply(s) ? make<BatchMatmul>(s) : nullptr; }
+std::unique_ptr<Op> make_narrow_batch_matmul(const Signature& s) {
+  return can_multiply(s) ? make<BatchMatmul>(s) : nullptr;
+}
 
 }  // namespace nn_cpu
 

@@ -1,4 +1,5 @@
-// Matrix products of layers whose arrays are bfloat16, by oneDNN: the operations of kernels/linear.cpp on the same arrays.
+// Matrix products of layers whose arrays are bfloat16, by oneDNN: the operations of kernels/linear.cpp on the same
+// arrays.
 #pragma once
 
 #include <memory>

@@ -2,10 +2,11 @@
 //   batch_normalization           arrays x, beta, gamma, mean, variance, z, y, batch_mean, batch_variance
 //   batch_normalization_backward  arrays x, -, gamma, mean, variance, -, y, batch_mean, batch_variance,
 //                                 dy, dx, dbeta, dgamma, -, -, dz
-// x, y, z, dy, dx, dz are viewed as (A, C, B) in memory order; statistics and parameters have C elements. beta, gamma, z and
-// running statistics may be absent, as may gradients that nobody wants. Settings: axis, batch_stat, decay_rate, eps, relu.
-// Images may be bfloat16; all else is float32. Moments are taken in one pass around the first element of each channel, in float32 blocks that add up in double; so the
-// variance does not cancel. The running variance moves towards the unbiased one. Two passes over x, O(A C B).
+// x, y, z, dy, dx, dz are viewed as (A, C, B) in memory order; statistics and parameters have C elements. beta, gamma,
+// z and running statistics may be absent, as may gradients that nobody wants. Settings: axis, batch_stat, decay_rate,
+// eps, relu. Images may be bfloat16; all else is float32. Moments are taken in one pass around the first element of
+// each channel, in float32 blocks that add up in double; so the variance does not cancel. The running variance moves
+// towards the unbiased one. Two passes over x, O(A C B).
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -30,8 +31,8 @@ struct Channels : Blocks {
 
   int64_t count() const { return a * b; }
 
-  /// Calls columns(first row, rows, thread) on threads where channels are innermost, else row(offset, channel) for each run
-  /// of B elements, all of a channel on one thread.
+  /// Calls columns(first row, rows, thread) on threads where channels are innermost, else row(offset, channel) for each
+  /// run of B elements, all of a channel on one thread.
   template <class Columns, class Row>
   void visit(const Columns& columns, const Row& row) const {
     if (b == 1) {
@@ -50,7 +51,8 @@ struct Channels : Blocks {
 /// Per-channel sums of two quantities: one pair of vectors for each thread, added up at the end.
 class Sums {
  public:
-  Sums(Scratch& scratch, int64_t channels) : channels_(channels), teams_(num_threads()), data_(scratch.take<double>(2 * channels * teams_)) {
+  Sums(Scratch& scratch, int64_t channels)
+      : channels_(channels), teams_(num_threads()), data_(scratch.take<double>(2 * channels * teams_)) {
     std::fill_n(data_, 2 * channels_ * teams_, 0.0);
   }
   static size_t bytes(int64_t channels) { return Scratch::bytes<double>(2 * channels * num_threads()); }
@@ -73,7 +75,10 @@ struct Settings {
   float decay_rate, eps;
 
   explicit Settings(const Args& args)
-      : batch_stat(args.flag("batch_stat")), relu(args.flag("relu")), decay_rate(args.real("decay_rate")), eps(args.real("eps")) {}
+      : batch_stat(args.flag("batch_stat")),
+        relu(args.flag("relu")),
+        decay_rate(args.real("decay_rate")),
+        eps(args.real("eps")) {}
 };
 
 /// Whether elements have the same order in memory; strides of axes of length 1 mean nothing.
@@ -130,10 +135,12 @@ class BatchNormalization : public Op {
     blocks_.visit(
         [&](int64_t row, int64_t rows, int) {
           const int64_t start = row * channels;
-          table.column_affine(x + start, z != nullptr ? z + start : nullptr, rows, channels, scale, shift, relu, y + start);
+          table.column_affine(x + start, z != nullptr ? z + start : nullptr, rows, channels, scale, shift, relu,
+                              y + start);
         },
         [&](int64_t start, int64_t c) {
-          table.row_affine(x + start, z != nullptr ? z + start : nullptr, blocks_.b, scale[c], shift[c], relu, y + start);
+          table.row_affine(x + start, z != nullptr ? z + start : nullptr, blocks_.b, scale[c], shift[c], relu,
+                           y + start);
         });
   }
 
@@ -147,13 +154,16 @@ class BatchNormalization : public Op {
     float *mean = output(arrays, 3), *variance = output(arrays, 4);
     const int64_t channels = blocks_.c, count = blocks_.count();
     Sums sums(scratch, channels);
-    for (int64_t c = 0; c < channels; ++c) shift[c] = count > 0 && std::isfinite(to_float(x[c * blocks_.b])) ? to_float(x[c * blocks_.b]) : 0.0f;
+    for (int64_t c = 0; c < channels; ++c)
+      shift[c] = count > 0 && std::isfinite(to_float(x[c * blocks_.b])) ? to_float(x[c * blocks_.b]) : 0.0f;
     const RowLoops<T>& table = row_loops<T>();
     blocks_.visit(
         [&](int64_t row, int64_t rows, int thread) {
           table.column_moments(x + row * channels, rows, channels, shift, sums.first(thread), sums.second(thread));
         },
-        [&](int64_t start, int64_t c) { table.row_moments(x + start, blocks_.b, shift[c], sums.first(0) + c, sums.second(0) + c); });
+        [&](int64_t start, int64_t c) {
+          table.row_moments(x + start, blocks_.b, shift[c], sums.first(0) + c, sums.second(0) + c);
+        });
     sums.finish();
     const double n = static_cast<double>(std::max<int64_t>(count, 1));
     for (int64_t c = 0; c < channels; ++c) {
@@ -176,7 +186,8 @@ class BatchNormalization : public Op {
 template <class T>
 class BatchNormalizationBackward : public Op {
  public:
-  explicit BatchNormalizationBackward(const Signature& s) : blocks_(s.floating(0), s.args.integer("axis")), settings_(s.args) {
+  explicit BatchNormalizationBackward(const Signature& s)
+      : blocks_(s.floating(0), s.args.integer("axis")), settings_(s.args) {
     check_alike(s, {6, 9, 10, 15});
   }
 
@@ -184,7 +195,8 @@ class BatchNormalizationBackward : public Op {
     const auto *x = static_cast<const T*>(arrays[0]), *dy = static_cast<const T*>(arrays[9]);
     const auto* y = settings_.relu ? static_cast<const T*>(arrays[6]) : nullptr;
     const float* gamma = input(arrays, 2);
-    const float *mean = input(arrays, settings_.batch_stat ? 7 : 3), *variance = input(arrays, settings_.batch_stat ? 8 : 4);
+    const float *mean = input(arrays, settings_.batch_stat ? 7 : 3),
+                *variance = input(arrays, settings_.batch_stat ? 8 : 4);
     auto *dx = static_cast<T*>(arrays[10]), *dz = static_cast<T*>(arrays[15]);
     float *dbeta = output(arrays, 11), *dgamma = output(arrays, 12);
     const int64_t channels = blocks_.c;
@@ -196,10 +208,12 @@ class BatchNormalizationBackward : public Op {
     blocks_.visit(
         [&](int64_t row, int64_t rows, int thread) {
           const int64_t start = row * channels;
-          table.column_products(dy + start, at(y, start), x + start, rows, channels, mean, sums.first(thread), sums.second(thread));
+          table.column_products(dy + start, at(y, start), x + start, rows, channels, mean, sums.first(thread),
+                                sums.second(thread));
         },
         [&](int64_t start, int64_t c) {
-          table.row_products(dy + start, at(y, start), x + start, blocks_.b, mean[c], sums.first(0) + c, sums.second(0) + c);
+          table.row_products(dy + start, at(y, start), x + start, blocks_.b, mean[c], sums.first(0) + c,
+                             sums.second(0) + c);
         });
     sums.finish();
     const double n = static_cast<double>(std::max<int64_t>(blocks_.count(), 1));
@@ -247,7 +261,8 @@ std::unique_ptr<Op> for_images(const Signature& s) {
 }  // namespace
 
 void register_normalization(Registry& registry) {
-  registry.add("batch_normalization", [](const Signature& s) { return with_alike_images(s, for_images<BatchNormalization>, {0, 5}, {6}); });
+  registry.add("batch_normalization",
+               [](const Signature& s) { return with_alike_images(s, for_images<BatchNormalization>, {0, 5}, {6}); });
   registry.add("batch_normalization_backward", [](const Signature& s) {
     return with_alike_images(s, for_images<BatchNormalizationBackward>, {0, 6, 9}, {10, 15});
   });

@@ -1,10 +1,11 @@
 // Sorting along an axis, and the k first elements of rows. NaN comes last, equal elements keep their places.
 //   sort            x (A, C, B) -> y, index int64 (either may be absent); setting reverse
 //   sort_backward   x, dy -> dx: dy goes back to where the elements came from; setting reverse
-//   top_k           x (R, N) -> y, index int64 (R, k) (either may be absent); settings k, largest, absolute (rank magnitudes),
-//                   compact; without it y is (R, N), with 0 for what is not among the k
+//   top_k           x (R, N) -> y, index int64 (R, k) (either may be absent); settings k, largest, absolute (rank
+//                   magnitudes), compact; without it y is (R, N), with 0 for what is not among the k
 //   top_k_backward  x, dy (as y) -> dx (R, N), 0 for what is not among the k; the same settings
-// O(n) a row by radix sort. The k first come before the k-th of the best of some groups, or are found by a scan that keeps the best so far.
+// O(n) a row by radix sort. The k first come before the k-th of the best of some groups, or are found by a scan that
+// keeps the best so far.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -30,7 +31,8 @@ struct SortedAxis {
 
   explicit SortedAxis(const Signature& s) : reverse(s.args.flag("reverse")) {
     const Dims& shape = s.contiguous(0).shape;
-    NN_CHECK(shape.size() == 3 && shape[1] < (int64_t{1} << 32), "x must be (A, C, B) with C below 2^32, got shape " << to_string(shape));
+    NN_CHECK(shape.size() == 3 && shape[1] < (int64_t{1} << 32),
+             "x must be (A, C, B) with C below 2^32, got shape " << to_string(shape));
     a = shape[0], c = shape[1], b = shape[2];
   }
 
@@ -44,9 +46,11 @@ struct SortedAxis {
       Scratch scratch(Scratch::bytes<Ranked>(c * width) + Scratch::bytes<Ranked>(c));
       auto *items = scratch.take<Ranked>(c * width), *spare = scratch.take<Ranked>(c);
       for (int64_t item = begin; item < end; ++item) {
-        const int64_t start = item / groups * c * b + item % groups * kLines, lines = std::min(kLines, b - item % groups * kLines);
+        const int64_t start = item / groups * c * b + item % groups * kLines,
+                      lines = std::min(kLines, b - item % groups * kLines);
         for (int64_t k = 0; k < c; ++k) {
-          for (int64_t line = 0; line < lines; ++line) items[line * c + k] = ranked(x[start + k * b + line], reverse, static_cast<uint32_t>(k));
+          for (int64_t line = 0; line < lines; ++line)
+            items[line * c + k] = ranked(x[start + k * b + line], reverse, static_cast<uint32_t>(k));
         }
         for (int64_t line = 0; line < lines; ++line) body(start + line, sort_ranked(items + line * c, spare, c));
       }
@@ -57,8 +61,10 @@ struct SortedAxis {
 class Sort : public Op {
  public:
   explicit Sort(const Signature& s) : axis_(s) {
-    if (s.has(1)) NN_CHECK(s.contiguous(1).size() == axis_.size(), "y must have the size of x, got " << s.array(1).size());
-    if (s.has(2)) NN_CHECK(s.contiguous(2, DType::kInt64).size() == axis_.size(), "index must have the size of x, got another");
+    if (s.has(1))
+      NN_CHECK(s.contiguous(1).size() == axis_.size(), "y must have the size of x, got " << s.array(1).size());
+    if (s.has(2))
+      NN_CHECK(s.contiguous(2, DType::kInt64).size() == axis_.size(), "index must have the size of x, got another");
   }
 
   void run(void* const* arrays) const override {
@@ -85,7 +91,8 @@ class Sort : public Op {
 class SortBackward : public Op {
  public:
   explicit SortBackward(const Signature& s) : axis_(s) {
-    NN_CHECK(s.contiguous(1).size() == axis_.size() && s.contiguous(2).size() == axis_.size(), "dy and dx must have the size of x, got others");
+    NN_CHECK(s.contiguous(1).size() == axis_.size() && s.contiguous(2).size() == axis_.size(),
+             "dy and dx must have the size of x, got others");
   }
 
   void run(void* const* arrays) const override {
@@ -110,9 +117,13 @@ struct Chosen {
   bool largest, absolute, compact;
 
   explicit Chosen(const Signature& s)
-      : k(s.args.integer("k")), largest(s.args.flag("largest")), absolute(s.args.flag("absolute")), compact(s.args.flag("compact")) {
+      : k(s.args.integer("k")),
+        largest(s.args.flag("largest")),
+        absolute(s.args.flag("absolute")),
+        compact(s.args.flag("compact")) {
     const Dims& shape = s.contiguous(0).shape;
-    NN_CHECK(shape.size() == 2 && k >= 1 && k <= shape[1] && shape[1] < (int64_t{1} << 32), "x must be (R, N) with k <= N < 2^32, got shape " << to_string(shape));
+    NN_CHECK(shape.size() == 2 && k >= 1 && k <= shape[1] && shape[1] < (int64_t{1} << 32),
+             "x must be (R, N) with k <= N < 2^32, got shape " << to_string(shape));
     rows = shape[0], columns = shape[1];
   }
 
@@ -120,7 +131,9 @@ struct Chosen {
   int64_t width() const { return compact ? k : columns; }
 
   void expect(const Signature& s, size_t position, int64_t row_size, DType dtype = DType::kFloat32) const {
-    NN_CHECK(s.contiguous(position, dtype).size() == rows * row_size, "array " << position << " must have rows of " << row_size << ", got " << s.array(position, dtype).size() << " elements");
+    NN_CHECK(s.contiguous(position, dtype).size() == rows * row_size,
+             "array " << position << " must have rows of " << row_size << ", got " << s.array(position, dtype).size()
+                      << " elements");
   }
 
   /// Calls body(row, the k first items in order) for each row.
@@ -142,8 +155,10 @@ struct Chosen {
   }
 
  private:
-  /// Ranks all that is not below the k-th of the groups' best, which k elements reach at least; false where too many do, or NaN is needed.
-  bool choose_by_groups(const float* x, int64_t groups, float* ranks, int32_t* places, int64_t room, Ranked* best) const {
+  /// Ranks all that is not below the k-th of the groups' best, which k elements reach at least; false where too many
+  /// do, or NaN is needed.
+  bool choose_by_groups(const float* x, int64_t groups, float* ranks, int32_t* places, int64_t room,
+                        Ranked* best) const {
     vectors().highest_ranks(absolute, !largest, x, columns, groups, ranks);
     std::nth_element(ranks, ranks + k - 1, ranks + groups, std::greater<>());
     const int64_t count = vectors().places_reaching(absolute, !largest, x, columns, ranks[k - 1], room, places);
@@ -156,8 +171,8 @@ struct Chosen {
     return true;
   }
 
-  /// Collects what comes before the k-th best so far; a full buffer is cut down to the k best. `beyond(value, limit)` says that a
-  /// number certainly comes later, so that most elements cost a comparison; NaN leaves it open.
+  /// Collects what comes before the k-th best so far; a full buffer is cut down to the k best. `beyond(value, limit)`
+  /// says that a number certainly comes later, so that most elements cost a comparison; NaN leaves it open.
   template <class Beyond>
   void choose(const float* x, Ranked* best, int64_t room, const Beyond& beyond) const {
     constexpr int64_t kTogether = 32;

@@ -1,11 +1,12 @@
 // Elements and blocks picked from, and put to, numbered places.
 //   take     x (B, P, N, Q), indices (B, M, K) -> y (B, P, K, Q): y[b, p, k] = x[b, p, place(b, k)]; any dtype
-//   put      data (B, P, K, Q), indices, y (B, P, N, Q), out or none: y = 0, or out, then y[b, p, place(b, k)] = or += data[b, p, k];
-//            out, if given, becomes y
+//   put      data (B, P, K, Q), indices, y (B, P, N, Q), out or none: y = 0, or out, then y[b, p, place(b, k)] = or +=
+//            data[b, p, k]; out, if given, becomes y
 //   one_hot  indices (R, M) -> y (R, N): 1 at the place, 0 elsewhere; a place outside gives zeros only
-// A place is one index for each of the `lengths` (M of them, N is their product), the last one runs fastest; negative indices count
-// from the end, others outside throw. Settings: lengths, batch (B), before (P), label (what errors call the indices); add.
-// Sums add up in the order of k, each thread on blocks and columns of its own, so results repeat. O(B P (K + N) Q).
+// A place is one index for each of the `lengths` (M of them, N is their product), the last one runs fastest; negative
+// indices count from the end, others outside throw. Settings: lengths, batch (B), before (P), label (what errors call
+// the indices); add. Sums add up in the order of k, each thread on blocks and columns of its own, so results repeat.
+// O(B P (K + N) Q).
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -29,13 +30,18 @@ struct Places {
 
   /// From the descriptions of the indices and of the whole array.
   Places(const Signature& s, size_t indices, const ArrayDesc& whole)
-      : lengths(s.args.dims("lengths")), batch(s.args.integer("batch")), before(s.args.integer("before")), n(nn_cpu::count(lengths)),
+      : lengths(s.args.dims("lengths")),
+        batch(s.args.integer("batch")),
+        before(s.args.integer("before")),
+        n(nn_cpu::count(lengths)),
         label(s.args.get<std::string>("label")) {
     const auto m = static_cast<int64_t>(lengths.size());
     const int64_t n_indices = s.contiguous(indices, DType::kInt64).size();
-    NN_CHECK(m > 0 && batch > 0 && before > 0 && n_indices % (m * batch) == 0, "indices must have a place for each of " << m << " lengths, got " << n_indices);
+    NN_CHECK(m > 0 && batch > 0 && before > 0 && n_indices % (m * batch) == 0,
+             "indices must have a place for each of " << m << " lengths, got " << n_indices);
     k = n_indices / (m * batch);
-    NN_CHECK(n > 0 && whole.size() % (batch * before * n) == 0, "the array must hold whole blocks, got shape " << to_string(whole.shape));
+    NN_CHECK(n > 0 && whole.size() % (batch * before * n) == 0,
+             "the array must hold whole blocks, got shape " << to_string(whole.shape));
     q = whole.size() / (batch * before * n);
   }
 
@@ -53,8 +59,8 @@ struct Places {
         for (int64_t i = 0; i < k; ++i) {
           if (row[i] < -length || row[i] >= length) {
             const auto [low, high] = std::minmax_element(row, row + k);
-            throw ArgumentError(label + " must be in [" + std::to_string(-length) + ", " + std::to_string(length) + "), got values from " +
-                                std::to_string(*low) + " to " + std::to_string(*high));
+            throw ArgumentError(label + " must be in [" + std::to_string(-length) + ", " + std::to_string(length) +
+                                "), got values from " + std::to_string(*low) + " to " + std::to_string(*high));
           }
           out[i] = (axis == 0 ? 0 : out[i] * length) + (row[i] < 0 ? row[i] + length : row[i]);
         }
@@ -84,7 +90,9 @@ class Take : public Op {
       } else if (block_bytes_ == 8) {
         copy<8>(x, y, places, begin, end);
       } else {
-        over_rows(begin, end, places, [&](int64_t from, int64_t to) { std::memcpy(y + to * block_bytes_, x + from * block_bytes_, block_bytes_); });
+        over_rows(begin, end, places, [&](int64_t from, int64_t to) {
+          std::memcpy(y + to * block_bytes_, x + from * block_bytes_, block_bytes_);
+        });
       }
     });
   }
@@ -108,7 +116,8 @@ class Take : public Op {
   /// A size that is known becomes one instruction, which takes any address; blocks are aligned as their elements are.
   template <int64_t kBytes>
   void copy(const char* x, char* y, const int64_t* places, int64_t begin, int64_t end) const {
-    over_rows(begin, end, places, [&](int64_t from, int64_t to) { std::memcpy(y + to * kBytes, x + from * kBytes, kBytes); });
+    over_rows(begin, end, places,
+              [&](int64_t from, int64_t to) { std::memcpy(y + to * kBytes, x + from * kBytes, kBytes); });
   }
 
   Places places_;
@@ -118,8 +127,10 @@ class Take : public Op {
 class Put : public Op {
  public:
   explicit Put(const Signature& s) : places_(s, 1, s.contiguous(2)), add_(s.args.flag("add")) {
-    NN_CHECK(s.contiguous(0).size() == places_.part_size(), "data must have " << places_.part_size() << " elements, got " << s.array(0).size());
-    NN_CHECK(!s.has(3) || s.contiguous(3).size() == s.array(2).size(), "out must have the size of y, got " << s.array(3).size());
+    NN_CHECK(s.contiguous(0).size() == places_.part_size(),
+             "data must have " << places_.part_size() << " elements, got " << s.array(0).size());
+    NN_CHECK(!s.has(3) || s.contiguous(3).size() == s.array(2).size(),
+             "out must have the size of y, got " << s.array(3).size());
   }
 
   void run(void* const* arrays) const override {
@@ -131,28 +142,33 @@ class Put : public Op {
     const int64_t n = places_.n, k = places_.k, q = places_.q, outers = places_.batch * places_.before;
     const int64_t columns = outers >= num_threads() ? q : std::max<int64_t>(64, (q / num_threads() + 63) / 64 * 64);
     const int64_t groups = (q + columns - 1) / columns;
-    parallel_for(outers * groups, std::max<int64_t>(1, kGrain / ((n + k) * std::min(columns, q))), [&](int64_t begin, int64_t end, int) {
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t outer = item / groups, first = item % groups * columns, width = std::min(columns, q - first);
-        float* block = y + outer * n * q + first;
-        start(block, out != nullptr ? out + outer * n * q + first : nullptr, width);
-        const int64_t* place = places + outer / places_.before * k;
-        for (int64_t i = 0; i < k; ++i) {
-          const float* from = data + (outer * k + i) * q + first;
-          if (add_ && width == 1) {
-            block[place[i]] += *from;
-          } else if (add_) {
-            vectors().add_to(from, block + place[i] * q, width);
-          } else {
-            std::copy_n(from, width, block + place[i] * q);
-          }
-        }
-        for (int64_t row = 0; row < n && out != nullptr; ++row) std::copy_n(block + row * q, width, out + (outer * n + row) * q + first);
-      }
-    });
+    parallel_for(outers * groups, std::max<int64_t>(1, kGrain / ((n + k) * std::min(columns, q))),
+                 [&](int64_t begin, int64_t end, int) {
+                   for (int64_t item = begin; item < end; ++item) {
+                     const int64_t outer = item / groups, first = item % groups * columns,
+                                   width = std::min(columns, q - first);
+                     float* block = y + outer * n * q + first;
+                     start(block, out != nullptr ? out + outer * n * q + first : nullptr, width);
+                     const int64_t* place = places + outer / places_.before * k;
+                     for (int64_t i = 0; i < k; ++i) {
+                       const float* from = data + (outer * k + i) * q + first;
+                       if (add_ && width == 1) {
+                         block[place[i]] += *from;
+                       } else if (add_) {
+                         vectors().add_to(from, block + place[i] * q, width);
+                       } else {
+                         std::copy_n(from, width, block + place[i] * q);
+                       }
+                     }
+                     for (int64_t row = 0; row < n && out != nullptr; ++row)
+                       std::copy_n(block + row * q, width, out + (outer * n + row) * q + first);
+                   }
+                 });
   }
 
-  double cost() const override { return 50 + places_.size() + static_cast<double>(places_.batch * places_.before * places_.n * places_.q) / 4; }
+  double cost() const override {
+    return 50 + places_.size() + static_cast<double>(places_.batch * places_.before * places_.n * places_.q) / 4;
+  }
 
  private:
   /// The block before anything is put.
@@ -181,7 +197,8 @@ class OneHot : public Op {
     const int64_t size = s.contiguous(0, DType::kInt64).size();
     NN_CHECK(m > 0 && size % m == 0, "indices must have an entry for each of " << m << " lengths, got " << size);
     rows_ = size / m;
-    NN_CHECK(s.contiguous(1).size() == rows_ * n_, "y must have " << rows_ * n_ << " elements, got " << s.array(1).size());
+    NN_CHECK(s.contiguous(1).size() == rows_ * n_,
+             "y must have " << rows_ * n_ << " elements, got " << s.array(1).size());
   }
 
   void run(void* const* arrays) const override {
@@ -193,7 +210,8 @@ class OneHot : public Op {
         int64_t place = 0;
         bool inside = true;
         for (size_t axis = 0; axis < lengths_.size(); ++axis) {
-          const int64_t index = indices[row * static_cast<int64_t>(lengths_.size()) + static_cast<int64_t>(axis)], length = lengths_[axis];
+          const int64_t index = indices[row * static_cast<int64_t>(lengths_.size()) + static_cast<int64_t>(axis)],
+                        length = lengths_[axis];
           inside &= index >= -length && index < length;
           place = place * length + (index < 0 ? index + length : index);
         }

@@ -1,4 +1,5 @@
-// Images stored plane by plane, treated by loops whose innermost axis are lanes: groups of planes become lanes in working memory.
+// Images stored plane by plane, treated by loops whose innermost axis are lanes: groups of planes become lanes in
+// working memory.
 #pragma once
 
 #include <algorithm>
@@ -21,19 +22,21 @@ inline bool planes_pay(int64_t count, int64_t elements_a_plane) {
   return count >= kFewest && elements_a_plane <= kMostElements;
 }
 
-/// How many planes become lanes together: as many as keep the working memory of `bytes_a_plane` within the second-level cache.
+/// How many planes become lanes together: as many as keep the working memory of `bytes_a_plane` within the second-level
+/// cache.
 inline int64_t lanes_of_planes(int64_t bytes_a_plane) {
   constexpr int64_t kCacheBytes = 1 << 19, kFewest = 16, kMost = 64;
   return std::clamp(kCacheBytes / std::max<int64_t>(bytes_a_plane, 1) / kFewest * kFewest, kFewest, kMost);
 }
 
-/// Calls body(pointers, lanes) for groups of the `count` planes: pointers[k] holds those of arrays[k] as (size, lanes), filled for the
-/// first `n_inputs` arrays, and copied to the others afterwards.
+/// Calls body(pointers, lanes) for groups of the `count` planes: pointers[k] holds those of arrays[k] as (size, lanes),
+/// filled for the first `n_inputs` arrays, and copied to the others afterwards.
 template <size_t N, class Body>
 void with_planes_as_lanes(const Planes (&arrays)[N], size_t n_inputs, int64_t count, const Body& body) {
   int64_t elements = 0;
   for (const Planes& planes : arrays) elements += planes.size;
-  const int64_t width = lanes_of_planes(elements * static_cast<int64_t>(sizeof(float))), groups = (count + width - 1) / width;
+  const int64_t width = lanes_of_planes(elements * static_cast<int64_t>(sizeof(float))),
+                groups = (count + width - 1) / width;
   parallel_for(groups, 16384 / std::max<int64_t>(1, elements * width) + 1, [&](int64_t begin, int64_t end, int) {
     size_t bytes = 0;
     for (const Planes& planes : arrays) bytes += Scratch::bytes<float>(planes.size * width);
@@ -43,11 +46,13 @@ void with_planes_as_lanes(const Planes (&arrays)[N], size_t n_inputs, int64_t co
     for (int64_t group = begin; group < end; ++group) {
       const int64_t first = group * width, lanes = std::min(width, count - first);
       for (size_t k = 0; k < n_inputs; ++k) {
-        vectors().transpose(arrays[k].data + first * arrays[k].size, lanes, arrays[k].size, arrays[k].size, pointers[k], lanes);
+        vectors().transpose(arrays[k].data + first * arrays[k].size, lanes, arrays[k].size, arrays[k].size, pointers[k],
+                            lanes);
       }
       body(pointers, lanes);
       for (size_t k = n_inputs; k < N; ++k) {
-        vectors().transpose(pointers[k], arrays[k].size, lanes, lanes, arrays[k].data + first * arrays[k].size, arrays[k].size);
+        vectors().transpose(pointers[k], arrays[k].size, lanes, lanes, arrays[k].data + first * arrays[k].size,
+                            arrays[k].size);
       }
     }
   });

@@ -86,7 +86,8 @@ Pointwise::Pointwise(const Signature& signature) : arrays_(signature.arrays), wa
   }
   for (size_t r = 0; r < registers_.size(); ++r) {
     const bool temporary = r >= arrays_.size();
-    if (temporary || (registers_[r].access != Access::kNone && (registers_[r].access != Access::kDense || is_narrow(r)))) {
+    if (temporary ||
+        (registers_[r].access != Access::kNone && (registers_[r].access != Access::kDense || is_narrow(r)))) {
       buffered_.push_back(static_cast<int>(r));
     }
   }
@@ -94,7 +95,8 @@ Pointwise::Pointwise(const Signature& signature) : arrays_(signature.arrays), wa
   cut_at_lines();
 }
 
-/// Blocks do not cross the lines of the last axis if these are long and a broadcast array follows them: it is read in place then.
+/// Blocks do not cross the lines of the last axis if these are long and a broadcast array follows them: it is read in
+/// place then.
 void Pointwise::cut_at_lines() {
   constexpr int64_t kShortest = 256;
   const int64_t line = walk_->shape.empty() ? 0 : walk_->shape.back();
@@ -112,15 +114,18 @@ void Pointwise::cut_at_lines() {
 }
 
 bool Pointwise::is_flat() const {
-  return std::all_of(registers_.begin(), registers_.begin() + static_cast<int64_t>(arrays_.size()), [](const Register& reg) {
-    return reg.access == Access::kNone || reg.access == Access::kDense || (reg.access == Access::kConstant && !reg.written);
-  });
+  return std::all_of(registers_.begin(), registers_.begin() + static_cast<int64_t>(arrays_.size()),
+                     [](const Register& reg) {
+                       return reg.access == Access::kNone || reg.access == Access::kDense ||
+                              (reg.access == Access::kConstant && !reg.written);
+                     });
 }
 
 void Pointwise::compile(const std::vector<InstructionSpec>& program) {
   size_t n_registers = arrays_.size();
   for (const InstructionSpec& spec : program) n_registers = std::max<size_t>(n_registers, spec.destination + 1);
-  NN_CHECK(n_registers <= kMaxRegisters, "program must use at most " << kMaxRegisters << " registers, got " << n_registers);
+  NN_CHECK(n_registers <= kMaxRegisters,
+           "program must use at most " << kMaxRegisters << " registers, got " << n_registers);
   registers_.resize(n_registers);
   const BlockTable table = vectors().pointwise();
   double per_element = 0;
@@ -146,7 +151,8 @@ void Pointwise::compile(const std::vector<InstructionSpec>& program) {
       if (!source.written) source.read = true;
       instruction.sources[i] = static_cast<int>(spec.sources[i]);
     }
-    for (size_t i = 0; i < spec.parameters.size(); ++i) instruction.parameters[i] = static_cast<float>(spec.parameters[i]);
+    for (size_t i = 0; i < spec.parameters.size(); ++i)
+      instruction.parameters[i] = static_cast<float>(spec.parameters[i]);
     use(spec.destination);
     registers_[spec.destination].written = true;
     code_.push_back(instruction);
@@ -162,7 +168,8 @@ void Pointwise::run(void* const* arrays) const {
   const int64_t teams = std::min<int64_t>(num_threads(), n / grain_ + 1);
   const int64_t buffer_elements = static_cast<int64_t>(buffered_.size()) * kBlock;
   if (buffered_.empty()) {
-    parallel_for(n, grain_, [&](int64_t begin, int64_t end, int) { run_range(arrays, begin, end, nullptr, nullptr); }, 64);
+    parallel_for(
+        n, grain_, [&](int64_t begin, int64_t end, int) { run_range(arrays, begin, end, nullptr, nullptr); }, 64);
     return;
   }
   Scratch scratch(Scratch::bytes<float>(buffer_elements * teams) + Scratch::bytes<double>(sum_elements_ * teams));
@@ -236,7 +243,8 @@ void Pointwise::run_range(void* const* arrays, int64_t begin, int64_t end, float
 int64_t Pointwise::offset_of(size_t k, int64_t position) const {
   const Dims& strides = walk_->strides[walk_index_[k]];
   int64_t offset = 0;
-  for (size_t axis = walk_->shape.size(); axis-- > 0; position /= walk_->shape[axis]) offset += position % walk_->shape[axis] * strides[axis];
+  for (size_t axis = walk_->shape.size(); axis-- > 0; position /= walk_->shape[axis])
+    offset += position % walk_->shape[axis] * strides[axis];
   return offset;
 }
 

@@ -1,11 +1,12 @@
-// Element-wise programs: straight-line code of block functions (vector/pointwise.cpp) over registers, run block by block
-// so that what flows between instructions stays in the first-level cache. One function is a program of one instruction;
-// a fused chain is a longer one.
+// Element-wise programs: straight-line code of block functions (vector/pointwise.cpp) over registers, run block by
+// block so that what flows between instructions stays in the first-level cache. One function is a program of one
+// instruction; a fused chain is a longer one.
 //
 // Registers 0 .. A-1 are the arrays of the call, further ones are temporaries. Arrays may be strided or broadcast; an
-// array that is written and has fewer elements than the iteration space receives the sum over what is broadcast, which is
-// what gradients of broadcast inputs need. Sums are kept in double. Arrays of bfloat16 are widened block by block when they are
-// read, and what is written to one is rounded before anybody reads it again, as if it had been in memory. Time O(elements * instructions).
+// array that is written and has fewer elements than the iteration space receives the sum over what is broadcast, which
+// is what gradients of broadcast inputs need. Sums are kept in double. Arrays of bfloat16 are widened block by block
+// when they are read, and what is written to one is rounded before anybody reads it again, as if it had been in memory.
+// Time O(elements * instructions).
 #pragma once
 
 #include <string>
@@ -45,7 +46,14 @@ class Pointwise : public Op {
   bool uses(size_t k) const { return registers_[k].access != Access::kNone; }
 
  private:
-  enum class Access { kNone, kDense, kConstant, kStrided, kFollowed, kReduced };  // kFollowed: strided, and read in place line by line
+  enum class Access {
+    kNone,
+    kDense,
+    kConstant,
+    kStrided,
+    kFollowed,
+    kReduced
+  };  // kFollowed: strided, and read in place line by line
   struct Register {
     Access access = Access::kNone;
     bool read = false;     // an instruction reads it before writing it

@@ -1,9 +1,10 @@
 // Pooling over up to three spatial dimensions of images (N, C, ...), contiguous or channels-last.
-//   max_pooling    x -> y            max_pooling_backward   x, dy -> dx (each dy goes to the first maximum of its window)
-//   sum_pooling    x -> y            sum_pooling_backward   dy -> dx
-// Settings: kernel, stride, pad; for sums also mean (divide by the elements of the window) and counts_pad (padding counts as such).
-// See vector/pooling.cpp. Images, and chunks of channels where there are few images, run on threads; planes of contiguous images
-// become lanes in groups.
+//   max_pooling, sum_pooling   x -> y
+//   max_pooling_backward       x, dy -> dx (each dy goes to the first maximum of its window)
+//   sum_pooling_backward       dy -> dx
+// Settings: kernel, stride, pad; for sums also mean (divide by the elements of the window) and counts_pad (padding
+// counts as such). See vector/pooling.cpp. Images, and chunks of channels where there are few images, run on threads;
+// planes of contiguous images become lanes in groups.
 #include <algorithm>
 
 #include "kernels/planes.hpp"
@@ -22,10 +23,12 @@ class Pool {
   Pool(const ArrayDesc& x, const ArrayDesc& y, const Args& args, bool is_sum) {
     const Dims &kernel = args.dims("kernel"), &stride = args.dims("stride"), &pad = args.dims("pad");
     const int64_t n_spatial = x.ndim() - 2;
-    NN_CHECK(n_spatial >= 1 && n_spatial <= 3 && y.ndim() == x.ndim() && static_cast<int64_t>(kernel.size()) == n_spatial,
-             "x must have one to three spatial dimensions, got shape " << to_string(x.shape));
+    NN_CHECK(
+        n_spatial >= 1 && n_spatial <= 3 && y.ndim() == x.ndim() && static_cast<int64_t>(kernel.size()) == n_spatial,
+        "x must have one to three spatial dimensions, got shape " << to_string(x.shape));
     const bool inner = !x.contiguous() || (x.shape[1] > 1 && x.channels_last());
-    NN_CHECK(inner ? x.channels_last() && y.channels_last() : y.contiguous(), "x and y must have the same layout, got other strides");
+    NN_CHECK(inner ? x.channels_last() && y.channels_last() : y.contiguous(),
+             "x and y must have the same layout, got other strides");
     shape_.lanes = inner ? x.shape[1] : 1;
     images_ = x.shape[0] * (inner ? 1 : x.shape[1]);
     for (int64_t axis = 0; axis < 3; ++axis) {
@@ -62,9 +65,11 @@ class Pool {
   template <class Body>
   void visit(const Body& body) const {
     int64_t chunk = shape_.lanes;
-    if (images_ < num_threads() && work() > 20000) chunk = std::max<int64_t>(16, (shape_.lanes / num_threads() + 15) / 16 * 16);
+    if (images_ < num_threads() && work() > 20000)
+      chunk = std::max<int64_t>(16, (shape_.lanes / num_threads() + 15) / 16 * 16);
     const int64_t chunks = (shape_.lanes + chunk - 1) / chunk;
-    const auto grain = static_cast<int64_t>(20000.0 * static_cast<double>(images_ * chunks) / std::max(work(), 1.0)) + 1;
+    const auto grain =
+        static_cast<int64_t>(20000.0 * static_cast<double>(images_ * chunks) / std::max(work(), 1.0)) + 1;
     parallel_for(images_ * chunks, grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t item = begin; item < end; ++item) {
         const int64_t image = item / chunks, lane = item % chunks * chunk;
@@ -89,7 +94,8 @@ class Pooling : public Op {
     const auto loop = IsMax ? vectors().max_pool : vectors().sum_pool;
     if (pool_.by_planes()) {
       const Planes planes[] = {{const_cast<float*>(x), pool_.x_size()}, {y, pool_.y_size()}};
-      with_planes_as_lanes(planes, 1, pool_.planes(), [&](float* const* at, int64_t lanes) { loop(pool_.shape_of(lanes), at[0], at[1], lanes); });
+      with_planes_as_lanes(planes, 1, pool_.planes(),
+                           [&](float* const* at, int64_t lanes) { loop(pool_.shape_of(lanes), at[0], at[1], lanes); });
       return;
     }
     pool_.visit([&](int64_t at_x, int64_t at_y, int64_t lanes) { loop(pool_.shape(), x + at_x, y + at_y, lanes); });
@@ -111,8 +117,11 @@ class MaxPoolingBackward : public Op {
     const auto *x = static_cast<const float*>(arrays[0]), *dy = static_cast<const float*>(arrays[1]);
     auto* dx = static_cast<float*>(arrays[2]);
     if (pool_.by_planes()) {
-      const Planes planes[] = {{const_cast<float*>(x), pool_.x_size()}, {const_cast<float*>(dy), pool_.y_size()}, {dx, pool_.x_size()}};
-      with_planes_as_lanes(planes, 2, pool_.planes(), [&](float* const* at, int64_t lanes) { vectors().max_pool_backward(pool_.shape_of(lanes), at[0], at[1], at[2], lanes); });
+      const Planes planes[] = {
+          {const_cast<float*>(x), pool_.x_size()}, {const_cast<float*>(dy), pool_.y_size()}, {dx, pool_.x_size()}};
+      with_planes_as_lanes(planes, 2, pool_.planes(), [&](float* const* at, int64_t lanes) {
+        vectors().max_pool_backward(pool_.shape_of(lanes), at[0], at[1], at[2], lanes);
+      });
       return;
     }
     pool_.visit([&](int64_t at_x, int64_t at_y, int64_t lanes) {
@@ -137,7 +146,9 @@ class SumPoolingBackward : public Op {
     auto* dx = static_cast<float*>(arrays[1]);
     if (pool_.by_planes()) {
       const Planes planes[] = {{const_cast<float*>(dy), pool_.y_size()}, {dx, pool_.x_size()}};
-      with_planes_as_lanes(planes, 1, pool_.planes(), [&](float* const* at, int64_t lanes) { vectors().sum_pool_backward(pool_.shape_of(lanes), at[0], at[1], lanes); });
+      with_planes_as_lanes(planes, 1, pool_.planes(), [&](float* const* at, int64_t lanes) {
+        vectors().sum_pool_backward(pool_.shape_of(lanes), at[0], at[1], lanes);
+      });
       return;
     }
     pool_.visit([&](int64_t at_x, int64_t at_y, int64_t lanes) {
@@ -156,10 +167,16 @@ class SumPoolingBackward : public Op {
 }  // namespace
 
 void register_pooling(Registry& registry) {
-  registry.add("max_pooling", [](const Signature& s) { return with_alike_images(s, make<Pooling<true>>, {0}, {1}); }, 1);
-  registry.add("max_pooling_backward", [](const Signature& s) { return with_alike_images(s, make<MaxPoolingBackward>, {0, 1}, {2}); }, 2);
-  registry.add("sum_pooling", [](const Signature& s) { return with_alike_images(s, make<Pooling<false>>, {0}, {1}); }, 1);
-  registry.add("sum_pooling_backward", [](const Signature& s) { return with_alike_images(s, make<SumPoolingBackward>, {0}, {1}); }, 1);
+  registry.add(
+      "max_pooling", [](const Signature& s) { return with_alike_images(s, make<Pooling<true>>, {0}, {1}); }, 1);
+  registry.add(
+      "max_pooling_backward",
+      [](const Signature& s) { return with_alike_images(s, make<MaxPoolingBackward>, {0, 1}, {2}); }, 2);
+  registry.add(
+      "sum_pooling", [](const Signature& s) { return with_alike_images(s, make<Pooling<false>>, {0}, {1}); }, 1);
+  registry.add(
+      "sum_pooling_backward",
+      [](const Signature& s) { return with_alike_images(s, make<SumPoolingBackward>, {0}, {1}); }, 1);
 }
 
 }  // namespace nn_cpu

@@ -15,7 +15,8 @@ namespace {
 class Dropout : public Op {
  public:
   explicit Dropout(const Signature& s) : size_(s.contiguous(0).size()), p_(s.args.get<double>("p")) {
-    NN_CHECK(s.contiguous(1).size() == size_ && s.contiguous(2).size() == size_, "y and mask must have the size of x, got others");
+    NN_CHECK(s.contiguous(1).size() == size_ && s.contiguous(2).size() == size_,
+             "y and mask must have the size of x, got others");
     NN_CHECK(s.contiguous(3, DType::kUInt64).size() == 2, "key must have two elements, got " << s.array(3).size());
   }
 

@@ -21,13 +21,17 @@ const CellFunction* find_cell(const std::string& name) {
 }  // namespace
 
 Network::Network(const Signature& s)
-    : cell_(s.args.get<std::string>("cell")), layers_(s.args.integer("num_layers")), directions_(s.args.flag("bidirectional") ? 2 : 1),
+    : cell_(s.args.get<std::string>("cell")),
+      layers_(s.args.integer("num_layers")),
+      directions_(s.args.flag("bidirectional") ? 2 : 1),
       dropout_(s.args.get<double>("dropout")) {
   const Dims &x = s.contiguous(0).shape, &h = s.contiguous(1).shape;
-  NN_CHECK(x.size() == 3 && h.size() == 4 && count(x) > 0 && count(h) > 0, "x must be (T, B, I) and h (L, D, B, H), got " << to_string(x) << " and " << to_string(h));
+  NN_CHECK(x.size() == 3 && h.size() == 4 && count(x) > 0 && count(h) > 0,
+           "x must be (T, B, I) and h (L, D, B, H), got " << to_string(x) << " and " << to_string(h));
   steps_ = x[0], batch_ = x[1], inputs_ = x[2], hidden_ = h[3];
   const auto expect = [&](size_t position, int64_t size) {
-    NN_CHECK(!s.has(position) || s.contiguous(position).size() == size, "array " << position << " must have " << size << " elements, got " << s.array(position).size());
+    NN_CHECK(!s.has(position) || s.contiguous(position).size() == size,
+             "array " << position << " must have " << size << " elements, got " << s.array(position).size());
   };
   const RecurrentLayer first = layer(0, 0), later = layer(1, 0);
   NN_CHECK(s.has(2) == first.cell->has_memory, "c must be given where the cell has one, got otherwise");
@@ -63,7 +67,8 @@ void Network::make_input(int64_t number, const float* traces, const float* mask,
 }
 
 double Network::cost() const {
-  return 2000.0 + static_cast<double>(layers_ * directions_ * rows()) * static_cast<double>(layer(0, 0).weight_size()) / 50.0;
+  return 2000.0 +
+         static_cast<double>(layers_ * directions_ * rows()) * static_cast<double>(layer(0, 0).weight_size()) / 50.0;
 }
 
 void Network::forward(void* const* arrays, const float* mask, float* inputs, float* traces) const {

@@ -1,4 +1,5 @@
-// The arrays of a recurrent network of several layers and directions: which parts belong to which, and the way through the layers.
+// The arrays of a recurrent network of several layers and directions: which parts belong to which, and the way through
+// the layers.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 //   softmax_backward   y, dy -> dx
 //   softmax_cross_entropy            x, labels (A, 1, B) int64 -> y (A, 1, B) = log(sum exp x) - x[label]
 //   softmax_cross_entropy_backward   x, labels, dy (A, 1, B) -> dx = dy (softmax - onehot)
-// Negative labels give 0; labels of C or more throw. The maximum is subtracted first, sums are kept in double. O(A C B); where the
-// axis is not innermost, each of its lines is gathered into working memory.
+// Negative labels give 0; labels of C or more throw. The maximum is subtracted first, sums are kept in double. O(A C
+// B); where the axis is not innermost, each of its lines is gathered into working memory.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -131,8 +131,8 @@ void check_labels(const int64_t* labels, int64_t count, int64_t classes) {
   int64_t largest = -1;
   for (int64_t i = 0; i < count; ++i) largest = std::max(largest, labels[i]);
   if (largest >= classes) {
-    throw ArgumentError("softmax_cross_entropy: target must hold numbers below that of the classes, " + std::to_string(classes) +
-                        ", got " + std::to_string(largest));
+    throw ArgumentError("softmax_cross_entropy: target must hold numbers below that of the classes, " +
+                        std::to_string(classes) + ", got " + std::to_string(largest));
   }
 }
 

@@ -1,12 +1,12 @@
-// Layer, group and instance normalization (Ba et al., 2016; Wu and He, 2018; Ulyanov et al., 2016): each row of a matrix is
-// standardized by its own mean and biased variance.
+// Layer, group and instance normalization (Ba et al., 2016; Wu and He, 2018; Ulyanov et al., 2016): each row of a
+// matrix is standardized by its own mean and biased variance.
 //   standardize           arrays x, beta, gamma, y, mean, variance
 //   standardize_backward  arrays x, -, gamma, -, mean, variance, dy, dx, dbeta, dgamma
-// x, y, dy, dx are (rows, n), contiguous; mean and variance have an element a row. A row falls into runs of `run` elements that
-// share one element of beta and gamma (run 1: each has its own). Rows take them one after another, and begin again when all
-// are used up. beta, gamma and gradients that nobody wants may be absent. Settings: rows, run, eps.
-// Moments are taken in two passes, in float32 blocks that add up in double. Gradients of parameters add up 64 rows in float32, then
-// in double, for each thread; so results repeat. O(rows n).
+// x, y, dy, dx are (rows, n), contiguous; mean and variance have an element a row. A row falls into runs of `run`
+// elements that share one element of beta and gamma (run 1: each has its own). Rows take them one after another, and
+// begin again when all are used up. beta, gamma and gradients that nobody wants may be absent. Settings: rows, run,
+// eps. Moments are taken in two passes, in float32 blocks that add up in double. Gradients of parameters add up 64 rows
+// in float32, then in double, for each thread; so results repeat. O(rows n).
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -32,13 +32,15 @@ struct Rows {
   int64_t per_row;  // parameters that a row uses
   float eps;
 
-  explicit Rows(const Signature& s) : rows(s.args.integer("rows")), n(0), run(s.args.integer("run")), eps(s.args.real("eps")) {
+  explicit Rows(const Signature& s)
+      : rows(s.args.integer("rows")), n(0), run(s.args.integer("run")), eps(s.args.real("eps")) {
     const int64_t size = s.contiguous(0).size();
     NN_CHECK(rows > 0 && size > 0 && size % rows == 0, "x must hold " << rows << " rows, got " << size << " elements");
     n = size / rows;
     NN_CHECK(run > 0 && n % run == 0, "rows must consist of whole runs, got " << n << " elements and runs of " << run);
     per_row = n / run;
-    for (const size_t position : {4, 5}) NN_CHECK(s.contiguous(position).size() == rows, "statistics must have an element a row, got others");
+    for (const size_t position : {4, 5})
+      NN_CHECK(s.contiguous(position).size() == rows, "statistics must have an element a row, got others");
   }
 
   /// How many rows go by until parameters repeat.
@@ -55,13 +57,15 @@ struct Rows {
 
 void check_images(const Signature& s, std::initializer_list<size_t> positions) {
   for (const size_t position : positions) {
-    NN_CHECK(!s.has(position) || s.contiguous(position).size() == s.array(0).size(), "array " << position << " must have the size of x, got another");
+    NN_CHECK(!s.has(position) || s.contiguous(position).size() == s.array(0).size(),
+             "array " << position << " must have the size of x, got another");
   }
 }
 
 class Standardize : public Op {
  public:
-  explicit Standardize(const Signature& s) : size_(s), beta_period_(size_.period(s, 1)), gamma_period_(size_.period(s, 2)) {
+  explicit Standardize(const Signature& s)
+      : size_(s), beta_period_(size_.period(s, 1)), gamma_period_(size_.period(s, 2)) {
     check_images(s, {3});
   }
 
@@ -70,24 +74,26 @@ class Standardize : public Op {
     float *y = output(arrays, 3), *mean = output(arrays, 4), *variance = output(arrays, 5);
     const auto [rows, n, run, per_row, eps] = size_;
     const VectorTable& table = vectors();
-    parallel_for(rows, size_.grain(), [&, n = n, run = run, per_row = per_row, eps = eps](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) {
-        const float* from = x + row * n;
-        float* to = y + row * n;
-        take_moments(from, mean[row], variance[row]);
-        const float rate = 1.0f / std::sqrt(variance[row] + eps);
-        const float* shifts = at(beta, row % beta_period_ * per_row);
-        const float* scales = at(gamma, row % gamma_period_ * per_row);
-        if (run == 1 && (shifts != nullptr || scales != nullptr)) {
-          table.standardize_each(from, n, mean[row], rate, scales, shifts, to);
-          continue;
-        }
-        for (int64_t k = 0; k < per_row; ++k) {
-          const float scale = scales != nullptr ? rate * scales[k] : rate;
-          table.standardize(from + k * run, run, mean[row], scale, shifts != nullptr ? shifts[k] : 0.0f, to + k * run);
-        }
-      }
-    });
+    parallel_for(rows, size_.grain(),
+                 [&, n = n, run = run, per_row = per_row, eps = eps](int64_t begin, int64_t end, int) {
+                   for (int64_t row = begin; row < end; ++row) {
+                     const float* from = x + row * n;
+                     float* to = y + row * n;
+                     take_moments(from, mean[row], variance[row]);
+                     const float rate = 1.0f / std::sqrt(variance[row] + eps);
+                     const float* shifts = at(beta, row % beta_period_ * per_row);
+                     const float* scales = at(gamma, row % gamma_period_ * per_row);
+                     if (run == 1 && (shifts != nullptr || scales != nullptr)) {
+                       table.standardize_each(from, n, mean[row], rate, scales, shifts, to);
+                       continue;
+                     }
+                     for (int64_t k = 0; k < per_row; ++k) {
+                       const float scale = scales != nullptr ? rate * scales[k] : rate;
+                       table.standardize(from + k * run, run, mean[row], scale, shifts != nullptr ? shifts[k] : 0.0f,
+                                         to + k * run);
+                     }
+                   }
+                 });
   }
 
   double cost() const override { return 100 + 0.4 * size_.size(); }
@@ -106,7 +112,8 @@ class Standardize : public Op {
 /// Gradients of beta and gamma that one thread adds up.
 class Totals {
  public:
-  Totals(Scratch& scratch, int64_t size, bool in_blocks) : size_(size), in_blocks_(in_blocks), totals_(scratch.take<double>(2 * size)) {
+  Totals(Scratch& scratch, int64_t size, bool in_blocks)
+      : size_(size), in_blocks_(in_blocks), totals_(scratch.take<double>(2 * size)) {
     blocks_ = in_blocks ? scratch.take<float>(2 * size) : nullptr;
     std::fill_n(totals_, 2 * size, 0.0);
     if (in_blocks) std::fill_n(blocks_, 2 * size, 0.0f);
@@ -137,7 +144,10 @@ class Totals {
 class StandardizeBackward : public Op {
  public:
   explicit StandardizeBackward(const Signature& s)
-      : size_(s), gamma_period_(size_.period(s, 2)), dbeta_period_(size_.period(s, 8)), dgamma_period_(size_.period(s, 9)) {
+      : size_(s),
+        gamma_period_(size_.period(s, 2)),
+        dbeta_period_(size_.period(s, 8)),
+        dgamma_period_(size_.period(s, 9)) {
     check_images(s, {6, 7});
     if (s.has(8)) n_totals_ = dbeta_period_ * size_.per_row;
     if (s.has(9)) n_totals_ = std::max(n_totals_, dgamma_period_ * size_.per_row);
@@ -183,7 +193,8 @@ class StandardizeBackward : public Op {
     double sum = 0.0, product = 0.0;
     if (run == 1) {
       if (wants_beta) table.add_to(dy, totals.beta_block() + beta_start, n);
-      if (wants_gamma) table.add_standardized(dy, x, n, mean, static_cast<float>(rate), totals.gamma_block() + gamma_start);
+      if (wants_gamma)
+        table.add_standardized(dy, x, n, mean, static_cast<float>(rate), totals.gamma_block() + gamma_start);
       if (scales != nullptr) {
         table.standardize_products(dy, scales, x, n, mean, &sum, &product);
       } else {

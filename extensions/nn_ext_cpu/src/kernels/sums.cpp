@@ -11,14 +11,15 @@
 namespace nn_cpu {
 namespace {
 
-constexpr int64_t kGrain = 32768;  // elements a thread
+constexpr int64_t kGrain = 32768;   // elements a thread
 constexpr int64_t kNarrowest = 64;  // neighbouring lanes
 
 class SumAlong : public Op {
  public:
   explicit SumAlong(const Signature& s) : scale_(s.args.real("scale")) {
     const Dims& shape = s.contiguous(0).shape;
-    NN_CHECK(shape.size() == 3 && count(shape) > 0, "x must be (A, C, B) with elements, got shape " << to_string(shape));
+    NN_CHECK(shape.size() == 3 && count(shape) > 0,
+             "x must be (A, C, B) with elements, got shape " << to_string(shape));
     a_ = shape[0], c_ = shape[1], b_ = shape[2];
     NN_CHECK(s.contiguous(1).size() == a_ * b_, "y must have an element a lane, got " << s.array(1).size());
   }
@@ -27,15 +28,19 @@ class SumAlong : public Op {
     const auto* x = static_cast<const float*>(arrays[0]);
     auto* y = static_cast<float*>(arrays[1]);
     if (b_ == 1) {
-      parallel_for(a_, kGrain / c_ + 1, [&](int64_t begin, int64_t end, int) { vectors().row_sums(x + begin * c_, end - begin, c_, scale_, y + begin); });
+      parallel_for(a_, kGrain / c_ + 1, [&](int64_t begin, int64_t end, int) {
+        vectors().row_sums(x + begin * c_, end - begin, c_, scale_, y + begin);
+      });
       return;
     }
-    const int64_t share = a_ * b_ / num_threads() / kNarrowest * kNarrowest;  // so that few lanes keep all threads busy, too
+    const int64_t share =
+        a_ * b_ / num_threads() / kNarrowest * kNarrowest;  // so that few lanes keep all threads busy, too
     const int64_t width = std::clamp<int64_t>(share, kNarrowest, kMaxLanes), groups = (b_ + width - 1) / width;
     parallel_for(a_ * groups, kGrain / (c_ * std::min<int64_t>(b_, width)) + 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t item = begin; item < end; ++item) {
         const int64_t block = item / groups, lane = item % groups * width;
-        vectors().lane_sums(x + block * c_ * b_ + lane, c_, b_, std::min<int64_t>(width, b_ - lane), scale_, y + block * b_ + lane);
+        vectors().lane_sums(x + block * c_ * b_ + lane, c_, b_, std::min<int64_t>(width, b_ - lane), scale_,
+                            y + block * b_ + lane);
       }
     });
   }

@@ -1,5 +1,5 @@
-// Updates of many parameters at once. All operations take hyper (float64, read at each run), then for each parameter the
-// arrays of the rule, all float32 and contiguous:
+// Updates of many parameters at once. All operations take hyper (float64, read at each run), then for each parameter
+// the arrays of the rule, all float32 and contiguous:
 //   update          w, g, states ...     setting `rule`: a solver of vector/update.cpp; changes w and states
 //   weight_decay    w, g                 hyper: rate;   g += rate w
 //   scale_grad      w, g                 hyper: scale;  g *= scale
@@ -53,7 +53,8 @@ const Rule kRules[] = {
     {"Nesterov", "Nesterov", [](const double* h) { return plain({h[0], h[1]}); }},
     {"SgdW", "SgdW", [](const double* h) { return plain({h[0], h[1], h[0] / h[3] * h[2]}); }},
     {"Adam", "Adam", [](const double* h) { return adam_numbers(corrected(h[0], h[1], h[2], h[4]), h); }},
-    {"AdamW", "Adam", [](const double* h) { return adam_numbers(corrected(h[0], h[1], h[2], h[6]), h, h[0] / h[5] * h[4]); }},
+    {"AdamW", "Adam",
+     [](const double* h) { return adam_numbers(corrected(h[0], h[1], h[2], h[6]), h, h[0] / h[5] * h[4]); }},
     {"AMSGRAD", "AMSGRAD",
      [](const double* h) {
        return adam_numbers(h[4] != 0.0 ? corrected(h[0], h[1], h[2], h[5]) : static_cast<float>(h[0]), h);
@@ -68,7 +69,8 @@ const Rule kRules[] = {
 };
 
 const Rule& find_rule(const std::string& name) {
-  const auto* found = std::find_if(std::begin(kRules), std::end(kRules), [&](const Rule& rule) { return rule.name == name; });
+  const auto* found =
+      std::find_if(std::begin(kRules), std::end(kRules), [&](const Rule& rule) { return rule.name == name; });
   NN_CHECK(found != std::end(kRules), "update must be one of the solvers with a native kernel, got " << name);
   return *found;
 }
@@ -85,12 +87,14 @@ int find_loop(const char* name) {
 class Group {
  public:
   Group(const Signature& s, size_t width) : width_(width), ends_{0} {
-    NN_CHECK((s.arrays.size() - 1) % width == 0, "arrays must be " << width << " for each parameter, got " << s.arrays.size() - 1);
+    NN_CHECK((s.arrays.size() - 1) % width == 0,
+             "arrays must be " << width << " for each parameter, got " << s.arrays.size() - 1);
     s.contiguous(0, DType::kFloat64);
     for (size_t first = 1; first < s.arrays.size(); first += width) {
       const int64_t size = s.contiguous(first).size();
       for (size_t k = 1; k < width; ++k) {
-        NN_CHECK(s.contiguous(first + k).size() == size, "arrays of a parameter must be alike, got " << s.array(first + k).size() << " and " << size);
+        NN_CHECK(s.contiguous(first + k).size() == size,
+                 "arrays of a parameter must be alike, got " << s.array(first + k).size() << " and " << size);
       }
       ends_.push_back(ends_.back() + size);
     }
@@ -99,7 +103,9 @@ class Group {
   int64_t size() const { return ends_.back(); }
   size_t count() const { return ends_.size() - 1; }
   int64_t size(size_t parameter) const { return ends_[parameter + 1] - ends_[parameter]; }
-  float* array(void* const* arrays, size_t parameter, size_t k) const { return static_cast<float*>(arrays[1 + parameter * width_ + k]); }
+  float* array(void* const* arrays, size_t parameter, size_t k) const {
+    return static_cast<float*>(arrays[1 + parameter * width_ + k]);
+  }
 
   /// Calls body(parameter, offset, n) for pieces that cover all parameters.
   template <class Body>
@@ -125,8 +131,10 @@ class Group {
 class Update : public Op {
  public:
   explicit Update(const Signature& s)
-      : rule_(find_rule(s.args.get<std::string>("rule"))), loop_(find_loop(rule_.loop)),
-        n_states_(vectors().updates().functions[loop_].n_states), group_(s, 2 + n_states_) {}
+      : rule_(find_rule(s.args.get<std::string>("rule"))),
+        loop_(find_loop(rule_.loop)),
+        n_states_(vectors().updates().functions[loop_].n_states),
+        group_(s, 2 + n_states_) {}
 
   void run(void* const* arrays) const override {
     const Numbers numbers = rule_.derive(static_cast<const double*>(arrays[0]));
@@ -134,7 +142,8 @@ class Update : public Op {
     group_.visit([&](size_t parameter, int64_t offset, int64_t n) {
       float* states[3];
       for (int k = 0; k < n_states_; ++k) states[k] = group_.array(arrays, parameter, 2 + k) + offset;
-      loop(n, group_.array(arrays, parameter, 0) + offset, group_.array(arrays, parameter, 1) + offset, states, numbers.data());
+      loop(n, group_.array(arrays, parameter, 0) + offset, group_.array(arrays, parameter, 1) + offset, states,
+           numbers.data());
     });
   }
 
@@ -194,7 +203,9 @@ class ClipGrad final : public ChangeGrad {
       for (int64_t parameter = begin; parameter < end; ++parameter) {
         float* g = group_.array(arrays, parameter, 1);
         const double norm = std::sqrt(vectors().sum_of_squares(g, group_.size(parameter)));
-        if (norm > limit) vectors().rows.row_affine(g, nullptr, group_.size(parameter), static_cast<float>(limit / norm), 0.0f, false, g);
+        if (norm > limit)
+          vectors().rows.row_affine(g, nullptr, group_.size(parameter), static_cast<float>(limit / norm), 0.0f, false,
+                                    g);
       }
     });
   }

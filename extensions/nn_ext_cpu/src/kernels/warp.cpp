@@ -1,13 +1,15 @@
 // Images sampled at points between their pixels.
 //   warp            x, points -> y
 //   warp_backward   x, points, dy -> dx, dpoints; either may be absent
-// x is (B, C, in), y (B, C, out), points (B, out, d), normalized to [-1, 1], x first; in and out have d = 2 or 3 axes. Settings:
+// x is (B, C, in), y (B, C, out), points (B, out, d), normalized to [-1, 1], x first; in and out have d = 2 or 3 axes.
+// Settings:
 //   channel_last   x is (B, in, C), y (B, out, C)
 //   nearest        the closest pixel, halves away from zero, else the 2^d pixels around the point, weighted linearly
 //   padding        what lies outside: zero, repeat (the border) or reflect
 //   align_corners  -1 and 1 are the middles of the border pixels, else their outer edges; reflect mirrors there
 //   flow           points is (B, d, out) in pixels, from the place of the result on, and held inside of the image
-// O(points * (channels + 1) * 2^d). A thread has points of its own, or for dx channels or images of its own, so results repeat.
+// O(points * (channels + 1) * 2^d). A thread has points of its own, or for dx channels or images of its own, so results
+// repeat.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -21,8 +23,8 @@
 namespace nn_cpu {
 namespace {
 
-constexpr int64_t kChunk = 256;     // points that are treated together
-constexpr int64_t kGrain = 2048;    // samples a thread
+constexpr int64_t kChunk = 256;   // points that are treated together
+constexpr int64_t kGrain = 2048;  // samples a thread
 constexpr int kMostAxes = 3, kMostCorners = 8;
 
 /// Corners of a chunk of n points: corner t of point i at [t * n + i], axis k at [k * n + i]. Index -1: outside.
@@ -31,9 +33,13 @@ struct Corners {
   float *weight, *fraction, *slope;
 
   explicit Corners(Scratch& scratch)
-      : index(scratch.take<int32_t>(kMostCorners * kChunk)), weight(scratch.take<float>(kMostCorners * kChunk)),
-        fraction(scratch.take<float>(kMostAxes * kChunk)), slope(scratch.take<float>(kMostAxes * kChunk)) {}
-  static size_t bytes() { return Scratch::bytes<float>(kMostCorners * kChunk) * 2 + Scratch::bytes<float>(kMostAxes * kChunk) * 2; }
+      : index(scratch.take<int32_t>(kMostCorners * kChunk)),
+        weight(scratch.take<float>(kMostCorners * kChunk)),
+        fraction(scratch.take<float>(kMostAxes * kChunk)),
+        slope(scratch.take<float>(kMostAxes * kChunk)) {}
+  static size_t bytes() {
+    return Scratch::bytes<float>(kMostCorners * kChunk) * 2 + Scratch::bytes<float>(kMostAxes * kChunk) * 2;
+  }
 };
 
 enum class Padding { kZero, kRepeat, kReflect };
@@ -45,17 +51,21 @@ class Sampler {
   bool channel_last;
 
   Sampler(const Signature& s, size_t y)
-      : channel_last(s.args.flag("channel_last")), nearest_(s.args.flag("nearest")), align_corners_(s.args.flag("align_corners")),
+      : channel_last(s.args.flag("channel_last")),
+        nearest_(s.args.flag("nearest")),
+        align_corners_(s.args.flag("align_corners")),
         flow_(s.args.flag("flow")) {
     const Dims &x = s.contiguous(0).shape, &out = s.contiguous(y).shape;
     n_axes = static_cast<int>(x.size()) - 2;
-    NN_CHECK((n_axes == 2 || n_axes == 3) && out.size() == x.size(), "x must have two or three spatial axes, got shape " << to_string(x));
+    NN_CHECK((n_axes == 2 || n_axes == 3) && out.size() == x.size(),
+             "x must have two or three spatial axes, got shape " << to_string(x));
     const int64_t first = channel_last ? 1 : 2;
     in_.assign(x.begin() + first, x.begin() + first + n_axes);
     out_.assign(out.begin() + first, out.begin() + first + n_axes);
     batch = x[0], channels = x[channel_last ? x.size() - 1 : 1], n_in = count(in_), n_out = count(out_);
     n_corners = nearest_ ? 1 : 1 << n_axes;
-    NN_CHECK(s.contiguous(1).size() == batch * n_out * n_axes, "points must have " << n_axes << " coordinates for each place, got " << s.array(1).size());
+    NN_CHECK(s.contiguous(1).size() == batch * n_out * n_axes,
+             "points must have " << n_axes << " coordinates for each place, got " << s.array(1).size());
     NN_CHECK(n_in < (int64_t{1} << 31), "images must have less than 2^31 pixels, got " << n_in);
     const auto& padding = s.args.get<std::string>("padding");
     padding_ = padding == "zero" ? Padding::kZero : (padding == "repeat" ? Padding::kRepeat : Padding::kReflect);
@@ -98,8 +108,10 @@ class Sampler {
     }
   }
 
-  /// The derivatives by the coordinates, from those by the weights of the corners, which `dweight` has like the corners.
-  void differentiate(const Corners& corners, const float* dweight, int64_t image, int64_t first, int64_t n, float* dpoints) const {
+  /// The derivatives by the coordinates, from those by the weights of the corners, which `dweight` has like the
+  /// corners.
+  void differentiate(const Corners& corners, const float* dweight, int64_t image, int64_t first, int64_t n,
+                     float* dpoints) const {
     for (int64_t i = 0; i < n; ++i) {
       for (int axis = 0; axis < n_axes; ++axis) {
         float total = 0.0f;
@@ -140,7 +152,8 @@ class Sampler {
       return place < -1.0f ? -1.0f : (place > whole ? whole : place);
     }
     if (padding_ == Padding::kReflect) {
-      const float start = align_corners_ ? 0.0f : -0.5f, span = align_corners_ ? last : whole, period = std::max(2.0f * span, 1.0f);
+      const float start = align_corners_ ? 0.0f : -0.5f, span = align_corners_ ? last : whole,
+                  period = std::max(2.0f * span, 1.0f);
       const float distance = std::fmod(std::fabs(place - start), period);
       if (place < start) slope = -slope;
       if (distance > span) slope = -slope;
@@ -179,7 +192,9 @@ class Warp : public Op {
         if (s.channel_last) {
           mix(corners, n, from, to + first * s.channels);
         } else {
-          for (int64_t c = 0; c < s.channels; ++c) vectors().sample_row(from + c * s.n_in, n, corners.index, corners.weight, s.n_corners, to + c * s.n_out + first);
+          for (int64_t c = 0; c < s.channels; ++c)
+            vectors().sample_row(from + c * s.n_in, n, corners.index, corners.weight, s.n_corners,
+                                 to + c * s.n_out + first);
         }
       }
     });
@@ -207,12 +222,16 @@ class Warp : public Op {
 class WarpBackward : public Op {
  public:
   explicit WarpBackward(const Signature& s) : sampler_(s, 2) {
-    if (s.has(3)) NN_CHECK(s.contiguous(3).size() == s.array(0).size(), "dx must have the size of x, got " << s.array(3).size());
-    if (s.has(4)) NN_CHECK(s.contiguous(4).size() == s.array(1).size(), "dpoints must have the size of points, got " << s.array(4).size());
+    if (s.has(3))
+      NN_CHECK(s.contiguous(3).size() == s.array(0).size(), "dx must have the size of x, got " << s.array(3).size());
+    if (s.has(4))
+      NN_CHECK(s.contiguous(4).size() == s.array(1).size(),
+               "dpoints must have the size of points, got " << s.array(4).size());
   }
 
   void run(void* const* arrays) const override {
-    const auto *x = static_cast<const float*>(arrays[0]), *points = static_cast<const float*>(arrays[1]), *dy = static_cast<const float*>(arrays[2]);
+    const auto *x = static_cast<const float*>(arrays[0]), *points = static_cast<const float*>(arrays[1]),
+               *dy = static_cast<const float*>(arrays[2]);
     if (arrays[3] != nullptr) spread(points, dy, static_cast<float*>(arrays[3]));
     if (arrays[4] != nullptr) move(x, points, dy, static_cast<float*>(arrays[4]));
   }
@@ -229,10 +248,12 @@ class WarpBackward : public Op {
       Scratch scratch(Corners::bytes());
       const Corners corners(scratch);
       for (int64_t item = begin; item < end; ++item) {
-        const int64_t image = item / groups, channel = item % groups * wide, stop = std::min(s.channels, channel + wide);
+        const int64_t image = item / groups, channel = item % groups * wide,
+                      stop = std::min(s.channels, channel + wide);
         const float* from = dy + image * s.channels * s.n_out;
         float* to = dx + image * s.channels * s.n_in;
-        const int64_t point = s.channel_last ? s.channels : 1, of_y = s.channel_last ? 1 : s.n_out, of_x = s.channel_last ? 1 : s.n_in;
+        const int64_t point = s.channel_last ? s.channels : 1, of_y = s.channel_last ? 1 : s.n_out,
+                      of_x = s.channel_last ? 1 : s.n_in;
         for (int64_t c = channel; c < stop; ++c) {
           for (int64_t i = 0; i < s.n_in; ++i) to[c * of_x + i * point] = 0.0f;
         }
@@ -244,7 +265,8 @@ class WarpBackward : public Op {
             const float* weight = corners.weight + corner * n;
             if (s.channel_last) {
               for (int64_t i = 0; i < n; ++i) {
-                for (int64_t c = channel; c < stop && index[i] >= 0; ++c) to[index[i] * point + c] += weight[i] * from[(first + i) * point + c];
+                for (int64_t c = channel; c < stop && index[i] >= 0; ++c)
+                  to[index[i] * point + c] += weight[i] * from[(first + i) * point + c];
               }
               continue;
             }
@@ -263,7 +285,8 @@ class WarpBackward : public Op {
   void move(const float* x, const float* points, const float* dy, float* dpoints) const {
     const Sampler& s = sampler_;
     const int64_t chunks = (s.n_out + kChunk - 1) / kChunk;
-    const int64_t point = s.channel_last ? s.channels : 1, of_y = s.channel_last ? 1 : s.n_out, of_x = s.channel_last ? 1 : s.n_in;
+    const int64_t point = s.channel_last ? s.channels : 1, of_y = s.channel_last ? 1 : s.n_out,
+                  of_x = s.channel_last ? 1 : s.n_in;
     parallel_for(s.batch * chunks, kGrain / (kChunk * (s.channels + 1)) + 1, [&](int64_t begin, int64_t end, int) {
       Scratch scratch(Corners::bytes() + Scratch::bytes<float>(kMostCorners * kChunk));
       const Corners corners(scratch);
@@ -276,9 +299,11 @@ class WarpBackward : public Op {
         for (int corner = 0; corner < s.n_corners; ++corner) {
           const int32_t* index = corners.index + corner * n;
           float* total = dweight + corner * n;
-          for (int64_t c = 0; c < s.channels && !s.channel_last; ++c) vectors().add_sampled_products(pixels + c * of_x, index, from + c * of_y + first, n, total);
+          for (int64_t c = 0; c < s.channels && !s.channel_last; ++c)
+            vectors().add_sampled_products(pixels + c * of_x, index, from + c * of_y + first, n, total);
           for (int64_t i = 0; i < n && s.channel_last; ++i) {
-            for (int64_t c = 0; c < s.channels && index[i] >= 0; ++c) total[i] += pixels[index[i] * point + c] * from[(first + i) * point + c];
+            for (int64_t c = 0; c < s.channels && index[i] >= 0; ++c)
+              total[i] += pixels[index[i] * point + c] * from[(first + i) * point + c];
           }
         }
         s.differentiate(corners, dweight, image, first, n, dpoints);

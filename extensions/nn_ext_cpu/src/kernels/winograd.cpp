@@ -14,7 +14,7 @@ constexpr int64_t kPanel = kPanelColumns;
 constexpr int64_t kMaxPositions = 36, kMaxOutputs = 16;
 constexpr int64_t kBlockElements = 600'000;  // of transformed inputs and outputs together: 2.4 MB
 constexpr int64_t kOwnElements = 240'000;    // the same in the cache of one thread
-constexpr int64_t kOwnTiles = 16;            // tiles a block for which it is worth while that each thread reads all filters
+constexpr int64_t kOwnTiles = 16;  // tiles a block for which it is worth while that each thread reads all filters
 
 std::atomic<bool>& enabled() {
   static std::atomic<bool> flag{true};
@@ -36,7 +36,8 @@ struct Tile {
   int64_t image, row, column;  // of the first output pixel
 
   Tile(const WinogradShape& s, int64_t number)
-      : image(number / (s.tile_rows() * s.tile_columns())), row(number / s.tile_columns() % s.tile_rows() * s.tile),
+      : image(number / (s.tile_rows() * s.tile_columns())),
+        row(number / s.tile_columns() % s.tile_rows() * s.tile),
         column(number % s.tile_columns() * s.tile) {}
 };
 
@@ -67,14 +68,18 @@ void output_pixels(const WinogradShape& s, T* y, T* outside, int64_t number, T**
 
 constexpr int64_t kFilterStages = 2;
 
-/// u[position][panel of k][c][lane] from weights in the first kFilterStages stages; `lines` is room for (9 c, k) values.
+/// u[position][panel of k][c][lane] from weights in the first kFilterStages stages; `lines` is room for (9 c, k)
+/// values.
 void transform_filters(const WinogradShape& s, Team& team, const float* weight, float* lines, float* u) {
   const VectorTable& table = vectors();
   const int64_t stride = s.c * padded(s.k), panel_stride = s.c * kPanel;
   if (!s.turned) {
-    team.share(0, 9 * s.c, [&](int64_t begin, int64_t end) {
-      table.transpose(weight + begin, s.k, end - begin, 9 * s.c, lines + begin * s.k, s.k);
-    }, 16);
+    team.share(
+        0, 9 * s.c,
+        [&](int64_t begin, int64_t end) {
+          table.transpose(weight + begin, s.k, end - begin, 9 * s.c, lines + begin * s.k, s.k);
+        },
+        16);
   }
   team.share(1, s.c, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
@@ -94,7 +99,8 @@ int64_t blocks_of_threads(const WinogradShape& s) {
   return s.tiles() / blocks >= kOwnTiles ? blocks : 0;
 }
 
-/// Positions are a line of cache further apart than they need, lest all of them meet in the same few places of the cache.
+/// Positions are a line of cache further apart than they need, lest all of them meet in the same few places of the
+/// cache.
 constexpr int64_t kGap = 16;
 
 /// Some tiles and what is computed of them: transformed inputs v[position][tile][c] and products m[position][tile][k].
@@ -103,7 +109,12 @@ struct Block {
   float *v, *m;
 
   Block(const WinogradShape& s, int64_t first_tile, int64_t n, float* room)
-      : first(first_tile), count(n), v_stride(n * s.c + kGap), m_stride(n * s.k + kGap), v(room), m(room + s.positions() * v_stride) {}
+      : first(first_tile),
+        count(n),
+        v_stride(n * s.c + kGap),
+        m_stride(n * s.k + kGap),
+        v(room),
+        m(room + s.positions() * v_stride) {}
 
   /// The room that n tiles take.
   static int64_t elements(const WinogradShape& s, int64_t n) { return s.positions() * (n * (s.c + s.k) + 2 * kGap); }
@@ -131,8 +142,9 @@ struct Forward {
   void products(const Block& block, int64_t begin, int64_t end) const {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t position = item / panels(), channel = item % panels() * kPanel;
-      vectors().panel_product(block.count, std::min(kPanel, s.k - channel), s.c, block.v + position * block.v_stride, s.c,
-                              filters + item * s.c * kPanel, false, block.m + position * block.m_stride + channel, s.k);
+      vectors().panel_product(block.count, std::min(kPanel, s.k - channel), s.c, block.v + position * block.v_stride,
+                              s.c, filters + item * s.c * kPanel, false, block.m + position * block.m_stride + channel,
+                              s.k);
     }
   }
 
@@ -141,7 +153,8 @@ struct Forward {
     const float* addends[kMaxOutputs];
     for (int64_t tile = begin; tile < end; ++tile) {
       output_pixels<float>(s, y, nullptr, block.first + tile, pixels);
-      if (epilogue.addend != nullptr) output_pixels<const float>(s, epilogue.addend, nullptr, block.first + tile, addends);
+      if (epilogue.addend != nullptr)
+        output_pixels<const float>(s, epilogue.addend, nullptr, block.first + tile, addends);
       loops(s).output(block.m + tile * s.k, block.m_stride, s.k, epilogue.scale, epilogue.shift,
                       epilogue.addend != nullptr ? addends : nullptr, epilogue.relu, pixels);
     }
@@ -155,15 +168,16 @@ void enable_winograd(bool flag) { enabled() = flag; }
 
 std::optional<WinogradShape> fastest_winograd(const WinogradShape& shape, Weights weights) {
   if (shape.c < 16 || shape.k < 16 || shape.pad_h > 2 || shape.pad_w > 2) return std::nullopt;
-  // All in products a channel pair: those of tiles with the transforms of their pixels, and what a filter costs at each position; it
-  // is transformed, or read from memory where it is kept.
+  // All in products a channel pair: those of tiles with the transforms of their pixels, and what a filter costs at each
+  // position; it is transformed, or read from memory where it is kept.
   const double per_filter = weights == Weights::kStay ? 10.0 : 33.0;
   const auto cost = [&](const WinogradShape& s) {
     const double per_tile = 1.11 + 6.1 / static_cast<double>(s.c) + 6.1 / static_cast<double>(s.k);
     return static_cast<double>(s.positions()) * (static_cast<double>(s.tiles()) * per_tile + per_filter);
   };
   const double products = 9.0 * static_cast<double>(shape.n * shape.oh * shape.ow);
-  const double direct = weights == Weights::kStay ? products + 9.0 * per_filter : (weights == Weights::kChange ? 0.85 : 1.0) * products;
+  const double direct =
+      weights == Weights::kStay ? products + 9.0 * per_filter : (weights == Weights::kChange ? 0.85 : 1.0) * products;
   WinogradShape large = shape, small = shape;
   large.tile = 4;
   small.tile = 2;
@@ -174,7 +188,8 @@ std::optional<WinogradShape> fastest_winograd(const WinogradShape& shape, Weight
 int64_t WinogradShape::filter_elements() const { return positions() * c * padded(k); }
 
 std::string WinogradShape::filter_layout() const {
-  return "winograd/" + std::to_string(tile) + '/' + std::to_string(c) + '/' + std::to_string(k) + (turned ? "/turned" : "");
+  return "winograd/" + std::to_string(tile) + '/' + std::to_string(c) + '/' + std::to_string(k) +
+         (turned ? "/turned" : "");
 }
 
 void winograd_filters(const WinogradShape& s, const float* weight, float* filters) {
@@ -183,13 +198,16 @@ void winograd_filters(const WinogradShape& s, const float* weight, float* filter
   as_team(num_threads(), kFilterStages, [&](Team& team) { transform_filters(s, team, weight, lines, filters); });
 }
 
-void winograd_forward(const WinogradShape& s, const float* x, const float* weight, const float* filters, const Epilogue& epilogue,
-                      float* y) {
-  const int64_t n_lines = filters == nullptr ? 9 * s.c * s.k : 0, n_filters = filters == nullptr ? s.filter_elements() : 0;
-  const int64_t own_blocks = blocks_of_threads(s), block = own_blocks > 0 ? (s.tiles() + own_blocks - 1) / own_blocks : block_tiles(s);
+void winograd_forward(const WinogradShape& s, const float* x, const float* weight, const float* filters,
+                      const Epilogue& epilogue, float* y) {
+  const int64_t n_lines = filters == nullptr ? 9 * s.c * s.k : 0,
+                n_filters = filters == nullptr ? s.filter_elements() : 0;
+  const int64_t own_blocks = blocks_of_threads(s),
+                block = own_blocks > 0 ? (s.tiles() + own_blocks - 1) / own_blocks : block_tiles(s);
   const int64_t n_blocks = own_blocks > 0 ? own_blocks : (s.tiles() + block - 1) / block;
   const int64_t n_shared = own_blocks > 0 ? 0 : Block::elements(s, block);
-  Scratch scratch(Scratch::bytes<float>(n_lines) + Scratch::bytes<float>(n_filters) + Scratch::bytes<float>(n_shared) + Scratch::bytes<float>(s.c));
+  Scratch scratch(Scratch::bytes<float>(n_lines) + Scratch::bytes<float>(n_filters) + Scratch::bytes<float>(n_shared) +
+                  Scratch::bytes<float>(s.c));
   auto* lines = scratch.take<float>(n_lines);
   auto* made = scratch.take<float>(n_filters);
   auto* shared = scratch.take<float>(n_shared);
@@ -216,7 +234,8 @@ void winograd_forward(const WinogradShape& s, const float* x, const float* weigh
     for (int64_t first = 0; first < s.tiles(); first += block) {
       const Block part(s, first, std::min(block, s.tiles() - first), shared);
       team.share(stage++, part.count, [&](int64_t begin, int64_t end) { forward.inputs(part, begin, end); });
-      team.share(stage++, forward.n_products(), [&](int64_t begin, int64_t end) { forward.products(part, begin, end); });
+      team.share(stage++, forward.n_products(),
+                 [&](int64_t begin, int64_t end) { forward.products(part, begin, end); });
       team.share(stage++, part.count, [&](int64_t begin, int64_t end) { forward.outputs(part, begin, end); });
     }
   });
@@ -252,8 +271,9 @@ void winograd_weights(const WinogradShape& s, const float* x, const float* dy, f
       team.share(stage++, s.positions() * panels, [&](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
           const int64_t position = item / panels, panel = item % panels;
-          table.product(s.c, kPanel, count, v + position * v_stride, 1, s.c, dm + position * dm_stride + panel * block * kPanel,
-                        kPanel, first > 0, nullptr, du + position * s.c * wide_k + panel * s.c * kPanel, kPanel);
+          table.product(s.c, kPanel, count, v + position * v_stride, 1, s.c,
+                        dm + position * dm_stride + panel * block * kPanel, kPanel, first > 0, nullptr,
+                        du + position * s.c * wide_k + panel * s.c * kPanel, kPanel);
         }
       });
     }
@@ -264,9 +284,12 @@ void winograd_weights(const WinogradShape& s, const float* x, const float* dy, f
         loops(s).weight(du + c * kPanel, s.c * wide_k, s.c * kPanel, s.k, dg);
       }
     });
-    team.share(stage++, s.k, [&](int64_t begin, int64_t end) {
-      table.transpose(lines + begin, 9 * s.c, end - begin, s.k, dweight + begin * 9 * s.c, 9 * s.c);
-    }, 16);
+    team.share(
+        stage++, s.k,
+        [&](int64_t begin, int64_t end) {
+          table.transpose(lines + begin, 9 * s.c, end - begin, s.k, dweight + begin * 9 * s.c, 9 * s.c);
+        },
+        16);
   });
 }
 

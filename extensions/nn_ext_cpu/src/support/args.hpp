@@ -20,7 +20,8 @@ struct InstructionSpec {
   std::vector<double> parameters;
 };
 
-using ArgValue = std::variant<bool, int64_t, double, std::string, Dims, std::vector<double>, std::vector<InstructionSpec>>;
+using ArgValue =
+    std::variant<bool, int64_t, double, std::string, Dims, std::vector<double>, std::vector<InstructionSpec>>;
 
 class Args {
  public:

@@ -4,11 +4,11 @@
 #include <sstream>
 #include <stdexcept>
 
-#define NN_CHECK(condition, message)           \
-  do {                                         \
-    if (!(condition)) {                        \
-      std::ostringstream text_;                \
-      text_ << message;                        \
+#define NN_CHECK(condition, message)            \
+  do {                                          \
+    if (!(condition)) {                         \
+      std::ostringstream text_;                 \
+      text_ << message;                         \
       throw std::invalid_argument(text_.str()); \
-    }                                          \
+    }                                           \
   } while (false)

@@ -27,7 +27,8 @@ void add_rows(const T* x, int64_t rows, int64_t columns, int64_t ld, float* out,
         auto* memory = scratch.take<float>(n);
         std::fill_n(sums, n, 0.0);
         for (int64_t row = 0; row < rows; ++row) table.add_to_double(widened(x + row * ld + begin, n, memory), sums, n);
-        for (int64_t j = begin; j < end; ++j) out[j] = (accumulate ? out[j] : 0.0f) + static_cast<float>(sums[j - begin]);
+        for (int64_t j = begin; j < end; ++j)
+          out[j] = (accumulate ? out[j] : 0.0f) + static_cast<float>(sums[j - begin]);
       },
       16);
 }
@@ -42,6 +43,8 @@ void column_sums(const Bf16* x, int64_t rows, int64_t columns, float* out, bool 
   add_rows(x, rows, columns, columns, out, accumulate);
 }
 
-void column_sums(const float* x, int64_t rows, int64_t columns, int64_t ld, float* out) { add_rows(x, rows, columns, ld, out, false); }
+void column_sums(const float* x, int64_t rows, int64_t columns, int64_t ld, float* out) {
+  add_rows(x, rows, columns, ld, out, false);
+}
 
 }  // namespace nn_cpu

@@ -51,23 +51,31 @@ void Relocation::run(const void* from, void* to) const {
 }
 
 Primitive::Primitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad)
-    : primitive_(primitive), scratchpad_(scratchpad), bytes_(Scratch::bytes<char>(static_cast<int64_t>(scratchpad.get_size()))) {}
+    : primitive_(primitive),
+      scratchpad_(scratchpad),
+      bytes_(Scratch::bytes<char>(static_cast<int64_t>(scratchpad.get_size()))) {}
 
-void Primitive::input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool cached) {
+void Primitive::input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner,
+                      bool cached) {
   add(dnnl_arg, position, array, inner, false);
   Operand& operand = operands_.back();
   if (!cached || !operand.relocation) return;
   // the cache counts in units of float32, whatever the elements are
-  const auto elements = static_cast<int64_t>(array.get_size() / sizeof(float)), packed = static_cast<int64_t>(inner.get_size() / sizeof(float) + 1);
+  const auto elements = static_cast<int64_t>(array.get_size() / sizeof(float)),
+             packed = static_cast<int64_t>(inner.get_size() / sizeof(float) + 1);
   const std::string from = layout_name(array), to = layout_name(inner);
   if (from.empty() || to.empty()) return;  // a layout that only oneDNN knows is not kept
-  operand.cache = std::make_shared<WeightCache>(from + '>' + to, elements, packed, [relocation = operand.relocation](const float* from, float* to) { relocation->run(from, to); });
+  operand.cache = std::make_shared<WeightCache>(
+      from + '>' + to, elements, packed,
+      [relocation = operand.relocation](const float* from, float* to) { relocation->run(from, to); });
 }
 
 std::string Primitive::layout_name(const dnnl::memory::desc& desc) {
   if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return "";
-  std::string name = std::to_string(static_cast<int>(desc.get_data_type())) + '@' + std::to_string(desc.get_submemory_offset());
-  for (const dnnl::memory::dims& numbers : {desc.get_dims(), desc.get_padded_dims(), desc.get_strides(), desc.get_inner_blks(), desc.get_inner_idxs()}) {
+  std::string name =
+      std::to_string(static_cast<int>(desc.get_data_type())) + '@' + std::to_string(desc.get_submemory_offset());
+  for (const dnnl::memory::dims& numbers :
+       {desc.get_dims(), desc.get_padded_dims(), desc.get_strides(), desc.get_inner_blks(), desc.get_inner_idxs()}) {
     name += ';';
     for (const int64_t number : numbers) name += std::to_string(number) + ',';
   }
@@ -78,7 +86,8 @@ void Primitive::output(int dnnl_arg, int position, const dnnl::memory::desc& arr
   add(dnnl_arg, position, array, inner, true);
 }
 
-void Primitive::add(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool is_output) {
+void Primitive::add(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner,
+                    bool is_output) {
   Operand operand{dnnl_arg, position, array, inner, nullptr, is_output, nullptr};
   if (array != inner) {
     const auto& from = is_output ? inner : array;
@@ -108,7 +117,8 @@ void Primitive::run(void* const* arrays) const {
     void* data = arrays[operand.position];
     if (operand.cache) {
       if (auto packed = operand.cache->find(static_cast<const float*>(data))) {
-        arguments.emplace(operand.dnnl_arg, dnnl::memory(operand.inner, cpu_engine(), const_cast<float*>(packed.get())));
+        arguments.emplace(operand.dnnl_arg,
+                          dnnl::memory(operand.inner, cpu_engine(), const_cast<float*>(packed.get())));
         kept.push_back(std::move(packed));
         continue;
       }

@@ -53,10 +53,11 @@ class Primitive {
   Primitive() = default;
   Primitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad);
 
-  /// Array `position` of the operation is argument `dnnl_arg`; the primitive wants it as `inner`. If the array has another
-  /// layout it is reordered before an input is read or after an output is written. `cached`: these are weights, which fill
-  /// one piece of memory, and their reordered copy is kept for as long as they do not change.
-  void input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool cached = false);
+  /// Array `position` of the operation is argument `dnnl_arg`; the primitive wants it as `inner`. If the array has
+  /// another layout it is reordered before an input is read or after an output is written. `cached`: these are weights,
+  /// which fill one piece of memory, and their reordered copy is kept for as long as they do not change.
+  void input(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner,
+             bool cached = false);
   void output(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner);
 
   void run(void* const* arrays) const;
@@ -74,7 +75,8 @@ class Primitive {
   };
   /// A text that is equal for equal layouts; empty for those that are not blocks of strides.
   static std::string layout_name(const dnnl::memory::desc& desc);
-  void add(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner, bool is_output);
+  void add(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner,
+           bool is_output);
 
   dnnl::primitive primitive_;
   dnnl::memory::desc scratchpad_;

@@ -32,7 +32,8 @@ Fourier::Fourier(int64_t length) : length_(length) {
   int64_t before = 1;
   for (int64_t rest = length; rest > 1;) {
     Stage stage{next_radix(rest), 0, before, {}, {}};
-    NN_CHECK(stage.radix <= kLargestFactor, "lengths must have prime factors of at most " << kLargestFactor << ", got " << length);
+    NN_CHECK(stage.radix <= kLargestFactor,
+             "lengths must have prime factors of at most " << kLargestFactor << ", got " << length);
     stage.parts = rest / stage.radix;
     for (int64_t p = 0; p < stage.parts; ++p) {
       for (int64_t k = 0; k < stage.radix; ++k) append_root(stage.twiddles, p * k, rest);
@@ -52,7 +53,8 @@ int64_t Fourier::lanes(int64_t signals) const {
 void Fourier::transform(int64_t lanes, float* re, float* im, float* spare_re, float* spare_im) const {
   float *from_re = re, *from_im = im, *to_re = spare_re, *to_im = spare_im;
   for (const Stage& stage : stages_) {
-    vectors().fourier_stage(stage.radix, stage.parts, stage.before * lanes, stage.twiddles.data(), stage.roots.data(), from_re, from_im, to_re, to_im);
+    vectors().fourier_stage(stage.radix, stage.parts, stage.before * lanes, stage.twiddles.data(), stage.roots.data(),
+                            from_re, from_im, to_re, to_im);
     std::swap(from_re, to_re);
     std::swap(from_im, to_im);
   }

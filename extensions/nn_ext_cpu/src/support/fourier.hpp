@@ -1,4 +1,5 @@
-// Fourier transforms of several signals at once: element k of signal l is at [k * lanes + l], real and imaginary parts apart.
+// Fourier transforms of several signals at once: element k of signal l is at [k * lanes + l], real and imaginary parts
+// apart.
 #pragma once
 
 #include <cstdint>

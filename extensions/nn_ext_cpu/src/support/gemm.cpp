@@ -37,12 +37,14 @@ void split(int64_t m, int64_t n, int64_t k, const Body& body) {
       32);
 }
 
-void slender(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc, const float* bias) {
+void slender(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc,
+             const float* bias) {
   const int64_t a_row = a.transposed ? 1 : a.ld, a_col = a.transposed ? a.ld : 1;
   const VectorTable& table = vectors();
   if (b.transposed && !a.transposed && k >= 256 && bias == nullptr) {
     split(m, n, k, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
-      table.dot_product(rows, columns, k, a.data + i * a_row, a.ld, b.data + j * b.ld, b.ld, accumulate, c + i * ldc + j, ldc);
+      table.dot_product(rows, columns, k, a.data + i * a_row, a.ld, b.data + j * b.ld, b.ld, accumulate,
+                        c + i * ldc + j, ldc);
     });
     return;
   }
@@ -72,7 +74,8 @@ bool multiplies_bfloat16() {
   return std::string(vectors().isa) == "avx512";
 }
 
-void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc, const float* bias) {
+void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc,
+          const float* bias) {
   if (m == 0 || n == 0) return;
   if (is_slender(m, n, k)) {
     slender(m, n, k, a, b, accumulate, c, ldc, bias);
@@ -85,8 +88,8 @@ void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, 
     accumulate = true;
   }
   adopt_num_threads();
-  const dnnl_status_t status = dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data, a.ld, b.data, b.ld,
-                                          accumulate ? 1.0f : 0.0f, c, ldc);
+  const dnnl_status_t status = dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data,
+                                          a.ld, b.data, b.ld, accumulate ? 1.0f : 0.0f, c, ldc);
   if (status != dnnl_success) throw std::runtime_error("dnnl_sgemm must succeed, got status " + std::to_string(status));
 }
 
@@ -105,7 +108,8 @@ const char* bfloat16_products() { return "float32 copies"; }
 
 bool multiplies_bfloat16() { return false; }
 
-void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc, const float* bias) {
+void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc,
+          const float* bias) {
   if (m > 0 && n > 0) slender(m, n, k, a, b, accumulate, c, ldc, bias);
 }
 

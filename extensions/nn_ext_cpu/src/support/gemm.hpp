@@ -12,8 +12,8 @@ struct Matrix {
   bool transposed = false;
 };
 
-/// c (m, n) = a (m, k) b (k, n), plus c if `accumulate`, plus `bias` (n) in each row if it is given. Runs on several threads when the work is worth it, and on the calling one
-/// inside a parallel region.
+/// c (m, n) = a (m, k) b (k, n), plus c if `accumulate`, plus `bias` (n) in each row if it is given. Runs on several
+/// threads when the work is worth it, and on the calling one inside a parallel region.
 void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc,
           const float* bias = nullptr);
 
@@ -23,7 +23,8 @@ bool has_onednn();
 /// Whether oneDNN has primitives for bfloat16 on this machine, and a narrower instruction set was not selected.
 bool multiplies_bfloat16();
 
-/// Name of the instructions that run products of bfloat16: "AMX", "AVX512_BF16", "AVX-512, emulated" or "float32 copies".
+/// Name of the instructions that run products of bfloat16: "AMX", "AVX512_BF16", "AVX-512, emulated" or "float32
+/// copies".
 const char* bfloat16_products();
 
 /// Rough nanoseconds of a product.

@@ -8,7 +8,8 @@
 namespace nn_cpu {
 namespace {
 
-/// Sizes are rounded up by at most an eighth, so that arrays of about one size share blocks; large ones to whole large pages.
+/// Sizes are rounded up by at most an eighth, so that arrays of about one size share blocks; large ones to whole large
+/// pages.
 size_t rounded(size_t bytes) {
   size_t step = 4096;
   while (step * 16 <= bytes) step *= 2;

@@ -1,5 +1,5 @@
-// Memory of arrays that live from one step to the next: what is given back is handed out again, without asking the system,
-// whose fresh pages cost more to touch than most kernels take to fill them.
+// Memory of arrays that live from one step to the next: what is given back is handed out again, without asking the
+// system, whose fresh pages cost more to touch than most kernels take to fill them.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace nn_cpu {
 
-/// 64-byte aligned blocks. Those in use and those kept for later together never exceed the most that was in use at one time.
+/// 64-byte aligned blocks. Those in use and those kept for later together never exceed the most that was in use at one
+/// time.
 class MemoryPool {
  public:
   /// The pool of this process; it is never destroyed, because arrays may outlive everything else.

@@ -7,7 +7,8 @@ namespace nn_cpu {
 
 const ArrayDesc& Signature::array(size_t position, DType dtype) const {
   NN_CHECK(has(position), "array " << position << " must be given, got none");
-  NN_CHECK(arrays[position]->dtype == dtype, "array " << position << " must have the dtype of the operation, got another");
+  NN_CHECK(arrays[position]->dtype == dtype,
+           "array " << position << " must have the dtype of the operation, got another");
   return *arrays[position];
 }
 
@@ -18,12 +19,17 @@ const ArrayDesc& Signature::contiguous(size_t position, DType dtype) const {
 }
 
 const ArrayDesc& Signature::floating(size_t position) const {
-  return array(position, has(position) && arrays[position]->dtype == DType::kBFloat16 ? DType::kBFloat16 : DType::kFloat32);
+  return array(position,
+               has(position) && arrays[position]->dtype == DType::kBFloat16 ? DType::kBFloat16 : DType::kFloat32);
 }
 
-const ArrayDesc& Signature::contiguous_floating(size_t position) const { return contiguous(position, floating(position).dtype); }
+const ArrayDesc& Signature::contiguous_floating(size_t position) const {
+  return contiguous(position, floating(position).dtype);
+}
 
-void Registry::add(const std::string& name, Factory factory, size_t first_output) { entries_[name] = {factory, first_output}; }
+void Registry::add(const std::string& name, Factory factory, size_t first_output) {
+  entries_[name] = {factory, first_output};
+}
 
 std::unique_ptr<Op> Registry::prepare(const std::string& name, const Signature& signature) const {
   const auto found = entries_.find(name);

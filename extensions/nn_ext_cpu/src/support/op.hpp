@@ -40,8 +40,8 @@ class Op {
   /// Computes on one pointer for each description (nullptr where it is absent). Safe to call from several threads.
   virtual void run(void* const* arrays) const = 0;
 
-  /// Whether results are the same to the last bit on any number of threads: no sum is cut into parts by their number. Operations that
-  /// say no run on one thread in deterministic mode.
+  /// Whether results are the same to the last bit on any number of threads: no sum is cut into parts by their number.
+  /// Operations that say no run on one thread in deterministic mode.
   virtual bool independent_of_threads() const { return false; }
 
   /// run(), on one thread where deterministic() asks for it.
@@ -70,8 +70,9 @@ class Registry {
   static constexpr size_t kTakesAll = SIZE_MAX;
 
  public:
-  /// Arrays of an operation with a `first_output` may be bfloat16 too: the operation itself is prepared for float32 then, and
-  /// those from `first_output` on are rounded after it, the others widened before. One without takes what it is given.
+  /// Arrays of an operation with a `first_output` may be bfloat16 too: the operation itself is prepared for float32
+  /// then, and those from `first_output` on are rounded after it, the others widened before. One without takes what it
+  /// is given.
   void add(const std::string& name, Factory factory, size_t first_output = kTakesAll);
   std::unique_ptr<Op> prepare(const std::string& name, const Signature& signature) const;
   std::vector<std::string> names() const;

@@ -21,8 +21,8 @@ inline Ranked ranked(float x, bool descending, uint32_t place) {
 
 inline uint32_t place_of(Ranked item) { return static_cast<uint32_t>(item); }
 
-/// Sorts n items by their upper halves, equal ones staying in place; `spare` has room for n more. Returns where the result is.
-/// Radix sort, O(n) for long rows.
+/// Sorts n items by their upper halves, equal ones staying in place; `spare` has room for n more. Returns where the
+/// result is. Radix sort, O(n) for long rows.
 Ranked* sort_ranked(Ranked* items, Ranked* spare, int64_t n);
 
 /// Moves the k first of n items, which are sorted by nothing, to the front and sorts them. O(n + k log k) expected.

@@ -25,7 +25,8 @@ struct Blocks {
     for (const int64_t axis : axes) length[axis] = 1;
     for (size_t k = 0; k < axes.size(); ++k) length[axes[k]] *= blocks[k];
     for (size_t axis = 0; axis < length.size(); ++axis) {
-      for (int64_t i = 0; i < length[axis]; ++i) step[axis].push_back(distance(static_cast<int64_t>(axis), i, blocks, axes));
+      for (int64_t i = 0; i < length[axis]; ++i)
+        step[axis].push_back(distance(static_cast<int64_t>(axis), i, blocks, axes));
     }
   }
 
@@ -48,8 +49,8 @@ bool is_plain(const memory::desc& desc) {
 }
 
 bool is_blocked(const memory::desc& desc) {
-  return desc.get_format_kind() == memory::format_kind::blocked && desc.get_inner_nblks() > 0 && desc.get_padded_dims() == desc.get_dims() &&
-         desc.get_submemory_offset() == 0;
+  return desc.get_format_kind() == memory::format_kind::blocked && desc.get_inner_nblks() > 0 &&
+         desc.get_padded_dims() == desc.get_dims() && desc.get_submemory_offset() == 0;
 }
 
 /// The first axis that falls into blocks.
@@ -102,8 +103,10 @@ std::optional<Packing> Packing::between(const memory::desc& from, const memory::
   constexpr int64_t kMost = INT32_MAX;  // places are counted in 32 bits
   if (static_cast<int64_t>(from.get_size()) > kMost || static_cast<int64_t>(to.get_size()) > kMost) return std::nullopt;
   const auto type = to.get_data_type();
-  if (is_plain(from) && is_blocked(to) && (type == memory::data_type::f32 || type == memory::data_type::bf16)) return Packing(from, to, true);
-  if (is_plain(to) && is_blocked(from) && from.get_data_type() == memory::data_type::f32 && has_rows(to, first_axis(Blocks(from)))) {
+  if (is_plain(from) && is_blocked(to) && (type == memory::data_type::f32 || type == memory::data_type::bf16))
+    return Packing(from, to, true);
+  if (is_plain(to) && is_blocked(from) && from.get_data_type() == memory::data_type::f32 &&
+      has_rows(to, first_axis(Blocks(from)))) {
     return Packing(to, from, false);
   }
   return std::nullopt;
@@ -155,24 +158,27 @@ void Packing::run(const void* from, void* to) const { packs_ ? pack(from, to) : 
 
 void Packing::pack(const void* from, void* to) const {
   const auto* x = static_cast<const float*>(from);
-  parallel_for(static_cast<int64_t>(starts_.size()), std::max<int64_t>(1, kGrain / run_), [&](int64_t begin, int64_t end, int) {
-    for (int64_t k = begin; k < end; ++k) {
-      const Start& start = starts_[k];
-      if (narrow_) {
-        vectors().narrow_places(x + start.plain, places_.data(), run_, static_cast<Bf16*>(to) + start.blocked);
-      } else {
-        vectors().copy_places(x + start.plain, places_.data(), run_, static_cast<float*>(to) + start.blocked);
-      }
-    }
-  });
+  parallel_for(
+      static_cast<int64_t>(starts_.size()), std::max<int64_t>(1, kGrain / run_), [&](int64_t begin, int64_t end, int) {
+        for (int64_t k = begin; k < end; ++k) {
+          const Start& start = starts_[k];
+          if (narrow_) {
+            vectors().narrow_places(x + start.plain, places_.data(), run_, static_cast<Bf16*>(to) + start.blocked);
+          } else {
+            vectors().copy_places(x + start.plain, places_.data(), run_, static_cast<float*>(to) + start.blocked);
+          }
+        }
+      });
 }
 
 void Packing::unpack(const void* from, void* to) const {
   const auto* x = static_cast<const float*>(from);
   auto* y = static_cast<float*>(to);
-  parallel_for(static_cast<int64_t>(starts_.size()), std::max<int64_t>(1, kGrain / run_), [&](int64_t begin, int64_t end, int) {
-    for (int64_t k = begin; k < end; ++k) vectors().copy_places(x + starts_[k].blocked, places_.data(), run_, y + starts_[k].plain);
-  });
+  parallel_for(static_cast<int64_t>(starts_.size()), std::max<int64_t>(1, kGrain / run_),
+               [&](int64_t begin, int64_t end, int) {
+                 for (int64_t k = begin; k < end; ++k)
+                   vectors().copy_places(x + starts_[k].blocked, places_.data(), run_, y + starts_[k].plain);
+               });
 }
 
 }  // namespace nn_cpu

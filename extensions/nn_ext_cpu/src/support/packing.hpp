@@ -9,8 +9,8 @@
 
 namespace nn_cpu {
 
-/// Packs float32 weights into blocks of float32 or bfloat16, or unpacks blocks of float32. oneDNN's own reorders do this too, at a
-/// quarter of the speed. O(elements).
+/// Packs float32 weights into blocks of float32 or bfloat16, or unpacks blocks of float32. oneDNN's own reorders do
+/// this too, at a quarter of the speed. O(elements).
 class Packing {
  public:
   /// Nothing where the layouts are others, or blocks have to be filled up with zeros.
@@ -29,9 +29,9 @@ class Packing {
   };
 
   bool packs_, narrow_ = false;
-  int64_t run_ = 0;               // elements that one table covers: a block, or a row of the user's layout within a block
-  std::vector<Start> starts_;     // of blocks, or of rows
-  std::vector<int32_t> places_;   // places of the elements of a run in the other layout, from its start
+  int64_t run_ = 0;            // elements that one table covers: a block, or a row of the user's layout within a block
+  std::vector<Start> starts_;  // of blocks, or of rows
+  std::vector<int32_t> places_;  // places of the elements of a run in the other layout, from its start
 };
 
 }  // namespace nn_cpu

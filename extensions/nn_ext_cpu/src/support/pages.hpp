@@ -1,4 +1,5 @@
-// Memory from the system, on large pages where it fills some: streaming through small ones waits for address translation.
+// Memory from the system, on large pages where it fills some: streaming through small ones waits for address
+// translation.
 #pragma once
 
 #include <cstddef>

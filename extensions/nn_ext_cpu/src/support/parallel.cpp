@@ -51,8 +51,8 @@ std::atomic<bool> is_deterministic{false};
 thread_local bool is_serial = false;
 
 #ifdef NN_HAS_FORK
-/// A child has the calling thread alone, whose OpenMP pool would wait at a barrier for workers that do not exist. So the pool is
-/// given up before the fork, and parent and child start one anew in their next parallel region.
+/// A child has the calling thread alone, whose OpenMP pool would wait at a barrier for workers that do not exist. So
+/// the pool is given up before the fork, and parent and child start one anew in their next parallel region.
 void before_fork() {
   omp_pause_resource_all(omp_pause_soft);
   MemoryPool::instance().lock_for_fork();
@@ -75,7 +75,8 @@ void in_child() {
 
 void prepare_for_forks() {
 #ifdef NN_HAS_FORK
-  NN_CHECK(pthread_atfork(before_fork, in_parent, in_child) == 0, "the system must take handlers of forks, got an error");
+  NN_CHECK(pthread_atfork(before_fork, in_parent, in_child) == 0,
+           "the system must take handlers of forks, got an error");
 #endif
 }
 

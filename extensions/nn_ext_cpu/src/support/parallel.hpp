@@ -31,11 +31,12 @@ class Serial {
   bool before_;
 };
 
-/// Makes fork() safe: the child starts threads of its own instead of waiting for those of the parent, which it does not have.
+/// Makes fork() safe: the child starts threads of its own instead of waiting for those of the parent, which it does not
+/// have.
 void prepare_for_forks();
 
-/// Number of forks between the process that loaded the library and this one. Whatever other threads of the parent held at
-/// the time, such as a lock, stays held for ever in the child.
+/// Number of forks between the process that loaded the library and this one. Whatever other threads of the parent held
+/// at the time, such as a lock, stays held for ever in the child.
 int fork_generation();
 
 /// Makes OpenMP regions of the calling thread (those of oneDNN too) as wide as num_threads().
@@ -61,14 +62,15 @@ void parallel_for(int64_t n, int64_t grain, const Body& body, int64_t align = 1)
   }
 }
 
-/// Threads that work through the same stages. Whoever is free takes the next piece of a stage, and a stage ends when all pieces are
-/// done; so a thread that the system keeps waiting holds the others up for no longer than its piece takes.
+/// Threads that work through the same stages. Whoever is free takes the next piece of a stage, and a stage ends when
+/// all pieces are done; so a thread that the system keeps waiting holds the others up for no longer than its piece
+/// takes.
 class Team {
  public:
   Team(int size, int64_t n_stages) : size_(size), counters_(static_cast<size_t>(n_stages)) {}
 
-  /// Calls body(begin, end) on pieces of [0, n) that begin at multiples of `align`, and returns when all of them are done.
-  /// Results must not depend on how [0, n) is cut. `stage` counts from 0 in the order of the calls.
+  /// Calls body(begin, end) on pieces of [0, n) that begin at multiples of `align`, and returns when all of them are
+  /// done. Results must not depend on how [0, n) is cut. `stage` counts from 0 in the order of the calls.
   template <class Body>
   void share(int64_t stage, int64_t n, const Body& body, int64_t align = 1) {
     constexpr int64_t kPiecesEach = 4;

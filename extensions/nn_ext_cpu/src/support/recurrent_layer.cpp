@@ -13,11 +13,12 @@ namespace {
 /// Samples that make it worth while for a thread to go through all steps on its own.
 constexpr int64_t kSamples = 8;
 
-/// Gradients of gates are a line of cache further apart than they need: at a power of two all of a column would meet in the same few
-/// places of the cache.
+/// Gradients of gates are a line of cache further apart than they need: at a power of two all of a column would meet in
+/// the same few places of the cache.
 constexpr int64_t kGap = 16;
 
-/// Calls body(first sample, count) so that all threads have something to do: each takes some samples, or all work on one product.
+/// Calls body(first sample, count) so that all threads have something to do: each takes some samples, or all work on
+/// one product.
 template <class Body>
 void over_samples(int64_t batch, const Body& body) {
   if (batch < kSamples * num_threads()) {
@@ -59,7 +60,8 @@ class Panels {
         if (from.transposed) {
           vectors().transpose(from.data + first * from.ld, n, rows, from.ld, to, kPanelColumns);
         } else {
-          for (int64_t row = 0; row < rows; ++row) std::copy_n(from.data + row * from.ld + first, n, to + row * kPanelColumns);
+          for (int64_t row = 0; row < rows; ++row)
+            std::copy_n(from.data + row * from.ld + first, n, to + row * kPanelColumns);
         }
       }
     });
@@ -102,14 +104,16 @@ void join_inputs(const RecurrentLayer& layer, const float* x, const States& stat
 
 }  // namespace
 
-void recurrent_forward(const RecurrentLayer& layer, const float* x, const float* weight, const float* bias, const float* h,
-                       const float* c, float* trace) {
+void recurrent_forward(const RecurrentLayer& layer, const float* x, const float* weight, const float* bias,
+                       const float* h, const float* c, float* trace) {
   const CellFunction& cell = *layer.cell;
   const int64_t hidden = layer.hidden, gates = layer.gates(), saved = layer.saved();
   if (bias != nullptr) fill_rows(bias, gates, layer.rows(), trace, saved);
-  gemm(layer.rows(), gates, layer.inputs, {x, layer.inputs}, {weight, layer.width(), true}, bias != nullptr, trace, saved);
+  gemm(layer.rows(), gates, layer.inputs, {x, layer.inputs}, {weight, layer.width(), true}, bias != nullptr, trace,
+       saved);
   Scratch scratch(Scratch::bytes<float>(Panels::elements(hidden, gates)) + Scratch::bytes<float>(layer.batch * gates));
-  auto *memory_of_panels = scratch.take<float>(Panels::elements(hidden, gates)), *products = scratch.take<float>(layer.batch * gates);
+  auto *memory_of_panels = scratch.take<float>(Panels::elements(hidden, gates)),
+       *products = scratch.take<float>(layer.batch * gates);
   const Panels of_state(hidden, gates, {weight + layer.inputs, layer.width(), true}, memory_of_panels);
   const States old_h{layer, h, trace, layer.state_place()}, old_c{layer, c, trace, layer.state_place() - hidden};
   over_samples(layer.batch, [&](int64_t first, int64_t count) {
@@ -117,7 +121,8 @@ void recurrent_forward(const RecurrentLayer& layer, const float* x, const float*
     for (int64_t position = 0; position < layer.steps; ++position) {
       const int64_t step = layer.is_backwards ? layer.steps - 1 - position : position;
       float* rows = trace + (step * layer.batch + first) * saved;
-      const Matrix state = old_h.before(position, first), memory = cell.has_memory ? old_c.before(position, first) : Matrix{nullptr, 0};
+      const Matrix state = old_h.before(position, first),
+                   memory = cell.has_memory ? old_c.before(position, first) : Matrix{nullptr, 0};
       if (cell.has_product) {
         std::fill_n(product, count * gates, 0.0f);
         if (bias != nullptr) fill_rows(bias + gates, hidden, count, product + gates - hidden, gates);
@@ -126,23 +131,27 @@ void recurrent_forward(const RecurrentLayer& layer, const float* x, const float*
         of_state.multiply(count, state, true, rows, saved);
       }
       for (int64_t i = 0; i < count; ++i) {
-        cell.forward(hidden, rows + i * saved, product + i * gates, state.data + i * state.ld, memory.data + i * memory.ld);
+        cell.forward(hidden, rows + i * saved, product + i * gates, state.data + i * state.ld,
+                     memory.data + i * memory.ld);
       }
     }
   });
 }
 
-void recurrent_backward(const RecurrentLayer& layer, const float* x, const float* weight, const float* h, const float* c,
-                        const float* trace, const float* dy, int64_t ld_dy, const RecurrentGradients& gradients) {
+void recurrent_backward(const RecurrentLayer& layer, const float* x, const float* weight, const float* h,
+                        const float* c, const float* trace, const float* dy, int64_t ld_dy,
+                        const RecurrentGradients& gradients) {
   const CellFunction& cell = *layer.cell;
   const int64_t hidden = layer.hidden, gates = layer.gates(), rows = layer.rows(), batch = layer.batch;
   const VectorTable& table = vectors();
   const int64_t ld = gates + kGap, n_joined = gradients.dweight != nullptr ? rows * layer.width() : 0;
-  Scratch scratch((cell.has_product ? 2 : 1) * Scratch::bytes<float>(rows * ld) + Scratch::bytes<float>(Panels::elements(gates, hidden)) +
-                  Scratch::bytes<float>(n_joined) + Scratch::bytes<float>(gates));
+  Scratch scratch((cell.has_product ? 2 : 1) * Scratch::bytes<float>(rows * ld) +
+                  Scratch::bytes<float>(Panels::elements(gates, hidden)) + Scratch::bytes<float>(n_joined) +
+                  Scratch::bytes<float>(gates));
   auto* dtotal = scratch.take<float>(rows * ld);
   auto* dproduct = cell.has_product ? scratch.take<float>(rows * ld) : dtotal;
-  const Panels of_state(gates, hidden, {weight + layer.inputs, layer.width()}, scratch.take<float>(Panels::elements(gates, hidden)));
+  const Panels of_state(gates, hidden, {weight + layer.inputs, layer.width()},
+                        scratch.take<float>(Panels::elements(gates, hidden)));
   const States old_h{layer, h, trace, layer.state_place()}, old_c{layer, c, trace, layer.state_place() - hidden};
   over_samples(batch, [&](int64_t first, int64_t count) {
     float* dh = gradients.dh + first * hidden;
@@ -150,17 +159,20 @@ void recurrent_backward(const RecurrentLayer& layer, const float* x, const float
     for (int64_t position = layer.steps - 1; position >= 0; --position) {
       const int64_t step = layer.is_backwards ? layer.steps - 1 - position : position;
       const int64_t row = step * batch + first;
-      const Matrix state = old_h.before(position, first), memory = cell.has_memory ? old_c.before(position, first) : Matrix{nullptr, 0};
+      const Matrix state = old_h.before(position, first),
+                   memory = cell.has_memory ? old_c.before(position, first) : Matrix{nullptr, 0};
       for (int64_t i = 0; i < count; ++i) {
         table.add_to(dy + (row + i) * ld_dy, dh + i * hidden, hidden);
-        cell.backward(hidden, trace + (row + i) * layer.saved(), state.data + i * state.ld, memory.data + i * memory.ld, dh + i * hidden,
-                      dc != nullptr ? dc + i * hidden : nullptr, dtotal + (row + i) * ld, dproduct + (row + i) * ld);
+        cell.backward(hidden, trace + (row + i) * layer.saved(), state.data + i * state.ld, memory.data + i * memory.ld,
+                      dh + i * hidden, dc != nullptr ? dc + i * hidden : nullptr, dtotal + (row + i) * ld,
+                      dproduct + (row + i) * ld);
       }
       of_state.multiply(count, {dproduct + row * ld, ld}, cell.has_product, dh, hidden);
     }
   });
   if (gradients.dx != nullptr) {
-    gemm(rows, layer.inputs, gates, {dtotal, ld}, {weight, layer.width()}, gradients.adds_to_dx, gradients.dx, layer.inputs);
+    gemm(rows, layer.inputs, gates, {dtotal, ld}, {weight, layer.width()}, gradients.adds_to_dx, gradients.dx,
+         layer.inputs);
   }
   if (gradients.dweight != nullptr) {
     auto* joined = scratch.take<float>(n_joined);
@@ -168,7 +180,8 @@ void recurrent_backward(const RecurrentLayer& layer, const float* x, const float
     const int64_t of_total = cell.has_product ? layer.inputs : layer.width();
     gemm(gates, of_total, rows, {dtotal, ld, true}, {joined, layer.width()}, false, gradients.dweight, layer.width());
     if (cell.has_product) {
-      gemm(gates, hidden, rows, {dproduct, ld, true}, {joined + layer.inputs, layer.width()}, false, gradients.dweight + layer.inputs, layer.width());
+      gemm(gates, hidden, rows, {dproduct, ld, true}, {joined + layer.inputs, layer.width()}, false,
+           gradients.dweight + layer.inputs, layer.width());
     }
   }
   if (gradients.dbias != nullptr) {

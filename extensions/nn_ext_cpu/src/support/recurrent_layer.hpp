@@ -1,6 +1,7 @@
 // One layer of a recurrent network in one direction of time, forward and backward.
-// Shapes: x (T, B, I), states h and c (B, H), weight (gates, H, I + H) whose columns belong to x, then to h, bias (gates, H), for the
-// GRU one part more for the product of its last gate with the state; trace (T, B, saved, H), see vector/recurrent.cpp.
+// Shapes: x (T, B, I), states h and c (B, H), weight (gates, H, I + H) whose columns belong to x, then to h, bias
+// (gates, H), for the GRU one part more for the product of its last gate with the state; trace (T, B, saved, H), see
+// vector/recurrent.cpp.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +29,19 @@ struct RecurrentLayer {
 };
 
 /// Computes the trace. `bias` and, where the cell has no c, `c` are nullptr.
-void recurrent_forward(const RecurrentLayer& layer, const float* x, const float* weight, const float* bias, const float* h,
-                       const float* c, float* trace);
+void recurrent_forward(const RecurrentLayer& layer, const float* x, const float* weight, const float* bias,
+                       const float* h, const float* c, float* trace);
 
-/// The results of a backward pass; nullptr where nobody wants it. dh and dc hold the gradients of the last states at first, and those of
-/// the first states in the end; dc is nullptr where the cell has no c.
+/// The results of a backward pass; nullptr where nobody wants it. dh and dc hold the gradients of the last states at
+/// first, and those of the first states in the end; dc is nullptr where the cell has no c.
 struct RecurrentGradients {
   float *dx, *dweight, *dbias, *dh, *dc;
   bool adds_to_dx;
 };
 
 /// `dy` (T, B, H) has rows `ld_dy` elements apart.
-void recurrent_backward(const RecurrentLayer& layer, const float* x, const float* weight, const float* h, const float* c,
-                        const float* trace, const float* dy, int64_t ld_dy, const RecurrentGradients& gradients);
+void recurrent_backward(const RecurrentLayer& layer, const float* x, const float* weight, const float* h,
+                        const float* c, const float* trace, const float* dy, int64_t ld_dy,
+                        const RecurrentGradients& gradients);
 
 }  // namespace nn_cpu

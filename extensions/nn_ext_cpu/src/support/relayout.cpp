@@ -30,7 +30,8 @@ class Relayout : public Op {
       auto* copy = scratch.take<T>(image.size);
       inner[image.position] = copy;
       if (image.is_output || image.size == 0) continue;
-      gather(image.walk.shape, image.walk.strides[1], static_cast<const T*>(arrays[image.position]), 0, image.size, copy);
+      gather(image.walk.shape, image.walk.strides[1], static_cast<const T*>(arrays[image.position]), 0, image.size,
+             copy);
     }
     inner_->run(inner.data());
     for (const Image& image : images_) {
@@ -72,7 +73,8 @@ std::unique_ptr<Op> with_alike_images(const Signature& signature, Factory factor
     const ArrayDesc& desc = signature.floating(position);
     narrow |= desc.dtype == DType::kBFloat16;
     alike.arrays[position]->strides = channels_last_strides(desc.shape);
-    images.push_back({position, is_output, desc.size(), Walk(desc.shape, {alike.arrays[position]->strides, desc.strides}, 0)});
+    images.push_back(
+        {position, is_output, desc.size(), Walk(desc.shape, {alike.arrays[position]->strides, desc.strides}, 0)});
   };
   for (const size_t position : inputs) convert(position, false);
   for (const size_t position : outputs) convert(position, true);

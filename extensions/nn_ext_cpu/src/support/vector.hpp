@@ -1,6 +1,6 @@
-// The loops that are compiled once for each vector width (src/vector), reached through one table that is chosen when the
-// library is loaded. Sources of src/vector include nothing but this file and each other, so that no inline function of
-// the standard library is ever emitted for an instruction set that the machine may lack.
+// The loops that are compiled once for each vector width (src/vector), reached through one table that is chosen when
+// the library is loaded. Sources of src/vector include nothing but this file and each other, so that no inline function
+// of the standard library is ever emitted for an instruction set that the machine may lack.
 #pragma once
 
 #include <cstdint>
@@ -52,14 +52,16 @@ struct PoolShape {
 /// Columns of a panel: a matrix is cut into panels so that each of them is one piece of memory; see vector/gemm.cpp.
 constexpr int64_t kPanelColumns = 32;
 
-/// One step of a recurrent network for one sample: what its row of the trace holds, and its two loops; see vector/recurrent.cpp.
+/// One step of a recurrent network for one sample: what its row of the trace holds, and its two loops; see
+/// vector/recurrent.cpp.
 struct CellFunction {
   const char* name;
   int64_t n_gates, n_saved;
   bool has_memory;   // there is a state c beside h
   bool has_product;  // the products of the gates with the state are kept apart from those with the input
   void (*forward)(int64_t n, float* row, const float* product, const float* h, const float* c);
-  void (*backward)(int64_t n, const float* row, const float* h, const float* c, float* dh, float* dc, float* dtotal, float* dproduct);
+  void (*backward)(int64_t n, const float* row, const float* h, const float* c, float* dh, float* dc, float* dtotal,
+                   float* dproduct);
 };
 
 struct CellTable {
@@ -75,22 +77,24 @@ template <class T>
 struct RowLoops {
   void (*column_moments)(const T* x, int64_t rows, int64_t columns, const float* shift, double* s1, double* s2);
   void (*row_moments)(const T* x, int64_t n, float shift, double* s1, double* s2);
-  void (*column_products)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* shift, double* s1, double* s2);
+  void (*column_products)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* shift,
+                          double* s1, double* s2);
   void (*row_products)(const T* dy, const T* y, const T* x, int64_t n, float shift, double* s1, double* s2);
-  void (*column_affine)(const T* x, const T* z, int64_t rows, int64_t columns, const float* a, const float* b, bool relu, T* y);
+  void (*column_affine)(const T* x, const T* z, int64_t rows, int64_t columns, const float* a, const float* b,
+                        bool relu, T* y);
   void (*row_affine)(const T* x, const T* z, int64_t n, float a, float b, bool relu, T* y);
-  void (*column_gradient)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* p, const float* q,
-                          const float* r, T* dx);
+  void (*column_gradient)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* p,
+                          const float* q, const float* r, T* dx);
   void (*row_gradient)(const T* dy, const T* y, const T* x, int64_t n, float p, float q, float r, T* dx);
 };
 
-/// Transforms of Winograd's convolution; pixels and filters are given by pointers. Those for gradients may be missing; see
-/// vector/winograd.cpp.
+/// Transforms of Winograd's convolution; pixels and filters are given by pointers. Those for gradients may be missing;
+/// see vector/winograd.cpp.
 struct WinogradLoops {
   void (*input)(const float* const* d, int64_t n, float* v, int64_t stride);
   void (*filter)(const float* const* g, int64_t n, float* u, int64_t stride, int64_t panel_stride);
-  void (*output)(const float* m, int64_t stride, int64_t n, const float* scale, const float* shift, const float* const* addends, bool relu,
-                 float* const* y);
+  void (*output)(const float* m, int64_t stride, int64_t n, const float* scale, const float* shift,
+                 const float* const* addends, bool relu, float* const* y);
   void (*gradient)(const float* const* dy, int64_t n, float* m, int64_t stride, int64_t panel_stride);
   void (*weight)(const float* u, int64_t stride, int64_t panel_stride, int64_t n, float* const* dg);
 };
@@ -115,7 +119,8 @@ struct VectorTable {
   RowLoops<float> rows;
   RowLoops<Bf16> narrow_rows;
   void (*philox)(uint64_t seed, uint64_t counter, uint64_t first, int64_t n_blocks, uint32_t* words);
-  void (*drop)(const float* x, const uint32_t* words, uint32_t threshold, float scale, int64_t n, float* y, float* mask);
+  void (*drop)(const float* x, const uint32_t* words, uint32_t threshold, float scale, int64_t n, float* y,
+               float* mask);
   // random words as numbers, see vector/draw.cpp
   void (*draw_uniform)(const uint32_t* words, double low, double range, int64_t n, float* y);
   void (*draw_normal)(const uint32_t* words, double mu, double sigma, int64_t pairs, float* y);
@@ -124,38 +129,46 @@ struct VectorTable {
   void (*max_pool_backward)(const PoolShape& shape, const float* x, const float* dy, float* dx, int64_t lanes);
   void (*sum_pool)(const PoolShape& shape, const float* x, float* y, int64_t lanes);
   void (*sum_pool_backward)(const PoolShape& shape, const float* dy, float* dx, int64_t lanes);
-  void (*product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
-                  bool accumulate, const float* bias, float* c, int64_t ldc);
-  void (*panel_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate, float* c, int64_t ldc);
-  void (*dot_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate,
-                      float* c, int64_t ldc);
+  void (*product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b,
+                  int64_t ldb, bool accumulate, const float* bias, float* c, int64_t ldc);
+  void (*panel_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate,
+                        float* c, int64_t ldc);
+  void (*dot_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
+                      bool accumulate, float* c, int64_t ldc);
   void (*transpose)(const float* x, int64_t rows, int64_t columns, int64_t ldx, float* y, int64_t ldy);
   WinogradLoops winograd4, winograd2;  // for tiles of 4 x 4 and of 2 x 2 outputs
   // one axis for neighbouring lanes, see vector/along.cpp
-  void (*extremum)(bool largest, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y, int32_t* index);
-  void (*extremum_gradient)(const float* x, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);
-  void (*running_sum)(bool exclusive, bool reverse, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
-  void (*running_product)(bool exclusive, bool reverse, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
-  void (*running_product_gradient)(bool exclusive, bool reverse, const float* x, const float* dy, int64_t count, int64_t stride, int64_t lanes,
-                                   float* dx);
+  void (*extremum)(bool largest, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y,
+                   int32_t* index);
+  void (*extremum_gradient)(const float* x, const float* y, const float* dy, int64_t count, int64_t stride,
+                            int64_t lanes, float* dx);
+  void (*running_sum)(bool exclusive, bool reverse, const float* x, int64_t count, int64_t stride, int64_t lanes,
+                      float* y);
+  void (*running_product)(bool exclusive, bool reverse, const float* x, int64_t count, int64_t stride, int64_t lanes,
+                          float* y);
+  void (*running_product_gradient)(bool exclusive, bool reverse, const float* x, const float* dy, int64_t count,
+                                   int64_t stride, int64_t lanes, float* dx);
   void (*product_of)(const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
   void (*product_gradient)(const float* x, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);
   int32_t (*count_reaching)(const float* x, int64_t n, float limit);
-  void (*counts_reaching)(const float* x, int64_t count, int64_t stride, int64_t lanes, const float* limits, int32_t* counts);
+  void (*counts_reaching)(const float* x, int64_t count, int64_t stride, int64_t lanes, const float* limits,
+                          int32_t* counts);
   // sums along an axis, see vector/sums.cpp
   void (*row_sums)(const float* x, int64_t rows, int64_t n, float scale, float* y);
   void (*lane_sums)(const float* x, int64_t count, int64_t stride, int64_t lanes, float scale, float* y);
   // softmax for neighbouring lanes, and for a row in one piece, see vector/softmax.cpp
   void (*softmax_lanes)(bool log_too, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
-  void (*softmax_lanes_gradient)(bool log_too, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx);
+  void (*softmax_lanes_gradient)(bool log_too, const float* y, const float* dy, int64_t count, int64_t stride,
+                                 int64_t lanes, float* dx);
   void (*softmax_row_gradient)(bool log_too, const float* y, const float* dy, float total, int64_t n, float* dx);
   // a stage of Fourier transforms, see vector/fourier.cpp
-  void (*fourier_stage)(int64_t radix, int64_t parts, int64_t n, const float* twiddles, const float* roots, const float* re, const float* im,
-                        float* y_re, float* y_im);
+  void (*fourier_stage)(int64_t radix, int64_t parts, int64_t n, const float* twiddles, const float* roots,
+                        const float* re, const float* im, float* y_re, float* y_im);
 
   // the first elements of a row, see vector/order.cpp
   void (*highest_ranks)(bool absolute, bool negative, const float* x, int64_t n, int64_t groups, float* ranks);
-  int64_t (*places_reaching)(bool absolute, bool negative, const float* x, int64_t n, float limit, int64_t room, int32_t* places);
+  int64_t (*places_reaching)(bool absolute, bool negative, const float* x, int64_t n, float limit, int64_t room,
+                             int32_t* places);
 
   // weighted sums of elements of a row, and of two rows, see vector/resample.cpp
   void (*resample_row)(const float* x, int64_t n, const int32_t* indices, const float* weights, int64_t taps, float* y);
@@ -164,10 +177,12 @@ struct VectorTable {
   void (*mix_rows)(const float* x0, float a, const float* x1, float b, int64_t n, float* y);
   // rows that are standardized, see vector/standardize.cpp
   void (*standardize)(const float* x, int64_t n, float mean, float scale, float shift, float* y);
-  void (*standardize_each)(const float* x, int64_t n, float mean, float rate, const float* gamma, const float* beta, float* y);
-  void (*standardize_products)(const float* dy, const float* gamma, const float* x, int64_t n, float mean, double* s1, double* s2);
-  void (*standardize_gradient)(const float* dy, const float* gamma, float scale, const float* x, int64_t n, float mean, float p,
-                               float q, float r, float* dx);
+  void (*standardize_each)(const float* x, int64_t n, float mean, float rate, const float* gamma, const float* beta,
+                           float* y);
+  void (*standardize_products)(const float* dy, const float* gamma, const float* x, int64_t n, float mean, double* s1,
+                               double* s2);
+  void (*standardize_gradient)(const float* dy, const float* gamma, float scale, const float* x, int64_t n, float mean,
+                               float p, float q, float r, float* dx);
   void (*add_standardized)(const float* dy, const float* x, int64_t n, float mean, float rate, float* y);
   uint64_t (*checksum)(const float* x, int64_t n, uint64_t seed);
   // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it

@@ -25,10 +25,12 @@ struct Walk {
   bool constant(size_t k) const;
 };
 
-/// Calls body(offsets, position, length) for each run along the last axis within elements [start, start + n) of the space:
-/// `offsets[k]` is that of the array with `strides[k]`, `position` counts from 0, and the run steps by the last strides.
+/// Calls body(offsets, position, length) for each run along the last axis within elements [start, start + n) of the
+/// space: `offsets[k]` is that of the array with `strides[k]`, `position` counts from 0, and the run steps by the last
+/// strides.
 template <size_t N, class Body>
-void for_each_run_of(const Dims& shape, const std::array<const Dims*, N>& strides, int64_t start, int64_t n, const Body& body) {
+void for_each_run_of(const Dims& shape, const std::array<const Dims*, N>& strides, int64_t start, int64_t n,
+                     const Body& body) {
   constexpr int kMaxAxes = 16;
   const int last = static_cast<int>(shape.size()) - 1;
   int64_t index[kMaxAxes];
@@ -56,9 +58,10 @@ void for_each_run_of(const Dims& shape, const std::array<const Dims*, N>& stride
 /// The same for one array: body(offset, position, length).
 template <class Body>
 void for_each_run(const Dims& shape, const Dims& strides, int64_t start, int64_t n, const Body& body) {
-  for_each_run_of<1>(shape, {&strides}, start, n, [&](const std::array<int64_t, 1>& offsets, int64_t position, int64_t length) {
-    body(offsets[0], position, length);
-  });
+  for_each_run_of<1>(shape, {&strides}, start, n,
+                     [&](const std::array<int64_t, 1>& offsets, int64_t position, int64_t length) {
+                       body(offsets[0], position, length);
+                     });
 }
 
 /// Copies elements [start, start + n) of a strided array into consecutive memory.

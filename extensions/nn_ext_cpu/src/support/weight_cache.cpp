@@ -17,7 +17,8 @@ constexpr size_t kMaxEntries = 64;
 constexpr int kMaxPatience = 64;
 
 std::atomic<uint64_t> clock_ticks{0};
-std::atomic<int64_t> n_entries{0};  // of all caches: how many requests pass at least between two for one copy, where all take turns
+std::atomic<int64_t> n_entries{
+    0};  // of all caches: how many requests pass at least between two for one copy, where all take turns
 
 /// The copies of the process, by layout and contents. It is never destroyed: operations may outlive everything else.
 class Copies {
@@ -28,7 +29,8 @@ class Copies {
   }
 
   /// The copy that somebody else has made, or one that `pack` makes; nothing when there is no room for one.
-  std::shared_ptr<WeightCache::Copy> get(const std::string& key, int64_t elements, const std::function<void(float*)>& pack) {
+  std::shared_ptr<WeightCache::Copy> get(const std::string& key, int64_t elements,
+                                         const std::function<void(float*)>& pack) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (auto copy = living(key)) return copy;
@@ -75,8 +77,8 @@ class Copies {
     return copy != nullptr && std::atomic_load(&copy->data) != nullptr ? copy : nullptr;
   }
 
-  /// Memory for a copy, or nothing when it does not fit the budget. Copies that were used within the last round of requests stay: weights
-  /// that exceed the budget would otherwise be packed anew in every run.
+  /// Memory for a copy, or nothing when it does not fit the budget. Copies that were used within the last round of
+  /// requests stay: weights that exceed the budget would otherwise be packed anew in every run.
   std::shared_ptr<float> allocate(int64_t elements) {
     const int64_t bytes = bytes_of(elements);
     {
@@ -103,9 +105,12 @@ class Copies {
     std::shared_ptr<WeightCache::Copy> oldest;
     for (const auto& [key, weak] : copies_) {
       auto copy = weak.lock();
-      if (copy != nullptr && std::atomic_load(&copy->data) != nullptr && (oldest == nullptr || copy->used < oldest->used)) oldest = std::move(copy);
+      if (copy != nullptr && std::atomic_load(&copy->data) != nullptr &&
+          (oldest == nullptr || copy->used < oldest->used))
+        oldest = std::move(copy);
     }
-    if (oldest == nullptr || (age > 0 && clock_ticks.load(std::memory_order_relaxed) - oldest->used <= age)) return false;
+    if (oldest == nullptr || (age > 0 && clock_ticks.load(std::memory_order_relaxed) - oldest->used <= age))
+      return false;
     std::atomic_store(&oldest->data, WeightCache::Packed());
     return true;
   }
@@ -142,7 +147,8 @@ uint64_t checksum(const float* x, int64_t n) {
   const int64_t pieces = (n + kPiece - 1) / kPiece;
   std::vector<uint64_t> sums(static_cast<size_t>(pieces));
   parallel_for(pieces, 4, [&](int64_t begin, int64_t end, int) {
-    for (int64_t k = begin; k < end; ++k) sums[k] = vectors().checksum(x + k * kPiece, std::min(kPiece, n - k * kPiece), static_cast<uint64_t>(k));
+    for (int64_t k = begin; k < end; ++k)
+      sums[k] = vectors().checksum(x + k * kPiece, std::min(kPiece, n - k * kPiece), static_cast<uint64_t>(k));
   });
   uint64_t total = 0;
   for (const uint64_t sum : sums) total = (total ^ sum) * 0x100000001b3u + (total >> 31);
@@ -160,7 +166,8 @@ WeightCache::Packed WeightCache::find(const float* weights) const {
   }
   if (entries_.size() >= kMaxEntries && entries_.count(weights) == 0) {
     --n_entries;
-    entries_.erase(std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+    entries_.erase(std::min_element(entries_.begin(), entries_.end(),
+                                    [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
   }
   const bool known = entries_.count(weights) != 0;
   if (!known) ++n_entries;

@@ -1,12 +1,13 @@
 // Packed copies of weights that do not change from run to run, as in inference.
 //
-// Anybody may write to an array at any time, so a copy is valid as long as a 64-bit checksum of the weights says that they are what
-// they were; reading weights once is several times cheaper than packing them. A copy is made at the second run with equal weights. Where
-// they change, as in training, checks become rare: every run, every second, fourth ... 64th. A caller who knows that they did not
-// change says so with TrustWeights, and nothing is read.
+// Anybody may write to an array at any time, so a copy is valid as long as a 64-bit checksum of the weights says that
+// they are what they were; reading weights once is several times cheaper than packing them. A copy is made at the
+// second run with equal weights. Where they change, as in training, checks become rare: every run, every second, fourth
+// ... 64th. A caller who knows that they did not change says so with TrustWeights, and nothing is read.
 //
-// Operations that want the same weights in the same layout, such as one convolution prepared for many sizes of images, share one copy. All
-// copies of the process share one budget of bytes; when it is spent, those that were not used for longest make room.
+// Operations that want the same weights in the same layout, such as one convolution prepared for many sizes of images,
+// share one copy. All copies of the process share one budget of bytes; when it is spent, those that were not used for
+// longest make room.
 #pragma once
 
 #include <atomic>
@@ -25,8 +26,10 @@ class WeightCache {
  public:
   using Packed = std::shared_ptr<const float>;
 
-  /// `layout` names what pack(weights, packed) does: equal names mean equal copies of equal weights. `packed_elements`: the size of a copy.
-  WeightCache(std::string layout, int64_t elements, int64_t packed_elements, std::function<void(const float*, float*)> pack)
+  /// `layout` names what pack(weights, packed) does: equal names mean equal copies of equal weights. `packed_elements`:
+  /// the size of a copy.
+  WeightCache(std::string layout, int64_t elements, int64_t packed_elements,
+              std::function<void(const float*, float*)> pack)
       : layout_(std::move(layout)), elements_(elements), packed_elements_(packed_elements), pack_(std::move(pack)) {}
   ~WeightCache();
   WeightCache(const WeightCache&) = delete;

@@ -33,14 +33,16 @@ class Widened : public Op {
       inner[array.position] = wide;
       if (array.is_output) continue;
       const auto* x = static_cast<const Bf16*>(arrays[array.position]);
-      parallel_for(array.extent, kGrain, [&](int64_t begin, int64_t end, int) { vectors().widen(x + begin, end - begin, wide + begin); });
+      parallel_for(array.extent, kGrain,
+                   [&](int64_t begin, int64_t end, int) { vectors().widen(x + begin, end - begin, wide + begin); });
     }
     inner_->execute(inner.data());
     for (const Narrow& array : narrow_) {
       if (!array.is_output) continue;
       const auto* wide = static_cast<const float*>(inner[array.position]);
       auto* y = static_cast<Bf16*>(arrays[array.position]);
-      parallel_for(array.extent, kGrain, [&](int64_t begin, int64_t end, int) { vectors().narrow(wide + begin, end - begin, y + begin); });
+      parallel_for(array.extent, kGrain,
+                   [&](int64_t begin, int64_t end, int) { vectors().narrow(wide + begin, end - begin, y + begin); });
     }
   }
 

@@ -7,8 +7,8 @@
 
 namespace nn_cpu {
 
-/// The operation that `factory` makes. Arrays of bfloat16 before `first_output` are widened before each run, and those from there
-/// on are rounded after it.
+/// The operation that `factory` makes. Arrays of bfloat16 before `first_output` are widened before each run, and those
+/// from there on are rounded after it.
 std::unique_ptr<Op> with_wide_arrays(const Signature& signature, Factory factory, size_t first_output);
 
 }  // namespace nn_cpu

@@ -1,5 +1,5 @@
-// Reductions and running results along one axis, for neighbouring lanes: element (k, lane) of an array is at x[k * stride + lane],
-// k < count, lane < lanes <= kMaxLanes. Results of reductions have one element for each lane.
+// Reductions and running results along one axis, for neighbouring lanes: element (k, lane) of an array is at x[k *
+// stride + lane], k < count, lane < lanes <= kMaxLanes. Results of reductions have one element for each lane.
 #include "support/vector.hpp"
 #include "vector/math.hpp"
 
@@ -33,7 +33,8 @@ void extremum(bool largest, const float* x, int64_t count, int64_t stride, int64
 }
 
 /// dx = dy at the first element that equals y, 0 elsewhere.
-void extremum_gradient(const float* x, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx) {
+void extremum_gradient(const float* x, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes,
+                       float* dx) {
   float rest[kMaxLanes];  // dy until the element is found
   for (int64_t i = 0; i < lanes; ++i) rest[i] = dy[i];
   for (int64_t k = 0; k < count; ++k) {
@@ -52,7 +53,8 @@ namespace {
 
 /// Running results; `reverse` goes from the last element, `exclusive` leaves the element itself out.
 template <class F>
-void running(bool exclusive, bool reverse, double start, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y, F join) {
+void running(bool exclusive, bool reverse, double start, const float* x, int64_t count, int64_t stride, int64_t lanes,
+             float* y, F join) {
   double total[kMaxLanes];
   for (int64_t i = 0; i < lanes; ++i) total[i] = start;
   for (int64_t step = 0; step < count; ++step) {
@@ -82,14 +84,15 @@ void running_sum(bool exclusive, bool reverse, const float* x, int64_t count, in
   running(exclusive, reverse, 0.0, x, count, stride, lanes, y, [](double total, float value) { return total + value; });
 }
 
-void running_product(bool exclusive, bool reverse, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y) {
+void running_product(bool exclusive, bool reverse, const float* x, int64_t count, int64_t stride, int64_t lanes,
+                     float* y) {
   running(exclusive, reverse, 1.0, x, count, stride, lanes, y, [](double total, float value) { return total * value; });
 }
 
-/// dx of a running product y from x and dy, without a division: dx[k] is the product of the elements before k, times the sum of
-/// dy[j] and the elements between k and j, by Horner's rule from the other end.
-void running_product_gradient(bool exclusive, bool reverse, const float* x, const float* dy, int64_t count, int64_t stride, int64_t lanes,
-                              float* dx) {
+/// dx of a running product y from x and dy, without a division: dx[k] is the product of the elements before k, times
+/// the sum of dy[j] and the elements between k and j, by Horner's rule from the other end.
+void running_product_gradient(bool exclusive, bool reverse, const float* x, const float* dy, int64_t count,
+                              int64_t stride, int64_t lanes, float* dx) {
   running_product(true, reverse, x, count, stride, lanes, dx);
   double behind[kMaxLanes];
   for (int64_t i = 0; i < lanes; ++i) behind[i] = 0.0;

@@ -1,5 +1,6 @@
-// A checksum of float32 numbers by their bits: 64-bit words are mixed and multiplied in 32 independent lanes, which are mixed in the
-// end. The constants are those of the hash function FNV-1a. It is there to notice changes, not to withstand an attacker.
+// A checksum of float32 numbers by their bits: 64-bit words are mixed and multiplied in 32 independent lanes, which are
+// mixed in the end. The constants are those of the hash function FNV-1a. It is there to notice changes, not to
+// withstand an attacker.
 #include "support/vector.hpp"
 
 namespace nn_cpu::NN_ISA {

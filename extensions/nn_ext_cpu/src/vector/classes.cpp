@@ -12,7 +12,8 @@ int32_t count_reaching(const float* x, int64_t n, float limit) {
 }
 
 /// For neighbouring lanes, lines of `count` scores with limits of their own.
-void counts_reaching(const float* x, int64_t count, int64_t stride, int64_t lanes, const float* limits, int32_t* counts) {
+void counts_reaching(const float* x, int64_t count, int64_t stride, int64_t lanes, const float* limits,
+                     int32_t* counts) {
   for (int64_t i = 0; i < lanes; ++i) counts[i] = 0;
   for (int64_t k = 0; k < count; ++k) {
     const float* row = x + k * stride;

@@ -1,5 +1,5 @@
-// Random words (vector/random.cpp) turned into numbers, in double precision and rounded once, as nn_core defines them. This file is
-// compiled without contraction of products and sums, so that every instruction set gives the same bits.
+// Random words (vector/random.cpp) turned into numbers, in double precision and rounded once, as nn_core defines them.
+// This file is compiled without contraction of products and sums, so that every instruction set gives the same bits.
 #include "support/vector.hpp"
 #include "vector/math.hpp"
 
@@ -11,7 +11,8 @@ constexpr double kUnit = 5.9604644775390625e-08;  // 2^-24
 /// The upper 24 bits, a number that conversions from int32 keep exactly.
 inline int32_t fraction(uint32_t word) { return static_cast<int32_t>(word >> 8); }
 
-/// ln(n 2^-24) for n in [1, 2^24], 2 ulp: exponent times ln 2 plus the series 2 (f + f^3 / 3 + ...) of f = (m - 1) / (m + 1).
+/// ln(n 2^-24) for n in [1, 2^24], 2 ulp: exponent times ln 2 plus the series 2 (f + f^3 / 3 + ...) of f = (m - 1) / (m
+/// + 1).
 inline double log_of_fraction(int32_t n) {
   const int32_t bits = as_bits(static_cast<float>(n));
   const int32_t exponent = (bits - 0x3f3504f3) >> 23;  // mantissa m in [sqrt(1/2), sqrt(2))
@@ -31,7 +32,8 @@ inline double log_of_fraction(int32_t n) {
   return k * 0.6931471804855391 + (2.0 * f + (2.0 * f * z * p + k * 7.440617110012397e-11));
 }
 
-/// Cosine and sine of 2 pi n 2^-24 for n in [0, 2^24): the angle is rounded as nn_core does, then reduced to [-pi/4, pi/4].
+/// Cosine and sine of 2 pi n 2^-24 for n in [0, 2^24): the angle is rounded as nn_core does, then reduced to [-pi/4,
+/// pi/4].
 inline void cosine_and_sine(int32_t n, double& cosine, double& sine_) {
   const double angle = static_cast<double>(n) * kUnit * 6.283185307179586;
   const int32_t quadrant = (n + (1 << 21)) >> 22;
@@ -66,7 +68,8 @@ inline void cosine_and_sine(int32_t n, double& cosine, double& sine_) {
 /// y = low + range u with u in [0, 1).
 void draw_uniform(const uint32_t* words, double low, double range, int64_t n, float* y) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(low + range * (static_cast<double>(fraction(words[i])) * kUnit));
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<float>(low + range * (static_cast<double>(fraction(words[i])) * kUnit));
 }
 
 /// y = mu + sigma z with standard normal z, by Box-Muller on pairs of words; `pairs` of them.

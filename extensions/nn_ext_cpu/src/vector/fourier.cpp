@@ -14,7 +14,8 @@ inline void rotate(int64_t n, float c, float s, const float* re, const float* im
   }
 }
 
-void butterflies_of_2(int64_t n, int64_t step, const float* w, const float* re, const float* im, float* y_re, float* y_im) {
+void butterflies_of_2(int64_t n, int64_t step, const float* w, const float* re, const float* im, float* y_re,
+                      float* y_im) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
     const float a = re[i], b = im[i], c = re[step + i], d = im[step + i];
@@ -26,7 +27,8 @@ void butterflies_of_2(int64_t n, int64_t step, const float* w, const float* re, 
   }
 }
 
-void butterflies_of_4(int64_t n, int64_t step, const float* w, const float* re, const float* im, float* y_re, float* y_im) {
+void butterflies_of_4(int64_t n, int64_t step, const float* w, const float* re, const float* im, float* y_re,
+                      float* y_im) {
   const float c1 = w[2], s1 = w[3], c2 = w[4], s2 = w[5], c3 = w[6], s3 = w[7];
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
@@ -47,7 +49,8 @@ void butterflies_of_4(int64_t n, int64_t step, const float* w, const float* re, 
 }
 
 /// For any radix; `roots` are its powers of e^(-2 pi i / radix).
-void butterflies(int64_t radix, int64_t n, int64_t step, const float* w, const float* roots, const float* re, const float* im, float* y_re, float* y_im) {
+void butterflies(int64_t radix, int64_t n, int64_t step, const float* w, const float* roots, const float* re,
+                 const float* im, float* y_re, float* y_im) {
   for (int64_t k = 0; k < radix; ++k) {
     float *to_re = y_re + k * n, *to_im = y_im + k * n;
     for (int64_t i = 0; i < n; ++i) to_re[i] = re[i], to_im[i] = im[i];
@@ -66,10 +69,10 @@ void butterflies(int64_t radix, int64_t n, int64_t step, const float* w, const f
 
 }  // namespace
 
-/// Stockham's method: `parts` butterflies of `radix` numbers, each for n neighbouring ones; part p has `radix` factors at
-/// twiddles[2 * radix * p].
-void fourier_stage(int64_t radix, int64_t parts, int64_t n, const float* twiddles, const float* roots, const float* re, const float* im, float* y_re,
-                   float* y_im) {
+/// Stockham's method: `parts` butterflies of `radix` numbers, each for n neighbouring ones; part p has `radix` factors
+/// at twiddles[2 * radix * p].
+void fourier_stage(int64_t radix, int64_t parts, int64_t n, const float* twiddles, const float* roots, const float* re,
+                   const float* im, float* y_re, float* y_im) {
   const int64_t step = parts * n;
   for (int64_t p = 0; p < parts; ++p, re += n, im += n, y_re += radix * n, y_im += radix * n, twiddles += 2 * radix) {
     if (radix == 2) {

@@ -1,6 +1,7 @@
 // Matrix products on one thread, for shapes that a general library packs in vain: few rows, short sums, small matrices.
-// `product` keeps a tile of c in registers, reads b in place and broadcasts elements of a. `panel_product` does so with a b that was cut
-// into panels before, and fetches the next one ahead. `dot_product` takes b by rows along the sum. Sums are float32 in the order of k, in lanes for dot_product. O(m n k).
+// `product` keeps a tile of c in registers, reads b in place and broadcasts elements of a. `panel_product` does so with
+// a b that was cut into panels before, and fetches the next one ahead. `dot_product` takes b by rows along the sum.
+// Sums are float32 in the order of k, in lanes for dot_product. O(m n k).
 #include "support/vector.hpp"
 #include "vector/lanes.hpp"
 
@@ -37,8 +38,9 @@ struct Operands {
 
 constexpr int kLine = 16;  // numbers in a line of cache
 
-/// c (Rows, Vectors lanes) = a b (+ c). All loops over the tile are unrolled: only then do compilers keep it in registers. Unit: a_row is 1.
-/// Part: the only vector has `part` lanes. Fetch: lines to fetch for later, for each row of b.
+/// c (Rows, Vectors lanes) = a b (+ c). All loops over the tile are unrolled: only then do compilers keep it in
+/// registers. Unit: a_row is 1. Part: the only vector has `part` lanes. Fetch: lines to fetch for later, for each row
+/// of b.
 template <int Rows, int Vectors, bool Unit, bool Part, int Fetch = 0>
 void tile(const Operands& o, int64_t k, int part) {
   Lanes sum[Rows][Vectors];
@@ -132,7 +134,8 @@ void few_rows(int64_t m, int64_t n, Operands o, int64_t k) {
 
 constexpr int64_t kDepth = 256;  // rows of a piece of b that stays in the first-level cache
 
-/// rows<kRows, 2, Unit> on copies of pieces of b, whose rows would meet in the same few places of the cache. k is at most kDepth.
+/// rows<kRows, 2, Unit> on copies of pieces of b, whose rows would meet in the same few places of the cache. k is at
+/// most kDepth.
 template <bool Unit>
 void copied_columns(int64_t m, int64_t n, const Operands& o, int64_t k) {
   constexpr int64_t kStep = 2 * kWidth;
@@ -176,8 +179,8 @@ void many_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
 
 /// c (m, n) = a b, plus c if `accumulate`, plus `bias` in each row if there is one; element (i, p) of a is at
 /// a[i * a_row + p * a_col], and one of the two is 1.
-void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, bool accumulate,
-             const float* bias, float* c, int64_t ldc) {
+void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
+             bool accumulate, const float* bias, float* c, int64_t ldc) {
   const Operands o{a, a_row, a_col, b, ldb, accumulate, bias, c, ldc};
   if (m > kRows && m <= 2 * kRows && n >= 128 && k >= 64) {
     few_rows(m, n, o, k);
@@ -188,9 +191,11 @@ void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int
   }
 }
 
-/// c (m, n) = a (m, k) b, plus c if `accumulate`, for a contiguous panel b of kPanel columns, of which the first n count. The memory
-/// after the panel, which is likely to be the next one, is fetched into the second-level cache meanwhile.
-void panel_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate, float* c, int64_t ldc) {
+/// c (m, n) = a (m, k) b, plus c if `accumulate`, for a contiguous panel b of kPanel columns, of which the first n
+/// count. The memory after the panel, which is likely to be the next one, is fetched into the second-level cache
+/// meanwhile.
+void panel_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate,
+                   float* c, int64_t ldc) {
   constexpr int64_t kStep = 2 * kWidth;
   const int64_t tiles = (m + kRows - 1) / kRows;
   for (int64_t p = 0; p < k; p += kDepth) {
@@ -200,7 +205,9 @@ void panel_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
     for (int64_t j = 0; j < n; j += kStep) {
       for (int64_t tile = 0; tile < tiles; ++tile) {  // of about as many rows each
         const int64_t i = m * tile / tiles, rows = m * (tile + 1) / tiles - i;
-        const Operands o{a + i * lda + p, lda, 1, piece + j, kPanel, accumulate || p > 0, nullptr, c + i * ldc + j, ldc, ahead + fetched * kLine};
+        const Operands o{
+            a + i * lda + p,        lda, 1, piece + j, kPanel, accumulate || p > 0, nullptr, c + i * ldc + j, ldc,
+            ahead + fetched * kLine};
         if (n - j < kStep) {
           many_rows<false>(rows, n - j, o, depth);
         } else if (fetched == lines) {
@@ -220,7 +227,8 @@ void panel_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
 namespace {
 
 template <int Rows, int Columns>
-void dot_tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate, float* c, int64_t ldc) {
+void dot_tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate, float* c,
+              int64_t ldc) {
   Lanes sum[Rows][Columns];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
@@ -259,7 +267,8 @@ void dot_tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ld
 }
 
 template <int Columns>
-void dot_rows(int64_t m, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate, float* c, int64_t ldc) {
+void dot_rows(int64_t m, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate, float* c,
+              int64_t ldc) {
   int64_t i = 0;
   for (; i + 4 <= m; i += 4) dot_tile<4, Columns>(k, a + i * lda, lda, b, ldb, accumulate, c + i * ldc, ldc);
   for (; i < m; ++i) dot_tile<1, Columns>(k, a + i * lda, lda, b, ldb, accumulate, c + i * ldc, ldc);
@@ -268,8 +277,8 @@ void dot_rows(int64_t m, int64_t k, const float* a, int64_t lda, const float* b,
 }  // namespace
 
 /// c (m, n) = a (m, k) b^T with b (n, k), plus c if `accumulate`.
-void dot_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate, float* c,
-                 int64_t ldc) {
+void dot_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
+                 bool accumulate, float* c, int64_t ldc) {
   constexpr int kColumns = kWidth == 16 ? 6 : 2;
   int64_t j = 0;
   for (; j + kColumns <= n; j += kColumns) dot_rows<kColumns>(m, k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);

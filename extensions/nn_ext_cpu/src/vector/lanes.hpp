@@ -1,4 +1,5 @@
-// A vector of as many floats as the instruction set has lanes, as GCC's vector extension, and loads and stores of parts of one.
+// A vector of as many floats as the instruction set has lanes, as GCC's vector extension, and loads and stores of parts
+// of one.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Branch-free float32 functions that compilers turn into vector code. NaN and infinity give what IEEE 754 arithmetic says.
-// Polynomials were fitted for this file (weighted least squares, Lawson's algorithm); the largest error measured over all
-// exponents is given in units in the last place (ulp).
+// Branch-free float32 functions that compilers turn into vector code. NaN and infinity give what IEEE 754 arithmetic
+// says. Polynomials were fitted for this file (weighted least squares, Lawson's algorithm); the largest error measured
+// over all exponents is given in units in the last place (ulp).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,9 @@ inline float as_float(int32_t bits) { return same_bits<float>(bits); }
 inline int32_t as_bits(float value) { return same_bits<int32_t>(value); }
 
 /// a - b modulo 2^32: the bits of NaN and infinity, which a later selection replaces, may exceed the range.
-inline int32_t wrapping_difference(int32_t a, int32_t b) { return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b)); }
+inline int32_t wrapping_difference(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b));
+}
 /// n in the place of a float32 exponent; n may be negative.
 inline int32_t in_exponent(int32_t n) { return static_cast<int32_t>(static_cast<uint32_t>(n) << 23); }
 
@@ -147,7 +149,6 @@ inline float erf(float x) {
   return whole < 1.0f ? near : far;
 }
 
-
 /// Largest |x| that sine and cosine reduce here; callers use the C library beyond.
 constexpr float kMaxAngle = 6000.0f;
 
@@ -161,7 +162,8 @@ struct Angle {
 inline Angle reduced(float x) {
   const float shifted = x * 0.636619772f + kRound;
   const float whole = shifted - kRound;
-  return {wrapping_difference(as_bits(shifted), as_bits(kRound)), ((x - whole * 1.5703125f) - whole * 4.837512969971e-4f) - whole * 7.549790126404e-8f};
+  return {wrapping_difference(as_bits(shifted), as_bits(kRound)),
+          ((x - whole * 1.5703125f) - whole * 4.837512969971e-4f) - whole * 7.549790126404e-8f};
 }
 
 /// sin(x + quadrant * pi/2), 1.5 ulp for |x| <= kMaxAngle.

@@ -1,5 +1,5 @@
-// Functions that narrow the search for the k first elements of a row; see kernels/order.cpp. The rank of an element is x, -x, |x| or -|x|: the
-// highest comes first.
+// Functions that narrow the search for the k first elements of a row; see kernels/order.cpp. The rank of an element is
+// x, -x, |x| or -|x|: the highest comes first.
 #include "support/vector.hpp"
 #include "vector/lanes.hpp"
 #include "vector/math.hpp"
@@ -68,15 +68,19 @@ int64_t reaching(const float* x, int64_t n, float limit, int64_t room, int32_t* 
 
 }  // namespace
 
-/// The highest rank of each of some groups: element i belongs to group i % groups. NaN counts for nothing; an empty group has -inf.
+/// The highest rank of each of some groups: element i belongs to group i % groups. NaN counts for nothing; an empty
+/// group has -inf.
 void highest_ranks(bool absolute, bool negative, const float* x, int64_t n, int64_t groups, float* ranks) {
-  const auto loop = absolute ? (negative ? highest<true, true> : highest<true, false>) : (negative ? highest<false, true> : highest<false, false>);
+  const auto loop = absolute ? (negative ? highest<true, true> : highest<true, false>)
+                             : (negative ? highest<false, true> : highest<false, false>);
   loop(x, n, groups, ranks);
 }
 
 /// The places of all elements whose rank is at least `limit`, and their number; room + 1 if there are more than `room`.
-int64_t places_reaching(bool absolute, bool negative, const float* x, int64_t n, float limit, int64_t room, int32_t* places) {
-  const auto loop = absolute ? (negative ? reaching<true, true> : reaching<true, false>) : (negative ? reaching<false, true> : reaching<false, false>);
+int64_t places_reaching(bool absolute, bool negative, const float* x, int64_t n, float limit, int64_t room,
+                        int32_t* places) {
+  const auto loop = absolute ? (negative ? reaching<true, true> : reaching<true, false>)
+                             : (negative ? reaching<false, true> : reaching<false, false>);
   return loop(x, n, limit, room, places);
 }
 

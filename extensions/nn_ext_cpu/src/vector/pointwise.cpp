@@ -1,6 +1,7 @@
 // Element-wise functions on blocks of contiguous float32, by name: the instruction set of kernels/pointwise.cpp.
-// Each row: name, number of inputs, number of parameters p, nanoseconds per element (rough), the function of one element.
-// Functions get a copy of both parameters: a load that only some elements need would keep a loop from becoming vector code.
+// Each row: name, number of inputs, number of parameters p, nanoseconds per element (rough), the function of one
+// element. Functions get a copy of both parameters: a load that only some elements need would keep a loop from becoming
+// vector code.
 #include "support/vector.hpp"
 #include "vector/angles.hpp"
 #include "vector/math.hpp"
@@ -71,7 +72,8 @@ void cosines(int64_t n, const float* const* in, float* out, const float*) {
   of_angles(n, in[0], out, kMaxAngle, [](float x) { return sine(x, 1); }, [](float x) { return __builtin_cosf(x); });
 }
 void tangents(int64_t n, const float* const* in, float* out, const float*) {
-  of_angles(n, in[0], out, kMaxTangentAngle, [](float x) { return tangent(x); }, [](float x) { return __builtin_tanf(x); });
+  of_angles(
+      n, in[0], out, kMaxTangentAngle, [](float x) { return tangent(x); }, [](float x) { return __builtin_tanf(x); });
 }
 
 /// Powers of one base, whose logarithm is taken once.
@@ -147,10 +149,11 @@ const BlockFunction kArithmetic[] = {
     binary("pow_scalar_grad", 1, kPower,
            [](float dy, float x, P p) { return p[0] == 0.0f ? dy * 0.0f : dy * p[0] * power(x, p[0] - 1.0f); }),
     {"rpow_scalar_grad", 2, 1, kCheap, &gradients_of_powers_of_one},
-    ternary("pow_grad", 0, kPower, [](float dy, float a, float b, P) {
-      const float slope = b * power(a, b - 1.0f);
-      return dy * ((a == 0.0f) & (b == 0.0f) ? 0.0f : slope);
-    }),
+    ternary("pow_grad", 0, kPower,
+            [](float dy, float a, float b, P) {
+              const float slope = b * power(a, b - 1.0f);
+              return dy * ((a == 0.0f) & (b == 0.0f) ? 0.0f : slope);
+            }),
     unary("log_or_zero", 0, kExponential, [](float x, P) { return x == 0.0f ? 0.0f : log(x); }),
     binary("mask_nonzero", 0, kCheap, [](float dy, float c, P) { return c != 0.0f ? dy : 0.0f; }),
     binary("mask_zero", 0, kCheap, [](float dy, float c, P) { return c == 0.0f ? dy : 0.0f; }),
@@ -164,15 +167,18 @@ const BlockFunction kArithmetic[] = {
     binary("mask_le_scalar", 1, kCheap, [](float dy, float x, P p) { return x <= p[0] ? dy : 0.0f; }),
     binary("squared_error", 0, kCheap, [](float a, float b, P) { return (a - b) * (a - b); }),
     ternary("squared_error_grad", 1, kCheap, [](float dy, float a, float b, P p) { return p[0] * dy * (a - b); }),
-    ternary("absolute_error_grad", 1, kCheap, [](float dy, float a, float b, P p) { return p[0] * (a > b ? dy : -dy); }),
-    binary("huber_loss", 1, kCheap, [](float a, float b, P p) {
-      const float d = absolute(a - b);
-      return d < p[0] ? d * d : p[0] * (2.0f * d - p[0]);
-    }),
-    ternary("huber_loss_grad", 2, kCheap, [](float dy, float a, float b, P p) {  // p[1] is the sign of the operand
-      const float d = a - b;
-      return 2.0f * p[1] * dy * (d > p[0] ? p[0] : (d < -p[0] ? -p[0] : d));
-    }),
+    ternary("absolute_error_grad", 1, kCheap,
+            [](float dy, float a, float b, P p) { return p[0] * (a > b ? dy : -dy); }),
+    binary("huber_loss", 1, kCheap,
+           [](float a, float b, P p) {
+             const float d = absolute(a - b);
+             return d < p[0] ? d * d : p[0] * (2.0f * d - p[0]);
+           }),
+    ternary("huber_loss_grad", 2, kCheap,
+            [](float dy, float a, float b, P p) {  // p[1] is the sign of the operand
+              const float d = a - b;
+              return 2.0f * p[1] * dy * (d > p[0] ? p[0] : (d < -p[0] ? -p[0] : d));
+            }),
     binary("absolute_error", 0, kCheap, [](float a, float b, P) { return absolute(a - b); }),
 };
 
@@ -183,14 +189,17 @@ const BlockFunction kUnary[] = {
     binary("square_grad", 0, kCheap, [](float dy, float x, P) { return 2.0f * x * dy; }),
     unary("sqrt", 0, kDivide, [](float x, P) { return __builtin_sqrtf(x); }),
     binary("tan_grad", 0, kCheap, [](float dy, float y, P) { return dy * (1.0f + y * y); }),
-    binary("acos_grad", 0, kDivide, [](float dy, float x, P) { return -dy / __builtin_sqrtf((1.0f - x) * (1.0f + x)); }),
+    binary("acos_grad", 0, kDivide,
+           [](float dy, float x, P) { return -dy / __builtin_sqrtf((1.0f - x) * (1.0f + x)); }),
     binary("asin_grad", 0, kDivide, [](float dy, float x, P) { return dy / __builtin_sqrtf((1.0f - x) * (1.0f + x)); }),
     binary("atan_grad", 0, kDivide, [](float dy, float x, P) { return dy / (1.0f + x * x); }),
-    binary("acosh_grad", 0, kDivide, [](float dy, float x, P) { return dy / __builtin_sqrtf((x - 1.0f) * (x + 1.0f)); }),
+    binary("acosh_grad", 0, kDivide,
+           [](float dy, float x, P) { return dy / __builtin_sqrtf((x - 1.0f) * (x + 1.0f)); }),
     binary("asinh_grad", 0, kDivide, [](float dy, float x, P) { return dy / __builtin_sqrtf(x * x + 1.0f); }),
     binary("atanh_grad", 0, kDivide, [](float dy, float x, P) { return dy / ((1.0f - x) * (1.0f + x)); }),
     binary("erf_grad", 0, kExponential, [](float dy, float x, P) { return dy * exp(-x * x) * 1.128379167f; }),
-    unary("reciprocal_sqrt", 0, kDivide, [](float x, P) { return 1.0f / __builtin_sqrtf(x + 0.0f); }),  // -0 gives inf, too
+    unary("reciprocal_sqrt", 0, kDivide,
+          [](float x, P) { return 1.0f / __builtin_sqrtf(x + 0.0f); }),  // -0 gives inf, too
     binary("sqrt_grad", 0, kDivide, [](float dy, float y, P) { return 0.5f * dy / y; }),
     unary("reciprocal", 0, kDivide, [](float x, P) { return 1.0f / x; }),
     unary("exp", 0, kExponential, [](float x, P) { return exp(x); }),
@@ -204,16 +213,19 @@ const BlockFunction kUnary[] = {
     unary("asin", 0, kExponential, [](float x, P) { return arcsine(x); }),
     unary("acos", 0, kExponential, [](float x, P) { return arccosine(x); }),
     unary("atan", 0, kExponential, [](float x, P) { return arctangent(x); }),
-    unary("sinh", 0, kExponential, [](float x, P) {
-      const float e = expm1(absolute(x) * 0.5f);  // sinh x = 2 s c with s, c of the half angle: no overflow before the result
-      const float s = 0.5f * (e + (e < 1e30f ? e / (e + 1.0f) : 1.0f)), c = 0.5f * (e + 1.0f) + 0.5f / (e + 1.0f);
-      return copy_sign(2.0f * s * c, x);
-    }),
-    unary("cosh", 0, kExponential, [](float x, P) {
-      const float e = exp(absolute(x) * 0.5f);
-      const float s = 0.5f * e - 0.5f / e;
-      return 1.0f + 2.0f * s * s;
-    }),
+    unary("sinh", 0, kExponential,
+          [](float x, P) {
+            const float e =
+                expm1(absolute(x) * 0.5f);  // sinh x = 2 s c with s, c of the half angle: no overflow before the result
+            const float s = 0.5f * (e + (e < 1e30f ? e / (e + 1.0f) : 1.0f)), c = 0.5f * (e + 1.0f) + 0.5f / (e + 1.0f);
+            return copy_sign(2.0f * s * c, x);
+          }),
+    unary("cosh", 0, kExponential,
+          [](float x, P) {
+            const float e = exp(absolute(x) * 0.5f);
+            const float s = 0.5f * e - 0.5f / e;
+            return 1.0f + 2.0f * s * s;
+          }),
     unary("asinh", 0, 2 * kExponential, [](float x, P) { return area_sine(x); }),
     unary("acosh", 0, 2 * kExponential, [](float x, P) { return area_cosine(x); }),
     unary("atanh", 0, 2 * kExponential, [](float x, P) { return area_tangent(x); }),
@@ -223,13 +235,15 @@ const BlockFunction kUnary[] = {
     unary("reset_inf", 1, kCheap, [](float x, P p) { return absolute(x) == kInfinity ? p[0] : x; }),
     binary("mask_nan", 0, kCheap, [](float dy, float x, P) { return x != x ? 0.0f : dy; }),
     binary("mask_inf", 0, kCheap, [](float dy, float x, P) { return absolute(x) == kInfinity ? 0.0f : dy; }),
-    unary("round", 0, kCheap, [](float x, P) {  // halves away from zero
-      const float towards_zero = __builtin_truncf(x);
-      return towards_zero + (absolute(x - towards_zero) >= 0.5f ? copy_sign(1.0f, x) : 0.0f);
-    }),
+    unary("round", 0, kCheap,
+          [](float x, P) {  // halves away from zero
+            const float towards_zero = __builtin_truncf(x);
+            return towards_zero + (absolute(x - towards_zero) >= 0.5f ? copy_sign(1.0f, x) : 0.0f);
+          }),
     unary("ceil", 0, kCheap, [](float x, P) { return __builtin_ceilf(x); }),
     unary("floor", 0, kCheap, [](float x, P) { return __builtin_floorf(x); }),
-    unary("sign", 1, kCheap, [](float x, P p) { return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : (x == 0.0f ? p[0] : x)); }),
+    unary("sign", 1, kCheap,
+          [](float x, P p) { return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : (x == 0.0f ? p[0] : x)); }),
 };
 
 const BlockFunction kActivation[] = {
@@ -242,48 +256,56 @@ const BlockFunction kActivation[] = {
     unary("elu", 1, kExponential, [](float x, P p) { return x > 0.0f ? x : p[0] * expm1(x); }),
     binary("elu_grad", 1, kExponential, [](float dy, float x, P p) { return x >= 0.0f ? dy : dy * p[0] * exp(x); }),
     unary("selu", 2, kExponential, [](float x, P p) { return p[0] * (x > 0.0f ? x : p[1] * expm1(x)); }),
-    binary("selu_grad", 2, kExponential, [](float dy, float x, P p) { return dy * p[0] * (x > 0.0f ? 1.0f : p[1] * exp(x)); }),
+    binary("selu_grad", 2, kExponential,
+           [](float dy, float x, P p) { return dy * p[0] * (x > 0.0f ? 1.0f : p[1] * exp(x)); }),
     unary("sigmoid", 0, kExponential, [](float x, P) { return sigmoid(x); }),
     binary("sigmoid_grad", 0, kCheap, [](float dy, float y, P) { return dy * y * (1.0f - y); }),
     unary("tanh", 0, kExponential, [](float x, P) { return tanh(x); }),
     binary("tanh_grad", 0, kCheap, [](float dy, float y, P) { return dy * (1.0f - y * y); }),
     unary("swish", 0, kExponential, [](float x, P) { return x * sigmoid(x); }),
-    binary("swish_grad", 0, kExponential, [](float dy, float x, P) {
-      const float s = sigmoid(x);
-      return dy * s * (1.0f + x * (1.0f - s));
-    }),
+    binary("swish_grad", 0, kExponential,
+           [](float dy, float x, P) {
+             const float s = sigmoid(x);
+             return dy * s * (1.0f + x * (1.0f - s));
+           }),
     unary("gelu", 0, kExponential,
           [](float x, P) { return 0.5f * x * (1.0f + tanh(0.797884561f * (x + 0.044715f * x * x * x))); }),
-    binary("gelu_grad", 0, kExponential, [](float dy, float x, P) {
-      const float t = tanh(0.797884561f * (x + 0.044715f * x * x * x));
-      x = smaller(larger(x, -20.0f), 20.0f);  // t is 1 or -1 from there on, and squares must not overflow
-      return dy * 0.5f * ((1.0f + t) + x * (1.0f - t * t) * 0.797884561f * (1.0f + 0.134145f * x * x));
-    }),
+    binary("gelu_grad", 0, kExponential,
+           [](float dy, float x, P) {
+             const float t = tanh(0.797884561f * (x + 0.044715f * x * x * x));
+             x = smaller(larger(x, -20.0f), 20.0f);  // t is 1 or -1 from there on, and squares must not overflow
+             return dy * 0.5f * ((1.0f + t) + x * (1.0f - t * t) * 0.797884561f * (1.0f + 0.134145f * x * x));
+           }),
     unary("softplus", 1, 2 * kExponential, [](float x, P p) { return softplus(p[0] * x) / p[0]; }),
     binary("softplus_grad", 1, kExponential, [](float dy, float x, P p) { return dy * sigmoid(p[0] * x); }),
     unary("softsign", 0, kDivide, [](float x, P) { return x / (1.0f + absolute(x)); }),
-    binary("softsign_grad", 0, kDivide, [](float dy, float x, P) {
-      const float d = 1.0f + absolute(x);
-      return dy / (d * d);
-    }),
-    unary("hard_sigmoid", 0, kCheap, [](float x, P) {
-      const float y = 0.2f * x + 0.5f;
-      return y < 0.0f ? 0.0f : (y > 1.0f ? 1.0f : y);
-    }),
-    binary("hard_sigmoid_grad", 0, kCheap, [](float dy, float x, P) { return (x >= -2.5f) & (x <= 2.5f) ? 0.2f * dy : 0.0f; }),
+    binary("softsign_grad", 0, kDivide,
+           [](float dy, float x, P) {
+             const float d = 1.0f + absolute(x);
+             return dy / (d * d);
+           }),
+    unary("hard_sigmoid", 0, kCheap,
+          [](float x, P) {
+            const float y = 0.2f * x + 0.5f;
+            return y < 0.0f ? 0.0f : (y > 1.0f ? 1.0f : y);
+          }),
+    binary("hard_sigmoid_grad", 0, kCheap,
+           [](float dy, float x, P) { return (x >= -2.5f) & (x <= 2.5f) ? 0.2f * dy : 0.0f; }),
     unary("hard_tanh", 0, kCheap, [](float x, P) { return x < -1.0f ? -1.0f : (x > 1.0f ? 1.0f : x); }),
     binary("hard_tanh_grad", 0, kCheap, [](float dy, float x, P) { return (x >= -1.0f) & (x <= 1.0f) ? dy : 0.0f; }),
     unary("log_sigmoid", 0, 2 * kExponential, [](float x, P) { return -softplus(-x); }),
     binary("log_sigmoid_grad", 0, kExponential, [](float dy, float x, P) { return dy * sigmoid(-x); }),
     unary("mish", 0, 3 * kExponential, [](float x, P) { return x * tanh(softplus(x)); }),
-    binary("mish_grad", 0, 3 * kExponential, [](float dy, float x, P) {
-      const float t = tanh(softplus(x));
-      return dy * (t + x * sigmoid(x) * (1.0f - t * t));
-    }),
-    binary("tanh_shrink_grad", 0, kExponential, [](float dy, float x, P) {
-      const float t = tanh(x);
-      return dy * t * t;
-    }),
+    binary("mish_grad", 0, 3 * kExponential,
+           [](float dy, float x, P) {
+             const float t = tanh(softplus(x));
+             return dy * (t + x * sigmoid(x) * (1.0f - t * t));
+           }),
+    binary("tanh_shrink_grad", 0, kExponential,
+           [](float dy, float x, P) {
+             const float t = tanh(x);
+             return dy * t * t;
+           }),
     unary("tanh_shrink", 0, kExponential, [](float x, P) { return x - tanh(x); }),
     unary("clip", 2, kCheap, [](float x, P p) { return x < p[0] ? p[0] : (x > p[1] ? p[1] : x); }),
     binary("prelu", 0, kCheap, [](float x, float a, P) { return x >= 0.0f ? x : a * x; }),
@@ -291,19 +313,23 @@ const BlockFunction kActivation[] = {
     binary("prelu_slope_grad", 0, kCheap, [](float dy, float x, P) { return x < 0.0f ? dy * x : 0.0f; }),
     // losses of logits x or probabilities x against targets t
     binary("sigmoid_cross_entropy", 0, 2 * kExponential, [](float x, float t, P) { return softplus(x) - x * t; }),
-    ternary("sigmoid_cross_entropy_grad", 0, kExponential, [](float dy, float x, float t, P) { return dy * (sigmoid(x) - t); }),
-    binary("binary_cross_entropy", 0, 2 * kExponential, [](float x, float t, P) {
-      return -(t * log(larger(x, kSmallest)) + (1.0f - t) * log(larger(1.0f - x, kSmallest)));
-    }),
+    ternary("sigmoid_cross_entropy_grad", 0, kExponential,
+            [](float dy, float x, float t, P) { return dy * (sigmoid(x) - t); }),
+    binary("binary_cross_entropy", 0, 2 * kExponential,
+           [](float x, float t, P) {
+             return -(t * log(larger(x, kSmallest)) + (1.0f - t) * log(larger(1.0f - x, kSmallest)));
+           }),
     ternary("binary_cross_entropy_grad", 0, kDivide,
             [](float dy, float x, float t, P) { return dy * (x - t) / not_zero(x * (1.0f - x)); }),
     binary("log_odds", 0, 2 * kExponential,
            [](float dy, float x, P) { return -dy * (log(not_zero(x)) - log(not_zero(1.0f - x))); }),
-    binary("epsilon_insensitive", 1, kCheap, [](float a, float b, P p) { return larger(absolute(a - b) - p[0], 0.0f); }),
-    ternary("epsilon_insensitive_grad", 2, kCheap, [](float dy, float a, float b, P p) {  // p[1] is the sign of the operand
-      const float d = a - b;
-      return p[1] * (d > p[0] ? dy : (d < -p[0] ? -dy : 0.0f));
-    }),
+    binary("epsilon_insensitive", 1, kCheap,
+           [](float a, float b, P p) { return larger(absolute(a - b) - p[0], 0.0f); }),
+    ternary("epsilon_insensitive_grad", 2, kCheap,
+            [](float dy, float a, float b, P p) {  // p[1] is the sign of the operand
+              const float d = a - b;
+              return p[1] * (d > p[0] ? dy : (d < -p[0] ? -dy : 0.0f));
+            }),
     binary("binary_error", 0, kCheap, [](float x, float t, P) { return (x >= 0.5f) != (t >= 0.5f) ? 1.0f : 0.0f; }),
 };
 

@@ -1,5 +1,6 @@
-// Pooling of one image. An image is (D, H, W, lanes), lanes innermost: the channels of a channels-last image, or a single lane for
-// one channel of an ordinary one. Windows are cut at the borders of the image; O(outputs * kernel * lanes).
+// Pooling of one image. An image is (D, H, W, lanes), lanes innermost: the channels of a channels-last image, or a
+// single lane for one channel of an ordinary one. Windows are cut at the borders of the image; O(outputs * kernel *
+// lanes).
 #include "support/vector.hpp"
 #include "vector/lanes.hpp"
 #include "vector/math.hpp"
@@ -58,7 +59,8 @@ using WholeLanes = int32_t __attribute__((vector_size(kWidth * 4)));
 
 /// Number of the first largest element of a window (NaN wins), one for each lane; -1 where all are -inf.
 template <class Load>
-inline WholeLanes find_largest(const PoolShape& s, const Span& depth, const Span& row, const Span& column, Load load_at) {
+inline WholeLanes find_largest(const PoolShape& s, const Span& depth, const Span& row, const Span& column,
+                               Load load_at) {
   Lanes best = splat(-kInfinity);
   WholeLanes which = WholeLanes{} - 1;
   for_each_element(s, depth, row, column, [&](int64_t offset, int32_t number) {
@@ -73,7 +75,8 @@ inline WholeLanes find_largest(const PoolShape& s, const Span& depth, const Span
 /// Whether every place of the image is in exactly one window.
 bool is_tiled(const PoolShape& s) {
   bool tiled = true;
-  for (int axis = 0; axis < 3; ++axis) tiled &= s.stride[axis] == s.kernel[axis] && s.out[axis] * s.stride[axis] - s.pad[axis] >= s.in[axis];
+  for (int axis = 0; axis < 3; ++axis)
+    tiled &= s.stride[axis] == s.kernel[axis] && s.out[axis] * s.stride[axis] - s.pad[axis] >= s.in[axis];
   return tiled;
 }
 
@@ -103,7 +106,8 @@ void max_pool(const PoolShape& s, const float* x, float* y, int64_t lanes) {
 
 void max_pool_backward(const PoolShape& s, const float* x, const float* dy, float* dx, int64_t lanes) {
   const bool tiled = is_tiled(s);
-  int64_t cleared = 0;  // lines of dx that are written already, if only by 0: shortly before windows reach them, while in cache
+  int64_t cleared =
+      0;  // lines of dx that are written already, if only by 0: shortly before windows reach them, while in cache
   const auto clear_up_to = [&](int64_t line) {
     if (!tiled && line > cleared) clear_lines(s, dx, lanes, cleared, line);
     cleared = line > cleared ? line : cleared;
@@ -112,7 +116,8 @@ void max_pool_backward(const PoolShape& s, const float* x, const float* dy, floa
     clear_up_to(depth.end - depth.begin > 1 ? depth.end * s.in[1] : (depth.end - 1) * s.in[1] + row.end);
     for (int64_t lane = 0; lane < lanes; lane += kWidth) {
       if (lane + kWidth <= lanes) {
-        const WholeLanes which = find_largest(s, depth, row, column, [&](int64_t offset) { return load(x + offset + lane); });
+        const WholeLanes which =
+            find_largest(s, depth, row, column, [&](int64_t offset) { return load(x + offset + lane); });
         const Lanes gradient = load(dy + place + lane);
         for_each_element(s, depth, row, column, [&](int64_t offset, int32_t number) {
           float* to = dx + offset + lane;
@@ -122,7 +127,8 @@ void max_pool_backward(const PoolShape& s, const float* x, const float* dy, floa
         continue;
       }
       const int n = static_cast<int>(lanes - lane);
-      const WholeLanes which = find_largest(s, depth, row, column, [&](int64_t offset) { return load_part(x + offset + lane, n); });
+      const WholeLanes which =
+          find_largest(s, depth, row, column, [&](int64_t offset) { return load_part(x + offset + lane, n); });
       const Lanes gradient = load_part(dy + place + lane, n);
       for_each_element(s, depth, row, column, [&](int64_t offset, int32_t number) {
         float* to = dx + offset + lane;

@@ -28,7 +28,8 @@ inline double log2_of(float a) {
 
 /// 2^t rounded to float32, relative error before rounding 2e-9; NaN stays.
 inline float exp2_of(double t) {
-  constexpr double kRoundDouble = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer, kept in the low bits
+  constexpr double kRoundDouble =
+      6755399441055744.0;                      // 1.5 * 2^52: adding it rounds to an integer, kept in the low bits
   const double low = t < -160.0 ? -160.0 : t;  // NaN passes both
   const double clamped = low > 160.0 ? 160.0 : low;
   const double shifted = clamped + kRoundDouble;

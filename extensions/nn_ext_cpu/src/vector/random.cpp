@@ -1,10 +1,11 @@
-// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, 2011): ten rounds of two 32 x 32 -> 64 bit products for each block of four
-// words. Blocks are independent, so that a vector of them is computed at a time.
+// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, 2011): ten rounds of two 32 x 32 -> 64 bit products for each block of
+// four words. Blocks are independent, so that a vector of them is computed at a time.
 #include "support/vector.hpp"
 
 namespace nn_cpu::NN_ISA {
 
-/// words[4 * i + lane] of blocks first, first + 1, ...; the upper half of the counter and the key are `counter` and `seed`.
+/// words[4 * i + lane] of blocks first, first + 1, ...; the upper half of the counter and the key are `counter` and
+/// `seed`.
 void philox(uint64_t seed, uint64_t counter, uint64_t first, int64_t n_blocks, uint32_t* words) {
 #pragma omp simd
   for (int64_t i = 0; i < n_blocks; ++i) {

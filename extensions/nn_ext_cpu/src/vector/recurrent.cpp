@@ -1,11 +1,12 @@
-// One step of a recurrent network for one sample, after the products with the weights. A row of the trace keeps what the gradient
-// needs, in parts of n elements: first the gates, last the new state h.
+// One step of a recurrent network for one sample, after the products with the weights. A row of the trace keeps what
+// the gradient needs, in parts of n elements: first the gates, last the new state h.
 //   rnn_tanh, rnn_relu   h
 //   lstm                 i f g o c h          (Hochreiter and Schmidhuber, 1997; Gers et al., 2000)
 //   gru                  r z n m h            (Cho et al., 2014); m is what the weights of n make of the old state
-// A forward loop finds the sums of the gates in the row. Those of the GRU lack the products with the old state, which come apart.
-// A backward loop turns dh, the gradient of the new state, into the gradients of the sums (`dtotal`) and, for the GRU, of the
-// products (`dproduct`). dh becomes the part of the old state's gradient that does not pass through the products, if there is one.
+// A forward loop finds the sums of the gates in the row. Those of the GRU lack the products with the old state, which
+// come apart. A backward loop turns dh, the gradient of the new state, into the gradients of the sums (`dtotal`) and,
+// for the GRU, of the products (`dproduct`). dh becomes the part of the old state's gradient that does not pass through
+// the products, if there is one.
 #include "support/vector.hpp"
 #include "vector/math.hpp"
 
@@ -17,7 +18,8 @@ void rnn_tanh(int64_t n, float* row, const float*, const float*, const float*) {
   for (int64_t i = 0; i < n; ++i) row[i] = tanh(row[i]);
 }
 
-void rnn_tanh_backward(int64_t n, const float* row, const float*, const float*, float* dh, float*, float* dtotal, float*) {
+void rnn_tanh_backward(int64_t n, const float* row, const float*, const float*, float* dh, float*, float* dtotal,
+                       float*) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) dtotal[i] = dh[i] * (1.0f - row[i] * row[i]);
 }
@@ -27,13 +29,15 @@ void rnn_relu(int64_t n, float* row, const float*, const float*, const float*) {
   for (int64_t i = 0; i < n; ++i) row[i] = larger(row[i], 0.0f);
 }
 
-void rnn_relu_backward(int64_t n, const float* row, const float*, const float*, float* dh, float*, float* dtotal, float*) {
+void rnn_relu_backward(int64_t n, const float* row, const float*, const float*, float* dh, float*, float* dtotal,
+                       float*) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) dtotal[i] = row[i] > 0.0f ? dh[i] : 0.0f;
 }
 
 void lstm(int64_t n, float* row, const float*, const float*, const float* c) {
-  float *input = row, *forget = row + n, *candidate = row + 2 * n, *output = row + 3 * n, *new_c = row + 4 * n, *h = row + 5 * n;
+  float *input = row, *forget = row + n, *candidate = row + 2 * n, *output = row + 3 * n, *new_c = row + 4 * n,
+        *h = row + 5 * n;
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
     const float a = sigmoid(input[i]), b = sigmoid(forget[i]), g = tanh(candidate[i]), o = sigmoid(output[i]);
@@ -47,7 +51,8 @@ void lstm(int64_t n, float* row, const float*, const float*, const float* c) {
   }
 }
 
-void lstm_backward(int64_t n, const float* row, const float*, const float* c, float* dh, float* dc, float* dtotal, float*) {
+void lstm_backward(int64_t n, const float* row, const float*, const float* c, float* dh, float* dc, float* dtotal,
+                   float*) {
   const float *input = row, *forget = row + n, *candidate = row + 2 * n, *output = row + 3 * n, *new_c = row + 4 * n;
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
@@ -75,7 +80,8 @@ void gru(int64_t n, float* row, const float* product, const float* old_h, const 
   }
 }
 
-void gru_backward(int64_t n, const float* row, const float* old_h, const float*, float* dh, float*, float* dtotal, float* dproduct) {
+void gru_backward(int64_t n, const float* row, const float* old_h, const float*, float* dh, float*, float* dtotal,
+                  float* dproduct) {
   const float *reset = row, *update = row + n, *candidate = row + 2 * n, *from_state = row + 3 * n;
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {

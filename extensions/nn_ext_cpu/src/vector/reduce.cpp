@@ -1,5 +1,5 @@
-// Reductions of contiguous float32 rows. Sums run in float32 over blocks of 512 elements, in as many lanes as the vector
-// unit has, and add up the blocks in double: the relative error stays near 1e-6 for any length.
+// Reductions of contiguous float32 rows. Sums run in float32 over blocks of 512 elements, in as many lanes as the
+// vector unit has, and add up the blocks in double: the relative error stays near 1e-6 for any length.
 #include "support/vector.hpp"
 #include "vector/math.hpp"
 

@@ -97,7 +97,8 @@ void row_products(const T* dy, const T* y, const T* x, int64_t n, float shift, d
 
 /// y = a[c] x + b[c], then plus z and a ReLU where asked.
 template <class T>
-void column_affine(const T* x, const T* z, int64_t rows, int64_t columns, const float* a, const float* b, bool relu, T* y) {
+void column_affine(const T* x, const T* z, int64_t rows, int64_t columns, const float* a, const float* b, bool relu,
+                   T* y) {
   for (int64_t row = 0; row < rows; ++row) {
     const T* from = x + row * columns;
     T* to = y + row * columns;
@@ -139,7 +140,8 @@ void column_gradient(const T* dy, const T* y, const T* x, int64_t rows, int64_t 
     const int64_t start = row * columns;
     if (y == nullptr) {
 #pragma omp simd
-      for (int64_t c = 0; c < columns; ++c) put(dx[start + c], p[c] * value(dy[start + c]) + (q[c] * value(x[start + c]) + r[c]));
+      for (int64_t c = 0; c < columns; ++c)
+        put(dx[start + c], p[c] * value(dy[start + c]) + (q[c] * value(x[start + c]) + r[c]));
     } else {
 #pragma omp simd
       for (int64_t c = 0; c < columns; ++c) {

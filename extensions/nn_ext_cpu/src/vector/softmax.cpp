@@ -1,5 +1,5 @@
-// Softmax along one axis for neighbouring lanes: element (k, lane) of an array is at x[k * stride + lane], lane < lanes <= kMaxLanes,
-// and the part that follows the sum in a row in one piece.
+// Softmax along one axis for neighbouring lanes: element (k, lane) of an array is at x[k * stride + lane], lane < lanes
+// <= kMaxLanes, and the part that follows the sum in a row in one piece.
 #include "support/vector.hpp"
 #include "vector/math.hpp"
 
@@ -37,7 +37,8 @@ void softmax_lanes(bool log_too, const float* x, int64_t count, int64_t stride, 
   float largest[kMaxLanes], factors[kMaxLanes];
   double totals[kMaxLanes];
   log_sums(x, count, stride, lanes, largest, totals, log_too ? nullptr : y);
-  for (int64_t i = 0; i < lanes; ++i) factors[i] = log_too ? log(static_cast<float>(totals[i])) : static_cast<float>(1.0 / totals[i]);
+  for (int64_t i = 0; i < lanes; ++i)
+    factors[i] = log_too ? log(static_cast<float>(totals[i])) : static_cast<float>(1.0 / totals[i]);
   for (int64_t k = 0; k < count; ++k) {
     const float* row = x + k * stride;
     float* out = y + k * stride;
@@ -52,7 +53,8 @@ void softmax_lanes(bool log_too, const float* x, int64_t count, int64_t stride, 
 }
 
 /// dx from y and dy.
-void softmax_lanes_gradient(bool log_too, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes, float* dx) {
+void softmax_lanes_gradient(bool log_too, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes,
+                            float* dx) {
   double totals[kMaxLanes];
   float sums[kMaxLanes];
   for (int64_t i = 0; i < lanes; ++i) totals[i] = 0.0;

@@ -1,5 +1,5 @@
-// Loops over one row that is standardized by its own mean and deviation: what layer, group and instance normalization are made
-// of. `gamma` and `beta` have an element for each of the row; a null pointer stands for ones and zeros.
+// Loops over one row that is standardized by its own mean and deviation: what layer, group and instance normalization
+// are made of. `gamma` and `beta` have an element for each of the row; a null pointer stands for ones and zeros.
 #include "support/vector.hpp"
 #include "vector/math.hpp"
 
@@ -12,7 +12,8 @@ void standardize(const float* x, int64_t n, float mean, float scale, float shift
 }
 
 /// y = (x - mean) rate gamma + beta.
-void standardize_each(const float* x, int64_t n, float mean, float rate, const float* gamma, const float* beta, float* y) {
+void standardize_each(const float* x, int64_t n, float mean, float rate, const float* gamma, const float* beta,
+                      float* y) {
   if (gamma == nullptr) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rate + beta[i];
@@ -26,7 +27,8 @@ void standardize_each(const float* x, int64_t n, float mean, float rate, const f
 }
 
 /// s1 += sum of g, s2 += sum of g (x - mean), with g = dy gamma. Float32 in blocks of 512, blocks add up in double.
-void standardize_products(const float* dy, const float* gamma, const float* x, int64_t n, float mean, double* s1, double* s2) {
+void standardize_products(const float* dy, const float* gamma, const float* x, int64_t n, float mean, double* s1,
+                          double* s2) {
   for (int64_t start = 0; start < n; start += 512) {
     const int64_t end = start + 512 < n ? start + 512 : n;
     float a1 = 0.0f, a2 = 0.0f;
@@ -42,8 +44,8 @@ void standardize_products(const float* dy, const float* gamma, const float* x, i
 }
 
 /// dx = p (dy scale + q (x - mean) + r), where `scale` is a number or, if given, gamma.
-void standardize_gradient(const float* dy, const float* gamma, float scale, const float* x, int64_t n, float mean, float p, float q,
-                          float r, float* dx) {
+void standardize_gradient(const float* dy, const float* gamma, float scale, const float* x, int64_t n, float mean,
+                          float p, float q, float r, float* dx) {
   if (gamma == nullptr) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) dx[i] = p * (dy[i] * scale + (q * (x[i] - mean) + r));

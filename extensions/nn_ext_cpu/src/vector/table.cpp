@@ -26,7 +26,8 @@ void max_pool(const PoolShape&, const float*, float*, int64_t);
 void max_pool_backward(const PoolShape&, const float*, const float*, float*, int64_t);
 void sum_pool(const PoolShape&, const float*, float*, int64_t);
 void sum_pool_backward(const PoolShape&, const float*, float*, int64_t);
-void product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool, const float*, float*, int64_t);
+void product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool, const float*,
+             float*, int64_t);
 void panel_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, bool, float*, int64_t);
 void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, bool, float*, int64_t);
 void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);

@@ -1,4 +1,5 @@
-// Transposition of a matrix by square tiles in registers: each of log2(lanes) steps swaps the off-diagonal halves of blocks.
+// Transposition of a matrix by square tiles in registers: each of log2(lanes) steps swaps the off-diagonal halves of
+// blocks.
 #include <utility>
 
 #include "support/vector.hpp"
@@ -18,7 +19,8 @@ inline Lanes chosen(Lanes first, Lanes second) {
 #endif
 }
 
-/// One step of the transposition of a tile: rows i and i + Half exchange the lanes whose number differs from theirs in the bit Half.
+/// One step of the transposition of a tile: rows i and i + Half exchange the lanes whose number differs from theirs in
+/// the bit Half.
 template <int Half, int... J>
 inline void exchange(Lanes* rows, std::integer_sequence<int, J...>) {
   for (int i = 0; i < kWidth; ++i) {

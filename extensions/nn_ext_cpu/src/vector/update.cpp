@@ -1,5 +1,5 @@
-// One step of a solver on a flat piece of a parameter: w and its states s[k] are changed in place, g is read. `h` are the
-// numbers that kernels/update.cpp derives from the hyper-parameters. One pass over memory.
+// One step of a solver on a flat piece of a parameter: w and its states s[k] are changed in place, g is read. `h` are
+// the numbers that kernels/update.cpp derives from the hyper-parameters. One pass over memory.
 #include "support/vector.hpp"
 #include "vector/math.hpp"
 
@@ -51,67 +51,78 @@ const UpdateFunction kUpdates[] = {
     // h: lr
     stateless("Sgd", [](float& w, float g, H h) { w -= h[0] * g; }),
     // h: lr, momentum
-    one_state("Momentum", [](float& w, float g, float& m, H h) {
-      m = h[1] * m + h[0] * g;
-      w -= m;
-    }),
-    one_state("Nesterov", [](float& w, float g, float& m, H h) {
-      const float next = h[1] * m - h[0] * g;
-      w += (1.0f + h[1]) * next - h[1] * m;
-      m = next;
-    }),
+    one_state("Momentum",
+              [](float& w, float g, float& m, H h) {
+                m = h[1] * m + h[0] * g;
+                w -= m;
+              }),
+    one_state("Nesterov",
+              [](float& w, float g, float& m, H h) {
+                const float next = h[1] * m - h[0] * g;
+                w += (1.0f + h[1]) * next - h[1] * m;
+                m = next;
+              }),
     // h: lr, momentum, decay of w
-    one_state("SgdW", [](float& w, float g, float& m, H h) {
-      m = h[1] * m + h[0] * g;
-      w -= m + h[2] * w;
-    }),
+    one_state("SgdW",
+              [](float& w, float g, float& m, H h) {
+                m = h[1] * m + h[0] * g;
+                w -= m + h[2] * w;
+              }),
     // h: corrected alpha, beta1, 1 - beta1, beta2, 1 - beta2, eps, decay of w
-    two_states("Adam", [](float& w, float g, float& m, float& v, H h) {
-      m = h[1] * m + h[2] * g;
-      v = h[3] * v + h[4] * g * g;
-      w -= h[0] * m / (__builtin_sqrtf(v) + h[5]) + h[6] * w;
-    }),
-    three_states("AMSGRAD", [](float& w, float g, float& m, float& v, float& largest, H h) {
-      m = h[1] * m + h[2] * g;
-      v = h[3] * v + h[4] * g * g;
-      largest = larger(largest, v);
-      w -= h[0] * m / (__builtin_sqrtf(largest) + h[5]);
-    }),
-    two_states("Adamax", [](float& w, float g, float& m, float& u, H h) {
-      m = h[1] * m + h[2] * g;
-      u = larger(h[3] * u, absolute(g));
-      w -= h[0] * m / (u + h[5]);
-    }),
+    two_states("Adam",
+               [](float& w, float g, float& m, float& v, H h) {
+                 m = h[1] * m + h[2] * g;
+                 v = h[3] * v + h[4] * g * g;
+                 w -= h[0] * m / (__builtin_sqrtf(v) + h[5]) + h[6] * w;
+               }),
+    three_states("AMSGRAD",
+                 [](float& w, float g, float& m, float& v, float& largest, H h) {
+                   m = h[1] * m + h[2] * g;
+                   v = h[3] * v + h[4] * g * g;
+                   largest = larger(largest, v);
+                   w -= h[0] * m / (__builtin_sqrtf(largest) + h[5]);
+                 }),
+    two_states("Adamax",
+               [](float& w, float g, float& m, float& u, H h) {
+                 m = h[1] * m + h[2] * g;
+                 u = larger(h[3] * u, absolute(g));
+                 w -= h[0] * m / (u + h[5]);
+               }),
     // h: lr, eps
-    one_state("Adagrad", [](float& w, float g, float& v, H h) {
-      v += g * g;
-      w -= h[0] * g / (__builtin_sqrtf(v) + h[1]);
-    }),
+    one_state("Adagrad",
+              [](float& w, float g, float& v, H h) {
+                v += g * g;
+                w -= h[0] * g / (__builtin_sqrtf(v) + h[1]);
+              }),
     // h: lr, eps, decay, 1 - decay
-    one_state("RMSprop", [](float& w, float g, float& v, H h) {
-      v = h[2] * v + h[3] * g * g;
-      w -= h[0] * g / (__builtin_sqrtf(v) + h[1]);
-    }),
-    two_states("Adadelta", [](float& w, float g, float& s, float& v, H h) {
-      v = h[2] * v + h[3] * g * g;
-      const float delta = g * __builtin_sqrtf(s + h[1]) / __builtin_sqrtf(v + h[1]);
-      s = h[2] * s + h[3] * delta * delta;
-      w -= h[0] * delta;
-    }),
+    one_state("RMSprop",
+              [](float& w, float g, float& v, H h) {
+                v = h[2] * v + h[3] * g * g;
+                w -= h[0] * g / (__builtin_sqrtf(v) + h[1]);
+              }),
+    two_states("Adadelta",
+               [](float& w, float g, float& s, float& v, H h) {
+                 v = h[2] * v + h[3] * g * g;
+                 const float delta = g * __builtin_sqrtf(s + h[1]) / __builtin_sqrtf(v + h[1]);
+                 s = h[2] * s + h[3] * delta * delta;
+                 w -= h[0] * delta;
+               }),
     // h: lr, eps, decay, 1 - decay, momentum
-    three_states("RMSpropGraves", [](float& w, float g, float& n, float& a, float& d, H h) {
-      n = h[2] * n + h[3] * g * g;
-      a = h[2] * a + h[3] * g;
-      d = h[4] * d - h[0] * g / __builtin_sqrtf(n - a * a + h[1]);
-      w += d;
-    }),
+    three_states("RMSpropGraves",
+                 [](float& w, float g, float& n, float& a, float& d, H h) {
+                   n = h[2] * n + h[3] * g * g;
+                   a = h[2] * a + h[3] * g;
+                   d = h[4] * d - h[0] * g / __builtin_sqrtf(n - a * a + h[1]);
+                   w += d;
+                 }),
     // h: lr, beta1, 1 - beta1, beta2, 1 - beta2, decay
-    one_state("Lion", [](float& w, float g, float& m, H h) {
-      const float mean = h[1] * m + h[2] * g;
-      const float sign = mean > 0.0f ? 1.0f : (mean < 0.0f ? -1.0f : mean);
-      w -= h[0] * (sign + h[5] * w);
-      m = h[3] * m + h[4] * g;
-    }),
+    one_state("Lion",
+              [](float& w, float g, float& m, H h) {
+                const float mean = h[1] * m + h[2] * g;
+                const float sign = mean > 0.0f ? 1.0f : (mean < 0.0f ? -1.0f : mean);
+                w -= h[0] * (sign + h[5] * w);
+                m = h[3] * m + h[4] * g;
+              }),
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// The transforms of Winograd's convolutions (Lavin and Gray, 2016, "Fast algorithms for convolutional neural networks"). All work on
-// many channels at a time, one in each lane. y = A^T [(G g) * (B^T d)] in one dimension.
-//   F(4x4, 3x3)  tiles of 4 x 4 outputs from 6 x 6 inputs with 36 instead of 144 products; polynomial points 0, +-a, +-b and infinity.
-//                a = 2/3 and b = 3/2 keep rounding small: for 128 channels the root mean square error is 1e-6 of the output's, against
-//                2.2e-6 with the usual points 1 and 2
+// The transforms of Winograd's convolutions (Lavin and Gray, 2016, "Fast algorithms for convolutional neural
+// networks"). All work on many channels at a time, one in each lane. y = A^T [(G g) * (B^T d)] in one dimension.
+//   F(4x4, 3x3)  tiles of 4 x 4 outputs from 6 x 6 inputs with 36 instead of 144 products; polynomial points 0, +-a,
+//                +-b and infinity. a = 2/3 and b = 3/2 keep rounding small: for 128 channels the root mean square error
+//                is 1e-6 of the output's, against 2.2e-6 with the usual points 1 and 2
 //   F(2x2, 3x3)  tiles of 2 x 2 outputs from 4 x 4 inputs with 16 instead of 36 products; points 0, +-1 and infinity
 #include "support/vector.hpp"
 #include "vector/lanes.hpp"
@@ -31,7 +31,8 @@ struct Transform<4> {
   /// B^T d: 6 to 6.
   template <class From, class To>
   static void input(From d, To t) {
-    const Lanes e = d[4] - kB2 * d[2], o = kA * (d[3] - kB2 * d[1]), f = d[4] - kA2 * d[2], q = kB * (d[3] - kA2 * d[1]);
+    const Lanes e = d[4] - kB2 * d[2], o = kA * (d[3] - kB2 * d[1]), f = d[4] - kA2 * d[2],
+                q = kB * (d[3] - kA2 * d[1]);
     const Lanes first = d[4] - kSquares * d[2] + d[0], last = d[5] - kSquares * d[3] + d[1];
     t[0] = first;
     t[1] = e + o;
@@ -69,7 +70,8 @@ struct Transform<4> {
   /// A y, the transpose of output: 4 to 6.
   template <class From, class To>
   static void gradient(From y, To m) {
-    const Lanes ea = y[0] + kA2 * y[2], oa = kA * y[1] + kA3 * y[3], eb = y[0] + kB2 * y[2], ob = kB * y[1] + kB3 * y[3];
+    const Lanes ea = y[0] + kA2 * y[2], oa = kA * y[1] + kA3 * y[3], eb = y[0] + kB2 * y[2],
+                ob = kB * y[1] + kB3 * y[3];
     const Lanes first = y[0], last = y[3];
     m[0] = first;
     m[1] = ea + oa;
@@ -172,11 +174,11 @@ void filter(const float* const* g, int64_t n, float* u, int64_t stride, int64_t 
   });
 }
 
-/// The pixels y (nullptr: outside) = A^T m A * scale + shift + addends of m[t * stride + channel], not below zero with `relu`; what
-/// is nullptr is left out.
+/// The pixels y (nullptr: outside) = A^T m A * scale + shift + addends of m[t * stride + channel], not below zero with
+/// `relu`; what is nullptr is left out.
 template <int Tile>
-void output(const float* m, int64_t stride, int64_t n, const float* scale, const float* shift, const float* const* addends, bool relu,
-            float* const* y) {
+void output(const float* m, int64_t stride, int64_t n, const float* scale, const float* shift,
+            const float* const* addends, bool relu, float* const* y) {
   for_each_vector(n, [&](int64_t lane, int lanes) {
     constexpr int kIn = Tile + 2;
     Lanes products[kIn * kIn], t[Tile * kIn], pixels[Tile * Tile];
