@@ -22,12 +22,15 @@ class Launch(NamedTuple):
 
 
 #: Variables that say size, rank and local rank. Slurm's are set in batch scripts too, except the number of tasks of a step.
+#: WORLD_SIZE is set by torchrun, and in the pods of Kubernetes' training jobs.
 _LAUNCHERS: Final = (
     ("Open MPI's mpiexec", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
     ("MPICH's or Intel MPI's mpiexec", "PMI_SIZE", "PMI_RANK", "MPI_LOCALRANKID"),
     ("Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID"),
     ("a launcher that sets WORLD_SIZE", "WORLD_SIZE", "RANK", "LOCAL_RANK"),
 )
+#: Variables that tell who sets WORLD_SIZE.
+_SETTERS: Final = {"TORCHELASTIC_RUN_ID": "torchrun", "KUBERNETES_SERVICE_HOST": "Kubernetes"}
 
 
 #: Number of ranks of the largest world that this process has joined: threads, or a launcher that says nothing.
@@ -51,5 +54,10 @@ def find_launch(environment: Mapping[str, str] | None = None) -> Launch | None:
     for name, size, rank, local_rank in _LAUNCHERS:
         numbers = [environment.get(variable, "") for variable in (rank, size, local_rank)]
         if numbers[0].isdecimal() and numbers[1].isdecimal():
-            return Launch(name, int(numbers[0]), int(numbers[1]), int(numbers[2]) if numbers[2].isdecimal() else None)
+            launcher = _setter(environment) or name if size == "WORLD_SIZE" else name
+            return Launch(launcher, int(numbers[0]), int(numbers[1]), int(numbers[2]) if numbers[2].isdecimal() else None)
     return None
+
+
+def _setter(environment: Mapping[str, str]) -> str:
+    return next((name for variable, name in _SETTERS.items() if variable in environment), "")

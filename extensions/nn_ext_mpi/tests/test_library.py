@@ -54,8 +54,8 @@ def test_elastic_jobs_need_open_mpi():
 
 
 def test_hosts_are_passed_on():
-    assert command.mpiexec_command(MPICH, 4, "a, b")[3:] == ["-hosts", "a,b"]
-    assert command.mpiexec_command(OPEN_MPI, 4, "a,b", root=True)[-2:] == ["--host", "a,b"]
+    assert command.mpiexec_command(MPICH, 4, ["a", "b"])[3:] == ["-hosts", "a,b"]
+    assert command.mpiexec_command(OPEN_MPI, 4, ["a", "b"], root=True)[-2:] == ["--host", "a,b"]
 
 
 def test_processes_share_the_cores(monkeypatch):
@@ -63,7 +63,7 @@ def test_processes_share_the_cores(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(command, "n_cores", lambda: 8)
     assert command.launch_variables(2) == {"NN_CORE_NUM_THREADS": "4", "OMP_NUM_THREADS": "4"}
-    assert command.launch_variables(4, "a,b")["NN_CORE_NUM_THREADS"] == "4"
+    assert command.launch_variables(4, 2)["NN_CORE_NUM_THREADS"] == "4"
     assert command.launch_variables(99)["NN_CORE_NUM_THREADS"] == "1"
     monkeypatch.setenv("NN_CORE_NUM_THREADS", "3")
     assert command.launch_variables(2) == {}

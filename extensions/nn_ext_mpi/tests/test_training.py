@@ -1,13 +1,11 @@
 """Training on processes: the number of ranks changes no bit, and programs run as NNabla's tutorial has them."""
 
-import shutil
 import signal
-import subprocess
 import textwrap
 from pathlib import Path
 
 import pytest
-from ranks import launch, needs_mpi, needs_tolerance
+from ranks import launch, needs_mpi, needs_names, needs_tolerance
 
 IDENTITY = """
 import hashlib, os, sys
@@ -70,15 +68,10 @@ exec unshare --uts /bin/sh -c "hostname $host; $*"
 """
 
 
-def can_rename_the_machine() -> bool:
-    return subprocess.run(["unshare", "--uts", "hostname", "nodea"], capture_output=True, check=False).returncode == 0
-
-
 @needs_mpi
+@needs_names
 @pytest.mark.slow
 def test_two_machines_give_the_bits_of_one(tmp_path):
-    if shutil.which("unshare") is None or not can_rename_the_machine():
-        pytest.skip("a process must be allowed to have a host name of its own (unshare --uts)")
     agent, hosts = tmp_path / "agent", tmp_path / "hosts"
     agent.write_text(AGENT)
     agent.chmod(0o755)

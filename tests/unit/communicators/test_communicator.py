@@ -345,6 +345,14 @@ def test_launchers_are_recognized(environment, expected):
     assert (launch and launch[1:]) == expected
 
 
+@pytest.mark.parametrize(
+    ("marks", "name"),
+    [({"TORCHELASTIC_RUN_ID": "x"}, "torchrun"), ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "Kubernetes"), ({}, "a launcher")],
+)
+def test_launchers_have_names(marks, name):
+    assert C.find_launch({"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "0", **marks}).launcher.startswith(name)
+
+
 def test_several_processes_need_an_engine(monkeypatch):
     monkeypatch.setattr("nn_core.communicators.choice.PLUGINS.offered", lambda kind: [])
     monkeypatch.setenv("WORLD_SIZE", "2")
