@@ -185,24 +185,33 @@ def test_reuse(bed, tanh, how, text):
         check_reuse(bed.case("Tanh"))
 
 
-def test_threads(bed, tanh):
-    class Scratch:
-        """Computes in memory that all calls share; other threads come in between as soon as there are any."""
+def test_reuse_on_numbers_that_are_always_the_same(bed, tanh):
+    bed.plant("Tanh", planted(tanh, forward=lambda call: Keeping("gives_the_first_result_again")))
+    with pytest.raises(AssertionError, match="output 0: 6 of 6 elements differ"):
+        check_reuse(bed.case("Tanh", "far"))
 
-        def __init__(self):
-            self.memory = np.empty((3, 4), np.float32)
-            self.both = threading.Barrier(2)
 
-        def __call__(self, x, y):
-            np.tanh(x, out=self.memory)
-            if threading.current_thread() is not threading.main_thread():
-                self.both.wait(60)
-            y[...] = self.memory
+class Scratch:
+    """Computes in memory that all calls share; other threads come in between as soon as there are any."""
 
-    bed.plant("Tanh", planted(tanh, forward=lambda call: Scratch()))
-    check_forward(bed.case("Tanh"))
+    def __init__(self, shape):
+        self.memory = np.empty(shape, np.float32)
+        self.both = threading.Barrier(2)
+
+    def __call__(self, x, y):
+        np.tanh(x, out=self.memory)
+        if threading.current_thread() is not threading.main_thread():
+            self.both.wait(60)
+        y[...] = self.memory
+
+
+@pytest.mark.parametrize("sample", ["matrix", "far"])  # drawn anew in each call, and always the same
+def test_threads(bed, tanh, sample):
+    bed.plant("Tanh", planted(tanh, forward=lambda call: Scratch(call.inputs[0].shape)))
+    case = bed.case("Tanh", sample)
+    check_forward(case)
     with pytest.raises(AssertionError, match="output 0 beside a call in another thread"):
-        check_threads(bed.case("Tanh"))
+        check_threads(case)
 
 
 def test_what_a_thread_raises_is_raised(bed, tanh):
