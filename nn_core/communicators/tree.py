@@ -99,30 +99,43 @@ def tree_all_reduce(
     Returns:
         A flat array, the same on all ranks.
     """
-    size, dtype, n_elements = engine.size, parts[0].dtype, parts[0].size
-    if size == 1:
+    if engine.size == 1:
         return finished([Part(*span, part) for span, part in zip(part_spans(0, n_terms), parts, strict=True)], n_terms)
-    spans = [part_spans(share.start, share.stop) for share in (terms_of_rank(r, size, n_terms) for r in range(size))]
-    n_parts = max(len(each) for each in spans)
+    size, dtype, n_elements = engine.size, parts[0].dtype, parts[0].size
+    own_dtype = _wire_dtype(wire, dtype)
     small = n_elements <= SMALL
     length = n_elements if small else -(-n_elements // size)
-    n_slices = 1 if small else size
-    send = _sliced(parts, n_parts, n_slices, length, _wire_dtype(wire, dtype))
-    receive = _memory(scratch, size * n_parts * length, send.dtype).reshape(size, n_parts, length)
     move = engine.all_gather if small else engine.all_to_all
-    wait(move(_bytes(send), _bytes(receive)))
-    received = receive.astype(dtype, copy=False)
+    total = _slice_total(size, parts, n_terms, length, own_dtype, lambda send, receive: wait(move(send, receive)), scratch)
+    if small:
+        return total.copy()
+    own = np.ascontiguousarray(total, own_dtype)
+    fits = size * length == n_elements and own_dtype == dtype
+    gathered = parts[0] if fits else np.empty(size * length, own_dtype)
+    wait(engine.all_gather(_bytes(own), _bytes(gathered)))
+    return gathered[:n_elements].astype(dtype, copy=False)
+
+
+def _slice_total(
+    size: int,
+    parts: Sequence[Array],
+    n_terms: int,
+    length: int,
+    wire: "np.dtype[np.generic]",
+    move: Callable[[Array, Array], None],
+    scratch: dict[str, Array] | None,
+) -> Array:
+    """The sum of all terms over the slice of `length` elements that this rank adds up: all of them, or its share."""
+    spans = [part_spans(share.start, share.stop) for share in (terms_of_rank(r, size, n_terms) for r in range(size))]
+    n_parts = max(len(each) for each in spans)
+    send = _sliced(parts, n_parts, 1 if length == parts[0].size else size, length, wire)
+    receive = _memory(scratch, size * n_parts * length, wire).reshape(size, n_parts, length)
+    move(_bytes(send), _bytes(receive))
+    received = receive.astype(parts[0].dtype, copy=False)
     arrived = [
         Part(*span, received[rank, place]) for rank, own in enumerate(spans) for place, span in enumerate(own)
     ]
-    total = finished(arrived, n_terms)
-    if small:
-        return total.copy()
-    own = np.ascontiguousarray(total, send.dtype)
-    fits = size * length == n_elements and send.dtype == dtype
-    gathered = parts[0] if fits else np.empty(size * length, send.dtype)
-    wait(engine.all_gather(_bytes(own), _bytes(gathered)))
-    return gathered[:n_elements].astype(dtype, copy=False)
+    return finished(arrived, n_terms)
 
 
 def _wire_dtype(wire: str | None, dtype: "np.dtype[np.generic]") -> "np.dtype[np.generic]":

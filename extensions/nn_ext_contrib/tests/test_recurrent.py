@@ -33,27 +33,39 @@ def rnn(w, b, x, state):
     return (np.tanh(w[0] @ x + w[1] @ state[0] + b[0] + b[1]),)
 
 
+def over_time(cell, w, b, state, steps, backwards):
+    """The final state, and the outputs in the order of the steps."""
+    found = []
+    for x in steps[::-1] if backwards else steps:
+        state = cell(w, b, x, state)
+        found.append(state[0])
+    return state, found[::-1] if backwards else found
+
+
+def one_sequence(cell, directions, states, ws, bs, steps):
+    """Final states by row, and the outputs, of one sequence; `states` are by row too."""
+    ends = []
+    for layer in range(len(ws) // directions):
+        joined = []
+        for d in range(directions):
+            row = layer * directions + d
+            state, found = over_time(cell, ws[row], bs[row], [part[row] for part in states], steps, backwards=d == 1)
+            ends.append(state)
+            joined.append(found)
+        steps = [np.concatenate(parts) for parts in zip(*joined, strict=True)]
+    return ends, steps
+
+
 def by_sequence(cell, directions, states, ws, bs, xs):
-    """Final states, and the outputs of each sequence, computed one sequence at a time."""
-    ends = [np.zeros_like(state) for state in states]
-    outputs = []
+    """Final states, and the outputs of each step, computed one sequence at a time."""
+    ends, outputs = [], []
     for n in range(len(xs[0])):
         steps = [x[n] for x in xs if len(x) > n]
-        for layer in range(len(ws) // directions):
-            joined = []
-            for d in range(directions):
-                row = layer * directions + d
-                state, found = tuple(part[row, n] for part in states), []
-                for x in steps[::-1] if d else steps:
-                    state = cell(ws[row], bs[row], x, state)
-                    found.append(state[0])
-                joined.append(found[::-1] if d else found)
-                for end, part in zip(ends, state, strict=True):
-                    end[row, n] = part
-            steps = [np.concatenate(parts) for parts in zip(*joined, strict=True)]
-        outputs.append(steps)
+        own_ends, own_outputs = one_sequence(cell, directions, [state[:, n] for state in states], ws, bs, steps)
+        ends.append(own_ends)
+        outputs.append(own_outputs)
     ys = [np.stack([steps[t] for steps in outputs if len(steps) > t]) for t in range(len(xs))]
-    return ends, ys
+    return [np.stack([[row[k] for row in own] for own in ends], axis=1) for k in range(len(states))], ys
 
 
 KINDS = {"lstm": (C.n_step_lstm, lstm, 8, 2), "gru": (C.n_step_gru, gru, 6, 1), "rnn": (C.n_step_rnn, rnn, 2, 1)}

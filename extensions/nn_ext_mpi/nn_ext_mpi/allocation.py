@@ -53,20 +53,25 @@ def _of_host_file(environment: Mapping[str, str]) -> Allocation | None:
     variable = next((name for name in _HOST_FILES if environment.get(name)), None)
     if variable is None:
         return None
-    try:
-        lines = Path(environment[variable]).read_text().splitlines()
-    except OSError as error:
-        raise click.ClickException(
-            f"launch: {variable} must name a file of machines, got {environment[variable]!r} ({error.strerror})\n"
-            "  hint: unset it, or give the machines by --hosts"
-        ) from error
-    found = [_SLOTS.fullmatch(line.strip()) for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    machines = [(match["host"], int(match["slots"] or 1)) for match in found if match is not None]
-    if not machines or len(machines) < len(found):
-        raise click.ClickException(
-            f"launch: each line of {environment[variable]} must be a machine and its processes, 'a slots=2' or 'a:2', "
-            f"got {lines!r}"
-        )
+    machines = _machines(variable, environment[variable])
     scheduler = "Kubernetes" if "KUBERNETES_SERVICE_HOST" in environment else f"the file of {variable}"
     total = sum(slots for _, slots in machines)
     return Allocation(scheduler, total, len(machines), tuple(f"{host}:{slots}" for host, slots in machines))
+
+
+def _machines(variable: str, path: str) -> list[tuple[str, int]]:
+    """Machines and their numbers of processes."""
+    try:
+        lines = [line.strip() for line in Path(path).read_text().splitlines()]
+    except OSError as error:
+        raise click.ClickException(
+            f"launch: {variable} must name a file of machines, got {path!r} ({error.strerror})\n"
+            "  hint: unset it, or give the machines by --hosts"
+        ) from error
+    found = [_SLOTS.fullmatch(line) for line in lines if line and not line.startswith("#")]
+    machines = [(match["host"], int(match["slots"] or 1)) for match in found if match is not None]
+    if not machines or len(machines) < len(found):
+        raise click.ClickException(
+            f"launch: each line of {path} must be a machine and its processes, 'a slots=2' or 'a:2', got {lines!r}"
+        )
+    return machines
