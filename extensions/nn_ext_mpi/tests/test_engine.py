@@ -2,6 +2,7 @@
 
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -54,19 +55,25 @@ def test_two_ranks_agree(tmp_path):
 
 @needs_mpi
 @pytest.mark.parametrize("launched", [True, False])
-def test_an_exception_ends_the_job(launched, tmp_path):
+def test_an_exception_ends_the_job_within_seconds(launched, tmp_path):
     path = program(
         tmp_path,
         """
+        import time
         comm.init()
+        comm.barrier()
         if comm.rank == 1:
+            print("raised at", time.time(), flush=True)
             raise ZeroDivisionError("rank 1 divides")
         comm.barrier()
         """,
     )
     result = launch("-n", "2", path) if launched else run_ranks(2, path)
     assert result.returncode != 0
-    assert (result.stdout + result.stderr).count("ZeroDivisionError: rank 1 divides") == 1
+    seconds = time.time() - float(result.stdout.partition("raised at ")[2].split()[0])
+    assert seconds < 5
+    text = result.stdout + result.stderr
+    assert text.count("ZeroDivisionError: rank 1 divides") == 1 and text.count("Traceback (most recent call last)") == 1
 
 
 @needs_mpi

@@ -123,12 +123,14 @@ os.write(1, f"rank {comm.rank} of {comm.size}: {digest.hexdigest()}\\n".encode()
 """
 
 
-def trained(out: Path, size: int, *options: str, victim: int = -1, sign: int = 0) -> tuple[int, list[str]]:
+def trained(
+    out: Path, size: int, *options: str, victim: int = -1, sign: int = 0, epochs: int = 5
+) -> tuple[int, list[str]]:
     """Return the exit status, and the digests of the ranks; `victim` gets the signal `sign` in its fifth iteration."""
     path = out / "trainer.py"
     out.mkdir(exist_ok=True)
     path.write_text(TRAINER)
-    arguments = ["-n", str(size), *options, path, str(out), "5", str(victim)]
+    arguments = ["-n", str(size), *options, path, str(out), str(epochs), str(victim)]
     result = launch(*arguments, NN_CORE_DETERMINISTIC="1", SIGNAL=str(sign))
     return result.returncode, [line.partition(": ")[2] for line in result.stdout.splitlines() if line.startswith("rank")]
 
@@ -151,6 +153,17 @@ def test_the_trainer_gives_the_same_bits_after_signals(tmp_path):
     status, digests = trained(tmp_path / "stopped", 2, "--restarts", "1", victim=1, sign=signal.SIGTERM)
     assert status != 0 and not digests
     assert trained(tmp_path / "stopped", 1) == (0, [expected])
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_training_is_resumed_on_other_numbers_of_ranks(tmp_path):
+    """Two epochs each on 4, 2, 1 and 4 ranks, one after the other from the checkpoints of the one before."""
+    expected = trained(tmp_path / "alone", 1, epochs=8)[1]
+    for number, size in enumerate((4, 2, 1, 4), 1):
+        status, digests = trained(tmp_path / "parts", size, epochs=2 * number)
+        assert status == 0 and len(digests) == size
+    assert set(digests) == set(expected)
 
 
 @needs_tolerance
