@@ -83,14 +83,13 @@ def main() -> None:
 @click.option("--tag", help="Only those with this tag, likewise.")
 def ops(pattern: str, topic: str | None, tag: str | None) -> None:
     """List the functions whose name fits PATTERN, such as '*pooling', with their topic and the backends that have a kernel."""
-    backends = [name for name in PLUGINS.names() if _is_usable(name)]
+    backends = list(filter(_is_usable, PLUGINS.names()))
     named = {spec.api: spec for spec in SPECS} | {added.key: added.spec for added in PLUGINS.registry}
-    fitting = [(api, spec) for api, spec in sorted(named.items()) if fnmatch(api, pattern) and _is_listed(spec, topic, tag)]
+    fitting = {api: spec for api, spec in sorted(named.items()) if fnmatch(api, pattern) and _is_listed(spec, topic, tag)}
     if not fitting:
-        of = "".join(f", {what} {word!r}" for what, word in (("topic", topic), ("tag", tag)) if word is not None)
-        closest = _closest(pattern, named) if not of else ""
-        raise click.ClickException(f"ops: PATTERN must fit a function, got {pattern!r}{of}{closest}")
-    rows = [(api, spec.topic, " ".join(_with_kernel(backends, spec.name)) or "engine") for api, spec in fitting]
+        given = "".join(f", {what} {word!r}" for what, word in (("topic", topic), ("tag", tag)) if word is not None)
+        raise click.ClickException(f"ops: PATTERN must fit a function, got {pattern!r}{given or _closest(pattern, named)}")
+    rows = [(api, spec.topic, _with_kernel(backends, spec.name) or "engine") for api, spec in fitting.items()]
     click.echo(_plain_table(rows, ("function", "topic", "backends")))
 
 
@@ -104,12 +103,12 @@ def _is_listed(spec: FunctionSpec, topic: str | None, tag: str | None) -> bool:
     return topic in (None, spec.topic) and (tag is None or tag in spec.tags)
 
 
-def _with_kernel(backends: Sequence[str], function: str) -> list[str]:
-    return [
+def _with_kernel(backends: Sequence[str], function: str) -> str:
+    return " ".join(
         name
         for name in backends
         if function in PLUGINS.backend(name).kernels or any(PLUGINS.extra_kernels(name, function))
-    ]
+    )
 
 
 def _is_usable(name: str) -> bool:

@@ -1,6 +1,6 @@
 """A table of the functions of a network: shapes, parameters, multiply-adds and memory."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
@@ -138,20 +138,29 @@ def _input(value: Any) -> Any:
 def _summarized(roots: Sequence[Variable], names: Mapping[str, Variable], is_module: bool) -> Summary:
     """The summary of a graph; a module has parameters that the graph may not use, a scope those of other graphs."""
     known = {parameter.storage: name for name, parameter in names.items()}
-    used: dict[Any, Variable] = {parameter.storage: parameter for parameter in names.values()} if is_module else {}
+    named = {parameter.storage: parameter for parameter in names.values()}
+    used = dict(named) if is_module else {}
     seen: set[Any] = set()  # each parameter counts where it is used first
     rows: list[Row] = []
     for node in forward_order(roots):
-        parameters = [value for value in _leaves(node) if value.need_grad or value.storage in known]
+        parameters = _parameters(node, known)
         fresh = {value.storage: value for value in parameters if value.storage not in seen}
         seen.update(fresh)
         for storage, value in fresh.items():
-            used.setdefault(storage, names[known[storage]] if storage in known else value)
-        scopes = [known[value.storage].rpartition("/")[0] for value in parameters if value.storage in known]
+            used.setdefault(storage, named.get(storage, value))
         has_weights = any(value.ndim > 1 for value in parameters)
-        rows.append(_row(node, scopes[0] if scopes else "", sum(value.size for value in fresh.values()), has_weights))
-    n_trained = sum(parameter.size for parameter in used.values() if parameter.need_grad)
-    return Summary(tuple(rows), sum(parameter.size for parameter in used.values()), n_trained)
+        rows.append(_row(node, _scope_of(parameters, known), _n_elements(fresh), has_weights))
+    trained = {storage: parameter for storage, parameter in used.items() if parameter.need_grad}
+    return Summary(tuple(rows), _n_elements(used), _n_elements(trained))
+
+
+def _scope_of(parameters: Sequence[Variable], known: Mapping[Any, str]) -> str:
+    """The scope of the first parameter that has a name; empty if there is none."""
+    return next((known[value.storage].rpartition("/")[0] for value in parameters if value.storage in known), "")
+
+
+def _n_elements(parameters: Mapping[Any, Variable]) -> int:
+    return sum(parameter.size for parameter in parameters.values())
 
 
 def _row(node: Node, scope: str, n_parameters: int, has_weights: bool) -> Row:
@@ -160,10 +169,10 @@ def _row(node: Node, scope: str, n_parameters: int, has_weights: bool) -> Row:
     return Row(node.spec.name, scope, shapes, n_parameters, _multiply_adds(node, has_weights), memory)
 
 
-def _leaves(node: Node) -> Iterator[Variable]:
-    for value in node.inputs:
-        if isinstance(value, Variable) and value.is_leaf:
-            yield value
+def _parameters(node: Node, known: Mapping[Any, str]) -> list[Variable]:
+    """The inputs of a node that are trained or have a name."""
+    leaves = [value for value in node.inputs if isinstance(value, Variable) and value.is_leaf]
+    return [value for value in leaves if value.need_grad or value.storage in known]
 
 
 def _multiply_adds(node: Node, has_weights: bool) -> int | None:

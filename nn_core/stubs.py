@@ -35,12 +35,18 @@ def functions_stub() -> str:
     names = sorted(nn_core.functions.__all__)
     modules = [getattr(nn_core.functions, name).__module__ for name in names]
     imports = [f"from {module} import {name} as {name}\n" for module, name in zip(modules, names, strict=True)]
-    offers = PLUGINS.offered("composites")
-    added = [f"# {each.plugin}\n{_function(each.spec)}\n" for each in REGISTRY if each.key == each.spec.api]
-    added += [f"# {offer.plugin}\n{_import(offer)}\n" for offer in offers if not offer.namespaced]
-    namespaced = {each.plugin for each in REGISTRY if each.key != each.spec.api}
-    added += [_namespace(plugin) for plugin in sorted(namespaced | {offer.plugin for offer in offers if offer.namespaced})]
+    added = _added()
     return "".join([_HEAD, *imports, *(["\n"] if added else []), *added])
+
+
+def _added() -> list[str]:
+    """What plugins add: their functions, and a class for each vendor namespace."""
+    offers = PLUGINS.offered("composites")
+    functions = [f"# {each.plugin}\n{_function(each.spec)}\n" for each in REGISTRY if each.key == each.spec.api]
+    functions += [f"# {offer.plugin}\n{_import(offer)}\n" for offer in offers if not offer.namespaced]
+    namespaced = {each.plugin for each in REGISTRY if each.key != each.spec.api}
+    namespaced |= {offer.plugin for offer in offers if offer.namespaced}
+    return [*functions, *map(_namespace, sorted(namespaced))]
 
 
 def _namespace(plugin: str) -> str:

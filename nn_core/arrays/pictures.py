@@ -74,7 +74,7 @@ def images_of(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _stacked(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The same values with shape (N, H, W) or (N, C, H, W)."""
     images = values[np.newaxis] if values.ndim == 2 or (values.ndim == 3 and values.shape[0] in (1, 3)) else values
-    if not values.size or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[1] not in (1, 3)):
+    if not values.size or not (images.ndim == 3 or (images.ndim == 4 and images.shape[1] in (1, 3))):
         raise ShapeError(
             "show: images must have the shape (H, W), (N, H, W), (C, H, W) or (N, C, H, W) with 1 or 3 channels C, "
             f"got {values.shape}"

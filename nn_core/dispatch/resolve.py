@@ -122,31 +122,42 @@ def candidates(name: str, context: Context, plugins: Plugins = PLUGINS) -> Itera
             backend = plugins.backend(backend_name)
         except (BackendNotFoundError, BackendUnavailableError, PluginError) as error:
             first_error = first_error or error  # the user's first wish is what the message is about
-            family = plugins.array_class(backend_name) or context.array_class
-            yield Candidate(entry, dtype, family, reason=str(error).partition("\n")[0], error=error)
+            yield _unusable(entry, dtype, plugins.array_class(backend_name) or context.array_class, error)
             continue
         left = [one for one in staying if one[2].array_class != backend.array_class]
         staying = [one for one in staying if one not in left]
-        if left:
-            yield from _reference_candidates(name, left, plugins)
+        yield from _reference_candidates(name, left, plugins)
         (staying if extra(backend, "reference_first") else available).append((entry, dtype, backend))
-        # overlays of other plugins are asked before the backend's own kernel, kernels for functions of plugins after it
-        before, after = plugins.extra_kernels(backend_name, name)
-        own = backend.kernels.get(name)
-        found = [*before, *([] if own is None else [own]), *after]
-        for kernel in found:
-            yield Candidate(entry, dtype, backend.array_class, backend, kernel)
-        if not found:
-            yield Candidate(entry, dtype, backend.array_class, reason=f"has no kernel for {name}")
+        yield from _own_candidates(name, backend_name, (entry, dtype, backend), plugins)
         is_one_available = True
     if not is_one_available and first_error is not None:
         raise first_error
     yield from _reference_candidates(name, [*staying, *available], plugins)
 
 
+def _unusable(entry: str, dtype: str, family: str, error: NNCoreError) -> Candidate:
+    return Candidate(entry, dtype, family, reason=str(error).partition("\n")[0], error=error)
+
+
+def _own_candidates(
+    name: str, backend_name: str, place: tuple[str, str, Backend], plugins: Plugins
+) -> Iterator[Candidate]:
+    """The kernels of a backend: overlays of other plugins before its own, kernels for functions of plugins after it."""
+    entry, dtype, backend = place
+    before, after = plugins.extra_kernels(backend_name, name)
+    own = backend.kernels.get(name)
+    found = [*before, *([] if own is None else [own]), *after]
+    for kernel in found:
+        yield Candidate(entry, dtype, backend.array_class, backend, kernel)
+    if not found:
+        yield Candidate(entry, dtype, backend.array_class, reason=f"has no kernel for {name}")
+
+
 def _reference_candidates(
     name: str, available: list[tuple[str, str, Backend]], plugins: Plugins
 ) -> Iterator[Candidate]:
+    if not available:
+        return
     reference = plugins.backend(REFERENCE)
     for entry, dtype, backend in available:
         if backend is reference:  # it is in the list itself, and was asked in its turn

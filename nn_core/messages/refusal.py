@@ -164,14 +164,17 @@ def _fits(value: Any, wanted: Any) -> bool:
     if origin is types.UnionType or str(origin) == "typing.Union":
         return any(_fits(value, part) for part in get_args(wanted))
     plain = wanted if origin is None else origin
-    unchecked = getattr(plain, "_is_protocol", False) and not getattr(plain, "_is_runtime_protocol", False)
-    if not isinstance(plain, type) or unchecked:
+    if not _is_checkable(plain):
         return True
-    if plain is float:
-        return isinstance(value, (int, float)) or hasattr(value, "__float__")
-    if plain is int:
-        return hasattr(value, "__index__")
+    if plain in (float, int):
+        return hasattr(value, "__index__" if plain is int else "__float__")
     return isinstance(value, plain) and _members_fit(value, wanted)
+
+
+def _is_checkable(plain: Any) -> bool:
+    """Whether `isinstance` answers for a type."""
+    is_protocol = getattr(plain, "_is_protocol", False) and not getattr(plain, "_is_runtime_protocol", False)
+    return isinstance(plain, type) and not is_protocol
 
 
 def _members_fit(value: Any, wanted: Any) -> bool:

@@ -376,8 +376,7 @@ def deformable_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
         )  # fmt: skip
         samples = F.reshape(samples, shape=grouped)
     if g.wants("weight"):
-        columns = samples if mask is None else samples * mask
-        columns = F.reshape(columns, shape=(n_batch, g.group, n_channels // g.group * n_elements, n_places))
+        columns = F.reshape(_weighted(samples, mask), shape=(n_batch, g.group, n_channels // g.group * n_elements, n_places))
         dweight = F.sum(F.batch_matmul(dy, columns, transpose_b=True), axes=(0,), keep_dims=False)
         dweight = F.reshape(dweight, shape=(n_outputs, n_channels // g.group, *kernel))
         dweight = restored(F, dweight, tuple(g.weight.shape), g.channel_last)
@@ -387,8 +386,7 @@ def deformable_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
         dcolumns = F.reshape(F.batch_matmul(weight, dy, transpose_a=True), shape=grouped)
         if g.wants("mask"):
             dmask = unplaced(F, g, F.sum(dcolumns * samples, axes=(2,), keep_dims=False), counts, g.mask)
-        dsamples = dcolumns if mask is None else dcolumns * mask
-        dimages, dmoved = sampling_gradient(F, g, images, dsamples, kernel, counts)
+        dimages, dmoved = sampling_gradient(F, g, images, _weighted(dcolumns, mask), kernel, counts)
         if g.wants("x"):
             dx = restored(
                 F, F.reshape(dimages, shape=(n_batch, n_channels, *lengths)), tuple(g.x.shape), g.channel_last
@@ -397,6 +395,10 @@ def deformable_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
             doffset = unplaced(F, g, dmoved, counts, g.offset)
     dbias = bias_gradient(F, g.grad, g.base_axis, g.channel_last) if g.wants("bias") else None
     return dx, dweight, doffset, dmask, dbias
+
+
+def _weighted(samples: Any, mask: Any) -> Any:
+    return samples if mask is None else samples * mask
 
 
 @shape_rule("AdaptiveSeparableConvolution")

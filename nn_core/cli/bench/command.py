@@ -24,16 +24,20 @@ def run_bench(peers: Sequence[str] = (), threads: int | None = None, *, is_quick
     """
     known = [name for name in FRAMEWORKS if name != OURS]
     for name in peers:
-        if name not in known:
-            raise ArgumentError(f"bench: --peer must be one of {', '.join(known)}, got {name!r}")
-        if not FRAMEWORKS[name].is_installed():
-            packages = " ".join(FRAMEWORKS[name].packages)
-            raise ArgumentError(f"bench: --peer must be installed, got {name!r}\n  hint: pip install {packages}")
+        _require_peer(name, known)
     chosen = list(dict.fromkeys(peers)) or [name for name in known if FRAMEWORKS[name].is_installed()]
     count = threads or _cpus()
     sizes = quick_sizes(count) if is_quick else Sizes(count)
     table = report(measure([OURS, *chosen], count, QUICK if is_quick else FULL), sizes)
     return f"{table}\n{_QUICK_NOTE}" if is_quick else table
+
+
+def _require_peer(name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        raise ArgumentError(f"bench: --peer must be one of {', '.join(known)}, got {name!r}")
+    if not FRAMEWORKS[name].is_installed():
+        packages = " ".join(FRAMEWORKS[name].packages)
+        raise ArgumentError(f"bench: --peer must be installed, got {name!r}\n  hint: pip install {packages}")
 
 
 def _cpus() -> int:

@@ -20,24 +20,38 @@ def machine() -> str:
 def report(all_figures: Sequence[Figures], sizes: Sizes) -> str:
     """Machine, versions, milliseconds of a step, and the ratio to the best peer."""
     measured = [figures for figures in all_figures if figures.seconds]
-    peers = [figures for figures in measured if figures.framework != OURS]
-    rows, ratios = [], []
-    for workload, title in TITLES.items():
-        ratio, best = _ratio(measured, workload)
-        if ratio is not None:
-            ratios.append(ratio)
-        cells = [title.format(sizes), *(_milliseconds(figures.median(workload)) for figures in measured)]
-        rows.append([*cells, *([f"{ratio:.2f} ({best})" if ratio is not None else "-"] if peers else [])])
-    head = ["milliseconds of a step", *(figures.framework for figures in measured), *(["to the best peer"] if peers else [])]
-    threads = f"{sizes.threads} thread{'s' if sizes.threads > 1 else ''}"
-    lines = [f"{machine()}; {threads}; Python {platform.python_version()}"]
-    lines += [", ".join(f"{figures.framework} {figures.version}" for figures in measured), "", *_aligned([head, *rows]), ""]
-    if ratios:
-        lines.append(f"geometric mean of the ratios {statistics.geometric_mean(ratios):.2f}; below 1 nn_core is faster")
-    elif not peers:
-        lines.append("no peer was measured; pip install torch, jax, or onnxruntime and onnx, to compare")
+    has_peers = any(figures.framework != OURS for figures in measured)
+    ratios = {workload: _ratio(measured, workload) for workload in TITLES}
+    columns = [*map(_column, measured)]
+    if has_peers:
+        columns.append(["to the best peer", *(_in_words(*ratio) for ratio in ratios.values())])
+    first = ["milliseconds of a step", *(title.format(sizes) for title in TITLES.values())]
+    lines = [*_conditions(measured, sizes), "", *_aligned([first, *columns]), ""]
+    lines += _conclusion([ratio for ratio, _ in ratios.values() if ratio is not None], has_peers)
     lines += [f"{figures.framework}: {error}" for figures in all_figures for error in figures.errors]
     return "\n".join(lines)
+
+
+def _conditions(measured: Sequence[Figures], sizes: Sizes) -> list[str]:
+    """The machine, and what was measured on it."""
+    threads = f"{sizes.threads} thread{'s' if sizes.threads > 1 else ''}"
+    versions = ", ".join(f"{figures.framework} {figures.version}" for figures in measured)
+    return [f"{machine()}; {threads}; Python {platform.python_version()}", versions]
+
+
+def _column(figures: Figures) -> list[str]:
+    return [figures.framework, *(_milliseconds(figures.median(workload)) for workload in TITLES)]
+
+
+def _in_words(ratio: float | None, best: str) -> str:
+    return "-" if ratio is None else f"{ratio:.2f} ({best})"
+
+
+def _conclusion(ratios: Sequence[float], has_peers: bool) -> list[str]:
+    """The line below the table, if there is something to say."""
+    if ratios:
+        return [f"geometric mean of the ratios {statistics.geometric_mean(ratios):.2f}; below 1 nn_core is faster"]
+    return [] if has_peers else ["no peer was measured; pip install torch, jax, or onnxruntime and onnx, to compare"]
 
 
 def _ratio(measured: Sequence[Figures], workload: str) -> tuple[float | None, str]:
@@ -54,10 +68,10 @@ def _milliseconds(seconds: float | None) -> str:
     return "-" if seconds is None else f"{1e3 * seconds:#.3g}"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+def _aligned(columns: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table, its first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in columns]
     return [
         "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))])
-        for row in rows
+        for row in zip(*columns, strict=True)
     ]

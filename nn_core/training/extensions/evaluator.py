@@ -83,12 +83,7 @@ class Evaluator:
             metric.reset()
         shapes = [variable.shape for variable in self._inputs]
         for n_samples, arrays in self._computed():
-            found = dict(zip(map(id, self._read), arrays, strict=True))
-            for name, output in self._outputs.items():
-                if isinstance(output, Metric):
-                    output.take(*[found[id(variable)] for variable in output.variables])
-                else:
-                    summaries.add(name, float(found[id(output)]), n_samples)
+            self._take(dict(zip(map(id, self._read), arrays, strict=True)), n_samples, summaries)
         for variable, shape in zip(self._inputs, shapes, strict=True):
             if variable.shape != shape:
                 variable.reset_shape(shape, True)
@@ -96,6 +91,14 @@ class Evaluator:
         for name, metric in metrics.items():
             values.update({name + key: value for key, value in metric.results().items()})
         return values
+
+    def _take(self, found: Mapping[int, Array], n_samples: int, summaries: Summaries) -> None:
+        """Let metrics and means take in the arrays of a batch, by the identities of their Variables."""
+        for name, output in self._outputs.items():
+            if isinstance(output, Metric):
+                output.take(*[found[id(variable)] for variable in output.variables])
+            else:
+                summaries.add(name, float(found[id(output)]), n_samples)
 
     def _computed(self) -> Iterator[tuple[int, Sequence[Array]]]:
         """The number of samples of one batch after the other, and the arrays of the outputs."""

@@ -1,6 +1,6 @@
 """The memory that is in use at each entry of plans: arrays from their first to their last use."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,9 +38,7 @@ def moments(plans: Sequence[Plan]) -> list[Moment]:
     lives: dict[int, _Life] = {}
     found: list[Moment] = []
     for plan in plans:
-        leaves = {id(array) for array in plan.leaf_arrays.values()}
-        if isinstance(plan, BackwardPlan):
-            leaves |= {id(synced.copies.get(key)) for synced, key in plan.leaf_grads.items()}
+        leaves = _leaves_of(plan)
         pass_name = "backward" if isinstance(plan, BackwardPlan) else "forward"
         for number, entry in enumerate(plan.entries):
             for array in entry.arrays:
@@ -48,12 +46,25 @@ def moments(plans: Sequence[Plan]) -> list[Moment]:
                     life = lives.setdefault(id(array), _Life(len(found), 0, _address(array), int(getattr(array, "nbytes", 0))))
                     life.last = len(found)
             found.append(Moment(pass_name, number, "copy" if entry.node is None else entry.node.spec.name, 0))
-    in_use: list[dict[Any, int]] = [{} for _ in found]
-    for life in lives.values():
-        for time in range(life.first, life.last + 1):  # views of one array begin at one address, and count once
-            in_use[time][life.address] = max(in_use[time].get(life.address, 0), life.n_bytes)
-    pairs = zip(found, in_use, strict=True)
-    return [Moment(moment.pass_name, moment.entry, moment.name, sum(sizes.values())) for moment, sizes in pairs]
+    pairs = zip(found, _in_use(lives.values(), len(found)), strict=True)
+    return [Moment(moment.pass_name, moment.entry, moment.name, n_bytes) for moment, n_bytes in pairs]
+
+
+def _leaves_of(plan: Plan) -> set[int]:
+    """The identities of the arrays of leaves, and of their gradients."""
+    leaves = {id(array) for array in plan.leaf_arrays.values()}
+    if isinstance(plan, BackwardPlan):
+        leaves |= {id(synced.copies.get(key)) for synced, key in plan.leaf_grads.items()}
+    return leaves
+
+
+def _in_use(lives: Iterable[_Life], n_moments: int) -> list[int]:
+    """The bytes in use at each moment; views of one array begin at one address, and count once."""
+    sizes: list[dict[Any, int]] = [{} for _ in range(n_moments)]
+    for life in lives:
+        for moment in range(life.first, life.last + 1):
+            sizes[moment][life.address] = max(sizes[moment].get(life.address, 0), life.n_bytes)
+    return [sum(at_once.values()) for at_once in sizes]
 
 
 def peak(found: Sequence[Moment]) -> Moment | None:
