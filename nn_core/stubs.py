@@ -40,7 +40,7 @@ def functions_stub() -> str:
 
 
 def _added() -> list[str]:
-    """What plugins add: their functions, and a class for each vendor namespace."""
+    """The functions of plugins, and a class for each vendor namespace."""
     offers = PLUGINS.offered("composites")
     functions = [f"# {each.plugin}\n{_function(each.spec)}\n" for each in REGISTRY if each.key == each.spec.api]
     functions += [f"# {offer.plugin}\n{_import(offer)}\n" for offer in offers if not offer.namespaced]

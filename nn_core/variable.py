@@ -423,7 +423,7 @@ class Variable(Value, VariableOperators):
         if not self.is_leaf:
             raise GraphError(
                 f"pickle: a Variable must be a leaf to be pickled or copied, got the output of {self.parent!r}\n"
-                "  hint: copy variable.get_unlinked_variable(), which holds its values, and build the graph anew"
+                "  hint: copy variable.get_unlinked_variable(), which holds its values, and build the graph again"
             )
         flags = (self._need_grad, self._persistent, self._recompute)
         return _restored, (type(self), self.storage, self.name, self.info, flags), self.__getstate__()

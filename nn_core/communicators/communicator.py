@@ -169,7 +169,7 @@ class Communicator:
         """Make a group of some ranks; every rank calls this, also those outside of the group.
 
         Args:
-            name_ranks: Name of the group and its ranks in the world, which are numbered anew in this order.
+            name_ranks: Name of the group and its ranks in the world, which are renumbered in this order.
 
         Returns:
             The name.

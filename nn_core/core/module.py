@@ -452,7 +452,7 @@ class Module:
 
         Args:
             mode: "share": its parameters have the values of those of this one, and gradients of their own. "copy": all is
-                copied. "init": what parametric functions have made is initialized anew at its first call.
+                copied. "init": what parametric functions have made is initialized again at its first call.
 
         Raises:
             ArgumentError: when `mode` is something else.

@@ -60,7 +60,7 @@ class CacheDataSource(OrderedDataSource):
 
     Args:
         cachedir: Folder of the cache.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
         normalize: Divide arrays of 8-bit integers by 255.
 
@@ -131,7 +131,7 @@ class CacheDataSource(OrderedDataSource):
         self._forget()
 
     def _forget(self) -> None:
-        """Start anew with other files or variables."""
+        """Start over with other files or variables."""
         self._open.clear()
         self._tried.clear()
         self._ends = list(accumulate(self._counts))
@@ -199,7 +199,7 @@ class DataSourceWithFileCache(OrderedDataSource):
         data_source: The source; it is read once, in its present order.
         cache_dir: Folder of the cache, which is used as it is if it is complete; None: a new one, removed by `close()`.
         cache_file_name_prefix: How the names of the files start.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
         cache_file_format: ".npy" for files of NumPy, ".h5" for HDF5.
 

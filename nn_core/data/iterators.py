@@ -87,7 +87,7 @@ def data_iterator_simple(
     Args:
         load_func: Gives the sample at an index: a tuple of arrays or numbers, of the same shapes for every index.
         num_examples: Number of samples.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
 
     Raises:
         ArgumentError: when there is no sample, or `batch_size` is less than 1.

@@ -17,7 +17,7 @@ class ChosenDataSource(OrderedDataSource):
     Args:
         data_source: The source.
         positions: Which samples of its present order, in this order.
-        shuffle: Draw their order anew for each epoch.
+        shuffle: Reshuffle them for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Data sources: samples by position, in an order that may be drawn anew for each epoch."""
+"""Data sources: samples by position, in an order that may be reshuffled for each epoch."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ class DataSource:
     define ``reset()``, which starts an epoch, and has to call the one of this class there.
 
     Args:
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
     Raises:
@@ -85,7 +85,7 @@ class DataSource:
 
     @property
     def shuffle(self) -> bool:
-        """Whether the order is drawn anew for each epoch."""
+        """Whether the samples are reshuffled for each epoch."""
         return self._shuffle
 
     @property
@@ -182,7 +182,7 @@ class SimpleDataSource(OrderedDataSource):
     Args:
         load_func: ``load_func(index)`` gives a sample, a tuple of values.
         num_examples: Number of samples.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
     Raises:
@@ -228,7 +228,7 @@ class ConcatDataSource(OrderedDataSource):
 
     Args:
         data_source_list: The sources; they have the same variables.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
     Raises:
@@ -285,7 +285,7 @@ class SlicedDataSource(OrderedDataSource):
 
     Args:
         data_source: The source.
-        shuffle: Draw the order within the part anew for each epoch.
+        shuffle: Reshuffle the part for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
         slice_start: First position of the part. Default: 0.
         slice_end: Position after the part. Default: the size of the source.
@@ -334,7 +334,7 @@ class DataSourceWithMemoryCache(OrderedDataSource):
 
     Args:
         data_source: The source.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
     Example:
@@ -381,7 +381,7 @@ class TransformedDataSource(OrderedDataSource):
         data_source: The source.
         transform: ``transform(rng, *sample)`` gives the changed sample, a tuple; `rng` is a ``numpy.random.Generator``.
         variables: Names of the values of the changed sample; None: those of the source.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders and of what the transformation draws; None: one with a fixed seed.
 
     Example:
@@ -432,7 +432,7 @@ class ZippedDataSource(OrderedDataSource):
 
     Args:
         data_source_list: The sources, of one size.
-        shuffle: Draw the order anew for each epoch; the same one for all sources.
+        shuffle: Reshuffle for each epoch, all sources alike.
         rng: Generator of the orders; None: one with a fixed seed.
 
     Raises:

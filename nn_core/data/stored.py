@@ -22,7 +22,7 @@ class ArrayDataSource(OrderedDataSource):
     Args:
         arrays: An array for each variable, by name, all of one length; NumPy arrays, maps of files in memory, or anything
             else whose rows are read by index.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
     Raises:
@@ -50,7 +50,7 @@ class NumpyDataSource(ArrayDataSource):
 
     Args:
         files: Paths of .npy files by variable, or the path of an .npz file.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
     Raises:
@@ -84,7 +84,7 @@ class Hdf5DataSource(OrderedDataSource):
     Args:
         path: The file.
         variables: Names of datasets; None: all at the top level.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
     Raises:
@@ -140,7 +140,7 @@ class ParquetDataSource(OrderedDataSource):
     Args:
         path: The file.
         variables: Names of columns; None: all.
-        shuffle: Draw the order anew for each epoch: first that of the groups of rows, then that within each, so that a group
+        shuffle: Reshuffle for each epoch: first the order of the groups of rows, then that within each, so that a group
             is read once an epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
@@ -226,7 +226,7 @@ class ImageDataSource(OrderedDataSource):
         labels: A label for each; None: samples have the image alone.
         size: Width and height to resize to; None: as they are.
         grayscale: One channel.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
     Samples are ``x``, the image of shape (C, H, W) and dtype uint8, and ``y``, the label of shape (1,).
@@ -267,7 +267,7 @@ class ImageFolderDataSource(ImageDataSource):
         folder: The folder.
         size: Width and height to resize to; None: as they are.
         grayscale: One channel.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
     Attributes:

@@ -29,7 +29,7 @@ class CsvDataSource(OrderedDataSource):
 
     Args:
         filename: Path of the CSV file.
-        shuffle: Draw the order anew for each epoch.
+        shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
         normalize: Divide arrays of 8-bit integers by 255, and those of 16 bits without a sign by 65535.
 

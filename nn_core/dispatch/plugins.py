@@ -472,7 +472,7 @@ PLUGINS: Final = Plugins(registry=REGISTRY)
 
 
 def forget_prepared() -> None:
-    """Say that a setting has changed on which kernels depend: whatever is set up from now on is prepared anew.
+    """Prepare kernels again from now on, because a setting on which they depend has changed.
 
     Plans that are compiled already stay as they are.
 

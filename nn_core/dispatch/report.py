@@ -53,7 +53,7 @@ def fallback_report() -> FallbackReport:
 
 
 def forget_fallbacks() -> None:
-    """Start `fallback_report` anew; what is forgotten is logged again when it happens again."""
+    """Clear `fallback_report`; later fallbacks are logged again."""
     with _lock:
         _fallbacks.clear()
 

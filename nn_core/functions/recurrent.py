@@ -43,7 +43,7 @@ def rnn(
         nonlinearity: The function f. One of 'tanh', 'relu'.
         dropout: Chance of an output to be dropped on its way to the next layer, while training. Default: 0.0.
         bidirectional: Run in both directions of time (D = 2) and join the outputs.
-        training: Whether dropout takes place; if not, backward may have to compute all steps anew.
+        training: Whether dropout takes place; if not, backward may have to compute all steps again.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -108,7 +108,7 @@ def lstm(
         num_layers: Number L of layers.
         dropout: Chance of an output to be dropped on its way to the next layer, while training. Default: 0.0.
         bidirectional: Run in both directions of time (D = 2) and join the outputs.
-        training: Whether dropout takes place; if not, backward may have to compute all steps anew.
+        training: Whether dropout takes place; if not, backward may have to compute all steps again.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
@@ -168,7 +168,7 @@ def gru(
         num_layers: Number L of layers.
         dropout: Chance of an output to be dropped on its way to the next layer, while training. Default: 0.0.
         bidirectional: Run in both directions of time (D = 2) and join the outputs.
-        training: Whether dropout takes place; if not, backward may have to compute all steps anew.
+        training: Whether dropout takes place; if not, backward may have to compute all steps again.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:

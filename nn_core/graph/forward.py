@@ -362,7 +362,7 @@ class _FixedShape:
             if tuple(result.shape) != tuple(target.shape):
                 raise GraphError(
                     f"{self._node.spec.api}: the output of a static graph must keep its shape {tuple(target.shape)}, "
-                    f"got {tuple(result.shape)}\n  hint: build the graph anew, or inside nn_core.auto_forward(); give inputs "
+                    f"got {tuple(result.shape)}\n  hint: build the graph again, or inside nn_core.auto_forward(); give inputs "
                     "of a network in a file their values while it is built, by NnpNetworkPass.set_variable"
                 )
             target[...] = result

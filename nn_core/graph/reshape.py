@@ -116,7 +116,7 @@ def _set_up(node: Node, shapes: tuple[Shape | None, ...]) -> ResolvedCall | Setu
             raise
         raise ShapeError(
             f"{error}\n  hint: shapes that were given as numbers stay when a leaf gets another one, and so do those that "
-            "x[...], dot and attention find under auto_forward(): give -1, or build the graph anew"
+            "x[...], dot and attention find under auto_forward(): give -1, or build the graph again"
         ) from None
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 
+from nn_core.arrays.ndarray import checked_shape
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.imperative import call_at_once, has_ndarray
 from nn_core.graph.modes import NO_GRAD
@@ -174,7 +175,7 @@ def clear_parameters() -> None:
 
 def get_parameter_or_create(
     name: str,
-    shape: Sequence[int] | None = None,
+    shape: Sequence[int] | int | None = None,
     initializer: Initializer | None = None,
     need_grad: bool = True,
     as_need_grad: bool | None = None,
@@ -183,7 +184,7 @@ def get_parameter_or_create(
 
     Args:
         name: Name of the parameter; '/' separates scopes.
-        shape: Its shape; may be left out when `initializer` holds the values.
+        shape: Its shape, an integer for one axis; may be left out when `initializer` holds the values.
         initializer: Makes the values from the shape, or holds them; None: zeros.
         need_grad: Whether the parameter is one to train; an older parameter is changed to it.
         as_need_grad: Whether the returned variable needs a gradient; None: as `need_grad`. Never in ``no_grad()``.
@@ -201,14 +202,16 @@ def get_parameter_or_create(
         >>> get_parameter_or_create("layer/w", (20, 10)).data is w.data
         True
     """
+    if type(shape) is not tuple and shape is not None:
+        shape = checked_shape(shape)
     parameter = _CURRENT.get().get(name)
     if type(parameter) is not Variable:
         parameter = _found_or_created(name, shape, initializer, need_grad)
     storage = parameter._storage or parameter.storage
-    if shape is not None and storage.data._shape != (shape if type(shape) is tuple else tuple(shape)):
+    if shape is not None and storage.data._shape != shape:
         raise ShapeError(
             f"get_parameter_or_create: parameter {_whole_path(name)!r} must keep its shape {parameter.shape}, "
-            f"got {tuple(shape)}\n"
+            f"got {shape}\n"
             "  hint: give the function a name of its own, or call nn_core.clear_parameters()"
         )
     if parameter._need_grad is not need_grad and parameter.need_grad != need_grad:

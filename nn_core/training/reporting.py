@@ -1,4 +1,4 @@
-"""Reported values: whoever computes something worth watching reports it, and whoever watches observes."""
+"""Reported values: code reports what is worth watching, and observers collect it."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -95,7 +95,7 @@ _OBSERVER: Ambient[tuple[Observation | None, str]] = Ambient("observer", (None, 
 
 
 def report(values: Mapping[str, Any], weight: float = 1.0) -> None:
-    """Report values to whoever observes; without an observer nothing happens.
+    """Report values to the current observer, if there is one.
 
     Args:
         values: Numbers, or arrays or Variables of one element, by name. A Variable that is computed several times in an

@@ -73,7 +73,7 @@ def update_status(
 
 
 def update_progress(text: str) -> None:
-    """Put a line for whoever waits into the status, as "progress"."""
+    """Put a line of text into the status, as "progress"."""
     update_status({"progress": text})
 
 

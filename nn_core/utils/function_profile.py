@@ -23,7 +23,7 @@ class FunctionProfile:
         fn: The function.
         condition: ``condition(profile)`` says before a call whether it is profiled; None: each is.
         profile_class: Class of the profiler, as `cProfile.Profile`.
-        print_freq: Print and start anew after so many calls; 0: print at the end of the program.
+        print_freq: Print and reset after so many calls; 0: print at the end of the program.
         sort_keys: How the rows are sorted, as ``pstats.Stats.sort_stats`` takes them.
         print_restrictions: Selection of rows to print, as ``pstats.Stats.print_stats`` takes them.
 
@@ -80,7 +80,7 @@ class FunctionProfile:
         """Print the profile.
 
         Args:
-            reset: Start anew.
+            reset: Reset the counts.
         """
         if self.ncalls:
             sys.stdout.write(f"--- profile of {self._name}, {self.ncalls} calls ---\n")

@@ -1,4 +1,4 @@
-"""The state of a program in a file, for whoever watches it from outside."""
+"""The state of a program in a file, for monitoring from outside."""
 
 import os
 import time

@@ -78,7 +78,7 @@ RNN = FunctionSpec(
         ArgSpec(
             name="training",
             type="bool",
-            doc="Whether dropout takes place; if not, backward may have to compute all steps anew.",
+            doc="Whether dropout takes place; if not, backward may have to compute all steps again.",
             default=True,
         ),
     ),
@@ -178,7 +178,7 @@ LSTM = FunctionSpec(
         ArgSpec(
             name="training",
             type="bool",
-            doc="Whether dropout takes place; if not, backward may have to compute all steps anew.",
+            doc="Whether dropout takes place; if not, backward may have to compute all steps again.",
             default=True,
         ),
     ),
@@ -278,7 +278,7 @@ GRU = FunctionSpec(
         ArgSpec(
             name="training",
             type="bool",
-            doc="Whether dropout takes place; if not, backward may have to compute all steps anew.",
+            doc="Whether dropout takes place; if not, backward may have to compute all steps again.",
             default=True,
         ),
     ),

@@ -9,7 +9,7 @@ from nn_core.training.trainer import Trainer
 
 
 class Plot(Averages):
-    """Draw the means of reported values over the iterations, anew each epoch or as the trigger says.
+    """Plot the means of reported values against the iteration, each epoch or as the trigger says.
 
     Needs matplotlib (``pip install nn-core[plots]``), of which it uses a figure of its own: neither a window nor the state of
     ``pyplot``.
