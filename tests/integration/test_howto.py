@@ -25,7 +25,7 @@ def test_the_program_of_the_page_runs(page, tmp_path, monkeypatch):
 
 def _run(page):
     """Run a page as a new program does: without scopes, on the reference backend, with the first random numbers."""
-    default = context._current._default
+    default = nn.get_current_context()
     context._current.set_default(nn.Context(["reference:float"]))
     try:
         nn.seed(0)

@@ -44,7 +44,7 @@ def test_our_program_runs(name, tmp_path, monkeypatch):
 
 def _run(path):
     """Run a program as a new process does: without scopes, on the reference backend, with the first random numbers."""
-    default = context._current._default
+    default = nn.get_current_context()
     context._current.set_default(nn.Context(["reference:float"]))
     try:
         nn.seed(0)

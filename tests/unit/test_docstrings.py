@@ -62,7 +62,8 @@ def _docstrings(module):
 def _outside_of_scopes(tmp_path, monkeypatch):
     """Run examples as in a new program: no open scope, the default context, and nothing left over."""
     monkeypatch.chdir(tmp_path)
-    default, threads = context._current._default, list(settings._NUM_THREADS)
+    default = contextvars.Context().run(nn.get_current_context)
+    threads = list(settings._NUM_THREADS)
     context._current.set_default(nn.Context(["reference:float"]))
     caches, rules = dict(_CACHES), registrations.recorded()
     yield
