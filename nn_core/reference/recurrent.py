@@ -4,7 +4,7 @@ Shapes: x (T, B, I), states (layers, directions, B, H), weights (directions, gat
 the input, then the state. The inputs of all steps are multiplied at once; what depends on the state runs step by step.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import prod
 from typing import Any, TypeAlias
@@ -122,7 +122,7 @@ def _layers(
     n_steps, n_batch = x.shape[:2]
     shape = (num_layers - 1, n_steps, n_batch, n_directions * states[0].shape[-1])
     masks = _masks(xp, key, shape, dropout if training else 0.0, x.dtype)
-    last: list[list[Array]] = [[] for _ in states]
+    last: list[tuple[Array, ...]] = []
     traces: list[Array] = []
     for layer in range(num_layers):
         outputs = []
@@ -133,22 +133,34 @@ def _layers(
                 step,
                 x,
                 tuple(widen(xp, state[at]) for state in states),
-                weight_l0[direction] if weight is None or layer == 0 else weight[layer - 1, direction],
+                _weight_at(weight_l0, weight, layer, direction),
                 [None if bias is None else widen(xp, bias[at]) for bias in (input_bias, state_bias)],
                 direction == 1,
             )
             outputs.append(output)
             traces.append(trace)
-            for collected, state in zip(last, final, strict=True):
-                collected.append(state)
+            last.append(final)
         x = xp.concat(outputs, axis=-1)
         if masks.ndim > 1 and layer < num_layers - 1:
             x = x * masks[layer]
-    final_states = (xp.reshape(xp.stack(final), state.shape) for final, state in zip(last, states, strict=True))
-    trace = xp.zeros((0,), dtype=x.dtype)
-    if training:
-        trace = xp.reshape(xp.stack(traces), (num_layers, n_directions, *traces[0].shape))
-    return (x, *final_states, trace, masks)
+    return (x, *_last_states(xp, last, states), _stacked_traces(xp, traces if training else [], num_layers, x.dtype), masks)
+
+
+def _weight_at(weight_l0: Array, weight: Array | None, layer: int, direction: int) -> Array:
+    return weight_l0[direction] if weight is None or layer == 0 else weight[layer - 1, direction]
+
+
+def _last_states(xp: Namespace, last: list[tuple[Array, ...]], states: tuple[Array, ...]) -> Iterator[Array]:
+    """For each kind of state those after the last step, of all layers and directions, in the shape of the first ones."""
+    for own, first in zip(zip(*last, strict=True), states, strict=True):
+        yield xp.reshape(xp.stack(own), first.shape)
+
+
+def _stacked_traces(xp: Namespace, traces: list[Array], num_layers: int, dtype: Any) -> Array:
+    """The traces by layer and direction; nothing where there are none."""
+    if not traces:
+        return xp.zeros((0,), dtype=dtype)
+    return xp.reshape(xp.stack(traces), (num_layers, len(traces) // num_layers, *traces[0].shape))
 
 
 def _masks(xp: Namespace, key: Array, shape: tuple[int, ...], dropout: float, dtype: Any) -> Array:
