@@ -77,7 +77,7 @@ def main() -> None:
     """Look at an installation of nn_core, and run programs written for NNabla."""
 
 
-@main.command()
+@main.command(short_help="List functions and the backends that run them.")
 @click.argument("pattern", default="*")
 @click.option("--topic", help="Only those of this topic, also one that a plugin brings.")
 @click.option("--tag", help="Only those with this tag, likewise.")
@@ -119,7 +119,7 @@ def _is_usable(name: str) -> bool:
     return True
 
 
-@main.command()
+@main.command(short_help="Try every installed plugin, and say what to do.")
 @click.argument("names", nargs=-1)
 def doctor(names: Sequence[str]) -> None:
     """Try every installed plugin, and those called NAMES, and say what came of it.
@@ -134,7 +134,7 @@ def doctor(names: Sequence[str]) -> None:
         sys.exit(1)
 
 
-@main.command()
+@main.command(short_help="Show versions, settings and installed plugins.")
 def info() -> None:
     """Print versions, settings and installed plugins; imports none of them."""
     click.echo(f"nn-core {core_version()}, Python {platform.python_version()}, numpy {np.__version__}")
@@ -148,7 +148,7 @@ def info() -> None:
     click.echo(f"default context: {get_current_context()}")
 
 
-@main.command("explain")
+@main.command("explain", short_help="Show which backends run a function.")
 @click.argument("function")
 @click.option("--backend", "-b", multiple=True, help="An entry of the priority list, such as cpu:float; best first.")
 def explain_function(function: str, backend: Sequence[str]) -> None:
@@ -166,7 +166,7 @@ def explain_function(function: str, backend: Sequence[str]) -> None:
         raise click.ClickException(str(error)) from error
 
 
-@main.command()
+@main.command(short_help="Write type stubs with the operators of plugins.")
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -180,7 +180,7 @@ def stubs(folder: Path) -> None:
     click.echo(write_stubs(folder))
 
 
-@main.command()
+@main.command(short_help="Benchmark this machine beside other frameworks.")
 @click.option("--quick", is_flag=True, help="Tiny sizes and a few steps: shows that everything runs, not how fast.")
 @click.option(
     "--threads", "-t", type=click.IntRange(min=1), help="Threads of each framework; by default all CPUs of the process."
@@ -200,7 +200,7 @@ def bench(quick: bool, threads: int | None, peers: Sequence[str]) -> None:
         raise click.ClickException(str(error)) from error
 
 
-@main.command("new-extension")
+@main.command("new-extension", short_help="Write a package for a plugin, with its tests.")
 @click.argument("name")
 @click.option("--kind", default="operators", show_default=True, help="What the package brings; --kind=list lists the kinds.")
 @click.option(
@@ -220,7 +220,7 @@ def new_extension_command(name: str, kind: str, folder: Path) -> None:
     click.echo(f"{target}\n  cd {target}\n  pip install --editable '.[test]'\n  python -m pytest")
 
 
-@main.command("new-operator")
+@main.command("new-operator", short_help="Add an operator to such a package.")
 @click.argument("name")
 @click.option(
     "--folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(), help="The package of operators."
@@ -236,7 +236,7 @@ def new_operator_command(name: str, folder: Path) -> None:
     click.echo("\n".join(map(str, changed)))
 
 
-@main.command("check-extension")
+@main.command("check-extension", short_help="Check a package or an installed plugin.")
 @click.argument("what")
 @click.option("--fast", is_flag=True, help="One sample of each operator in float32, in place of all.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path, dir_okay=False), help="Write the report as JSON.")
@@ -261,7 +261,7 @@ def check_extension_command(what: str, fast: bool, json_path: Path | None, badge
     sys.exit(0 if certificate.ok else 1)
 
 
-@main.command(context_settings={"allow_interspersed_args": False})
+@main.command(context_settings={"allow_interspersed_args": False}, short_help="Run a program that was written for NNabla.")
 @click.option("-m", "is_module", is_flag=True, help="PROGRAM is the name of a module, as for python -m.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

@@ -219,7 +219,7 @@ def test_calls_raise_what_the_page_says(page, tmp_path, monkeypatch):
 def test_commands_print_what_the_page_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = _error_rows("api/cli")
-    assert len(rows) >= 10
+    assert len(rows) >= 9
     for command, _, message in rows:
         result = CliRunner().invoke(main, shlex.split(command)[1:])
         assert result.exit_code != 0
