@@ -18,9 +18,12 @@ from nn_ext_cuda.kernels.pooling import POOLING
 from nn_ext_cuda.kernels.quantization import QUANTIZATION
 from nn_ext_cuda.kernels.random import RANDOM
 from nn_ext_cuda.kernels.reduction import REDUCTION
+from nn_ext_cuda.kernels.regions import REGIONS
 from nn_ext_cuda.kernels.scattering import SCATTERING
 from nn_ext_cuda.kernels.shape import SHAPE
 from nn_ext_cuda.kernels.sorting import SORTING
+from nn_ext_cuda.kernels.warping import WARPING
+from nn_ext_cuda.kernels.weights import WEIGHTS
 
 _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
@@ -37,9 +40,12 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     QUANTIZATION,
     RANDOM,
     REDUCTION,
+    REGIONS,
     SCATTERING,
     SHAPE,
     SORTING,
+    WARPING,
+    WEIGHTS,
 )
 
 KERNELS: Final[Mapping[str, Kernel]] = {name: kernel for table in _TABLES for name, kernel in table.items()}

@@ -58,18 +58,20 @@ class Arranged:
 
 
 class Repeated:
-    """A function that repeats elements of x; the gradient sums over the repetitions.
+    """A function that repeats elements of one input; the gradient sums over the repetitions.
 
     Args:
-        frame: The lengths of y, its axes taken apart, and those of x, which broadcast to them.
+        frame: The lengths of the output, its axes taken apart, and those of the input, which broadcast to them.
+        source: The place of that input.
     """
 
-    def __init__(self, frame: Callable[[Call], tuple[Shape, Shape]]) -> None:
+    def __init__(self, frame: Callable[[Call], tuple[Shape, Shape]], source: int = 0) -> None:
         self._frame = frame
+        self._source = source
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not known, and very large arrays."""
-        x = call.inputs[0]
+        x = call.inputs[self._source]
         assert x is not None
         if x.dtype not in C_TYPES:
             return Refusal(f"takes arrays of {', '.join(C_TYPES)}, got {x.dtype}")
@@ -80,17 +82,19 @@ class Repeated:
         whole, own = self._frame(call)
         copies = Copies(forward_arrays(call))
         target = len(call.inputs)
-        copies.copy(0, copies.view(0).reshape(own), target, copies.view(target).reshape(whole))
+        copies.copy(self._source, copies.view(self._source).reshape(own), target, copies.view(target).reshape(whole))
         return copies.program()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Sums; None for arrays of another dtype than is computed in."""
-        if call.outputs[0].dtype != call.dtype or refuse_dtypes(call) or any(wanted[1:]):
+        others = [want for place, want in enumerate(wanted) if place != self._source]
+        if call.outputs[0].dtype != call.dtype or refuse_dtypes(call) or any(others):
             return None
         whole, own = self._frame(call)
         names = backward_names(call)
-        composition = Composition(call, backward_arrays(call, wanted), names, whole, {f"d{names[0]}": own})
-        composition.reduce(f"{call.spec.api}_backward", f"d{names[0]}", f"d{call.spec.outputs[0].name}")
+        target = f"d{names[self._source]}"
+        composition = Composition(call, backward_arrays(call, wanted), names, whole, {target: own})
+        composition.reduce(f"{call.spec.api}_backward", target, f"d{call.spec.outputs[0].name}")
         return composition.program()
 
 
@@ -98,6 +102,14 @@ def _broadcast_frame(call: Call) -> tuple[Shape, Shape]:
     (x,), whole = call.inputs, call.outputs[0].shape
     assert x is not None
     return whole, aligned(x.shape, len(whole))
+
+
+def _broadcast_to_frame(call: Call) -> tuple[Shape, Shape]:
+    x, y = call.inputs
+    axis = call.args["axis"]
+    assert x is not None and y is not None and isinstance(axis, int)
+    first = len(x.shape) - len(y.shape) if axis < 0 else axis
+    return x.shape, (*(1,) * first, *y.shape, *(1,) * (len(x.shape) - first - len(y.shape)))
 
 
 def _tile_frame(call: Call) -> tuple[Shape, Shape]:
@@ -207,6 +219,14 @@ def _flipped(x: Any, args: Mapping[str, Any]) -> Any:
     return np.flip(x, args["axes"])
 
 
+def _assigned(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
+    """The values of src go to y, and to dst, which is an input that is rewritten."""
+    dst, src = sources
+    for target in (*targets, dst):
+        if target is not None:
+            copies.copy(src, copies.view(src), target, copies.view(target))
+
+
 def _same(x: Any, args: Mapping[str, Any]) -> Any:
     return x
 
@@ -217,7 +237,9 @@ SHAPE: Final[Mapping[str, Kernel]] = {
     "Slice": Arranged(_one(_sliced), _one(_sliced, of_target=True, fill="0")),
     "Flip": Arranged(_one(_flipped), _one(_flipped)),
     "Pad": Arranged(_one(_unpadded, of_target=True, fill="constant_value"), _one(_unpadded)),
+    "Assign": Arranged(_assigned),
     "Broadcast": Repeated(_broadcast_frame),
+    "BroadcastTo": Repeated(_broadcast_to_frame, source=1),
     "Tile": Repeated(_tile_frame),
     "Unpooling": Repeated(_unpooling_frame),
     "Concatenate": Arranged(_joined(new_axis=False), _cut(new_axis=False)),
