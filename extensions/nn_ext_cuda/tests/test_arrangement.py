@@ -26,6 +26,11 @@ def test_transposes_are_copied_by_tiles(device, shape, axes, dtype):
     np.testing.assert_array_equal(ran(device, "Transpose", [x], axes=axes), x.transpose(axes))
 
 
+def test_an_array_without_axes_is_sliced(device):
+    y, (dx,) = ran(device, "Slice", [np.array(2, "float32")], np.array(3, "float32"), start=(), stop=(), step=())
+    assert (y, dx) == (2, 3)
+
+
 def test_tiles_are_for_axes_that_change_places():
     from nn_ext_cuda.copies import turned_axes
 

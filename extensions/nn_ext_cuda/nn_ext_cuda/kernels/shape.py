@@ -161,7 +161,7 @@ def _sliced(x: Any, args: Mapping[str, Any]) -> Any:
     """Short settings belong to the last axes."""
     given = [tuple(args[name] or ()) for name in ("start", "stop", "step")]
     entries = [(None,) * (x.ndim - len(entry)) + entry for entry in given]
-    return x[tuple(map(slice, *entries))]
+    return x[(..., *map(slice, *entries))]  # with an ellipsis an array without axes stays a view
 
 
 def _unpadded(x: Any, args: Mapping[str, Any]) -> Any:
