@@ -15,7 +15,7 @@ from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.minimizing import Loss, Scale, minimize
 from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explaining, unknown_number
 from nn_core.solvers.states import Slot, SolverState, States, new_slot
-from nn_core.solvers.update import Place, Rule, places_of
+from nn_core.solvers.update import Rule, Target, targets_of
 from nn_core.typing import Array, Namespace
 from nn_core.variable import Variable
 
@@ -116,7 +116,7 @@ class Solver:
         self._usual_decay: float | None = None
         self._has_warned = False
         self._slots: dict[str, Slot] = {}
-        self._bind_to(places_of(self._context))
+        self._bind_to(targets_of(self._context))
 
     @staticmethod
     def step(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
@@ -495,11 +495,11 @@ class Solver:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._bind_to(places_of(self._context))
+        self._bind_to(targets_of(self._context))
 
-    def _bind_to(self, places: tuple[Place, ...]) -> None:
-        self._groups = Groups(Rule(self.name, self.step, reads_t=self.reads_t), places, self._numbers)
-        self._gradients = Gradients(places)
+    def _bind_to(self, targets: tuple[Target, ...]) -> None:
+        self._groups = Groups(Rule(self.name, self.step, reads_t=self.reads_t), targets, self._numbers)
+        self._gradients = Gradients(targets)
 
     def _states(self) -> States:
         return States(self.name, self.state_names, self._slots)

@@ -12,7 +12,7 @@ from nn_core.arrays.synced import GRAPH_VERSION, ready
 from nn_core.solvers.groups import Frozen, active, all_unwritten, divided
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.states import Slot
-from nn_core.solvers.update import BoundUpdate, Place, Rule
+from nn_core.solvers.update import BoundUpdate, Rule, Target
 from nn_core.typing import Array, Namespace
 
 #: ``check(xp, grad)`` is an array without axes that is true or false.
@@ -43,13 +43,13 @@ class _Known:
 
     __slots__ = ("frozen", "hyper", "skipped", "update")
 
-    def __init__(self, rule: Rule, given: Collection[Slot], places: Sequence[Place]) -> None:
+    def __init__(self, rule: Rule, given: Collection[Slot], targets: Sequence[Target]) -> None:
         slots, self.skipped = divided(given)
         self.frozen = Frozen(given)
         self.hyper = np.zeros(1, np.float64)
         # A change of gradients sees no states.
         members = [Slot(slot.variable, ()).member for slot in slots]
-        self.update = BoundUpdate(rule, members, self.hyper, places)
+        self.update = BoundUpdate(rule, members, self.hyper, targets)
 
     def is_current(self) -> bool:
         """Whether the same gradients as before are to be changed, in the memory that was bound."""
@@ -63,8 +63,8 @@ class _Known:
 class Gradients:
     """Changes and checks of the gradients of a solver's parameters; those that hold nothing are passed over."""
 
-    def __init__(self, places: Sequence[Place]) -> None:
-        self._places = places
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self._targets = targets
         self._known: dict[str, _Known] = {}
         self._fills: list[Callable[[float], None]] = []
         self._fills_version: int | None = None
@@ -87,7 +87,7 @@ class Gradients:
             for slot in active(slots):
                 for hook in hooks[0]:
                     hook()
-                _Known(rule, [slot], self._places).run(number)
+                _Known(rule, [slot], self._targets).run(number)
                 for hook in hooks[1]:
                     hook()
             return
@@ -95,21 +95,21 @@ class Gradients:
         if known is None or not known.is_current():
             if not active(slots):
                 return
-            known = self._known[rule.name] = _Known(rule, slots, self._places)
+            known = self._known[rule.name] = _Known(rule, slots, self._targets)
         known.run(number)
 
     def any(self, check: Check, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None) -> bool:
         """Whether `check` is true of any gradient."""
         before, after = active_hooks(pre, post) or ([], [])
-        place = self._places[0]
-        xp = place.backend.namespace()
+        target = self._targets[0]
+        xp = target.backend.namespace()
         found: list[Any] = []
         for slot in active(slots):
             for hook in before:
                 hook()
             grad = slot.member.grad
-            values = grad.read(place.space, grad.dtype.name)
-            ready(place.space)
+            values = grad.read(target.space, grad.dtype.name)
+            ready(target.space)
             found.append(check(xp, values))
             for hook in after:
                 hook()
@@ -118,18 +118,18 @@ class Gradients:
 
     def squared_norms(self, slots: Collection[Slot]) -> list[Any]:
         """The sum of squares of each gradient, in float64 on the device: nothing waits for it."""
-        place = self._places[0]
-        xp = place.backend.namespace()
-        grads = [slot.member.grad.read(place.space, slot.member.grad.dtype.name) for slot in active(slots)]
-        ready(place.space)
+        target = self._targets[0]
+        xp = target.backend.namespace()
+        grads = [slot.member.grad.read(target.space, slot.member.grad.dtype.name) for slot in active(slots)]
+        ready(target.space)
         return [xp.sum(xp.square(grad), dtype=xp.float64) for grad in grads]
 
     def largest(self, slots: Collection[Slot]) -> float:
         """The largest magnitude of an element of any gradient."""
-        place = self._places[0]
-        xp = place.backend.namespace()
-        grads = [slot.member.grad.read(place.space, slot.member.grad.dtype.name) for slot in active(slots)]
-        ready(place.space)
+        target = self._targets[0]
+        xp = target.backend.namespace()
+        grads = [slot.member.grad.read(target.space, slot.member.grad.dtype.name) for slot in active(slots)]
+        ready(target.space)
         return max((float(xp.max(xp.abs(grad))) for grad in grads if grad.size), default=0.0)
 
     def forget(self) -> None:

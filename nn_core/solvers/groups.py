@@ -13,7 +13,7 @@ import numpy as np
 from nn_core.graph.node import FLAGS_VERSION
 from nn_core.solvers.hooks import Hook
 from nn_core.solvers.states import Slot
-from nn_core.solvers.update import BoundUpdate, Place, Rule
+from nn_core.solvers.update import BoundUpdate, Rule, Target
 from nn_core.typing import Array
 from nn_core.variable import Variable
 
@@ -55,13 +55,13 @@ class Groups:
 
     Args:
         rule: The update.
-        places: Places to compute in.
+        targets: Where to compute.
         numbers: The numbers of the update without t; a list that the solver changes.
     """
 
-    def __init__(self, rule: Rule, places: Sequence[Place], numbers: list[float]) -> None:
+    def __init__(self, rule: Rule, targets: Sequence[Target], numbers: list[float]) -> None:
         self._rule = rule
-        self._places = places
+        self._targets = targets
         self._numbers = numbers
         self._groups: list[_Group] = []
         self._skipped: list[Slot] = []
@@ -116,7 +116,7 @@ class Groups:
 
     def _bound(self, slots: list[Slot]) -> _Group:
         hyper = np.array([*self._numbers, 0.0], np.float64)
-        return _Group(slots, hyper, BoundUpdate(self._rule, [slot.member for slot in slots], hyper, self._places))
+        return _Group(slots, hyper, BoundUpdate(self._rule, [slot.member for slot in slots], hyper, self._targets))
 
 
 def active(slots: Collection[Slot]) -> list[Slot]:

@@ -68,7 +68,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Target:
     """The backend, memory space and dtype in which a solver computes."""
 
     backend: Backend
@@ -96,9 +96,9 @@ class Member:
         return self.variable.storage.grad
 
 
-def places_of(context: Context) -> tuple[Place, ...]:
+def targets_of(context: Context) -> tuple[Target, ...]:
     """The backends of `context` that can be used here, in order; parameters never have less than float32."""
-    places: list[Place] = []
+    targets: list[Target] = []
     first_error: Exception | None = None
     for name, dtype in context.entries:
         try:
@@ -107,10 +107,10 @@ def places_of(context: Context) -> tuple[Place, ...]:
             first_error = first_error or error
             continue
         wide = "float64" if dtype == "float64" else "float32"
-        places.append(Place(backend, space_of(backend, context.device_id), wide))
-    if not places and first_error is not None:
+        targets.append(Target(backend, space_of(backend, context.device_id), wide))
+    if not targets and first_error is not None:
         raise first_error
-    return tuple(places)
+    return tuple(targets)
 
 
 _NEVER: Final = object()
@@ -123,15 +123,15 @@ class BoundUpdate:
         rule: The update rule.
         members: The parameters.
         hyper: The numbers of the rule, read at each run.
-        places: Places to compute in; the first one that has a kernel for the rule is taken, else the first one.
+        targets: Where to compute; the first one that has a kernel for the rule is taken, else the first one.
     """
 
     __slots__ = ("_disabled", "_guards", "_key", "_refreshed", "_step", "_storages", "_use", "_version", "_written", "synced")
 
-    def __init__(self, rule: Rule, members: Sequence[Member], hyper: Array, places: Sequence[Place]) -> None:
-        place, runner = _prepared(rule, members, places)
-        self._key: Key = (place.space, place.dtype)
-        self._use = place.space.use
+    def __init__(self, rule: Rule, members: Sequence[Member], hyper: Array, targets: Sequence[Target]) -> None:
+        target, runner = _prepared(rule, members, targets)
+        self._key: Key = (target.space, target.dtype)
+        self._use = target.space.use
         changed, read_only = _roles(rule, members)
         for array in changed:
             array.readwrite(*self._key)
@@ -143,7 +143,7 @@ class BoundUpdate:
             synced.valid.discard(self._key)
         self._storages = [(member.variable, member.param, member.grad) for member in members]
         self._use()
-        self._step = _bound_step(rule, members, hyper, place, runner)
+        self._step = _bound_step(rule, members, hyper, target, runner)
         self.synced = [array.synced for array in (*changed, *read_only)]
         for synced in self.synced:  # whoever gives one other memory counts GRAPH_VERSION up
             synced.bound = True
@@ -191,41 +191,41 @@ def _roles(rule: Rule, members: Sequence[Member]) -> tuple[list[NdArray], list[N
     return ([*grads, *states], params) if rule.changes_grads else ([*params, *states], grads)
 
 
-def _bound_step(rule: Rule, members: Sequence[Member], hyper: Array, place: Place, runner: UpdateRunner | None) -> Step:
+def _bound_step(rule: Rule, members: Sequence[Member], hyper: Array, target: Target, runner: UpdateRunner | None) -> Step:
     """The kernel of the backend on all arrays at once, or the rule on one parameter after the other."""
-    key = place.space, place.dtype
+    key = target.space, target.dtype
     params = [member.param.read(*key) for member in members]
     grads = [member.grad.read(*key) for member in members]
     states = [[state.read(*key) for state in member.states] for member in members]
     if runner is None or not all(_is_contiguous(array) for array in (*params, *grads)):
-        return _one_by_one(rule.step, place, params, grads, states, hyper)
+        return _one_by_one(rule.step, target, params, grads, states, hyper)
     return runner.bind(params, grads, [list(arrays) for arrays in zip(*states, strict=True)], hyper)
 
 
-def _prepared(rule: Rule, members: Sequence[Member], places: Sequence[Place]) -> tuple[Place, UpdateRunner | None]:
+def _prepared(rule: Rule, members: Sequence[Member], targets: Sequence[Target]) -> tuple[Target, UpdateRunner | None]:
     sizes = [member.param.size for member in members]
-    for place in places if is_enabled("multi_tensor") else ():
-        updates: Mapping[str, UpdateKernel] = extra(place.backend, "updates")
-        kernel = updates.get(rule.name) or PLUGINS.update_kernel(place.backend.name, rule.name)
+    for target in targets if is_enabled("multi_tensor") else ():
+        updates: Mapping[str, UpdateKernel] = extra(target.backend, "updates")
+        kernel = updates.get(rule.name) or PLUGINS.update_kernel(target.backend.name, rule.name)
         if kernel is not None:
-            runner = kernel.prepare(sizes, place.dtype)
+            runner = kernel.prepare(sizes, target.dtype)
             if not isinstance(runner, Refusal):
-                return place, runner
-    return places[0], None
+                return target, runner
+    return targets[0], None
 
 
 def _one_by_one(
     step: UpdateStep,
-    place: Place,
+    target: Target,
     params: Sequence[Array],
     grads: Sequence[Array],
     states: Sequence[Sequence[Array]],
     hyper: Array,
 ) -> Step:
-    xp = place.backend.namespace()
+    xp = target.backend.namespace()
 
     def run() -> None:
-        place.space.flush()
+        target.space.flush()
         numbers = hyper.tolist()
         for param, grad, state in zip(params, grads, states, strict=True):
             step(xp, param, grad, state, numbers)
