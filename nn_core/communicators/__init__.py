@@ -20,6 +20,8 @@ from nn_core.communicators.engine import Handle as Handle
 from nn_core.communicators.launchers import Launch as Launch
 from nn_core.communicators.launchers import find_launch as find_launch
 from nn_core.communicators.local import LocalCommunicator as LocalCommunicator
+from nn_core.communicators.replacement import fill_up as fill_up
+from nn_core.communicators.replacement import join as join
 from nn_core.communicators.shards import Shards as Shards
 from nn_core.context import Context
 from nn_core.errors import ArgumentError
@@ -40,7 +42,9 @@ __all__ = [
     "MultiProcessDataParalellCommunicator",
     "MultiProcessDataParallelCommunicator",
     "Shards",
+    "fill_up",
     "find_launch",
+    "join",
     "share_parameters",
 ]
 

@@ -36,7 +36,7 @@ def choose_engine(ctx: Context | None, name: str | None = None) -> Engine:
     for attribute in ("rank", "size", "local_rank", "hosts", *_CALLS):
         if not hasattr(engine, attribute):
             raise PluginError(f"{offer.label}: an engine must have {attribute}, got {engine!r}")
-    if launch is not None and engine.size != launch.size:
+    if launch is not None and engine.size != launch.size and not getattr(engine, "joins_late", False):
         raise CommunicationError(
             f"init: the engine {offer.info.name!r} must connect the {launch.size} processes that {launch.launcher} has "
             f"started, got {engine.size}\n"

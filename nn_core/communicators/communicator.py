@@ -10,7 +10,7 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.communicators.callback import AllReduceCallback
 from nn_core.communicators.choice import choose_engine
 from nn_core.communicators.circle import Circle
-from nn_core.communicators.engine import Engine
+from nn_core.communicators.engine import AloneEngine, Engine
 from nn_core.communicators.launchers import joined
 from nn_core.communicators.live import live_arrays, packs, sum_dtype
 from nn_core.communicators.packing import CODES, NAMES, SUMS, code_of, flat_of, listed, memory_of, write_flat
@@ -64,6 +64,7 @@ class Communicator:
         self.wire_dtype = wire_dtype
         self.timeout_s = settings().comm_timeout if timeout_s is None else timeout_s
         self.is_syncing = True
+        self.joins_late = False
         self._wanted = engine
         self._engine: Engine | None = None
         self._groups: dict[str, Circle | None] = {}
@@ -83,15 +84,24 @@ class Communicator:
         if self._engine is not None:
             return
         wanted = self._wanted
-        self._start_world(choose_engine(self.ctx, wanted) if wanted is None or isinstance(wanted, str) else wanted)
+        engine = choose_engine(self.ctx, wanted) if wanted is None or isinstance(wanted, str) else wanted
+        self.start_world(engine, joins_late=bool(getattr(engine, "joins_late", False)))
 
-    def _start_world(self, engine: Engine) -> None:
+    def start_world(self, engine: Engine, *, joins_late: bool = False) -> None:
+        """Go on with the ranks of `engine`, and forget all groups.
+
+        Args:
+            engine: The ranks.
+            joins_late: Call none of them before `nn_core.communicators.replacement.join`: the others are elsewhere.
+        """
         self._engine = engine
+        self.joins_late = joins_late
         joined(engine.size)
         self._groups.clear()
         self._ranks.clear()
         self._ranks[WORLD] = list(range(engine.size))
-        self._groups[WORLD] = Circle(WORLD, self._ranks[WORLD], engine, self.timeout_s)
+        ranks = [engine.rank] if joins_late else self._ranks[WORLD]
+        self._groups[WORLD] = Circle(WORLD, ranks, AloneEngine() if joins_late else engine, self.timeout_s)
 
     @property
     def engine(self) -> Engine:
@@ -152,7 +162,7 @@ class Communicator:
                 logger.debug("repeated: lost a rank", exc_info=True)
             if self.engine.agree(bool(found)):  # type: ignore[attr-defined]  # of tolerant engines
                 return found[0]
-            self._start_world(self.engine.shrink())  # type: ignore[attr-defined]  # of tolerant engines
+            self.start_world(self.engine.shrink())  # type: ignore[attr-defined]  # of tolerant engines
             logger.warning("a rank was lost; this one continues as rank %d of %d", self.rank, self.size)
         return action()
 

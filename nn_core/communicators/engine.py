@@ -37,7 +37,9 @@ class Engine(Protocol):
 
     An engine that outlives its ranks has ``is_tolerant``, which is True. Its collectives raise `LostRankError` on some or
     all ranks when one has died; ``agree(flag)`` is True on all ranks that live, or on none of them: when all of them gave
-    True and none has died; ``shrink()`` is the engine of those that live, in the same order. Both work after a loss.
+    True and none has died; ``shrink()`` is the engine of those that live, in the same order. Both work after a loss. If it
+    can start processes in place of lost ones, ``n_missing`` is their number, and ``grow(n)`` the engine with `n` more, whose
+    ranks follow the others. In the new processes it is made with ``joins_late``, which is True.
 
     Attributes:
         rank: Number of this process, from 0.

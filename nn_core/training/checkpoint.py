@@ -2,6 +2,7 @@
 
 import os
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,6 +93,22 @@ def read_snapshot(path: PathLike) -> Snapshot:
     except (FileFormatError, KeyError, TypeError) as error:
         raise FileFormatError(f"{os.fspath(path)}: {error}") from error
     return Snapshot(states, values, about)
+
+
+def to_bytes(snapshot: Snapshot) -> bytes:
+    """The content of the file that `write_snapshot` writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state.npz"
+        write_snapshot(path, snapshot)
+        return path.read_bytes()
+
+
+def from_bytes(content: bytes) -> Snapshot:
+    """The snapshot of which `to_bytes` made `content`."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state.npz"
+        path.write_bytes(content)
+        return read_snapshot(path)
 
 
 def restore_snapshot(function: str, snapshot: Snapshot, **objects: Any) -> dict[str, Any]:

@@ -11,12 +11,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.communicators import Communicator
+from nn_core.communicators.replacement import fill_up, join
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.files import remove_leftovers
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
-from nn_core.training.checkpoint import Snapshot, restore_snapshot, take_snapshot, whole_checkpoints
+from nn_core.training.checkpoint import Snapshot, from_bytes, restore_snapshot, take_snapshot, to_bytes, whole_checkpoints
 from nn_core.training.reporting import Observation, observing
 from nn_core.training.signals import StopSignals
 from nn_core.training.triggers import Trigger, TriggerLike, as_trigger, every
@@ -194,8 +195,7 @@ class Trainer:
             resume: Continue from the newest checkpoint in the folder that reads whole, if there is one.
         """
         self.out.mkdir(parents=True, exist_ok=True)
-        if resume:
-            self._resume()
+        self._continue(resume)
         self.stop_reason = ""
         self._until.start_from_zero(self)
         entries = [entry for entry in self._entries if entry.runs]
@@ -269,6 +269,20 @@ class Trainer:
             signals.received = signal.SIGTERM
         elif stop and not self.stop_reason:
             self.stop_reason = "another rank has stopped"
+        if not stop and not received:
+            fill_up(comm, lambda: to_bytes(self.snapshot()))
+
+    def _continue(self, resume: bool) -> None:
+        if self._comm is not None and self._comm.joins_late:
+            self._join(self._comm)
+        elif resume:
+            self._resume()
+
+    def _join(self, comm: Communicator) -> None:
+        """Continue where the other ranks are, in a process that has taken the place of a lost one."""
+        self.updater.make_alike()
+        restore_snapshot("join", from_bytes(join(comm)), trainer=self, **self._objects)
+        logger.info("training is joined after iteration %d as rank %d", self.iteration, comm.rank)
 
     def _soonest(self, running: "list[_Entry]") -> int:
         """The next iteration after which there may be something to do."""

@@ -180,14 +180,19 @@ class Updater:
 
     def _update_by_parts(self) -> None:
         """Run `step`, on all ranks where there are several."""
+        self.make_alike()
         ranks = self._ranks
-        if ranks is not None and not ranks.are_alike:
-            ranks.make_alike(self._parameters(), self._loss if isinstance(self._loss, Variable) else None)
         if ranks is None or self._is_cut:
             self.step()
         else:
             with ranks.reporting():
                 self.step()
+
+    def make_alike(self) -> None:
+        """Give the parameters of rank 0 to all ranks, where there are several, before the first step."""
+        ranks = self._ranks
+        if ranks is not None and not ranks.are_alike:
+            ranks.make_alike(self._parameters(), self._loss if isinstance(self._loss, Variable) else None)
 
     def step(self) -> None:
         """Run one iteration; subclasses may define another."""

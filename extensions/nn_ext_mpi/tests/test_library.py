@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from nn_core.errors import BackendUnavailableError
 from nn_ext_mpi import command, engine, library, plugin
@@ -51,6 +52,11 @@ def test_elastic_jobs_need_open_mpi():
     assert command.mpiexec_command(OPEN_MPI, 2, root=True, elastic=True)[-2:] == ["--with-ft", "ulfm"]
     with pytest.raises(click.ClickException, match=r"--elastic needs the fault tolerance of Open MPI, got MPICH, which ends"):
         command.mpiexec_command(MPICH, 2, elastic=True)
+
+
+def test_replacements_need_an_elastic_job():
+    result = CliRunner().invoke(command.launch, ["-n", "2", "--replace", __file__])
+    assert result.exit_code == 2 and "--replace needs --elastic, which lets the others go on, got it alone" in result.output
 
 
 def test_hosts_are_passed_on():

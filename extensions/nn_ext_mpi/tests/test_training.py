@@ -179,6 +179,17 @@ def test_the_others_go_on_when_a_process_is_killed(size, victim, tmp_path):
 
 @needs_tolerance
 @pytest.mark.slow
+@pytest.mark.parametrize(("size", "victim"), [(2, 1), (4, 2)])
+def test_a_process_takes_the_place_of_a_killed_one(size, victim, tmp_path):
+    (expected,) = trained(tmp_path / "alone", 1)[1]
+    status, digests = trained(tmp_path / "killed", size, "--elastic", "--replace", victim=victim, sign=signal.SIGKILL)
+    assert (tmp_path / "killed" / "killed").exists()
+    assert (status, digests) == (0, [expected] * size)
+    assert (tmp_path / "killed" / "log.jsonl").read_text().count("\n") == 5
+
+
+@needs_tolerance
+@pytest.mark.slow
 def test_the_loss_of_rank_0_ends_the_job(tmp_path):
     expected = trained(tmp_path / "alone", 1)[1][0]
     status, digests = trained(tmp_path / "ended", 2, "--elastic", victim=0, sign=signal.SIGKILL)

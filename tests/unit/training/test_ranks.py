@@ -11,6 +11,7 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.communicators import Communicator, LocalCommunicator
+from nn_core.communicators.threads import ThreadEngine, ThreadWorld, run_threads
 from nn_core.errors import ArgumentError, CommunicationError, ShapeError
 from nn_core.training import Checkpoint, Evaluator, Log, Trainer, Updater, early_stop, every, report
 from nn_core.training.metrics import Accuracy, RegressionErrors
@@ -115,6 +116,37 @@ def test_training_is_resumed_on_other_numbers_of_ranks(tmp_path):
         run = LocalCommunicator.run(size, lambda comm, end=end: trained(comm, out, until=end, resume=True)[0])
         found = run[-1]
     assert same(found, expected)
+
+
+class FirstAlone(ThreadEngine):
+    """The engine of a rank that misses another one, which takes part after the first iteration."""
+
+    n_missing = 1
+
+    def __init__(self, both):
+        super().__init__(ThreadWorld(1), 0)
+        self.both = both
+
+    def grow(self, n_processes):
+        assert n_processes == 1
+        return self.both
+
+
+def test_a_rank_joins_a_training_that_has_begun(tmp_path):
+    expected = trained(alone(), tmp_path / "alone")[0]
+
+    def program(engine):
+        engine.joins_late = engine.rank == 1
+        comm = Communicator(engine=engine if engine.joins_late else FirstAlone(engine))
+        comm.init()
+        assert (comm.rank, comm.size, comm.joins_late) == ((1, 2, True) if engine.joins_late else (0, 1, False))
+        parameters, log, trainer = trained(comm, tmp_path / "joined")
+        assert (comm.size, comm.joins_late, trainer.iteration) == (2, False, 5)
+        return parameters, log
+
+    (first, entries), (second, others) = run_threads(2, program)
+    assert same(first, expected) and same(second, expected)
+    assert [entry["iteration"] for entry in entries] == [3] and not others
 
 
 def test_ranks_with_data_of_their_own(tmp_path):
