@@ -6,6 +6,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.errors import ArgumentError
+from nn_core.ext import dtype_of
 from nn_core.ext_utils import get_extension_context, import_extension_module
 
 
@@ -140,6 +141,41 @@ def test_a_program_that_is_far_ahead_waits_for_its_copies(cuda, monkeypatch):
         uploads.start(target, np.full(10, step))
         np.testing.assert_array_equal(target.get(), np.full(10, step, np.float32))
     assert fake_cupy.Event.synchronized - before >= 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+def test_images_of_bytes_are_converted_on_the_device(cuda, monkeypatch, dtype):
+    from nn_ext_cuda import memory
+
+    sizes = []
+    pinned = cuda.cuda.alloc_pinned_memory
+    monkeypatch.setattr(cuda.cuda, "alloc_pinned_memory", lambda n_bytes: sizes.append(n_bytes) or pinned(n_bytes))
+    for kind in (np.uint8, np.int8):
+        values = np.arange(256).astype(kind).reshape(2, 128)
+        target = cuda.empty(values.shape, dtype_of(dtype))
+        memory.Uploads().start(target, values)
+        np.testing.assert_array_equal(target.get().astype(int), values)
+    assert sizes == [256, 256]
+    memory.Uploads().start(cuda.empty((2,), "int64"), np.zeros(2, np.uint8))
+    assert sizes[-1] == 16, "nothing but floating values is converted there"
+
+
+def test_large_copies_run_beside_the_computation(cuda, monkeypatch):
+    import fake_cupy
+
+    from nn_ext_cuda import memory
+
+    monkeypatch.setattr(fake_cupy.Stream, "waited_for", [])
+    uploads, values = memory.Uploads(), np.arange(memory.MIN_BYTES_BESIDE // 4).astype("float32")
+    for n, n_waits in ((values.size - 1, 0), (values.size, 1)):
+        target = cuda.empty((n,), "float32")
+        uploads.start(target, values[:n])
+        np.testing.assert_array_equal(target.get(), values[:n])
+        assert len(fake_cupy.Stream.waited_for) == n_waits
+    ((waiting, beside),) = fake_cupy.Stream.waited_for
+    assert waiting is cuda.cuda.get_current_stream() and beside is not waiting and beside.non_blocking
+    _, (_, arrived), _ = uploads._on_the_way[-1]
+    assert arrived.nbytes == values.nbytes, "kept until the stream has read it"
 
 
 def test_functions_and_graphs_are_ranges_for_profilers(cuda, monkeypatch):

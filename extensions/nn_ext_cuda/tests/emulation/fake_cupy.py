@@ -302,6 +302,10 @@ class Stream:
     def __exit__(self, *_):
         return None
 
+    def wait_event(self, event):
+        assert event.stream is not self, "a stream is in its own order anyway"
+        Stream.waited_for.append((self, event.stream))
+
     def begin_capture(self, mode=None):
         assert Graph.recording is None
         Graph.recording = []
@@ -369,7 +373,7 @@ class Event:
 
     def record(self, stream=None):
         _require_outside_capture("an event that is looked at")
-        self.time = time.perf_counter()
+        self.time, self.stream = time.perf_counter(), stream
 
     @property
     def done(self):
