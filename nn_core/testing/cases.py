@@ -1,5 +1,6 @@
 """The cases of the kit: every sample of every function in every dtype on every backend that was asked for."""
 
+import itertools
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -177,9 +178,16 @@ def cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
             if spec.has("composite"):
                 continue
             for dtype in DTYPES[:1] if fast else DTYPES:
-                chosen = (Case(backend, spec, dtype, sample) for sample in samples_of(spec))
-                runs = (case for case in chosen if over_reference or (has_kernel(spec) and case.native))
-                yield from ([case for case, _ in zip(runs, range(1), strict=False)] if fast else runs)
+                runs = _runs(backend, spec, dtype, over_reference)
+                yield from itertools.islice(runs, 1) if fast else runs
+
+
+def _runs(backend: str, spec: FunctionSpec, dtype: str, over_reference: bool) -> Iterator[Case]:
+    """The samples of a function that are run on the arrays of the backend."""
+    for sample in samples_of(spec):
+        case = Case(backend, spec, dtype, sample)
+        if over_reference or (has_kernel(spec) and case.native):
+            yield case
 
 
 def error_cases(backends: Sequence[str], fast: bool) -> Iterator[ErrorCase]:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -221,24 +221,31 @@ def _metadata_of(project: Mapping[str, Any]) -> str:
 
 
 def _metadata_checks(name: str, distribution: Any) -> Iterator[Check]:
-    from packaging.requirements import Requirement
-
     metadata = distribution.metadata
     summary = bool(metadata.get("Summary"))
     yield Check("metadata", "description", summary, "" if summary else "write one line")
     python = metadata.get("Requires-Python") or ""
     yield Check("metadata", "requires-python", bool(python), python or "state the versions of Python")
-    required = [Requirement(line) for line in metadata.get_all("Requires-Dist") or ()]
-    core = [each.specifier for each in required if each.name == "nn-core"]
+    yield _check_of_versions(metadata.get_all("Requires-Dist") or ())
+    yield _check_of_index(name, distribution.entry_points)
+    typed = any("Typed" in line for line in metadata.get_all("Classifier") or ())
+    yield Check("metadata", "typed", True if typed else None, "" if typed else "no classifier 'Typing :: Typed'")
+
+
+def _check_of_index(name: str, entry_points: Iterable[Any]) -> Check:
+    index = [entry for entry in entry_points if entry.group == INDEX and entry.value == name]
+    found = f"{len(index)} names" if index else "look-ups of names will import the plugin"
+    return Check("metadata", "index", bool(index), found)
+
+
+def _check_of_versions(requirements: Iterable[str]) -> Check:
+    from packaging.requirements import Requirement
+
+    core = [each.specifier for each in map(Requirement, requirements) if each.name == "nn-core"]
     operators = {specifier.operator for each in core for specifier in each}
     bounded = bool(operators & {">=", ">", "~=", "=="}) and bool(operators & {"<", "<=", "~=", "=="})
     stated = ", ".join(str(each) for each in core) or "none"
-    yield Check("metadata", "versions of nn-core", bounded, stated if bounded else f"write 'nn-core>=0.1,<1', got {stated}")
-    index = [entry for entry in distribution.entry_points if entry.group == INDEX and entry.value == name]
-    indexed = f"{len(index)} names" if index else "look-ups of names will import the plugin"
-    yield Check("metadata", "index", bool(index), indexed)
-    typed = any("Typed" in line for line in metadata.get_all("Classifier") or ())
-    yield Check("metadata", "typed", True if typed else None, "" if typed else "no classifier 'Typing :: Typed'")
+    return Check("metadata", "versions of nn-core", bounded, stated if bounded else f"write 'nn-core>=0.1,<1', got {stated}")
 
 
 def _load_checks(name: str, paths: list[str]) -> list[Check]:
@@ -248,17 +255,22 @@ def _load_checks(name: str, paths: list[str]) -> list[Check]:
         if death or not report.exists():
             return [Check("load", "import, hooks and load()", False, death or "the examination ended without a result")]
         rows = json.loads(report.read_text(encoding="utf-8"))
-    remarks = [remark for row in rows for remark in row["remarks"]]
-    slow = [remark for remark in remarks if remark.startswith("importing took")]
-    bare = [remark for remark in remarks if remark.startswith(UNPREFIXED)]
-    changes = [remark for remark in remarks if remark not in (*slow, *bare)]
-    checks = [Check("hygiene", "importing is free of work", not changes, ", ".join(changes))]
-    checks.append(Check("hygiene", "importing is quick", None if slow else True, ", ".join(slow)))
-    checks.append(Check("hygiene", "API names have the prefix", not bare, ", ".join(bare)))
+    checks = _hygiene_checks([remark for row in rows for remark in row["remarks"]])
     for row in rows:
         works = row["state"] in ("loaded", "no device")
         checks.append(Check("load", row["name"], works, row["reason"] if not works else row["state"]))
     return checks
+
+
+def _hygiene_checks(remarks: Sequence[str]) -> list[Check]:
+    slow = [remark for remark in remarks if remark.startswith("importing took")]
+    bare = [remark for remark in remarks if remark.startswith(UNPREFIXED)]
+    changes = [remark for remark in remarks if remark not in (*slow, *bare)]
+    return [
+        Check("hygiene", "importing is free of work", not changes, ", ".join(changes)),
+        Check("hygiene", "importing is quick", None if slow else True, ", ".join(slow)),
+        Check("hygiene", "API names have the prefix", not bare, ", ".join(bare)),
+    ]
 
 
 def _run_kit(certificate: Certificate, paths: list[str], *, fast: bool) -> None:

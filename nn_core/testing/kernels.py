@@ -139,22 +139,14 @@ class KernelRun:
         runner: Runner = runner_of(self.prepared.forward_for(self._flags))
         arrays: list[Any] = [None if entry is None else entry.array for entry in inputs]
         if self.case.spec.has("dynamic_shape"):
-            results: Any = runner(*arrays)
-            for result in results:
-                require(
-                    not any(_shares(result, array) for array in arrays),
-                    f"{self.case}: an output of dynamic shape is memory of an input",
-                )
+            results = self._dynamic_results(runner, arrays)
             self._require_unchanged(inputs)
-            return [self.numpy(result) for result in results], []
+            return results, []
         outputs = self.outputs()
         arrays += [entry.array for entry in outputs]
         if self.case.spec.has("seeded"):
             arrays.append(np.array(key, np.uint64))
-        if bound:
-            bind(runner, arrays)()
-        else:
-            runner(*arrays)
+        _call(runner, arrays, bound)
         self._require_unchanged(inputs)
         self._require_guards([*inputs, *outputs])
         updated = [inputs[position] for position in self._updated()]
@@ -162,6 +154,15 @@ class KernelRun:
             [self.numpy(entry.array) for entry in outputs],
             [None if entry is None else self.numpy(entry.array) for entry in updated],
         )
+
+    def _dynamic_results(self, runner: Runner, arrays: Sequence[Array | None]) -> list[Numbers]:
+        results: Any = runner(*arrays)
+        for result in results:
+            require(
+                not any(_shares(result, array) for array in arrays),
+                f"{self.case}: an output of dynamic shape is memory of an input",
+            )
+        return [self.numpy(result) for result in results]
 
     def _updated(self) -> list[int]:
         names = [entry.name for entry in self.case.spec.inputs]
@@ -199,29 +200,28 @@ class KernelRun:
             for y, dtype, flag in zip(outputs, self.prepared.output_dtypes, out_flags, strict=True)
         ]
         grads = self.output_grads(out_flags)
-        gradients = [
-            guarded(space, array.shape, dtype, channels_last=flag) if want and array is not None and dtype else None
-            for array, dtype, want, flag in zip(
-                self.truth.inputs, self.prepared.input_dtypes, wanted, self._flags, strict=False
-            )
-        ]
+        gradients = self._gradient_targets(wanted)
         needs = spec.needed(self.prepared.args)
         known_inputs = [e if _needed(spec.inputs, n, needs) else None for n, e in enumerate(inputs)]
         known_results = [e if _needed(spec.outputs, n, needs) else None for n, e in enumerate(results)]
         entries = [*known_inputs, *known_results, *grads, *gradients]
         arrays = [None if entry is None else entry.array for entry in entries]
-        if bound:
-            bind(runner, arrays)()
-        else:
-            runner(*arrays)
+        _call(runner, arrays, bound)
         self._require_guards(entries)
-        for entry, values in zip(known_inputs, self.truth.after, strict=True):
-            self._require_kept(entry, values, "an input")
-        for entry, values in zip(known_results, outputs, strict=True):
-            self._require_kept(entry, values, "an output")
-        for entry, values in zip(grads, self.truth.grads, strict=True):
-            self._require_kept(entry, values, "the gradient of an output")
+        self._require_kept(known_inputs, self.truth.after, "an input")
+        self._require_kept(known_results, outputs, "an output")
+        self._require_kept(grads, self.truth.grads, "the gradient of an output")
         return [None if entry is None else self.numpy(entry.array) for entry in gradients]
+
+    def _gradient_targets(self, wanted: Sequence[bool]) -> list[Guarded | None]:
+        """Memory for the gradients of the wanted inputs."""
+        given = zip(self.truth.inputs, self.prepared.input_dtypes, wanted, self._flags, strict=False)
+        return [
+            guarded(self.prepared.space, array.shape, dtype, channels_last=flag)
+            if want and array is not None and dtype
+            else None
+            for array, dtype, want, flag in given
+        ]
 
     def output_grads(self, flags: Sequence[bool]) -> list[Guarded]:
         """The gradients of the visible outputs on the device."""
@@ -235,15 +235,8 @@ class KernelRun:
         spec = self.case.spec
         rule = gradient_of(spec.name)
         assert rule is not None
-        space, needs = self.prepared.space, spec.needed(self.prepared.args)
-        inputs = [
-            None if entry is None else entry.array if _needed(spec.inputs, n, needs) else self._unread(entry)
-            for n, entry in enumerate(self.inputs(after=True))
-        ]
-        placed = [
-            guarded(space, y.shape, dtype, y if _needed(spec.outputs, n, needs) else None).array
-            for n, (y, dtype) in enumerate(zip(outputs, self.prepared.output_dtypes, strict=True))
-        ]
+        space = self.prepared.space
+        inputs, placed = self._known(outputs)
         grads = [entry.array for entry in self.output_grads((False,) * len(self.truth.grads))]
         call = GradientCall(spec, inputs, placed, grads, self.prepared.args, wanted)
         with np.errstate(all="ignore"):
@@ -259,14 +252,35 @@ class KernelRun:
             for result, want, array in zip(results, wanted, self.truth.inputs, strict=True)
         ]
 
+    def _known(self, outputs: Sequence[Numbers]) -> tuple[list[Array | None], list[Array]]:
+        """Inputs and outputs on the device as the gradient rule may read them; NaN where no need is declared."""
+        spec, needs = self.case.spec, self.case.spec.needed(self.prepared.args)
+        inputs = [
+            None if entry is None else entry.array if _needed(spec.inputs, n, needs) else self._unread(entry)
+            for n, entry in enumerate(self.inputs(after=True))
+        ]
+        placed = [
+            guarded(self.prepared.space, y.shape, dtype, y if _needed(spec.outputs, n, needs) else None).array
+            for n, (y, dtype) in enumerate(zip(outputs, self.prepared.output_dtypes, strict=True))
+        ]
+        return inputs, placed
+
     def _unread(self, entry: Guarded) -> Array:
         shape, dtype = tuple(entry.array.shape), str(entry.array.dtype)
         return guarded(self.prepared.space, shape, dtype).array
 
-    def _require_kept(self, entry: Guarded | None, values: Any, what: str) -> None:
-        if entry is not None:
-            after = self.numpy(entry.array)
-            assert_identical(after, np.asarray(values).astype(after.dtype), f"{self.case}: the kernel wrote to {what}")
+    def _require_kept(self, entries: Sequence[Guarded | None], numbers: Sequence[Any], what: str) -> None:
+        for entry, values in zip(entries, numbers, strict=True):
+            if entry is not None:
+                after = self.numpy(entry.array)
+                assert_identical(after, np.asarray(values).astype(after.dtype), f"{self.case}: the kernel wrote to {what}")
+
+
+def _call(runner: Runner, arrays: Sequence[Array | None], bound: bool) -> None:
+    if bound:
+        bind(runner, arrays)()
+    else:
+        runner(*arrays)
 
 
 def _needed(entries: Sequence[Any], position: int, needs: Sequence[str]) -> bool:

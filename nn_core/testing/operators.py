@@ -4,7 +4,7 @@
 are tables of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from nn_core.rules.arguments import resolve_args
 from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.rules.registry import GRADIENTS, SHAPE_RULES, GradientCall
 from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import FunctionSpec, OutputSpec
+from nn_core.spec.model import FunctionSpec, InputSpec, OutputSpec
 from nn_core.testing.assertions import assert_allclose, assert_identical, require
 from nn_core.testing.numeric import STEP, central_difference
 from nn_core.typing import Shape
@@ -63,18 +63,23 @@ def run(name: str, /, *inputs: Any, float_dtype: str = "float64", key: Any = Non
     if spec.has("view"):
         return (arrays[0].reshape(expected[0]),)
     extra = {"key": np.array(KEY if key is None else key, np.uint64)} if spec.has("seeded") else {}
-    before = [None if array is None else array.copy() for array in arrays]
-    with np.errstate(all="ignore"):
-        results = KERNELS[name](np, *arrays, **settings, **extra)
-    for array, copy in zip(arrays, before, strict=True):
-        if copy is not None:
-            assert_identical(array, copy, f"{name}: the reference kernel wrote to an input")
-    results = results if isinstance(results, tuple) else (results,)
+    results = _computed(name, arrays, {**settings, **extra})
     wanted = [shape for shape in expected if shape is not None]
     given = [np.shape(result) for result in results[: len(wanted)]]
     require(given == wanted, f"{name}: the shape rule says {wanted}, the reference kernel gives {given}")
     entries = made_entries(spec, len(results), expected)
     return tuple(_cast(result, entry, arrays, dtype) for result, entry in zip(results, entries, strict=True))
+
+
+def _computed(name: str, arrays: Sequence[Any], settings: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The results of the reference kernel, which must leave the inputs alone."""
+    before = [None if array is None else array.copy() for array in arrays]
+    with np.errstate(all="ignore"):
+        results = KERNELS[name](np, *arrays, **settings)
+    for array, copy in zip(arrays, before, strict=True):
+        if copy is not None:
+            assert_identical(array, copy, f"{name}: the reference kernel wrote to an input")
+    return results if isinstance(results, tuple) else (results,)
 
 
 def as_inputs(spec: FunctionSpec, inputs: Sequence[Any], args: dict[str, Any], dtype: str) -> list[Any]:
@@ -162,19 +167,18 @@ def run_gradient(
     settings = resolve_args(spec, args, [None if array is None else array.shape for array in arrays])
     needs = spec.needed(settings)
     arrays = updated(spec, arrays, results[len(results) - len(spec.updates) :])
-    known_inputs = [
-        array if spec.inputs[min(n, len(spec.inputs) - 1)].name in needs else poisoned(array)
-        for n, array in enumerate(arrays)
-    ]
-    known_outputs = [
-        output if spec.outputs[min(n, len(spec.outputs) - 1)].name in needs else poisoned(output)
-        for n, output in enumerate(outputs)
-    ]
+    known_inputs, known_outputs = _known(spec.inputs, arrays, needs), _known(spec.outputs, outputs, needs)
     wanted = tuple(array is not None for array in arrays) if wanted is None else tuple(wanted)
     call = GradientCall(spec, known_inputs, known_outputs, grads, settings, wanted)
     with np.errstate(all="ignore"):
         result = GRADIENTS[name](ArrayFunctions(), call)
-    return result if isinstance(result, tuple) else tuple(result) if isinstance(result, list) else (result,)
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def _known(entries: Sequence[InputSpec] | Sequence[OutputSpec], arrays: Sequence[Any], needs: Collection[str]) -> list[Any]:
+    """`arrays` with NaN in those that a gradient rule does not need; the last entry stands for all further ones."""
+    names = [entries[min(n, len(entries) - 1)].name for n in range(len(arrays))]
+    return [array if name in needs else poisoned(array) for name, array in zip(names, arrays, strict=True)]
 
 
 def updated(spec: FunctionSpec, inputs: Sequence[Any], updates: Sequence[Any]) -> list[Any]:

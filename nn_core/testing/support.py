@@ -80,23 +80,32 @@ class SupportTable:
 
     def markdown(self) -> str:
         """The page of the documentation; the column of the reference is left out where it would say the same."""
-        keys = [key for key in self.columns if key[0] != REFERENCE or not self._complete(key)] or list(self.columns)
+        keys = self._shown()
         titles = [f"{backend} {dtype}" for backend, dtype in keys]
         complete = [dtype for backend, dtype in self.columns if (backend, dtype) not in keys]
         parts = [_HEAD + (f"\nThe reference runs every function in {', '.join(complete)}." if complete else "")]
         for topic in (*TOPICS, *sorted({f.topic for f in self.functions} - set(TOPICS))):
-            functions = [spec for spec in self.functions if spec.topic == topic]
-            if not functions:
-                continue
-            rows = [f"\n## {topic}\n", f"| function | {' | '.join(titles)} |", "|---" * (len(titles) + 1) + "|"]
-            for spec in functions:
-                marks = [_MARKS[self.columns[key][spec.name].status] for key in keys]
-                rows.append(f"| {spec.name} | {' | '.join(marks)} |")
-            parts.append("\n".join(rows))
+            rows = self._rows(topic, keys)
+            if rows:
+                head = [f"\n## {topic}\n", f"| function | {' | '.join(titles)} |", "|---" * (len(titles) + 1) + "|"]
+                parts.append("\n".join([*head, *rows]))
         reasons = self._reasons()
         if reasons:
             parts.append("\n## Refusals\n\nThe first reason that was given.\n\n" + "\n".join(reasons))
         return "\n".join(parts) + "\n"
+
+    def _shown(self) -> list[tuple[str, str]]:
+        """The columns that say something; all of them if none does."""
+        return [key for key in self.columns if key[0] != REFERENCE or not self._complete(key)] or list(self.columns)
+
+    def _rows(self, topic: str, keys: Sequence[tuple[str, str]]) -> list[str]:
+        """A line for each function of a topic."""
+        marks = {
+            spec.name: [_MARKS[self.columns[key][spec.name].status] for key in keys]
+            for spec in self.functions
+            if spec.topic == topic
+        }
+        return [f"| {name} | {' | '.join(row)} |" for name, row in marks.items()]
 
     def _complete(self, key: tuple[str, str]) -> bool:
         return all(cell.status in (Status.REFERENCE, Status.ENGINE) for cell in self.columns[key].values())

@@ -32,19 +32,21 @@ def check_determinism(case: Case) -> None:
     run = KernelRun(case)
     (outputs, _), (again, _) = run.forward(), run.forward()
     private = dict(case.prepared.private)
-    for n, (first, second) in enumerate(zip(outputs, again, strict=True)):
-        if n not in private:
-            assert_identical(second, first, f"{case}: output {n} of the second run")
+    _require_identical(case, [None if n in private else y for n, y in enumerate(outputs)], again, "output")
     if case.spec.has("seeded"):
         truth = truth_of(case.spec, case.sample, case.dtype, OTHER_KEY)
         compare_outputs(case, truth, run.forward(key=OTHER_KEY)[0])
     wanted = tuple(array is not None and array.dtype.kind == "f" for array in run.truth.inputs)
     runner = run.fused(wanted) if case.spec.differentiable and any(wanted) else None
     if runner is not None:
-        gradients = [run.fused_backward(runner, outputs, wanted) for _ in range(2)]
-        for n, (one, two) in enumerate(zip(*gradients, strict=True)):
-            if one is not None and two is not None:
-                assert_identical(two, one, f"{case}: gradient {n} of the second run")
+        first, second = (run.fused_backward(runner, outputs, wanted) for _ in range(2))
+        _require_identical(case, first, second, "gradient")
+
+
+def _require_identical(case: Case, first: Sequence[Numbers | None], second: Sequence[Numbers | None], what: str) -> None:
+    for n, (one, two) in enumerate(zip(first, second, strict=True)):
+        if one is not None and two is not None:
+            assert_identical(two, one, f"{case}: {what} {n} of the second run")
 
 
 def compare_outputs(case: Case, truth: Truth, outputs: Sequence[Numbers]) -> None:

@@ -116,14 +116,12 @@ def _poison(graph: Graph) -> None:
     node = graph.results[0].producer
     assert node is not None
     reads_inputs, reads_outputs = needed_data(node)
-    arrays = [
-        (None if value is None else value.storage.data, needed)
-        for value, needed in zip(node.inputs, reads_inputs, strict=True)
-    ]
-    arrays += [(storage.data, needed) for storage, needed in zip(node.storages, reads_outputs, strict=True)]
-    protected = [array.synced for array, needed in arrays if array is not None and needed]
-    for array, needed in arrays:
-        if array is not None and not needed and array.synced not in protected:
+    storages = [None if value is None else value.storage for value in node.inputs] + list(node.storages)
+    flags = [*reads_inputs, *reads_outputs]
+    given = [(storage.data, needed) for storage, needed in zip(storages, flags, strict=True) if storage is not None]
+    protected = [array.synced for array, needed in given if needed]
+    for array, needed in given:
+        if not needed and array.synced not in protected:
             values = array.data
             values[...] = np.iinfo(values.dtype).min if values.dtype.kind in "iu" else np.nan
 

@@ -14,6 +14,7 @@ from nn_core.testing.checks.backward import compare_gradients
 from nn_core.testing.checks.forward import compare, compare_outputs
 from nn_core.testing.kernels import KernelRun
 from nn_core.testing.truth import Numbers, floating
+from nn_core.typing import Shape
 
 
 def check_layouts(case: Case) -> None:
@@ -32,23 +33,26 @@ def _channels_last(case: Case) -> Iterator[tuple[bool, ...]]:
     prepared = case.prepared
     inputs = [None if desc is None else desc.shape for desc in prepared.call.inputs]
     outputs = prepared.output_shapes
-    n_others = len(outputs) - 1
     if prepared.layout == "any":
-        shapes = {*outputs, *(shape for shape in inputs if shape is not None)}
+        shapes = {*outputs, *inputs} - {None}
         require(len(shapes) == 1, f"{case}: layout 'any' needs arrays of one shape, got {shapes}")
-        if 3 <= len(outputs[0]) <= 5:
+        if _is_image(outputs[0]):
             yield tuple(shape is not None for shape in inputs) + (True,) * len(outputs)
     if prepared.layout == "channels_last":
-        updates = case.spec.updates
-        choices = [
-            (False, True)
-            if shape is not None and 3 <= len(shape) <= 5 and case.spec.inputs[n].name not in updates
-            else (False,)
-            for n, shape in enumerate(inputs)
-        ]
-        for flags in product(*choices, (False, True) if 3 <= len(outputs[0]) <= 5 else (False,)):
-            if any(flags):
-                yield flags + (False,) * n_others
+        names = [entry.name for entry in case.spec.inputs]
+        may_be = [_is_image(shape) and names[n] not in case.spec.updates for n, shape in enumerate(inputs)]
+        yield from _choices([*may_be, _is_image(outputs[0])], len(outputs) - 1)
+
+
+def _choices(may_be: Sequence[bool], n_others: int) -> Iterator[tuple[bool, ...]]:
+    """Flags of which some are set, for arrays that may have them set, and for others that may not."""
+    for flags in product(*[(False, True)[: 1 + may] for may in may_be]):
+        if any(flags):
+            yield flags + (False,) * n_others
+
+
+def _is_image(shape: Shape | None) -> bool:
+    return shape is not None and 3 <= len(shape) <= 5
 
 
 def _check_channels_last(case: Case, flags: Sequence[bool]) -> None:

@@ -3,7 +3,7 @@
 import inspect
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,17 @@ from nn_core.testing.operators import (
     run_gradient,
     weighted_change,
 )
-from nn_core.testing.samples.registry import CONVENTIONS, SECOND_CONVENTIONS, named_functions, numbers_of, samples_of
+from nn_core.testing.samples.registry import (
+    CONVENTIONS,
+    SECOND_CONVENTIONS,
+    Sample,
+    named_functions,
+    numbers_of,
+    samples_of,
+)
 from nn_core.testing.strict_namespace import plain_array, strict_array, strict_namespace
+from nn_core.testing.truth import Numbers
+from nn_core.typing import Shape
 from nn_core.variable import Variable, forward_all
 
 #: Elements of each input that are moved; the rest would tell the same.
@@ -46,18 +55,22 @@ def check_description(spec: FunctionSpec) -> None:
     check_attachments(spec)
     entries = samples_of(spec)
     require(entries, f"{spec.name}: a function must have samples, got none")
-    for entry in spec.inputs:
-        position = spec.inputs.index(entry)
+    for position, entry in enumerate(spec.inputs):
         if entry.optional:
             given = {len(e.inputs) > position and e.inputs[position] is not None for e in entries}
             require(given == {True, False}, f"{spec.name}: samples must be with and without {entry.name}")
+    _check_settings(spec, entries)
+    if has_kernel(spec):
+        _check_signature(spec)
+
+
+def _check_settings(spec: FunctionSpec, entries: Sequence[Sample]) -> None:
+    """Samples set every argument, and gradients need what there is."""
     tried = {name for e in entries for name in e.args}
     missing = [arg.name for arg in spec.args if arg.name not in tried]
     require(not missing, f"{spec.name}: samples must set every argument, got none that set {', '.join(missing)}")
     known = {entry.name for entry in spec.inputs} | {entry.name for entry in spec.outputs}
     require(set(spec.backward.needs) <= known, f"{spec.name}: backward.needs names inputs and outputs")
-    if has_kernel(spec):
-        _check_signature(spec)
 
 
 def _check_signature(spec: FunctionSpec) -> None:
@@ -160,41 +173,90 @@ def _check_first(case: RuleCase, attempt: int) -> None:
         _compare(case, position, given, change, arrays, PLACES, rng)
 
 
+class _Second(NamedTuple):
+    """Gradients of gradients at some numbers, and what they are gradients of: the sum of `weights` times the gradients.
+
+    Attributes:
+        values: By the floating inputs, then by the gradients of outputs.
+        starts: The gradients of the floating outputs.
+        weights: For the gradient of each floating input.
+        floats: Positions of the floating outputs.
+        shapes: Of all outputs.
+        key: What a seeded function has drawn from.
+    """
+
+    values: list[Numbers]
+    starts: list[Numbers]
+    weights: list[Numbers]
+    floats: list[int]
+    shapes: list[Shape]
+    key: dict[str, Any]
+
+
 def _check_second(case: RuleCase, attempt: int) -> None:
     spec, args = case.spec, case.sample.args
     arrays = [None if array is None else array.copy() for array in numbers_of(spec, case.sample, attempt)]
     rng = np.random.default_rng(zlib.crc32(f"{case}/second".encode()))
+    second = _second_gradients(case, arrays, rng)
+    if second is None:
+        return
+    moved = [n for n, a in enumerate(arrays) if a is not None and a.dtype.kind == "f"]
+    grads = [np.zeros(shape) for shape in second.shapes]
+
+    def product(*values: Any) -> float:
+        for n, start in zip(second.floats, values[len(arrays) :], strict=True):
+            grads[n] = start
+        inputs = values[: len(arrays)]
+        found = run_gradient(spec.name, *inputs, grads=grads, **args, **second.key)
+        return sum(float(np.sum(w * found[n])) for w, n in zip(second.weights, moved, strict=True) if found[n] is not None)
+
+    points = [*arrays, *second.starts]
+    for position, given in zip([*moved, *range(len(arrays), len(points))], second.values, strict=True):
+        if position >= len(arrays) or not _by_convention(spec, position):
+            _compare(case, position, given, product, points, PLACES_OF_SECOND, rng)
+
+
+def _second_gradients(case: RuleCase, arrays: Sequence[Numbers | None], rng: np.random.Generator) -> _Second | None:
+    """The gradients of gradients by ``nn.grad``; None where nothing has a gradient."""
+    spec = case.spec
     with context_scope(Context(["reference:double"])):
-        variables = [None if a is None else Variable.from_numpy_array(a, need_grad=a.dtype.kind == "f") for a in arrays]
-        results = operator_of(spec)(*variables, **args)
+        variables = [None if array is None else _variable(array) for array in arrays]
+        results = operator_of(spec)(*variables, **case.sample.args)
         results = list(results) if isinstance(results, tuple) else [results]
-        kinds = [spec.outputs[min(n, len(spec.outputs) - 1)].dtype for n in range(len(results))]
-        floats = [n for n, kind in enumerate(kinds) if kind != "index"]
-        starts = [Variable.from_numpy_array(rng.normal(size=results[n].shape), need_grad=True) for n in floats]
-        sources = [v for v in variables if v is not None and v.need_grad]
+        floats = _floating_outputs(spec, len(results))
+        starts = [_variable(rng.normal(size=results[n].shape)) for n in floats]
+        sources = _with_gradients(variables)
         if not sources or not floats:
-            return
+            return None
         first = grad([results[n] for n in floats], sources, starts)
         weights = [rng.normal(size=v.shape) for v in sources]
         second = grad(first, [*sources, *starts], weights)
         forward_all(second)
         values = [np.array(variable.data.get_data("r")) for variable in second]
-        drawn = results[0].producer.key
-        key: dict[str, Any] = {"key": KEY if drawn is None else drawn.copy()} if spec.has("seeded") else {}
-    moved = [n for n, a in enumerate(arrays) if a is not None and a.dtype.kind == "f"]
-    grads = [np.zeros(y.shape) for y in results]
+        drawn = _drawn(spec, results[0])
+    shapes = [y.shape for y in results]
+    return _Second(values, [np.array(start.d) for start in starts], weights, floats, shapes, drawn)
 
-    def product(*values: Any) -> float:
-        for n, start in zip(floats, values[len(arrays) :], strict=True):
-            grads[n] = start
-        inputs = values[: len(arrays)]
-        found = run_gradient(spec.name, *inputs, grads=grads, **args, **key)
-        return sum(float(np.sum(w * found[n])) for w, n in zip(weights, moved, strict=True) if found[n] is not None)
 
-    points = [*arrays, *(start.d.copy() for start in starts)]
-    for position, given in zip([*moved, *range(len(arrays), len(points))], values, strict=True):
-        if position >= len(arrays) or not _by_convention(spec, position):
-            _compare(case, position, given, product, points, PLACES_OF_SECOND, rng)
+def _variable(array: Numbers) -> Variable:
+    return Variable.from_numpy_array(array, need_grad=array.dtype.kind == "f")
+
+
+def _with_gradients(variables: Sequence[Variable | None]) -> list[Variable]:
+    return [variable for variable in variables if variable is not None and variable.need_grad]
+
+
+def _floating_outputs(spec: FunctionSpec, n_outputs: int) -> list[int]:
+    kinds = [spec.outputs[min(n, len(spec.outputs) - 1)].dtype for n in range(n_outputs)]
+    return [n for n, kind in enumerate(kinds) if kind != "index"]
+
+
+def _drawn(spec: FunctionSpec, result: Variable) -> dict[str, Any]:
+    """The key of a seeded function that has run, as a setting of its reference kernel."""
+    if not spec.has("seeded"):
+        return {}
+    key = result.producer.key  # type: ignore[union-attr]  # a function has computed it
+    return {"key": KEY if key is None else key.copy()}
 
 
 def _by_convention(spec: FunctionSpec, position: int) -> bool:

@@ -138,8 +138,7 @@ def _derived(spec: FunctionSpec) -> tuple[Sample, ...]:
 def _pointwise_samples(spec: FunctionSpec) -> Iterator[Sample]:
     """Samples of an element-wise function without required settings: shapes, broadcasting, values beyond the domain."""
     count = len(spec.inputs)
-    plain = all(entry.dtype == "float" and not entry.variadic for entry in spec.inputs)
-    if not spec.has("pointwise") or spec.has("seeded") or not count or not plain or any(a.required for a in spec.args):
+    if not _is_plain_pointwise(spec):
         return
     low, high = spec.domain or DOMAIN
 
@@ -159,6 +158,12 @@ def _pointwise_samples(spec: FunctionSpec) -> Iterator[Sample]:
     special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0])
     specials = tuple(values(np.roll(special, n)) for n in range(count))
     yield Sample("special", specials, smooth=False, gradient=False)
+
+
+def _is_plain_pointwise(spec: FunctionSpec) -> bool:
+    plain = all(entry.dtype == "float" and not entry.variadic for entry in spec.inputs)
+    required = any(argument.required for argument in spec.args)
+    return spec.has("pointwise") and not spec.has("seeded") and bool(spec.inputs) and plain and not required
 
 
 @lru_cache(maxsize=256)
