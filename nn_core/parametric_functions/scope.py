@@ -15,7 +15,7 @@ from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.imperative import call_at_once, has_ndarray
 from nn_core.graph.modes import NO_GRAD
 from nn_core.initializer import BaseInitializer
-from nn_core.messages.refusal import FOREIGN, checked_flag, door, raise_refusal, require_fit
+from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, require_fit
 from nn_core.runtime.ambient import Ambient, AmbientScope
 from nn_core.runtime.locks import fork_safe
 from nn_core.typing import Shape
@@ -313,7 +313,9 @@ def layer(
             if len(args) == n_positional + 1:
                 *args, name = args  # type: ignore[assignment]  # a list serves
             base = _CURRENT.get()
-            around = base if name is None else base.get(f"{name}")
+            if name is not None and type(name) is not str:
+                name = _checked_name(function, name)
+            around = base if name is None else base.get(name)
             inner = around.get(scope) if type(around) is dict else None
             if type(inner) is not dict:  # not there yet, or one of the names is a path
                 inner = _opened(base, scope if name is None else f"{name}/{scope}")
@@ -335,6 +337,12 @@ def layer(
         return parametric  # type: ignore[return-value]
 
     return decorate
+
+
+def _checked_name(function: Callable[..., Any], name: object) -> str:
+    if not isinstance(name, str):
+        raise ArgumentError(f"{function.__name__}: name must be a string, got {described(name)}")
+    return str(name)
 
 
 def _explain(

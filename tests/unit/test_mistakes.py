@@ -215,6 +215,8 @@ MISTAKES = {
     "PF.affine: w_init shape": lambda: PF.affine(x, 4, w_init=np.ones((9, 9)), name="b"),
     "PF.affine: another shape": lambda: (PF.affine(x, 4, name="c"), PF.affine(x, 5, name="c")),
     "PF.convolution: no kernel": lambda: PF.convolution(img, 4),
+    "PF.affine: name": lambda: PF.affine(x, 4, name=3),
+    "PF.affine: several names": lambda: PF.affine(x, 4, name=["a", "b"]),
     "PF.convolution: kernel 0": lambda: PF.convolution(img, 4, 0, name="k0"),
     "PF.convolution: kernel too large": lambda: PF.convolution(img, 4, 30, name="k30"),
     "PF.convolution: padding": lambda: PF.convolution(img, 4, 3, padding=1),

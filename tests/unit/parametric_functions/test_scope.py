@@ -255,12 +255,19 @@ def test_name_is_also_positional():
 
 
 @pytest.mark.parametrize(
-    ("name", "path"), [(None, ""), ("", ""), ("a", "a/"), ("/a//b/", "a/b/"), (1, "1/"), (True, "True/")]
+    ("name", "path"), [(None, ""), ("", ""), ("a", "a/"), ("/a//b/", "a/b/"), (np.str_("a"), "a/")]
 )
 def test_a_name_may_be_a_path(name, path):
     for _ in range(2):
         scale(nn.Variable((2,)), name=name)
         assert list(get_parameters()) == [f"{path}scaled/a"]
+
+
+@pytest.mark.parametrize("name", [1, True, b"a", ["a"]])
+def test_a_name_is_a_string(name):
+    with pytest.raises(ArgumentError, match="scale: name must be a string, got "):
+        scale(nn.Variable((2,)), name=name)
+    assert get_parameters() == {}
 
 
 @pytest.mark.parametrize(("taken", "name"), [("a", "a"), ("a/scaled", "a"), ("scaled", None), ("a/b", "a/b")])
