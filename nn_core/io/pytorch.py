@@ -1,46 +1,43 @@
-"""Weights of PyTorch: tensors of a safetensors file under the names and in the layouts of nn_core's layers."""
+"""Weights of PyTorch."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
-from nn_core.errors import ArgumentError, ShapeError
-from nn_core.files import PathOrFile, extension_of, read_entries
+from nn_core.files import PathOrFile
+from nn_core.io.foreign import Layout, Values, load_foreign
 from nn_core.io.parameters import LoadReport
 from nn_core.messages.refusal import door
-from nn_core.parametric_functions.scope import get_parameters
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
-#: The name that PyTorch gives to the parameter that a layer of nn_core calls by the key.
-_NAMES: Final[Mapping[str, str]] = {
-    "W": "weight",
-    "b": "bias",
-    "gamma": "weight",
-    "beta": "bias",
-    "mean": "running_mean",
-    "var": "running_var",
-    "slope": "weight",
-}
-#: Tensors without a counterpart.
-_IGNORED: Final = ("num_batches_tracked",)
+#: Places of the gates i, o, f, g of `lstm_cell` among PyTorch's, i, f, g, o.
+_CELL_GATES: Final = (0, 3, 1, 2)
 
 
 @door
 def load_pytorch_parameters(
-    path: PathOrFile, layers: Mapping[str, str], parameters: Mapping[str, Variable] | None = None
+    path: PathOrFile,
+    layers: Mapping[str, str] | None = None,
+    parameters: Mapping[str, Variable] | None = None,
+    conv1d: bool = False,
 ) -> LoadReport:
     """Take the weights of layers from a safetensors file that PyTorch's users write.
 
     Affine weights are transposed, as PyTorch stores (outputs, inputs); statistics and scales of normalizations and
-    depthwise kernels are reshaped; everything else has one layout. When anything is wrong, all parameters stay as they are.
+    depthwise kernels are reshaped; the two weights of a recurrent layer become one, and so do its biases, with the gates in
+    our order; everything else has one layout. When anything is wrong, all parameters stay as they are.
 
     Args:
         path: The file, or a binary file open for reading: ``safetensors.torch.save_file(model.state_dict(), path)``.
-        layers: For each layer of the file the scope of the layer here: ``{"features.0": "conv1", "classifier": "fc"}``.
-            Affine layers, convolutions of any kind, embeddings, normalizations and PReLU can be loaded.
+        layers: For each layer of the file the scope of the layer here: ``{"features.0": "conv1", "classifier": "fc"}``,
+            or, for a tensor that is no part of a layer, the name of its parameter. Affine layers, convolutions of any kind,
+            embeddings, normalizations, PReLU, RNN, LSTM and GRU can be loaded. None: all parameters, which are in scopes of
+            the same names with slashes for dots: "layer1.0.conv1" is the scope ``layer1/0/conv1``.
         parameters: The parameters by name, as a network that was built or a Module has them; None: all of the current scope.
+        conv1d: The file has affine weights as (inputs, outputs), as the Conv1D layers of GPT-2 do.
 
     Returns:
         Which parameters were loaded, which have no layer in the file, and which tensors of the file were left out.
@@ -60,46 +57,68 @@ def load_pytorch_parameters(
         >>> print(load_pytorch_parameters(io.BytesIO(file.getvalue()), {"fc": "output"}))
         2 loaded
     """
-    is_path = not hasattr(path, "read")
-    entries = read_entries(path, extension_of("load_pytorch_parameters", path, None if is_path else ".safetensors"))
-    own = get_parameters(grad_only=False) if parameters is None else parameters
-    values: dict[str, np.ndarray[Any, Any]] = {}
-    used: set[str] = set()
-    for layer, scope in layers.items():
-        for name in _names_in(scope, own):
-            tensor = f"{layer}.{_NAMES.get(name.rpartition('/')[2], '?')}"
-            if tensor not in entries:
-                raise ArgumentError(
-                    f"load_pytorch_parameters: the file must have {tensor!r} for the parameter {name!r}, got none"
-                )
-            values[name] = _fitted(name, own[name].shape, tensor, np.asarray(entries[tensor].values))
-            used.add(tensor)
-    for name, array in values.items():
-        own[name].d = array
-    missing = tuple(name for name in own if name not in values)
-    unexpected = tuple(name for name in entries if name not in used and not name.endswith(_IGNORED))
-    return LoadReport(loaded=tuple(values), missing=missing, unexpected=unexpected)
+    layout = PYTORCH if not conv1d else replace(PYTORCH, converted=_as_stored)
+    return load_foreign("load_pytorch_parameters", path, layers, parameters, layout)
 
 
-def _names_in(scope: str, own: Mapping[str, Variable]) -> list[str]:
-    names = [name for name in own if name.startswith(f"{scope}/")]
-    if not names:
-        known = ", ".join(sorted({name.rpartition("/")[0] for name in own})) or "no parameters at all"
-        raise ArgumentError(f"load_pytorch_parameters: layers must name scopes with parameters, got {scope!r} among {known}")
-    return names
+def _in_our_axes(kind: str, key: str, values: Values, shape: Shape) -> Values:
+    return values.T if (kind, key) == ("affine", "W") else values
 
 
-def _fitted(name: str, shape: Shape, tensor: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The values in the layout of the parameter called `name`."""
-    layer, _, parameter = name.rpartition("/")
-    if parameter == "W" and layer.rpartition("/")[2] == "affine":
-        values = values.T
-    elif _long(values.shape) == _long(shape):  # (C,) is (1, C, 1, 1) here; (C, 1, 3, 3) is (C, 3, 3) in depthwise kernels
-        values = values.reshape(shape)
-    if values.shape != shape:
-        raise ShapeError(f"load_pytorch_parameters: {tensor!r} must fit {name!r} of shape {shape}, got {values.shape}")
+def _as_stored(kind: str, key: str, values: Values, shape: Shape) -> Values:
     return values
 
 
-def _long(shape: Shape) -> Shape:
-    return tuple(length for length in shape if length != 1)
+def _recurrent(read: Callable[[str], Values], key: str, shape: Shape) -> Values:
+    """RNN, LSTM and GRU: ``weight_ih_l0`` and ``weight_hh_l0`` are columns of one weight; PyTorch's order of gates is ours."""
+    if key == "bias":
+        return np.stack([[_bias(read, f"l{n}{d}", shape[2:]) for d in _directions(shape[1])] for n in range(shape[0])])
+    if key == "weight_l0":
+        return np.stack([_weight(read, f"l0{d}", shape[1:]) for d in _directions(shape[0])])
+    return np.stack([[_weight(read, f"l{n + 1}{d}", shape[2:]) for d in _directions(shape[1])] for n in range(shape[0])])
+
+
+def _directions(n: int) -> tuple[str, ...]:
+    return ("", "_reverse")[:n]
+
+
+def _weight(read: Callable[[str], Values], layer: str, shape: Shape) -> Values:
+    """Shape (gates, H, I + H), or (H, I + H) where there are no gates."""
+    joined = np.concatenate([read(f"weight_ih_{layer}"), read(f"weight_hh_{layer}")], axis=1)
+    return joined.reshape(*shape[:-1], -1)
+
+
+def _bias(read: Callable[[str], Values], layer: str, shape: Shape) -> Values:
+    """Shape (gates, H); a GRU has four: the two of its candidate stay apart."""
+    of_x, of_h = (read(f"bias_{part}_{layer}").reshape(-1, shape[-1]) for part in ("ih", "hh"))
+    if len(of_x) == 3:
+        return np.concatenate([of_x[:2] + of_h[:2], of_x[2:], of_h[2:]])
+    return (of_x + of_h).reshape(shape)
+
+
+def _cell(read: Callable[[str], Values], key: str, shape: Shape) -> Values:
+    """LSTMCell: shape (I + H, 4, H) of W, (4, H) of b."""
+    n_hidden = shape[-1]
+    if key == "b":
+        values = (read("bias_ih") + read("bias_hh")).reshape(4, n_hidden)
+        return values[list(_CELL_GATES)]
+    joined = np.concatenate([read("weight_ih"), read("weight_hh")], axis=1)
+    return joined.reshape(4, n_hidden, -1)[list(_CELL_GATES)].transpose(2, 0, 1)
+
+
+#: "in_proj_weight" is how MultiheadAttention calls the weight of the layer "in_proj".
+PYTORCH: Final = Layout(
+    names={
+        "W": (".weight", "_weight"),
+        "b": (".bias", "_bias"),
+        "gamma": (".weight",),
+        "beta": (".bias",),
+        "mean": (".running_mean",),
+        "var": (".running_var",),
+        "slope": (".weight",),
+    },
+    converted=_in_our_axes,
+    recurrent={"rnn": _recurrent, "lstm": _recurrent, "gru": _recurrent, "lstm_cell": _cell},
+    separator=".",
+    ignored=("num_batches_tracked",),
+)
