@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from nn_core.arrays.ndarray import NdArray
@@ -101,6 +102,23 @@ class AllReduceCallback:
             if not grad.is_unwritten:
                 grad.data[...] *= self._scale
         self._comm.all_reduce(pack, division=self._division, inplace=False, group=self._group)
+
+
+class _Alone:
+    """The reducer of a world of one process."""
+
+    is_syncing = False
+
+    def all_reduce(
+        self, data: NdArray | Sequence[NdArray], division: bool = False, inplace: bool = False, group: str = "world"
+    ) -> None:
+        """Leave the arrays as they are."""
+
+
+@cache
+def idle_callback(pack_size: int) -> AllReduceCallback:
+    """The callback of a world of one process, which leaves gradients as they are."""
+    return AllReduceCallback(_Alone(), (), pack_size, division=False, group="world", scale_grad=1)
 
 
 def _grads_of(function: "Function") -> list[NdArray]:

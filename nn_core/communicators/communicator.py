@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nn_core.arrays.ndarray import NdArray
-from nn_core.communicators.callback import AllReduceCallback
+from nn_core.communicators.callback import AllReduceCallback, idle_callback
 from nn_core.communicators.choice import choose_engine
 from nn_core.communicators.circle import Circle
 from nn_core.communicators.engine import AloneEngine, Engine
@@ -355,7 +355,7 @@ class Communicator:
         grads = listed("all_reduce_callback", data)
         circle = self.circle("all_reduce_callback", group)
         if circle.size == 1 and scale_grad == 1:
-            grads = []  # nothing to do
+            return idle_callback(pack_size)
         overlaps = bool(getattr(circle.engine, "overlaps", False))
         return AllReduceCallback(self, grads, pack_size, division, group, scale_grad, overlaps=overlaps)
 

@@ -1,0 +1,65 @@
+"""A world of one process is free: at most a microsecond of processor time for each step of training."""
+
+import time
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.communicators as C
+import nn_core.functions as F
+import nn_core.solvers as S
+from nn_core.training import Updater
+from nn_core.utils.data_iterator import data_iterator_simple
+
+ROUNDS, STEPS = 15, 400
+
+
+@pytest.fixture
+def comm():
+    comm = C.MultiProcessCommunicator(nn.Context())
+    comm.init()
+    return comm
+
+
+def seconds(call):
+    start = time.process_time()
+    for _ in range(STEPS):
+        call()
+    return (time.process_time() - start) / STEPS
+
+
+def extra_us(call, without):
+    """Microseconds that `call` takes over `without`: the runs take turns, and the smallest times of both count."""
+    times = [(seconds(call), seconds(without)) for _ in range(ROUNDS)]
+    return 1e6 * (min(own for own, _ in times) - min(other for _, other in times))
+
+
+def nothing():
+    """A program without a communicator makes no call."""
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "reduce", "bcast", "barrier", "buckets", "any_rank", "callback"])
+def test_calls_return_at_once(comm, name):
+    w = nn.Variable((3,), need_grad=True)
+    buckets, grads = C.Buckets(comm, [w]), [w.grad]
+    calls = {
+        "all_reduce": lambda: comm.all_reduce(grads, division=True),
+        "reduce": lambda: comm.reduce(grads, 0),
+        "bcast": lambda: comm.bcast(grads, 0),
+        "barrier": comm.barrier,
+        "buckets": lambda: buckets.all_reduce(division=True),
+        "callback": lambda: comm.all_reduce_callback(grads, 1 << 20, division=True).on_finish_backward(),
+        "any_rank": lambda: comm.any_rank("test", [True]),
+    }
+    assert extra_us(calls[name], nothing) < 1
+
+
+def test_the_trainer_leaves_the_communicator_out(comm):
+    """So that its iterations are those of a program without one, to the last call."""
+    x = nn.Variable((2, 1))
+    w = nn.Variable.from_numpy_array([1.0], need_grad=True)
+    solver = S.Sgd(0.1)
+    solver.set_parameters({"w": w})
+    with data_iterator_simple(lambda i: (np.ones(1),), 4, 2) as data:
+        assert Updater(data, [x], F.mean(x * w), solver, comm=comm, model={"w": w}).comm is None
