@@ -84,24 +84,13 @@ class Einsum:
             return Refusal(f"takes two arrays without an ellipsis, got {call.args['equation']}")
         if any(desc.dtype != FLOAT or desc.size == 0 for desc in descs):
             return Refusal(f"takes {FLOAT} arrays with at least one element")
-        a, b, y = _terms(call)
-        if any(len(set(term)) < len(term) for term in (a, b)):
-            return Refusal(f"takes each letter once in a term, got {call.args['equation']}")
-        if (set(a) ^ set(b)) - set(y):
-            return Refusal(f"sums over axes that both arrays have, got {call.args['equation']}")
-        lengths = _lengths(call, (a, b))
-        if any(desc.shape != tuple(lengths[letter] for letter in term) for term, desc in zip((a, b), descs, strict=False)):
-            return Refusal(f"takes equal lengths of an axis, got {descs[0].shape} and {descs[1].shape}")
-        return refuse_dtypes(call)
+        return _refuse_terms(call, descs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
         """Bring both arrays into the order of stacked matrices, multiply, and bring the result into its order."""
         descs, (a, b, y) = forward_arrays(call), _terms(call)
         lengths = _lengths(call, (a, b))
-        batch = "".join(letter for letter in y if letter in a and letter in b)
-        rows = "".join(letter for letter in y if letter not in b)
-        columns = "".join(letter for letter in y if letter not in a)
-        summed = "".join(letter for letter in a if letter not in y)
+        batch, rows, columns, summed = _groups(a, b, y)
         steps = Steps(descs)
 
         def stack(place: int, term: str, first: str, second: str) -> Stack:
@@ -133,6 +122,29 @@ class Einsum:
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Gradients are contractions themselves: those of the rule."""
         return None
+
+
+def _groups(a: str, b: str, y: str) -> tuple[str, str, str, str]:
+    """The letters that count matrices, those of rows, of columns, and those that are summed."""
+    return (
+        "".join(letter for letter in y if letter in a and letter in b),
+        "".join(letter for letter in y if letter not in b),
+        "".join(letter for letter in y if letter not in a),
+        "".join(letter for letter in a if letter not in y),
+    )
+
+
+def _refuse_terms(call: Call, descs: Sequence[ArrayDesc]) -> Refusal | None:
+    """Refuse diagonals, axes of one array that are summed, and axes that are broadcast."""
+    a, b, y = _terms(call)
+    if any(len(set(term)) < len(term) for term in (a, b)):
+        return Refusal(f"takes each letter once in a term, got {call.args['equation']}")
+    if (set(a) ^ set(b)) - set(y):
+        return Refusal(f"sums over axes that both arrays have, got {call.args['equation']}")
+    lengths = _lengths(call, (a, b))
+    if any(desc.shape != tuple(lengths[letter] for letter in term) for term, desc in zip((a, b), descs, strict=False)):
+        return Refusal(f"takes equal lengths of an axis, got {descs[0].shape} and {descs[1].shape}")
+    return None
 
 
 def _lengths(call: Call, terms: Sequence[str]) -> dict[str, int]:

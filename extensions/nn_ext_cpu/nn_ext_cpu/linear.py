@@ -50,8 +50,8 @@ class BatchMatmul:
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Prepare da = dy b^T and db = a^T dy; those of a shared matrix are sums over the batch."""
         arrays = backward_arrays(call, wanted)
-        a, b, y = (desc.shape[:-2] for desc in forward_arrays(call) if desc is not None)
-        if (wanted[0] and math.prod(a) != math.prod(y)) or (wanted[1] and math.prod(b) != math.prod(y)):
+        a, b, y = (math.prod(desc.shape[:-2]) for desc in forward_arrays(call) if desc is not None)
+        if any(want and count != y for want, count in zip(wanted, (a, b), strict=True)):
             return _SHARED.backward(call, wanted) if _SHARED.refuse(call) is None else None
         transpose_a, transpose_b = bool(call.args["transpose_a"]), bool(call.args["transpose_b"])
         products: list[_native.Op] = []

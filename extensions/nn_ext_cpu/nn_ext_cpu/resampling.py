@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, refuse_empty
 
@@ -69,12 +69,7 @@ class Resampling:
     def _prepared(self, call: Call, arrays: Sequence[ArrayDesc | None], places: Sequence[int], transposed: bool) -> Runner:
         source, target = (arrays[place] for place in places)
         assert source is not None and target is not None
-        args = {**call.args, "ndim": len(source.shape)}
-        found: list[tuple[int, Taps]] = []
-        for axis, (length, n_places) in enumerate(zip(source.shape, target.shape, strict=True)):
-            taps = self._taps(axis, n_places, length, args) if transposed else self._taps(axis, length, n_places, args)
-            if taps is not None:
-                found.append((axis, taps.transposed(n_places) if transposed else taps))
+        found = self._found(call, source.shape, target.shape, transposed)
         if not found:
             same = np.arange(target.shape[0])[:, None]
             found = [(0, _uniform(same, np.ones(same.shape)))]
@@ -88,6 +83,16 @@ class Resampling:
         }
         runner: Runner = _native.prepare("resample", arrays, places=list(places), **settings)
         return runner
+
+    def _found(self, call: Call, source: Shape, target: Shape, transposed: bool) -> list[tuple[int, Taps]]:
+        """The axes that are resampled, with their taps."""
+        args = {**call.args, "ndim": len(source)}
+        found: list[tuple[int, Taps]] = []
+        for axis, (length, n_places) in enumerate(zip(source, target, strict=True)):
+            taps = self._taps(axis, n_places, length, args) if transposed else self._taps(axis, length, n_places, args)
+            if taps is not None:
+                found.append((axis, taps.transposed(n_places) if transposed else taps))
+        return found
 
 
 def _interpolated(axis: int, length: int, places: int, args: Mapping[str, Any]) -> Taps | None:

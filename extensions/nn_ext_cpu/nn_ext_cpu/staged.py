@@ -5,7 +5,7 @@ elements than it runs over is summed; the next program may read it. Results betw
 their own and live in working memory.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -77,25 +77,42 @@ class Staged:
         visible = output_names(call)[: len(visible_outputs(call))]
         names = [*inputs, *output_names(call), *[f"d{name}" for name in visible], *[f"d{name}" for name in inputs]]
         unwanted = {f"d{name}" for name in inputs if name not in kept}
-        programs = [
-            "\n".join(line for line in program.split("\n") if line.partition(" = ")[0] not in unwanted)
-            for program in row.backward
-        ]
+        programs = [_without(program, unwanted) for program in row.backward]
         return _chained(row, [program for program in programs if program], names, backward_arrays(call, wanted))
+
+
+def _without(program: str, unwanted: Collection[str]) -> str:
+    """A program without the lines that compute what is not wanted."""
+    return "\n".join(line for line in program.split("\n") if line.partition(" = ")[0] not in unwanted)
+
+
+def _shape_in(row: Programs, name: str, desc: ArrayDesc) -> Shape:
+    """The shape under which a program sees an array; a gradient has that of its array."""
+    return row.shapes.get(name, row.shapes.get(name[1:], desc.shape))
+
+
+def _working(row: Programs, names: Sequence[str]) -> list[str]:
+    """The names that stand for intermediate values: neither arrays nor gradients of arrays."""
+    return [name for name in row.shapes if name not in names and name.removeprefix("d") not in names]
+
+
+def _words(lines: Sequence[str]) -> set[str]:
+    """The words of a program before its numbers."""
+    return {word for line in lines for word in line.partition(";")[0].replace("=", " ").split()}
 
 
 def _chained(row: Programs, programs: Sequence[str], names: Sequence[str], given: Sequence[ArrayDesc | None]) -> _native.Op:
     """The programs as one operation on the arrays `given`, called `names`."""
-    working = [name for name in row.shapes if name not in names and name.removeprefix("d") not in names]
+    working = _working(row, names)
     arrays = [*given, *[ArrayDesc(row.shapes[name], FLOAT) for name in working]]
     descs = {name: desc for name, desc in zip([*names, *working], arrays, strict=True) if desc is not None}
     places = {name: [*names, *working].index(name) for name in descs}
     operations = []
     for program in programs:
         lines = program.split("\n")
-        words = {word for line in lines for word in line.partition(";")[0].replace("=", " ").split()}
+        words = _words(lines)
         used = [name for name in descs if name in words]
-        views = [reshaped(descs[name], row.shapes.get(name, row.shapes.get(name[1:], descs[name].shape))) for name in used]
+        views = [reshaped(descs[name], _shape_in(row, name, descs[name])) for name in used]
         code = compile_program(lines, {name: k for k, name in enumerate(used)}, len(used), row.settings)
         settings: dict[str, Any] = {"views": views, "places": [places[name] for name in used], "program": code}
         operations.append(_native.prepare("pointwise", arrays, **settings))

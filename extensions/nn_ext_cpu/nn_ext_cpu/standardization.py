@@ -12,6 +12,17 @@ from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
 Grouping: TypeAlias = Callable[[tuple[int, ...], Mapping[str, Any]], tuple[Sequence[int], Sequence[int]]]
 
 
+def _divided(shape: Sequence[int], kept: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The axes with more than one place that statistics keep, and those that they are taken over."""
+    long = [axis for axis, length in enumerate(shape) if length > 1]
+    return [axis for axis in long if axis in kept], [axis for axis in long if axis not in kept]
+
+
+def _ends_with(axes: Sequence[int], own: Sequence[int]) -> bool:
+    """Whether the axes that have parameters follow all others."""
+    return sorted(axes, key=lambda axis: axis in own) == axes
+
+
 class Standardization:
     """A matrix whose rows are standardized; parameters belong to single elements of a row or to runs of them.
 
@@ -33,13 +44,11 @@ class Standardization:
         if x.size == 0:
             return Refusal("takes arrays with at least one element")
         shape, kept, own = self._axes(call)
-        long = [axis for axis in range(len(shape)) if shape[axis] > 1]
-        reduced = [axis for axis in long if axis not in kept]
-        if any(axis > first for first in reduced[:1] for axis in long if axis in kept):
+        kept_long, reduced = _divided(shape, kept)
+        if kept_long and reduced and kept_long[-1] > reduced[0]:
             return Refusal(f"takes statistics over the last axes, got kept axes {tuple(kept)} of {len(shape)}")
-        for axes in ([axis for axis in long if axis in kept], reduced[::-1]):
-            if sorted(axes, key=lambda axis: axis in own) != axes:
-                return Refusal(f"takes parameters of the axes between the kept and the reduced ones, got {tuple(own)}")
+        if not all(_ends_with(axes, own) for axes in (kept_long, reduced[::-1])):
+            return Refusal(f"takes parameters of the axes between the kept and the reduced ones, got {tuple(own)}")
         return refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:

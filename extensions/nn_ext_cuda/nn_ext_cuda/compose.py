@@ -75,17 +75,14 @@ class Composition:
         if n == 0:
             return
         text = " ".join(outputs.values())
-        read = [operand for name, operand in self._operands.items() if name not in outputs and uses(text, name)]
-        again = [self._operands[name] for name in outputs if uses(text, name)]  # changed in place
+        read = self._read(text, outputs)
         numbers = self._used_numbers(text)
         names = [name for name, _ in numbers]
-        code, dims = elementwise_code(
-            kernel, real_type(self._call.dtype), [*read, *again], written, outputs, names, frame
-        )
-        places = [operand.place for operand in (*read, *again, *written)]
+        code, dims = elementwise_code(kernel, real_type(self._call.dtype), read, written, outputs, names, frame)
+        places = [operand.place for operand in (*read, *written)]
         arguments = [np.int64(n), *places, *[value for _, value in numbers], *dims]
-        is_whole = all(operand.shape == tuple(frame) for operand in (*read, *again))
-        n_threads = -(-n // pack_of([*read, *again], written)) if is_whole else n
+        is_whole = all(operand.shape == tuple(frame) for operand in read)
+        n_threads = -(-n // pack_of(read, written)) if is_whole else n
         self._launches.append(flat(code, n_threads, arguments))
 
     def reduce(
@@ -108,6 +105,11 @@ class Composition:
         )
         self._launches += launches
         self._scratch += scratch
+
+    def _read(self, text: str, outputs: Mapping[str, str]) -> list[Operand]:
+        """The arrays that expressions name, those last that are changed in place."""
+        read = [operand for name, operand in self._operands.items() if name not in outputs and uses(text, name)]
+        return [*read, *(self._operands[name] for name in outputs if uses(text, name))]
 
     def program(self) -> Program:
         """All launches so far."""
@@ -138,21 +140,14 @@ def elementwise_code(
     the strides of each broadcast array. Where nothing is, a thread reads and writes 16 bytes at a time.
     """
     bent = [operand for operand in read if operand.shape != tuple(frame)]
-    lengths, strides = merged(frame, [broadcast_strides(operand.shape, frame) for operand in bent]) if bent else ((), [])
-    both = {operand.name for operand in written} & {operand.name for operand in read}
-    targets = {operand.name: f"{operand.name}_{'out' * (operand.name in both)}" for operand in written}
+    lengths, strides = _walk(bent, frame)
+    targets = _targets(read, written)
     parameters = ["const int64 n", *[f"const {operand.c_type}* {operand.name}_" for operand in read]]
     parameters += [f"{operand.c_type}* {targets[operand.name]}" for operand in written]
     parameters += [f"const R {name}" for name in numbers]
-    parameters += length_parameters("n", len(lengths))
-    parameters += [f"const uint32 {operand.name}_{axis}" for operand in bent for axis in range(len(lengths))]
-    lines = [unravelled("i", "n", len(lengths))]
-    for operand in read:
-        terms = [f"i{axis} * {operand.name}_{axis}" for axis in range(len(lengths))]
-        place = "i" if operand not in bent else " + ".join(terms) or "0"
-        lines.append(f"const R {operand.name} = R(load({operand.name}_[{place}]));")
-    lines += [f"store({targets[name]}[i], R({in_real(text)}));" for name, text in outputs.items()]
-    single = "{\n    " + "\n    ".join(line for line in lines if line) + "\n  }"
+    parameters += _walk_parameters(bent, len(lengths))
+    loads = [_load(operand, len(lengths) if operand in bent else None) for operand in read]
+    single = _single(unravelled("i", "n", len(lengths)), loads, targets, outputs)
     first = "" if bent else _packed(read, written, targets, outputs)
     start = "blockIdx.x * int64(blockDim.x) + threadIdx.x"
     begin = start if bent else f"packs * {pack_of(read, written)} + {start}"
@@ -160,6 +155,37 @@ def elementwise_code(
     dims: list[Argument] = [*length_arguments(lengths)]
     dims += [np.uint32(stride) for own in strides for stride in own]
     return generated(kernel, parameters, f"{first}  {loop} {single}", real_name), dims
+
+
+def _targets(read: Sequence[Operand], written: Sequence[Operand]) -> dict[str, str]:
+    """The parameter of each array that is written, another one than that of reading."""
+    both = {operand.name for operand in written} & {operand.name for operand in read}
+    return {operand.name: f"{operand.name}_{'out' * (operand.name in both)}" for operand in written}
+
+
+def _walk(bent: Sequence[Operand], frame: Shape) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
+    """The merged axes of the frame, and the strides of the broadcast arrays on them; nothing where none is broadcast."""
+    return merged(frame, [broadcast_strides(operand.shape, frame) for operand in bent]) if bent else ((), [])
+
+
+def _walk_parameters(bent: Sequence[Operand], rank: int) -> list[str]:
+    """The parameters of a walk over `rank` axes."""
+    strides = [f"const uint32 {operand.name}_{axis}" for operand in bent for axis in range(rank)]
+    return [*length_parameters("n", rank), *strides]
+
+
+def _load(operand: Operand, rank: int | None) -> str:
+    """The statement that reads an array, by `rank` coordinates where it is broadcast."""
+    place = "i"
+    if rank is not None:
+        place = " + ".join(f"i{axis} * {operand.name}_{axis}" for axis in range(rank)) or "0"
+    return f"const R {operand.name} = R(load({operand.name}_[{place}]));"
+
+
+def _single(coordinates: str, loads: Sequence[str], targets: Mapping[str, str], outputs: Mapping[str, str]) -> str:
+    """The block that computes one element."""
+    stores = [f"store({targets[name]}[i], R({in_real(text)}));" for name, text in outputs.items()]
+    return "{\n    " + "\n    ".join(line for line in (coordinates, *loads, *stores) if line) + "\n  }"
 
 
 def pack_of(read: Sequence[Operand], written: Sequence[Operand]) -> int:

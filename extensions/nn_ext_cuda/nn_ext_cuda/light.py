@@ -129,6 +129,13 @@ class LightProduct:
         return LightStep(prepared) if prepared.algorithm is not None else self.otherwise.bind(*arrays)
 
 
+def _compute_type(product: LightProduct) -> int:
+    """The cublasComputeType of a product."""
+    if product.dtype == "float64":
+        return blas.COMPUTE_DOUBLE
+    return blas.COMPUTE_TF32 if product.tf32 and product.dtype == "float32" else blas.COMPUTE_FLOAT
+
+
 class Prepared:
     """Descriptors and an algorithm for a product of given arrays.
 
@@ -147,10 +154,8 @@ class Prepared:
         kind = blas.DATA_TYPES[product.dtype]
         wide = product.dtype == "float64"
         scale = blas.DATA_TYPES["float64" if wide else "float32"]
-        is_tf32 = product.tf32 and product.dtype == "float32"
-        compute = blas.COMPUTE_DOUBLE if wide else blas.COMPUTE_TF32 if is_tf32 else blas.COMPUTE_FLOAT
         vector = int(self.arrays[3].data.ptr)
-        self._operation = self._make("cublasLtMatmulDesc", ctypes.c_int(compute), ctypes.c_int(scale))
+        self._operation = self._make("cublasLtMatmulDesc", ctypes.c_int(_compute_type(product)), ctypes.c_int(scale))
         # column-major: the operands change places, as in `blas`
         for attribute, value in (
             (_TRANSPOSE_A, ctypes.c_int32(product.b.transposed)),

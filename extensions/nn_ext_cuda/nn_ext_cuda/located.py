@@ -40,25 +40,33 @@ def located(
         wanted: For a backward pass, which gradients are wanted.
         functions: Device functions that the statement calls.
     """
-    if wanted is None:
-        arrays, names = forward_arrays(call), forward_names(call)
-    else:
-        arrays, names = backward_arrays(call, wanted), backward_names(call)
+    arrays = forward_arrays(call) if wanted is None else backward_arrays(call, wanted)
     n = math.prod(lengths)
     if n == 0:
         return Program([], len(arrays))
-    used: list[tuple[int, str, ArrayDesc]] = [
-        (place, own, desc)
-        for place, (own, desc) in enumerate(zip(names, arrays, strict=True))
-        if desc is not None and uses(statement, own)
-    ]
+    used = _used(statement, forward_names(call) if wanted is None else backward_names(call), arrays)
     given = {key: value for key, value in (numbers or {}).items() if uses(statement, key)}
     parameters = ["const int64 n", *[f"{C_TYPES[desc.dtype]}* {own}" for _, own, desc in used]]
     parameters += [f"const {'int64' if isinstance(value, int) else 'R'} {key}" for key, value in given.items()]
     parameters += length_parameters("n", len(lengths))
     arguments: list[Argument] = [np.int64(n), *[place for place, _, _ in used]]
-    arguments += [np.int64(value) if isinstance(value, int) else real(call.dtype, value) for value in given.values()]
+    arguments += [_number(call, value) for value in given.values()]
     arguments += length_arguments(lengths)
     body = f"  {_LOOP} {{\n    {unravelled('i', 'n', len(lengths))}\n    {in_real(statement)}\n  }}"
     code = generated(name, parameters, body, real_type(call.dtype), functions)
     return Program([flat(code, n, arguments)], len(arrays))
+
+
+def _used(
+    statement: str, names: Sequence[str], arrays: Sequence[ArrayDesc | None]
+) -> list[tuple[int, str, ArrayDesc]]:
+    """Place, name and description of the arrays that statements name."""
+    return [
+        (place, own, desc)
+        for place, (own, desc) in enumerate(zip(names, arrays, strict=True))
+        if desc is not None and uses(statement, own)
+    ]
+
+
+def _number(call: Call, value: int | float) -> np.generic:
+    return np.int64(value) if isinstance(value, int) else real(call.dtype, value)

@@ -7,14 +7,14 @@ that a second launch combines. No atomic operation: the same input gives the sam
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from nn_core.ext import Shape
 from nn_ext_cuda.code import Code, generated, in_real, length_parameters, unravelled
-from nn_ext_cuda.dtypes import C_TYPES, real_dtype, real_type
+from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_dtype, real_type
 from nn_ext_cuda.launch import Argument, Launch
 from nn_ext_cuda.layout import broadcast_strides, length_arguments, merged
 from nn_ext_cuda.operand import Operand
@@ -64,35 +64,25 @@ def reduction(
     Returns:
         The launches, and the shape and dtype of the scratch array if they need one.
     """
-    kept_axes = [axis for axis in range(len(frame)) if axis not in axes]
-    n_kept, n_reduced = (math.prod(frame[axis] for axis in group) for group in (kept_axes, axes))
+    groups = [axis for axis in range(len(frame)) if axis not in axes], list(axes)
+    n_kept, n_reduced = (math.prod(frame[axis] for axis in group) for group in groups)
     if n_kept == 0:
         return [], []
-    strides = [broadcast_strides(operand.shape, frame) for operand in read]
-    plans = []
-    for group in (kept_axes, list(axes)):
-        own = [[stride[axis] for axis in group] for stride in strides]
-        plans.append(merged([frame[axis] for axis in group], own))
-    last = max((axis for axis in range(len(frame)) if frame[axis] > 1), default=0)
-    by_rows = last in axes
+    by_rows = _innermost(frame) in axes
     grid, block, splits = partition(n_kept, n_reduced, by_rows=by_rows)
-    chunk = max(-(-n_reduced // splits), 1)
-    names = [name for name, _ in numbers]
-    output = C_TYPES[target.dtype] if splits == 1 else "R"
-    code = reduction_code(
-        kernel, real_type(dtype), expression, read, output, names, plans, combine, finish if splits == 1 else "a", by_rows
-    )
-    shared_bytes = block[0] * block[1] * (8 if dtype == "float64" else 4)
-    values = [value for _, value in numbers]
-    arguments: list[Argument] = [np.uint32(n_kept), np.uint32(n_reduced), np.uint32(chunk)]
-    arguments += [*[operand.place for operand in read], target.place if splits == 1 else partial_place, *values]
-    for lengths, own_strides in plans:
-        arguments += length_arguments(lengths)
-        arguments += [np.uint32(stride) for own in own_strides for stride in own]
-    launches = [Launch(code, grid, block, tuple(arguments), shared_bytes)]
-    if splits == 1:
-        return launches, []
     partial = Operand("part", partial_place, real_dtype(dtype), (splits, n_kept))
+    whole = splits == 1
+    output, place, last = (C_TYPES[target.dtype], target.place, finish) if whole else ("R", partial_place, "a")
+    names, values = [name for name, _ in numbers], [value for _, value in numbers]
+    plans = _plans(read, frame, groups)
+    code = reduction_code(kernel, real_type(dtype), expression, read, output, names, plans, combine, last, by_rows)
+    chunk = max(-(-n_reduced // splits), 1)
+    arguments: list[Argument] = [np.uint32(n_kept), np.uint32(n_reduced), np.uint32(chunk)]
+    arguments += [*(operand.place for operand in read), place, *values, *_walk_arguments(plans)]
+    shared_bytes = block[0] * block[1] * ITEM_BYTES[real_dtype(dtype)]
+    first = Launch(code, grid, block, tuple(arguments), shared_bytes)
+    if whole:
+        return [first], []
     plan = [((n_kept,), [(1,)]), ((splits,), [(n_kept,)])]
     code = reduction_code(
         f"{kernel}_rest", real_type(dtype), "part", [partial], C_TYPES[target.dtype], names, plan, combine, finish, False
@@ -100,8 +90,32 @@ def reduction(
     grid, block, _ = partition(n_kept, 1, by_rows=False)
     arguments = [np.uint32(n_kept), np.uint32(splits), np.uint32(splits), partial_place, target.place, *values]
     arguments += [np.uint32(1), np.uint32(n_kept)]
-    launches.append(Launch(code, grid, block, tuple(arguments), shared_bytes))
-    return launches, [((splits, n_kept), real_dtype(dtype))]
+    rest = Launch(code, grid, block, tuple(arguments), shared_bytes)
+    return [first, rest], [(partial.shape, partial.dtype)]
+
+
+#: Merged lengths of a group of axes, and the strides of each array on them.
+_Plan: TypeAlias = tuple[Sequence[int], Sequence[Sequence[int]]]
+
+
+def _innermost(frame: Shape) -> int:
+    """The last axis that has more than one place."""
+    return max((axis for axis, length in enumerate(frame) if length > 1), default=0)
+
+
+def _plans(read: Sequence[Operand], frame: Shape, groups: Sequence[Sequence[int]]) -> list[_Plan]:
+    """How the arrays are walked along each group of axes."""
+    strides = [broadcast_strides(operand.shape, frame) for operand in read]
+    return [
+        merged([frame[axis] for axis in group], [[stride[axis] for axis in group] for stride in strides]) for group in groups
+    ]
+
+
+def _walk_arguments(plans: Sequence[_Plan]) -> Iterator[Argument]:
+    """The numbers of the plans, in the order of the parameters of the kernel."""
+    for lengths, strides in plans:
+        yield from length_arguments(lengths)
+        yield from (np.uint32(stride) for own in strides for stride in own)
 
 
 def partition(n_kept: int, n_reduced: int, *, by_rows: bool) -> tuple[tuple[int, int], tuple[int, int], int]:

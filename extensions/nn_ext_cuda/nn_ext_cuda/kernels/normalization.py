@@ -61,6 +61,18 @@ def _groups(call: Call) -> Frame:
     return Frame(whole, statistics, {name: split(desc.shape, n_groups) for name, desc in given.items() if desc is not None})
 
 
+def _factor(composition: Composition, outside: bool) -> str:
+    """The factor of the means: gamma, unless they have it inside or there is none."""
+    return "gamma" if outside and composition.has("gamma") else "1"
+
+
+def _add_means(composition: Composition, function: str, summands: Mapping[str, str], frame: Frame) -> None:
+    """Means of the shape of statistics, each in a scratch array of its name."""
+    for name, summand in summands.items():
+        composition.scratch(name, frame.statistics)
+        composition.reduce(f"{function}_{name}", name, summand, finish="a / count")
+
+
 def _add_parameters(
     composition: Composition, function: str, summands: Mapping[str, str], frame: Frame, has_means: bool
 ) -> None:
@@ -95,13 +107,9 @@ class Normalization:
 
     def forward(self, call: Call) -> Runner:
         """One launch over rows; else statistics, standardized values, and the running statistics."""
-        rows = None if "decay_rate" in call.args or self._relu else rows_of(self._frame(call))
+        rows = self._rows(call)
         if rows is not None:
-            n_inputs = len(call.inputs)
-            parameters = self._places(call, "beta", "gamma")
-            kept = (n_inputs + 1, n_inputs + 2) if len(call.outputs) > 1 else (None, None)
-            places = (0, *parameters, n_inputs, *kept)
-            return row_normalization(call, rows, "normalize_rows", places, len(forward_arrays(call)))
+            return self._by_rows(call, rows)
         frame, composition = self._composition(call, forward_arrays(call), forward_names(call))
         api = call.spec.api
         mean, variance = self._statistics(call, composition, frame)
@@ -112,9 +120,12 @@ class Normalization:
         composition.compute(f"{api}_forward", {call.spec.outputs[0].name: value})
         kept = dict(zip(self._kept(call), (mean, variance), strict=True))
         if "decay_rate" in call.args and call.args["batch_stat"] and _count(frame):
-            for name, source in (("mean", mean), ("variance", f"unbiased * {variance}")):
-                if composition.has(name):
-                    kept[name] = f"decay_rate * {name} + (1 - decay_rate) * {source}"
+            moved = {"mean": mean, "variance": f"unbiased * {variance}"}
+            kept |= {
+                name: f"decay_rate * {name} + (1 - decay_rate) * {source}"
+                for name, source in moved.items()
+                if composition.has(name)
+            }
         if kept:
             composition.compute(f"{api}_keep", kept)
         return composition.program()
@@ -124,37 +135,53 @@ class Normalization:
         if any(wanted[3:5]):
             return None
         frame, composition = self._composition(call, backward_arrays(call, wanted), backward_names(call))
+        by_rows = self._backward_by_rows(call, wanted)
+        wants_dx = composition.has(f"d{call.spec.inputs[0].name}") and not by_rows
+        self._add_gradients(call, composition, frame, wants_dx=wants_dx)
+        return Chain([*by_rows, composition.program()]) if by_rows else composition.program()
+
+    def _add_gradients(self, call: Call, composition: Composition, frame: Frame, *, wants_dx: bool) -> None:
+        """The gradients that the composition has arrays for, that of x only if it is wanted here."""
         api, x, y = call.spec.api, call.spec.inputs[0].name, call.spec.outputs[0].name
-        rows = None if "decay_rate" in call.args or self._relu else rows_of(frame)
-        by_rows: list[Runner] = []
-        if rows is not None and wanted[0] and len(call.outputs) > 1:
-            n, n_arrays = len(call.inputs), len(backward_arrays(call, wanted))
-            places = (0, *self._places(call, "gamma"), n + 1, n + 2, n + 3, n + 4)
-            by_rows.append(row_normalization(call, rows, "normalize_rows_backward", places, n_arrays))
-        wants_dx = composition.has(f"d{x}") and not by_rows
-        mean = variance = ""
-        if wants_dx or composition.has("dgamma"):
-            kept = call.dtype in ("float32", "float64")
-            mean, variance = self._statistics(call, composition, frame, kept=kept)
         through = bool(call.args.get("batch_stat", True)) and wants_dx  # dx through the statistics
+        mean, variance = "", ""
+        if wants_dx or composition.has("dgamma"):
+            mean, variance = self._statistics(call, composition, frame, kept=call.dtype in ("float32", "float64"))
         dy = "(y > 0 ? dy : R(0))" if self._relu else f"d{y}"
         standardized = f"(({x} - {mean}) / sqrt({variance} + eps))"
-        gamma = "gamma" if composition.has("gamma") else "1"
         outside = frame.parameters.get("gamma", frame.statistics) == frame.statistics  # gamma is a factor of the means
         inner = dy if outside else f"({dy} * gamma)"
-        means = {"shift": inner, "stretch": f"{inner} * {standardized}"}
-        for name, summand in means.items() if through else ():
-            composition.scratch(name, frame.statistics)
-            composition.reduce(f"{api}_backward_{name}", name, summand, finish="a / count")
+        if through:
+            _add_means(composition, f"{api}_backward", {"shift": inner, "stretch": f"{inner} * {standardized}"}, frame)
         summands = {"beta": dy, "gamma": f"{dy} * {standardized}"}
         _add_parameters(composition, f"{api}_backward", summands, frame, through and outside)
         outputs = {"dz": dy} if composition.has("dz") else {}
         if wants_dx:
             rest = f"({inner} - shift - {standardized} * stretch)" if through else inner
-            outputs[f"d{x}"] = f"{rest} * {gamma if outside else '1'} / sqrt({variance} + eps)"
+            outputs[f"d{x}"] = f"{rest} * {_factor(composition, outside)} / sqrt({variance} + eps)"
         if outputs:
             composition.compute(f"{api}_backward", outputs)
-        return Chain([*by_rows, composition.program()]) if by_rows else composition.program()
+
+    def _rows(self, call: Call) -> "Rows | None":
+        """The rows that one launch normalizes; None with running statistics or a ReLU."""
+        return None if "decay_rate" in call.args or self._relu else rows_of(self._frame(call))
+
+    def _by_rows(self, call: Call, rows: "Rows") -> Runner:
+        """The launch over rows."""
+        n_inputs = len(call.inputs)
+        parameters = self._places(call, "beta", "gamma")
+        kept = (n_inputs + 1, n_inputs + 2) if len(call.outputs) > 1 else (None, None)
+        places = (0, *parameters, n_inputs, *kept)
+        return row_normalization(call, rows, "normalize_rows", places, len(forward_arrays(call)))
+
+    def _backward_by_rows(self, call: Call, wanted: Sequence[bool]) -> list[Runner]:
+        """The launch over rows that computes dx from the statistics that were kept; none where there is none."""
+        rows = self._rows(call)
+        if rows is None or not wanted[0] or len(call.outputs) == 1:
+            return []
+        n, n_arrays = len(call.inputs), len(backward_arrays(call, wanted))
+        places = (0, *self._places(call, "gamma"), n + 1, n + 2, n + 3, n + 4)
+        return [row_normalization(call, rows, "normalize_rows_backward", places, n_arrays)]
 
     @staticmethod
     def _places(call: Call, *names: str) -> list[int | None]:
@@ -212,15 +239,20 @@ def rows_of(frame: Frame) -> Rows | None:
         return None
     first, last = n_kept, n_kept
     for shape in frame.parameters.values():
-        varying = [axis for axis, n in enumerate(shape) if n != 1]
-        first, last = min([first, *varying]), max([last, *(axis + 1 for axis in varying)])
-        if len(shape) != len(whole) or shape[first:last] != whole[first:last]:
+        first, last = _varying(shape, n_kept)
+        if (len(shape), shape[first:last]) != (len(whole), whole[first:last]):
             return None
     n_rows, length = math.prod(whole[:n_kept]), math.prod(whole[n_kept:])
     if n_rows * length == 0 or (length > _LONG and n_rows < _FEW):
         return None
     period = math.prod(whole[first:n_kept])
     return Rows(n_rows, length, period, math.prod(whole[n_kept:last]), math.prod(whole[last:]))
+
+
+def _varying(shape: Shape, n_kept: int) -> tuple[int, int]:
+    """The axes around `n_kept` from the first to the last one along which parameters vary."""
+    varying = [axis for axis, n in enumerate(shape) if n != 1]
+    return min([n_kept, *varying]), max([n_kept, *(axis + 1 for axis in varying)])
 
 
 def row_normalization(

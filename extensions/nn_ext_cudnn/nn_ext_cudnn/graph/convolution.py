@@ -65,17 +65,10 @@ class ConvolutionKernel:
         n_spatial = len(x.shape) - _base_axis(call) - 1
         if not 1 <= n_spatial <= 3:
             return Refusal(f"takes one to three spatial dimensions, got {n_spatial}")
-        arrays = [desc for desc in forward_arrays(call) if desc is not None]
-        if any(desc.size == 0 for desc in arrays):
-            return Refusal("takes arrays with at least one element")
         longer = _ints(call, "output_padding") if "output_padding" in call.args else ()
         if any(more >= step for more, step in zip(longer, _ints(call, "stride"), strict=False)):
             return Refusal(f"takes an output_padding below the stride, got {longer} and {_ints(call, 'stride')}")
-        others = {desc.dtype for desc in arrays if desc.dtype != call.dtype}
-        refusal = refuse_dtypes(call) or refuse_sizes(arrays)
-        if refusal is None and others:
-            return Refusal(f"takes arrays of one dtype, got {call.dtype} and {', '.join(sorted(others))}")
-        return refusal
+        return _refuse_arrays(call)
 
     def layout(self, call: Call) -> str:
         """Channels-last where engines read images so, if the channel axis is the second."""
@@ -172,6 +165,18 @@ class ConvolutionKernel:
             return call
         x, y = (_channels_last(desc) for desc in (x, call.outputs[0]))
         return replace(call, inputs=(x, *call.inputs[1:]), outputs=(y, *call.outputs[1:]))
+
+
+def _refuse_arrays(call: Call) -> Refusal | None:
+    """Refuse arrays without elements, very large ones, and those of several dtypes."""
+    arrays = [desc for desc in forward_arrays(call) if desc is not None]
+    if any(desc.size == 0 for desc in arrays):
+        return Refusal("takes arrays with at least one element")
+    others = {desc.dtype for desc in arrays if desc.dtype != call.dtype}
+    refusal = refuse_dtypes(call) or refuse_sizes(arrays)
+    if refusal is None and others:
+        return Refusal(f"takes arrays of one dtype, got {call.dtype} and {', '.join(sorted(others))}")
+    return refusal
 
 
 @dataclass(frozen=True, slots=True)
