@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep
 
+import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext import ArgumentError, NNCoreError
 from nn_ext_onnx.importing.models import Loader, Network, read_model
@@ -26,21 +27,19 @@ class PreparedModel(BackendRep):
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs for arrays in the order of the model's inputs, or by name."""
+        arrays = self._arrays(inputs)
+        network = self._network(arrays)
+        for name, variable in network.inputs.items():
+            variable.d = _computed(arrays[name])
+        _compute([output for output in network.outputs.values() if output.parent is not None])
+        return tuple(np.asarray(output.d).astype(network.dtypes[name]) for name, output in network.outputs.items())
+
+    def _arrays(self, inputs: Any) -> dict[str, np.ndarray[Any, Any]]:
         given = dict(inputs) if isinstance(inputs, dict) else dict(zip(self.names, _listed(inputs), strict=False))
         wrong = [name for name, value in given.items() if isinstance(value, (list, dict)) or value is None]
         if wrong or len(given) < len(self.names):
             raise ArgumentError(f"run: inputs must be an array for each of {self.names}, got {wrong or list(given)}")
-        arrays = {name: np.asarray(value) for name, value in given.items()}
-        network = self._network(arrays)
-        for name, variable in network.inputs.items():
-            variable.d = _computed(arrays[name])
-        outputs = list(network.outputs.values())
-        computed = [output for output in outputs if output.parent is not None]
-        for output in computed:
-            output.persistent = True
-        if computed:
-            (computed[0] if len(computed) == 1 else F.sink(*computed)).forward()
-        return tuple(np.asarray(output.d).astype(network.dtypes[name]) for name, output in network.outputs.items())
+        return {name: np.asarray(value) for name, value in given.items()}
 
     def _network(self, arrays: dict[str, np.ndarray[Any, Any]]) -> Network:
         for network in self.networks:
@@ -49,6 +48,13 @@ class PreparedModel(BackendRep):
         made = self.loader.load({}, {}, arrays)
         self.networks = [made, *self.networks][:_KEPT]
         return made
+
+
+def _compute(outputs: Sequence[nn.Variable]) -> None:
+    for output in outputs:
+        output.persistent = True
+    if outputs:
+        (outputs[0] if len(outputs) == 1 else F.sink(*outputs)).forward()
 
 
 def _fits(network: Network, arrays: dict[str, np.ndarray[Any, Any]]) -> bool:

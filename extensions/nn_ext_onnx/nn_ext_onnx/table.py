@@ -69,19 +69,23 @@ def page(names: list[str]) -> str:
     written, in_c, in_nnb = converters(), written_functions(), by_name()
     rows = []
     for name in names:
-        spec = function_spec(name)
-        onnx = str(SINCE.get(name, 13)) if name in written else "-"
-        nnp = "-" if spec is None else "yes"
-        read = "-" if name not in written else "partly" if name in ONE_WAY else "yes"
-        c = "yes" if name in in_c else "-"
+        nnp = "-" if function_spec(name) is None else "yes"
         nnb = f"{in_nnb[name].level}{'+' * in_nnb[name].runs}" if name in in_nnb else "-"
-        rows.append(f"| {name} | {nnp} | {nnb} | {onnx} | {read} | {c} | {NOTES.get(name, '')} |\n")
+        c = "yes" if name in in_c else "-"
+        rows.append(f"| {name} | {nnp} | {nnb} | {_onnx(name, name in written)} | {c} | {NOTES.get(name, '')} |\n")
     total = sum(name in written for name in names)
     again = sum(name in written and name not in ONE_WAY for name in names)
     compiled = sum(name in in_c for name in names)
     counts = f"{total} of {len(names)} functions are written as ONNX, {again} of them are read again; {compiled} as C, "
     counts += f"{sum(name in in_nnb for name in names)} as NNB."
     return f"{_HEAD}{''.join(rows)}\n{counts}\n"
+
+
+def _onnx(name: str, is_written: bool) -> str:
+    """The two columns of ONNX."""
+    if not is_written:
+        return "- | -"
+    return f"{SINCE.get(name, 13)} | {'partly' if name in ONE_WAY else 'yes'}"
 
 
 def names_of_files() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -158,9 +158,8 @@ class GraphWriter:
 
     def ops(self, kind: str, *inputs: Any, dtypes: Sequence[np.dtype[Any] | None], **attributes: Any) -> list[Value]:
         """The outputs of a new node, one for each of `dtypes`; see `op`."""
-        first = next((value.dtype for value in inputs if isinstance(value, Value)), FLOAT)
-        if kind == "Where":
-            first = next((value.dtype for value in inputs[1:] if isinstance(value, Value)), FLOAT)
+        computed = inputs[1:] if kind == "Where" else inputs
+        first = next((value.dtype for value in computed if isinstance(value, Value)), FLOAT)
         values = [self._as_value(value, first) for value in inputs]
         folded = self._folded(kind, values, attributes)
         if folded is not None:
@@ -168,11 +167,15 @@ class GraphWriter:
         while values and values[-1] is None:
             values.pop()
         outputs = [Value(self, self.fresh(f"{kind}_out"), first if dtype is None else dtype) for dtype in dtypes]
-        names = ["" if value is None else value.name for value in values]
-        given_attributes = {name: value for name, value in attributes.items() if value is not None}
-        node = helper.make_node(kind, names, [output.name for output in outputs], **given_attributes)
-        self.nodes.append(node)
+        self._add(kind, values, outputs, attributes)
         return outputs
+
+    def _add(
+        self, kind: str, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: Mapping[str, Any]
+    ) -> None:
+        names = ["" if value is None else value.name for value in inputs]
+        given = {name: value for name, value in attributes.items() if value is not None}
+        self.nodes.append(helper.make_node(kind, names, [output.name for output in outputs], **given))
 
     def _as_value(self, value: Any, dtype: np.dtype[Any]) -> Value | None:
         if value is None or isinstance(value, Value):

@@ -157,14 +157,9 @@ class Builder:
 
     def _infer(self, node: Node, schema: Any) -> None:
         """Element types and shapes of the outputs, as far as the schema tells them."""
-        types = {
-            name: type_proto(value) for name, value in zip(node.proto.input, node.inputs, strict=False) if value is not None
-        }
-        data = {
-            name: numpy_helper.from_array(value.array, name)
-            for name, value in zip(node.proto.input, node.inputs, strict=False)
-            if value is not None and value.is_known and value.array.size <= 64 and value.dtype.kind in "iufb"
-        }
+        given = {name: value for name, value in zip(node.proto.input, node.inputs, strict=False) if value is not None}
+        types = {name: type_proto(value) for name, value in given.items()}
+        data = {name: numpy_helper.from_array(value.array, name) for name, value in given.items() if _may_be_setting(value)}
         imports = [helper.make_opsetid(name, version) for name, version in self.opsets.items()]
         try:
             found = shape_inference.infer_node_outputs(schema, node.proto, types, data, {}, opset_imports=imports)
@@ -174,8 +169,7 @@ class Builder:
             found = {}
         for name in node.proto.output:
             tensor = found[name].tensor_type if name in found else None
-            known = tensor is not None and tensor.elem_type
-            node.dtypes.append(dtype_of(tensor.elem_type) if known and tensor is not None else None)
+            node.dtypes.append(_dtype_of(tensor))
             node.shapes.append(_shape_of(tensor))
 
     def _is_foldable(self, node: Node) -> bool:
@@ -200,13 +194,13 @@ class Builder:
     def _needs_host(self, node: Node) -> bool:
         """Whether whole numbers are computed by an operator whose converter knows floating-point ones only."""
         key = (_domain(node.proto), node.kind)
-        takes = any(value is not None and is_whole(value.dtype) for value in node.inputs)
-        of_first = bool(node.inputs) and node.inputs[0] is not None and is_whole(node.inputs[0].dtype)
-        if key in WHOLE or (key in WHOLE_RESULTS and not of_first):
+        takes = [_holds_whole(value) for value in node.inputs]
+        if key in WHOLE or (key in WHOLE_RESULTS and not any(takes[:1])):
             return False
         dtypes = [dtype for dtype in node.dtypes if dtype is not None]
-        compares = takes and bool(dtypes) and all(dtype.kind == "b" for dtype in dtypes)
-        return compares or any(is_whole(dtype) for dtype in dtypes)
+        if any(is_whole(dtype) for dtype in dtypes):
+            return True
+        return any(takes) and bool(dtypes) and all(dtype.kind == "b" for dtype in dtypes)  # a comparison
 
     def _on_host(self, node: Node) -> list[Value | None]:
         shapes = [shape for shape in node.shapes if shape is not None]
@@ -291,13 +285,7 @@ class Builder:
         self, body: onnx.FunctionProto, proto: onnx.NodeProto, inputs: Sequence[Value | None], schema: Any = None
     ) -> list[Value | None]:
         """The outputs of a function for the inputs and attributes of a node."""
-        given = {attribute.name: attribute for attribute in proto.attribute}
-        for default in body.attribute_proto:
-            given.setdefault(default.name, default)
-        if schema is not None:
-            for name, entry in schema.attributes.items():
-                if name not in given and entry.default_value.type:
-                    given[name] = entry.default_value
+        given = _attributes(body, proto, schema)
         inner = Scope()
         for name, value in zip(body.input, inputs, strict=False):
             if value is not None:
@@ -309,6 +297,22 @@ class Builder:
         self.depth -= 1
         self.opsets = outside
         return [inner.get(name) for name in body.output]
+
+
+def _attributes(body: onnx.FunctionProto, proto: onnx.NodeProto, schema: Any) -> dict[str, onnx.AttributeProto]:
+    """The attributes of a node with the defaults of its function and of its schema."""
+    given = {attribute.name: attribute for attribute in proto.attribute}
+    for default in body.attribute_proto:
+        given.setdefault(default.name, default)
+    for name, entry in () if schema is None else schema.attributes.items():
+        if entry.default_value.type:
+            given.setdefault(name, entry.default_value)
+    return given
+
+
+def _may_be_setting(value: Value) -> bool:
+    """Whether a value is known and small, as the numbers are that say how large a result is."""
+    return value.is_known and value.array.size <= 64 and value.dtype.kind in "iufb"
 
 
 _FAILED: Final = np.dtype("V1")
@@ -347,6 +351,14 @@ def _number_type(node: Node) -> AbstractContextManager[Any]:
 
 def _first_dtype(node: Node) -> np.dtype[Any]:
     return next((value.dtype for value in node.inputs if value is not None), np.dtype(np.float32))
+
+
+def _holds_whole(value: Value | None) -> bool:
+    return value is not None and is_whole(value.dtype)
+
+
+def _dtype_of(tensor: Any) -> np.dtype[Any] | None:
+    return None if tensor is None or not tensor.elem_type else dtype_of(tensor.elem_type)
 
 
 def _shape_of(tensor: Any) -> tuple[int, ...] | None:

@@ -71,8 +71,7 @@ def _scan(node: Node, scope: Scope) -> list[Value | None]:
     length = scanned[0].shape[axes[0]]
     if not 0 < length <= MAX_STEPS:
         raise UnsupportedError(f"{length} steps")
-    n_outputs = len(body.output) - n_states
-    scans: list[list[Value]] = [[] for _ in range(n_outputs)]
+    scans: list[list[Value]] = [[] for _ in range(len(body.output) - n_states)]
     for step in range(length):
         parts = [
             _element(value, axis, length - 1 - step if turned else step)
@@ -82,13 +81,17 @@ def _scan(node: Node, scope: Scope) -> list[Value | None]:
         states = made[:n_states]
         for collected, value in zip(scans, made[n_states:], strict=True):
             collected.append(value)
-    output_axes = node.attr("scan_output_axes") or [0] * n_outputs
-    turned = node.attr("scan_output_directions") or [0] * n_outputs
-    joined = [
+    return [*states, *_joined(node, scans)]
+
+
+def _joined(node: Node, scans: Sequence[list[Value]]) -> list[Value]:
+    """What the steps of a Scan have collected, as its outputs."""
+    axes = node.attr("scan_output_axes") or [0] * len(scans)
+    turned = node.attr("scan_output_directions") or [0] * len(scans)
+    return [
         _stacked(values[::-1] if is_turned else values, axis % (values[0].ndim + 1))
-        for values, axis, is_turned in zip(scans, output_axes, turned, strict=True)
+        for values, axis, is_turned in zip(scans, axes, turned, strict=True)
     ]
-    return [*states, *joined]
 
 
 def _element(value: Value, axis: int, place: int) -> Value:

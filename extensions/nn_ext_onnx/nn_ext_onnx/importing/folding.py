@@ -1,6 +1,6 @@
 """Known numbers: nodes whose inputs are known are computed when the graph is built, by the ONNX package's own definitions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, Final
 
@@ -74,25 +74,40 @@ class Evaluator:
 
 def _require_bounded(node: onnx.NodeProto, arrays: Sequence[Array | None]) -> None:
     """Refuse what makes more than `LIMIT` elements out of few."""
-    size = 0
-    if node.op_type == "ConstantOfShape" and arrays[0] is not None:
-        size = _product(arrays[0])
-    elif node.op_type == "Expand" and arrays[1] is not None and arrays[0] is not None:
-        size = max(_product(arrays[1]), 1) * max(arrays[0].size, 1) if arrays[0].size > 1 else _product(arrays[1])
-    elif node.op_type == "Tile" and arrays[1] is not None and arrays[0] is not None:
-        size = _product(arrays[1]) * arrays[0].size
-    elif node.op_type == "Range" and all(array is not None for array in arrays[:3]):
-        start, limit, delta = (float(array.reshape(-1)[0]) for array in arrays[:3] if array is not None)
-        size = int(abs((limit - start) / delta)) if delta and np.isfinite((limit - start) / delta) else LIMIT + 1
-    elif node.op_type in ("OneHot", "Pad", "Resize", "Upsample", "EyeLike", "CenterCropPad", "MaxUnpool", "Col2Im"):
-        size = sum(
-            int(np.abs(array.astype(np.float64)).max(initial=0))
-            for array in arrays[1:]
-            if array is not None and array.dtype.kind in "iuf"
-        )
+    size_of, n_needed = _SIZES.get(node.op_type, (None, 0))
+    given = arrays[:n_needed] if n_needed else [array for array in arrays[1:] if array is not None]
+    if size_of is None or len(given) < n_needed or any(array is None for array in given):
+        return
+    size = size_of(*given)
     if size > LIMIT:
         raise UnsupportedError(f"a constant of about {size} elements")
 
 
+def _expanded_size(array: Array, shape: Array) -> int:
+    return max(_product(shape), 1) * max(array.size, 1) if array.size > 1 else _product(shape)
+
+
+def _range_size(*numbers: Array) -> int:
+    start, limit, delta = (float(array.reshape(-1)[0]) for array in numbers)
+    return int(abs((limit - start) / delta)) if delta and np.isfinite((limit - start) / delta) else LIMIT + 1
+
+
+def _largest_numbers(*settings: Array) -> int:
+    """The sum of the largest number of each setting: lengths, widths or indices, which say how large a result is."""
+    return sum(int(np.abs(array.astype(np.float64)).max(initial=0)) for array in settings if array.dtype.kind in "iuf")
+
+
 def _product(lengths: Array) -> int:
     return prod(max(int(length), 0) for length in lengths.reshape(-1))
+
+
+#: About how many elements an operator makes, and of how many of its first inputs; 0: of those after the first.
+_SIZES: Final[Mapping[str, tuple[Callable[..., int], int]]] = {
+    "ConstantOfShape": (_product, 1),
+    "Expand": (_expanded_size, 2),
+    "Tile": (lambda array, repeats: _product(repeats) * array.size, 2),
+    "Range": (_range_size, 3),
+    **dict.fromkeys(
+        ("OneHot", "Pad", "Resize", "Upsample", "EyeLike", "CenterCropPad", "MaxUnpool", "Col2Im"), (_largest_numbers, 0)
+    ),
+}

@@ -106,10 +106,7 @@ def _dft(node: Node) -> nn.Variable:
     inverse, is_half = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
     if inverse and is_half:
         raise UnsupportedError("the inverse of half a spectrum")
-    axis = node.attr("axis", 1) if node.opset < 20 else node.number(2, -2)
-    axis, last = node.axis_of(int(axis)), node.ndim - 1
-    if axis == last or node.shape[last] not in (1, 2):
-        raise UnsupportedError(f"the axis {axis} of a signal of the shape {node.shape}, which must end with 1 or 2 parts")
+    axis, last = _signal_axis(node), node.ndim - 1
     length = int(node.number(1, node.shape[axis]))
     if length < 1:
         raise UnsupportedError(f"a length of {length}")
@@ -117,15 +114,24 @@ def _dft(node: Node) -> nn.Variable:
     if node.shape[last] == 1:
         x = F.pad(x, (0, 0) * last + (0, 1))
     order = [*(n for n in range(last) if n != axis), axis, last]
-    x = F.transpose(x, order)
-    if length > node.shape[axis]:
-        x = F.pad(x, (0, length - node.shape[axis], 0, 0))
-    elif length < node.shape[axis]:
-        x = _first(x, length)
+    x = _of_length(F.transpose(x, order), length)
     y = F.ifft(x, 1) if inverse else F.fft(x, 1)
     if is_half:
         y = _first(y, length // 2 + 1)
     return F.transpose(y, [order.index(n) for n in range(node.ndim)])
+
+
+def _signal_axis(node: Node) -> int:
+    axis = node.axis_of(int(node.attr("axis", 1) if node.opset < 20 else node.number(2, -2)))
+    if axis == node.ndim - 1 or node.shape[-1] not in (1, 2):
+        raise UnsupportedError(f"the axis {axis} of a signal of the shape {node.shape}, which must end with 1 or 2 parts")
+    return axis
+
+
+def _of_length(x: nn.Variable, length: int) -> nn.Variable:
+    """`x` with zeros after the last axis but one, or a part of it."""
+    missing = length - x.shape[-2]
+    return F.pad(x, (0, missing, 0, 0)) if missing > 0 else _first(x, length) if missing < 0 else x
 
 
 def _first(x: nn.Variable, count: int) -> nn.Variable:

@@ -33,17 +33,22 @@ class _Recurrence:
         self.direction = node.attr("direction", "forward")
         if (self.direction == "bidirectional") != (self.n_directions == 2):
             raise UnsupportedError(f"direction {self.direction!r} with {self.n_directions} weights")
-        given = [name.lower() for name in node.attr("activations") or _DEFAULTS[self.kind] * self.n_directions]
-        if any(name not in _ACTIVATIONS for name in given) or node.attr("activation_alpha") or node.attr("clip"):
-            raise UnsupportedError(f"activations {given} with their settings")
-        per = len(_DEFAULTS[self.kind])
-        self.activations = [given[d * per : (d + 1) * per] for d in range(self.n_directions)]
+        self.activations = self._activations()
         if node.attr("input_forget", 0):
             raise UnsupportedError("input_forget")
         lengths = node.optional(4)
         self.lengths = None if lengths is None else np.asarray(node.array(4))
         if self.lengths is not None and (self.lengths == self.n_steps).all():
             self.lengths = None
+
+    def _activations(self) -> list[list[str]]:
+        """The names for each direction."""
+        usual = _DEFAULTS[self.kind]
+        given = [name.lower() for name in self.node.attr("activations") or usual * self.n_directions]
+        unknown = any(name not in _ACTIVATIONS for name in given)
+        if unknown or self.node.attr("activation_alpha") or self.node.attr("clip"):
+            raise UnsupportedError(f"activations {given} with their settings")
+        return [given[d * len(usual) : (d + 1) * len(usual)] for d in range(self.n_directions)]
 
     def state(self, index: int) -> nn.Variable:
         """An initial state (D, B, H)."""

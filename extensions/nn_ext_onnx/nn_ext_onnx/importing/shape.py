@@ -103,14 +103,13 @@ def _slice(node: Node) -> nn.Variable:
 def sliced(x: nn.Variable, places: Sequence[slice]) -> nn.Variable:
     """Parts of all axes; those that go backwards are picked by number."""
     y = x
+    forward = []
     for axis, place in enumerate(places):
-        if place.step < 0 or len(range(place.start, place.stop, place.step)) == 0:
-            numbers = np.arange(place.start, place.stop, place.step, dtype=np.int64)
+        numbers = np.arange(place.start, place.stop, place.step, dtype=np.int64)
+        is_picked = place.step < 0 or not numbers.size
+        if is_picked:
             y = F.gather(y, nn.Variable.from_numpy_array(numbers), axis=axis)
-    forward = [
-        p if p.step > 0 and len(range(p.start, p.stop, p.step)) else slice(0, n, 1)
-        for p, n in zip(places, y.shape, strict=True)
-    ]
+        forward.append(slice(0, y.shape[axis], 1) if is_picked else place)
     if all((p.start, p.stop, p.step) == (0, n, 1) for p, n in zip(forward, y.shape, strict=True)):
         return F.identity(y) if y is x else y
     return F.slice(y, start=[p.start for p in forward], stop=[p.stop for p in forward], step=[p.step for p in forward])
@@ -176,15 +175,17 @@ def _pad(node: Node) -> nn.Variable:
 def padded(x: nn.Variable, widths: Sequence[tuple[int, int]], mode: str = "constant", value: float = 0.0) -> nn.Variable:
     """`x` with a border; negative widths cut."""
     if any(min(width) < 0 for width in widths):
-        cut = [slice(-min(a, 0), n + min(b, 0), 1) for (a, b), n in zip(widths, x.shape, strict=True)]
-        x = sliced(x, cut)
+        x = sliced(x, [slice(-min(a, 0), n + min(b, 0), 1) for (a, b), n in zip(widths, x.shape, strict=True)])
         widths = [(max(a, 0), max(b, 0)) for a, b in widths]
+    if not x.ndim:
+        return F.identity(x)
     if mode == "constant":
-        return (
-            F.pad(x, [w for width in widths for w in width], mode="constant", constant_value=value)
-            if x.ndim
-            else F.identity(x)
-        )
+        return F.pad(x, [w for width in widths for w in width], mode="constant", constant_value=value)
+    return _continued(x, widths, mode)
+
+
+def _continued(x: nn.Variable, widths: Sequence[tuple[int, int]], mode: str) -> nn.Variable:
+    """`x` with a border of its own elements, in a mode of `numpy.pad`."""
     y = x
     for axis, (before, after) in enumerate(widths):
         if before or after:
