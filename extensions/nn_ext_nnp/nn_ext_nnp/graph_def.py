@@ -286,16 +286,20 @@ def create_graph_from_variable(
     outputs = [variables] if isinstance(variables, nn.Variable) else list(variables)
     scope = nn.get_current_parameter_scope() if parameter_scope is None else parameter_scope
     graph = ProtoGraph(None, scope)
-    given = dict(names or {})
-    known = set(given.values())
-    for index, output in enumerate(output for output in outputs if output not in known):
-        given[f"y_{index}" if index else "y"] = output
+    given = _with_names(outputs, names or {})
     inputs = {key: v for key, v in given.items() if v not in outputs}
     results = {key: v for key, v in given.items() if v in outputs}
     batch = next((v.shape[0] for v in inputs.values() if v.ndim), outputs[0].shape[0] if outputs[0].ndim else 1)
     contents = {"name": name, "batch_size": batch, "names": inputs, "outputs": results}
     graph.networks[name] = ProtoNetwork(graph, proto=network_proto(contents, graph.get_parameters(), False))
     return graph
+
+
+def _with_names(outputs: Sequence[nn.Variable], names: Mapping[str, nn.Variable]) -> dict[str, nn.Variable]:
+    """`names`, and names for the outputs that have none there."""
+    known = set(names.values())
+    others = [output for output in outputs if output not in known]
+    return {**names, **{f"y_{index}" if index else "y": output for index, output in enumerate(others)}}
 
 
 __all__ = ["ProtoGraph", "ProtoNetwork", "create_graph_from_variable", "load", "save"]

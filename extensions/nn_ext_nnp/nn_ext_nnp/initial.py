@@ -45,12 +45,14 @@ def _by_law(variable: Any, kind: str, shape: tuple[int, ...], rng: np.random.Gen
     law = rest[len(layer) :]
     if not distribution or not layer or law not in ("Glorot", "He", "HeForward", "HeBackward") or len(shape) < 2:
         raise FileFormatError(f"initializer of {variable.name!r} must be one of NNabla's, got {kind!r} for shape {shape}")
-    n_in, n_out, kernel = _fans(layer, shape)
-    if law == "Glorot":
-        scale = sqrt(6 / (kernel * n_in + n_out)) if distribution == "Uniform" else sqrt(2 / (kernel * n_in + n_out))
-    else:
-        scale = sqrt(2 / (n_out if law == "HeBackward" else kernel * n_in))
+    scale = _scale(distribution, law, *_fans(layer, shape))
     return rng.uniform(-scale, scale, shape) if distribution == "Uniform" else rng.normal(0, scale, shape)
+
+
+def _scale(distribution: str, law: str, n_in: int, n_out: int, kernel: int) -> float:
+    if law == "Glorot":
+        return sqrt((6 if distribution == "Uniform" else 2) / (kernel * n_in + n_out))
+    return sqrt(2 / (n_out if law == "HeBackward" else kernel * n_in))
 
 
 def _fans(layer: str, shape: tuple[int, ...]) -> tuple[int, int, int]:

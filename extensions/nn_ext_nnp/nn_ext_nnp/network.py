@@ -1,6 +1,6 @@
 """Networks of files as graphs of nn_core."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,13 +132,19 @@ def plan_network(network: Any, file: str) -> NetworkPlan:
     return NetworkPlan(network.name, network.batch_size, variables, _in_order(listed, where), file)
 
 
-def _in_order(functions: list[PlannedFunction], where: str) -> list[PlannedFunction]:
+def _makers(functions: Sequence[PlannedFunction], where: str) -> dict[PlannedVariable, PlannedFunction]:
+    """The function that computes each variable."""
     makers: dict[PlannedVariable, PlannedFunction] = {}
     for function in functions:
         for variable in function.outputs:
             if variable in makers or variable.is_parameter:
                 raise FileFormatError(f"{where}: one function must compute variable {variable.name!r}, got several")
             makers[variable] = function
+    return makers
+
+
+def _in_order(functions: list[PlannedFunction], where: str) -> list[PlannedFunction]:
+    makers = _makers(functions, where)
     order: list[PlannedFunction] = []
     done: dict[int, bool] = {}  # False: functions before it are being put in order
     for start in functions:
@@ -178,27 +184,32 @@ def build(
     """
     samples = plan.batch_size if batch_size is None else batch_size
     network = Network(plan.name, samples)
-    used = dict.fromkeys(v for function in plan.functions for v in (*function.inputs, *function.outputs))
     inputs, outputs = plan.inputs, plan.outputs
-    if samples < 1 and any(dim < 1 for v in (*inputs,) for dim in v.shape):
+    if samples < 1 and any(dim < 1 for v in inputs for dim in v.shape):
         raise ArgumentError(
             f"load: batch_size must be given for network {plan.name!r} of {plan.file}, got {samples} in the file"
         )
-    for variable in used:
-        if variable.variable is not None:
-            network.variables[variable.name] = variable.variable
-        elif variable.is_parameter:
-            network.variables[variable.name] = _parameter(variable, rng)
-        elif variable in inputs:
-            network.variables[variable.name] = _input(variable, samples, rng)
-        if variable.is_parameter:
-            network.parameters[variable.name] = network.variables[variable.name]
+    _add_leaves(network, plan, rng)
     for function in plan.functions:
         custom = None if make is None else make.get(function.name)
         _apply(plan, function, network, samples, custom)
     network.inputs = {v.name: network.variables[v.name] for v in inputs}
     network.outputs = {v.name: network.variables[v.name] for v in outputs}
     return network
+
+
+def _add_leaves(network: Network, plan: NetworkPlan, rng: np.random.Generator | None) -> None:
+    """Make what no function computes: parameters, inputs, and variables that are there already."""
+    inputs = set(plan.inputs)
+    for variable in dict.fromkeys(v for function in plan.functions for v in (*function.inputs, *function.outputs)):
+        if variable.variable is not None:
+            network.variables[variable.name] = variable.variable
+        elif variable.is_parameter:
+            network.variables[variable.name] = _parameter(variable, rng)
+        elif variable in inputs:
+            network.variables[variable.name] = _input(variable, network.batch_size, rng)
+        if variable.is_parameter:
+            network.parameters[variable.name] = network.variables[variable.name]
 
 
 def _parameter(variable: PlannedVariable, rng: np.random.Generator | None) -> nn.Variable:

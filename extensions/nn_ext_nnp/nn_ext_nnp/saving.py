@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -291,17 +291,23 @@ def _with_variable_batch(network: Any, batch_size: int) -> Any:
     batch = _batch_of(made, buffers, batch_size)
     if batch is None:
         return network
-    for variable in buffers.values():
-        if variable.shape.dim and variable.shape.dim[0] == batch:
-            variable.shape.dim[0] = -1
-    for function in made.function:
-        if function.type in _SHAPED and (not function.input or any(name in buffers for name in function.input)):
-            shape = getattr(function, str(functions()[function.type].field)).shape.dim
-            if shape and shape[0] == batch:
-                shape[0] = -1
+    lengths = [variable.shape.dim for variable in buffers.values()]
+    lengths += [_shape_setting(function) for function in made.function if _follows_batch(function, buffers)]
+    for shape in lengths:
+        if shape and shape[0] == batch:
+            shape[0] = -1
     for samples in (batch, batch + 1, 2 * batch + 3):
         _try(made, samples, batch)
     return made
+
+
+def _follows_batch(function: Any, buffers: Collection[str]) -> bool:
+    """Whether a function has a shape among its settings that is that of its samples."""
+    return function.type in _SHAPED and (not function.input or any(name in buffers for name in function.input))
+
+
+def _shape_setting(function: Any) -> Any:
+    return getattr(function, str(functions()[function.type].field)).shape.dim
 
 
 def _batch_of(network: Any, buffers: Mapping[str, Any], batch_size: int) -> int | None:

@@ -38,19 +38,19 @@ def read_settings(function: Any, batch_size: int) -> dict[str, Any]:
     for name, code in kind.settings.items():
         if name in _NOT_OURS:
             continue
-        value = getattr(parameter, name)
-        if code == "Shape":
-            value = list(value.dim)
-        elif code.endswith("*"):
-            value = [as_written(number, code) for number in value]
-        else:
-            value = as_written(value, code)
+        value = _value_of(getattr(parameter, name), code)
         if isinstance(value, list) and not value and rules.get(name):
             continue  # not written: the default follows from the inputs
         if name == "shape" and value and value[0] == -1:
             value[0] = batch_size
         found[name] = value
     return found
+
+
+def _value_of(field: Any, code: str) -> Any:
+    if code == "Shape":
+        return list(field.dim)
+    return [as_written(number, code) for number in field] if code.endswith("*") else as_written(field, code)
 
 
 def write_settings(function: Any, settings: dict[str, Any]) -> None:

@@ -44,12 +44,18 @@ def batch_normalized(call: Call, x: Value, first: int, axes: Sequence[int]) -> l
     if call.args["batch_stat"] or average is None or variance is None:
         average, variance = statistics(call, x, [axis for axis in range(len(x.shape)) if axis not in axes])
     elif all(value is None or value.buffer.values is not None for value in (beta, gamma, average, variance)):
-        m, v = (array_of(value, "statistics").astype(np.float64) for value in (average, variance))
-        scale = (1.0 if gamma is None else array_of(gamma, "gamma").astype(np.float64)) / np.sqrt(v + call.args["eps"])
-        shift = (0.0 if beta is None else array_of(beta, "beta").astype(np.float64)) - m * scale
-        constants = (call.program.constant(values, name=name) for values, name in ((scale, "scale"), (shift, "shift")))
-        return [call.map("a * b + c", x, *constants), average, variance]
+        return [_scaled_and_shifted(call, x, beta, gamma, average, variance), average, variance]
     return [scaled(call, normalized(call, x, average, variance), beta, gamma), average, variance]
+
+
+def _scaled_and_shifted(
+    call: Call, x: Value, beta: Value | None, gamma: Value | None, average: Value, variance: Value
+) -> Value:
+    """A normalization by known statistics as one product and one sum; scale and shift are worked out in double."""
+    m, v = (array_of(value, "statistics").astype(np.float64) for value in (average, variance))
+    scale = (1.0 if gamma is None else array_of(gamma, "gamma").astype(np.float64)) / np.sqrt(v + call.args["eps"])
+    shift = (0.0 if beta is None else array_of(beta, "beta").astype(np.float64)) - m * scale
+    return call.map("a * b + c", x, call.program.constant(scale, name="scale"), call.program.constant(shift, name="shift"))
 
 
 @emitter("BatchNormalization", "SyncBatchNormalization")

@@ -77,10 +77,7 @@ def ranges_of(
     """
     _check_method(method, percentile)
     arrays = _arrays(inputs, calibration)
-    variables = {key_of(v): v for v in (*inputs.values(), *(output for function in order for output in function.outputs))}
-    for variable in variables.values():
-        if variable.parent is not None:
-            variable.persistent = True
+    variables = _kept(order, inputs)
     found = {key: Range() for key in variables}
     for _ in _passes(order, inputs, arrays):
         for key, variable in variables.items():
@@ -90,6 +87,16 @@ def ranges_of(
             for key, variable in variables.items():
                 found[key].count(_finite(variable))
     return {key: entry.bounds(method, percentile) for key, entry in found.items()}
+
+
+def _kept(order: Sequence[Function], inputs: Mapping[str, nn.Variable]) -> dict[Any, nn.Variable]:
+    """The inputs and all results, which are kept after a pass."""
+    results = [output for function in order for output in function.outputs]
+    variables = {key_of(variable): variable for variable in (*inputs.values(), *results)}
+    for variable in variables.values():
+        if variable.parent is not None:
+            variable.persistent = True
+    return variables
 
 
 def _check_method(method: str, percentile: float) -> None:

@@ -1,6 +1,7 @@
 """Look at files of networks, and turn them into others."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -50,18 +51,22 @@ def dump(
     document = imported(files, import_format, keep_loops=keep_loops)
     if executor is not None:
         keep_executor(document, executor)
-    names = [found.name for found in document.proto.network]
-    if network and network not in names:
-        raise ArgumentError(f"dump: --network must be one of {names}, got {network!r}")
-    for found in document.proto.network:
-        if network in ("", found.name):
-            click.echo(_network_text(found, functions or verbose, variables or verbose or bool(name), name, limit))
+    for found in _chosen(document.proto.network, network):
+        click.echo(_network_text(found, functions or verbose, variables or verbose or bool(name), name, limit))
     click.echo(f"Parameters: {len(document.parameters)}, {sum(e.values.size for e in document.parameters.values())} values")
     shapes = {n.name: {v.name: list(v.shape.dim) for v in n.variable} for n in document.proto.network}
     for kind in ("optimizer", "monitor", "executor"):
         for index, part in enumerate(getattr(document.proto, kind)):
             if network in ("", part.network_name):
                 click.echo(_part_text(kind.capitalize(), index, part, shapes.get(part.network_name, {})))
+
+
+def _chosen(networks: Sequence[Any], name: str) -> list[Any]:
+    """The network of this name; all if it is empty."""
+    names = [network.name for network in networks]
+    if name and name not in names:
+        raise ArgumentError(f"dump: --network must be one of {names}, got {name!r}")
+    return [network for network in networks if name in ("", network.name)]
 
 
 def _network_text(network: Any, functions: bool, variables: bool, name: str, limit: int | None) -> str:

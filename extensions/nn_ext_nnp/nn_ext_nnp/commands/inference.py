@@ -157,21 +157,26 @@ def forward(
     info = loaded(config, param, batch_size, context)
     chosen = executor_of(info, executor)
     dataset = _only_dataset(info, config) if dataset is None else dataset
-    if Path(result_outdir).is_absolute() or ".." in Path(result_outdir).parts:
-        raise ArgumentError(f"forward: --result_outdir must be a folder in OUTDIR, got {result_outdir}")
+    _require_inside(result_outdir)
     header, *rows = _table(dataset)
     outdir.mkdir(parents=True, exist_ok=True)
     results = _forward_rows(chosen, dataset, len(rows))
     columns = [_Column(name, [row[k] for row in results]) for k, (_, name) in enumerate(chosen.output_assign.values())]
+    if replace_path:
+        rows = [[_absolute(cell, dataset.parent) for cell in row] for row in rows]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*header, *(title for column in columns for title in column.titles())])
     for index, row in enumerate(rows):
-        given = [_absolute(cell, dataset.parent) for cell in row] if replace_path else row
-        writer.writerow([*given, *(cell for column in columns for cell in column.cells(index, outdir, result_outdir))])
+        writer.writerow([*row, *(cell for column in columns for cell in column.cells(index, outdir, result_outdir))])
     with atomic_writer(outdir / outfile) as target:
         target.write(text.getvalue().encode())
     click.echo(f"{len(rows)} samples")
+
+
+def _require_inside(folder: str) -> None:
+    if Path(folder).is_absolute() or ".." in Path(folder).parts:
+        raise ArgumentError(f"forward: --result_outdir must be a folder in OUTDIR, got {folder}")
 
 
 def _only_dataset(info: Info, config: Path) -> Path:

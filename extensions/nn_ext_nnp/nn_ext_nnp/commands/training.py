@@ -187,17 +187,22 @@ class Trainer:
         self._report(cost, errors)
         shown = "".join(f" {name}={value:.6f}" for name, value in errors.items())
         say(f"epoch {epoch} of {config.max_epoch} cost={cost:.6f}{shown}")
-        self._save(self.outdir / f"results_current_{epoch}.nnp")
-        for path in self.outdir.iterdir():
-            match = _CURRENT.fullmatch(path.name)
-            if match and int(match[1]) != epoch:
-                path.unlink()
+        self._save_current()
         error = errors.get("valid_error")
         if "valid_error" not in self.info.monitors or not config.save_best:
             self._save(self.outdir / "results.nnp")
         elif error is not None and error <= self.progress.best:
             self.progress.best = error
             self._save(self.outdir / "results.nnp")
+
+    def _save_current(self) -> None:
+        """Save the network of this epoch in place of that of the last one."""
+        epoch = self.progress.epoch
+        self._save(self.outdir / f"results_current_{epoch}.nnp")
+        for path in self.outdir.iterdir():
+            match = _CURRENT.fullmatch(path.name)
+            if match and int(match[1]) != epoch:
+                path.unlink()
 
     def watch(self, monitor: Monitor) -> float:
         """The mean of a monitor over its data, from the first sample on."""

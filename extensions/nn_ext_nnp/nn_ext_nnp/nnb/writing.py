@@ -1,6 +1,6 @@
 """Write networks as NNB files."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -75,16 +75,20 @@ class _Writer:
 
     def __init__(self, plan: NetworkPlan, network: Network, executor: Any, options: NnbOptions) -> None:
         self.plan, self.network, self.executor, self.options = plan, network, executor, options
-        used = {v.name for function in plan.functions for v in (*function.inputs, *function.outputs)}
         self.inputs = [d.variable_name for d in executor.data_variable]
         self.outputs = [o.variable_name for o in executor.output_variable]
-        self.names = [name for name in plan.variables if name in used or name in self.inputs or name in self.outputs]
-        self.numbers = {name: number for number, name in enumerate(self.names)}
         made = {v.name for function in plan.functions for v in function.outputs}
-        generators = executor.generator_variable
-        drawn = {g.variable_name: generated(g.type, g.multiplier, self.shape(g.variable_name)) for g in generators}
-        self.data = {name: self._values(name, drawn) for name in self.names if name not in made and name not in self.inputs}
+        used = {v.name for function in plan.functions for v in function.inputs}.union(made, self.inputs, self.outputs)
+        self.names = [name for name in plan.variables if name in used]
+        self.numbers = {name: number for number, name in enumerate(self.names)}
+        self.data = self._data(made.union(self.inputs))
         self._check_options({function.name for function in plan.functions})
+
+    def _data(self, given: Collection[str]) -> dict[str, Array]:
+        """The values of all variables but those that are `given` or computed."""
+        generators = self.executor.generator_variable
+        drawn = {g.variable_name: generated(g.type, g.multiplier, self.shape(g.variable_name)) for g in generators}
+        return {name: self._values(name, drawn) for name in self.names if name not in given}
 
     def _check_options(self, functions: set[str]) -> None:
         unknown = sorted({*self.options.types} - {*self.names}) + sorted({*self.options.implementations} - functions)
