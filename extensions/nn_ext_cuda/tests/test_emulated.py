@@ -1,0 +1,37 @@
+"""The conformance kit on this backend where there is no device: CuPy and cuBLAS are stand-ins, kernels run on the host."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+#: Options of each run: a sample of every function; all samples where tiles and orders of sums meet.
+RUNS = {
+    "functions": ["--tier=smoke"],
+    "attention": ["--tier=core", "-k", "ScaledDotProductAttention"],
+    "contraction": ["--tier=core", "-k", "Einsum or BatchMatmul or Affine"],
+    "images": ["--tier=core", "-k", "WarpByGrid or RoiAlign or Interpolate"],
+    "weights": ["--tier=core", "-k", "SpectralNorm or WeightNormalization"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS)
+def test_kernels_conform(run):
+    """One process for each run: the stand-ins replace modules for good."""
+    if shutil.which("g++") is None:
+        pytest.skip("the emulated device compiles kernels with g++, which is not installed")
+    paths = [str(HERE / "emulation"), *filter(None, sys.path)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "nn_core.testing.pytest_plugin", "-p", "emulated_device"]
+    command += ["--backend=cuda", "--require-backend=cuda", *RUNS[run]]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, str(HERE / "test_conformance.py")], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert " failed" not in done.stdout
