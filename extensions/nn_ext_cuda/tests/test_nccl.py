@@ -1,0 +1,230 @@
+"""The NCCL engine on an emulated library, whose ranks are threads: the admission test of engines, and what is refused."""
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+from nn_core.communicators import Communicator, Launch
+from nn_core.errors import CommunicationError
+from nn_core.ext import ArgumentError, BackendUnavailableError
+from nn_core.testing.engines import *  # noqa: F403
+from nn_ext_cuda import nccl_plugin, rendezvous
+
+SIZE = 3
+
+
+@pytest.fixture(autouse=True)
+def emulated(device, monkeypatch):
+    """NCCL, and events that know of its calls."""
+    import fake_nccl
+
+    monkeypatch.setattr(device.cuda, "nccl", fake_nccl.module(), raising=False)
+    monkeypatch.setattr(device.cuda, "Event", fake_nccl.Event)
+    monkeypatch.setattr(device.cuda.runtime, "deviceGetPCIBusId", lambda number: f"0000:0{number}:00.0", raising=False)
+    sys.modules.pop("nn_ext_cuda.nccl", None)
+    yield fake_nccl
+    sys.modules.pop("nn_ext_cuda.nccl", None)
+
+
+def on_threads(program, size=SIZE):
+    """Call ``program(rank)`` on threads; the results by rank."""
+    results, failures = {}, []
+
+    def run(rank):
+        try:
+            results[rank] = program(rank)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(rank,), daemon=True) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    if failures:
+        raise failures[0]
+    return [results[rank] for rank in range(size)]
+
+
+def run_ranks(program, size=SIZE):
+    """The ranks of the admission test."""
+    import cupy
+
+    from nn_ext_cuda import nccl
+
+    name = cupy.cuda.nccl.get_unique_id()
+    hosts = ["here"] * size
+    return on_threads(lambda rank: program(nccl.NcclEngine(nccl._connected(size, name, rank), rank, hosts)), size)
+
+
+# -- arrays of the device --------------------------------------------------------------------------------------------
+
+
+def test_arrays_of_the_device_are_sent_from_where_they_are(device, emulated):
+    """One call of NCCL on the current stream, and nothing that waits or allocates: a recorded graph may hold it."""
+
+    def program(engine):
+        array = device.asarray(np.full(5, engine.rank + 1, np.float32))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(emulated.Event, "record", None)  # events that are looked at cannot be recorded in a graph
+            assert engine.all_reduce(array) is None
+        ((name, stream, handle),) = emulated.launched()
+        assert handle.wait(10)
+        return name, stream, array.get().tolist()
+
+    stream = device.cuda.get_current_stream().ptr
+    assert run_ranks(program) == [("allReduce", stream, [6.0] * 5)] * SIZE
+
+
+def test_communicators_work_on_it_from_the_host():
+    def program(engine):
+        comm = Communicator(engine=engine)
+        comm.init()
+        x = nn.NdArray.from_numpy_array(np.full(7, comm.rank + 1, np.float32))
+        comm.all_reduce(x, division=True)
+        return x.data.tolist()
+
+    assert run_ranks(program) == [[2.0] * 7] * SIZE
+
+
+def test_errors_in_the_background_are_told():
+    def program(engine):
+        engine._comm.broken = RuntimeError("NCCL_ERROR_REMOTE_ERROR")
+        handle = engine.all_reduce(np.ones(1, np.float32)) if engine.rank == 0 else None
+        if handle is not None:
+            with pytest.raises(CommunicationError, match="nccl: every rank must be reached, got: NCCL_ERROR_REMOTE_ERROR"):
+                handle.wait(10)
+
+    run_ranks(program, 2)
+
+
+def test_what_it_does_not_add_up_is_refused(device):
+    def program(engine):
+        with pytest.raises(ArgumentError, match="nccl: op must be one of sum, max, got 'min'"):
+            engine.all_reduce(np.ones(2, np.float32), "min")
+        for array in (np.ones(2, bool), device.asarray(np.ones(2, np.int16))):
+            with pytest.raises(ArgumentError, match=r"nccl: arrays that are added up must be of int8, .*, got (bool|int16)"):
+                engine.all_reduce(array)
+
+    run_ranks(program, 1)
+
+
+# -- how the ranks meet ----------------------------------------------------------------------------------------------
+
+
+def launch_of(rank, size=SIZE):
+    return Launch("torchrun", rank, size, rank)
+
+
+@pytest.fixture
+def address(monkeypatch):
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    monkeypatch.setenv(rendezvous.ADDRESS, f"127.0.0.1:{port}")
+    return "127.0.0.1", port
+
+
+def test_ranks_meet_at_an_address(address):
+    texts = on_threads(lambda rank: rendezvous.gather(launch_of(rank), f"text {rank}"))
+    assert texts == [["text 0", "text 1", "text 2"]] * SIZE
+
+
+def test_ranks_that_do_not_come_are_named(address):
+    message = r"the 3 ranks must meet at 127.0.0.1:\d+ within 0.3 s, got: nothing from ranks \[1, 2\]\n  hint: set NN"
+    with pytest.raises(CommunicationError, match=message):
+        rendezvous.gather(launch_of(0), "text", timeout_s=0.3)
+    with pytest.raises(CommunicationError, match=r"within 0.3 s, got: .*[Rr]efused"):
+        rendezvous.gather(launch_of(1), "text", timeout_s=0.3)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, None),
+        ({"MASTER_ADDR": "node1", "MASTER_PORT": "29500"}, ("node1", 29501)),
+        ({"NN_CORE_NCCL_ADDRESS": "node2:80", "MASTER_ADDR": "node1", "MASTER_PORT": "29500"}, ("node2", 80)),
+        ({"NN_CORE_NCCL_ADDRESS": "[::1]:80"}, ("::1", 80)),
+        ({"MASTER_ADDR": "node1"}, None),
+    ],
+)
+def test_addresses_are_read(environment, expected):
+    assert rendezvous.address_in(environment) == expected
+
+
+@pytest.mark.parametrize("given", ["node1", "node1:", ":80", "node1:99999", "node1:x"])
+def test_bad_addresses_are_refused(given):
+    with pytest.raises(BackendUnavailableError, match="nccl: NN_CORE_NCCL_ADDRESS must be a host and a port, such as"):
+        rendezvous.address_in({"NN_CORE_NCCL_ADDRESS": given})
+
+
+class World:
+    """A stand-in for mpi4py in one of two processes."""
+
+    class MPI:
+        class COMM_WORLD:
+            Get_size = staticmethod(lambda: 2)
+            allgather = staticmethod(lambda text: [text, "other"])
+
+
+def test_ranks_meet_by_mpi(monkeypatch):
+    monkeypatch.delenv(rendezvous.ADDRESS, raising=False)
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    monkeypatch.setitem(sys.modules, "mpi4py", World)
+    assert rendezvous.gather(launch_of(0, 2), "text") == ["text", "other"]
+    with pytest.raises(BackendUnavailableError, match="MPI must connect the 3 processes that torchrun has started, got 2"):
+        rendezvous.gather(launch_of(0, 3), "text")
+    monkeypatch.delitem(sys.modules, "mpi4py")
+    monkeypatch.setattr(rendezvous, "find_spec", lambda name: None)
+    with pytest.raises(BackendUnavailableError, match="find each other by MPI or by an address, got neither\n  hint: pip"):
+        rendezvous.gather(launch_of(0, 3), "text")
+
+
+# -- registration ----------------------------------------------------------------------------------------------------
+
+
+def made(monkeypatch, places):
+    from nn_ext_cuda import nccl
+
+    monkeypatch.setattr(nccl, "find_launch", lambda: launch_of(0, len(places)))
+    monkeypatch.setattr(nccl.rendezvous, "gather", lambda launch, text: [text, *places[1:]])
+    return nccl.make(nn.Context())
+
+
+def test_the_engine_is_made_of_what_the_ranks_say(monkeypatch):
+    import socket
+
+    other = '{"host": "elsewhere", "device": "0000:00:00.0"}'
+    engine = made(monkeypatch, ["", other])
+    assert (engine.rank, engine.size, engine.local_rank) == (0, 2, 0)
+    assert engine.hosts == (socket.gethostname(), "elsewhere")
+
+
+def test_two_ranks_on_one_device_are_refused(monkeypatch):
+    import socket
+
+    place = f'{{"host": "{socket.gethostname()}", "device": "0000:00:00.0"}}'
+    with pytest.raises(ArgumentError, match=r"a device of its own, got 0000:00:00.0 of .* for ranks 0 and 1\n  hint: get_ext"):
+        made(monkeypatch, ["", place])
+
+
+def test_a_missing_library_is_told(monkeypatch, device):
+    from nn_ext_cuda import nccl
+
+    monkeypatch.setattr(device.cuda.nccl, "available", False)
+    with pytest.raises(BackendUnavailableError, match="nccl: the library must be installed, got none\n  hint: pip install"):
+        nccl.make()
+    monkeypatch.setattr(nccl_plugin, "probe_cuda", lambda: None)
+    monkeypatch.setattr(nccl_plugin, "has_nccl", lambda: False)
+    assert nccl_plugin.probe().reason.startswith("NCCL is not installed: pip install nvidia-nccl-cu13")
+    monkeypatch.setattr(nccl_plugin, "has_nccl", lambda: True)
+    assert nccl_plugin.probe() is None
+
+
+def test_the_engine_is_registered():
+    (info,) = nccl_plugin.nn_core_communicators()
+    assert (info.name, info.target, info.families) == ("nccl", "nn_ext_cuda.nccl:make", ())
