@@ -250,9 +250,9 @@ class NdArray(NdArrayOperators):
             raise ArgumentError(f"get_data: mode must be 'r', 'w' or 'rw', got {mode!r}")
         return self.present(self.synced.export((HOST, name)))
 
-    def read(self, space: Space, dtype: str) -> Array:
-        """The raw array to read in `space` as `dtype`."""
-        return self.present(self.synced.read((space, dtype)))
+    def read(self, space: Space, dtype: str, exact: bool = False) -> Array:
+        """The raw array to read in `space` as `dtype`; `exact`: see `SyncedArray.read`."""
+        return self.present(self.synced.read((space, dtype), exact))
 
     def write(self, space: Space, dtype: str) -> Array:
         """The raw array in `space` as `dtype`, to be overwritten as a whole."""

@@ -6,6 +6,7 @@ last. Plans lend their memory to arrays; a ``BufferLease`` says for how long.
 
 import functools
 import itertools
+import math
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -183,8 +184,13 @@ class SyncedArray:
             self.copies[key] = array
         return array
 
-    def read(self, key: Key) -> Array:
-        """The values in the space and dtype of `key`; the caller must not write."""
+    def read(self, key: Key, exact: bool = False) -> Array:
+        """The values in the space and dtype of `key`; the caller must not write.
+
+        Args:
+            key: Space and dtype.
+            exact: Refuse fractions where integers are read, as indices and labels are; if not, they are cut off.
+        """
         if (
             key in self.valid
             and self.pending_fill is None
@@ -194,19 +200,21 @@ class SyncedArray:
             return self.copies[key]
         self._require_alive()
         if self.pending_fill is not None or self.latest is None:
-            return self._filled(key)
+            return self._filled(key, exact)
         array = self.buffer(key)
-        convert(self.latest, self.copies[self.latest], key, array)
+        convert(self.latest, self.copies[self.latest], key, array, exact)
         self.valid.add(key)
         if self.lease is not None:
             self.lease.displace()  # a plan that runs again has to know that this copy will be old
         return array
 
-    def _filled(self, key: Key) -> Array:
+    def _filled(self, key: Key, exact: bool) -> Array:
         """The memory for `key`, with the number that is to be filled in, or with the zeros of an array without values."""
+        value = self.pending_fill or 0.0
+        if exact and value % 1 and math.isfinite(value) and dtype_of(key[1]).kind in "iu":
+            raise _fraction(key[1], value)
         array = self.buffer(key)
         ready(key[0])
-        value = self.pending_fill or 0.0
         # looking at the range takes longer than writing a small array
         fits = -_SMALL < value < _SMALL and key[1] not in _NARROW
         array[...] = value if fits else _in_dtype(value, key[1])
@@ -403,19 +411,19 @@ def _restored(shape: Shape, dtype: str, pending_fill: float | None, values: Arra
     return synced
 
 
-def convert(source_key: Key, source: Array, target_key: Key, target: Array) -> None:
-    """Write `source`, the copy under one key, over `target`, the copy under another."""
+def convert(source_key: Key, source: Array, target_key: Key, target: Array, exact: bool = False) -> None:
+    """Write `source`, the copy under one key, over `target`, the copy under another; `exact`: see `SyncedArray.read`."""
     source_space, target_space = source_key[0], target_key[0]
     if source_space is target_space:
         if target_space is HOST:
-            cast(source, target)
+            cast(source, target, exact)
         else:
             ready(target_space)
             target[...] = source
         return
     host = np.asarray(source_space.to_numpy(source))
     if target_space is HOST:
-        cast(host, target)
+        cast(host, target, exact)
         return
     ready(target_space)
     if target_space.upload is not None:
@@ -424,11 +432,12 @@ def convert(source_key: Key, source: Array, target_key: Key, target: Array) -> N
         target[...] = target_space.from_numpy(np.ascontiguousarray(host, dtype_of(target_key[1])))
 
 
-def cast(source: Array, target: Array) -> None:
-    """Write `source` over `target` in the dtype of `target`, both arrays of the host.
+def cast(source: Array, target: Array, exact: bool = False) -> None:
+    """Write `source` over `target` in the dtype of `target`, both arrays of the host; `exact`: see `SyncedArray.read`.
 
     Raises:
-        ArgumentError: when numbers that are not finite, or too large, would have to become whole numbers.
+        ArgumentError: when numbers that are not finite, or too large, would have to become whole numbers, and with `exact`
+            fractions.
     """
     if target.dtype.kind not in "iu" or np.can_cast(source.dtype, target.dtype):
         with np.errstate(over="ignore"):  # infinite where the dtype does not go as far
@@ -440,6 +449,14 @@ def cast(source: Array, target: Array) -> None:
             f"numbers read as {target.dtype.name}, as indices and labels are, must be finite and within its range, got "
             f"values from {least} to {most}"
         )
+    if exact and source.dtype.kind in "fV":
+        is_whole = np.trunc(source) == source  # compares four times faster than integers with floating-point numbers
+        if not is_whole.all():
+            raise _fraction(target.dtype.name, source[~is_whole][0])
+
+
+def _fraction(dtype: str, value: Any) -> ArgumentError:
+    return ArgumentError(f"numbers read as {dtype}, as indices and labels are, must be whole numbers, got {value}")
 
 
 def _write_whole(source: Array, target: Array) -> bool:

@@ -25,6 +25,8 @@ _SUM_DTYPES: Final = {"float16": "float32", "bfloat16": "float32"}
 class BackwardPlan(Plan):
     """A plan that also remembers the gradient it starts from and the leaves it adds to."""
 
+    is_exact = False
+
     def __init__(self, clear_buffer: bool) -> None:
         super().__init__()
         self.clear_buffer = clear_buffer

@@ -44,6 +44,7 @@ class Builder:
     def __init__(self, plan: Plan, *, as_found: bool = False, carried: Collection[SyncedArray] = ()) -> None:
         self.plan = plan
         self._as_found = as_found
+        self._is_exact = not as_found  # gradients of indices are read as such, too
         self._carried = carried
         #: arrays that an operation has rewritten; a copy of one must not be made before
         self.rewritten: set[SyncedArray] = set()
@@ -73,7 +74,7 @@ class Builder:
             runner = copier(backend, source.desc(), target.desc())
         if runner is None:
             # between spaces, or where the backend has no kernel for this
-            runner, backend = _Copy((source.space, source.dtype), (target.space, target.dtype)), None
+            runner, backend = _Copy((source.space, source.dtype), (target.space, target.dtype), self._is_exact), None
         self.add(None, runner, (source, target), backend)
 
     def converted(self, buffer: Buffer, space: Space, dtype: str, backend: Backend | None = None) -> Buffer:
@@ -126,7 +127,7 @@ class Builder:
         """Return the data of an array that the plan does not compute, refreshed in each run if it is stored elsewhere."""
         if synced.pending_fill is not None or synced.latest is None:
             # a fill that was only noted has no memory to which a plan could be bound
-            synced.read(key)
+            synced.read(key, self._is_exact)
         if (synced, key) not in self._leaves:
             self._leaves.add((synced, key))
             # once a pass, however many functions read it
@@ -143,7 +144,7 @@ class Builder:
         """The values that an array has before the plan computes it anew: a copy, made at the start of each run."""
         if (synced, key) not in self._snapshots:  # not of `_copies`, which are of the values that the plan computes
             array = key[0].empty(synced.shape, key[1])
-            self.plan.refreshes.append(Snapshot(synced, key, array))
+            self.plan.refreshes.append(Snapshot(synced, key, array, self._is_exact))
             self._snapshots[(synced, key)] = Buffer(synced.shape, key[1], key[0], array)
         return self._snapshots[(synced, key)]
 
@@ -151,15 +152,15 @@ class Builder:
         """Bring the copy of a leaf under `key` up to date in each run: before all operations if possible."""
         assert synced.latest is not None
         if self._as_found:  # a backward pass reads what the forward pass has read, before anything else is done
-            self.plan.refreshes.append(Refresh(synced, key, backend))
+            self.plan.refreshes.append(Refresh(synced, key, backend, self._is_exact))
         elif self._runs_python or synced in self.rewritten:  # what was rewritten before has to be copied after
-            self.add(None, Refresh(synced, key, backend), ())
+            self.add(None, Refresh(synced, key, backend, self._is_exact), ())
         elif synced.latest[0] is key[0] and key[0] is not HOST:
             source = Buffer(synced.shape, synced.latest[1], key[0], synced.copies[synced.latest])
-            self.add(None, _Copy(synced.latest, key), (source, self._copies[(synced, key, True)]))
+            self.add(None, _Copy(synced.latest, key, self._is_exact), (source, self._copies[(synced, key, True)]))
             self.plan.casts.append((synced, key))
         else:
-            self.plan.refreshes.append(Refresh(synced, key, backend))
+            self.plan.refreshes.append(Refresh(synced, key, backend, self._is_exact))
 
     @staticmethod
     def _leaf_array(synced: SyncedArray, key: Key) -> Array:
@@ -311,20 +312,21 @@ def assign(target: Array, source: Array) -> None:
 class _Copy:
     """Runner that converts one raw array into another."""
 
-    __slots__ = ("_source", "_target")
+    __slots__ = ("_exact", "_source", "_target")
 
-    def __init__(self, source: Key, target: Key) -> None:
+    def __init__(self, source: Key, target: Key, exact: bool) -> None:
         self._source = source
         self._target = target
+        self._exact = exact
 
     def __call__(self, *arrays: Array) -> None:
         source, target = arrays
         if self._source[0] is HOST and self._target[0] is HOST:
-            cast(source, target)
+            cast(source, target, self._exact)
         elif self._source[0] is self._target[0]:
             target[...] = source
         else:
-            convert(self._source, source, self._target, target)
+            convert(self._source, source, self._target, target, self._exact)
 
 
 class NarrowedRead:
@@ -346,11 +348,12 @@ class Refresh:
     The copy is made anew as long as somebody else holds the latest one, who may have written to it.
     """
 
-    __slots__ = ("_copy", "_key", "_latest", "synced")
+    __slots__ = ("_copy", "_exact", "_key", "_latest", "synced")
 
-    def __init__(self, synced: SyncedArray, key: Key, backend: Backend | None = None) -> None:
+    def __init__(self, synced: SyncedArray, key: Key, backend: Backend | None = None, exact: bool = False) -> None:
         self.synced = synced
         self._key = key
+        self._exact = exact
         self._latest = synced.latest
         self._copy: Runner | None = None
         if self._latest is not None and self._latest[0] is key[0] and is_contiguous(synced.copies[self._latest]):
@@ -369,24 +372,25 @@ class Refresh:
         if self._copy is not None and latest == self._latest and is_contiguous(source):
             self._copy(source, target)
         else:
-            convert(latest, source, key, target)
+            convert(latest, source, key, target, self._exact)
         synced.valid.add(key)
 
 
 class Snapshot:
     """Runner that copies the present values of an array elsewhere."""
 
-    __slots__ = ("_array", "_key", "synced")
+    __slots__ = ("_array", "_exact", "_key", "synced")
 
-    def __init__(self, synced: SyncedArray, key: Key, array: Array) -> None:
+    def __init__(self, synced: SyncedArray, key: Key, array: Array, exact: bool) -> None:
         self.synced = synced
         self._key = key
         self._array = array
+        self._exact = exact
 
     def __call__(self) -> None:
         latest = self.synced.latest
         assert latest is not None
-        convert(latest, self.synced.copies[latest], self._key, self._array)
+        convert(latest, self.synced.copies[latest], self._key, self._array, self._exact)
 
 
 def copier(backend: Backend | None, source: ArrayDesc, target: ArrayDesc) -> Runner | None:

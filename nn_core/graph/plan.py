@@ -8,7 +8,7 @@ merges neighbours where a backend can: from then on running a plan is ``for step
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from nn_core.arrays.leases import BufferLease
 from nn_core.arrays.synced import GRAPH_VERSION, Key, Space, SyncedArray, ready
@@ -98,6 +98,9 @@ WATCH = Watch()
 class Plan:
     """Entries to run, the arrays of variables they touch, and what the arrays hold afterwards."""
 
+    #: Whether fractions are refused where integers are read; gradients of indices are read as integers, too.
+    is_exact: ClassVar[bool] = True
+
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.arena = Arena()
@@ -177,7 +180,7 @@ class Plan:
         """See to it that the arrays that the plan reads hold the values of their variables."""
         for synced, key in self.leaves:
             if synced.pending_fill is not None:
-                synced.read(key)
+                synced.read(key, self.is_exact)
         for refresh in self.refreshes:
             refresh()
         for synced, key in self.casts:

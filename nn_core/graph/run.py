@@ -43,7 +43,7 @@ def run(  # noqa: C901  # every call that is not traced
         elif flags is not None and flags[len(arrays)]:
             arrays.append(array.read(*array_key))
         else:
-            arrays.append(fetch(array, array_key))
+            arrays.append(fetch(array, array_key, True))
     if kernel.dynamic:
         _run_dynamic(kernel, arrays, outputs)
         return
@@ -80,9 +80,9 @@ def compute(kernel: PreparedKernel, arrays: Sequence[Array | None], channels_las
         raise
 
 
-def fetch(array: NdArray, key: Key) -> Array:
-    """The values of `array` as a raw array in C order."""
-    raw = array.read(*key)
+def fetch(array: NdArray, key: Key, exact: bool = False) -> Array:
+    """The values of `array` as a raw array in C order; `exact`: see `SyncedArray.read`."""
+    raw = array.read(*key, exact)
     if is_contiguous(raw):
         return raw
     array.synced.make_contiguous(key)

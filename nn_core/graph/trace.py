@@ -243,7 +243,7 @@ class Trace:
             ):
                 arrays.append(synced.copies[key])
             else:
-                arrays.append(fetch(array, key))
+                arrays.append(fetch(array, key, True))
         raw = node.make()
         arrays.append(raw)
         if node.space is not HOST:

@@ -200,6 +200,21 @@ def test_labels_and_indices_out_of_range_are_refused():
         F.embed(label, nn.NdArray((2, 3)))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_labels_and_indices_are_whole_numbers(dtype):
+    values = np.array([[0], [1.5]], dtype)
+    with pytest.raises(ArgumentError, match=r"indices and labels are, must be whole numbers, got 1.5"):
+        F.embed(nn.NdArray.from_numpy_array(values), nn.NdArray((2, 3)))
+    label = nn.Variable.from_numpy_array(np.floor(values))
+    loss = F.softmax_cross_entropy(nn.Variable.from_numpy_array(np.zeros((2, 3))), label)
+    loss.forward()
+    for wrong in (values, 0.5):  # an array, and a number that is filled in
+        label.d = wrong
+        with pytest.raises(ArgumentError, match=r"must be whole numbers, got (1|0).5"):
+            loss.forward()
+    assert label.data.cast(np.int64).tolist() == [[0], [0]]  # a conversion that the program asks for
+
+
 def test_ranks_that_nnabla_refuses():
     assert F.average_pooling(nn.Variable((2, 3, 8)), (2,)).shape == (2, 3, 4)
     assert F.global_average_pooling(nn.Variable((2, 3, 8))).shape == (2, 3, 1)

@@ -168,6 +168,8 @@ MISTAKES = {
     "dropout: p text": lambda: F.dropout(x, "0.5"),
     "one_hot: no shape": lambda: F.one_hot(t),
     "softmax_cross_entropy: shapes": lambda: F.softmax_cross_entropy(x, nn.Variable((5, 1))),
+    "softmax_cross_entropy: label 0.5": lambda: label_loss(0.5),
+    "one_hot: 0.5": lambda: F.one_hot(nn.NdArray.from_numpy_array(np.full((3, 1), 0.5)), (4,)),
     "softmax_cross_entropy: labels NaN": lambda: label_loss(float("nan")),
     "softmax_cross_entropy: label too large": lambda: label_loss(99),
     "squared_error: shapes": lambda: F.squared_error(x, nn.Variable((3, 5))),
