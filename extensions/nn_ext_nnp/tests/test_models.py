@@ -1,0 +1,61 @@
+"""Models of nn_core that are read as networks from .nnp files: keys, sizes of images, training."""
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+from nn_core.models.imagenet import SqueezeNetV11
+from nn_core.utils.save import save
+
+
+@pytest.fixture
+def file(tmp_path):
+    """The path of a network in a file, and the model that was saved."""
+    with nn.parameter_scope("made"):
+        model = SqueezeNetV11(weights=None)
+        x = nn.Variable((1, 3, 227, 227))
+        network = {"name": "Training", "batch_size": 1, "outputs": {"y": model(x)}, "names": {"x": x}}
+        executor = {"name": "runtime", "network": "Training", "data": ["x"], "output": ["y"]}
+        save(str(tmp_path / "a.nnp"), {"networks": [network], "executors": [executor]})
+    return tmp_path / "a.nnp", model
+
+
+def test_keys_are_places_of_the_network(file):
+    path, made = file
+    model = SqueezeNetV11(weights=path)
+    x = nn.Variable.from_numpy_array(np.random.default_rng(0).uniform(0, 255, (2, 3, 227, 227)))
+    for key in model.keys:
+        y = model(x, use_up_to=key)
+        with nn.parameter_scope("made"):
+            expected = made(x, use_up_to=key)
+        nn.forward_all([y, expected])
+        np.testing.assert_allclose(y.d, expected.d, rtol=1e-5, atol=1e-5)
+    assert "SqueezeNetV11/features/0/conv/W" in nn.get_parameters(grad_only=False)
+
+
+def test_images_of_other_sizes_need_a_global_pooling(file):
+    path, _ = file
+    model = SqueezeNetV11(weights=path)
+    x = nn.Variable((1, 3, 131, 163))
+    with pytest.raises(ValueError, match=r"images must have the size \(227, 227\), got \(131, 163\)"):
+        model(x)
+    assert model(x, force_global_pooling=True).shape == (1, 1000)
+
+
+def test_training_decides_whether_parameters_are_trained(file):
+    path, _ = file
+    model = SqueezeNetV11(weights=path)
+    assert model(training=True).need_grad
+    assert not model().need_grad
+
+
+def test_a_place_that_the_network_lacks_is_refused(file):
+    path, _ = file
+    model = SqueezeNetV11(weights=path)
+    model.keys = (*model.keys, "lastfeature")
+    with pytest.raises(ValueError, match=r"the network of a\.nnp must have a place for 'lastfeature', got none"):
+        model(use_up_to="lastfeature")
+    change = nn.utils.nnp_graph.NnpNetworkPass()
+    model.use_up_to("pool", change)
+    with pytest.raises(ValueError, match="use_up_to must be one of"):
+        model.use_up_to("fc", change)

@@ -1,0 +1,1 @@
+"""Known networks, built from code: image classification, detection, segmentation, transformers. Weights come from files."""

@@ -1,0 +1,31 @@
+"""Networks that tell the 1000 classes of ImageNet."""
+
+from nn_core.models.imagenet.alexnet import AlexNet as AlexNet
+from nn_core.models.imagenet.densenet import DenseNet as DenseNet
+from nn_core.models.imagenet.googlenet import GoogLeNet as GoogLeNet
+from nn_core.models.imagenet.inception import InceptionV3 as InceptionV3
+from nn_core.models.imagenet.mobilenet import MobileNet as MobileNet
+from nn_core.models.imagenet.mobilenet import MobileNetV2 as MobileNetV2
+from nn_core.models.imagenet.nin import NIN as NIN
+from nn_core.models.imagenet.resnet import ResNet as ResNet
+from nn_core.models.imagenet.resnet import ResNet18 as ResNet18
+from nn_core.models.imagenet.resnet import ResNet34 as ResNet34
+from nn_core.models.imagenet.resnet import ResNet50 as ResNet50
+from nn_core.models.imagenet.resnet import ResNet101 as ResNet101
+from nn_core.models.imagenet.resnet import ResNet152 as ResNet152
+from nn_core.models.imagenet.resnext import ResNeXt as ResNeXt
+from nn_core.models.imagenet.resnext import ResNeXt50 as ResNeXt50
+from nn_core.models.imagenet.resnext import ResNeXt101 as ResNeXt101
+from nn_core.models.imagenet.senet import SENet as SENet
+from nn_core.models.imagenet.shufflenet import ShuffleNet as ShuffleNet
+from nn_core.models.imagenet.shufflenet import ShuffleNet05 as ShuffleNet05
+from nn_core.models.imagenet.shufflenet import ShuffleNet10 as ShuffleNet10
+from nn_core.models.imagenet.shufflenet import ShuffleNet20 as ShuffleNet20
+from nn_core.models.imagenet.squeezenet import SqueezeNet as SqueezeNet
+from nn_core.models.imagenet.squeezenet import SqueezeNetV10 as SqueezeNetV10
+from nn_core.models.imagenet.squeezenet import SqueezeNetV11 as SqueezeNetV11
+from nn_core.models.imagenet.vgg import VGG as VGG
+from nn_core.models.imagenet.vgg import VGG11 as VGG11
+from nn_core.models.imagenet.vgg import VGG13 as VGG13
+from nn_core.models.imagenet.vgg import VGG16 as VGG16
+from nn_core.models.imagenet.xception import Xception as Xception
