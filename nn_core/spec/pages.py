@@ -28,8 +28,8 @@ functions that are written in terms of them are listed below and documented by `
 
 ## Errors
 
-The tables of inputs and arguments on these pages say what must hold; what does not is an error when the function is called,
-with all shapes in its message. With `x = nn.Variable((8, 20))`:
+The tables of inputs and arguments on these pages say what must hold; anything else is an error when the function is called,
+and its message shows all shapes. With `x = nn.Variable((8, 20))`:
 
 | call | raises |
 |---|---|

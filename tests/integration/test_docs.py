@@ -216,6 +216,15 @@ def test_calls_raise_what_the_page_says(page, tmp_path, monkeypatch):
         assert _fits(str(caught.value), message), str(caught.value)
 
 
+def test_the_session_of_the_page_is_what_the_command_prints():
+    pytest.importorskip("nn_ext_cpu")
+    text = (ROOT / "docs" / "api" / "cli.md").read_text(encoding="utf-8")
+    ((command, output),) = re.findall(r"(?ms)^```text\n\$ nn-core (.+?)\n(.+?)^```$", text)
+    result = CliRunner().invoke(main, shlex.split(command))
+    assert result.exit_code == 0
+    assert result.output == output
+
+
 def test_commands_print_what_the_page_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = _error_rows("api/cli")
