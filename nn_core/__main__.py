@@ -121,17 +121,36 @@ def _is_usable(name: str) -> bool:
 
 @main.command(short_help="Try every installed plugin, and say what to do.")
 @click.argument("names", nargs=-1)
-def doctor(names: Sequence[str]) -> None:
+@click.option("--test", "-t", is_flag=True, help="Compare ten functions on each of NAMES with the reference, in seconds.")
+@click.option("--device-id", "-d", default="0", help="Number of the device to test.")
+def doctor(names: Sequence[str], test: bool, device_id: str) -> None:
     """Try every installed plugin, and those called NAMES, and say what came of it.
 
     The backend that programs use when they name none is shown even where it is missing. The exit status is 1 when a
-    plugin is broken, or one of NAMES cannot be used.
+    plugin is broken, one of NAMES cannot be used, or a function that was tested does not agree with the reference.
     """
+    if test and not names:
+        raise click.UsageError("--test must be given the names of backends, for example: nn-core doctor --test cpu")
     findings = examine([*names, *{installed.PREFERRED_BACKEND} - {*names, *installed.entry_points()}])
     click.echo(_table(findings))
     wanted = [finding for finding in findings if finding.name in names and finding.state is not State.LOADED]
     if wanted or any(finding.state is State.BROKEN for finding in findings):
         sys.exit(1)
+    agree = [_is_tested(name, device_id) for name in names if test]
+    if not all(agree):
+        sys.exit(1)
+
+
+def _is_tested(name: str, device_id: str) -> bool:
+    """Print how functions on a backend compare with the reference; whether they agree."""
+    from nn_core.testing.self_test import report  # the other commands do without the functions
+
+    try:
+        lines, passed = report(name, device_id)
+    except NNCoreError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo("\n".join(lines))
+    return passed
 
 
 @main.command(short_help="Show versions, settings and installed plugins.")

@@ -1,6 +1,6 @@
-"""A self-test of a device: ten functions and their gradients, compared with the reference.
+"""A self-test of a backend: ten functions and their gradients, compared with the reference in seconds.
 
-``python -m nn_ext_cuda.self_test`` prints a line for each of them.
+``nn-core doctor --test NAME`` prints a line for each of them.
 """
 
 import time
@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import click
 import numpy as np
 
-import nn_core as nn
 import nn_core.functions as F
-from nn_core.ext import NNCoreError
+from nn_core.context import Context, context_scope
+from nn_core.dispatch.explain import explain
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.errors import NNCoreError
+from nn_core.ext_utils import get_extension_context
+from nn_core.variable import Variable
 
 #: The largest difference, as a part of the largest magnitude; both sides compute in float32.
 TOLERANCE: Final = 1e-4
@@ -55,11 +58,11 @@ class Outcome:
 
 
 def _embedded(w: Any) -> Any:
-    return F.embed(nn.Variable.from_numpy_array(np.arange(40).reshape(5, 8) % 30), w)
+    return F.embed(Variable.from_numpy_array(np.arange(40).reshape(5, 8) % 30), w)
 
 
 def _added(x0: Any, x1: Any) -> Any:
-    return F.scatter_add(x0, nn.Variable.from_numpy_array(np.arange(64 * 8).reshape(64, 8) % 16), x1, axis=0)
+    return F.scatter_add(x0, Variable.from_numpy_array(np.arange(64 * 8).reshape(64, 8) % 16), x1, axis=0)
 
 
 CASES: Final = (
@@ -76,7 +79,7 @@ CASES: Final = (
 )
 
 
-def self_test(context: nn.Context, cases: Sequence[Case] = CASES) -> Iterator[Outcome]:
+def self_test(context: Context, cases: Sequence[Case] = CASES) -> Iterator[Outcome]:
     """Run each case in `context` and on the reference, forward and backward, and compare.
 
     Args:
@@ -93,20 +96,20 @@ def self_test(context: nn.Context, cases: Sequence[Case] = CASES) -> Iterator[Ou
             yield Outcome(case.name, "", float("nan"), time.perf_counter() - started, str(error).partition("\n")[0])
             continue
         seconds = time.perf_counter() - started
-        expected, _ = _run(case, inputs, nn.Context(["reference:float"]))
+        expected, _ = _run(case, inputs, Context(["reference:float"]))
         yield Outcome(case.name, backend, max(map(_difference, found, expected)), seconds)
 
 
-def _run(case: Case, inputs: Sequence[Any], context: nn.Context) -> tuple[list[Any], str]:
+def _run(case: Case, inputs: Sequence[Any], context: Context) -> tuple[list[Any], str]:
     """The result and the gradients, and the entry of the context that ran the function."""
-    with nn.context_scope(context):
-        variables = [nn.Variable.from_numpy_array(values, need_grad=True) for values in inputs]
+    with context_scope(context):
+        variables = [Variable.from_numpy_array(values, need_grad=True) for values in inputs]
         y = case.compute(*variables)
         for variable in variables:
             variable.grad.zero()
         y.forward()
         y.backward(np.cos(np.arange(y.size, dtype=np.float32)).reshape(y.shape))
-        backend = nn.explain(y, context).winner or ""
+        backend = explain(y, context).winner or ""
         return [y.d.copy(), *(variable.g.copy() for variable in variables)], backend
 
 
@@ -115,23 +118,26 @@ def _difference(found: Any, expected: Any) -> float:
     return float(np.abs(found.astype(np.float64) - expected).max(initial=0)) / scale
 
 
-@click.command("python -m nn_ext_cuda.self_test")
-@click.option("-b", "--backend", type=click.Choice(["cuda", "cudnn"]), default="cuda", help="The backend to try first.")
-@click.option("-d", "--device-id", type=int, default=0, help="Number of the device.")
-def command(backend: str, device_id: int) -> None:
-    """Compare ten functions and their gradients on a CUDA device with the reference."""
-    entries = ["cudnn:float", "cuda:float"] if backend == "cudnn" else ["cuda:float"]
-    outcomes = []
-    for outcome in self_test(nn.Context(entries, device_id=str(device_id))):
-        outcomes.append(outcome)
-        state = "ok    " if outcome.passed else "FAILED"
-        detail = outcome.reason or f"{outcome.backend}, difference {outcome.error:.1e}, {outcome.seconds:.2f} s"
-        click.echo(f"{state} {outcome.name:<20} {detail}")
-    n_failed = sum(not outcome.passed for outcome in outcomes)
-    if n_failed:
-        raise click.ClickException(f"{n_failed} of {len(outcomes)} functions do not agree with the reference")
-    click.echo(f"{len(outcomes)} functions agree with the reference")
+def context_of(name: str, device_id: str = "0") -> Context:
+    """The recommended context of a backend without what leaves the family of its arrays, such as the CPU after a device.
+
+    Raises:
+        BackendNotFoundError: when no installed package brings the backend.
+        BackendUnavailableError: when there is no device for it.
+    """
+    context = get_extension_context(name, device_id=device_id)
+    family = PLUGINS.info(name).array_class
+    entries = [entry for entry in context.backend if PLUGINS.info(entry.partition(":")[0]).array_class == family]
+    return Context(entries, context.array_class, context.device_id)
 
 
-if __name__ == "__main__":
-    command()
+def report(name: str, device_id: str = "0") -> tuple[list[str], bool]:
+    """The lines that the doctor prints about a backend, and whether all functions agree with the reference."""
+    outcomes = list(self_test(context_of(name, device_id)))
+    lines = [
+        f"{'ok    ' if outcome.passed else 'FAILED'} {outcome.name:<20} "
+        + (outcome.reason or f"{outcome.backend}, difference {outcome.error:.1e}, {outcome.seconds:.2f} s")
+        for outcome in outcomes
+    ]
+    n_passed = sum(outcome.passed for outcome in outcomes)
+    return [*lines, f"{name}: {n_passed} of {len(outcomes)} functions agree with the reference"], n_passed == len(outcomes)
