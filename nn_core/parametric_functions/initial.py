@@ -8,7 +8,8 @@ from typing import Any, Final, TypeAlias
 from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.initializer import ConstantInitializer, FloatArray, Rng, UniformInitializer, calc_uniform_lim_glorot
-from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create
+from nn_core.parametric_functions.scope import Initializer
+from nn_core.parametric_functions.scope import trained as trained
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
@@ -28,18 +29,6 @@ def glorot(
 
 def _glorot(inmaps: int, outmaps: int, kernel: Sequence[int], rng: Rng | None, shape: Shape) -> FloatArray:
     return UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng)(shape)
-
-
-def trained(
-    name: str,
-    shape: Sequence[int],
-    initializer: Initializer,
-    fix_parameters: bool,
-    apply: Applied | None = None,
-) -> Variable:
-    """A parameter to train, after `apply`."""
-    parameter = get_parameter_or_create(name, shape, initializer, True, not fix_parameters)
-    return parameter if apply is None else apply(parameter)
 
 
 def bias(
@@ -68,9 +57,10 @@ def counted(name: str, value: Any, layer: str = "affine") -> int:
 
 def affine_sizes(inp: Variable | NdArray, n_outmaps: int | Sequence[int], base_axis: int) -> tuple[int, Shape]:
     """Number of input features and shape of the output features of an affine layer."""
+    shape = inp.shape[base_axis:]
+    n_features = shape[0] if len(shape) == 1 else prod(shape)
     if type(n_outmaps) is int and n_outmaps > 0:  # before isinstance, which takes ten times as long for an abstract class
-        out_shape: Shape = (n_outmaps,)
-    else:
-        several = isinstance(n_outmaps, Sequence) and not isinstance(n_outmaps, str)
-        out_shape = tuple(counted("n_outmaps", n) for n in (n_outmaps if several else (n_outmaps,)))  # type: ignore[union-attr]
-    return prod(inp.shape[base_axis:]), out_shape
+        return n_features, (n_outmaps,)
+    several = isinstance(n_outmaps, Sequence) and not isinstance(n_outmaps, str)
+    lengths: Any = n_outmaps if several else (n_outmaps,)
+    return n_features, tuple(counted("n_outmaps", n) for n in lengths)

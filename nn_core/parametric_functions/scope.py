@@ -10,10 +10,11 @@ from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 
-from nn_core.arrays.ndarray import checked_shape
+from nn_core.arrays.ndarray import NdArray, checked_shape
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.imperative import call_at_once, has_ndarray
 from nn_core.graph.modes import NO_GRAD
+from nn_core.graph.node import Value
 from nn_core.initializer import BaseInitializer
 from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, require_fit
 from nn_core.runtime.ambient import Ambient, AmbientScope
@@ -220,6 +221,31 @@ def get_parameter_or_create(
     return parameter._unlinked(wanted and not NO_GRAD.get())
 
 
+def trained(
+    name: str,
+    shape: Sequence[int],
+    initializer: Initializer,
+    fix_parameters: bool,
+    apply: Callable[[Variable], Variable] | None = None,
+) -> Variable:
+    """The parameter to train called `name` in the current scope, as a layer uses it: after `apply`."""
+    # Hot: each layer of a dynamic graph asks for its parameters, and nearly always they are there and fit.
+    parameter = _CURRENT.get().get(name)
+    if type(parameter) is Variable and parameter._need_grad is True:
+        storage = parameter._storage
+        if storage is not None and storage.data._shape == shape:
+            variable = _new(Variable)  # past the constructor, as `Variable.get_unlinked_variable`
+            Value.__init__(variable, storage, not fix_parameters and not NO_GRAD.get())
+            variable.name = parameter.name
+            variable._persistent = parameter._persistent
+            return variable if apply is None else apply(variable)
+    parameter = get_parameter_or_create(name, shape, initializer, True, not fix_parameters)
+    return parameter if apply is None else apply(parameter)
+
+
+_new = object.__new__
+
+
 def _whole_path(name: str, scope: Scope | None = None) -> str:
     """`name` in `scope`, else the current one, as a path from the root, or from the dictionary of the program."""
     scope = _CURRENT.get() if scope is None else scope
@@ -322,7 +348,8 @@ def layer(
             n_made = _N_MADE[0]
             (token,) = map(_CURRENT.replace, (inner,))  # see `Ambient.replace`
             try:
-                if has_ndarray(args) or (kwargs and has_ndarray(kwargs.values())):
+                # as `has_ndarray`, which would be one more call for each layer
+                if NdArray in map(type, args) or (kwargs and has_ndarray(kwargs.values())):
                     return call_at_once(function, *args, **kwargs)
                 return function(*args, **kwargs)
             except BaseException as error:
