@@ -35,7 +35,10 @@ def value(given: Any, random: np.random.RandomState) -> Any:
 def call(fact: dict[str, Any]) -> tuple[nn.Variable, ...]:
     nn.seed(313)
     random = np.random.RandomState(0)
-    inputs = [nn.Variable.from_numpy_array(random.rand(*shape).astype(np.float32)) for shape in fact["inputs"]]
+    arrays = [random.rand(*shape).astype(np.float32) for shape in fact["inputs"]]
+    if fact["function"] == "embed":  # NNabla cuts the fractions of indices off
+        arrays = [np.floor(array) for array in arrays]
+    inputs = [nn.Variable.from_numpy_array(array) for array in arrays]
     args = [value(given, random) for given in fact["args"]]
     kwargs = {name: value(given, random) for name, given in fact["kwargs"].items()}
     results = getattr(PF, fact["function"])(*inputs, *args, **kwargs)
