@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -385,7 +386,7 @@ class Communicator:
     def _reduce(
         self, call: str, circle: Circle, arrays: list[NdArray], division: bool, inplace: bool, dst: int | None
     ) -> None:
-        live = live_arrays(call, circle, arrays, f"{_shapes(arrays)} {division} {inplace} {dst}")
+        live = live_arrays(call, circle, arrays, _subject(tuple([array.size for array in arrays]), division, inplace, dst))
         for name in live.dtypes:
             sum_dtype(call, name, division)
         for pack in packs(live, inplace):
@@ -458,10 +459,18 @@ def _mean(total: Array, size: int) -> Array:
     return np.divide(total, size, out=total, dtype=total.dtype)
 
 
+@lru_cache(256)
+def _subject(sizes: tuple[int, ...], division: bool, inplace: bool, dst: int | None) -> str:
+    return f"{_shapes_of(sizes)} {division} {inplace} {dst}"
+
+
 def _shapes(arrays: Sequence[NdArray]) -> str:
     """The numbers of elements, which tell lists of arrays apart."""
-    sizes = [array.size for array in arrays]
-    return f"{len(sizes)} arrays, {sum(sizes)} elements, {hash(tuple(sizes)) & 0xFFFF:04x}"
+    return _shapes_of(tuple([array.size for array in arrays]))
+
+
+def _shapes_of(sizes: tuple[int, ...]) -> str:
+    return f"{len(sizes)} arrays, {sum(sizes)} elements, {hash(sizes) & 0xFFFF:04x}"
 
 
 def _require_rank(call: str, what: str, rank: int, circle: Circle) -> None:

@@ -22,7 +22,8 @@ class Live(NamedTuple):
 def live_arrays(call: str, circle: Circle, arrays: Sequence[NdArray], subject: str) -> Live:
     """Agree on what is to be reduced, leaving out what no rank has written."""
     codes = [code_of(call, array) for array in arrays]
-    (some_unwritten, most, least) = circle.agree(call, subject, 0 in codes, _digest(codes), -_digest(codes))
+    digest = hash(tuple(codes)) >> 2
+    (some_unwritten, most, least) = circle.agree(call, subject, 0 in codes, digest, -digest)
     if not some_unwritten:
         if most != -least:
             raise _differing_dtypes(call, codes)
@@ -32,10 +33,6 @@ def live_arrays(call: str, circle: Circle, arrays: Sequence[NdArray], subject: s
         raise _differing_dtypes(call, codes)
     chosen = [(array, NAMES[int(code)]) for array, code in zip(arrays, highest, strict=True) if code]
     return Live([array for array, _ in chosen], [name for _, name in chosen])
-
-
-def _digest(codes: Sequence[int]) -> int:
-    return hash(tuple(codes)) >> 2
 
 
 def _exchange(circle: Circle, codes: Sequence[int]) -> tuple[Array, Array]:
@@ -53,6 +50,9 @@ def _differing_dtypes(call: str, own: Sequence[int]) -> CommunicationError:
 
 def packs(live: Live, inplace: bool) -> Iterator[Live]:
     """The arrays that are sent together: each by itself, or all whose sums have one dtype."""
+    if len(live.arrays) == 1:
+        yield live
+        return
     if inplace:
         for array, dtype in zip(*live, strict=True):
             yield Live([array], [dtype])

@@ -51,10 +51,10 @@ def code_of(call: str, array: NdArray) -> int:
     """
     if array.is_unwritten:
         return 0
-    name = array.dtype.name
-    if name not in CODES:
-        raise DTypeError(f"{call}: arrays must be of {', '.join(CODES)}, got {name}")
-    return CODES[name]
+    code = CODES.get(array.synced.dtype)
+    if code is None:
+        raise DTypeError(f"{call}: arrays must be of {', '.join(CODES)}, got {array.synced.dtype}")
+    return code
 
 
 def flat_of(arrays: Sequence[NdArray], dtype: str) -> Array:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _POLLED_BYTES: Final = 64
 #: Seconds of polling without a pause, after which other programs get the core between two looks.
 _SPIN_S: Final = 0.002
+#: Looks before the first one at the clock; other ranks are a few microseconds away.
+_QUICK: Final = 10
 _PAUSE_S: Final = 0.0005
 _TAG: Final = 7
 
@@ -40,6 +42,9 @@ class Request:
     def wait(self, timeout_s: float | None) -> bool:
         """Poll until it is over, or the time is."""
         test = self._request.Test
+        for _ in range(_QUICK):
+            if test():
+                return True
         start = time.monotonic()
         while not test():
             elapsed = time.monotonic() - start
