@@ -11,7 +11,7 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.ext import ArgumentError, atomic_writer
+from nn_core.ext import ArgumentError, atomic_writer, function_spec
 from nn_core.utils.profiler import GraphProfiler, GraphProfilerCsvWriter
 from nn_ext_nnp.commands.context import choose_context, context_named, watched
 from nn_ext_nnp.commands.failing import clean_failures
@@ -116,8 +116,9 @@ def compare(
 ) -> None:
     """Run networks on two backends with the same values, and compare every variable and the gradients of parameters.
 
-    Inputs are drawn from 0 to 1. The difference is the largest one of a variable, over the largest magnitude in it where
-    that is above 1. It ends with 1 when a difference is larger than the tolerance, or a value is no number on one side only.
+    Inputs are drawn from 0 to 1; labels and indices are 0. The difference is the largest one of a variable, over the largest
+    magnitude in it where that is above 1. It ends with 1 when a difference is larger than the tolerance, or a value is no
+    number on one side only.
 
     Example: nn-core compare -c network.nnp -C cpu -C2 reference
     """
@@ -167,7 +168,18 @@ def _side(config: Path, param: Path | None, batch_size: int, context: str) -> di
 def _draw(inputs: Mapping[str, nn.Variable]) -> None:
     rng = np.random.default_rng(_SEED)
     for _, variable in sorted(inputs.items()):
-        variable.d = rng.random(variable.shape, np.float32)
+        values = rng.random(variable.shape, np.float32)
+        variable.d = np.zeros_like(values) if _is_index(variable) else values
+
+
+def _is_index(variable: nn.Variable) -> bool:
+    """Whether a function reads a variable as labels or indices, which must be whole numbers."""
+    for function in variable.function_references:
+        spec = function_spec(function.info.type_name)
+        for entry, value in zip(() if spec is None else spec.inputs, function.inputs, strict=False):
+            if entry.dtype == "index" and value == variable:
+                return True
+    return False
 
 
 def _difference(first: Array, second: Array) -> float:
