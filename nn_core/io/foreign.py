@@ -31,6 +31,8 @@ class Layout:
         recurrent: The same for recurrent layers, by kind.
         separator: Between the name of a layer and that of a tensor in it.
         ignored: Endings of tensors without a counterpart.
+        cells: By kind of a recurrent layer, the name of the cell in it that may have the tensors.
+        cell_endings: What may follow the names of these tensors.
     """
 
     names: Mapping[str, tuple[str, ...]]
@@ -38,6 +40,8 @@ class Layout:
     recurrent: Mapping[str, Recurrent]
     separator: str
     ignored: tuple[str, ...] = ()
+    cells: Mapping[str, str] = field(default_factory=dict)
+    cell_endings: tuple[str, ...] = ("",)
 
 
 @dataclass(slots=True)
@@ -79,8 +83,13 @@ class Conversion:
         self.values[name] = values
 
     def _recurrent(self, kind: str, key: str, name: str, shape: Shape, layer: str) -> Values:
+        scopes = [f"{layer}{self.layout.separator}"]
+        if kind in self.layout.cells:
+            scopes.append(f"{scopes[0]}{self.layout.cells[kind]}{self.layout.separator}")
+
         def read(tensor: str) -> Values:
-            return self._values(self._first(name, [f"{layer}{self.layout.separator}{tensor}"]))
+            names = [f"{scope}{tensor}{end}" for scope in scopes for end in self.layout.cell_endings]
+            return self._values(self._first(name, names))
 
         try:
             return self.layout.recurrent[kind](read, key, shape)

@@ -126,4 +126,6 @@ KERAS: Final = Layout(
     converted=_in_our_axes,
     recurrent={"rnn": _recurrent, "lstm": _recurrent, "gru": _gru, "lstm_cell": _cell},
     separator="/",
+    cells={"rnn": "simple_rnn_cell", "lstm": "lstm_cell", "gru": "gru_cell"},
+    cell_endings=("", ":0"),
 )
