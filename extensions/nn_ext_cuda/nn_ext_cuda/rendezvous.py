@@ -95,7 +95,8 @@ def gather_by_tcp(address: tuple[str, int], launch: Launch, text: str, timeout_s
 def _collected(address: tuple[str, int], size: int, text: str, deadline: float) -> list[str]:
     texts = {0: text}
     guests: list[tuple[socket.socket, IO[str]]] = []
-    with socket.create_server(address, backlog=size) as server:
+    family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
+    with socket.create_server(address, family=family, backlog=size) as server:
         try:
             while len(texts) < size:
                 server.settimeout(max(deadline - time.monotonic(), 0.001))

@@ -1,5 +1,6 @@
 """The NCCL engine on an emulated library, whose ranks are threads: the admission test of engines, and what is refused."""
 
+import socket
 import sys
 import threading
 
@@ -119,14 +120,25 @@ def launch_of(rank, size=SIZE):
     return Launch("torchrun", rank, size, rank)
 
 
+def free_port(host, family):
+    with socket.create_server((host, 0), family=family) as server:
+        return server.getsockname()[1]
+
+
 @pytest.fixture
 def address(monkeypatch):
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port("127.0.0.1", socket.AF_INET)
     monkeypatch.setenv(rendezvous.ADDRESS, f"127.0.0.1:{port}")
     return "127.0.0.1", port
+
+
+def test_ranks_meet_at_an_address_of_ipv6(monkeypatch):
+    try:
+        port = free_port("::1", socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    monkeypatch.setenv(rendezvous.ADDRESS, f"[::1]:{port}")
+    assert on_threads(lambda rank: rendezvous.gather(launch_of(rank, 2), f"text {rank}"), 2) == [["text 0", "text 1"]] * 2
 
 
 def test_ranks_meet_at_an_address(address):
@@ -196,8 +208,6 @@ def made(monkeypatch, places):
 
 
 def test_the_engine_is_made_of_what_the_ranks_say(monkeypatch):
-    import socket
-
     other = '{"host": "elsewhere", "device": "0000:00:00.0"}'
     engine = made(monkeypatch, ["", other])
     assert (engine.rank, engine.size, engine.local_rank) == (0, 2, 0)
@@ -205,8 +215,6 @@ def test_the_engine_is_made_of_what_the_ranks_say(monkeypatch):
 
 
 def test_two_ranks_on_one_device_are_refused(monkeypatch):
-    import socket
-
     place = f'{{"host": "{socket.gethostname()}", "device": "0000:00:00.0"}}'
     with pytest.raises(ArgumentError, match=r"a device of its own, got 0000:00:00.0 of .* for ranks 0 and 1\n  hint: get_ext"):
         made(monkeypatch, ["", place])
