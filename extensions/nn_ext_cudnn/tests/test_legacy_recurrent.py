@@ -116,6 +116,34 @@ def test_what_cudnn_does_not_support_is_refused(kernel, network, cudnn):
     assert "cudnnSetRNNDescriptor_v8: status must be success, got 3000 (NOT_SUPPORTED)" in refusal.reason
 
 
+def test_what_cudnn_does_not_support_when_it_runs_is_refused_from_then_on(kernel, network, cudnn, monkeypatch):
+    from fake_cudnn import RefusedError
+
+    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cudnn.errors import NotSupportedError
+    from nn_ext_cudnn.legacy import recurrent
+
+    def failing(*_):
+        raise RefusedError(3000, "not on this device")
+
+    told = []
+    cudnn.parts[3].cudnnRNNForward = failing
+    monkeypatch.setattr(recurrent, "_UNSUPPORTED", set())
+    monkeypatch.setattr(recurrent, "forget_prepared", lambda: told.append("again"))
+    call, other = network("GRU", training=False), network("GRU", 1, training=False)
+    (trace,) = kernel.private_shapes(call)
+    call = dataclasses.replace(call, outputs=(*call.outputs[:-2], ArrayDesc(trace, "float32"), call.outputs[-1]))
+    assert kernel.refuse(call) is None
+    descs = [*call.inputs, *call.outputs]
+    arrays = [None if desc is None else cupy.asarray(np.ones(desc.shape, desc.dtype)) for desc in descs]
+    with pytest.raises(NotSupportedError, match="gru: cudnnRNNForward: status must be success, got 3000") as caught:
+        kernel.forward(call).bind(*arrays, np.zeros(2, np.uint64))()
+    assert "hint: such calls run on another backend from now on; build the graph again" in str(caught.value)
+    assert "turned out not to support" in kernel.refuse(call).reason
+    assert kernel.refuse(other) is None
+    assert told == ["again"]
+
+
 def test_an_installation_without_networks_is_refused(kernel, network, cudnn):
     from nn_ext_cudnn.legacy import api
 

@@ -22,6 +22,10 @@ ALIGNMENT: Final = 512
 ARRAY_ALIGNMENT: Final = 16
 
 
+#: The hint of an error after which later calls are refused.
+_LATER: Final = "such calls run on another backend from now on; build the graph again"
+
+
 @dataclass(frozen=True, slots=True)
 class At:
     """Argument of a call: the pointer of the array at `place`; arrays of the call come first, then scratch arrays."""
@@ -70,7 +74,7 @@ class Recipe:
         n_arrays: How many arrays the call has.
         scratch: Shape and dtype of arrays that are needed while a step runs.
         otherwise: Makes the runner that takes over where cuDNN turns out not to support the call; there are functions
-            of which it does not tell before they run.
+            of which it does not tell before they run. None from it: there is no such runner, but later calls are refused.
     """
 
     __slots__ = ("n_arrays", "name", "otherwise", "parts", "scratch")
@@ -156,7 +160,9 @@ class RecipeStep:
         """Let kernels of nn_ext_cuda take over for good: this is known from the first run on, before any recording."""
         runner: Any = None if self._recipe.otherwise is None else self._recipe.otherwise()
         if runner is None:
-            raise located(error, self._recipe.name, self._arrays) from error
+            told = located(error, self._recipe.name, self._arrays)
+            hint = "" if self._recipe.otherwise is None else f"\n  hint: {_LATER}"
+            raise NotSupportedError(f"{told}{hint}", told.status) from error
         _LOGGER.warning("%s: nn_ext_cuda takes over from cuDNN: %s", self._recipe.name, str(error).partition("\n")[0])
         self._starts = []
         self._calls = [runner.bind(*self._arrays).run]

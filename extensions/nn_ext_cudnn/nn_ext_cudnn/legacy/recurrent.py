@@ -7,10 +7,11 @@ cuDNN may add up in different orders when a process uses several streams at once
 ``CUBLAS_WORKSPACE_CONFIG=:4096:8`` fixes the order.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
-from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
+from nn_core.ext import Call, Kernel, Refusal, Runner, Shape, forget_prepared
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
 from nn_ext_cudnn.legacy import api
 from nn_ext_cudnn.legacy.networks import network_of, pieces_of
@@ -26,6 +27,8 @@ class Recurrent:
         args = call.args
         if args["dropout"] and args["training"] and args["num_layers"] != 1:
             return Refusal("takes no dropout between layers: cuDNN draws random numbers of its own")
+        if _key(call) in _UNSUPPORTED:
+            return Refusal("cuDNN turned out not to support such a call when it ran")
         refusal = refuse_arrays(call) or api.refuse_part("ops") or api.refuse_part("adv")
         return refusal or refuse_failures(lambda: pieces_of(call))  # which makes the descriptors of the network first
 
@@ -47,7 +50,7 @@ class Recurrent:
             work.to_trace(kept)
         else:
             work.forward(api.RNN_INFERENCE, work.found.inference_bytes, y, h_n, c_n, None)
-        return work.recipe()
+        return work.recipe(partial(_leave, call))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """One call for inputs and states, and one for weights."""
@@ -64,7 +67,21 @@ class Recurrent:
         work.backward_data(y, dx, kept)
         if any(work.at(f"d{name}") is not None for name in WEIGHTS):
             work.backward_weights(y, kept)
-        return work.recipe()
+        return work.recipe(partial(_leave, call))
+
+
+#: Calls that other backends have to run.
+_UNSUPPORTED: Final[set[Hashable]] = set()
+
+
+def _key(call: Call) -> Hashable:
+    return call.spec.name, tuple(sorted(call.args.items())), call.inputs, call.dtype
+
+
+def _leave(call: Call) -> None:
+    """Refuse such calls from now on."""
+    _UNSUPPORTED.add(_key(call))
+    forget_prepared()
 
 
 RECURRENT: Final[Mapping[str, Kernel]] = dict.fromkeys(("RNN", "LSTM", "GRU"), Recurrent())

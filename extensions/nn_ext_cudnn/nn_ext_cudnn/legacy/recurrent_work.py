@@ -1,6 +1,6 @@
 """The parts of a pass of a recurrent network: copies of weights and of what is kept around the calls of cuDNN."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Shape
@@ -112,11 +112,11 @@ class Work:
         )
         self._copy("d", gradients, unpack=True)
 
-    def recipe(self) -> Recipe:
-        """All parts in order."""
+    def recipe(self, otherwise: Callable[[], None]) -> Recipe:
+        """All parts in order; `otherwise` is called where cuDNN turns out not to support them."""
         scratch = [(desc.shape, desc.dtype) for desc in self._arrays[self._n_arrays :] if desc is not None]
         parts = [part(len(self._arrays)) if callable(part) else part for part in self._parts]
-        return Recipe(self._call.spec.api, parts, self._n_arrays, scratch)
+        return Recipe(self._call.spec.api, parts, self._n_arrays, scratch, otherwise)
 
     @property
     def _cell_states(self) -> Descriptor | None:
