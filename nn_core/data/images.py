@@ -41,7 +41,7 @@ class PilBackend:
     """Pillow."""
 
     def read(self, place: Place, mode: str) -> Image:
-        pillow = _library("PIL.Image", "pillow")
+        pillow = library("PIL.Image", "pillow")
         with pillow.open(place) as file:
             if file.mode in ("I;16", "I;16B", "I") and mode in ("", "L"):
                 values = np.asarray(file)
@@ -58,10 +58,10 @@ class PilBackend:
                 "imsave: an image with 16 bits and several channels must be written by OpenCV, got Pillow\n"
                 "  hint: pip install opencv-python-headless, then set_backend('Cv2Backend')"
             )
-        _library("PIL.Image", "pillow").fromarray(image).save(place, format="PNG" if hasattr(place, "write") else None)
+        library("PIL.Image", "pillow").fromarray(image).save(place, format="PNG" if hasattr(place, "write") else None)
 
     def resize(self, image: Image, size: tuple[int, int], interpolate: str) -> Image:
-        pillow = _library("PIL.Image", "pillow")
+        pillow = library("PIL.Image", "pillow")
         method = getattr(pillow.Resampling, interpolate.upper())
         if image.dtype == np.uint8:
             return np.asarray(pillow.fromarray(image).resize(size, method))
@@ -78,7 +78,7 @@ class Cv2Backend:
     """OpenCV."""
 
     def read(self, place: Place, mode: str) -> Image:
-        cv2 = _library("cv2", "opencv-python-headless")
+        cv2 = library("cv2", "opencv-python-headless")
         content = place.read() if hasattr(place, "read") else np.fromfile(place, np.uint8)
         image = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
         if image is None:
@@ -93,7 +93,7 @@ class Cv2Backend:
         return image if code is None else cv2.cvtColor(image, code)
 
     def write(self, place: Place, image: Image) -> None:
-        cv2 = _library("cv2", "opencv-python-headless")
+        cv2 = library("cv2", "opencv-python-headless")
         if image.ndim == 3:
             image = cv2.cvtColor(image, cv2.COLOR_RGBA2BGRA if image.shape[2] == 4 else cv2.COLOR_RGB2BGR)
         extension = ".png" if hasattr(place, "write") else f".{str(place).rpartition('.')[2]}"
@@ -105,7 +105,7 @@ class Cv2Backend:
             file.write(content)
 
     def resize(self, image: Image, size: tuple[int, int], interpolate: str) -> Image:
-        cv2 = _library("cv2", "opencv-python-headless")
+        cv2 = library("cv2", "opencv-python-headless")
         methods = {
             "nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "bicubic": cv2.INTER_CUBIC, "box": cv2.INTER_AREA,
             "lanczos": cv2.INTER_LANCZOS4,
@@ -269,7 +269,8 @@ def _channels_first(image: Image) -> Image:
     return np.ascontiguousarray(np.moveaxis(image, -1, 0)) if image.ndim == 3 else image
 
 
-def _library(module: str, package: str) -> Any:
+def library(module: str, package: str) -> Any:
+    """A module of `package`, or an ImportError with the line that installs it."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -21,7 +21,8 @@ class NetworkFile:
 
     The places follow from the structure of the network: "classifier" is the result before a softmax, "pool" and "prepool" are
     behind and before the last pooling, "lastconv+relu" is the same as "prepool", "lastconv" is before the activation there,
-    and "lastfeature" is the result of the last affine layer but one.
+    and "lastfeature" is the result of the last affine layer but one. Where no pooling is behind the last convolution, its
+    result is "convdetect", and "lastconv" is what it reads.
 
     Args:
         model: Name of the model, for messages.
@@ -70,7 +71,7 @@ class NetworkFile:
         if check and not force and x.shape[2:] != expected.shape[2:]:
             raise ArgumentError(
                 f"{self._model}: images must have the size {expected.shape[2:]}, got {x.shape[2:]}\n"
-                "  hint: force_global_pooling=True takes the mean of images of any size"
+                "  hint: classifiers take the mean of images of any size with force_global_pooling=True"
             )
         change = network_part("nnp_graph", "NnpNetworkPass")()
         change.set_variable(name, x)
@@ -122,11 +123,15 @@ class NetworkFile:
         functions = _functions(network)
         last = functions[-1]
         places = {"classifier": last.inputs[0] if last.info.type_name in _PROBABILITIES else last.outputs[0]}
+        places["detection"] = last.outputs[0]
+        convolutions = [function for function in functions if function.info.type_name == "Convolution"]
         affines = [function for function in functions if function.info.type_name == "Affine"]
         if len(affines) > 1:
             places["lastfeature"] = affines[-2].outputs[0]
         pooling = self._last_pooling(network)
-        if pooling is not None:
+        if convolutions and (pooling is None or functions.index(pooling) < functions.index(convolutions[-1])):
+            places |= {"convdetect": convolutions[-1].outputs[0], "lastconv": convolutions[-1].inputs[0]}
+        elif pooling is not None:
             before = pooling.inputs[0]
             places |= {"pool": pooling.outputs[0], "prepool": before, "lastconv+relu": before}
             if before.parent is not None and before.parent.info.type_name in _ACTIVATIONS:

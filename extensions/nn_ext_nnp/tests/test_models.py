@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import nn_core as nn
+import nn_core.functions as F
+import nn_core.parametric_functions as PF
 from nn_core.models.imagenet import SqueezeNetV11
+from nn_core.models.object_detection import YoloV2
 from nn_core.utils.save import save
 
 
@@ -59,3 +62,17 @@ def test_a_place_that_the_network_lacks_is_refused(file):
     model.use_up_to("pool", change)
     with pytest.raises(ValueError, match="use_up_to must be one of"):
         model.use_up_to("fc", change)
+
+
+def test_the_places_of_a_detector_are_before_and_behind_its_last_convolution(tmp_path):
+    with nn.parameter_scope("made"):
+        x = nn.Variable((1, 3, 64, 64))
+        h = F.max_pooling(F.relu(PF.convolution(x, 4, (3, 3), pad=(1, 1), name="first")), (2, 2))
+        last = F.relu(h)
+        network = {"name": "runtime", "batch_size": 1, "names": {"x": x}}
+        network["outputs"] = {"y": F.sigmoid(PF.convolution(last, 2, (1, 1), name="last"))}
+        executor = {"name": "runtime", "network": "runtime", "data": ["x"], "output": ["y"]}
+        save(str(tmp_path / "a.nnp"), {"networks": [network], "executors": [executor]})
+    model = YoloV2(weights=tmp_path / "a.nnp")
+    kinds = {key: model(x, use_up_to=key).parent.info.type_name for key in model.keys}
+    assert kinds == {"lastconv": "ReLU", "convdetect": "Convolution", "detection": "Sigmoid"}

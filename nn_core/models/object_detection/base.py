@@ -1,0 +1,81 @@
+"""Base of networks that find objects."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
+from nn_core.messages.refusal import door
+from nn_core.models.base import PretrainedModel, Request
+from nn_core.models.utils import get_model_home
+from nn_core.variable import Variable
+
+
+class ObjectDetection(PretrainedModel):
+    """Base class of networks that find objects.
+
+    The input is images in RGB with values from 0 to 255, whose lengths are multiples of `stride`.
+    """
+
+    task = "object_detection"
+    keys: ClassVar[tuple[str, ...]] = ("lastconv", "convdetect", "detection")
+    #: Length of both axes of the images for which the network was made; lengths are multiples of `stride`.
+    image_size: ClassVar[int] = 416
+    stride: ClassVar[int] = 32
+    #: Number of categories.
+    n_categories: int
+
+    @property
+    def input_shape(self) -> tuple[int, int, int]:
+        """Shape (C, H, W) of the images for which the network was made."""
+        return (3, self.image_size, self.image_size)
+
+    def get_nnp_input_size(self) -> tuple[int, int]:
+        """Height and width of the images for which the network was made."""
+        return (self.image_size, self.image_size)
+
+    def get_category_names(self) -> list[str]:
+        """Names of the categories, one in each line of ``object_detection/<name>_categories.txt`` in `get_model_home()`.
+
+        Raises:
+            MissingFileError: when there is no such file.
+            FileFormatError: when it has another number of lines.
+        """
+        path = Path(get_model_home()) / self.task / f"{self.name}_categories.txt"
+        if not path.is_file():
+            raise MissingFileError(f"get_category_names: {path} must have a name in each line, got no file", str(path))
+        names = path.read_text(encoding="utf-8").splitlines()
+        if len(names) != self.n_categories:
+            raise FileFormatError(f"get_category_names: {path} must have {self.n_categories} lines, got {len(names)}")
+        return names
+
+    @door
+    def __call__(
+        self,
+        input_var: Variable | None = None,
+        use_from: None = None,
+        use_up_to: str = "detection",
+        training: bool = False,
+        returns_net: bool = False,
+        verbose: int = 0,
+    ) -> Any:
+        """Build the network.
+
+        Args:
+            input_var: Images with values from 0 to 255. Shape (N, 3, H, W). None: a new Variable for one image.
+            use_from: Must be None.
+            use_up_to: Key of the result: "detection", "convdetect" or "lastconv". What follows it is not built.
+            training: Normalize by the batch, and train the parameters; if not, they are fixed.
+            returns_net: Return an object with ``inputs``, ``outputs`` and ``variables`` by name.
+            verbose: 1: log the shapes of the variables of the keys.
+
+        Returns:
+            The Variable of the key. "detection" has the shape (N, boxes, 5 + categories): centre x and y, width and height in
+            parts of the image, objectness, and a score for each category, which is zero for boxes that are none.
+
+        Raises:
+            ArgumentError: when the network has no such key, or an image has lengths that are no multiples of `stride`.
+        """
+        x = self.get_input_var(input_var)
+        if any(length % self.stride or not length for length in x.shape[2:]):
+            raise ArgumentError(f"{self.name}: images must have lengths divisible by {self.stride}, got {x.shape[2:]}")
+        return self._call(x, use_from, use_up_to, Request(training), returns_net, verbose)
