@@ -104,21 +104,36 @@ def _grid_sample(node: Node) -> nn.Variable:
 def _dft(node: Node) -> nn.Variable:
     """Before version 20 the axis is an attribute, and counts from 0 on as 1."""
     inverse, is_half = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
-    if inverse and is_half:
-        raise UnsupportedError("the inverse of half a spectrum")
     axis, last = _signal_axis(node), node.ndim - 1
-    length = int(node.number(1, node.shape[axis]))
+    length = int(node.number(1, 2 * (node.shape[axis] - 1) if inverse and is_half else node.shape[axis]))
     if length < 1:
         raise UnsupportedError(f"a length of {length}")
     x = node.x
     if node.shape[last] == 1:
         x = F.pad(x, (0, 0) * last + (0, 1))
     order = [*(n for n in range(last) if n != axis), axis, last]
-    x = _of_length(F.transpose(x, order), length)
-    y = F.ifft(x, 1) if inverse else F.fft(x, 1)
-    if is_half:
-        y = _first(y, length // 2 + 1)
+    x = F.transpose(x, order)
+    if inverse and is_half:
+        y = _real_signal(x, length)
+    else:
+        x = _of_length(x, length)
+        y = F.ifft(x, 1) if inverse else F.fft(x, 1)
+        y = _first(y, length // 2 + 1) if is_half else y
     return F.transpose(y, [order.index(n) for n in range(node.ndim)])
+
+
+def _real_signal(half: nn.Variable, length: int) -> nn.Variable:
+    """The real signal of `length` numbers of which `half` is the first half of the spectrum; the rest mirrors it."""
+    half = _of_length(half, length // 2 + 1)
+    n_mirrored = (length - 1) // 2
+    if n_mirrored:
+        start, stop = [0] * half.ndim, list(half.shape)
+        start[-2], stop[-2] = 1, n_mirrored + 1
+        mirrored = F.flip(F.slice(half, start=start, stop=stop, step=[1] * half.ndim), axes=[half.ndim - 2])
+        real, imaginary = F.split(mirrored, axis=half.ndim - 1)
+        half = F.concatenate(half, F.stack(real, -imaginary, axis=half.ndim - 1), axis=half.ndim - 2)
+    signal = F.ifft(half, 1)
+    return F.slice(signal, start=[0] * half.ndim, stop=[*half.shape[:-1], 1], step=[1] * half.ndim)
 
 
 def _signal_axis(node: Node) -> int:
