@@ -10,6 +10,7 @@ import nn_core as nn
 from nn_core.ext import ArgumentError, Entry, NNCoreError, atomic_writer
 from nn_core.function import Function
 from nn_core.graph_rewriting import functions_of
+from nn_core.logger import logger
 from nn_ext_nnp.application import OTHER_LAYOUT
 from nn_ext_nnp.archive import Member, write_archive
 from nn_ext_nnp.codec import print_text
@@ -253,7 +254,15 @@ class _NetworkWriter:
     def name_of(self, variable: nn.Variable, stem: str) -> str:
         name = self.known.get(variable)
         if name is None:
-            name = self.parameters.get(variable) or self.given.get(variable) or self._fresh(stem)
+            name = self.parameters.get(variable) or self.given.get(variable)
+            if name is None:
+                name = self._fresh(stem)
+                if variable.parent is None:
+                    logger.warning(
+                        f"save: inputs of network {self.name!r} must have names, got none for one of shape {variable.shape}; "
+                        f"it becomes the input {name!r}, and its values are not saved\n"
+                        "  hint: add it to names, or make constants parameters, as get_parameter_or_create does"
+                    )
             self.known[variable] = name
         return name
 

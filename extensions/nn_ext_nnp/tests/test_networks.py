@@ -107,6 +107,15 @@ def test_saving_twice_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "b.nntxt").read_bytes() == (tmp_path / "c.nntxt").read_bytes()
 
 
+def test_an_input_without_a_name_is_told(tmp_path, caplog):
+    x = nn.Variable((1, 3))
+    y = x * nn.Variable.from_numpy_array(np.ones((1, 3)))
+    network = {"name": "net", "batch_size": 1, "names": {"x": x}, "outputs": {"y": y}}
+    save(tmp_path / "a.nnp", {"networks": [network]})
+    assert "inputs of network 'net' must have names, got none for one of shape (1, 3)" in caplog.text
+    assert list(load(tmp_path / "a.nnp").networks["net"].inputs) == ["x", "@net/Mul2_in"]
+
+
 @pytest.mark.parametrize(("make", "message"), [
     (lambda x: F.reshape(x, (8, 6)), r"must work for any number of samples, got for 5 in place of 4: .*'@net/Reshape"),
     (lambda x: F.transpose(F.relu(x), (1, 0, 2)), r"must have the samples as its first axis only, got the shape \(3, 5, 4\)"),
