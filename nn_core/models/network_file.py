@@ -1,5 +1,6 @@
 """Models that are read as networks from .nnp files; needs the package nn-ext-nnp."""
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,8 +79,8 @@ class NetworkFile:
         change.set_batch_normalization_batch_stat_all(training)
         if not training:
             change.fix_parameters()
-        pooling = self._last_pooling(plain) if force else None
-        if pooling is not None and pooling.info.type_name == "AveragePooling":
+        poolings = _of_types(_functions(plain), _POOLINGS) if force else []
+        if poolings and poolings[-1].info.type_name == "AveragePooling":
             change.force_average_pooling_global(self._function_name(self.variable_name("pool")))
         change.use_up_to(self.variable_name(key))
         network = self._get(x.shape[0], change)
@@ -124,23 +125,28 @@ class NetworkFile:
         last = functions[-1]
         places = {"classifier": last.inputs[0] if last.info.type_name in _PROBABILITIES else last.outputs[0]}
         places["detection"] = last.outputs[0]
-        convolutions = [function for function in functions if function.info.type_name == "Convolution"]
-        affines = [function for function in functions if function.info.type_name == "Affine"]
+        affines = _of_types(functions, ("Affine",))
         if len(affines) > 1:
             places["lastfeature"] = affines[-2].outputs[0]
-        pooling = self._last_pooling(network)
-        if convolutions and (pooling is None or functions.index(pooling) < functions.index(convolutions[-1])):
-            places |= {"convdetect": convolutions[-1].outputs[0], "lastconv": convolutions[-1].inputs[0]}
-        elif pooling is not None:
-            before = pooling.inputs[0]
-            places |= {"pool": pooling.outputs[0], "prepool": before, "lastconv+relu": before}
-            if before.parent is not None and before.parent.info.type_name in _ACTIVATIONS:
-                places["lastconv"] = before.parent.inputs[0]
-        return places
+        ends = _of_types(functions, ("Convolution", *_POOLINGS))
+        if not ends:
+            return places
+        if ends[-1].info.type_name == "Convolution":
+            return places | {"convdetect": ends[-1].outputs[0], "lastconv": ends[-1].inputs[0]}
+        return places | _places_of_pooling(ends[-1])
 
-    def _last_pooling(self, network: Any) -> Function | None:
-        poolings = [function for function in _functions(network) if function.info.type_name in _POOLINGS]
-        return poolings[-1] if poolings else None
+
+def _places_of_pooling(pooling: Function) -> dict[str, Variable]:
+    """What the keys stand for around the last pooling."""
+    before = pooling.inputs[0]
+    places = {"pool": pooling.outputs[0], "prepool": before, "lastconv+relu": before}
+    if before.parent is not None and before.parent.info.type_name in _ACTIVATIONS:
+        places["lastconv"] = before.parent.inputs[0]
+    return places
+
+
+def _of_types(functions: Sequence[Function], types: Collection[str]) -> list[Function]:
+    return [function for function in functions if function.info.type_name in types]
 
 
 def _functions(network: Any) -> list[Function]:

@@ -16,7 +16,7 @@ HOT = {
     ("nn_core/graph/run.py", "run"),
     ("nn_core/rules/arguments.py", "resolve_args"),
 }
-PACKAGES = [ROOT / "nn_core", *sorted(path for path in (ROOT / "extensions").glob("*/nn_ext_*") if path.is_dir())]
+PACKAGES = [ROOT / "nn_core", *sorted(path.parent for path in (ROOT / "extensions").glob("*/nn_ext_*/__init__.py"))]
 LONGEST_LINE = 120
 
 
