@@ -137,7 +137,7 @@ class NetworkFile:
 
 
 def _places_of_pooling(pooling: Function) -> dict[str, Variable]:
-    """What the keys stand for around the last pooling."""
+    """The values of the keys around the last pooling."""
     before = pooling.inputs[0]
     places = {"pool": pooling.outputs[0], "prepool": before, "lastconv+relu": before}
     if before.parent is not None and before.parent.info.type_name in _ACTIVATIONS:
