@@ -50,13 +50,17 @@ def out_of_memory(what: str, shape: Shape, dtype: str, free_bytes: int, total_by
 
 
 def failed(what: str, error: Exception, arrays: Sequence[Array | None] = ()) -> NNCoreError:
-    """The exception for a launch or a call of a library that failed on these arrays."""
+    """The exception for a launch or a call of a library that failed on these arrays.
+
+    Raises:
+        DeviceMemoryError, DeviceLostError: `error` itself, where it says so already; it keeps its cause.
+    """
+    if isinstance(error, (DeviceMemoryError, DeviceLostError)):
+        raise error
     shapes = "  ".join(f"({', '.join(map(str, array.shape))}) {array.dtype}" for array in arrays if array is not None)
     lines = [f"{what}: the device must run it, got {type(error).__name__}: {error}"]
     if shapes:
         lines.append(f"  arrays {shapes}")
-    if isinstance(error, (DeviceMemoryError, DeviceLostError)):
-        return error
     if isinstance(error, MemoryError):
         return DeviceMemoryError("\n".join(lines))
     if is_sticky(error):

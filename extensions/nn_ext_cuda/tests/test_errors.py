@@ -113,6 +113,17 @@ def test_a_device_that_is_lost_is_told_apart_from_other_errors(cuda, monkeypatch
     assert not isinstance(other, errors.DeviceLostError)
 
 
+@pytest.mark.parametrize("kind", [errors.DeviceMemoryError, errors.DeviceLostError])
+def test_an_error_that_says_so_already_is_passed_on_with_its_cause(kind):
+    cause = OSError("the driver")
+    known = kind("tanh: no memory")
+    known.__cause__ = cause
+    with pytest.raises(kind, match="tanh: no memory") as caught:
+        raise errors.failed("tanh", known) from known
+    assert caught.value is known
+    assert known.__cause__ is cause
+
+
 def test_a_launch_that_fails_is_told_with_its_name_and_arrays(cuda, monkeypatch):
     import fake_cupy
 
