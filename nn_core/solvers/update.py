@@ -198,7 +198,7 @@ def _bound_step(rule: Rule, members: Sequence[Member], hyper: Array, target: Tar
     grads = [member.grad.read(*key) for member in members]
     states = [[state.read(*key) for state in member.states] for member in members]
     if runner is None or not all(_is_contiguous(array) for array in (*params, *grads)):
-        return _one_by_one(rule.step, target, params, grads, states, hyper)
+        return _one_by_one(rule, target, params, grads, states, hyper)
     return runner.bind(params, grads, [list(arrays) for arrays in zip(*states, strict=True)], hyper)
 
 
@@ -215,7 +215,7 @@ def _prepared(rule: Rule, members: Sequence[Member], targets: Sequence[Target]) 
 
 
 def _one_by_one(
-    step: UpdateStep,
+    rule: Rule,
     target: Target,
     params: Sequence[Array],
     grads: Sequence[Array],
@@ -223,14 +223,27 @@ def _one_by_one(
     hyper: Array,
 ) -> Step:
     xp = target.backend.namespace()
+    changed = [*(grads if rule.changes_grads else params), *chain.from_iterable(states)]
 
     def run() -> None:
         target.space.flush()
         numbers = hyper.tolist()
-        for param, grad, state in zip(params, grads, states, strict=True):
-            step(xp, param, grad, state, numbers)
+        before = [_copied(array, target) for array in changed]
+        try:
+            for param, grad, state in zip(params, grads, states, strict=True):
+                rule.step(xp, param, grad, state, numbers)
+        except BaseException:  # Ctrl-C too: some arrays are those of the next step, the others are not
+            for array, values in zip(changed, before, strict=True):
+                array[...] = values
+            raise
 
     return run
+
+
+def _copied(array: Array, target: Target) -> Array:
+    copy = target.space.empty(tuple(array.shape), target.dtype)
+    copy[...] = array
+    return copy
 
 
 def _is_contiguous(array: Array) -> bool:
