@@ -3,13 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
 from nn_core.models.layers import Layers
 from nn_core.models.network_file import NetworkFile
+from nn_core.models.utils import get_model_home
 from nn_core.models.weights import PRETRAINED, WeightFile, Weights, is_network, weights_file
 from nn_core.parametric_functions.scope import Scope, get_parameter, get_parameters, parameter_scope, set_parameter
 from nn_core.variable import Variable
@@ -74,6 +76,8 @@ class PretrainedModel(ABC):
     task: ClassVar[str]
     keys: ClassVar[tuple[str, ...]]
     eps: ClassVar[float] = 1e-5
+    #: Length of both axes of the images for which the network was made.
+    image_size: ClassVar[int]
 
     def __init__(self, weights: Weights = PRETRAINED) -> None:
         self._scope: Scope = {}
@@ -92,9 +96,9 @@ class PretrainedModel(ABC):
         return type(self).__name__
 
     @property
-    @abstractmethod
     def input_shape(self) -> tuple[int, int, int]:
         """Shape (C, H, W) of the images for which the network was made."""
+        return (3, self.image_size, self.image_size)
 
     @abstractmethod
     def _stages(self, x: Variable, layers: Layers, request: Request) -> Iterator[tuple[str, Variable]]:
@@ -140,6 +144,16 @@ class PretrainedModel(ABC):
         self._require_key(key)
         name = self._network_file("use_up_to").variable_name(key)
         callback.use_up_to(name.format(**variable_format_dict))
+
+    def _names_in(self, function: str, file: str, n_names: int) -> list[str]:
+        """The names in a file of this task in `get_model_home()`, one in each line."""
+        path = Path(get_model_home()) / self.task / file
+        if not path.is_file():
+            raise MissingFileError(f"{function}: {path} must have a name in each line, got no file", str(path))
+        names = path.read_text(encoding="utf-8").splitlines()
+        if len(names) != n_names:
+            raise FileFormatError(f"{function}: {path} must have {n_names} lines, got {len(names)}")
+        return names
 
     def _network_file(self, function: str) -> NetworkFile:
         if self._network is None:

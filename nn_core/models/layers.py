@@ -71,11 +71,6 @@ class Layers:
         return F.dropout(x, p) if self.training else x
 
 
-def relu(x: Variable) -> Variable:
-    """Rectified linear units."""
-    return F.relu(x)
-
-
 def concatenated(*branches: Variable) -> Variable:
     """The channels of all branches."""
     return F.concatenate(*branches, axis=1)

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nn_core.functions import relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.plain import PlainNet
-from nn_core.models.layers import Layers, max_pool, relu
+from nn_core.models.layers import Layers, max_pool
 from nn_core.variable import Variable
 
 #: Name, channels, kernel, stride, padding of each convolution, and whether a pooling comes before it.

@@ -1,21 +1,18 @@
 """Base of networks that tell the 1000 classes of ImageNet."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
-from nn_core.functions import global_average_pooling, reshape, split, stack
+from nn_core.errors import ArgumentError
+from nn_core.functions import global_average_pooling, relu, reshape, split, stack
 from nn_core.messages.refusal import door
 from nn_core.models.base import PretrainedModel, Request
-from nn_core.models.layers import Layers, average_pool, relu
-from nn_core.models.utils import get_model_home
+from nn_core.models.layers import Layers, average_pool
 from nn_core.variable import Variable
 
 N_CLASSES: Final = 1000
 #: Keys of networks with a pooling of the whole image at the end.
 GLOBAL_POOLING_KEYS: Final = ("lastconv", "lastconv+relu", "pool", "classifier")
-_CATEGORIES: Final = "categories.txt"
 
 
 class ImageNetBase(PretrainedModel):
@@ -37,19 +34,14 @@ class ImageNetBase(PretrainedModel):
 
     task = "imagenet"
     keys: ClassVar[tuple[str, ...]] = GLOBAL_POOLING_KEYS
-    #: Length of both axes of the images, and of what the last pooling gets for them.
     image_size: ClassVar[int] = 224
+    #: Length of both axes of what the last pooling gets for such images.
     final_size: ClassVar[int] = 7
     #: Subtracted from the channels, and what they are divided by then.
     means: ClassVar[tuple[float, ...]] = (123.675, 116.28, 103.53)
     deviations: ClassVar[tuple[float, ...]] = (58.395, 57.12, 57.375)
     #: Number of classifiers beside the main one.
     n_aux_towers: ClassVar[int] = 0
-
-    @property
-    def input_shape(self) -> tuple[int, int, int]:
-        """Shape (C, H, W) of the images for which the network was made."""
-        return (3, self.image_size, self.image_size)
 
     @property
     def category_names(self) -> list[str]:
@@ -59,13 +51,7 @@ class ImageNetBase(PretrainedModel):
             MissingFileError: when there is no such file.
             FileFormatError: when it has another number of lines.
         """
-        path = Path(get_model_home()) / self.task / _CATEGORIES
-        if not path.is_file():
-            raise MissingFileError(f"category_names: {path} must have a name in each line, got no file", str(path))
-        names = path.read_text(encoding="utf-8").splitlines()
-        if len(names) != N_CLASSES:
-            raise FileFormatError(f"category_names: {path} must have {N_CLASSES} lines, got {len(names)}")
-        return names
+        return self._names_in("category_names", "categories.txt", N_CLASSES)
 
     @door
     def __call__(

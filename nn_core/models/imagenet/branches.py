@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nn_core.models.layers import Layers, Size, relu
+from nn_core.functions import relu
+from nn_core.models.layers import Layers, Size
 from nn_core.variable import Variable
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nn_core.functions import relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import ImageNetBase
-from nn_core.models.layers import Layers, average_pool, concatenated, max_pool, relu
+from nn_core.models.layers import Layers, average_pool, concatenated, max_pool
 from nn_core.variable import Variable
 
 _BLOCKS: Final = (6, 12, 36, 24)

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nn_core.functions import relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import N_CLASSES, ImageNetBase
 from nn_core.models.imagenet.branches import Conv, convolved
-from nn_core.models.layers import Layers, average_pool, concatenated, max_pool, relu
+from nn_core.models.layers import Layers, average_pool, concatenated, max_pool
 from nn_core.variable import Variable
 
 #: By module: channels of 1 x 1; before and of the second branch; before and of the third; of the branch with the pooling.

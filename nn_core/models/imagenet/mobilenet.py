@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from nn_core.functions import relu6
+from nn_core.functions import relu, relu6
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import N_CLASSES, ImageNetBase
-from nn_core.models.layers import Layers, relu
+from nn_core.models.layers import Layers
 from nn_core.variable import Variable
 
 #: Channels and stride of each pair of a depthwise and a pointwise convolution.

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nn_core.functions import relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import ImageNetBase
-from nn_core.models.layers import Layers, max_pool, relu
+from nn_core.models.layers import Layers, max_pool
 from nn_core.variable import Variable
 
 #: Kernel, stride and padding of the first convolution of each block, and the channels of its three convolutions.

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from nn_core.errors import ArgumentError
+from nn_core.functions import relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import N_CLASSES, ImageNetBase
-from nn_core.models.layers import Layers, max_pool, relu
+from nn_core.models.layers import Layers, max_pool
 from nn_core.variable import Variable
 
 #: Hidden units of the affine layers.

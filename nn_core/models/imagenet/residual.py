@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from nn_core.functions import global_average_pooling, sigmoid
-from nn_core.models.layers import Layers, max_pool, relu
+from nn_core.functions import global_average_pooling, relu, sigmoid
+from nn_core.models.layers import Layers, max_pool
 from nn_core.variable import Variable
 
 #: Channels of the four stages, before the expansion.

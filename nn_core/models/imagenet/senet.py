@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nn_core.functions import relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import ImageNetBase
 from nn_core.models.imagenet.residual import Residual, stages
-from nn_core.models.layers import Layers, max_pool, relu
+from nn_core.models.layers import Layers, max_pool
 from nn_core.variable import Variable
 
 _FORM: Final = Residual((3, 8, 36, 3), group=64, group_width=4, squeeze=16, wide_first=0.5, skip_kernel=3)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from nn_core.functions import reshape, transpose
+from nn_core.functions import relu, reshape, transpose
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import ImageNetBase
 from nn_core.models.imagenet.depth import chosen_depth
-from nn_core.models.layers import Layers, average_pool, concatenated, max_pool, relu
+from nn_core.models.layers import Layers, average_pool, concatenated, max_pool
 from nn_core.models.weights import PRETRAINED, Weights
 from nn_core.variable import Variable
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from nn_core.functions import relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import N_CLASSES, ImageNetBase
 from nn_core.models.imagenet.depth import chosen_depth
-from nn_core.models.layers import Layers, concatenated, max_pool, relu
+from nn_core.models.layers import Layers, concatenated, max_pool
 from nn_core.models.weights import PRETRAINED, Weights
 from nn_core.variable import Variable
 

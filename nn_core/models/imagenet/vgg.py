@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nn_core.functions import relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.depth import chosen_depth
 from nn_core.models.imagenet.plain import PlainNet
-from nn_core.models.layers import Layers, max_pool, relu
+from nn_core.models.layers import Layers, max_pool
 from nn_core.models.weights import PRETRAINED, Weights
 from nn_core.variable import Variable
 

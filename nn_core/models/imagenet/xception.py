@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from nn_core.functions import relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import ImageNetBase
-from nn_core.models.layers import Layers, max_pool, relu
+from nn_core.models.layers import Layers, max_pool
 from nn_core.variable import Variable
 
 #: Channels of the separable convolutions of each block, and whether it halves the size.

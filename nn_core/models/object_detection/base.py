@@ -1,12 +1,10 @@
 """Base of networks that find objects."""
 
-from pathlib import Path
 from typing import Any, ClassVar
 
-from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
+from nn_core.errors import ArgumentError
 from nn_core.messages.refusal import door
 from nn_core.models.base import PretrainedModel, Request
-from nn_core.models.utils import get_model_home
 from nn_core.variable import Variable
 
 
@@ -18,16 +16,11 @@ class ObjectDetection(PretrainedModel):
 
     task = "object_detection"
     keys: ClassVar[tuple[str, ...]] = ("lastconv", "convdetect", "detection")
-    #: Length of both axes of the images for which the network was made; lengths are multiples of `stride`.
     image_size: ClassVar[int] = 416
+    #: Lengths of images are multiples of it.
     stride: ClassVar[int] = 32
     #: Number of categories.
     n_categories: int
-
-    @property
-    def input_shape(self) -> tuple[int, int, int]:
-        """Shape (C, H, W) of the images for which the network was made."""
-        return (3, self.image_size, self.image_size)
 
     def get_nnp_input_size(self) -> tuple[int, int]:
         """Height and width of the images for which the network was made."""
@@ -40,13 +33,7 @@ class ObjectDetection(PretrainedModel):
             MissingFileError: when there is no such file.
             FileFormatError: when it has another number of lines.
         """
-        path = Path(get_model_home()) / self.task / f"{self.name}_categories.txt"
-        if not path.is_file():
-            raise MissingFileError(f"get_category_names: {path} must have a name in each line, got no file", str(path))
-        names = path.read_text(encoding="utf-8").splitlines()
-        if len(names) != self.n_categories:
-            raise FileFormatError(f"get_category_names: {path} must have {self.n_categories} lines, got {len(names)}")
-        return names
+        return self._names_in("get_category_names", f"{self.name}_categories.txt", self.n_categories)
 
     @door
     def __call__(

@@ -80,7 +80,7 @@ def test_wrong_calls_are_refused(monkeypatch, tmp_path):
         model(use_up_to="pool")
     with pytest.raises(ArgumentError, match="YoloV2: dataset must be one of voc, coco, got 'voc2012'"):
         YoloV2("voc2012")
-    monkeypatch.setattr("nn_core.models.object_detection.base.get_model_home", lambda: str(tmp_path))
+    monkeypatch.setattr("nn_core.models.base.get_model_home", lambda: str(tmp_path))
     with pytest.raises(MissingFileError, match=r"YoloV2_voc_categories\.txt must have a name in each line, got no file"):
         model.get_category_names()
     (tmp_path / "object_detection").mkdir()
