@@ -44,7 +44,6 @@ class Builder:
     def __init__(self, plan: Plan, *, as_found: bool = False, carried: Collection[SyncedArray] = ()) -> None:
         self.plan = plan
         self._as_found = as_found
-        self._is_exact = not as_found  # gradients of indices are read as such, too
         self._carried = carried
         #: arrays that an operation has rewritten; a copy of one must not be made before
         self.rewritten: set[SyncedArray] = set()
@@ -74,7 +73,7 @@ class Builder:
             runner = copier(backend, source.desc(), target.desc())
         if runner is None:
             # between spaces, or where the backend has no kernel for this
-            runner, backend = _Copy((source.space, source.dtype), (target.space, target.dtype), self._is_exact), None
+            runner, backend = _Copy((source.space, source.dtype), (target.space, target.dtype), self.plan.is_exact), None
         self.add(None, runner, (source, target), backend)
 
     def converted(self, buffer: Buffer, space: Space, dtype: str, backend: Backend | None = None) -> Buffer:
@@ -127,7 +126,7 @@ class Builder:
         """Return the data of an array that the plan does not compute, refreshed in each run if it is stored elsewhere."""
         if synced.pending_fill is not None or synced.latest is None:
             # a fill that was only noted has no memory to which a plan could be bound
-            synced.read(key, self._is_exact)
+            synced.read(key, self.plan.is_exact)
         if (synced, key) not in self._leaves:
             self._leaves.add((synced, key))
             # once a pass, however many functions read it
@@ -144,7 +143,7 @@ class Builder:
         """The values that an array has before the plan computes it anew: a copy, made at the start of each run."""
         if (synced, key) not in self._snapshots:  # not of `_copies`, which are of the values that the plan computes
             array = key[0].empty(synced.shape, key[1])
-            self.plan.refreshes.append(Snapshot(synced, key, array, self._is_exact))
+            self.plan.refreshes.append(Snapshot(synced, key, array, self.plan.is_exact))
             self._snapshots[(synced, key)] = Buffer(synced.shape, key[1], key[0], array)
         return self._snapshots[(synced, key)]
 
@@ -152,15 +151,15 @@ class Builder:
         """Bring the copy of a leaf under `key` up to date in each run: before all operations if possible."""
         assert synced.latest is not None
         if self._as_found:  # a backward pass reads what the forward pass has read, before anything else is done
-            self.plan.refreshes.append(Refresh(synced, key, backend, self._is_exact))
+            self.plan.refreshes.append(Refresh(synced, key, backend, self.plan.is_exact))
         elif self._runs_python or synced in self.rewritten:  # what was rewritten before has to be copied after
-            self.add(None, Refresh(synced, key, backend, self._is_exact), ())
+            self.add(None, Refresh(synced, key, backend, self.plan.is_exact), ())
         elif synced.latest[0] is key[0] and key[0] is not HOST:
             source = Buffer(synced.shape, synced.latest[1], key[0], synced.copies[synced.latest])
-            self.add(None, _Copy(synced.latest, key, self._is_exact), (source, self._copies[(synced, key, True)]))
+            self.add(None, _Copy(synced.latest, key, self.plan.is_exact), (source, self._copies[(synced, key, True)]))
             self.plan.casts.append((synced, key))
         else:
-            self.plan.refreshes.append(Refresh(synced, key, backend, self._is_exact))
+            self.plan.refreshes.append(Refresh(synced, key, backend, self.plan.is_exact))
 
     @staticmethod
     def _leaf_array(synced: SyncedArray, key: Key) -> Array:
@@ -350,7 +349,7 @@ class Refresh:
 
     __slots__ = ("_copy", "_exact", "_key", "_latest", "synced")
 
-    def __init__(self, synced: SyncedArray, key: Key, backend: Backend | None = None, exact: bool = False) -> None:
+    def __init__(self, synced: SyncedArray, key: Key, backend: Backend | None, exact: bool) -> None:
         self.synced = synced
         self._key = key
         self._exact = exact
