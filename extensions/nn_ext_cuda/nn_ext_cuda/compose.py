@@ -12,7 +12,7 @@ import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Refusal, Shape
 from nn_ext_cuda.code import Code, generated, in_real, length_parameters, unravelled
-from nn_ext_cuda.dtypes import ITEM_BYTES, real, real_dtype, real_type
+from nn_ext_cuda.dtypes import ITEM_BYTES, real, real_dtype, real_type, refuse_dtypes
 from nn_ext_cuda.launch import Argument, Launch, Program, flat
 from nn_ext_cuda.layout import aligned, broadcast_strides, length_arguments, merged, reduced_axes
 from nn_ext_cuda.operand import Operand, uses
@@ -123,6 +123,14 @@ def refuse_sizes(arrays: Sequence[ArrayDesc | None]) -> Refusal | None:
     """Refuse arrays that 32 bits cannot index."""
     largest = max((desc.size for desc in arrays if desc is not None), default=0)
     return Refusal(f"takes arrays of less than {LIMIT} elements, got {largest}") if largest >= LIMIT else None
+
+
+def refuse_images(images: ArrayDesc | None, call: Call) -> Refusal | None:
+    """Refuse images without elements, arrays that 32 bits cannot index, and dtypes that are not computed in."""
+    assert images is not None
+    if images.size == 0:
+        return Refusal("takes images with at least one element")
+    return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
 
 
 def elementwise_code(

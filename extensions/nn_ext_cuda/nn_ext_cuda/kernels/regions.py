@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import refuse_dtypes
+from nn_ext_cuda.compose import refuse_images
 from nn_ext_cuda.located import located
 
 #: A box on one axis: where it begins, how long its bins are, and how many samples each bin has. Pixels are half a step off
@@ -107,11 +106,7 @@ class RoiAlign:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not computed in, very large arrays, and images without elements."""
-        images = call.outputs[0] if self._transposed else call.inputs[0]
-        assert images is not None
-        if images.size == 0:
-            return Refusal("takes images with at least one element")
-        return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
+        return refuse_images(call.outputs[0] if self._transposed else call.inputs[0], call)
 
     def forward(self, call: Call) -> Runner:
         """One launch over the bins of all boxes, or over all pixels."""

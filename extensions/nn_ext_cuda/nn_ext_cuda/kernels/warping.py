@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import refuse_dtypes
+from nn_ext_cuda.compose import refuse_images
 from nn_ext_cuda.located import located
 
 #: The place of a normalized coordinate on an axis, in units of elements, and what a place outside becomes. NaN stays NaN.
@@ -33,11 +32,7 @@ class WarpByGrid:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not computed in, very large arrays, and images without elements."""
-        x = call.inputs[0]
-        assert x is not None
-        if x.size == 0:
-            return Refusal("takes images with at least one element")
-        return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
+        return refuse_images(call.inputs[0], call)
 
     def forward(self, call: Call) -> Runner:
         """One launch; neighbouring threads have neighbouring points, or channels if these are last."""
