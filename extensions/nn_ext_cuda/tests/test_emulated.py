@@ -16,6 +16,7 @@ RUNS = {
     "attention": ["--tier=core", "-k", "ScaledDotProductAttention"],
     "contraction": ["--tier=core", "-k", "Einsum or BatchMatmul or Affine"],
     "images": ["--tier=core", "-k", "WarpByGrid or RoiAlign or Interpolate"],
+    "levels": ["--tier=core", "-k", "Quantize or Prune"],
     "weights": ["--tier=core", "-k", "SpectralNorm or WeightNormalization"],
 }
 

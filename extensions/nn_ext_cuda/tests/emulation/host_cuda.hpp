@@ -23,7 +23,8 @@
 using std::abs; using std::max; using std::min;
 using std::acos; using std::acosh; using std::asin; using std::asinh; using std::atan; using std::atan2; using std::atanh;
 using std::ceil; using std::cos; using std::cosh; using std::erf; using std::exp; using std::expm1; using std::fabs;
-using std::floor; using std::fmod; using std::isinf; using std::isnan; using std::log; using std::log1p; using std::pow;
+using std::floor; using std::fmod; using std::isinf; using std::isnan; using std::ldexp; using std::log; using std::log1p;
+using std::log2; using std::pow; using std::rint;
 using std::round; using std::sin; using std::sinh; using std::sqrt; using std::tan; using std::tanh; using std::trunc;
 template <class V> V rsqrt(V x) { return 1 / std::sqrt(x); }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
