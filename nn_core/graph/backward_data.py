@@ -72,8 +72,8 @@ class BackwardPlan(Plan):
             return
         array = buffer.array
         assert array is not None
-        # most passes start from 1, and the number of the last run is still there
-        if type(grad) is int and grad == self.start_value:
+        # most passes start from 1 or from a loss scale, and the number of the last run is still there
+        if (type(grad) is int or type(grad) is float) and grad == self.start_value:
             return
         ready(buffer.space)
         self.start_value = None

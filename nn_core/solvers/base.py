@@ -10,9 +10,9 @@ from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
 from nn_core.logger import logger
 from nn_core.messages.refusal import described, door
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients
-from nn_core.solvers.groups import Groups, is_frozen
+from nn_core.solvers.groups import Groups, why_nothing
 from nn_core.solvers.hooks import Hook, active_hooks
-from nn_core.solvers.minimizing import Loss, Scale, minimize
+from nn_core.solvers.minimizing import Loss, Scale, explained_rescaling, minimize, rescaled_update
 from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explaining, unknown_number
 from nn_core.solvers.states import Slot, SolverState, States, new_slot
 from nn_core.solvers.update import Rule, Target, targets_of
@@ -279,6 +279,53 @@ class Solver:
                 self._warn_of_nothing()
         else:
             self._groups.run_observed(self._slots.values(), *hooks)
+        self._end_decay()
+
+    @door
+    def update_if_finite(self, scale: float = 1.0, clip_norm: float | None = None, weight_decay: float | None = None) -> float:
+        """Multiply all gradients by `scale`, clip them together, and update, unless an element is infinite or NaN.
+
+        A backend with kernels for it does this without waiting: the host reads the norm when the step is done.
+
+        Args:
+            scale: The factor, such as 1 / loss scale.
+            clip_norm: The largest Euclidean norm of all gradients together, once they are scaled; None: any.
+            weight_decay: Rate for ``weight_decay()``, after clipping.
+
+        Returns:
+            The norm of the scaled gradients before clipping. If it is not finite, parameters and states are unchanged.
+
+        Raises:
+            ArgumentError: when `clip_norm` is negative, or a number is none.
+
+        Example:
+            >>> w = nn.Variable.from_numpy_array([3.0, 4.0], need_grad=True)
+            >>> solver = S.Sgd(1.0)
+            >>> solver.set_parameters({"w": w})
+            >>> loss = F.sum(w * w)
+            >>> loss.forward()
+            >>> solver.zero_grad()
+            >>> loss.backward(8.0)  # as if the loss were 8 times as large
+            >>> solver.update_if_finite(1 / 8, clip_norm=5.0), w.d.tolist()
+            (10.0, [0.0, 0.0])
+        """
+        factor, limit = explained_rescaling(scale, clip_norm)
+        slots = self._slots.values()
+        verdict = self._gradients.verdict(slots)
+        if verdict is None or not self._groups.guard(slots, verdict.array):
+            return rescaled_update(self, factor, limit, weight_decay)
+        self._gradients.rescale(factor, limit)
+        if weight_decay is not None:
+            self.weight_decay(weight_decay)
+        self._groups.run_guarded()
+        self._end_decay()
+        norm = verdict.read()
+        if not math.isfinite(norm):
+            self._groups.take_back()
+        return norm
+
+    def _end_decay(self) -> None:
+        """Give the number back that ``weight_decay()`` has replaced for one update."""
         if self._usual_decay is not None and self._decay_index is not None:
             self._groups.set_number(self._decay_index, self._usual_decay)
             self._usual_decay = None
@@ -322,13 +369,7 @@ class Solver:
 
         The sums are taken in float64 on the device and read once.
         """
-        total = float(sum(self._gradients.squared_norms(self._slots.values()), start=0.0))
-        if math.isinf(total) and math.isfinite(largest := self._gradients.largest(self._slots.values())):
-            self.scale_grad(1.0 / largest)  # squares of large float32 numbers overflow
-            norm = largest * math.sqrt(sum(self._gradients.squared_norms(self._slots.values()), start=0.0))
-            self.scale_grad(largest)
-            return norm
-        return math.sqrt(total) if total >= 0.0 else total
+        return self._gradients.norm(self._slots.values())
 
     def clip_grad_by_global_norm(self, clip_norm: float) -> float:
         """Scale all gradients by one factor so that the Euclidean norm of all together is at most `clip_norm`.
@@ -473,21 +514,10 @@ class Solver:
         """Log once that an update could not change anything, unless that can be meant."""
         if self._has_warned or any(slot.t for slot in self._slots.values()):
             return
-        if not self._slots:
-            logger.warning(
-                "%s.update: there must be parameters to change, got none (hint: call set_parameters() with "
-                "nn_core.get_parameters() after the network was built)",
-                self.name,
-            )
-        elif all(is_frozen(slot.variable) for slot in self._slots.values()):
-            return
-        else:
-            logger.warning(
-                "%s.update: a gradient of the parameters must have been computed, got none (hint: call backward() on a "
-                "loss that depends on them before update())",
-                self.name,
-            )
-        self._has_warned = True
+        reason = why_nothing(self._slots.values())
+        if reason is not None:
+            logger.warning("%s.update: %s", self.name, reason)
+            self._has_warned = True
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything that is not bound to the memory of the parameters."""

@@ -1,6 +1,7 @@
 """Decay, scaling and clipping of gradients before an update, and the search for NaN and infinity."""
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, TypeAlias
@@ -12,8 +13,8 @@ from nn_core.arrays.synced import GRAPH_VERSION, ready
 from nn_core.solvers.groups import Frozen, active, all_unwritten, divided
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.states import Slot
-from nn_core.solvers.update import BoundUpdate, Rule, Target
-from nn_core.typing import Array, Namespace
+from nn_core.solvers.update import BoundUpdate, Rule, Target, Verdict
+from nn_core.typing import Array, Namespace, extra
 
 #: ``check(xp, grad)`` is an array without axes that is true or false.
 Check: TypeAlias = Callable[[Namespace, Array], Any]
@@ -33,9 +34,14 @@ def _clip(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Seq
         g *= hyper[0] / norm
 
 
+def _by_kernels_alone(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
+    raise NotImplementedError("Rescale needs all gradients at once")
+
+
 WEIGHT_DECAY: Final = Rule("WeightDecay", _decay, changes_grads=True)
 SCALE_GRAD: Final = Rule("ScaleGrad", _scale, changes_grads=True)
 CLIP_GRAD_BY_NORM: Final = Rule("ClipGradByNorm", _clip, changes_grads=True)
+RESCALE: Final = Rule("Rescale", _by_kernels_alone, changes_grads=True)
 
 
 class _Known:
@@ -46,7 +52,7 @@ class _Known:
     def __init__(self, rule: Rule, given: Collection[Slot], targets: Sequence[Target]) -> None:
         slots, self.skipped = divided(given)
         self.frozen = Frozen(given)
-        self.hyper = np.zeros(1, np.float64)
+        self.hyper = np.zeros(2, np.float64)
         # A change of gradients sees no states.
         members = [Slot(slot.variable, ()).member for slot in slots]
         self.update = BoundUpdate(rule, members, self.hyper, targets)
@@ -55,8 +61,8 @@ class _Known:
         """Whether the same gradients as before are to be changed, in the memory that was bound."""
         return self.frozen.is_current() and self.update.is_current() and all_unwritten(self.skipped)
 
-    def run(self, number: float) -> None:
-        self.hyper[0] = number
+    def run(self, *numbers: float) -> None:
+        self.hyper[: len(numbers)] = numbers
         self.update.run()
 
 
@@ -98,6 +104,21 @@ class Gradients:
             known = self._known[rule.name] = _Known(rule, slots, self._targets)
         known.run(number)
 
+    def verdict(self, slots: Collection[Slot]) -> Verdict | None:
+        """The place where `rescale` leaves the norm; None without a kernel that rescales all gradients at once."""
+        if not any(RESCALE.name in extra(target.backend, "updates") for target in self._targets):
+            return None
+        known = self._known.get(RESCALE.name)
+        if known is None or not known.is_current():
+            if not active(slots):
+                return None
+            known = self._known[RESCALE.name] = _Known(RESCALE, slots, self._targets)
+        return known.update.verdict
+
+    def rescale(self, factor: float, limit: float) -> None:
+        """Multiply the gradients of the last `verdict` by `factor`, and clip their common norm to `limit`, unless infinite."""
+        self._known[RESCALE.name].run(factor, limit)
+
     def any(self, check: Check, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None) -> bool:
         """Whether `check` is true of any gradient."""
         before, after = active_hooks(pre, post) or ([], [])
@@ -116,13 +137,24 @@ class Gradients:
         # the answers are joined on the device, and the host waits once for all of them
         return bool(functools.reduce(operator.or_, found)) if found else False
 
+    def norm(self, slots: Collection[Slot]) -> float:
+        """The Euclidean norm of all gradients together: sums in float64 on the device, read once."""
+        total = float(sum(self.squared_norms(slots), start=0.0))
+        if math.isinf(total) and math.isfinite(largest := self.largest(slots)):
+            self.change(SCALE_GRAD, 1.0 / largest, slots)  # squares of large numbers overflow
+            norm = largest * math.sqrt(sum(self.squared_norms(slots), start=0.0))
+            self.change(SCALE_GRAD, largest, slots)
+            return norm
+        return math.sqrt(total) if total >= 0.0 else total
+
     def squared_norms(self, slots: Collection[Slot]) -> list[Any]:
         """The sum of squares of each gradient, in float64 on the device: nothing waits for it."""
         target = self._targets[0]
         xp = target.backend.namespace()
         grads = [slot.member.grad.read(target.space, slot.member.grad.dtype.name) for slot in active(slots)]
         ready(target.space)
-        return [xp.sum(xp.square(grad), dtype=xp.float64) for grad in grads]
+        with np.errstate(over="ignore"):  # infinity is an answer, of which callers take note
+            return [xp.sum(xp.square(grad), dtype=xp.float64) for grad in grads]
 
     def largest(self, slots: Collection[Slot]) -> float:
         """The largest magnitude of an element of any gradient."""

@@ -66,6 +66,40 @@ class Groups:
         self._groups: list[_Group] = []
         self._skipped: list[Slot] = []
         self._frozen: Frozen | None = None
+        self._guard: Array | None = None
+        self._refused: Array | None = None
+
+    def guard(self, slots: Collection[Slot], guard: Array) -> bool:
+        """Bind the parameters so that `run_guarded` changes nothing while the number in `guard` is not finite.
+
+        Args:
+            slots: The parameters.
+            guard: The array of a `Verdict`.
+
+        Returns:
+            Whether the kernels of all parameters can do that.
+        """
+        if guard is self._refused:
+            return False
+        if guard is not self._guard:
+            self._set_guard(guard)
+        if not self._is_bound():
+            self._bind(slots)
+        if all(group.update.is_guarded for group in self._groups):
+            return True
+        self._refused = guard
+        return False
+
+    def run_guarded(self) -> None:
+        """Update the parameters that `guard` has bound, if the guard allows it."""
+        for group in self._groups:
+            _run(group)
+
+    def take_back(self) -> None:
+        """Do not count the last update."""
+        for group in self._groups:
+            for slot in group.slots:
+                slot.t -= 1
 
     def run(self, slots: Collection[Slot]) -> bool:
         """Update the parameters.
@@ -73,19 +107,17 @@ class Groups:
         Returns:
             False when there was nothing to update; the caller need not ask for each parameter why.
         """
+        if self._guard is not None:
+            self._set_guard(None)
         if not self._is_bound():
-            by_t: dict[int, list[Slot]] = {}
-            chosen, self._skipped = divided(slots)
-            for slot in chosen:
-                by_t.setdefault(slot.t if self._rule.reads_t else 0, []).append(slot)
-            self._groups = [self._bound(group) for group in by_t.values()]
-            self._frozen = Frozen(slots)
+            self._bind(slots)
         for group in self._groups:
             _run(group)
         return bool(self._groups)
 
     def run_observed(self, slots: Collection[Slot], before: Sequence[Hook], after: Sequence[Hook]) -> None:
         """Update the parameters one by one, with calls in between."""
+        self._set_guard(None)
         for slot in active(slots):
             for hook in before:
                 hook()
@@ -106,6 +138,18 @@ class Groups:
         self._skipped = []
         self._frozen = None
 
+    def _set_guard(self, guard: Array | None) -> None:
+        self.unbind()
+        self._guard = guard
+
+    def _bind(self, slots: Collection[Slot]) -> None:
+        by_t: dict[int, list[Slot]] = {}
+        chosen, self._skipped = divided(slots)
+        for slot in chosen:
+            by_t.setdefault(slot.t if self._rule.reads_t else 0, []).append(slot)
+        self._groups = [self._bound(group) for group in by_t.values()]
+        self._frozen = Frozen(slots)
+
     def _is_bound(self) -> bool:
         if self._frozen is None or not self._frozen.is_current():
             return False
@@ -116,7 +160,8 @@ class Groups:
 
     def _bound(self, slots: list[Slot]) -> _Group:
         hyper = np.array([*self._numbers, 0.0], np.float64)
-        return _Group(slots, hyper, BoundUpdate(self._rule, [slot.member for slot in slots], hyper, self._targets))
+        members = [slot.member for slot in slots]
+        return _Group(slots, hyper, BoundUpdate(self._rule, members, hyper, self._targets, self._guard))
 
 
 def active(slots: Collection[Slot]) -> list[Slot]:
@@ -132,6 +177,21 @@ def divided(slots: Collection[Slot]) -> tuple[list[Slot], list[Slot]]:
         if not is_frozen(slot.variable):
             (skipped if slot.member.grad.is_unwritten else chosen).append(slot)
     return chosen, skipped
+
+
+def why_nothing(slots: Collection[Slot]) -> str | None:
+    """Why an update finds nothing to change; None where all parameters are frozen, which can be meant."""
+    if not slots:
+        return (
+            "there must be parameters to change, got none (hint: call set_parameters() with nn_core.get_parameters() after "
+            "the network was built)"
+        )
+    if all(is_frozen(slot.variable) for slot in slots):
+        return None
+    return (
+        "a gradient of the parameters must have been computed, got none (hint: call backward() on a loss that depends on "
+        "them before update())"
+    )
 
 
 def is_frozen(variable: Variable) -> bool:

@@ -27,6 +27,11 @@ class Scale(Protocol):
     def step(self, is_finite: bool) -> bool: ...
 
 
+def follows_finiteness(loss_scale: Scale | None) -> bool:
+    """Whether `step` of a loss scale does what it is told, so that the device may decide before it is asked."""
+    return bool(getattr(loss_scale, "follows_finiteness", False))
+
+
 def minimize(
     solver: "Solver",
     loss: Loss,
@@ -42,6 +47,10 @@ def minimize(
     computed = _computed(loss, batch)
     solver.zero_grad()
     computed.backward(1 if loss_scale is None else loss_scale.scale, clear_buffer=True)
+    if loss_scale is not None and follows_finiteness(loss_scale):
+        norm = solver.update_if_finite(1.0 / loss_scale.scale, limit, weight_decay)
+        loss_scale.step(math.isfinite(norm))
+        return computed
     if (limit is not None or loss_scale is not None) and rescaled([solver], limit, loss_scale) is None:
         return computed
     if weight_decay is not None:
@@ -68,6 +77,30 @@ def rescaled(solvers: Sequence["Solver"], clip_norm: float | None, loss_scale: S
     if factor != 1.0:
         for solver in solvers:
             solver.scale_grad(factor)
+    return norm
+
+
+def explained_rescaling(scale: float, clip_norm: float | None) -> tuple[float, float]:
+    """The factor of all gradients and the limit of their norm, checked."""
+    factor = checked_number("update_if_finite", "scale", scale)
+    limit = math.inf if clip_norm is None else checked_number("update_if_finite", "clip_norm", clip_norm)
+    if not limit >= 0:
+        raise ArgumentError(f"update_if_finite: clip_norm must be at least 0, got {clip_norm!r}")
+    return factor, limit
+
+
+def rescaled_update(solver: "Solver", factor: float, limit: float, weight_decay: float | None) -> float:
+    """Do what ``Solver.update_if_finite`` describes, where the host has to know the norm before the update."""
+    norm = solver.grad_norm() * abs(factor)
+    if not math.isfinite(norm):
+        return norm
+    if norm > limit:
+        factor *= limit / norm
+    if factor != 1.0:
+        solver.scale_grad(factor)
+    if weight_decay is not None:
+        solver.weight_decay(weight_decay)
+    solver.update()
     return norm
 
 

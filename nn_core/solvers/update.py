@@ -38,15 +38,34 @@ class UpdateRunner(Protocol):
 
         ``states[k][i]`` is state k of parameter i. `hyper` is a float64 NumPy array that the solver changes between
         runs, so it is read at each run; the class of the solver documents its order. All arrays are C-contiguous.
+
+        A runner with an attribute `guards` that is true takes one more argument, `guard`: the `array` of a `Verdict`. Its
+        step changes nothing while the number in it is infinite or NaN.
         """
+        ...
+
+
+class Verdict(Protocol):
+    """The norm of all gradients, which a step of the rule Rescale leaves on the device; its attribute `verdict`.
+
+    Attributes:
+        array: The norm as an array of the backend, for updates that depend on it.
+    """
+
+    array: Array
+
+    def read(self) -> float:
+        """The norm on the host, which waits for the device."""
         ...
 
 
 class UpdateKernel(Protocol):
     """An update kernel of a backend: ``backend.updates[name]``, by the name of the solver's class.
 
-    The names WeightDecay (hyper: rate), ScaleGrad (scale) and ClipGradByNorm (norm) stand for changes of the gradients;
-    they have no states and write `grads`, while solvers write `params` and `states`.
+    The names WeightDecay (hyper: rate), ScaleGrad (scale), ClipGradByNorm (norm) and Rescale (factor, limit) stand for
+    changes of the gradients; they have no states and write `grads`, while solvers write `params` and `states`. Rescale
+    multiplies all gradients by the factor, and by limit / norm where their common norm is then above the limit, unless
+    the norm is not finite; its step has a `Verdict`.
     """
 
     def prepare(self, sizes: Sequence[int], dtype: str) -> UpdateRunner | Refusal:
@@ -124,11 +143,21 @@ class BoundUpdate:
         members: The parameters.
         hyper: The numbers of the rule, read at each run.
         targets: Where to compute; the first one that has a kernel for the rule is taken, else the first one.
+        guard: Change nothing while the number in this array of a `Verdict` is not finite, if `is_guarded`.
+
+    Attributes:
+        is_guarded: Whether the kernel respects the guard.
+        verdict: What the step found out about the gradients, if it is that of the rule Rescale by a kernel.
     """
 
-    __slots__ = ("_disabled", "_guards", "_key", "_refreshed", "_step", "_storages", "_use", "_version", "_written", "synced")
+    __slots__ = (
+        "_disabled", "_guards", "_key", "_refreshed", "_step", "_storages", "_use", "_version", "_written", "is_guarded",
+        "synced", "verdict",
+    )  # fmt: skip
 
-    def __init__(self, rule: Rule, members: Sequence[Member], hyper: Array, targets: Sequence[Target]) -> None:
+    def __init__(
+        self, rule: Rule, members: Sequence[Member], hyper: Array, targets: Sequence[Target], guard: Array | None = None
+    ) -> None:
         target, runner = _prepared(rule, members, targets)
         self._key: Key = (target.space, target.dtype)
         self._use = target.space.use
@@ -143,7 +172,10 @@ class BoundUpdate:
             synced.valid.discard(self._key)
         self._storages = [(member.variable, member.param, member.grad) for member in members]
         self._use()
-        self._step = _bound_step(rule, members, hyper, target, runner)
+        own_guard = guard if getattr(runner, "guards", False) else None
+        self.is_guarded = own_guard is not None
+        self._step = _bound_step(rule, members, hyper, target, runner, own_guard)
+        self.verdict: Verdict | None = getattr(self._step, "verdict", None)
         self.synced = [array.synced for array in (*changed, *read_only)]
         for synced in self.synced:  # whoever gives one other memory counts GRAPH_VERSION up
             synced.bound = True
@@ -191,7 +223,14 @@ def _roles(rule: Rule, members: Sequence[Member]) -> tuple[list[NdArray], list[N
     return ([*grads, *states], params) if rule.changes_grads else ([*params, *states], grads)
 
 
-def _bound_step(rule: Rule, members: Sequence[Member], hyper: Array, target: Target, runner: UpdateRunner | None) -> Step:
+def _bound_step(
+    rule: Rule,
+    members: Sequence[Member],
+    hyper: Array,
+    target: Target,
+    runner: UpdateRunner | None,
+    guard: Array | None,
+) -> Step:
     """The kernel of the backend on all arrays at once, or the rule on one parameter after the other."""
     key = target.space, target.dtype
     params = [member.param.read(*key) for member in members]
@@ -199,7 +238,11 @@ def _bound_step(rule: Rule, members: Sequence[Member], hyper: Array, target: Tar
     states = [[state.read(*key) for state in member.states] for member in members]
     if runner is None or not all(_is_contiguous(array) for array in (*params, *grads)):
         return _one_by_one(rule, target, params, grads, states, hyper)
-    return runner.bind(params, grads, [list(arrays) for arrays in zip(*states, strict=True)], hyper)
+    by_name = [list(arrays) for arrays in zip(*states, strict=True)]
+    if guard is None:
+        return runner.bind(params, grads, by_name, hyper)
+    guarded: Callable[..., Step] = runner.bind
+    return guarded(params, grads, by_name, hyper, guard=guard)
 
 
 def _prepared(rule: Rule, members: Sequence[Member], targets: Sequence[Target]) -> tuple[Target, UpdateRunner | None]:

@@ -1,7 +1,7 @@
 """Loss scaling: keep the gradients of half-precision training within the range of float16."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from nn_core.errors import ArgumentError
 
@@ -34,6 +34,9 @@ class LossScale:
         >>> scale.scale, scale.skipped
         (4096.0, 0)
     """
+
+    #: A step is taken exactly if its gradients are finite; a subclass whose `step` decides otherwise says False.
+    follows_finiteness: ClassVar[bool] = True
 
     def __init__(
         self,

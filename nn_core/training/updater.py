@@ -1,5 +1,6 @@
 """Updaters: one iteration of training, from a batch to changed parameters."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn, Protocol, TypeAlias
 
@@ -12,7 +13,7 @@ from nn_core.errors import ArgumentError, ShapeError
 from nn_core.messages.refusal import checked_count, described
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.solvers.base import Solver
-from nn_core.solvers.minimizing import rescaled
+from nn_core.solvers.minimizing import follows_finiteness, rescaled
 from nn_core.training.hooks import GradientHook
 from nn_core.training.loss_scale import LossScale, constant
 from nn_core.training.ranks import Ranks
@@ -250,6 +251,8 @@ class Updater:
         if self._ranks is not None and not self._is_cut:
             for solver in solvers:
                 self._ranks.comm.all_reduce([v.grad for v in solver.get_parameters().values()], division=True)
+        if self._is_left_to_the_solver(solvers):
+            return self._update_if_finite(solvers[0])
         if (self.loss_scale is not None or self._clip_norm is not None) and not self._rescale(solvers):
             report({"skipped": 1.0})
             return False
@@ -318,6 +321,18 @@ class Updater:
             items = model.get_parameters(grad_only=False) if isinstance(model, Module) else model
             found.update({f"{name}/{key}": variable for key, variable in items.items()})
         return found
+
+    def _is_left_to_the_solver(self, solvers: Sequence[Solver]) -> bool:
+        """Whether nothing but the norm of the gradients of one solver decides about the update."""
+        return len(solvers) == 1 and not self._hooks and follows_finiteness(self.loss_scale)
+
+    def _update_if_finite(self, solver: Solver) -> bool:
+        """Unscale, check, clip and update, which a device may do before the host knows whether the step is taken."""
+        assert self.loss_scale is not None
+        norm = solver.update_if_finite(1.0 / self.loss_scale.scale, self._clip_norm, self._weight_decay)
+        is_taken = self.loss_scale.step(math.isfinite(norm))
+        report({"grad_norm": norm} if is_taken else {"skipped": 1.0})
+        return is_taken
 
     def _rescale(self, solvers: Sequence[Solver]) -> bool:
         """Unscale, check and clip in one change of the gradients; False when the step is to be skipped."""

@@ -13,6 +13,7 @@ from nn_ext_cuda.layerwise import LayerwiseUpdate
 from nn_ext_cuda.memory import UPLOADS, allocated
 from nn_ext_cuda.namespace import OrderedNamespace
 from nn_ext_cuda.report import graph_report
+from nn_ext_cuda.rescale import Rescale
 from nn_ext_cuda.runtime import cupy
 from nn_ext_cuda.updates import UPDATES, ClipGradByNorm, MultiTensorUpdate
 
@@ -29,7 +30,7 @@ class CudaBackend:
     #: CuPy exchanges memory of CUDA with other libraries, and lets the stream of one side wait for that of the other.
     dlpack_device: int = 2
     kernels: Mapping[str, Kernel] = KERNELS
-    updates: Mapping[str, MultiTensorUpdate | ClipGradByNorm | LayerwiseUpdate] = UPDATES
+    updates: Mapping[str, MultiTensorUpdate | ClipGradByNorm | LayerwiseUpdate | Rescale] = UPDATES
 
     def namespace(self) -> Any:
         """CuPy, with sums that do not depend on timing."""

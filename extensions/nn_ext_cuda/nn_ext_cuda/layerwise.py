@@ -12,6 +12,8 @@ from nn_ext_cuda.code import Code, generated, in_real
 from nn_ext_cuda.dtypes import real_type
 from nn_ext_cuda.launch import THREADS
 from nn_ext_cuda.multi_tensor import (
+    GUARD,
+    GUARD_PARAMETER,
     HEAD,
     LOOP,
     PARAMETERS,
@@ -19,6 +21,7 @@ from nn_ext_cuda.multi_tensor import (
     Launcher,
     Tables,
     UpdateStep,
+    guarded,
     number_parameters,
     read_numbers,
 )
@@ -33,22 +36,28 @@ class LayerwiseUpdate(FloatingUpdate):
         name: Its name.
     """
 
+    guards = True
+
     def __init__(self, name: str, rule: LayerwiseRule) -> None:
         self._name = name
         self._rule = rule
 
     def bind(
-        self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array
+        self,
+        params: Sequence[Array],
+        grads: Sequence[Array],
+        states: Sequence[Sequence[Array]],
+        hyper: Array,
+        guard: Array | None = None,
     ) -> Step:
-        """A step that updates these arrays; `hyper` is read each time."""
+        """A step that updates these arrays, unless the norm in `guard` is not finite; `hyper` is read each time."""
         tables = Tables(list(zip(params, grads, *states, strict=True)), n_partial=2)
         dtype, rule = str(params[0].dtype), self._rule
 
         def launcher(resident: bool) -> Launcher:
-            launches = [
-                tables.launcher(layerwise_code(self._name, rule, dtype, steps=steps, resident=resident), partial=True)
-                for steps in (False, True)
-            ]
+            settings = {"resident": resident, "guarded": guard is not None}
+            codes = [layerwise_code(self._name, rule, dtype, steps=steps, **settings) for steps in (False, True)]
+            launches = [guarded(tables.launcher(code, partial=True), guard) for code in codes]
 
             def launch(numbers: Sequence[Any]) -> None:
                 for one in launches:
@@ -59,8 +68,10 @@ class LayerwiseUpdate(FloatingUpdate):
         return UpdateStep(launcher, lambda: list(rule.numbers(hyper.tolist()).values()), dtype)
 
 
-def layerwise_code(name: str, rule: LayerwiseRule, dtype: str, *, steps: bool, resident: bool = False) -> Code:
-    """The kernel that sums the squares of each chunk, or the one that steps; `resident`: its numbers are on the device."""
+def layerwise_code(
+    name: str, rule: LayerwiseRule, dtype: str, *, steps: bool, resident: bool = False, guarded: bool = False
+) -> Code:
+    """The kernel that sums the squares of each chunk, or the one that steps; see `updates.update_code`."""
     arrays = ("w", "g", *rule.states)
     numbers = list(rule.numbers([0.5] * 9))
     heads = "".join(f"  R* const {array}_ = (R*)pointers[owner * {len(arrays)} + {k}];\n" for k, array in enumerate(arrays))
@@ -79,6 +90,7 @@ def layerwise_code(name: str, rule: LayerwiseRule, dtype: str, *, steps: bool, r
         store = f"partial[2 * blockIdx.x] = sums[0]; partial[2 * blockIdx.x + 1] = sums[{THREADS}];"
         last = f"if (threadIdx.x == 0) {{ {store} }}"
     text = f"""\
+{GUARD if guarded else ""}
 {"".join(read_numbers(numbers, resident))}
 {HEAD}
 {heads}
@@ -96,7 +108,8 @@ def layerwise_code(name: str, rule: LayerwiseRule, dtype: str, *, steps: bool, r
   }}
   __syncthreads();
   {last}"""
-    parameters = [*PARAMETERS, "double* partial", *number_parameters(numbers, "R", resident)]
+    guard = [GUARD_PARAMETER] if guarded else []
+    parameters = [*PARAMETERS, "double* partial", *guard, *number_parameters(numbers, "R", resident)]
     return generated(f"{'step' if steps else 'norms'}_{name}", parameters, text, real_type(dtype))
 
 

@@ -25,6 +25,8 @@ Launcher: TypeAlias = Callable[[Sequence[Any]], None]
 class FloatingUpdate:
     """An update that computes in the dtype of the parameters; see `nn_core.solvers.update.UpdateKernel`."""
 
+    guards = False
+
     def prepare(self: U, sizes: Sequence[int], dtype: str) -> "U | Refusal":
         """Take parameters of float32 and float64."""
         return self if dtype in ("float32", "float64") else Refusal(f"computes in float32 and float64, got {dtype}")
@@ -147,6 +149,16 @@ HEAD: Final = """\
 def number_parameters(names: Sequence[str], c_type: str, resident: bool) -> list[str]:
     """The parameters of a kernel that hold the numbers of a rule; `resident`: they are on the device."""
     return ["const double* numbers"] if resident else [f"const {c_type} {name}" for name in names]
+
+
+#: The parameter of an update that depends on a norm, and the statement that leaves it out where that is infinite or NaN.
+GUARD_PARAMETER: Final = "const double* norm_of_all"
+GUARD: Final = "  if (norm_of_all[0] - norm_of_all[0] != 0) return;"
+
+
+def guarded(launch: Launcher, guard: Array | None) -> Launcher:
+    """The launcher with the guard in front of its numbers, if there is one."""
+    return launch if guard is None else lambda numbers: launch([guard, *numbers])
 
 
 def read_numbers(names: Sequence[str], resident: bool, c_type: str = "R") -> list[str]:

@@ -9,6 +9,8 @@ from nn_ext_cuda.dtypes import real_type
 from nn_ext_cuda.launch import THREADS
 from nn_ext_cuda.layerwise import LAYERWISE, LayerwiseUpdate
 from nn_ext_cuda.multi_tensor import (
+    GUARD,
+    GUARD_PARAMETER,
     HEAD,
     LOOP,
     PARAMETERS,
@@ -16,9 +18,11 @@ from nn_ext_cuda.multi_tensor import (
     Launcher,
     Tables,
     UpdateStep,
+    guarded,
     number_parameters,
     read_numbers,
 )
+from nn_ext_cuda.rescale import Rescale
 from nn_ext_cuda.solver_rules import RULES, RULES_WITH_MAXIMUM, Rule
 
 
@@ -29,19 +33,27 @@ class MultiTensorUpdate(FloatingUpdate):
         name: Name of the rule.
     """
 
+    guards = True
+
     def __init__(self, name: str) -> None:
         self._name = name
 
     def bind(
-        self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array
+        self,
+        params: Sequence[Array],
+        grads: Sequence[Array],
+        states: Sequence[Sequence[Array]],
+        hyper: Array,
+        guard: Array | None = None,
     ) -> Step:
-        """A step that updates these arrays; `hyper` is read each time."""
+        """A step that updates these arrays, unless the norm in `guard` is not finite; `hyper` is read each time."""
         tables = Tables(list(zip(params, grads, *states, strict=True)))
         dtype = str(params[0].dtype)
         rule = rule_of(self._name, len(states))
 
         def launcher(resident: bool) -> Launcher:
-            return tables.launcher(update_code(self._name, dtype, resident=resident, n_states=len(states)))
+            settings = {"resident": resident, "guarded": guard is not None}
+            return guarded(tables.launcher(update_code(self._name, dtype, n_states=len(states), **settings)), guard)
 
         return UpdateStep(launcher, lambda: list(rule.numbers(hyper.tolist()).values()), dtype)
 
@@ -75,8 +87,18 @@ def rule_of(name: str, n_states: int) -> Rule:
     return rule if len(rule.states) == n_states else RULES_WITH_MAXIMUM[name]
 
 
-def update_code(name: str, dtype: str, *, resident: bool = False, n_states: int | None = None) -> Code:
-    """The kernel of a rule; `resident`: its numbers are on the device; `n_states` where a setting adds a state."""
+def update_code(
+    name: str, dtype: str, *, resident: bool = False, n_states: int | None = None, guarded: bool = False
+) -> Code:
+    """The kernel of a rule.
+
+    Args:
+        name: Name of the rule.
+        dtype: dtype of the parameters.
+        resident: Its numbers are on the device.
+        n_states: Number of states, where a setting adds one.
+        guarded: It changes nothing while the norm of all gradients is not finite.
+    """
     rule = RULES[name] if n_states is None else rule_of(name, n_states)
     arrays = ("w", "g", *rule.states)
     numbers = list(rule.numbers([0.5] * 10))
@@ -85,6 +107,7 @@ def update_code(name: str, dtype: str, *, resident: bool = False, n_states: int 
     stores = [f"{array}_[i] = {array};" for array in (*rule.writes, *rule.states)]
     body = "\n".join(
         [
+            *([GUARD] if guarded else []),
             *read_numbers(numbers, resident),
             HEAD,
             *(f"  {line}" for line in head),
@@ -93,7 +116,7 @@ def update_code(name: str, dtype: str, *, resident: bool = False, n_states: int 
             "  }",
         ]
     )
-    parameters = [*PARAMETERS, *number_parameters(numbers, "R", resident)]
+    parameters = [*PARAMETERS, *([GUARD_PARAMETER] if guarded else []), *number_parameters(numbers, "R", resident)]
     return generated(f"update_{name}", parameters, body, real_type(dtype))
 
 
@@ -129,8 +152,9 @@ def norm_code(dtype: str, *, scales: bool, resident: bool = False) -> Code:
     return generated("clip_scale" if scales else "clip_squares", parameters, body, real_type(dtype))
 
 
-UPDATES: Final[Mapping[str, MultiTensorUpdate | ClipGradByNorm | LayerwiseUpdate]] = {
+UPDATES: Final[Mapping[str, MultiTensorUpdate | ClipGradByNorm | LayerwiseUpdate | Rescale]] = {
     **{name: MultiTensorUpdate(name) for name in RULES},
     **LAYERWISE,
     "ClipGradByNorm": ClipGradByNorm(),
+    "Rescale": Rescale(),
 }

@@ -1,5 +1,6 @@
 """Every CUDA source of this package is compiled for the architectures that are in use; no device is needed."""
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import sources
 
 from nn_ext_cuda import updates, words
 from nn_ext_cuda.kernels import KERNELS
-from nn_ext_cuda.solver_rules import RULES
+from nn_ext_cuda.layerwise import layerwise_code
+from nn_ext_cuda.rescale import rescale_code
+from nn_ext_cuda.solver_rules import LAYERWISE_RULES, RULES
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 #: A generated kernel, and kernels from files; with those of the engine they take a second or two.
@@ -33,11 +36,21 @@ def engine_codes():
         for resident in (False, True):
             for name in RULES:
                 yield updates.update_code(name, dtype, resident=resident)
+            yield updates.update_code("Adam", dtype, resident=resident, guarded=True)
+            yield from layerwise_codes(dtype, resident)
             yield updates.norm_code(dtype, scales=True, resident=resident)
         yield updates.norm_code(dtype, scales=False)
+    yield from (rescale_code(scales=False), rescale_code(scales=True), rescale_code(scales=True, resident=True))
     for n in (2, 4, 8, 16, words.MAX_WORDS):
         yield words.set_words_code(n)
         yield words.put_words_code(n)
+
+
+def layerwise_codes(dtype, resident):
+    """Norms and steps of rules that depend on them, with and without a guard."""
+    for name, rule in LAYERWISE_RULES.items():
+        for steps, guarded in itertools.product((False, True), repeat=2):
+            yield layerwise_code(name, rule, dtype, steps=steps, resident=resident, guarded=guarded)
 
 
 def check(compiler, pieces, architecture):
@@ -50,7 +63,7 @@ def check(compiler, pieces, architecture):
 
 def test_a_source_of_each_kind_compiles(compiler):
     pieces = [sources.codes(sources.programs(KERNELS, [name], ["float32"]))[0] for name in QUICK]
-    pieces += [updates.update_code("Adam", "float32"), words.set_words_code(2)]
+    pieces += [updates.update_code("Adam", "float32", guarded=True), rescale_code(scales=True), words.set_words_code(2)]
     check(compiler, pieces, "sm_90")
 
 

@@ -63,9 +63,9 @@ class FakeCublas:
             a = first.matrix(index, shape_a).astype(wide)
             b = second.matrix(index, shape_b).astype(wide)
             c = result.matrix(index, (m, n))
-            product = (a.T if op_a else a) @ (b.T if op_b else b)
             factor = beta._obj.value
             with np.errstate(all="ignore"):
+                product = (a.T if op_a else a) @ (b.T if op_b else b)
                 c[...] = alpha._obj.value * product + (factor * c.astype(wide) if factor else 0)
 
 
