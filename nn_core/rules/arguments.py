@@ -4,13 +4,13 @@ This runs for each function of a dynamic graph, so what can be known from the sp
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from nn_core.errors import ArgumentError, SpecError
+from nn_core.messages.synonyms import suggestion
 from nn_core.rules.defaults import DEFAULT_RULES, DefaultRule, OneNumber, one_number
 from nn_core.spec.model import ArgSpec, ArgValue, FunctionSpec, Required
 from nn_core.typing import Shape
@@ -67,9 +67,7 @@ def resolve_args(  # noqa: C901  # for each call that is not known yet, and each
 def _refuse_unknown(spec: FunctionSpec, given: Mapping[str, object]) -> None:
     names = [arg.name for arg in spec.args]
     unknown = next(name for name in given if name not in names)
-    close = get_close_matches(unknown, names, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise ArgumentError(f"arguments must be among {', '.join(names) or '(none)'}, got {unknown!r}{hint}")
+    raise ArgumentError(f"arguments must be among {', '.join(names) or '(none)'}, got {unknown!r}{suggestion(unknown, names)}")
 
 
 def _prepare(spec: FunctionSpec) -> tuple[frozenset[str], tuple[_Prepared, ...]]:

@@ -125,6 +125,8 @@ def test_unknown_names_are_refused_with_a_hint() -> None:
     spec = spec_with(ArgSpec("keep_dims", "bool", "", default=False))
     with pytest.raises(ArgumentError, match="test: arguments must be among keep_dims, got 'keepdims'; did you"):
         resolve_args(spec, {"keepdims": True}, (SHAPE,))
+    with pytest.raises(ArgumentError, match="got 'keepdim'; did you mean 'keep_dims'"):  # the name in PyTorch
+        resolve_args(spec, {"keepdim": 1}, (SHAPE,))
     with pytest.raises(ArgumentError, match=r"test: arguments must be among \(none\), got 'q'"):
         resolve_args(spec_with(), {"q": 1}, (SHAPE,))
 
