@@ -11,7 +11,7 @@ the variable before keep the old values. Assigning to an NdArray changes it at o
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,12 +29,16 @@ from nn_core.typing import Shape
 from nn_core.variable import Variable
 
 _SLICE = spec_of_api("slice")
+#: Types of what cuts an array or adds an axis.
+_CUTS: Final = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
 @follows_shapes
 def getitem(self: Any, key: Any) -> Any:
     """The elements that `key` picks: a Variable of the graph, or, of an NdArray or by one, a new NdArray."""
     parts = key if isinstance(key, tuple) else (key,)
+    if _CUTS.issuperset(map(type, parts)):  # most keys
+        return _cut(self, parts)
     if any(isinstance(part, (Variable, NdArray)) for part in parts):
         return _pick_by_data(self, parts)
     if all(

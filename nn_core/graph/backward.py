@@ -19,6 +19,7 @@ from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, NodeHook, active_ho
 from nn_core.graph.node import Node, Storage, Value, forward_order
 from nn_core.graph.plan import current_plan, plans_of, remember, signature_of
 from nn_core.graph.plans import refuse_turn
+from nn_core.graph.trace_node import ANYWHERE
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
 from nn_core.runtime.ambient import MEMO
@@ -162,7 +163,9 @@ def _run_replayed(root: Value, grad: Any) -> BackwardPlan | None:
 
 
 def _is_new_on_trace(root: Value) -> bool:
-    return root.trace_node.structure is None and direct.is_new(root.trace_node.digest)
+    node = root.trace_node
+    # a walk that has left the tree is that of an irregular program
+    return node.position == ANYWHERE or (node.structure is None and direct.is_new(node.digest))
 
 
 def _spec_of(root: Value) -> FunctionSpec:

@@ -10,7 +10,7 @@ Kernels overwrite what they are given, as in a plan; what several functions cont
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from nn_core.arrays.synced import HOST, Key, dtype_of
 from nn_core.errors import ShapeError
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import data_read, is_view
-from nn_core.graph.node import Node, Value
-from nn_core.graph.replay import Part, Structure, is_kept, release
+from nn_core.graph.node import Node, Storage, Value
+from nn_core.graph.replay import Part, Structure, release
 from nn_core.graph.rule import RuleRunner
-from nn_core.graph.run import fetch
-from nn_core.typing import Array, Runner, Shape
+from nn_core.graph.run import fetch, value_of
+from nn_core.typing import Array, ArrayDesc, Runner
 
 #: How often a structure was seen, by the hash of its key; where two share one, a pass is compiled early.
 _SEEN: Final[dict[int, int]] = {}
@@ -43,44 +43,65 @@ _LATEST: Final = _Latest()
 _NARROW: Final = ("float16", "bfloat16")
 
 
-class _Call(NamedTuple):
-    """One function of a graph: its kernel, its inputs, which of them need a gradient, and whose outputs they are.
-
-    An input is output number n of a function, the part with the `id` that `origins` has, or a leaf (None).
-    """
-
-    part: Part
-    kernel: PreparedKernel
-    inputs: Sequence[Value | None]
-    needs: tuple[bool, ...]
-    origins: Sequence[tuple[int, int] | None]
-
-
 class _Gradient:
-    """The gradient of a kernel for one choice of inputs, kept with the kernel, which outlives the graph.
+    """The gradient of a kernel for one choice of inputs that need one, kept with the kernel, which outlives the graph.
 
     Attributes:
+        kernel: The kernel.
+        dtype: The floating dtype of all arrays, "" where none is floating; None: it is better left to a plan.
         runner: The fused gradient of the backend, or the gradient rule, for arrays in C order; None: no input has a gradient.
-        reads_inputs, reads_outputs: Of which inputs and outputs it reads the data.
+        read: For each input, the key under which the gradient reads its data; None where it does not.
+        read_results: The same for the outputs; empty where it reads none.
+        unread: What the runner takes in place of the data of outputs that it does not read.
         makers: For each input, what makes memory for its gradient; None where there is none: indices and labels have none.
+        n_visible: Of how many outputs it takes the gradients.
     """
 
-    __slots__ = ("makers", "reads_inputs", "reads_outputs", "runner")
+    __slots__ = ("dtype", "kernel", "makers", "n_visible", "read", "read_results", "runner", "unread")
 
     def __init__(self, kernel: PreparedKernel, needs: Sequence[bool]) -> None:
-        descs = kernel.call.inputs
-        self.makers: list[Callable[[], Array] | None] = [
-            kernel.maker(desc) if need and desc is not None and dtype_of(desc.dtype).kind not in "iub" else None
-            for need, desc in zip(needs, descs, strict=True)
-        ]
-        self.reads_inputs, self.reads_outputs = data_read(kernel.spec, kernel.args, len(descs), len(kernel.output_shapes))
+        self.kernel = kernel
+        self.dtype = _dtype_without_plan(kernel)
         self.runner: Runner | None = None
+        if self.dtype is None:
+            return
+        descs, n_outputs = kernel.call.inputs, len(kernel.output_shapes)
+        self.makers = [_maker(kernel, desc) if need else None for need, desc in zip(needs, descs, strict=True)]
+        reads, reads_results = data_read(kernel.spec, kernel.args, len(descs), n_outputs)
+        self.read = _those_read(kernel.input_keys, reads)
+        self.read_results = _those_read(kernel.output_keys, reads_results) if any(reads_results) else []
+        self.unread = (None,) * n_outputs
+        self.n_visible = n_outputs - sum(entry.aux for entry in kernel.spec.outputs)
         wanted = tuple([maker is not None for maker in self.makers])
-        if any(wanted):
-            self.runner = kernel.backward_for(wanted, (False,) * (len(descs) + len(kernel.output_shapes)))
-            if self.runner is None:
-                shapes = [None if desc is None else desc.shape for desc in descs]
-                self.runner = RuleRunner(kernel, shapes, kernel.output_shapes, wanted)
+        if any(wanted) and kernel.spec.differentiable:
+            self.runner = kernel.backward_for(wanted, (False,) * (len(descs) + n_outputs)) or _rule(kernel, wanted)
+
+
+def _dtype_without_plan(kernel: PreparedKernel) -> str | None:
+    # with one dtype on the host nothing is to be converted, which plans are better at; a sink's gradients are to be set
+    if kernel.space is not HOST or kernel.dynamic or kernel.spec.has("sink") or kernel.one_dtype in _NARROW:
+        return None
+    return kernel.one_dtype
+
+
+def _those_read(keys: Sequence[Key | None], reads: Sequence[bool]) -> Sequence[Key | None]:
+    return [key if needed else None for key, needed in zip(keys, reads, strict=True)]
+
+
+def _maker(kernel: PreparedKernel, desc: ArrayDesc | None) -> Callable[[], Array] | None:
+    return None if desc is None or dtype_of(desc.dtype).kind in "iub" else kernel.maker(desc)
+
+
+def _rule(kernel: PreparedKernel, wanted: Sequence[bool]) -> Runner:
+    shapes = [None if desc is None else desc.shape for desc in kernel.call.inputs]
+    return RuleRunner(kernel, shapes, kernel.output_shapes, wanted)
+
+
+#: One function of a graph: its node or lazy value, its gradient (None: the output is the memory of the input), its inputs, and
+#: where each input comes from: the slot of its gradient, None for a leaf. A tuple, because each call of a pass makes one.
+_Call: TypeAlias = tuple[Part, _Gradient | None, Sequence[Value | None], Sequence["_Slot | None"]]
+#: Output number n of the part with this `id`; the `id` alone for the first.
+_Slot: TypeAlias = "int | tuple[int, int]"
 
 
 def is_new(key: Any) -> bool:
@@ -104,10 +125,11 @@ def run_followed(root: Value, grad: Any) -> bool:
     The trace knows everything about the calls, so nothing is described.
     """
     calls = _followed(root)
-    if calls is None or not _can_run(calls):
+    dtype = None if calls is None else _common_dtype(calls)
+    if calls is None or dtype is None:
         return False
-    _propagate(calls, root, grad)
-    release([call.part for call in calls], root, all_lazy=True)
+    _propagate(calls, dtype, root, grad)
+    release([part for part, *_ in calls], root, all_lazy=True)
     return True
 
 
@@ -119,53 +141,61 @@ def run(structure: Structure, root: Value, grad: Any) -> bool:
         gradients to be set.
     """
     parts = {id(part): part for part in structure.order}
-    calls = [_call_of(part, parts) for part in structure.order]  # reading an array may turn a lazy value into a node
-    if not _can_run(calls):
+    # in this order: asking whether an input needs a gradient may turn a lazy value into a node
+    calls = [_call_of(part, parts) for part in structure.order]
+    calls.reverse()
+    dtype = _common_dtype(calls)
+    if dtype is None:
         return False
-    _propagate(calls, root, grad)
+    _propagate(calls, dtype, root, grad)
     release(structure.order, root, structure.all_lazy)
     return True
 
 
-def _can_run(calls: Sequence[_Call]) -> bool:
-    # with one dtype nothing is to be converted, which plans are better at
-    dtype = next((call.kernel.one_dtype for call in calls if call.kernel.one_dtype), None)
-    if dtype is None or dtype in _NARROW:
-        return False
-    return all(call.kernel.one_dtype in (dtype, "") and _is_simple(call) for call in calls)
+def _common_dtype(calls: Sequence[_Call]) -> str | None:
+    """The one floating dtype of all functions; None where there are several, or where a plan is better at one of them."""
+    found = ""
+    for part, gradient, _, _ in calls:
+        if gradient is None:
+            if not is_view(part):  # type: ignore[arg-type]  # only nodes have no gradient of their own
+                return None
+        elif gradient.dtype != found and gradient.dtype != "":
+            if found or gradient.dtype is None:
+                return None
+            found = gradient.dtype
+    return found or None
 
 
-def _is_simple(call: _Call) -> bool:
-    """Whether a function runs on the host, and takes its gradient from those that read its results."""
-    kernel, spec = call.kernel, call.kernel.spec
-    if kernel.space is not HOST or kernel.dynamic or spec.has("sink"):
-        return False
-    return isinstance(call.part, Value) or not spec.has("view") or is_view(call.part)
+def _gradient_of(kernel: PreparedKernel, needs: tuple[bool, ...]) -> _Gradient:
+    gradient: _Gradient | None = kernel.gradients.get(needs)
+    if gradient is None:
+        gradient = kernel.gradients[needs] = _Gradient(kernel, needs)
+    return gradient
 
 
 def _followed(root: Value) -> list[_Call] | None:
-    """The functions before `root`, each after those that give its inputs; None when nodes of some have been made."""
+    """The functions before `root`, each before those that give its inputs; None when nodes of some have been made."""
     trace = root._trace
-    needed = {id(root)}
+    wanted = {id(root)}
     calls: list[_Call] = []
-    for reference in reversed(trace.results[: root.trace_node.position + 1]):
+    for reference in reversed(trace.results[: trace.position_of(root) + 1]):
         value = reference()
-        if value is None or id(value) not in needed:
+        if value is None or id(value) not in wanted:
             continue
         inputs, node = value.lazy_inputs, value.trace_node  # in this order: another thread may make the node
-        if node is None or not is_kept(value):
+        if node is None:
             return None
-        origins: list[tuple[int, int] | None] = []
+        origins: list[_Slot | None] = []
         for given in inputs:
             if given is not None and given._trace is trace:
-                needed.add(id(given))
-                origins.append((id(given), 0))
+                origin = id(given)
+                wanted.add(origin)
+                origins.append(origin)
             elif given is None or given.is_leaf:
                 origins.append(None)
             else:
                 return None
-        calls.append(_Call(value, node.kernel, inputs, node.needs, origins))
-    calls.reverse()
+        calls.append((value, _gradient_of(node.kernel, node.needs), inputs, origins))
     return calls
 
 
@@ -173,10 +203,17 @@ def _call_of(part: Part, parts: Mapping[int, Part]) -> _Call:
     inputs, kernel = (part.inputs, part.kernel) if isinstance(part, Node) else (part.lazy_inputs, part.trace_node.kernel)
     below = [None if value is None else _source_of(value, parts) for value in inputs]
     origins = [
-        None if source is None or value is None else (id(source), value.output_index)
+        None if source is None or value is None else _slot(source, value.output_index)
         for source, value in zip(below, inputs, strict=True)
     ]
-    return _Call(part, kernel, inputs, tuple([value is not None and value.need_grad for value in inputs]), origins)
+    if isinstance(part, Node) and kernel.spec.has("view"):
+        return part, None, inputs, origins
+    needs = tuple([value is not None and value.need_grad for value in inputs])
+    return part, _gradient_of(kernel, needs), inputs, origins
+
+
+def _slot(part: Part, index: int) -> _Slot:
+    return (id(part), index) if index else id(part)
 
 
 def _source_of(value: Value, parts: Mapping[int, Part]) -> Part | None:
@@ -191,92 +228,98 @@ def _source_of(value: Value, parts: Mapping[int, Part]) -> Part | None:
     return part
 
 
-def _propagate(calls: Sequence[_Call], root: Value, grad: Any) -> None:
-    """Compute the gradients of the leaves."""
-    last = calls[-1]
-    flow = {(id(last.part), root.output_index): _start(root.shape, last.kernel.output_dtypes[root.output_index], grad)}
-    for call in reversed(calls):
+def _propagate(calls: Sequence[_Call], dtype: str, root: Value, grad: Any) -> None:
+    """Compute the gradients of the leaves; each function of `calls` comes before those that give its inputs."""
+    flow: dict[_Slot, Array] = {_slot(calls[0][0], root.output_index): _start(calls[0], root, grad)}
+    sums: dict[int, Array] = {}  # by the address of the storage
+    key = HOST, dtype
+    for part, gradient, inputs, origins in calls:
         # taken out: a gradient has one reader, and its memory is free for the next
-        n_visible = call.part.n_visible if isinstance(call.part, Node) else 1
-        grads = [flow.pop((id(call.part), index), None) for index in range(n_visible)]
-        if all(grad is None for grad in grads):
-            continue
-        gradients, keys = _gradients(call, grads), call.kernel.input_keys
-        for value, origin, part, key in zip(call.inputs, call.origins, gradients, keys, strict=False):
-            if value is None or part is None or key is None:
+        arriving = flow.pop(id(part), None)
+        if gradient is None:
+            targets = _through_view(arriving, inputs)
+        elif gradient.n_visible > 1:
+            targets = _computed(part, gradient, inputs, _all_arriving(flow, arriving, part, gradient))
+        else:
+            targets = () if arriving is None else _computed(part, gradient, inputs, (arriving,))
+        for value, origin, target in zip(inputs, origins, targets):  # noqa: B905  # without targets, nothing flows
+            if target is None:
                 continue
             if origin is None:
-                _add_to_leaf(value.storage.data.shape, value.storage.grad, key, part)
+                _add_to_leaf(sums, value.storage, key, target)  # type: ignore[union-attr]  # what is not given has no target
             elif origin in flow:
                 # in place: nobody outside of this pass has seen either of them
-                flow[origin] += part
+                flow[origin] += target
             else:
-                flow[origin] = part
+                flow[origin] = target
 
 
-def _start(shape: Shape, dtype: str, grad: Any) -> Array:
-    start = np.empty(shape, dtype_of(dtype))
+def _start(last: _Call, root: Value, grad: Any) -> Array:
+    part, gradient, *_ = last
+    kernel: PreparedKernel = part.kernel if gradient is None else gradient.kernel  # type: ignore[union-attr]  # a node
+    start = np.empty(root.shape, dtype_of(kernel.output_dtypes[root.output_index]))
     start[...] = grad.get_data("r") if isinstance(grad, NdArray) else grad
     return start
 
 
-def _gradients(call: _Call, grads: Sequence[Array | None]) -> Sequence[Array | None]:
-    """The gradients of the inputs, None for those that have none."""
-    part, kernel, inputs, needs, _ = call
-    if isinstance(part, Node) and is_view(part):
-        assert inputs[0] is not None
-        assert grads[0] is not None
-        return [grads[0].reshape(inputs[0].shape) if needs[0] else None]
-    gradient = kernel.gradients.get(needs)
-    if gradient is None:
-        gradient = kernel.gradients[needs] = _Gradient(kernel, needs)
-    if gradient.runner is None:
+def _all_arriving(flow: dict[_Slot, Array], first: Array | None, part: Part, gradient: _Gradient) -> Sequence[Array]:
+    """The gradients of several results, zeros where none flows; nothing when there is none at all."""
+    grads = [first, *[flow.pop((id(part), index), None) for index in range(1, gradient.n_visible)]]
+    if all(grad is None for grad in grads):
         return ()
-    targets = [None if make is None else make() for make in gradient.makers]
-    gradient.runner(*_data(call, gradient), *_filled(kernel, grads), *targets)
-    return targets
-
-
-def _filled(kernel: PreparedKernel, grads: Sequence[Array | None]) -> Sequence[Array]:
-    """The gradients of all results but the aux ones: zeros where none flows."""
+    kernel = gradient.kernel
     return [
         np.zeros(shape, dtype_of(dtype)) if grad is None else grad
         for grad, shape, dtype in zip(grads, kernel.output_shapes, kernel.output_dtypes, strict=False)
     ]
 
 
-def _data(call: _Call, gradient: _Gradient) -> list[Array | None]:
-    """The data of inputs and outputs that the gradient reads, None for the others."""
-    part, kernel = call.part, call.kernel
-    arrays = [
-        _values(value, key) if needed and value is not None and key is not None else None
-        for value, key, needed in zip(call.inputs, kernel.input_keys, gradient.reads_inputs, strict=True)
+def _through_view(arriving: Array | None, inputs: Sequence[Value | None]) -> Sequence[Array | None]:
+    (value,) = inputs
+    assert value is not None
+    return () if arriving is None or not value.need_grad else (arriving.reshape(value.shape),)
+
+
+def _computed(
+    part: Part, gradient: _Gradient, inputs: Sequence[Value | None], grads: Sequence[Array]
+) -> Sequence[Array | None]:
+    """The gradients of the inputs, None for those that have none."""
+    runner = gradient.runner
+    if runner is None or not grads:
+        return ()
+    data = [
+        None if key is None or value is None else value_of(value, key)
+        for value, key in zip(inputs, gradient.read, strict=True)
     ]
-    for index, (key, needed) in enumerate(zip(kernel.output_keys, gradient.reads_outputs, strict=True)):
-        if not needed:
-            arrays.append(None)
-        elif isinstance(part, Node):
-            arrays.append(fetch(part.storages[index].data, key))
-        else:
-            arrays.append(_values(part, key))
-    return arrays
+    results = _results(part, gradient.read_results) if gradient.read_results else gradient.unread
+    targets = [None if make is None else make() for make in gradient.makers]
+    runner(*data, *results, *grads, *targets)
+    return targets
 
 
-def _values(value: Value, key: Key) -> Array:
-    array, node = value.lazy_array, value.trace_node  # in this order: the node says whether that is still its array
-    if node is not None and node.output_key == key:
-        return array
-    return fetch(value.storage.data, key)
+def _results(part: Part, keys: Sequence[Key | None]) -> Sequence[Array | None]:
+    if isinstance(part, Node):
+        return [
+            None if key is None else fetch(storage.data, key) for storage, key in zip(part.storages, keys, strict=True)
+        ]
+    return [None if key is None else value_of(part, key) for key in keys]
 
 
-def _add_to_leaf(shape: Shape, grad: NdArray, key: Key, part: Array) -> None:
+def _add_to_leaf(sums: dict[int, Array], storage: Storage, key: Key, part: Array) -> None:
     """Add to what the gradient of a leaf holds; one that is zero is overwritten."""
-    if grad.shape != shape:
-        raise ShapeError(f"backward: grad must have the shape of data, got {grad.shape} for {shape}")
+    total = sums.get(id(storage))
+    if total is not None:
+        total += part
+        return
+    grad = storage.grad
+    if grad.shape != storage.data.shape:
+        raise ShapeError(f"backward: grad must have the shape of data, got {grad.shape} for {storage.data.shape}")
     if grad.synced.cleared:
         grad.zero()  # the gradient of what was an intermediate value, and is a leaf now
     if grad.is_unwritten and not grad.is_narrowed:
-        grad.write(*key)[...] = part
+        total = grad.write(*key)
+        total[...] = part
     else:
         total = grad.readwrite(*key)
         total += part
+    sums[id(storage)] = total

@@ -19,6 +19,7 @@ from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import NarrowedRead, Refresh, is_view
 from nn_core.graph.node import FLAGS_VERSION, Node, Storage, Value
 from nn_core.graph.plan import Entry, bind
+from nn_core.graph.trace_node import ANYWHERE
 from nn_core.runtime.caches import Cache, register_cache
 from nn_core.runtime.locks import fork_safe
 from nn_core.settings import disabled_optimizations, is_enabled
@@ -237,8 +238,7 @@ def is_followed(root: Value) -> bool:
     trace_node, trace = root.trace_node, root._trace
     if trace_node is None or not trace_node.whole or trace.broken or trace.version != FLAGS_VERSION.value:
         return False
-    # otherwise a call was interrupted
-    return len(trace.results) > trace_node.position and trace.results[trace_node.position]() is root
+    return trace.position_of(root) >= 0
 
 
 def structure_of(root: Value, followed: bool) -> Structure | None:
@@ -249,7 +249,7 @@ def structure_of(root: Value, followed: bool) -> Structure | None:
         followed: Whether it `is_followed`.
     """
     trace_node, trace = root.trace_node, root._trace
-    if not followed:
+    if not followed or trace_node.position == ANYWHERE:
         return _walked(root)
     if trace_node.structure is not None:
         return trace_node.structure.recalled(trace)

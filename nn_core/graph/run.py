@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.leases import STRIDED
+from nn_core.arrays.leases import RELEASED, STRIDED
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import HOST, Key, Space, dtype_of, ready
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.infer import input_entries
 from nn_core.graph.memory import as_channels_last, is_contiguous
+from nn_core.graph.node import Value
 from nn_core.spec.model import FunctionSpec
 from nn_core.typing import Array, Shape
 
@@ -82,6 +83,16 @@ def compute(kernel: PreparedKernel, arrays: Sequence[Array | None], channels_las
 
 def fetch(array: NdArray, key: Key, exact: bool = False) -> Array:
     """The values of `array` as a raw array in C order; `exact`: see `SyncedArray.read`."""
+    synced = array.synced
+    if (
+        array._shape is synced.shape
+        and synced.lease is None
+        and synced.pending_fill is None
+        and key in synced.valid
+        and (synced.exported is None or synced.latest == key)
+    ):
+        # what `read` would find; without a lease the memory is the array's own, and that is always in C order
+        return synced.copies[key]
     raw = array.read(*key, exact)
     if is_contiguous(raw):
         return raw
@@ -92,6 +103,14 @@ def fetch(array: NdArray, key: Key, exact: bool = False) -> Array:
     copy = key[0].empty(array.shape, key[1])  # of a narrowed array
     copy[...] = raw
     return copy
+
+
+def value_of(value: Value, key: Key) -> Array:
+    """The values of a variable, in C order, under `key`."""
+    raw, node = value.lazy_array, value.trace_node  # in this order: the node says whether that is still its array
+    if node is not None and raw is not RELEASED and node.output_key == key:
+        return raw
+    return fetch(value.storage.data, key, True)
 
 
 def fetch_raw(array: Array, space: Space, dtype: str) -> Array:

@@ -12,135 +12,35 @@ its first result any more, or when it has become long; the next one starts at th
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from threading import get_ident
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from weakref import ref
 
 from nn_core.arrays.synced import HOST, SyncedArray, dtype_of, ready
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.report import is_strict
-from nn_core.graph.call import WHEN_FORGOTTEN, PreparedKernel, ResolvedCall, SameDtypes
+from nn_core.graph.call import WHEN_FORGOTTEN, ResolvedCall, SameDtypes
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS
 from nn_core.graph.infer import input_entries
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
 from nn_core.graph.node import FLAGS_VERSION, TRACES, Value
-from nn_core.graph.run import fetch
+from nn_core.graph.run import fetch, value_of
+from nn_core.graph.trace_node import ANYWHERE, Leaf, Root, Source, TraceNode, needs_grad
 from nn_core.runtime.ambient import MEMO, WHEN_DEFAULT_CHANGES
 from nn_core.runtime.caches import Cache, register_cache
 from nn_core.settings import is_enabled
 from nn_core.spec.model import FunctionSpec
-from nn_core.typing import Array, Shape
+from nn_core.typing import Array
 from nn_core.variable import Variable
 
 #: A walk of so many calls ends; with so many nodes a tree is dropped.
 MAX_LENGTH: Final = 2048
 MAX_NODES: Final = 2**15
-#: From so many nodes on, a walk leaves few in the tree: a program that still makes new calls by then is irregular, hardly
-#: takes them again, and objects that stay cost time in each full collection of garbage.
+#: From so many nodes on, a walk leaves the tree after few new ones: a program that still makes new calls by then is
+#: irregular, and hardly takes them again.
 MANY_NODES: Final = 2**13
-MAX_LEFT: Final = 16
-
-
-#: An input that no function of the walk has given: a mark, whether a gradient goes there, its shape. The mark of a parameter
-#: is the address of its storage, that of the n-th array of the walk without a gradient -1 - n, and that of what a function
-#: outside the walk has given 0. The address of a storage that is gone may come back for another storage: so a node knows only
-#: what holds for both, and who needs more compares the storages.
-_Leaf: TypeAlias = tuple[int, bool, Shape]
-#: The source of an input: a node of the trace, a leaf, or None because it was not given.
-_Source: TypeAlias = "TraceNode | tuple[int, bool, Shape] | None"
-
-
-class TraceNode:
-    """One call at one place of the tree.
-
-    Attributes:
-        position: Number of calls before it.
-        spec, given, sources: The function, its arguments as they were given, and the sources of its inputs.
-        call, kernel: The function with everything about it, and its kernel.
-        input_keys, output_key, space, make, forward: The parts of `kernel` that running it takes.
-        need_grad: The flag of the result's variable: False, or None where it follows from `through`.
-        needs, through: Which inputs need a gradient, and whether one does.
-        whole: Whether all inputs come from this walk or are leaves, here and in every node before.
-        following: The next nodes, by function, settings and inputs; None while there is none.
-        latest: The one of them that was taken last.
-        digest: Equal for calls whose results depend in the same way on the same parameters, wherever they are in the tree.
-        structure: The structure of the graph that ends here, with its places on the trace; see `nn_core.graph.replay`.
-    """
-
-    __slots__ = (
-        "call",
-        "digest",
-        "following",
-        "forward",
-        "given",
-        "input_keys",
-        "kernel",
-        "latest",
-        "make",
-        "n_inputs",
-        "need_grad",
-        "needs",
-        "output_key",
-        "position",
-        "sources",
-        "space",
-        "spec",
-        "structure",
-        "through",
-        "whole",
-    )
-
-    def __init__(
-        self,
-        position: int,
-        spec: FunctionSpec,
-        given: Mapping[str, Any],
-        sources: Sequence[_Source],
-        call: ResolvedCall,
-        kernel: PreparedKernel,
-    ) -> None:
-        self.position = position
-        self.spec = spec
-        self.given = given
-        self.sources = sources
-        self.n_inputs = len(sources)
-        self.call = call
-        self.kernel = kernel
-        self.input_keys: Sequence[Any] = kernel.input_keys
-        self.output_key = kernel.output_keys[0]
-        self.space = kernel.space
-        self.make = kernel.makers[0]
-        self.forward = kernel.forward
-        self.need_grad: bool | None = None
-        self.needs = tuple([source is not None and _needs_grad(source) for source in sources])
-        self.through = any(self.needs)
-        self.digest = hash((kernel, *map(_digest_of, sources)))
-        self.whole = True
-        self.following: dict[Any, TraceNode] | None = None
-        self.latest: TraceNode | None = None
-        self.structure: Any = None
-
-
-def _needs_grad(source: "TraceNode | _Leaf") -> bool:
-    if not isinstance(source, TraceNode):
-        return source[1]
-    return source.through if source.need_grad is None else source.need_grad
-
-
-def _digest_of(source: _Source) -> Any:
-    if source is None or isinstance(source, TraceNode):
-        return source and source.digest
-    return source if source[1] else source[2]  # the numbers of arrays without a gradient depend on the calls before
-
-
-class Root:
-    """The start of all walks of a tree."""
-
-    __slots__ = ("following", "latest", "whole")
-
-    def __init__(self) -> None:
-        self.following: dict[Any, TraceNode] | None = None
-        self.latest: TraceNode | None = None
-        self.whole = True
+MAX_LEFT: Final = 4
+#: The place of a walk that has left the tree.
+_OFF_THE_TREE: Final = Root()
 
 
 def _nothing_yet() -> object:
@@ -164,6 +64,7 @@ class Trace:
         "_n_left",
         "_no_grad",
         "_numbers",
+        "_root",
         "_tree",
         "broken",
         "context",
@@ -178,7 +79,8 @@ class Trace:
         self.context = context
         self.version = FLAGS_VERSION.value
         self.thread = get_ident()
-        self.node: TraceNode | Root = tree.root(context, no_grad)
+        self._root = tree.root(context, no_grad)
+        self.node: TraceNode | Root = self._root
         self.results: list[ref[Variable]] = []
         self.first: Callable[[], object] = _nothing_yet
         self.broken = False
@@ -244,6 +146,12 @@ class Trace:
                 arrays.append(synced.copies[key])
             else:
                 arrays.append(fetch(array, key, True))
+        variable = self._result(node, inputs, arrays)
+        self.node = node  # only now: a call that was interrupted or has failed was not made
+        return variable
+
+    def _result(self, node: TraceNode, inputs: tuple[Any, ...], arrays: list[Array | None]) -> Variable:
+        """Compute the result of a call from the values of its inputs."""
         raw = node.make()
         arrays.append(raw)
         if node.space is not HOST:
@@ -256,16 +164,53 @@ class Trace:
         variable = _new(Variable)  # past the constructor, which makes a storage
         Value.__init__(variable, None, node.need_grad, node, self, inputs, raw)
         reference = ref(variable)
-        if not node.position:
+        if not self.results:
             self.first = reference
-        self.node = node  # only now: a call that was interrupted or has failed was not made
         self.results.append(reference)
         return variable
+
+    def _follow_anywhere(
+        self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any]
+    ) -> Variable | None:
+        """`follow` for a walk that has left the tree, where only the kinds of the inputs tell calls apart."""
+        if self._has_become_long():
+            return None
+        kinds: list[object] = []
+        for value in inputs:
+            if value is None:
+                kinds.append(None)
+            elif type(value) is not Variable:
+                return None
+            else:
+                node = value.trace_node if value._trace is self else None
+                kinds.append((value.need_grad, value.shape) if node is None else node.kind or self._kind(node))
+        try:
+            node = self._root.known.get((spec, tuple(args.items()), tuple(kinds)))
+        except TypeError:  # a setting that is a list or an array
+            return None
+        if node is None:
+            return None
+        arrays = [
+            None if value is None else value_of(value, key)
+            for value, key in zip(inputs, node.input_keys)  # noqa: B905  # of one length, or the call would not be known
+        ]
+        return self._result(node, inputs, arrays)
+
+    def _kind(self, source: Source) -> object:
+        """All there is to know about an input off the tree."""
+        if not isinstance(source, TraceNode):
+            return source and source[1:]
+        if source.kind is None:
+            key = source.call.output_shapes[0], source.output_key, needs_grad(source)
+            source.kind = self._root.kinds.setdefault(key, object())
+        return source.kind
 
     def _search(
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], wrong: TraceNode | None
     ) -> Variable | None:
         """`follow`, by another node than the one that was taken last."""
+        if self.node is _OFF_THE_TREE:
+            return self._follow_anywhere(spec, inputs, args)
         following = self.node.following
         sources = None if following is None else self._sources_of(inputs)
         if following is None or sources is None:
@@ -279,7 +224,7 @@ class Trace:
         self.node.latest = node
         return self.follow(spec, inputs, args)
 
-    def _leaf(self, value: Variable) -> _Leaf:
+    def _leaf(self, value: Variable) -> Leaf:
         storage = value._storage
         if storage is None or value._producer is not None:
             return 0, value.need_grad, value.shape
@@ -296,8 +241,8 @@ class Trace:
             self._arrays.append(ref(synced))
         return -1 - number
 
-    def _sources_of(self, inputs: tuple[Any, ...]) -> tuple[_Source, ...] | None:
-        sources: list[_Source] = []
+    def _sources_of(self, inputs: tuple[Any, ...]) -> tuple[Source, ...] | None:
+        sources: list[Source] = []
         for value in inputs:
             if value is None:
                 sources.append(None)
@@ -312,21 +257,24 @@ class Trace:
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], call: ResolvedCall
     ) -> Variable | None:
         """Compute a call that is made at this place for the first time; None if it is not one to be followed."""
-        if len(self.results) >= MAX_LENGTH:  # a loop that never ends, as inference without a backward pass
-            self.end()
+        if self._has_become_long():
             return None
+        if self._tree.n_nodes >= MANY_NODES and self._n_left >= MAX_LEFT and self.node is not _OFF_THE_TREE:
+            self.node = _OFF_THE_TREE
+            variable = self._follow_anywhere(spec, inputs, args)
+            if variable is not None:
+                return variable
         node = self._made_node(spec, inputs, args, call)
-        if node is None:
+        if node is None or not self._entered(node):
             return None
-        parent, latest = self.node, self.node.latest
-        stays = self._tree.n_nodes < MANY_NODES or self._n_left < MAX_LEFT
-        if stays and not self._entered(node):
-            return None
-        parent.latest = node
-        variable = self.follow(spec, inputs, args)
-        if not stays:
-            parent.latest = latest
-        return variable
+        return self.follow(spec, inputs, args)
+
+    def _has_become_long(self) -> bool:
+        """End the walk if it is that of a loop that never ends, as inference without a backward pass."""
+        if len(self.results) < MAX_LENGTH:
+            return False
+        self.end()
+        return True
 
     def _made_node(
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], call: ResolvedCall
@@ -346,20 +294,36 @@ class Trace:
         return node
 
     def _entered(self, node: TraceNode) -> bool:
-        """Enter a node into the tree, unless a setting has no hash."""
-        if self.node.following is None:
-            self.node.following = {}
+        """Enter a node into the tree, or among those off the tree, unless a setting has no hash."""
+        settings = tuple(node.given.items())
         try:
-            self.node.following[node.spec, tuple(node.given.items()), node.sources] = node
+            if self.node is _OFF_THE_TREE:
+                self._root.known[node.spec, settings, tuple(map(self._kind, node.sources))] = node
+                node.position, node.sources, node.whole = ANYWHERE, (), True
+            else:
+                if self.node.following is None:
+                    self.node.following = {}
+                self.node.following[node.spec, settings, node.sources] = node
+                self.node.latest = node
+                self._n_left += 1
         except TypeError:
             return False
-        self._n_left += 1
         self._tree.n_nodes += 1
         return True
 
     def end(self) -> None:
         """Let the next call of the thread start at the root."""
         self.thread = 0
+
+    def position_of(self, value: Value) -> int:
+        """Number of calls before that of a result; -1 for one that the walk does not know: its call was interrupted."""
+        position = value.trace_node.position
+        if position == ANYWHERE:
+            position = len(self.results) - 1  # a loss comes last, mostly
+            while position >= 0 and self.results[position]() is not value:
+                position -= 1
+            return position
+        return position if position < len(self.results) and self.results[position]() is value else -1
 
     def number_of(self, synced: SyncedArray) -> int:
         """The number of an array that a call of this walk has read; see `array`."""
@@ -373,7 +337,7 @@ class Trace:
 _new = object.__new__
 
 
-def _same_dtypes(spec: FunctionSpec, sources: Sequence[_Source]) -> SameDtypes | None:
+def _same_dtypes(spec: FunctionSpec, sources: Sequence[Source]) -> SameDtypes | None:
     """The dtype of each input that is taken as it is; None where the place in the tree does not imply it.
 
     A leaf may hold another dtype in the next walk, and whole numbers are read as floating-point ones if they need a gradient.

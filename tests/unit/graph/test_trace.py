@@ -2,10 +2,12 @@
 
 import asyncio
 import contextvars
+import functools
 import gc
 import sys
 import threading
 import weakref
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -51,15 +53,29 @@ def flat(values):
     return [np.array(values)]
 
 
+@contextmanager
+def off_the_tree():
+    """Let each walk leave the tree with its first call."""
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(trace, "MANY_NODES", 0)
+        patches.setattr(trace, "MAX_LEFT", 0)
+        trace._forget()
+        yield
+    trace._forget()
+
+
 def require_same(program):
-    """Run `program` with and without a memory of earlier steps; both ways it must return the same numbers."""
+    """Run `program` with and without a memory of earlier steps, and off the tree; it must return the same numbers."""
     with nn.auto_forward():
         followed = flat(program())
     with without("replay"), nn.auto_forward():
         plain = flat(program())
-    assert len(followed) == len(plain)
-    for one, other in zip(followed, plain, strict=True):
+    with off_the_tree(), nn.auto_forward():
+        irregular = flat(program())
+    assert len(followed) == len(plain) == len(irregular)
+    for one, two, other in zip(followed, irregular, plain, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(two, other, rtol=1e-5, atol=1e-6)
 
 
 def gradients(loss, *parameters, clear_buffer=True):
@@ -506,8 +522,58 @@ def test_irregular_programs_leave_few_nodes_in_the_tree(monkeypatch):
 
     with nn.auto_forward():
         program()
-    assert 8 < trace._TREES[0].n_nodes <= 8 + 12 * 2
+    (root,) = trace._TREES[0]._roots.values()
+    n_places = trace._TREES[0].n_nodes - len(root.known)
+    assert 8 < n_places <= 8 + 12 * 2
+    # five functions of one shape and the sum, and five scalars by which it is multiplied, in the first call and later
+    assert 0 < len(root.known) <= 6 + 5 * 2
     require_same(program)
+
+
+def test_off_the_tree_calls_are_told_apart_by_all_that_counts():
+    """The shape and the dtype of an input, whether it needs a gradient, whether it is there, and the settings."""
+
+    def program():
+        results = []
+        for shape in ((2, 3), (3, 2), (6,)):
+            for need_grad in (True, False):
+                x = nn.Variable.from_numpy_array(np.arange(6, dtype=np.float32).reshape(shape), need_grad=need_grad)
+                w = parameter(*np.ones(6)).reshape(shape)
+                h = tanh_of(x * 0.1)
+                places = operator("greater")(h, w * 0.3)  # of another dtype
+                h = mul_scalar(h, val=2 if need_grad else 3) + w + places
+                for bias in (None, parameter(*np.ones(4))):
+                    rows = reshape(h, shape=(1, 6))
+                    h = h + total(affine(rows, nn.Variable.from_numpy_array(np.ones((6, 4), np.float32)), bias))
+                h = transpose(h, axes=[1, 0]) if len(shape) == 2 else transpose(h, axes=(0,))  # a list has no hash
+                results.append(gradients(total(h), *([x] if need_grad else [])))
+        return results
+
+    require_same(program)
+
+
+def test_off_the_tree_dtypes_are_told_apart():
+    def program():
+        results = []
+        for dtype in (np.int32, np.int64, np.float32):
+            places = nn.Variable.from_numpy_array(np.array([2, 0, 1], dtype))
+            w = parameter(1, 2, 3)
+            taken = operator("gather")(w, places) if dtype is not np.float32 else w
+            results.append([gradients(total(mul2(taken, sin(taken))), w), sin(places).d.copy()])
+        return results
+
+    require_same(program)
+
+
+def test_an_endless_loop_off_the_tree_ends_its_walks(monkeypatch):
+    monkeypatch.setattr(trace, "MAX_LENGTH", 16)
+    x = parameter(1, 2)
+    with off_the_tree(), nn.auto_forward():
+        h = x
+        for _ in range(100):
+            h = sin(h)
+            assert h._trace is None or len(h._trace.results) <= 16
+    np.testing.assert_allclose(h.d, functools.reduce(lambda values, _: np.sin(values), range(100), x.d), rtol=1e-5)
 
 
 class Doubling(nn.PythonFunction):
