@@ -102,6 +102,7 @@ from nn_core.functions.arithmetic import sinh as sinh
 from nn_core.functions.arithmetic import sub2 as sub2
 from nn_core.functions.arithmetic import tan as tan
 from nn_core.functions.arithmetic import where as where
+from nn_core.functions.attention import dropout_attention as dropout_attention
 from nn_core.functions.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from nn_core.functions.compatibility import function_api as function_api
 from nn_core.functions.compatibility import get_auto_forward as get_auto_forward
@@ -227,6 +228,7 @@ from nn_core.functions.quantization import inq_affine as inq_affine
 from nn_core.functions.quantization import inq_convolution as inq_convolution
 from nn_core.functions.quantization import prune as prune
 from nn_core.functions.random import dropout as dropout
+from nn_core.functions.random import dropout_mask as dropout_mask
 from nn_core.functions.random import image_augmentation as image_augmentation
 from nn_core.functions.random import rand as rand
 from nn_core.functions.random import rand_beta as rand_beta
@@ -349,6 +351,8 @@ __all__ = [
     "div2",
     "dot",
     "dropout",
+    "dropout_attention",
+    "dropout_mask",
     "einsum",
     "elu",
     "embed",

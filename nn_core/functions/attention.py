@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from nn_core.arrays.ndarray import NdArray
 from nn_core.functions.operand import Operand
 from nn_core.graph.apply import apply
-from nn_core.spec.builtin.attention import SCALED_DOT_PRODUCT_ATTENTION
+from nn_core.spec.builtin.attention import DROPOUT_ATTENTION, SCALED_DOT_PRODUCT_ATTENTION
 
 
 def scaled_dot_product_attention(
@@ -56,3 +56,58 @@ def scaled_dot_product_attention(
     Spec: function_spec.yaml, entry ScaledDotProductAttention
     """
     return apply(SCALED_DOT_PRODUCT_ATTENTION, (q, k, v, mask), {"is_causal": is_causal, "scale": scale}, outputs)
+
+
+def dropout_attention(
+    q: Operand,
+    k: Operand,
+    v: Operand,
+    mask: Operand | None = None,
+    p: float = 0.5,
+    is_causal: bool = False,
+    scale: float | None = None,
+    seed: int = -1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> tuple[Operand, ...]:
+    """Average values by how well their keys fit each query, with some of the weights dropped at random.
+
+    y = dropout(softmax(scale * q k^T + mask)) v
+
+    Args:
+        q: L queries of E features; the leading axes are batches and heads. Shape (B_1, ..., B_k, L, E).
+        k: S keys. Shape (B_1, ..., B_k, S, E).
+        v: One value of V features for each key. Shape (B_1, ..., B_k, S, V).
+        mask: Added to the scores; -inf where a query must not see a key. Shape broadcast to (B_1, ..., B_k, L, S).
+            Optional.
+        p: Chance of a weight to be dropped, in [0, 1).
+        is_causal: Query i sees the keys 0 to i only.
+        scale: Factor of the scores; default: 1 / sqrt(E).
+        seed: Seed of the random numbers; -1 draws from the global generator.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Averaged values. Shape (B_1, ..., B_k, L, V).
+        drawn: Seed and counter that the random numbers follow from; `dropout_mask` makes the factors of the weights of
+            them. Shape (2,).
+
+    Notes:
+        The weights that are kept are divided by 1 - p. The numbers are those that `dropout` of the weights draws from
+        the same seed. For training only. Memory is linear in the lengths where a backend has a kernel for it.
+
+    Example:
+        q, k, v = [nn.Variable((2, 4, 6, 8)) for _ in range(3)]
+        y, drawn = F.dropout_attention(q, k, v, p=0.1)
+        y.shape  # (2, 4, 6, 8)
+
+    References:
+        As of scaled_dot_product_attention and dropout.
+
+    Spec: function_spec.yaml, entry DropoutAttention
+    """
+    return apply(
+        DROPOUT_ATTENTION,
+        (q, k, v, mask),
+        {"p": p, "is_causal": is_causal, "scale": scale, "seed": seed},
+        outputs,
+    )

@@ -13,6 +13,7 @@ from nn_core.functions.operand import Operand
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.random import (
     DROPOUT,
+    DROPOUT_MASK,
     IMAGE_AUGMENTATION,
     RAND,
     RAND_BETA,
@@ -250,6 +251,37 @@ def dropout(
     Spec: function_spec.yaml, entry Dropout
     """
     return apply(DROPOUT, (x,), {"p": p, "seed": seed}, outputs)
+
+
+def dropout_mask(
+    drawn: Operand,
+    shape: int | Sequence[int],
+    p: float = 0.5,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Make the factors by which dropout multiplies its elements, from the numbers that it has drawn.
+
+    y_i = 1 / (1 - p) if u_i >= p else 0, u_i uniform in [0, 1)
+
+    Args:
+        drawn: Seed and counter, an output of a function with dropout. Shape (2,).
+        shape: Shape of the factors.
+        p: Chance of an element to be dropped, in [0, 1).
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: 0 or 1 / (1 - p). Shape shape.
+
+    Example:
+        F.dropout_mask(nn.NdArray.from_numpy_array([5, 0]), (2, 3), p=0.5).shape  # (2, 3)
+
+    References:
+        Srivastava et al. (2014), Dropout: a simple way to prevent neural networks from overfitting.
+
+    Spec: function_spec.yaml, entry DropoutMask
+    """
+    return apply(DROPOUT_MASK, (drawn,), {"shape": shape, "p": p}, outputs)
 
 
 def random_choice(

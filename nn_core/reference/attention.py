@@ -1,6 +1,7 @@
 """Reference kernel of attention."""
 
 from nn_core.reference.precision import widen
+from nn_core.reference.random import dropout_mask
 from nn_core.reference.registry import kernel
 from nn_core.typing import Array, Namespace
 
@@ -10,7 +11,35 @@ def scaled_dot_product_attention(
     xp: Namespace, q: Array, k: Array, v: Array, mask: Array | None, *, is_causal: bool, scale: float
 ) -> tuple[Array, Array]:
     """All scores, their softmax with the largest one subtracted, and the product with the values."""
-    q, k, v = widen(xp, q), widen(xp, k), widen(xp, v)
+    weights, log_sum = _weighed(xp, q, k, mask, is_causal, scale)
+    return xp.matmul(weights, widen(xp, v)), log_sum
+
+
+@kernel("DropoutAttention")
+def dropout_attention(
+    xp: Namespace,
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None,
+    *,
+    p: float,
+    is_causal: bool,
+    scale: float,
+    seed: int,
+    key: Array,
+) -> tuple[Array, Array, Array]:
+    """As above, the weights times factors that are drawn in C order."""
+    weights, log_sum = _weighed(xp, q, k, mask, is_causal, scale)
+    factors = dropout_mask(xp, key, shape=weights.shape, p=p).astype(weights.dtype)
+    return xp.matmul(weights * factors, widen(xp, v)), key.astype(xp.int64), log_sum
+
+
+def _weighed(
+    xp: Namespace, q: Array, k: Array, mask: Array | None, is_causal: bool, scale: float
+) -> tuple[Array, Array]:
+    """The weights of the keys for each query, and the logarithms of their denominators."""
+    q, k = widen(xp, q), widen(xp, k)
     scores = xp.matmul(q, xp.moveaxis(k, -1, -2)) * scale
     if mask is not None:
         scores = scores + widen(xp, mask)
@@ -19,7 +48,7 @@ def scaled_dot_product_attention(
         visible = xp.arange(n_keys)[None, :] <= xp.arange(n_queries)[:, None]
         scores = xp.where(visible, scores, xp.asarray(-xp.inf, dtype=scores.dtype))
     if not scores.shape[-1]:
-        return xp.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype), xp.full(q.shape[:-1], -xp.inf, dtype=q.dtype)
+        return scores, xp.full(q.shape[:-1], -xp.inf, dtype=q.dtype)
     largest = xp.max(scores, axis=-1, keepdims=True)
     largest = xp.where(xp.isinf(largest), xp.zeros_like(largest), largest)
     exponentials = xp.exp(scores - largest)
@@ -27,4 +56,4 @@ def scaled_dot_product_attention(
     seen = total > 0
     total = xp.where(seen, total, xp.ones_like(total))
     log_sum = xp.where(seen, largest + xp.log(total), xp.full_like(total, -xp.inf))
-    return xp.matmul(exponentials / total, v), log_sum[..., 0]
+    return exponentials / total, log_sum[..., 0]

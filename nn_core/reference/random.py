@@ -95,6 +95,11 @@ def dropout(xp: Namespace, x: Array, *, p: float, seed: int, key: Array) -> tupl
     return x * mask, mask
 
 
+@kernel("DropoutMask")
+def dropout_mask(xp: Namespace, drawn: Array, *, shape: Shape, p: float) -> Array:
+    return (philox.uniform(xp, drawn, math.prod(shape)) >= p).reshape(shape) * (1 / (1 - p))
+
+
 @kernel("RandomChoice")
 def random_choice(
     xp: Namespace, x: Array, w: Array, *, shape: Shape, replace: bool, seed: int, key: Array

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nn_core.errors import ShapeError
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.broadcasting import broadcast_shapes, unbroadcast
 from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
@@ -30,6 +30,17 @@ def scaled_dot_product_attention_shape(
     return (*q[:-1], v[-1]), q[:-1]
 
 
+@shape_rule("DropoutAttention")
+def dropout_attention_shape(
+    q: Shape, k: Shape, v: Shape, mask: Shape | None, *, p: float, **settings: Any
+) -> tuple[Shape | None, ...]:
+    """Of attention, with seed and counter in between."""
+    if not 0 <= p < 1:
+        raise ArgumentError(f"p must be in [0, 1), got {p}")
+    y, log_sum = scaled_dot_product_attention_shape(q, k, v, mask, **settings)
+    return y, (2,), log_sum
+
+
 def _broadcast(mask: Shape, scores: Shape) -> Shape | None:
     try:
         return broadcast_shapes(mask, scores)
@@ -40,12 +51,25 @@ def _broadcast(mask: Shape, scores: Shape) -> Shape | None:
 @gradient("ScaledDotProductAttention")
 def scaled_dot_product_attention(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """With the weights p: dv = p^T dy, and from ds = p (dy v^T - sum of p dy v^T over the keys) dq = ds k, dk = ds^T q."""
+    return _gradients(F, g, g.grad, None)
+
+
+@gradient("DropoutAttention")
+def dropout_attention(F: Any, g: GradientCall) -> tuple[Any, ...]:
+    """With the factors of the weights: dv from the weights that are kept, and dy v^T times the factors."""
+    shape = (*g.q.shape[:-1], g.k.shape[-2])
+    return _gradients(F, g, g.grads[0], F.dropout_mask(g.drawn, shape=shape, p=g.p))
+
+
+def _gradients(F: Any, g: GradientCall, dy: Any, factors: Any) -> tuple[Any, ...]:
     weights = _weights(F, g)
     dq = dk = dv = d_mask = None
     if g.wants("v"):
-        dv = F.batch_matmul(weights, g.grad, transpose_a=True)
+        dv = F.batch_matmul(weights if factors is None else weights * factors, dy, transpose_a=True)
     if g.wants("q") or g.wants("k") or g.wants("mask"):
-        d_weights = weights * F.batch_matmul(g.grad, g.v, transpose_b=True)
+        d_weights = weights * F.batch_matmul(dy, g.v, transpose_b=True)
+        if factors is not None:
+            d_weights = d_weights * factors
         d_scores = d_weights - weights * F.sum(d_weights, axes=(d_weights.ndim - 1,), keep_dims=True)
         if g.wants("q"):
             dq = F.batch_matmul(d_scores, g.k) * g.scale

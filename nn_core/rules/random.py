@@ -70,6 +70,16 @@ def dropout_gradient(F: Any, g: GradientCall) -> Any:
     return g.grad * g.mask
 
 
+@shape_rule("DropoutMask")
+def dropout_mask_shape(drawn: Shape, *, shape: Shape, p: float) -> tuple[Shape]:
+    if drawn != (2,):
+        raise ShapeError(f"drawn must have the shape (2,), got {drawn}")
+    if not 0 <= p < 1:
+        raise ArgumentError(f"p must be in [0, 1), got {p}")
+    require_shape(shape)
+    return (shape,)
+
+
 @shape_rule("RandomChoice")
 def random_choice_shape(x: Shape, w: Shape, *, shape: Shape, replace: bool, seed: int) -> tuple[Shape, Shape]:
     require_shape(shape)

@@ -9,8 +9,19 @@ from nn_ext_cpu import _native
 from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, refuse_empty, reshaped
 
 
-class ScaledDotProductAttention:
-    """y = softmax(scale q k^T + mask) v, block by block; the leading axes are heads."""
+class Attention:
+    """y = softmax(scale q k^T + mask) v, block by block; the leading axes are heads.
+
+    Args:
+        operation: Name of the native operation.
+        further: Arrays that the forward pass gets after its outputs.
+        settings: Names of further settings.
+    """
+
+    def __init__(self, operation: str, further: Sequence[ArrayDesc] = (), settings: Sequence[str] = ()) -> None:
+        self._operation = operation
+        self._further = tuple(further)
+        self._settings = tuple(settings)
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes other than float32 and bfloat16, and arrays without elements."""
@@ -18,27 +29,38 @@ class ScaledDotProductAttention:
 
     def forward(self, call: Call) -> Runner:
         """Prepare the operation."""
-        return _prepared("attention", forward_arrays(call), call)
+        return self._prepared(self._operation, [*forward_arrays(call), *self._further], call)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Prepare the gradients of q, k and v; that of a mask needs all weights, and is left to the gradient rule."""
         if any(wanted[3:]):
             return None
-        return _prepared("attention_backward", backward_arrays(call, wanted), call)
+        return self._prepared(f"{self._operation}_backward", backward_arrays(call, wanted), call)
+
+    def _prepared(self, operation: str, arrays: Sequence[ArrayDesc | None], call: Call) -> Runner:
+        """The operation on arrays with their leading axes as one; a mask keeps its axes, which may be broadcast."""
+        q, k, _, mask = call.inputs
+        assert q is not None and k is not None
+        leading = len(q.shape) - 2
+        views = [
+            desc
+            if desc is None or desc is mask or desc.dtype in _WORDS
+            else reshaped(desc, (math.prod(desc.shape[:leading]), *desc.shape[leading:]))
+            for desc in arrays
+        ]
+        settings = {"scale": call.args["scale"], "is_causal": call.args["is_causal"], **self._further_settings(call)}
+        settings["scores"] = (*q.shape[:-1], k.shape[-2])
+        runner: Runner = _native.prepare(operation, arrays, views=views, **settings)
+        return runner
+
+    def _further_settings(self, call: Call) -> dict[str, float]:
+        return {name: float(call.args[name]) for name in self._settings}  # type: ignore[arg-type]  # numbers
 
 
-def _prepared(operation: str, arrays: Sequence[ArrayDesc | None], call: Call) -> Runner:
-    """The operation on arrays with their leading axes as one; a mask keeps its axes, which may be broadcast."""
-    q, k, _, mask = call.inputs
-    assert q is not None and k is not None
-    leading = len(q.shape) - 2
-    views = [
-        desc if desc is None or desc is mask else reshaped(desc, (math.prod(desc.shape[:leading]), *desc.shape[leading:]))
-        for desc in arrays
-    ]
-    settings = {"scale": call.args["scale"], "is_causal": call.args["is_causal"], "scores": (*q.shape[:-1], k.shape[-2])}
-    runner: Runner = _native.prepare(operation, arrays, views=views, **settings)
-    return runner
+#: The dtypes of seeds and counters, which have no heads.
+_WORDS: Final = ("int64", "uint64")
 
-
-ATTENTION: Final[Mapping[str, Kernel]] = {"ScaledDotProductAttention": ScaledDotProductAttention()}
+ATTENTION: Final[Mapping[str, Kernel]] = {
+    "DropoutAttention": Attention("dropout_attention", [ArrayDesc((2,), "uint64")], ["p"]),
+    "ScaledDotProductAttention": Attention("attention"),
+}

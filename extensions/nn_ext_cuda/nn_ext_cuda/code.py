@@ -43,10 +43,10 @@ def part(name: str) -> str:
     return (FOLDER / name).read_text()
 
 
-def from_file(name: str, function: str, real: str, **types: str) -> Code:
-    """A function of a file of this package; `types` are the names that the file leaves open, such as T."""
+def from_file(name: str, function: str, real: str, *, before: Sequence[str] = (), **types: str) -> Code:
+    """A function of a file of this package, with the files `before` it; `types` are names that it leaves open, such as T."""
     header = "".join(f"typedef {c_type} {alias};\n" for alias, c_type in types.items())
-    return Code(function, f"{header}{part(name)}", real)
+    return Code(function, header + "".join(map(part, (*before, name))), real)
 
 
 def generated(name: str, parameters: Sequence[str], body: str, real: str, functions: str = "") -> Code:

@@ -131,3 +131,49 @@ def test_attention_is_part_of_a_graph(cuda):
     for one, other in zip(found, [own_y.sum(), *own], strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
     assert not [row for row in nn.fallback_report() if row.function == "ScaledDotProductAttention"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("name", ["ScaledDotProductAttention", "DropoutAttention"])
+def test_memory_is_linear_in_the_lengths(device, name, dtype):
+    from emulated import call_of
+
+    from nn_ext_cuda.kernels import KERNELS
+
+    n_bytes = []
+    for length in (512, 2048):
+        arrays = [np.broadcast_to(np.float32(0), (3, length, 64))] * 3
+        call = call_of(name, [*arrays, None], dtype, is_causal=True)
+        runners = [KERNELS[name].forward(call), KERNELS[name].backward(call, [True, True, True, False])]
+        n_bytes.append(sum(np.prod(shape) * 8 for runner in runners for shape, _ in runner._scratch))
+    assert n_bytes == [3 * 512 * 8, 3 * 2048 * 8]
+
+
+def test_dropout_draws_new_numbers_at_each_replay_and_those_of_the_reference(cuda):
+    import nn_core as nn
+    import nn_core.functions as F
+
+    values = [RNG.normal(size=(2, 37, 4)) for _ in range(3)]
+    dy = RNG.normal(size=(2, 37, 4)).astype("float32")
+
+    def trained(context):
+        nn.seed(7)
+        found = []
+        with nn.context_scope(context):
+            q, k, v = (nn.Variable.from_numpy_array(value, need_grad=True) for value in values)
+            y, _ = F.dropout_attention(q, k, v, p=0.3, is_causal=True)
+            for _ in range(5):
+                y.forward(clear_no_need_grad=True)
+                for variable in (q, k, v):
+                    variable.grad.zero()
+                y.backward(nn.NdArray.from_numpy_array(dy))
+                found.append([y.d.copy(), *(variable.g.copy() for variable in (q, k, v))])
+        return found
+
+    expected = trained(nn.Context(["reference:float"]))
+    found = trained(nn.get_current_context())
+    assert (found[-1][0] != found[-2][0]).any()
+    for given, own in zip(found, expected, strict=True):
+        for one, other in zip(given, own, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=2e-5)
+    assert not [row for row in nn.fallback_report() if row.function == "DropoutAttention"]

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 #: Options of each run: a sample of every function; all samples where tiles and orders of sums meet.
 RUNS = {
     "functions": ["--tier=smoke"],
-    "attention": ["--tier=core", "-k", "ScaledDotProductAttention"],
+    "attention": ["--tier=core", "-k", "Attention or DropoutMask"],
     "contraction": ["--tier=core", "-k", "Einsum or BatchMatmul or Affine"],
     "images": ["--tier=core", "-k", "WarpByGrid or RoiAlign or Interpolate"],
     "levels": ["--tier=core", "-k", "Quantize or Prune"],

@@ -6,11 +6,12 @@ from typing import Final
 from nn_core.context import get_current_context
 from nn_core.errors import ArgumentError
 from nn_core.functions.activation import softmax
-from nn_core.functions.arithmetic import add2, mul_scalar, not_equal_scalar
-from nn_core.functions.attention import scaled_dot_product_attention
+from nn_core.functions.arithmetic import add2, mul2, mul_scalar, not_equal_scalar
+from nn_core.functions.attention import dropout_attention, scaled_dot_product_attention
 from nn_core.functions.linear import affine, batch_matmul
 from nn_core.functions.operand import Operand
 from nn_core.functions.random import dropout as dropout_operator
+from nn_core.functions.random import dropout_mask
 from nn_core.functions.shape import broadcast, concatenate, pad, reshape, transpose
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import one_kind
@@ -110,13 +111,17 @@ def multi_head_attention(
         by_sample = reshape(scores, (n_batch, num_heads, n_target, n_source))
         scores = reshape(add2(by_sample, mask), (n_batch * num_heads, n_target, n_source))
     weights = softmax(scores)
-    if dropout > 0:
-        weights = dropout_operator(weights, dropout)
-    if dropout > 0 or AUTO_FORWARD.get() or n_batch * num_heads * n_target * n_source <= _MANY_WEIGHTS:
+    if AUTO_FORWARD.get() or n_batch * num_heads * n_target * n_source <= _MANY_WEIGHTS:
+        if dropout > 0:
+            weights = dropout_operator(weights, dropout)
         mixed = batch_matmul(weights, v)
     else:  # the weights are computed only where something reads them
         q, k, v = (reshape(x, (n_batch, num_heads, *x.shape[1:])) for x in (q, k, v))
-        mixed = scaled_dot_product_attention(q, k, v, mask, scale=1.0)
+        if dropout > 0:
+            mixed, drawn = dropout_attention(q, k, v, mask, dropout, scale=1.0)
+            weights = mul2(weights, dropout_mask(drawn, (n_batch * num_heads, n_target, n_source), dropout))
+        else:
+            mixed = scaled_dot_product_attention(q, k, v, mask, scale=1.0)
         mixed = reshape(mixed, (n_batch * num_heads, n_target, embed_v // num_heads))
     mixed = transpose(mixed, (1, 0, 2))
     y = affine(reshape(mixed, (n_target, n_batch, embed_v)), out_weight, out_bias, base_axis=2)

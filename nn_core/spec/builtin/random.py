@@ -200,6 +200,30 @@ DROPOUT = FunctionSpec(
     example="F.dropout(nn.Variable((8, 10)), 0.5).shape  # (8, 10)",
 )
 
+DROPOUT_MASK = FunctionSpec(
+    name="DropoutMask",
+    api="dropout_mask",
+    topic="random",
+    doc="Make the factors by which dropout multiplies its elements, from the numbers that it has drawn.",
+    inputs=(
+        InputSpec(
+            name="drawn",
+            doc="Seed and counter, an output of a function with dropout.",
+            shape="(2,)",
+            dtype="index",
+        ),
+    ),
+    outputs=(OutputSpec(name="y", doc="0 or 1 / (1 - p).", shape="shape"),),
+    args=(
+        ArgSpec(name="shape", type="shape", doc="Shape of the factors."),
+        ArgSpec(name="p", type="float", doc="Chance of an element to be dropped, in [0, 1).", default=0.5),
+    ),
+    backward=BackwardSpec(none_because="drawn is not a number to differentiate by"),
+    formula="y_i = 1 / (1 - p) if u_i >= p else 0, u_i uniform in [0, 1)",
+    references="Srivastava et al. (2014), Dropout: a simple way to prevent neural networks from overfitting.",
+    example="F.dropout_mask(nn.NdArray.from_numpy_array([5, 0]), (2, 3), p=0.5).shape  # (2, 3)",
+)
+
 RANDOM_CHOICE = FunctionSpec(
     name="RandomChoice",
     api="random_choice",
@@ -613,6 +637,7 @@ SPECS: tuple[FunctionSpec, ...] = (
     RAND_BETA,
     RAND_GAMMA,
     DROPOUT,
+    DROPOUT_MASK,
     RANDOM_CHOICE,
     RANDOM_CROP,
     RANDOM_FLIP,

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.errors import ShapeError
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import normal, values
 from nn_core.testing.samples.registry import error, sample
 
@@ -47,3 +47,15 @@ error(
 error(_NAME, "features", ShapeError, "same number of features, got 4 and 3", normal(3, 4), normal(5, 3), normal(5, 4))
 error(_NAME, "lengths", ShapeError, "same length, got 5 and 6", normal(3, 4), normal(5, 4), normal(6, 4))
 error(_NAME, "mask", ShapeError, "mask must broadcast", normal(3, 4), normal(5, 4), normal(5, 4), normal(2, 5))
+
+_WITH = "DropoutAttention"
+sample(_WITH, "plain", normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 6))
+sample(_WITH, "one_head", normal(3, 4), normal(5, 4), normal(5, 6), p=0.3, scale=0.7)
+sample(_WITH, "causal", normal(2, 3, 7, 8), normal(2, 3, 7, 8), normal(2, 3, 7, 8), p=0.2, is_causal=True, seed=5)
+sample(_WITH, "mask", normal(2, 3, 4, 5), normal(2, 3, 6, 5), normal(2, 3, 6, 5), normal(2, 1, 1, 6), p=0.4)
+sample(_WITH, "hidden", normal(2, 3, 4), normal(2, 7, 4), normal(2, 7, 4), _hiding(3, 7), smooth=False)
+sample(_WITH, "nothing", normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 6), p=0.0)
+sample(_WITH, "blocks", normal(2, 150, 16), normal(2, 301, 16), normal(2, 301, 24), p=0.1, smooth=False)
+sample(_WITH, "no_queries", normal(2, 0, 4), normal(2, 5, 4), normal(2, 5, 4))
+error(_WITH, "p", ArgumentError, r"p must be in \[0, 1\)", normal(3, 4), normal(5, 4), normal(5, 4), p=1.0)
+error(_WITH, "lengths", ShapeError, "same length, got 5 and 6", normal(3, 4), normal(5, 4), normal(6, 4))

@@ -1,7 +1,7 @@
 """Samples of functions that draw random numbers; each is run with the same key on every backend."""
 
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.testing.drawing import normal, uniform
+from nn_core.testing.drawing import integers, normal, uniform
 from nn_core.testing.samples.registry import Settings, convention, error, sample
 
 convention("the gradient of a choice goes to the value and to its weight alike", "RandomChoice.w")
@@ -33,6 +33,12 @@ sample("Dropout", "settings", normal(37), p=0.2, seed=5)
 sample("Dropout", "nothing", normal(3, 4), p=0.0)
 sample("Dropout", "image", normal(2, 3, 4, 5), p=0.7)
 sample("Dropout", "empty", normal(0, 3))
+sample("DropoutMask", "matrix", integers(2, high=99), shape=(3, 5))
+sample("DropoutMask", "settings", integers(2, high=99), shape=(37,), p=0.2)
+sample("DropoutMask", "nothing", integers(2, high=99), shape=(3, 4), p=0.0)
+sample("DropoutMask", "empty", integers(2, high=99), shape=(0, 2))
+error("DropoutMask", "drawn", ShapeError, r"drawn must have the shape \(2,\), got \(3,\)", integers(3, high=9), shape=(2,))
+error("DropoutMask", "p", ArgumentError, r"p must be in \[0, 1\)", integers(2, high=9), shape=(2,), p=-0.1)
 error("Dropout", "p", ArgumentError, r"p must be in \[0, 1\)", normal(3), p=1.0)
 
 _WEIGHTS = uniform(2, 5, low=0.1, high=1)

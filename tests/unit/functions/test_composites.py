@@ -246,9 +246,10 @@ def test_attention_to_no_key_at_all_is_equal_in_every_type(number_type, rng):
     assert np.isfinite(x.g.astype(np.float64)).all()
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("additive", [False, True])
-def test_attention_with_many_weights_equals_the_product_of_all_weights(monkeypatch, padded, additive):
+def test_attention_with_many_weights_equals_the_product_of_all_weights(monkeypatch, padded, additive, dropout):
     rng = np.random.default_rng(4)
     values = [rng.normal(size=shape) for shape in ((5, 2, 6), (7, 2, 6), (6, 4), (6, 4), (6, 8), (8, 3))]
     masks = {
@@ -260,14 +261,14 @@ def test_attention_with_many_weights_equals_the_product_of_all_weights(monkeypat
         for limit in (2**22, 0):
             monkeypatch.setattr(import_module("nn_core.functions.composite.attention"), "_MANY_WEIGHTS", limit)
             query, key, *weights = [nn.Variable.from_numpy_array(value, need_grad=True) for value in values]
-            y, attention = F.multi_head_attention(query, key, key, 2, *weights, **masks)
-            y.forward()
+            y, attention = F.multi_head_attention(query, key, key, 2, *weights, dropout=dropout, **masks)
+            nn.seed(11)
+            nn.forward_all([y, attention])
             y.backward()
-            attention.forward()
             results.append([y.d, attention.d, *[variable.g for variable in (query, key, *weights)]])
     names = []
     y.visit(lambda function: names.append(function.name))
-    assert "ScaledDotProductAttention" in names
+    assert ("DropoutAttention" if dropout else "ScaledDotProductAttention") in names
     assert "Softmax" not in names
     for given, expected in zip(results[1], results[0], strict=True):
         np.testing.assert_allclose(given, expected, rtol=1e-5, atol=2e-6 * np.abs(expected).max())

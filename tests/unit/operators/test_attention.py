@@ -7,7 +7,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.testing.operators import check_forward, check_gradient, check_table
+from nn_core.testing.operators import check_forward, check_gradient, check_table, run
 
 rng = np.random.default_rng(26)
 
@@ -98,3 +98,40 @@ def test_second_derivatives() -> None:
             sides.append(float(penalty.d))
             query.d[place] -= sign * step
         assert given[place] == pytest.approx((sides[0] - sides[1]) / (2 * step), rel=2e-2, abs=1e-3)
+
+
+@pytest.mark.parametrize(("query", "key", "value", "mask", "settings"), CASES)
+def test_dropout_of_the_weights(query, key, value, mask, settings) -> None:
+    inputs = [normal(*query), normal(*key), normal(*value), None if mask is None else normal(*mask)]
+    factors = dropped((*query[:-1], key[-2]), 0.4)
+
+    def with_factors(query, key, value, mask=None, **given):
+        """The weights are what attention makes of a unit matrix."""
+        units = np.broadcast_to(np.eye(key.shape[-2]), (*key.shape[:-1], key.shape[-2]))
+        return (truth(query, key, units, mask, **given) * factors) @ value
+
+    y, drawn, _ = run("DropoutAttention", *inputs, p=0.4, **settings)
+    np.testing.assert_allclose(y, with_factors(*inputs, **settings), rtol=1e-10, atol=1e-12)
+    assert drawn.tolist() == [7, 0]
+    check_gradient("DropoutAttention", inputs, p=0.4, **settings)
+
+
+def dropped(shape, p):
+    """The result of dropout on ones."""
+    return run("Dropout", np.ones(shape), p=p)[0]
+
+
+def test_the_factors_of_the_weights_can_be_had() -> None:
+    q, k, v = (nn.Variable.from_numpy_array(normal(2, 3, 4)) for _ in range(3))
+    y, drawn = F.dropout_attention(q, k, v, p=0.5)
+    factors = F.dropout_mask(drawn, (2, 3, 3), p=0.5)
+    weights = F.softmax(F.batch_matmul(q, k, transpose_b=True) * 0.5)
+    expected = F.batch_matmul(weights * factors, v)
+    for _ in range(2):
+        nn.forward_all([y, expected])
+        np.testing.assert_allclose(y.d, expected.d, rtol=1e-5, atol=1e-6)
+    assert set(np.unique(factors.d)) == {0, 2}
+    before = factors.d.copy()
+    y.forward()
+    factors.forward()
+    assert (factors.d != before).any()

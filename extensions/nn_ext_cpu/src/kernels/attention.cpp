@@ -1,8 +1,13 @@
 // Attention of each query to all keys of its head: y = softmax(scale q k^T + mask) v.
 //   attention            q (H, L, E), k (H, S, E), v (H, S, V), mask -> y (H, L, V), log_sum (H, L)
 //   attention_backward   q, k, v, mask, y, log_sum, dy -> dq, dk, dv, each of which may be left out
+//   dropout_attention            q, k, v, mask -> y, drawn, log_sum; then the key, as of dropout in random.cpp
+//   dropout_attention_backward   q, k, v, mask, y, drawn, log_sum, dy, nothing -> dq, dk, dv
 // H counts the heads of all samples; the mask may be absent or broadcast. Settings: scale, is_causal, and `scores`, the
-// shape (..., L, S) that the mask is broadcast to.
+// shape (..., L, S) that the mask is broadcast to; with dropout p, the chance of a weight to be dropped.
+//
+// With dropout a weight is multiplied by a factor, 0 or 1 / (1 - p), after the sum of the weights was taken. The factor
+// of weight number e in the C order of the scores follows from e and the key, of which `drawn` keeps a copy.
 //
 // Blocks of queries meet blocks of keys, so that no more than one block of scores is in memory (Dao et al., 2022,
 // FlashAttention, algorithms 1 and 4). The softmax is corrected as larger scores appear (Milakov and Gimelshein, 2018,
@@ -13,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/register.hpp"
 #include "support/check.hpp"
@@ -59,6 +65,30 @@ class Mask {
 
  private:
   std::vector<int64_t> lengths_, strides_;
+};
+
+/// The factors of the weights. They are drawn for a row of a block at a time.
+class Dropping {
+ public:
+  explicit Dropping(const Signature& s)
+      : threshold_(static_cast<uint32_t>(std::ceil(s.args.get<double>("p") * 16777216.0))),
+        scale_(static_cast<float>(1.0 / (1.0 - s.args.get<double>("p")))) {}
+
+  /// weights times the factors of the weights from number `first` on; the factors too.
+  void drop(const uint64_t* key, int64_t first, const float* weights, int64_t n, float* kept, float* factors) const {
+    uint32_t words[kKeys + 8];  // blocks of four words, of which the first and the last may be needed in part
+    const int64_t skipped = first % 4;
+    vectors().philox(key[0], key[1], static_cast<uint64_t>(first / 4), (skipped + n + 3) / 4, words);
+    vectors().drop(weights, words + skipped, threshold_, scale_, n, kept, factors);
+  }
+
+ private:
+  uint32_t threshold_;
+  float scale_;
+};
+
+struct Nothing {
+  explicit Nothing(const Signature&) {}
 };
 
 /// The operands of both passes.
@@ -111,6 +141,9 @@ struct Heads {
     vectors().rows.row_affine(q, nullptr, rows * features, scale, 0.0f, false, to);
   }
 
+  /// The number of the first weight of a query among those of all heads.
+  int64_t weight(int64_t head, int64_t i) const { return (head * queries + i) * keys; }
+
   double cost() const {
     const double products = static_cast<double>(heads) * static_cast<double>(queries) * static_cast<double>(keys) *
                             static_cast<double>(features + values);
@@ -118,16 +151,27 @@ struct Heads {
   }
 };
 
+template <bool kDrops>
 class Attention : public Op {
  public:
-  explicit Attention(const Signature& s) : heads_(s) {}
+  explicit Attention(const Signature& s) : heads_(s), dropping_(s) {
+    if constexpr (kDrops) {
+      NN_CHECK(s.contiguous(5, DType::kInt64).size() == 2 && s.contiguous(7, DType::kUInt64).size() == 2,
+               "drawn and key must have two elements each, got others");
+    }
+  }
 
   void run(void* const* arrays) const override {
     const Heads& h = heads_;
     const auto *q = static_cast<const float*>(arrays[0]), *k = static_cast<const float*>(arrays[1]),
                *v = static_cast<const float*>(arrays[2]);
     const auto* mask = static_cast<const float*>(arrays[3]);
-    auto *y = static_cast<float*>(arrays[4]), *log_sum = static_cast<float*>(arrays[5]);
+    auto *y = static_cast<float*>(arrays[4]), *log_sum = static_cast<float*>(arrays[kDrops ? 6 : 5]);
+    const uint64_t* drawn = nullptr;
+    if constexpr (kDrops) {
+      drawn = static_cast<const uint64_t*>(arrays[7]);
+      std::copy_n(drawn, 2, static_cast<uint64_t*>(arrays[5]));
+    }
     const int64_t key_blocks = blocks_of(h.keys, kKeys);
     h.visit([&](int64_t head, int64_t part) {
       Scratch scratch(Scratch::bytes<float>(key_blocks * kKeys * h.features) + Scratch::bytes<float>(kQueries * kKeys) +
@@ -142,7 +186,8 @@ class Attention : public Op {
       }
       for (int64_t i = part * kQueries; i < h.queries; i += h.parts * kQueries) {
         const int64_t rows = std::min(kQueries, h.queries - i), first = head * h.queries + i;
-        attend(block, q + first * h.features, values, mask, head, i, rows, y + first * h.values, log_sum + first);
+        attend(block, q + first * h.features, values, mask, head, i, rows, y + first * h.values, log_sum + first,
+               drawn);
       }
     });
   }
@@ -158,7 +203,7 @@ class Attention : public Op {
 
   /// A block of queries and all keys.
   void attend(const Block& b, const float* q, const float* v, const float* mask, int64_t head, int64_t i, int64_t rows,
-              float* y, float* log_sum) const {
+              float* y, float* log_sum, const uint64_t* drawn) const {
     const Heads& h = heads_;
     h.scaled(q, rows, b.scaled);
     std::fill_n(b.largest, rows, kHidden);
@@ -168,7 +213,13 @@ class Attention : public Op {
       const int64_t columns = std::min(kKeys, h.keys - j);
       if (h.seen(i + rows - 1, j, columns) == 0) break;
       h.scores(b.scaled, rows, b.turned + j * h.features, columns, mask, head, i, j, b.weights);
-      for (int64_t row = 0; row < rows; ++row) weigh(b, row, h.seen(i + row, j, columns), columns, y + row * h.values);
+      for (int64_t row = 0; row < rows; ++row) {
+        weigh(b, row, h.seen(i + row, j, columns), columns, y + row * h.values);
+        if constexpr (kDrops) {
+          float factors[kKeys], *weights = b.weights + row * kKeys;
+          dropping_.drop(drawn, h.weight(head, i + row) + j, weights, columns, weights, factors);
+        }
+      }
       vectors().product(rows, h.values, columns, b.weights, kKeys, 1, v + j * h.values, h.values, true, nullptr, y,
                         h.values);
     }
@@ -201,15 +252,24 @@ class Attention : public Op {
   }
 
   Heads heads_;
+  std::conditional_t<kDrops, Dropping, Nothing> dropping_;
 };
 
+template <bool kDrops>
 class AttentionBackward : public Op {
+  enum Place { kDrawn = 5, kLogSum = kDrops ? 6 : 5, kDy, kDq = kDrops ? 9 : 7, kDk, kDv };
+
  public:
-  explicit AttentionBackward(const Signature& s) : heads_(s), wants_k_(s.has(8)), wants_v_(s.has(9)) {}
+  explicit AttentionBackward(const Signature& s) : heads_(s), dropping_(s), wants_k_(s.has(kDk)), wants_v_(s.has(kDv)) {
+    if constexpr (kDrops) {
+      NN_CHECK(s.contiguous(kDrawn, DType::kInt64).size() == 2,
+               "drawn must have two elements, got " << s.array(kDrawn).size());
+    }
+  }
 
   void run(void* const* arrays) const override {
     const Heads& h = heads_;
-    auto *dk = static_cast<float*>(arrays[8]), *dv = static_cast<float*>(arrays[9]);
+    auto *dk = static_cast<float*>(arrays[kDk]), *dv = static_cast<float*>(arrays[kDv]);
     const int64_t size_k = wants_k_ ? h.heads * h.keys * h.features : 0,
                   size_v = wants_v_ ? h.heads * h.keys * h.values : 0;
     // the first part of each head adds to the results themselves, the others to copies that are added afterwards
@@ -247,14 +307,16 @@ class AttentionBackward : public Op {
     const auto* v = static_cast<const float*>(arrays[2]) + first_key * h.values;
     const auto* mask = static_cast<const float*>(arrays[3]);
     const auto *y = static_cast<const float*>(arrays[4]) + first_query * h.values,
-               *log_sum = static_cast<const float*>(arrays[5]) + first_query;
-    const auto* dy = static_cast<const float*>(arrays[6]) + first_query * h.values;
-    auto* dq = arrays[7] == nullptr ? nullptr : static_cast<float*>(arrays[7]) + first_query * h.features;
+               *log_sum = static_cast<const float*>(arrays[kLogSum]) + first_query;
+    const auto* dy = static_cast<const float*>(arrays[kDy]) + first_query * h.values;
+    auto* dq = arrays[kDq] == nullptr ? nullptr : static_cast<float*>(arrays[kDq]) + first_query * h.features;
     Scratch scratch(Scratch::bytes<float>(kKeys * h.features) + Scratch::bytes<float>(kKeys * h.values) +
-                    2 * Scratch::bytes<float>(kQueries * kKeys) + Scratch::bytes<float>(own * kQueries * h.features) +
-                    Scratch::bytes<float>(own * kQueries));
+                    kBlocks * Scratch::bytes<float>(kQueries * kKeys) +
+                    Scratch::bytes<float>(own * kQueries * h.features) + Scratch::bytes<float>(own * kQueries));
     auto *turned_k = scratch.take<float>(kKeys * h.features), *turned_v = scratch.take<float>(kKeys * h.values);
     auto *weights = scratch.take<float>(kQueries * kKeys), *d_weights = scratch.take<float>(kQueries * kKeys);
+    auto* kept = kDrops ? scratch.take<float>(kQueries * kKeys) : weights;
+    auto* factors = kDrops ? scratch.take<float>(kQueries * kKeys) : nullptr;
     auto *scaled = scratch.take<float>(own * kQueries * h.features), *products = scratch.take<float>(own * kQueries);
     if (wants_k_) std::fill_n(dk + first_key * h.features, h.keys * h.features, 0.0f);
     if (wants_v_) std::fill_n(dv + first_key * h.values, h.keys * h.values, 0.0f);
@@ -276,10 +338,15 @@ class AttentionBackward : public Op {
         if (h.seen(i + rows - 1, j, columns) == 0) continue;
         const float* block_q = scaled + n * kQueries * h.features;
         h.scores(block_q, rows, turned_k, columns, mask, head, i, j, weights);
-        for (int64_t row = 0; row < rows; ++row)
+        for (int64_t row = 0; row < rows; ++row) {
           weigh(weights + row * kKeys, h.seen(i + row, j, columns), columns, log_sum[i + row]);
+          if constexpr (kDrops) {
+            dropping_.drop(static_cast<const uint64_t*>(arrays[kDrawn]), h.weight(head, i + row) + j,
+                           weights + row * kKeys, columns, kept + row * kKeys, factors + row * kKeys);
+          }
+        }
         if (wants_v_) {
-          vectors().product(columns, h.values, rows, weights, 1, kKeys, dy + i * h.values, h.values, true, nullptr,
+          vectors().product(columns, h.values, rows, kept, 1, kKeys, dy + i * h.values, h.values, true, nullptr,
                             dv + (first_key + j) * h.values, h.values);
         }
         if (!wants_k_ && dq == nullptr) continue;
@@ -288,7 +355,9 @@ class AttentionBackward : public Op {
         for (int64_t row = 0; row < rows; ++row) {
           float* to = d_weights + row * kKeys;
           const float *from = weights + row * kKeys, product = products[n * kQueries + row];
-          for (int64_t column = 0; column < columns; ++column) to[column] = from[column] * (to[column] - product);
+          const float* times = kDrops ? factors + row * kKeys : nullptr;
+          for (int64_t column = 0; column < columns; ++column)
+            to[column] = from[column] * ((kDrops ? times[column] * to[column] : to[column]) - product);
         }
         if (dq != nullptr) {
           vectors().product(rows, h.features, columns, d_weights, kKeys, 1, k + j * h.features, h.features, true,
@@ -313,15 +382,20 @@ class AttentionBackward : public Op {
     vectors().exp_sum(weights, log_sum, weights, seen);
   }
 
+  static constexpr int64_t kBlocks = kDrops ? 4 : 2;
+
   Heads heads_;
+  std::conditional_t<kDrops, Dropping, Nothing> dropping_;
   bool wants_k_, wants_v_;
 };
 
 }  // namespace
 
 void register_attention(Registry& registry) {
-  registry.add("attention", make<Attention>, 4);
-  registry.add("attention_backward", make<AttentionBackward>, 7);
+  registry.add("attention", make<Attention<false>>, 4);
+  registry.add("attention_backward", make<AttentionBackward<false>>, 7);
+  registry.add("dropout_attention", make<Attention<true>>, 4);
+  registry.add("dropout_attention_backward", make<AttentionBackward<true>>, 9);
 }
 
 }  // namespace nn_cpu

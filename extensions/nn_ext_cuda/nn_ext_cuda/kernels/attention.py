@@ -15,6 +15,7 @@ from nn_ext_cuda.code import Code, part
 from nn_ext_cuda.compose import refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, forward_arrays
 from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, real_type, refuse_dtypes
+from nn_ext_cuda.kernels.random import SeededProgram, dropping
 from nn_ext_cuda.launch import Argument, Launch, Program, flat
 
 #: Threads that share a row of a tile, as in attention.cu.
@@ -26,10 +27,26 @@ _SHARED_BYTES: Final = 48 * 1024
 #: Axes of heads along which a mask may vary on its own.
 _MASK_AXES: Final = 4
 
-#: Places of the arrays of a call, then of a backward call.
-_Q, _K, _V, _MASK, _Y, _LOG_SUM = range(6)
-_DY, _DQ, _DK, _DV = range(6, 10)
+#: Places of the arrays of both functions.
+_Q, _K, _V, _MASK, _Y = range(5)
 
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Places of the other arrays: of a call, then of a backward call."""
+
+    log_sum: int
+    key: int
+    dy: int
+    dq: int
+    dk: int
+    dv: int
+
+
+_PLAIN: Final = _Places(log_sum=5, key=-1, dy=6, dq=7, dk=8, dv=9)
+#: The seed and the counter are an output before the sums. A forward pass gets the key as its last array.
+_DROPPING: Final = _Places(log_sum=6, key=7, dy=7, dq=9, dk=10, dv=11)
+_DRAWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +68,8 @@ _Elements: TypeAlias = Callable[[int, Sizes], int]
 class ScaledDotProductAttention:
     """y = softmax(scale q k^T + mask) v, tile by tile; the leading axes are heads."""
 
+    _places: Final = _PLAIN
+
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not computed in, very large arrays, many features, and masks that vary in many ways."""
         refusal = refuse_dtypes(call) or refuse_sizes(call.inputs) or refuse_sizes(call.outputs)
@@ -69,35 +88,59 @@ class ScaledDotProductAttention:
 
     def forward(self, call: Call) -> Runner:
         """One launch."""
-        sizes, n_arrays = _sizes(call), len(forward_arrays(call))
-        arguments = (*_head(call), _Q, _K, _V, *_mask_arguments(call), _Y, _LOG_SUM)
-        return Program(_launches(call, "attention", sizes.n_queries, _forward_elements, arguments), n_arrays)
+        return Program(self._forward_launches(call), len(forward_arrays(call)))
+
+    def _forward_launches(self, call: Call, dropping: Sequence[Argument] = ()) -> list[Launch]:
+        """The launch for y and the logarithms; `dropping` are the arguments of dropout."""
+        arguments = (*_head(call), _Q, _K, _V, *_mask_arguments(call), _Y, self._places.log_sum, *dropping)
+        return _launches(call, "attention", _sizes(call).n_queries, _forward_elements, arguments)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """A launch each for dy.y, for dq, and for dk and dv; None for the gradient of a mask, which needs all weights."""
+        return self._backward(call, wanted)
+
+    def _backward(self, call: Call, wanted: Sequence[bool], dropping: Sequence[Argument] = ()) -> Runner | None:
         if any(wanted[3:]):
             return None
+        places = self._places
         sizes, arrays = _sizes(call), backward_arrays(call, wanted)
         inner = len(arrays)
         rows = sizes.heads * sizes.n_queries
         tile = _tile(call, _backward_elements)
         assert tile is not None
         code = _code(call, "attention_inner", tile)
-        launches = [flat(code, rows, (np.int64(rows), _Y, _DY, inner))] if rows else []
-        read = (*_head(call), _Q, _K, _V, *_mask_arguments(call), _LOG_SUM, inner, _DY)
+        launches = [flat(code, rows, (np.int64(rows), _Y, places.dy, inner))] if rows else []
+        read = (*_head(call), _Q, _K, _V, *_mask_arguments(call), places.log_sum, inner, places.dy)
         if wanted[_Q]:
-            arguments = (*read, _DQ)
+            arguments = (*read, places.dq, *dropping)
             launches += _launches(call, "attention_backward_queries", sizes.n_queries, _backward_elements, arguments)
         if wanted[_K] or wanted[_V]:
-            places = (_DK if wanted[_K] else np.uint64(0), _DV if wanted[_V] else np.uint64(0))
-            arguments = (*read, *places)
+            dk, dv = (place if want else np.uint64(0) for place, want in zip((places.dk, places.dv), wanted[1:3], strict=True))
+            arguments = (*read, dk, dv, *dropping)
             launches += _launches(call, "attention_backward_keys", sizes.n_keys, _backward_elements, arguments)
         return Program(launches, len(arrays), [((rows,), real_dtype(call.dtype))])
 
 
+class DropoutAttention(ScaledDotProductAttention):
+    """Attention whose weights are dropped at random, with the numbers that every backend draws."""
+
+    _places: Final = _DROPPING
+
+    def forward(self, call: Call) -> Runner:
+        """A launch more, which keeps the key for the backward pass."""
+        key = self._places.key
+        code = _code(call, "attention_drawn", _TILES[-1])
+        launches = [Launch(code, (1,), (2,), (key, _DRAWN)), *self._forward_launches(call, [key, *dropping(call)])]
+        return SeededProgram(launches, len(forward_arrays(call)) + 1)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """The launches without dropout, which draw the factors of the weights again."""
+        return self._backward(call, wanted, [_DRAWN, *dropping(call)])
+
+
 def log_sum_shape(call: Call) -> Shape:
     """The shape of log_sum in elements of its dtype, where each number takes as many as one of the dtype of sums."""
-    desc = call.outputs[1]
+    desc = call.outputs[-1]
     n = ITEM_BYTES[real_dtype(call.dtype)] // ITEM_BYTES[desc.dtype]
     return (*_present(call.inputs[_Q]).shape[:-1], n)
 
@@ -132,9 +175,11 @@ def _tile(call: Call, elements: _Elements) -> int | None:
 
 def _code(call: Call, function: str, tile: int) -> Code:
     sizes = _sizes(call)
+    drops = "p" in call.args
     defines = {"TILE": tile, "WIDTH": sizes.width, "DEPTH": sizes.depth, "CAUSAL": int(bool(call.args["is_causal"]))}
-    header = "".join(f"#define {name} {value}\n" for name, value in defines.items())
-    return Code(function, f"{header}typedef {C_TYPES[call.dtype]} T;\n{part('attention.cu')}", real_type(call.dtype))
+    header = "".join(f"#define {name} {value}\n" for name, value in {**defines, "DROPOUT": int(drops)}.items())
+    files = part("philox.cuh") * drops + part("attention.cu")
+    return Code(function, f"{header}typedef {C_TYPES[call.dtype]} T;\n{files}", real_type(call.dtype))
 
 
 def _launches(
@@ -185,4 +230,7 @@ def _mask_strides(call: Call) -> tuple[_Pairs, int, int]:
     return heads, strides[-2], strides[-1]
 
 
-ATTENTION: Final[Mapping[str, Kernel]] = {"ScaledDotProductAttention": ScaledDotProductAttention()}
+ATTENTION: Final[Mapping[str, Kernel]] = {
+    "DropoutAttention": DropoutAttention(),
+    "ScaledDotProductAttention": ScaledDotProductAttention(),
+}

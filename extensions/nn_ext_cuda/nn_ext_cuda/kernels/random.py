@@ -28,7 +28,7 @@ class SeededProgram(Program):
 
 
 def _code(function: str, dtype: str) -> Code:
-    return from_file("random.cu", function, real_type(dtype), T=C_TYPES[dtype])
+    return from_file("random.cu", function, real_type(dtype), before=("philox.cuh",), T=C_TYPES[dtype])
 
 
 class Drawn:
@@ -71,14 +71,34 @@ class Dropout:
 
     def forward(self, call: Call) -> Runner:
         """The mask and the product in one launch."""
-        p = float(call.args["p"])  # type: ignore[arg-type]  # a number by the specification
-        numbers = [np.uint32(math.ceil(p * 2**24)), real(call.dtype, 1 / (1 - p))]
-        launches = _over_blocks("dropout", call, call.outputs[0].size, [3, 0, 1, 2, *numbers])
+        launches = _over_blocks("dropout", call, call.outputs[0].size, [3, 0, 1, 2, *dropping(call)])
         return SeededProgram(launches, len(forward_arrays(call)) + 1)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """The product of dy and the mask."""
         return _DROPOUT_GRADIENT.backward(call, wanted)
+
+
+class DropoutMask:
+    """The factors of dropout, from the numbers that it has drawn."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in."""
+        return refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """One launch."""
+        return Program(_over_blocks("dropout_mask", call, call.outputs[0].size, [0, 1, *dropping(call)]), 2)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """None: what was drawn has no gradient."""
+        return None
+
+
+def dropping(call: Call) -> list[np.generic]:
+    """The smallest 24 bits that are kept, and the factor of what is kept."""
+    p = float(call.args["p"])  # type: ignore[arg-type]  # a number by the specification
+    return [np.uint32(math.ceil(p * 2**24)), real(call.dtype, 1 / (1 - p))]
 
 
 def _over_blocks(function: str, call: Call, n: int, arguments: Sequence[Argument]) -> list[Launch]:
@@ -88,6 +108,7 @@ def _over_blocks(function: str, call: Call, n: int, arguments: Sequence[Argument
 
 RANDOM: Final[Mapping[str, Kernel]] = {
     "Dropout": Dropout(),
+    "DropoutMask": DropoutMask(),
     "Rand": Drawn("uniform", lambda args: [np.float64(args["low"]), np.float64(args["high"] - args["low"])]),
     "Randn": Drawn("normal", lambda args: [np.float64(args["mu"]), np.float64(args["sigma"])]),
     "Randint": Drawn("integers", lambda args: [np.int64(args["low"]), np.uint64(args["high"] - args["low"])]),

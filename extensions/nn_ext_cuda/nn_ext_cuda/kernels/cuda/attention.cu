@@ -7,6 +7,9 @@
 //
 // A score is scale q.k plus the mask; -inf hides a key. The weights are exp(score - log_sum); their gradients follow from
 // dp = dy.v as weight (dp - dy.y), where inner is dy.y (Dao et al., 2022, FlashAttention, and 2023, FlashAttention-2).
+//
+// With DROPOUT a weight is multiplied by a factor, 0 or `keep`, after the sum of the weights was taken. It is drawn by the
+// number of the weight among all of them (see philox.cuh) and drawn again in the backward pass, from a copy of the key.
 #define LANES 8
 #define OF_LANE(n) (((n) + LANES - 1) / LANES)
 
@@ -52,6 +55,17 @@ __device__ bool is_hidden(int64 query, int64 key, int64 n_queries, int64 n_keys)
   return query >= n_queries || key >= n_keys || (CAUSAL && key > query);
 }
 
+#if DROPOUT
+#define DROPOUT_PARAMETERS , const uint64 *key, uint32 threshold, R keep
+__device__ R factor_of(const uint64* key, uint32 threshold, R keep, int64 number) {
+  return (philox(key, uint64(number) / 4).lane[number % 4] >> 8) >= threshold ? keep : R(0);
+}
+#define FACTOR(i, j) factor_of(key, threshold, keep, (head * n_queries + (i)) * n_keys + (j))
+#else
+#define DROPOUT_PARAMETERS
+#define FACTOR(i, j) R(1)
+#endif
+
 // The values of the lanes of a row combined, for all of them.
 __device__ R largest_of_row(R value) {
   for (int by = LANES / 2; by > 0; by /= 2) value = larger(value, __shfl_xor_sync(0xffffffffu, value, by));
@@ -81,7 +95,8 @@ __device__ void store_row(T* target, const R* sums, R factor, int lane) {
 }
 
 extern "C" __global__ void attention(
-    int64 n_queries, int64 n_keys, R scale, const T* q, const T* k, const T* v, MASK_PARAMETERS, T* y, R* log_sum) {
+    int64 n_queries, int64 n_keys, R scale, const T* q, const T* k, const T* v, MASK_PARAMETERS, T* y, R* log_sum
+    DROPOUT_PARAMETERS) {
   extern __shared__ R shared[];
   const int row = threadIdx.x / LANES, lane = threadIdx.x % LANES;
   const int64 n_tiles = (n_queries + TILE - 1) / TILE, head = blockIdx.x / n_tiles;
@@ -114,7 +129,8 @@ extern "C" __global__ void attention(
       const int column = c * LANES + lane;
       const R weight = exp(scores[c] - base);
       own += weight;
-      if (column < TILE) weights[row * (TILE + 1) + column] = weight;
+      if (column < TILE)  // what is hidden draws nothing
+        weights[row * (TILE + 1) + column] = weight == 0 ? weight : weight * FACTOR(query, start + column);
     }
     total = total * shrink + sum_of_row(own);
     top = best;
@@ -147,7 +163,7 @@ __device__ R weight_of(R score, R log_sum) { return log_sum == -infinity() ? R(0
 
 extern "C" __global__ void attention_backward_queries(
     int64 n_queries, int64 n_keys, R scale, const T* q, const T* k, const T* v, MASK_PARAMETERS, const R* log_sum,
-    const R* inner, const T* dy, T* dq) {
+    const R* inner, const T* dy, T* dq DROPOUT_PARAMETERS) {
   extern __shared__ R shared[];
   const int row = threadIdx.x / LANES, lane = threadIdx.x % LANES;
   const int64 n_tiles = (n_queries + TILE - 1) / TILE, head = blockIdx.x / n_tiles;
@@ -175,7 +191,8 @@ extern "C" __global__ void attention_backward_queries(
       R change = 0;
       if (!is_hidden(query, start + column, n_queries, n_keys)) {
         const R score = scale * product<WIDTH>(queries + row * (WIDTH + 1), keys + column * (WIDTH + 1)) + mask.at(query, start + column);
-        change = weight_of(score, of_row) * (product<DEPTH>(gradients + row * (DEPTH + 1), values + column * (DEPTH + 1)) - inner_of_row);
+        const R d_weight = FACTOR(query, start + column) * product<DEPTH>(gradients + row * (DEPTH + 1), values + column * (DEPTH + 1));
+        change = weight_of(score, of_row) * (d_weight - inner_of_row);
       }
       changes[row * (TILE + 1) + column] = change;
     }
@@ -189,11 +206,11 @@ extern "C" __global__ void attention_backward_queries(
 // dk and dv, each of which may be null.
 extern "C" __global__ void attention_backward_keys(
     int64 n_queries, int64 n_keys, R scale, const T* q, const T* k, const T* v, MASK_PARAMETERS, const R* log_sum,
-    const R* inner, const T* dy, T* dk, T* dv) {
+    const R* inner, const T* dy, T* dk, T* dv DROPOUT_PARAMETERS) {
   extern __shared__ R shared[];
   const int row = threadIdx.x / LANES, lane = threadIdx.x % LANES;
   const int64 n_tiles = (n_keys + TILE - 1) / TILE, head = blockIdx.x / n_tiles;
-  const int64 first = blockIdx.x % n_tiles * TILE, key = first + row;
+  const int64 first = blockIdx.x % n_tiles * TILE, key_number = first + row;
   const Mask mask = MASK;
   R* const keys = shared;
   R* const values = keys + TILE * (WIDTH + 1);
@@ -216,10 +233,12 @@ extern "C" __global__ void attention_backward_keys(
     for (int column = lane; column < TILE; column += LANES) {
       const int64 query = start + column;
       R weight = 0, change = 0;
-      if (!is_hidden(query, key, n_queries, n_keys)) {
-        const R score = scale * product<WIDTH>(queries + column * (WIDTH + 1), keys + row * (WIDTH + 1)) + mask.at(query, key);
+      if (!is_hidden(query, key_number, n_queries, n_keys)) {
+        const R score = scale * product<WIDTH>(queries + column * (WIDTH + 1), keys + row * (WIDTH + 1)) + mask.at(query, key_number);
+        const R factor = FACTOR(query, key_number);
         weight = weight_of(score, log_sum[query]);
-        change = weight * (product<DEPTH>(gradients + column * (DEPTH + 1), values + row * (DEPTH + 1)) - inner[query]);
+        change = weight * (factor * product<DEPTH>(gradients + column * (DEPTH + 1), values + row * (DEPTH + 1)) - inner[query]);
+        weight *= factor;
       }
       weights[row * (TILE + 1) + column] = weight;
       changes[row * (TILE + 1) + column] = change;
@@ -228,7 +247,12 @@ extern "C" __global__ void attention_backward_keys(
     add_products<WIDTH>(key_sums, changes + row * (TILE + 1), queries, lane);
     add_products<DEPTH>(value_sums, weights + row * (TILE + 1), gradients, lane);
   }
-  if (key >= n_keys) return;
-  if (dk) store_row<WIDTH>(dk + (head * n_keys + key) * WIDTH, key_sums, scale, lane);
-  if (dv) store_row<DEPTH>(dv + (head * n_keys + key) * DEPTH, value_sums, R(1), lane);
+  if (key_number >= n_keys) return;
+  if (dk) store_row<WIDTH>(dk + (head * n_keys + key_number) * WIDTH, key_sums, scale, lane);
+  if (dv) store_row<DEPTH>(dv + (head * n_keys + key_number) * DEPTH, value_sums, R(1), lane);
 }
+
+#if DROPOUT
+// The key for the backward pass.
+extern "C" __global__ void attention_drawn(const uint64* key, uint64* drawn) { drawn[threadIdx.x] = key[threadIdx.x]; }
+#endif
