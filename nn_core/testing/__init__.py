@@ -21,8 +21,9 @@ from nn_core.testing.assertions import assert_allclose as assert_allclose
 from nn_core.testing.gradients import check_gradients as check_gradients
 from nn_core.testing.samples.registry import ErrorSample as ErrorSample
 from nn_core.testing.samples.registry import Sample as Sample
+from nn_core.testing.samples.registry import constant as constant
 from nn_core.testing.samples.registry import convention as convention
 from nn_core.testing.samples.registry import error as error
 from nn_core.testing.samples.registry import sample as sample
 
-__all__ = ["ErrorSample", "Sample", "assert_allclose", "check_gradients", "convention", "error", "sample"]
+__all__ = ["ErrorSample", "Sample", "assert_allclose", "check_gradients", "constant", "convention", "error", "sample"]

@@ -12,7 +12,7 @@ from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of
 from nn_core.graph import call
 from nn_core.runtime import installed
-from nn_core.testing import cases, truth
+from nn_core.testing import cases, other_numbers, truth
 from nn_core.testing.cases import Case, ErrorCase, FunctionCase
 from nn_core.testing.samples.registry import Sample, errors_of, samples_of
 
@@ -62,6 +62,7 @@ def forget() -> None:
     call.forget()
     cases._prepared.cache_clear()
     truth.truth_of.cache_clear()
+    other_numbers.other_numbers.cache_clear()
 
 
 class Bed:

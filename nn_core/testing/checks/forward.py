@@ -7,11 +7,9 @@ from nn_core.arrays.synced import dtype_of
 from nn_core.testing.assertions import assert_allclose, assert_identical, require
 from nn_core.testing.cases import Case
 from nn_core.testing.kernels import KernelRun
+from nn_core.testing.other_numbers import OTHER_KEY
 from nn_core.testing.tolerance import terms, tolerance
 from nn_core.testing.truth import Numbers, Truth, truth_of
-
-#: A second key for seeded functions.
-OTHER_KEY = (8, 3)
 
 
 def check_forward(case: Case) -> None:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from nn_core.graph.checked import runner_of
-from nn_core.testing.assertions import assert_identical, require
+from nn_core.testing.assertions import assert_identical
 from nn_core.testing.cases import Case
 from nn_core.testing.checks.forward import compare_outputs
 from nn_core.testing.drawing import values
 from nn_core.testing.kernels import KernelRun
 from nn_core.testing.operators import KEY
-from nn_core.testing.samples.registry import numbers_of
+from nn_core.testing.other_numbers import OTHER_KEY, other_numbers
 from nn_core.testing.truth import Numbers
-from nn_core.typing import Array
+from nn_core.typing import Array, Runner
 
 #: Calls of each thread.
 CALLS = 3
@@ -25,9 +25,7 @@ CALLS = 3
 
 def check_reuse(case: Case) -> None:
     """A second call with other numbers gives their results and leaves the arrays of the first call alone."""
-    if case.spec.has("dynamic_shape"):
-        return
-    first, second = _Calls(KernelRun(case)), _Calls(_with_other_numbers(case))
+    first, second = _pair(case)
     expected = second.results()
     second.run.prepared = first.run.prepared
     compare_outputs(case, first.run.truth, first.results())
@@ -36,7 +34,7 @@ def check_reuse(case: Case) -> None:
         assert_identical(result, other, f"{case}: a second call with other numbers")
     for before, after in zip(kept, first.snapshot(), strict=True):
         assert_identical(after, before, f"{case}: an array of the first call after the second")
-    first.overwrite_inputs(second.run.truth.inputs)
+    first.take_numbers_of(second)
     for result, other in zip(first.results(fresh=False), expected, strict=True):
         assert_identical(result, other, f"{case}: a second call with other numbers in the same arrays")
 
@@ -46,12 +44,10 @@ def check_threads(case: Case) -> None:
 
     Arrays of NumPy only: on other devices threads order their work by streams, which are the engine's.
     """
-    if case.spec.has("dynamic_shape"):
-        return
-    calls = [_Calls(KernelRun(case)), _Calls(_with_other_numbers(case))]
+    calls = _pair(case)
     expected = [each.results() for each in calls]
     calls[1].run.prepared = calls[0].run.prepared
-    if not all(isinstance(array, np.ndarray) for each in calls for array in each.arrays if array is not None):
+    if not all(isinstance(array, np.ndarray) for each in calls for array in each.arrays):
         return
     together = threading.Barrier(len(calls))
     found = _in_threads([partial(each.repeated, together) for each in calls])
@@ -81,43 +77,44 @@ def _in_threads(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
     return found
 
 
-def _with_other_numbers(case: Case) -> KernelRun:
-    """The same call with inputs that are drawn anew, or with the given ones from their last element to their first."""
-    given, drawn = (numbers_of(case.spec, case.sample, draw) for draw in (0, 1))
-    if all(map(_are_equal, given, drawn)):
-        drawn = tuple(map(_backwards, given))
-    inputs = tuple(None if array is None else values(array) for array in drawn)
-    return KernelRun(replace(case, sample=replace(case.sample, name=f"{case.sample.name} again", inputs=inputs)))
-
-
-def _are_equal(one: Numbers | None, other: Numbers | None) -> bool:
-    return one is other or (one is not None and other is not None and one.tobytes() == other.tobytes())
-
-
-def _backwards(array: Numbers | None) -> Numbers | None:
-    """Real numbers in the opposite order, in which matrices stay symmetric or positive definite; others are indices."""
-    return np.flip(array).copy() if array is not None and array.dtype.kind == "f" else array
+def _pair(case: Case) -> tuple["_Calls", "_Calls"]:
+    """A call, and the same with other numbers for which its results are different ones, where there are such numbers."""
+    others, _ = other_numbers(case.spec, case.sample, case.dtype)
+    inputs = tuple(None if array is None else values(array) for array in others)
+    sample = replace(case.sample, name=f"{case.sample.name} again", inputs=inputs, gradient=False)
+    return _Calls(KernelRun(case), KEY), _Calls(KernelRun(replace(case, sample=sample)), OTHER_KEY)
 
 
 class _Calls:
     """Calls of a runner on arrays that stay the same."""
 
-    def __init__(self, run: KernelRun) -> None:
+    def __init__(self, run: KernelRun, key: tuple[int, int]) -> None:
         self.run = run
-        self.arrays = self._new_arrays()
+        self._key = key
+        self._dynamic = run.case.spec.has("dynamic_shape")
+        self._seeded = run.case.spec.has("seeded")
+        self._set_arrays()
 
-    def _new_arrays(self) -> list[Array | None]:
-        inputs, outputs = self.run.inputs(), self.run.outputs()
-        self._n_inputs = len(inputs)
-        key = [np.array(KEY, np.uint64)] if self.run.case.spec.has("seeded") else []
-        return [*(None if entry is None else entry.array for entry in (*inputs, *outputs)), *key]
+    def _set_arrays(self) -> None:
+        """Make new arrays for all that the call reads and writes; kernels of dynamic shape make their results."""
+        self._inputs = [None if entry is None else entry.array for entry in self.run.inputs()]
+        self._outputs: Sequence[Array] = [] if self._dynamic else [entry.array for entry in self.run.outputs()]
+
+    @property
+    def arrays(self) -> list[Array]:
+        """All arrays but the key."""
+        return [array for array in (*self._inputs, *self._outputs) if array is not None]
 
     def results(self, *, fresh: bool = True) -> list[Numbers]:
         """The outputs of a call, on new arrays unless they are to be those of the last."""
         if fresh:
-            self.arrays = self._new_arrays()
-        runner_of(self.run.prepared.forward)(*self.arrays)
-        return [self.run.numpy(array) for array in self._outputs()]
+            self._set_arrays()
+        runner: Runner = runner_of(self.run.prepared.forward)
+        inputs = [*self._inputs, *([] if self._dynamic else self._outputs)]
+        made: Any = runner(*inputs, *([np.array(self._key, np.uint64)] if self._seeded else []))
+        if self._dynamic:
+            self._outputs = made
+        return [self.run.numpy(array) for array in self._outputs]
 
     def repeated(self, together: threading.Barrier) -> list[list[Numbers]]:
         """The outputs of several calls that begin when all threads are ready for them."""
@@ -130,16 +127,13 @@ class _Calls:
     def snapshot(self) -> list[Numbers]:
         """The values of all arrays now; outputs that are private to the kernel are its own to change."""
         private = dict(self.run.prepared.private)
-        kept = [array for array in self.arrays[: self._n_inputs] if array is not None]
-        kept += [array for n, array in enumerate(self._outputs()) if n not in private]
+        kept = [array for array in self._inputs if array is not None]
+        kept += [array for n, array in enumerate(self._outputs) if n not in private]
         return [self.run.numpy(array) for array in kept]
 
-    def overwrite_inputs(self, numbers: Sequence[Numbers | None]) -> None:
-        """Put other numbers into the input arrays."""
-        for array, new in zip(self.arrays[: self._n_inputs], numbers, strict=True):
+    def take_numbers_of(self, other: "_Calls") -> None:
+        """Put the numbers of another call into the input arrays, and draw from its key."""
+        self._key = other._key
+        for array, new in zip(self._inputs, other.run.truth.inputs, strict=True):
             if array is not None and new is not None:
-                require(tuple(array.shape) == new.shape, f"{self.run.case}: samples must have one shape each time")
                 array[...] = self.run.prepared.space.from_numpy(new.astype(str(array.dtype)))
-
-    def _outputs(self) -> Sequence[Array]:
-        return self.arrays[self._n_inputs : self._n_inputs + len(self.run.prepared.output_shapes)]

@@ -27,6 +27,7 @@ from nn_core.testing.operators import (
     run_gradient,
     weighted_change,
 )
+from nn_core.testing.other_numbers import has_other_results
 from nn_core.testing.samples.registry import (
     CONVENTIONS,
     SECOND_CONVENTIONS,
@@ -62,6 +63,7 @@ def check_description(spec: FunctionSpec) -> None:
     _check_settings(spec, entries)
     if has_kernel(spec):
         _check_signature(spec)
+        _check_results_differ(spec)
 
 
 def _check_settings(spec: FunctionSpec, entries: Sequence[Sample]) -> None:
@@ -71,6 +73,15 @@ def _check_settings(spec: FunctionSpec, entries: Sequence[Sample]) -> None:
     require(not missing, f"{spec.name}: samples must set every argument, got none that set {', '.join(missing)}")
     known = {entry.name for entry in spec.inputs} | {entry.name for entry in spec.outputs}
     require(set(spec.backward.needs) <= known, f"{spec.name}: backward.needs names inputs and outputs")
+
+
+def _check_results_differ(spec: FunctionSpec) -> None:
+    """Some sample can be called with other numbers that give other results; else a kernel that returns old ones passes."""
+    require(
+        has_other_results(spec),
+        f"{spec.name}: other numbers in the inputs of a sample must give other results, got the same for each; "
+        "add a sample, or note it with nn_core.testing.constant",
+    )
 
 
 def _check_signature(spec: FunctionSpec) -> None:

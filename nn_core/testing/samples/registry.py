@@ -62,6 +62,8 @@ _ERRORS: Final[dict[str, list[ErrorSample]]] = {}
 CONVENTIONS: Final[dict[str, str]] = {}
 #: Conventions whose rule has no derivative that nn.grad could give either.
 SECOND_CONVENTIONS: Final[set[str]] = set()
+#: Functions whose results do not depend on the numbers of their inputs, with the reason.
+CONSTANT: Final[dict[str, str]] = {}
 
 
 def sample(
@@ -100,6 +102,18 @@ def convention(reason: str, /, *gradients: str, first: bool = True, second: bool
         SECOND_CONVENTIONS.update(gradients)
 
 
+def constant(reason: str, /, *functions: str) -> None:
+    """Note that the results of some functions do not depend on the numbers of their inputs.
+
+    The kit cannot find out whether their kernels return what an earlier call computed.
+
+    Args:
+        reason: Why.
+        functions: Names of functions.
+    """
+    CONSTANT.update(dict.fromkeys(functions, reason))
+
+
 def _add(table: dict[str, list[Any]], function: str, entry: Any) -> None:
     known = table.setdefault(function, [])
     if any(other.name == entry.name for other in known):
@@ -121,7 +135,7 @@ def errors_of(spec: FunctionSpec) -> list[ErrorSample]:
 
 def named_functions() -> set[str]:
     """Names of all functions that samples were written for."""
-    return {*_SAMPLES, *_ERRORS, *SECOND_CONVENTIONS, *(_function_of(gradient) for gradient in CONVENTIONS)}
+    return {*_SAMPLES, *_ERRORS, *SECOND_CONVENTIONS, *CONSTANT, *(_function_of(gradient) for gradient in CONVENTIONS)}
 
 
 def _function_of(gradient: str) -> str:

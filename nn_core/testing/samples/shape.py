@@ -2,9 +2,12 @@
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import integers, normal, values
-from nn_core.testing.samples.registry import Settings, convention, error, sample
+from nn_core.testing.samples.registry import Settings, constant, convention, error, sample
 
 convention("the gradient is that of the destination, as if nothing had been assigned", "Assign")
+constant("the result is the shape of the input", "Shape")
+constant("the result depends on the shape of the input alone", "EyeLike")
+constant("the result is a number that stands for all inputs", "Sink")
 
 # Joining and cutting ------------------------------------------------------------------------------------------------
 
