@@ -39,6 +39,17 @@ def test_sums_of_large_arrays(
     assert_alike(lambda x: function(x, axis=axes), normal(*shape))
 
 
+@pytest.mark.parametrize("rows", [7, 64, 1500])
+@pytest.mark.parametrize("length", [10, 51, 169, 512, 1000, 1025, 3000])
+def test_equal_lines_have_equal_sums(rows: int, length: int) -> None:
+    line = np.random.default_rng(length).uniform(1, 9, length).astype(np.float32)
+    x = nn.Variable.from_numpy_array(np.tile(line, (rows, 1)), need_grad=True)
+    with nn.context_scope(nn.Context(["cpu:float"])):
+        for y in (F.sum(x, axis=1), F.mean(F.tanh(x) * 3, axis=1)):
+            y.forward()
+            assert np.unique(y.d).size == 1
+
+
 def test_sums_with_infinities_and_nan() -> None:
     x = np.ones((2048, 33), np.float32)
     x[5, 7], x[6, 32], x[7, 0], x[7, 1] = np.nan, np.inf, np.inf, -np.inf

@@ -93,6 +93,7 @@ Pointwise::Pointwise(const Signature& signature) : arrays_(signature.arrays), wa
   }
   block_ = buffered_.empty() && code_.size() == 1 ? walk_->size : kBlock;
   cut_at_lines();
+  cut_at_sums();
 }
 
 /// Blocks do not cross the lines of the last axis if these are long and a broadcast array follows them: it is read in
@@ -111,6 +112,22 @@ void Pointwise::cut_at_lines() {
   }
   const int64_t pieces = (line_ + kBlock - 1) / kBlock;
   if (line_ > 0) block_ = (line_ + pieces - 1) / pieces;
+}
+
+/// Blocks hold whole lines of the last axis, or parts of one, if lines are summed: equal lines have equal sums then, at
+/// whatever place of the array they are.
+void Pointwise::cut_at_sums() {
+  const int64_t line = walk_->shape.empty() ? 0 : walk_->shape.back();
+  const bool sums_lines = std::any_of(reduced_.begin(), reduced_.end(), [this](int k) {
+    return walk_->strides[walk_index_[static_cast<size_t>(k)]].back() == 0;
+  });
+  if (!sums_lines || line_ > 0 || line == 0) return;
+  if (line > kBlock) {
+    line_ = line;
+  } else {
+    align_ = line;
+    block_ = kBlock / line * line;
+  }
 }
 
 bool Pointwise::is_flat() const {
@@ -187,7 +204,7 @@ void Pointwise::run(void* const* arrays) const {
         }
         run_range(arrays, begin, end, buffers + thread * buffer_elements, own);
       },
-      64);
+      align_);
   if (!reduced_.empty()) finish_sums(arrays, sums, teams);
 }
 

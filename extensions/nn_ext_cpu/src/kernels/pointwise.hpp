@@ -62,6 +62,7 @@ class Pointwise : public Op {
 
   void compile(const std::vector<InstructionSpec>& program);
   void cut_at_lines();
+  void cut_at_sums();
   int64_t offset_of(size_t k, int64_t position) const;
   void run_range(void* const* arrays, int64_t begin, int64_t end, float* buffers, double* const* sums) const;
   void load(size_t k, const void* array, int64_t start, int64_t n, float* block) const;
@@ -77,7 +78,8 @@ class Pointwise : public Op {
   std::optional<Walk> walk_;
   std::vector<int> walk_index_;  // position of each array in walk_
   int64_t block_ = 0;
-  int64_t line_ = 0;  // elements of a line that blocks do not cross; 0: they may
+  int64_t line_ = 0;    // elements of a line that blocks do not cross; 0: they may
+  int64_t align_ = 64;  // threads begin at its multiples
   int64_t sum_elements_ = 0;
   int64_t grain_ = 0;
   double cost_ = 0;
