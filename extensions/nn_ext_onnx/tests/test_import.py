@@ -136,6 +136,17 @@ def test_a_loop_with_a_known_number_of_steps_is_written_out():
     assert everything.tolist() == [[2.0, 4.0], [4.0, 8.0], [8.0, 16.0]]
 
 
+def test_bodies_of_impossible_types_are_refused():
+    model = text_model(
+        """(float[2] x) => (float[2] y, float[3, 2] all) {
+            n = Constant<value = int64 {3}>()  go = Constant<value = bool {1}>()
+            y, all = Loop(n, go, x) <body = b (int64 i, bool c, float[2] s) => (bool k, float[2] t, float8e4m3fn[2] u) {
+                k = Identity(c)  t = Add(s, s)  u = Identity(t) }> }"""
+    )
+    with pytest.raises(ArgumentError, match="Loop .operator set 17.*unsupported type"):
+        load(model)
+
+
 def test_functions_of_the_model_are_built():
     model = parser.parse_model(
         """<ir_version: 8, opset_import: ["": 17, "own": 1]> g (float[2] x) => (float[2] y) { y = own.twice<alpha = 3.0>(x) }

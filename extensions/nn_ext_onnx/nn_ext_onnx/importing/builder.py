@@ -163,7 +163,7 @@ class Builder:
         imports = [helper.make_opsetid(name, version) for name, version in self.opsets.items()]
         try:
             found = shape_inference.infer_node_outputs(schema, node.proto, types, data, {}, opset_imports=imports)
-        except shape_inference.InferenceError as error:
+        except (shape_inference.InferenceError, onnx.checker.ValidationError) as error:
             raise UnsupportedError(f"a wrong call: {str(error).splitlines()[0]}") from error
         except (RuntimeError, TypeError, ValueError):
             found = {}
