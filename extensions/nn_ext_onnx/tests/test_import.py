@@ -143,7 +143,7 @@ def test_bodies_of_impossible_types_are_refused():
             y, all = Loop(n, go, x) <body = b (int64 i, bool c, float[2] s) => (bool k, float[2] t, float8e4m3fn[2] u) {
                 k = Identity(c)  t = Add(s, s)  u = Identity(t) }> }"""
     )
-    with pytest.raises(ArgumentError, match="Loop .operator set 17.*unsupported type"):
+    with pytest.raises(ArgumentError, match=r"Loop \(operator set 17.*unsupported type"):
         load(model)
 
 
