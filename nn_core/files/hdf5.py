@@ -1,8 +1,8 @@
 """HDF5 as NNabla lays it out: groups by '/', datasets with the attributes as HDF5 attributes.
 
 Each dataset of ours has its checksum as an attribute, and the root group the list of names. The library reads files by path
-or in memory, and writes to memory: calls back into Python, as it makes for file objects, turn a Ctrl-C into an error of its
-own.
+or from an ``io.BytesIO``, and writes to memory: calls back into Python code, as it makes for other file objects, turn a Ctrl-C
+into an error of its own. Of contents in memory it reads the structure; plain arrays are views of them.
 
 A trailer after the last byte of HDF5 has a checksum of the whole file, because the library may loop for ever or crash on
 damaged structures. Programs that open the file for writing remove the trailer; then the checksums of the arrays remain.
@@ -86,18 +86,23 @@ def read_hdf5(file: IO[bytes]) -> Entries:
     source = file.read() if path is None else path
     if not is_verified:
         try_reading(source, len(source) if isinstance(source, bytes) else Path(source).stat().st_size)
-    return read_plainly(source)
+    return read_plainly(source, is_verified)
 
 
-def read_plainly(source: str | bytes) -> Entries:
-    """Read all datasets of a file, given by its path, or of its contents, without looking at a trailer."""
+def read_plainly(source: str | bytes, is_verified: bool = False) -> Entries:
+    """Read all datasets of a file, given by its path, or of its contents, without looking at a trailer.
+
+    Args:
+        source: a path, or contents.
+        is_verified: whether the file was compared with its trailer, and arrays need not be compared with their checksums.
+    """
     import h5py  # opened only by programs that save or load
 
     if isinstance(source, str):
         with h5py.File(source, "r", locking=False) as store:
-            return _read(store, Path(source).stat().st_size)
-    with h5py.File(h5py.h5f.open_file_image(source)) as store:
-        return _read(store, len(source))
+            return _read(store, Path(source).stat().st_size, None, is_verified)
+    with h5py.File(io.BytesIO(source), "r") as store:
+        return _read(store, len(source), source, is_verified)
 
 
 def _trailer(file: IO[bytes], places: Places) -> bytes:
@@ -162,7 +167,7 @@ def _crc(file: IO[bytes], start: int, n_bytes: int) -> int:
     return found
 
 
-def _read(store: Any, file_bytes: int) -> Entries:
+def _read(store: Any, file_bytes: int, contents: bytes | None, is_verified: bool) -> Entries:
     entries: Entries = {}
     checksums: dict[str, str] = {}
     stored_bytes = 0
@@ -170,7 +175,7 @@ def _read(store: Any, file_bytes: int) -> Entries:
         stored_bytes += dataset.id.get_storage_size()
         if stored_bytes > file_bytes:
             raise FileFormatError(f"dataset {name} must be within the {file_bytes} bytes of the file, got more")
-        entries[name] = _entry(name, dataset, _values(name, dataset))
+        entries[name] = _entry(name, dataset, _values(name, dataset, contents))
         if _CHECKSUM in dataset.attrs:
             checksums[name] = str(dataset.attrs[_CHECKSUM])
     pieces = {key: value for key, value in store.attrs.items() if key.startswith(_NAMES)}
@@ -179,7 +184,8 @@ def _read(store: Any, file_bytes: int) -> Entries:
             raise FileFormatError("the file must hold the names of its arrays, got none: the file is damaged")
         text = b"".join(np.asarray(pieces[f"{_NAMES}_{number}"]).tobytes() for number in range(len(pieces)))
         require_names(entries, json.loads(text))
-        verify(entries, checksums)
+        if not is_verified:
+            verify(entries, checksums)
     return entries
 
 
@@ -215,7 +221,7 @@ def _member(name: str, group: Any, key: str) -> Any:
     return member
 
 
-def _values(name: str, dataset: Any) -> Array:
+def _values(name: str, dataset: Any, contents: bytes | None) -> Array:
     if dataset.is_virtual or dataset.external:
         raise FileFormatError(f"dataset {name} must hold plain numbers, got data of other files")
     require_numbers(f"dataset {name}", dataset.dtype)
@@ -225,7 +231,18 @@ def _values(name: str, dataset: Any) -> Array:
     is_encoded = dataset.id.get_create_plist().get_nfilters() > 0
     if dataset.nbytes > stored * (MAX_EXPANSION if is_encoded else 1):
         raise FileFormatError(f"dataset {name} of shape {dataset.shape} must be stored in full, got {stored} bytes")
-    return np.asarray(dataset[()])
+    if contents is None or is_encoded or dataset.size == 0 or not _is_stored_plainly(dataset):
+        return np.asarray(dataset[()])
+    return np.frombuffer(contents, dataset.dtype, dataset.size, dataset.id.get_offset()).reshape(dataset.shape)
+
+
+def _is_stored_plainly(dataset: Any) -> bool:
+    """Whether the bytes of an array follow each other in the file as they do in memory, in NumPy's layout of its type."""
+    import h5py  # opened only by programs that save or load
+
+    if dataset.id.get_offset() is None:  # it is in pieces, or part of the structure
+        return False
+    return bool(dataset.id.get_type().equal(h5py.h5t.py_create(dataset.dtype, logical=True)))
 
 
 def _entry(name: str, dataset: Any, values: Array) -> Entry:

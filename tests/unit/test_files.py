@@ -47,6 +47,33 @@ def test_round_trip(tmp_path, extension):
         assert read[name].attributes == entry.attributes, name
 
 
+def _narrow_integer(store):
+    """Twelve bits in the middle of two bytes."""
+    kind = h5py.h5t.STD_I16LE.copy()
+    kind.set_precision(12)
+    kind.set_offset(2)
+    h5py.h5d.create(store.id, b"narrow", kind, h5py.h5s.create_simple((5,))).write(
+        h5py.h5s.ALL, h5py.h5s.ALL, np.arange(-2, 3, dtype=np.int16)
+    )
+
+
+def test_hdf5_in_memory_is_read_as_from_a_path(tmp_path):
+    path = tmp_path / "file.h5"
+    values = np.arange(24, dtype=np.float32).reshape(4, 6)
+    with h5py.File(path, "w") as store:
+        store["plain"], store["number"], store["empty"] = values, np.float64(1.5), np.zeros((0, 2), np.float32)
+        store["big"], store["bool"], store["half"] = values.astype(">f8"), values > 3, values.astype(np.float16)
+        store.create_dataset("pieces", data=values, chunks=(2, 3))
+        store.create_dataset("packed", data=values, compression="gzip", shuffle=True)
+        _narrow_integer(store)
+    found, expected = read_entries(io.BytesIO(path.read_bytes()), ".h5"), read_entries(path, ".h5")
+    assert list(found) == list(expected)
+    for name, entry in expected.items():
+        assert found[name].values.dtype == entry.values.dtype
+        np.testing.assert_array_equal(found[name].values, entry.values)
+    assert found["narrow"].values.tolist() == [-2, -1, 0, 1, 2]
+
+
 def test_round_trip_of_an_open_file(extension):
     file = io.BytesIO()
     write_entries(file, entries(), extension)
