@@ -44,6 +44,7 @@ class Context:
     dtype: str
     _hash: int
 
+    @door
     def __init__(self, backend: Sequence[str] = (), array_class: str = "", device_id: str | int = "0") -> None:
         if not isinstance(backend, (list, tuple)):
             raise ArgumentError(f"Context: backend must be a list of strings, got {backend!r}\n  hint: [{backend!r}]")

@@ -82,6 +82,7 @@ class Variable(Value, VariableOperators):
     def __dir__(self) -> list[str]:
         return offered(self, _ENGINE)
 
+    @door
     def __init__(self, shape: Iterable[int] | int = (), need_grad: bool | None = None, name: str = "") -> None:
         if need_grad is not None and type(need_grad) is not bool:
             need_grad = _checked_need_grad(shape, need_grad)

@@ -64,6 +64,7 @@ class NdArray(NdArrayOperators):
     def __dir__(self) -> list[str]:
         return offered(self, _ENGINE)
 
+    @door
     def __init__(self, shape: Iterable[int] | int = (), *lengths: int) -> None:
         self._shape = checked_shape((shape, *lengths) if lengths else shape)  # type: ignore[arg-type]  # checked there
         self.synced = SyncedArray(self._shape)

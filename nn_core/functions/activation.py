@@ -1,15 +1,11 @@
 """Functions of the topic activation.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.activation import (
     CELU,
@@ -31,13 +27,14 @@ from nn_core.spec.builtin.activation import (
     SOFTMAX,
     SOFTPLUS,
     SOFTSIGN,
+    SPECS,
     SWISH,
     TANH,
     TANH_SHRINK,
 )
 
 
-def sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def sigmoid(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Squash every element into (0, 1) with the logistic function.
 
     y = 1 / (1 + exp(-x))
@@ -54,10 +51,12 @@ def sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None =
 
     Spec: function_spec.yaml, entry Sigmoid
     """
+    if surplus or unknown:
+        refuse(SIGMOID, surplus, unknown)
     return apply(SIGMOID, (x,), {}, outputs)
 
 
-def swish(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def swish(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Weight every element with its sigmoid.
 
     y = x / (1 + exp(-x))
@@ -80,10 +79,12 @@ def swish(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
 
     Spec: function_spec.yaml, entry Swish
     """
+    if surplus or unknown:
+        refuse(SWISH, surplus, unknown)
     return apply(SWISH, (x,), {}, outputs)
 
 
-def tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def tanh(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Squash every element into (-1, 1) with the hyperbolic tangent.
 
     y = tanh x
@@ -100,10 +101,12 @@ def tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Spec: function_spec.yaml, entry Tanh
     """
+    if surplus or unknown:
+        refuse(TANH, surplus, unknown)
     return apply(TANH, (x,), {}, outputs)
 
 
-def relu(x: Operand, inplace: bool = False, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def relu(x=None, inplace=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Set negative elements to 0 (rectified linear unit).
 
     y = max(0, x)
@@ -127,16 +130,12 @@ def relu(x: Operand, inplace: bool = False, n_outputs: int = -1, outputs: Sequen
 
     Spec: function_spec.yaml, entry ReLU
     """
+    if surplus or unknown:
+        refuse(RELU, surplus, unknown)
     return apply(RELU, (x,), {"inplace": inplace}, outputs)
 
 
-def leaky_relu(
-    x: Operand,
-    alpha: float = 0.1,
-    inplace: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def leaky_relu(x=None, alpha=0.1, inplace=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Scale negative elements down.
 
     y = x (x > 0), alpha x (otherwise)
@@ -161,15 +160,12 @@ def leaky_relu(
 
     Spec: function_spec.yaml, entry LeakyReLU
     """
+    if surplus or unknown:
+        refuse(LEAKY_RELU, surplus, unknown)
     return apply(LEAKY_RELU, (x,), {"alpha": alpha, "inplace": inplace}, outputs)
 
 
-def softmax(
-    x: Operand,
-    axis: int | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def softmax(x=None, axis=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Turn scores along an axis into probabilities.
 
     y_i = exp(x_i) / sum over j of exp(x_j)
@@ -190,15 +186,12 @@ def softmax(
 
     Spec: function_spec.yaml, entry Softmax
     """
+    if surplus or unknown:
+        refuse(SOFTMAX, surplus, unknown)
     return apply(SOFTMAX, (x,), {"axis": axis}, outputs)
 
 
-def log_softmax(
-    x: Operand,
-    axis: int | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def log_softmax(x=None, axis=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Turn scores along an axis into logarithms of probabilities.
 
     y_i = x_i - log(sum over j of exp(x_j))
@@ -219,10 +212,12 @@ def log_softmax(
 
     Spec: function_spec.yaml, entry LogSoftmax
     """
+    if surplus or unknown:
+        refuse(LOG_SOFTMAX, surplus, unknown)
     return apply(LOG_SOFTMAX, (x,), {"axis": axis}, outputs)
 
 
-def elu(x: Operand, alpha: float = 1.0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def elu(x=None, alpha=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Bend negative elements towards -alpha (exponential linear unit).
 
     y = x (x > 0), alpha (exp(x) - 1) (otherwise)
@@ -247,16 +242,12 @@ def elu(x: Operand, alpha: float = 1.0, n_outputs: int = -1, outputs: Sequence[N
 
     Spec: function_spec.yaml, entry ELU
     """
+    if surplus or unknown:
+        refuse(ELU, surplus, unknown)
     return apply(ELU, (x,), {"alpha": alpha}, outputs)
 
 
-def selu(
-    x: Operand,
-    scale: float = 1.05070098735548,
-    alpha: float = 1.673263242354377,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def selu(x=None, scale=1.05070098735548, alpha=1.673263242354377, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Apply the exponential linear unit whose scale keeps mean 0 and variance 1 through layers.
 
     y = scale x (x > 0), scale alpha (exp(x) - 1) (otherwise)
@@ -281,10 +272,12 @@ def selu(
 
     Spec: function_spec.yaml, entry SELU
     """
+    if surplus or unknown:
+        refuse(SELU, surplus, unknown)
     return apply(SELU, (x,), {"scale": scale, "alpha": alpha}, outputs)
 
 
-def crelu(x: Operand, axis: int = 1, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def crelu(x=None, axis=1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Rectify the input and its negative and join both along an axis.
 
     y = [max(0, x), max(0, -x)]
@@ -309,16 +302,12 @@ def crelu(x: Operand, axis: int = 1, n_outputs: int = -1, outputs: Sequence[NdAr
 
     Spec: function_spec.yaml, entry CReLU
     """
+    if surplus or unknown:
+        refuse(CRELU, surplus, unknown)
     return apply(CRELU, (x,), {"axis": axis}, outputs)
 
 
-def celu(
-    x: Operand,
-    alpha: float = 1.0,
-    axis: int = 1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def celu(x=None, alpha=1.0, axis=1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Apply the exponential linear unit to the input and its negative and join both along an axis.
 
     y = [elu(x), elu(-x)]
@@ -344,16 +333,12 @@ def celu(
 
     Spec: function_spec.yaml, entry CELU
     """
+    if surplus or unknown:
+        refuse(CELU, surplus, unknown)
     return apply(CELU, (x,), {"alpha": alpha, "axis": axis}, outputs)
 
 
-def prelu(
-    x0: Operand,
-    x1: Operand,
-    base_axis: int = 1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def prelu(x0=None, x1=None, base_axis=1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Scale negative elements by learned slopes.
 
     y = x0 (x0 >= 0), x1 x0 (otherwise)
@@ -378,10 +363,12 @@ def prelu(
 
     Spec: function_spec.yaml, entry PReLU
     """
+    if surplus or unknown:
+        refuse(PRELU, surplus, unknown)
     return apply(PRELU, (x0, x1), {"base_axis": base_axis}, outputs)
 
 
-def gelu(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def gelu(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Weight every element with the normal distribution function, in its tanh approximation.
 
     y = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
@@ -404,10 +391,12 @@ def gelu(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Spec: function_spec.yaml, entry GELU
     """
+    if surplus or unknown:
+        refuse(GELU, surplus, unknown)
     return apply(GELU, (x,), {}, outputs)
 
 
-def mish(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def mish(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Weight every element with the hyperbolic tangent of its softplus.
 
     y = x tanh(log(1 + exp(x)))
@@ -430,10 +419,12 @@ def mish(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Spec: function_spec.yaml, entry Mish
     """
+    if surplus or unknown:
+        refuse(MISH, surplus, unknown)
     return apply(MISH, (x,), {}, outputs)
 
 
-def relu6(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def relu6(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Limit every element to [0, 6].
 
     y = min(max(0, x), 6)
@@ -456,10 +447,12 @@ def relu6(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
 
     Spec: function_spec.yaml, entry ReLU6
     """
+    if surplus or unknown:
+        refuse(RELU6, surplus, unknown)
     return apply(RELU6, (x,), {}, outputs)
 
 
-def hard_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def hard_sigmoid(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Approximate the sigmoid by three straight lines.
 
     y = min(max(0, 0.2 x + 0.5), 1)
@@ -479,10 +472,12 @@ def hard_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | N
 
     Spec: function_spec.yaml, entry HardSigmoid
     """
+    if surplus or unknown:
+        refuse(HARD_SIGMOID, surplus, unknown)
     return apply(HARD_SIGMOID, (x,), {}, outputs)
 
 
-def hard_tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def hard_tanh(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Limit every element to [-1, 1].
 
     y = min(max(-1, x), 1)
@@ -502,10 +497,12 @@ def hard_tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None
 
     Spec: function_spec.yaml, entry HardTanh
     """
+    if surplus or unknown:
+        refuse(HARD_TANH, surplus, unknown)
     return apply(HARD_TANH, (x,), {}, outputs)
 
 
-def log_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def log_sigmoid(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the logarithm of the sigmoid without forming the sigmoid.
 
     y = -log(1 + exp(-x))
@@ -525,10 +522,12 @@ def log_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | No
 
     Spec: function_spec.yaml, entry LogSigmoid
     """
+    if surplus or unknown:
+        refuse(LOG_SIGMOID, surplus, unknown)
     return apply(LOG_SIGMOID, (x,), {}, outputs)
 
 
-def softplus(x: Operand, beta: float = 1.0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def softplus(x=None, beta=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Rectify smoothly.
 
     y = log(1 + exp(beta x)) / beta
@@ -549,10 +548,12 @@ def softplus(x: Operand, beta: float = 1.0, n_outputs: int = -1, outputs: Sequen
 
     Spec: function_spec.yaml, entry SoftPlus
     """
+    if surplus or unknown:
+        refuse(SOFTPLUS, surplus, unknown)
     return apply(SOFTPLUS, (x,), {"beta": beta}, outputs)
 
 
-def softsign(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def softsign(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Squash every element into (-1, 1) with a rational function.
 
     y = x / (1 + |x|)
@@ -572,10 +573,12 @@ def softsign(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None 
 
     Spec: function_spec.yaml, entry SoftSign
     """
+    if surplus or unknown:
+        refuse(SOFTSIGN, surplus, unknown)
     return apply(SOFTSIGN, (x,), {}, outputs)
 
 
-def tanh_shrink(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def tanh_shrink(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Subtract its hyperbolic tangent from every element.
 
     y = x - tanh x
@@ -592,10 +595,12 @@ def tanh_shrink(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | No
 
     Spec: function_spec.yaml, entry TanhShrink
     """
+    if surplus or unknown:
+        refuse(TANH_SHRINK, surplus, unknown)
     return apply(TANH_SHRINK, (x,), {}, outputs)
 
 
-def sinc(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def sinc(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Apply the unnormalised sinc function.
 
     y = sin(x) / x (x != 0), 1 (x = 0)
@@ -615,4 +620,9 @@ def sinc(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Spec: function_spec.yaml, entry Sinc
     """
+    if surplus or unknown:
+        refuse(SINC, surplus, unknown)
     return apply(SINC, (x,), {}, outputs)
+
+
+show_signatures(globals(), SPECS)

@@ -1,15 +1,11 @@
 """Functions of the topic arithmetic.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.arithmetic import (
     ABS,
@@ -75,19 +71,14 @@ from nn_core.spec.builtin.arithmetic import (
     SIGN,
     SIN,
     SINH,
+    SPECS,
     SUB2,
     TAN,
     WHERE,
 )
 
 
-def add2(
-    x0: Operand,
-    x1: Operand,
-    inplace: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def add2(x0=None, x1=None, inplace=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Add two arrays element by element, with broadcasting.
 
     y = x0 + x1
@@ -106,10 +97,12 @@ def add2(
 
     Spec: function_spec.yaml, entry Add2
     """
+    if surplus or unknown:
+        refuse(ADD2, surplus, unknown)
     return apply(ADD2, (x0, x1), {"inplace": inplace}, outputs)
 
 
-def add_n(*x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def add_n(*x, n_outputs=-1, outputs=None, **unknown):
     """Add any number of arrays of one shape element by element.
 
     y = x_1 + x_2 + ... + x_n
@@ -129,16 +122,12 @@ def add_n(*x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = 
 
     Spec: function_spec.yaml, entry AddN
     """
+    if unknown:
+        refuse(ADD_N, (), unknown)
     return apply(ADD_N, x, {}, outputs)
 
 
-def bc_add2(
-    x0: Operand,
-    x1: Operand,
-    inplace: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def bc_add2(x0=None, x1=None, inplace=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Add two arrays element by element, with broadcasting.
 
     y = x0 + x1
@@ -160,16 +149,12 @@ def bc_add2(
 
     Spec: function_spec.yaml, entry BcAdd2
     """
+    if surplus or unknown:
+        refuse(BC_ADD2, surplus, unknown)
     return apply(BC_ADD2, (x0, x1), {"inplace": inplace}, outputs)
 
 
-def sub2(
-    x0: Operand,
-    x1: Operand,
-    inplace: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def sub2(x0=None, x1=None, inplace=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Subtract the second array from the first element by element, with broadcasting.
 
     y = x0 - x1
@@ -188,16 +173,12 @@ def sub2(
 
     Spec: function_spec.yaml, entry Sub2
     """
+    if surplus or unknown:
+        refuse(SUB2, surplus, unknown)
     return apply(SUB2, (x0, x1), {"inplace": inplace}, outputs)
 
 
-def mul2(
-    x0: Operand,
-    x1: Operand,
-    inplace: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def mul2(x0=None, x1=None, inplace=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Multiply two arrays element by element, with broadcasting.
 
     y = x0 x1
@@ -216,10 +197,12 @@ def mul2(
 
     Spec: function_spec.yaml, entry Mul2
     """
+    if surplus or unknown:
+        refuse(MUL2, surplus, unknown)
     return apply(MUL2, (x0, x1), {"inplace": inplace}, outputs)
 
 
-def mul_n(*x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def mul_n(*x, n_outputs=-1, outputs=None, **unknown):
     """Multiply any number of arrays of one shape element by element.
 
     y = x_1 x_2 ... x_n
@@ -240,16 +223,12 @@ def mul_n(*x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = 
 
     Spec: function_spec.yaml, entry MulN
     """
+    if unknown:
+        refuse(MUL_N, (), unknown)
     return apply(MUL_N, x, {}, outputs)
 
 
-def div2(
-    x0: Operand,
-    x1: Operand,
-    inplace: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def div2(x0=None, x1=None, inplace=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Divide the first array by the second element by element, with broadcasting.
 
     y = x0 / x1
@@ -271,16 +250,12 @@ def div2(
 
     Spec: function_spec.yaml, entry Div2
     """
+    if surplus or unknown:
+        refuse(DIV2, surplus, unknown)
     return apply(DIV2, (x0, x1), {"inplace": inplace}, outputs)
 
 
-def pow2(
-    x0: Operand,
-    x1: Operand,
-    inplace: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def pow2(x0=None, x1=None, inplace=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Raise the first array to the power of the second element by element, with broadcasting.
 
     y = x0 ^ x1
@@ -303,16 +278,12 @@ def pow2(
 
     Spec: function_spec.yaml, entry Pow2
     """
+    if surplus or unknown:
+        refuse(POW2, surplus, unknown)
     return apply(POW2, (x0, x1), {"inplace": inplace}, outputs)
 
 
-def add_scalar(
-    x: Operand,
-    val: float = 1.0,
-    inplace: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def add_scalar(x=None, val=1.0, inplace=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Add a number to every element.
 
     y = x + val
@@ -331,16 +302,12 @@ def add_scalar(
 
     Spec: function_spec.yaml, entry AddScalar
     """
+    if surplus or unknown:
+        refuse(ADD_SCALAR, surplus, unknown)
     return apply(ADD_SCALAR, (x,), {"val": val, "inplace": inplace}, outputs)
 
 
-def mul_scalar(
-    x: Operand,
-    val: float = 1.0,
-    inplace: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def mul_scalar(x=None, val=1.0, inplace=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Multiply every element by a number.
 
     y = val x
@@ -359,16 +326,12 @@ def mul_scalar(
 
     Spec: function_spec.yaml, entry MulScalar
     """
+    if surplus or unknown:
+        refuse(MUL_SCALAR, surplus, unknown)
     return apply(MUL_SCALAR, (x,), {"val": val, "inplace": inplace}, outputs)
 
 
-def pow_scalar(
-    x: Operand,
-    val: float = 1.0,
-    inplace: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def pow_scalar(x=None, val=1.0, inplace=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Raise every element to the power of a number.
 
     y = x ^ val
@@ -391,15 +354,12 @@ def pow_scalar(
 
     Spec: function_spec.yaml, entry PowScalar
     """
+    if surplus or unknown:
+        refuse(POW_SCALAR, surplus, unknown)
     return apply(POW_SCALAR, (x,), {"val": val, "inplace": inplace}, outputs)
 
 
-def r_sub_scalar(
-    x: Operand,
-    val: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def r_sub_scalar(x=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Subtract every element from a number.
 
     y = val - x
@@ -417,15 +377,12 @@ def r_sub_scalar(
 
     Spec: function_spec.yaml, entry RSubScalar
     """
+    if surplus or unknown:
+        refuse(R_SUB_SCALAR, surplus, unknown)
     return apply(R_SUB_SCALAR, (x,), {"val": val}, outputs)
 
 
-def r_div_scalar(
-    x: Operand,
-    val: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def r_div_scalar(x=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Divide a number by every element.
 
     y = val / x
@@ -443,15 +400,12 @@ def r_div_scalar(
 
     Spec: function_spec.yaml, entry RDivScalar
     """
+    if surplus or unknown:
+        refuse(R_DIV_SCALAR, surplus, unknown)
     return apply(R_DIV_SCALAR, (x,), {"val": val}, outputs)
 
 
-def r_pow_scalar(
-    x: Operand,
-    val: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def r_pow_scalar(x=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Raise a number to the power of every element.
 
     y = val ^ x
@@ -472,10 +426,12 @@ def r_pow_scalar(
 
     Spec: function_spec.yaml, entry RPowScalar
     """
+    if surplus or unknown:
+        refuse(R_POW_SCALAR, surplus, unknown)
     return apply(R_POW_SCALAR, (x,), {"val": val}, outputs)
 
 
-def sign(x: Operand, alpha: float = 1.0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def sign(x=None, alpha=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the sign of every element, with a gradient that passes straight through.
 
     y = 1 (x > 0), alpha (x = 0), -1 (x < 0)
@@ -499,10 +455,12 @@ def sign(x: Operand, alpha: float = 1.0, n_outputs: int = -1, outputs: Sequence[
 
     Spec: function_spec.yaml, entry Sign
     """
+    if surplus or unknown:
+        refuse(SIGN, surplus, unknown)
     return apply(SIGN, (x,), {"alpha": alpha}, outputs)
 
 
-def minimum2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def minimum2(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the smaller of two elements, with broadcasting.
 
     y = min(x0, x1)
@@ -523,10 +481,12 @@ def minimum2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[Nd
 
     Spec: function_spec.yaml, entry Minimum2
     """
+    if surplus or unknown:
+        refuse(MINIMUM2, surplus, unknown)
     return apply(MINIMUM2, (x0, x1), {}, outputs)
 
 
-def maximum2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def maximum2(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the larger of two elements, with broadcasting.
 
     y = max(x0, x1)
@@ -547,15 +507,12 @@ def maximum2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[Nd
 
     Spec: function_spec.yaml, entry Maximum2
     """
+    if surplus or unknown:
+        refuse(MAXIMUM2, surplus, unknown)
     return apply(MAXIMUM2, (x0, x1), {}, outputs)
 
 
-def minimum_scalar(
-    x: Operand,
-    val: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def minimum_scalar(x=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Limit every element from above by a number.
 
     y = min(x, val)
@@ -576,15 +533,12 @@ def minimum_scalar(
 
     Spec: function_spec.yaml, entry MinimumScalar
     """
+    if surplus or unknown:
+        refuse(MINIMUM_SCALAR, surplus, unknown)
     return apply(MINIMUM_SCALAR, (x,), {"val": val}, outputs)
 
 
-def maximum_scalar(
-    x: Operand,
-    val: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def maximum_scalar(x=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Limit every element from below by a number.
 
     y = max(x, val)
@@ -605,10 +559,12 @@ def maximum_scalar(
 
     Spec: function_spec.yaml, entry MaximumScalar
     """
+    if surplus or unknown:
+        refuse(MAXIMUM_SCALAR, surplus, unknown)
     return apply(MAXIMUM_SCALAR, (x,), {"val": val}, outputs)
 
 
-def logical_and(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def logical_and(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where both operands are true and 0 elsewhere, with broadcasting.
 
     y = x0 and x1
@@ -629,10 +585,12 @@ def logical_and(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence
 
     Spec: function_spec.yaml, entry LogicalAnd
     """
+    if surplus or unknown:
+        refuse(LOGICAL_AND, surplus, unknown)
     return apply(LOGICAL_AND, (x0, x1), {}, outputs)
 
 
-def logical_or(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def logical_or(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where at least one operand is true and 0 elsewhere, with broadcasting.
 
     y = x0 or x1
@@ -653,10 +611,12 @@ def logical_or(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[
 
     Spec: function_spec.yaml, entry LogicalOr
     """
+    if surplus or unknown:
+        refuse(LOGICAL_OR, surplus, unknown)
     return apply(LOGICAL_OR, (x0, x1), {}, outputs)
 
 
-def logical_xor(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def logical_xor(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where exactly one operand is true and 0 elsewhere, with broadcasting.
 
     y = x0 xor x1
@@ -677,10 +637,12 @@ def logical_xor(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence
 
     Spec: function_spec.yaml, entry LogicalXor
     """
+    if surplus or unknown:
+        refuse(LOGICAL_XOR, surplus, unknown)
     return apply(LOGICAL_XOR, (x0, x1), {}, outputs)
 
 
-def equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def equal(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the first operand is equal to the second and 0 elsewhere, with broadcasting.
 
     y = [x0 = x1]
@@ -701,10 +663,12 @@ def equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArr
 
     Spec: function_spec.yaml, entry Equal
     """
+    if surplus or unknown:
+        refuse(EQUAL, surplus, unknown)
     return apply(EQUAL, (x0, x1), {}, outputs)
 
 
-def not_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def not_equal(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the first operand differs from the second and 0 elsewhere, with broadcasting.
 
     y = [x0 != x1]
@@ -725,10 +689,12 @@ def not_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[N
 
     Spec: function_spec.yaml, entry NotEqual
     """
+    if surplus or unknown:
+        refuse(NOT_EQUAL, surplus, unknown)
     return apply(NOT_EQUAL, (x0, x1), {}, outputs)
 
 
-def greater_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def greater_equal(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the first operand is greater than or equal to the second and 0 elsewhere, with broadcasting.
 
     y = [x0 >= x1]
@@ -749,10 +715,12 @@ def greater_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequen
 
     Spec: function_spec.yaml, entry GreaterEqual
     """
+    if surplus or unknown:
+        refuse(GREATER_EQUAL, surplus, unknown)
     return apply(GREATER_EQUAL, (x0, x1), {}, outputs)
 
 
-def greater(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def greater(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the first operand is greater than the second and 0 elsewhere, with broadcasting.
 
     y = [x0 > x1]
@@ -773,10 +741,12 @@ def greater(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdA
 
     Spec: function_spec.yaml, entry Greater
     """
+    if surplus or unknown:
+        refuse(GREATER, surplus, unknown)
     return apply(GREATER, (x0, x1), {}, outputs)
 
 
-def less_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def less_equal(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the first operand is less than or equal to the second and 0 elsewhere, with broadcasting.
 
     y = [x0 <= x1]
@@ -797,10 +767,12 @@ def less_equal(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[
 
     Spec: function_spec.yaml, entry LessEqual
     """
+    if surplus or unknown:
+        refuse(LESS_EQUAL, surplus, unknown)
     return apply(LESS_EQUAL, (x0, x1), {}, outputs)
 
 
-def less(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def less(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the first operand is less than the second and 0 elsewhere, with broadcasting.
 
     y = [x0 < x1]
@@ -821,15 +793,12 @@ def less(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArra
 
     Spec: function_spec.yaml, entry Less
     """
+    if surplus or unknown:
+        refuse(LESS, surplus, unknown)
     return apply(LESS, (x0, x1), {}, outputs)
 
 
-def logical_and_scalar(
-    x0: Operand,
-    val: bool,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def logical_and_scalar(x0=None, val=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the element and val are true and 0 elsewhere.
 
     y = x0 and val
@@ -850,10 +819,12 @@ def logical_and_scalar(
 
     Spec: function_spec.yaml, entry LogicalAndScalar
     """
+    if surplus or unknown:
+        refuse(LOGICAL_AND_SCALAR, surplus, unknown)
     return apply(LOGICAL_AND_SCALAR, (x0,), {"val": val}, outputs)
 
 
-def logical_or_scalar(x0: Operand, val: bool, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def logical_or_scalar(x0=None, val=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the element or val is true and 0 elsewhere.
 
     y = x0 or val
@@ -874,15 +845,12 @@ def logical_or_scalar(x0: Operand, val: bool, n_outputs: int = -1, outputs: Sequ
 
     Spec: function_spec.yaml, entry LogicalOrScalar
     """
+    if surplus or unknown:
+        refuse(LOGICAL_OR_SCALAR, surplus, unknown)
     return apply(LOGICAL_OR_SCALAR, (x0,), {"val": val}, outputs)
 
 
-def logical_xor_scalar(
-    x0: Operand,
-    val: bool,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def logical_xor_scalar(x0=None, val=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where exactly one of the element and val is true and 0 elsewhere.
 
     y = x0 xor val
@@ -903,15 +871,12 @@ def logical_xor_scalar(
 
     Spec: function_spec.yaml, entry LogicalXorScalar
     """
+    if surplus or unknown:
+        refuse(LOGICAL_XOR_SCALAR, surplus, unknown)
     return apply(LOGICAL_XOR_SCALAR, (x0,), {"val": val}, outputs)
 
 
-def equal_scalar(
-    x0: Operand,
-    val: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def equal_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the element is equal to a number and 0 elsewhere.
 
     y = [x0 = val]
@@ -932,15 +897,12 @@ def equal_scalar(
 
     Spec: function_spec.yaml, entry EqualScalar
     """
+    if surplus or unknown:
+        refuse(EQUAL_SCALAR, surplus, unknown)
     return apply(EQUAL_SCALAR, (x0,), {"val": val}, outputs)
 
 
-def not_equal_scalar(
-    x0: Operand,
-    val: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def not_equal_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the element differs from a number and 0 elsewhere.
 
     y = [x0 != val]
@@ -961,15 +923,12 @@ def not_equal_scalar(
 
     Spec: function_spec.yaml, entry NotEqualScalar
     """
+    if surplus or unknown:
+        refuse(NOT_EQUAL_SCALAR, surplus, unknown)
     return apply(NOT_EQUAL_SCALAR, (x0,), {"val": val}, outputs)
 
 
-def greater_equal_scalar(
-    x0: Operand,
-    val: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def greater_equal_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the element is greater than or equal to a number and 0 elsewhere.
 
     y = [x0 >= val]
@@ -990,15 +949,12 @@ def greater_equal_scalar(
 
     Spec: function_spec.yaml, entry GreaterEqualScalar
     """
+    if surplus or unknown:
+        refuse(GREATER_EQUAL_SCALAR, surplus, unknown)
     return apply(GREATER_EQUAL_SCALAR, (x0,), {"val": val}, outputs)
 
 
-def greater_scalar(
-    x0: Operand,
-    val: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def greater_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the element is greater than a number and 0 elsewhere.
 
     y = [x0 > val]
@@ -1019,15 +975,12 @@ def greater_scalar(
 
     Spec: function_spec.yaml, entry GreaterScalar
     """
+    if surplus or unknown:
+        refuse(GREATER_SCALAR, surplus, unknown)
     return apply(GREATER_SCALAR, (x0,), {"val": val}, outputs)
 
 
-def less_equal_scalar(
-    x0: Operand,
-    val: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def less_equal_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the element is less than or equal to a number and 0 elsewhere.
 
     y = [x0 <= val]
@@ -1048,15 +1001,12 @@ def less_equal_scalar(
 
     Spec: function_spec.yaml, entry LessEqualScalar
     """
+    if surplus or unknown:
+        refuse(LESS_EQUAL_SCALAR, surplus, unknown)
     return apply(LESS_EQUAL_SCALAR, (x0,), {"val": val}, outputs)
 
 
-def less_scalar(
-    x0: Operand,
-    val: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def less_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the element is less than a number and 0 elsewhere.
 
     y = [x0 < val]
@@ -1077,10 +1027,12 @@ def less_scalar(
 
     Spec: function_spec.yaml, entry LessScalar
     """
+    if surplus or unknown:
+        refuse(LESS_SCALAR, surplus, unknown)
     return apply(LESS_SCALAR, (x0,), {"val": val}, outputs)
 
 
-def logical_not(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def logical_not(x0=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the element is 0 and 0 elsewhere.
 
     y = not x0
@@ -1100,10 +1052,12 @@ def logical_not(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | N
 
     Spec: function_spec.yaml, entry LogicalNot
     """
+    if surplus or unknown:
+        refuse(LOGICAL_NOT, surplus, unknown)
     return apply(LOGICAL_NOT, (x0,), {}, outputs)
 
 
-def isnan(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def isnan(x0=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the element is NaN and 0 elsewhere.
 
     y = [x0 is NaN]
@@ -1120,10 +1074,12 @@ def isnan(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = 
 
     Spec: function_spec.yaml, entry IsNaN
     """
+    if surplus or unknown:
+        refuse(ISNAN, surplus, unknown)
     return apply(ISNAN, (x0,), {}, outputs)
 
 
-def isinf(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def isinf(x0=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give 1 where the element is an infinity of either sign and 0 elsewhere.
 
     y = [x0 is infinite]
@@ -1140,10 +1096,12 @@ def isinf(x0: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = 
 
     Spec: function_spec.yaml, entry IsInf
     """
+    if surplus or unknown:
+        refuse(ISINF, surplus, unknown)
     return apply(ISINF, (x0,), {}, outputs)
 
 
-def reset_nan(x0: Operand, val: float = 0.0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def reset_nan(x0=None, val=0.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Replace NaN by a number.
 
     y = val (x0 is NaN), x0 (otherwise)
@@ -1164,10 +1122,12 @@ def reset_nan(x0: Operand, val: float = 0.0, n_outputs: int = -1, outputs: Seque
 
     Spec: function_spec.yaml, entry ResetNaN
     """
+    if surplus or unknown:
+        refuse(RESET_NAN, surplus, unknown)
     return apply(RESET_NAN, (x0,), {"val": val}, outputs)
 
 
-def reset_inf(x0: Operand, val: float = 0.0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def reset_inf(x0=None, val=0.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Replace infinities of both signs by a number.
 
     y = val (x0 is infinite), x0 (otherwise)
@@ -1188,16 +1148,12 @@ def reset_inf(x0: Operand, val: float = 0.0, n_outputs: int = -1, outputs: Seque
 
     Spec: function_spec.yaml, entry ResetInf
     """
+    if surplus or unknown:
+        refuse(RESET_INF, surplus, unknown)
     return apply(RESET_INF, (x0,), {"val": val}, outputs)
 
 
-def where(
-    condition: Operand,
-    x_true: Operand,
-    x_false: Operand,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def where(condition=None, x_true=None, x_false=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Choose between two arrays by a condition.
 
     y = x_true (condition != 0), x_false (otherwise)
@@ -1219,10 +1175,12 @@ def where(
 
     Spec: function_spec.yaml, entry Where
     """
+    if surplus or unknown:
+        refuse(WHERE, surplus, unknown)
     return apply(WHERE, (condition, x_true, x_false), {}, outputs)
 
 
-def abs(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def abs(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the absolute value of every element.
 
     y = |x|
@@ -1242,10 +1200,12 @@ def abs(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
 
     Spec: function_spec.yaml, entry Abs
     """
+    if surplus or unknown:
+        refuse(ABS, surplus, unknown)
     return apply(ABS, (x,), {}, outputs)
 
 
-def exp(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def exp(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Raise e to the power of every element.
 
     y = exp(x)
@@ -1262,10 +1222,12 @@ def exp(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
 
     Spec: function_spec.yaml, entry Exp
     """
+    if surplus or unknown:
+        refuse(EXP, surplus, unknown)
     return apply(EXP, (x,), {}, outputs)
 
 
-def log(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def log(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the natural logarithm of every element.
 
     y = ln x
@@ -1285,10 +1247,12 @@ def log(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
 
     Spec: function_spec.yaml, entry Log
     """
+    if surplus or unknown:
+        refuse(LOG, surplus, unknown)
     return apply(LOG, (x,), {}, outputs)
 
 
-def round(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def round(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Round every element to the nearest integer, halves away from 0.
 
     y = sgn(x) floor(|x| + 1/2)
@@ -1308,10 +1272,12 @@ def round(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
 
     Spec: function_spec.yaml, entry Round
     """
+    if surplus or unknown:
+        refuse(ROUND, surplus, unknown)
     return apply(ROUND, (x,), {}, outputs)
 
 
-def ceil(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def ceil(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Round every element up to an integer.
 
     y = the least integer that is not below x
@@ -1331,10 +1297,12 @@ def ceil(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Spec: function_spec.yaml, entry Ceil
     """
+    if surplus or unknown:
+        refuse(CEIL, surplus, unknown)
     return apply(CEIL, (x,), {}, outputs)
 
 
-def floor(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def floor(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Round every element down to an integer.
 
     y = the greatest integer that is not above x
@@ -1354,10 +1322,12 @@ def floor(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
 
     Spec: function_spec.yaml, entry Floor
     """
+    if surplus or unknown:
+        refuse(FLOOR, surplus, unknown)
     return apply(FLOOR, (x,), {}, outputs)
 
 
-def sin(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def sin(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the sine of every element.
 
     y = sin x
@@ -1374,10 +1344,12 @@ def sin(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
 
     Spec: function_spec.yaml, entry Sin
     """
+    if surplus or unknown:
+        refuse(SIN, surplus, unknown)
     return apply(SIN, (x,), {}, outputs)
 
 
-def cos(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def cos(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the cosine of every element.
 
     y = cos x
@@ -1394,10 +1366,12 @@ def cos(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
 
     Spec: function_spec.yaml, entry Cos
     """
+    if surplus or unknown:
+        refuse(COS, surplus, unknown)
     return apply(COS, (x,), {}, outputs)
 
 
-def tan(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def tan(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the tangent of every element.
 
     y = tan x
@@ -1414,10 +1388,12 @@ def tan(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
 
     Spec: function_spec.yaml, entry Tan
     """
+    if surplus or unknown:
+        refuse(TAN, surplus, unknown)
     return apply(TAN, (x,), {}, outputs)
 
 
-def sinh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def sinh(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the hyperbolic sine of every element.
 
     y = sinh x
@@ -1434,10 +1410,12 @@ def sinh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Spec: function_spec.yaml, entry Sinh
     """
+    if surplus or unknown:
+        refuse(SINH, surplus, unknown)
     return apply(SINH, (x,), {}, outputs)
 
 
-def cosh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def cosh(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the hyperbolic cosine of every element.
 
     y = cosh x
@@ -1454,10 +1432,12 @@ def cosh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Spec: function_spec.yaml, entry Cosh
     """
+    if surplus or unknown:
+        refuse(COSH, surplus, unknown)
     return apply(COSH, (x,), {}, outputs)
 
 
-def asin(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def asin(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the inverse sine of every element.
 
     y = arcsin x
@@ -1477,10 +1457,12 @@ def asin(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Spec: function_spec.yaml, entry ASin
     """
+    if surplus or unknown:
+        refuse(ASIN, surplus, unknown)
     return apply(ASIN, (x,), {}, outputs)
 
 
-def acos(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def acos(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the inverse cosine of every element.
 
     y = arccos x
@@ -1500,10 +1482,12 @@ def acos(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Spec: function_spec.yaml, entry ACos
     """
+    if surplus or unknown:
+        refuse(ACOS, surplus, unknown)
     return apply(ACOS, (x,), {}, outputs)
 
 
-def atan(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def atan(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the inverse tangent of every element.
 
     y = arctan x
@@ -1520,10 +1504,12 @@ def atan(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = No
 
     Spec: function_spec.yaml, entry ATan
     """
+    if surplus or unknown:
+        refuse(ATAN, surplus, unknown)
     return apply(ATAN, (x,), {}, outputs)
 
 
-def atan2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def atan2(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the angle of the point (x1, x0) in the plane, with broadcasting.
 
     y = the angle between the positive first axis and the vector (x1, x0)
@@ -1544,10 +1530,12 @@ def atan2(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArr
 
     Spec: function_spec.yaml, entry ATan2
     """
+    if surplus or unknown:
+        refuse(ATAN2, surplus, unknown)
     return apply(ATAN2, (x0, x1), {}, outputs)
 
 
-def asinh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def asinh(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the inverse hyperbolic sine of every element.
 
     y = arsinh x
@@ -1564,10 +1552,12 @@ def asinh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
 
     Spec: function_spec.yaml, entry ASinh
     """
+    if surplus or unknown:
+        refuse(ASINH, surplus, unknown)
     return apply(ASINH, (x,), {}, outputs)
 
 
-def acosh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def acosh(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the inverse hyperbolic cosine of every element.
 
     y = arcosh x
@@ -1587,10 +1577,12 @@ def acosh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
 
     Spec: function_spec.yaml, entry ACosh
     """
+    if surplus or unknown:
+        refuse(ACOSH, surplus, unknown)
     return apply(ACOSH, (x,), {}, outputs)
 
 
-def atanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def atanh(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the inverse hyperbolic tangent of every element.
 
     y = artanh x
@@ -1610,10 +1602,12 @@ def atanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = N
 
     Spec: function_spec.yaml, entry ATanh
     """
+    if surplus or unknown:
+        refuse(ATANH, surplus, unknown)
     return apply(ATANH, (x,), {}, outputs)
 
 
-def erf(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def erf(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Apply the Gauss error function to every element.
 
     y = 2 / sqrt(pi) times the integral of exp(-t^2) for t from 0 to x
@@ -1633,16 +1627,12 @@ def erf(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = Non
 
     Spec: function_spec.yaml, entry Erf
     """
+    if surplus or unknown:
+        refuse(ERF, surplus, unknown)
     return apply(ERF, (x,), {}, outputs)
 
 
-def mod2(
-    x0: Operand,
-    x1: Operand,
-    fmod: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def mod2(x0=None, x1=None, fmod=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the remainder of a division element by element, with broadcasting.
 
     y = x0 - q x1, where q is the quotient rounded to an integer
@@ -1665,16 +1655,12 @@ def mod2(
 
     Spec: function_spec.yaml, entry Mod2
     """
+    if surplus or unknown:
+        refuse(MOD2, surplus, unknown)
     return apply(MOD2, (x0, x1), {"fmod": fmod}, outputs)
 
 
-def bit_shift(
-    x: Operand,
-    shift: Operand,
-    direction: str = "LEFT",
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def bit_shift(x=None, shift=None, direction="LEFT", n_outputs=-1, outputs=None, *surplus, **unknown):
     """Shift the bits of integers, with broadcasting.
 
     y = x 2^shift (LEFT), floor(x / 2^shift) (RIGHT)
@@ -1697,16 +1683,12 @@ def bit_shift(
 
     Spec: function_spec.yaml, entry BitShift
     """
+    if surplus or unknown:
+        refuse(BIT_SHIFT, surplus, unknown)
     return apply(BIT_SHIFT, (x, shift), {"direction": direction}, outputs)
 
 
-def clip_grad_by_value(
-    x: Operand,
-    min: Operand,
-    max: Operand,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def clip_grad_by_value(x=None, min=None, max=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Pass the input through, and limit the gradient to an interval.
 
     y = x, dx = min(max(dy, min), max)
@@ -1728,16 +1710,12 @@ def clip_grad_by_value(
 
     Spec: function_spec.yaml, entry ClipGradByValue
     """
+    if surplus or unknown:
+        refuse(CLIP_GRAD_BY_VALUE, surplus, unknown)
     return apply(CLIP_GRAD_BY_VALUE, (x, min, max), {}, outputs)
 
 
-def clip_grad_by_norm(
-    x: Operand,
-    clip_norm: float | None = None,
-    axes: int | Sequence[int] | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def clip_grad_by_norm(x=None, clip_norm=None, axes=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Pass the input through, and scale the gradient to a given norm.
 
     y = x, dx = clip_norm dy / ||dy||_2
@@ -1759,4 +1737,9 @@ def clip_grad_by_norm(
 
     Spec: function_spec.yaml, entry ClipGradByNorm
     """
+    if surplus or unknown:
+        refuse(CLIP_GRAD_BY_NORM, surplus, unknown)
     return apply(CLIP_GRAD_BY_NORM, (x,), {"clip_norm": clip_norm, "axes": axes}, outputs)
+
+
+show_signatures(globals(), SPECS)

@@ -1,29 +1,27 @@
 """Functions of the topic attention.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
-from nn_core.spec.builtin.attention import DROPOUT_ATTENTION, SCALED_DOT_PRODUCT_ATTENTION
+from nn_core.spec.builtin.attention import DROPOUT_ATTENTION, SCALED_DOT_PRODUCT_ATTENTION, SPECS
 
 
 def scaled_dot_product_attention(
-    q: Operand,
-    k: Operand,
-    v: Operand,
-    mask: Operand | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    q=None,
+    k=None,
+    v=None,
+    mask=None,
+    is_causal=False,
+    scale=None,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Average values by how well their keys fit each query.
 
     y = softmax(scale * q k^T + mask) v, with the softmax over the keys
@@ -55,21 +53,25 @@ def scaled_dot_product_attention(
 
     Spec: function_spec.yaml, entry ScaledDotProductAttention
     """
+    if surplus or unknown:
+        refuse(SCALED_DOT_PRODUCT_ATTENTION, surplus, unknown)
     return apply(SCALED_DOT_PRODUCT_ATTENTION, (q, k, v, mask), {"is_causal": is_causal, "scale": scale}, outputs)
 
 
 def dropout_attention(
-    q: Operand,
-    k: Operand,
-    v: Operand,
-    mask: Operand | None = None,
-    p: float = 0.5,
-    is_causal: bool = False,
-    scale: float | None = None,
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+    q=None,
+    k=None,
+    v=None,
+    mask=None,
+    p=0.5,
+    is_causal=False,
+    scale=None,
+    seed=-1,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Average values by how well their keys fit each query, with some of the weights dropped at random.
 
     y = dropout(softmax(scale * q k^T + mask)) v
@@ -105,9 +107,14 @@ def dropout_attention(
 
     Spec: function_spec.yaml, entry DropoutAttention
     """
+    if surplus or unknown:
+        refuse(DROPOUT_ATTENTION, surplus, unknown)
     return apply(
         DROPOUT_ATTENTION,
         (q, k, v, mask),
         {"p": p, "is_causal": is_causal, "scale": scale, "seed": seed},
         outputs,
     )
+
+
+show_signatures(globals(), SPECS)

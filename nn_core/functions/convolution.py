@@ -1,15 +1,11 @@
 """Functions of the topic convolution.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.convolution import (
     ADAPTIVE_SEPARABLE_CONVOLUTION,
@@ -19,22 +15,25 @@ from nn_core.spec.builtin.convolution import (
     DEPTHWISE_CONVOLUTION,
     DEPTHWISE_DECONVOLUTION,
     FUSED_CONVOLUTION,
+    SPECS,
 )
 
 
 def convolution(
-    x: Operand,
-    weight: Operand,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    pad: int | Sequence[int] | None = None,
-    stride: int | Sequence[int] | None = None,
-    dilation: int | Sequence[int] | None = None,
-    group: int = 1,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    bias=None,
+    base_axis=1,
+    pad=None,
+    stride=None,
+    dilation=None,
+    group=1,
+    channel_last=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Convolve with a set of filters over any number of spatial axes (cross-correlation).
 
     y[n, k, o] = b[k] + sum over c, r of w[k, c, r] x[n, c, stride o + dilation r - pad]
@@ -69,6 +68,8 @@ def convolution(
 
     Spec: function_spec.yaml, entry Convolution
     """
+    if surplus or unknown:
+        refuse(CONVOLUTION, surplus, unknown)
     return apply(
         CONVOLUTION,
         (x, weight, bias),
@@ -85,17 +86,19 @@ def convolution(
 
 
 def depthwise_convolution(
-    x: Operand,
-    weight: Operand,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    pad: int | Sequence[int] | None = None,
-    stride: int | Sequence[int] | None = None,
-    dilation: int | Sequence[int] | None = None,
-    multiplier: int = 1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    bias=None,
+    base_axis=1,
+    pad=None,
+    stride=None,
+    dilation=None,
+    multiplier=1,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Convolve each channel with filters of its own.
 
     y[n, m c + j, o] = b[m c + j] + sum over r of w[m c + j, r] x[n, c, stride o + dilation r - pad], with m the
@@ -127,6 +130,8 @@ def depthwise_convolution(
 
     Spec: function_spec.yaml, entry DepthwiseConvolution
     """
+    if surplus or unknown:
+        refuse(DEPTHWISE_CONVOLUTION, surplus, unknown)
     return apply(
         DEPTHWISE_CONVOLUTION,
         (x, weight, bias),
@@ -136,19 +141,21 @@ def depthwise_convolution(
 
 
 def deconvolution(
-    x: Operand,
-    weight: Operand,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    pad: int | Sequence[int] | None = None,
-    stride: int | Sequence[int] | None = None,
-    dilation: int | Sequence[int] | None = None,
-    group: int = 1,
-    channel_last: bool = False,
-    output_padding: int | Sequence[int] | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    bias=None,
+    base_axis=1,
+    pad=None,
+    stride=None,
+    dilation=None,
+    group=1,
+    channel_last=False,
+    output_padding=None,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Convolve backwards, the transpose of `convolution` (also called transposed convolution).
 
     y[n, k, stride o + dilation r - pad] = b[k] + sum over c, o, r of w[c, k, r] x[n, c, o]
@@ -186,6 +193,8 @@ def deconvolution(
 
     Spec: function_spec.yaml, entry Deconvolution
     """
+    if surplus or unknown:
+        refuse(DECONVOLUTION, surplus, unknown)
     return apply(
         DECONVOLUTION,
         (x, weight, bias),
@@ -203,17 +212,19 @@ def deconvolution(
 
 
 def depthwise_deconvolution(
-    x: Operand,
-    weight: Operand,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    pad: int | Sequence[int] | None = None,
-    stride: int | Sequence[int] | None = None,
-    dilation: int | Sequence[int] | None = None,
-    divisor: int = 1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    bias=None,
+    base_axis=1,
+    pad=None,
+    stride=None,
+    dilation=None,
+    divisor=1,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Convolve each channel backwards with a filter of its own, and sum neighbouring channels.
 
     y[n, k, stride o + dilation r - pad] = b[k] + sum over j < divisor, o, r of w[divisor k + j, r] x[n, divisor k +
@@ -245,6 +256,8 @@ def depthwise_deconvolution(
 
     Spec: function_spec.yaml, entry DepthwiseDeconvolution
     """
+    if surplus or unknown:
+        refuse(DEPTHWISE_DECONVOLUTION, surplus, unknown)
     return apply(
         DEPTHWISE_DECONVOLUTION,
         (x, weight, bias),
@@ -254,30 +267,32 @@ def depthwise_deconvolution(
 
 
 def fused_convolution(
-    x: Operand,
-    weight: Operand,
-    bias: Operand | None = None,
-    beta: Operand | None = None,
-    gamma: Operand | None = None,
-    mean: Operand | None = None,
-    variance: Operand | None = None,
-    z: Operand | None = None,
-    base_axis: int = 1,
-    pad: int | Sequence[int] | None = None,
-    stride: int | Sequence[int] | None = None,
-    dilation: int | Sequence[int] | None = None,
-    group: int = 1,
-    channel_last: bool = False,
-    decay_rate: float = 0.9,
-    eps: float = 1e-05,
-    batch_stat: bool = True,
-    nonlinearity: str = "relu",
-    nonlinearity_args: Sequence[float] = (),
-    pad_mode: str = "constant",
-    constant_value: float = 0.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    bias=None,
+    beta=None,
+    gamma=None,
+    mean=None,
+    variance=None,
+    z=None,
+    base_axis=1,
+    pad=None,
+    stride=None,
+    dilation=None,
+    group=1,
+    channel_last=False,
+    decay_rate=0.9,
+    eps=1e-05,
+    batch_stat=True,
+    nonlinearity="relu",
+    nonlinearity_args=(),
+    pad_mode="constant",
+    constant_value=0.0,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Padding, convolution, batch normalization, an addition and a nonlinearity in one function.
 
     y = f(batch_normalization(convolution(pad(x), w) + b) + z)
@@ -324,6 +339,8 @@ def fused_convolution(
 
     Spec: function_spec.yaml, entry FusedConvolution
     """
+    if surplus or unknown:
+        refuse(FUSED_CONVOLUTION, surplus, unknown)
     return apply(
         FUSED_CONVOLUTION,
         (x, weight, bias, beta, gamma, mean, variance, z),
@@ -347,21 +364,23 @@ def fused_convolution(
 
 
 def deformable_convolution(
-    x: Operand,
-    weight: Operand,
-    offset: Operand,
-    mask: Operand | None = None,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    pad: int | Sequence[int] | None = None,
-    stride: int | Sequence[int] | None = None,
-    dilation: int | Sequence[int] | None = None,
-    group: int = 1,
-    deformable_group: int = 1,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    offset=None,
+    mask=None,
+    bias=None,
+    base_axis=1,
+    pad=None,
+    stride=None,
+    dilation=None,
+    group=1,
+    deformable_group=1,
+    channel_last=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Convolve images with filters whose elements are displaced by learned offsets.
 
     y[n, k, o] = b[k] + sum over c, r of w[k, c, r] mask[n, r, stride o] x[n, c, stride o + dilation r - pad +
@@ -402,6 +421,8 @@ def deformable_convolution(
 
     Spec: function_spec.yaml, entry DeformableConvolution
     """
+    if surplus or unknown:
+        refuse(DEFORMABLE_CONVOLUTION, surplus, unknown)
     return apply(
         DEFORMABLE_CONVOLUTION,
         (x, weight, offset, mask, bias),
@@ -419,12 +440,14 @@ def deformable_convolution(
 
 
 def adaptive_separable_convolution(
-    x: Operand,
-    vertical_kernel: Operand,
-    horizontal_kernel: Operand,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    vertical_kernel=None,
+    horizontal_kernel=None,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Convolve each pixel with its own kernel, the product of a column and a row of weights.
 
     y[n, c, i, j] = sum over u, v of vertical[n, u, i, j] horizontal[n, v, i, j] x[n, c, i + u, j + v]
@@ -448,4 +471,9 @@ def adaptive_separable_convolution(
 
     Spec: function_spec.yaml, entry AdaptiveSeparableConvolution
     """
+    if surplus or unknown:
+        refuse(ADAPTIVE_SEPARABLE_CONVOLUTION, surplus, unknown)
     return apply(ADAPTIVE_SEPARABLE_CONVOLUTION, (x, vertical_kernel, horizontal_kernel), {}, outputs)
+
+
+show_signatures(globals(), SPECS)

@@ -1,15 +1,11 @@
 """Functions of the topic image.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.image import (
     AFFINE_GRID,
@@ -22,6 +18,7 @@ from nn_core.spec.builtin.image import (
     ONNX_RESIZE_BACKWARD,
     PATCH_CORRELATION,
     PATCH_CORRELATION_BACKWARD,
+    SPECS,
     STFT,
     WARP_BY_FLOW,
     WARP_BY_GRID,
@@ -29,16 +26,18 @@ from nn_core.spec.builtin.image import (
 
 
 def interpolate(
-    x: Operand,
-    output_size: int | Sequence[int],
-    mode: str,
-    align_corners: bool = True,
-    half_pixel: bool = False,
-    half_pixel_for_nn: bool = False,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    output_size=None,
+    mode=None,
+    align_corners=True,
+    half_pixel=False,
+    half_pixel_for_nn=False,
+    channel_last=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Resize the spatial axes by nearest-neighbour or linear interpolation.
 
     y_o = sum_t w_t(o) x_{i_t(o)} along each spatial axis, with taps around the coordinate c(o)
@@ -68,6 +67,8 @@ def interpolate(
 
     Spec: function_spec.yaml, entry Interpolate
     """
+    if surplus or unknown:
+        refuse(INTERPOLATE, surplus, unknown)
     return apply(
         INTERPOLATE,
         (x,),
@@ -84,16 +85,18 @@ def interpolate(
 
 
 def interpolate_backward(
-    dy: Operand,
-    input_size: Sequence[int],
-    mode: str,
-    align_corners: bool = True,
-    half_pixel: bool = False,
-    half_pixel_for_nn: bool = False,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    dy=None,
+    input_size=None,
+    mode=None,
+    align_corners=True,
+    half_pixel=False,
+    half_pixel_for_nn=False,
+    channel_last=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Apply the transpose of interpolate, which is its gradient.
 
     dx_i = sum_{o, t} w_t(o) [i_t(o) = i] dy_o
@@ -119,6 +122,8 @@ def interpolate_backward(
 
     Spec: function_spec.yaml, entry InterpolateBackward
     """
+    if surplus or unknown:
+        refuse(INTERPOLATE_BACKWARD, surplus, unknown)
     return apply(
         INTERPOLATE_BACKWARD,
         (dy,),
@@ -135,19 +140,21 @@ def interpolate_backward(
 
 
 def onnx_resize(
-    x: Operand,
-    roi: Sequence[float] = (),
-    scales: Sequence[float] = (),
-    sizes: Sequence[int] = (),
-    mode: str = "nearest",
-    coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float | None = None,
-    exclude_outside: int | None = None,
-    extrapolation_value: float | None = None,
-    nearest_mode: str = "round_prefer_floor",
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    roi=(),
+    scales=(),
+    sizes=(),
+    mode="nearest",
+    coordinate_transformation_mode="half_pixel",
+    cubic_coeff_a=None,
+    exclude_outside=None,
+    extrapolation_value=None,
+    nearest_mode="round_prefer_floor",
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Resize any axes as the ONNX operator Resize does.
 
     y_o = sum_t w_t(o) x_{i_t(o)} along each axis, with taps around the coordinate c(o)
@@ -187,6 +194,8 @@ def onnx_resize(
 
     Spec: function_spec.yaml, entry ONNXResize
     """
+    if surplus or unknown:
+        refuse(ONNX_RESIZE, surplus, unknown)
     return apply(
         ONNX_RESIZE,
         (x,),
@@ -206,19 +215,21 @@ def onnx_resize(
 
 
 def onnx_resize_backward(
-    dy: Operand,
-    input_size: Sequence[int],
-    roi: Sequence[float] = (),
-    scales: Sequence[float] = (),
-    sizes: Sequence[int] = (),
-    mode: str = "nearest",
-    coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float = -0.75,
-    exclude_outside: int = 0,
-    nearest_mode: str = "round_prefer_floor",
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    dy=None,
+    input_size=None,
+    roi=(),
+    scales=(),
+    sizes=(),
+    mode="nearest",
+    coordinate_transformation_mode="half_pixel",
+    cubic_coeff_a=-0.75,
+    exclude_outside=0,
+    nearest_mode="round_prefer_floor",
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Apply the transpose of onnx_resize, which is its gradient.
 
     dx_i = sum_{o, t} w_t(o) [i_t(o) = i] dy_o
@@ -248,6 +259,8 @@ def onnx_resize_backward(
 
     Spec: function_spec.yaml, entry ONNXResizeBackward
     """
+    if surplus or unknown:
+        refuse(ONNX_RESIZE_BACKWARD, surplus, unknown)
     return apply(
         ONNX_RESIZE_BACKWARD,
         (dy,),
@@ -266,13 +279,7 @@ def onnx_resize_backward(
     )
 
 
-def fft(
-    x: Operand,
-    signal_ndim: int,
-    normalized: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def fft(x=None, signal_ndim=None, normalized=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the complex discrete Fourier transform over the last axes.
 
     y_k = s sum_n x_n exp(-2 pi j sum_i k_i n_i / N_i), s = 1 or, normalized, 1 / sqrt(N)
@@ -298,16 +305,12 @@ def fft(
 
     Spec: function_spec.yaml, entry FFT
     """
+    if surplus or unknown:
+        refuse(FFT, surplus, unknown)
     return apply(FFT, (x,), {"signal_ndim": signal_ndim, "normalized": normalized}, outputs)
 
 
-def ifft(
-    x: Operand,
-    signal_ndim: int,
-    normalized: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def ifft(x=None, signal_ndim=None, normalized=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the inverse complex discrete Fourier transform over the last axes.
 
     y_n = s sum_k x_k exp(2 pi j sum_i k_i n_i / N_i), s = 1 / N or, normalized, 1 / sqrt(N)
@@ -330,21 +333,25 @@ def ifft(
 
     Spec: function_spec.yaml, entry IFFT
     """
+    if surplus or unknown:
+        refuse(IFFT, surplus, unknown)
     return apply(IFFT, (x,), {"signal_ndim": signal_ndim, "normalized": normalized}, outputs)
 
 
 def stft(
-    x: Operand,
-    window_size: int,
-    stride: int,
-    fft_size: int,
-    window_type: str = "hanning",
-    center: bool = True,
-    pad_mode: str = "reflect",
-    as_istft_backward: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+    x=None,
+    window_size=None,
+    stride=None,
+    fft_size=None,
+    window_type="hanning",
+    center=True,
+    pad_mode="reflect",
+    as_istft_backward=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Take the short-time Fourier transform of real signals.
 
     (y_r + j y_i)_{k, m} = sum_n w_n x_{m s + n} exp(-2 pi j k n / F)
@@ -378,6 +385,8 @@ def stft(
 
     Spec: function_spec.yaml, entry STFT
     """
+    if surplus or unknown:
+        refuse(STFT, surplus, unknown)
     return apply(
         STFT,
         (x,),
@@ -395,18 +404,20 @@ def stft(
 
 
 def istft(
-    y_r: Operand,
-    y_i: Operand,
-    window_size: int,
-    stride: int,
-    fft_size: int,
-    window_type: str = "hanning",
-    center: bool = True,
-    pad_mode: str = "reflect",
-    as_stft_backward: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    y_r=None,
+    y_i=None,
+    window_size=None,
+    stride=None,
+    fft_size=None,
+    window_type="hanning",
+    center=True,
+    pad_mode="reflect",
+    as_stft_backward=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Rebuild real signals from their short-time Fourier transform.
 
     x_t = sum_m w_{t - m s} irfft(y_r + j y_i)_{t - m s, m} / sum_m w_{t - m s}^2
@@ -440,6 +451,8 @@ def istft(
 
     Spec: function_spec.yaml, entry ISTFT
     """
+    if surplus or unknown:
+        refuse(ISTFT, surplus, unknown)
     return apply(
         ISTFT,
         (y_r, y_i),
@@ -456,13 +469,7 @@ def istft(
     )
 
 
-def affine_grid(
-    theta: Operand,
-    size: Sequence[int],
-    align_corners: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def affine_grid(theta=None, size=None, align_corners=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Make the grid of source points that an affine transformation assigns to every place of an image.
 
     grid = theta (x, y, 1)^T, or theta (x, y, z, 1)^T, for the normalised places (x, y, z) of the output
@@ -488,19 +495,23 @@ def affine_grid(
 
     Spec: function_spec.yaml, entry AffineGrid
     """
+    if surplus or unknown:
+        refuse(AFFINE_GRID, surplus, unknown)
     return apply(AFFINE_GRID, (theta,), {"size": size, "align_corners": align_corners}, outputs)
 
 
 def warp_by_grid(
-    x: Operand,
-    grid: Operand,
-    mode: str = "linear",
-    padding_mode: str = "zero",
-    align_corners: bool = False,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    grid=None,
+    mode="linear",
+    padding_mode="zero",
+    align_corners=False,
+    channel_last=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Sample images at the points of a grid.
 
     y_{n, c, p} = x_n interpolated at grid_{n, p}, for each channel c
@@ -533,6 +544,8 @@ def warp_by_grid(
 
     Spec: function_spec.yaml, entry WarpByGrid
     """
+    if surplus or unknown:
+        refuse(WARP_BY_GRID, surplus, unknown)
     return apply(
         WARP_BY_GRID,
         (x, grid),
@@ -541,12 +554,7 @@ def warp_by_grid(
     )
 
 
-def warp_by_flow(
-    data: Operand,
-    flow: Operand,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def warp_by_flow(data=None, flow=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Move the pixels of images by a flow field, with linear interpolation.
 
     y_{n, c, i, j} = data_n at row i + flow_{n, 1, i, j} and column j + flow_{n, 0, i, j}, for each channel c
@@ -567,20 +575,24 @@ def warp_by_flow(
 
     Spec: function_spec.yaml, entry WarpByFlow
     """
+    if surplus or unknown:
+        refuse(WARP_BY_FLOW, surplus, unknown)
     return apply(WARP_BY_FLOW, (data, flow), {}, outputs)
 
 
 def patch_correlation(
-    x1: Operand,
-    x2: Operand,
-    patch: int | Sequence[int] = (1, 1),
-    shift: int | Sequence[int] = (0, 0),
-    patch_step: int | Sequence[int] = (1, 1),
-    shift_step: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0, 0, 0),
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x1=None,
+    x2=None,
+    patch=(1, 1),
+    shift=(0, 0),
+    patch_step=(1, 1),
+    shift_step=(1, 1),
+    padding=(0, 0, 0, 0),
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Compare the patches of one image with shifted patches of another by their inner product.
 
     y_{n, s_y, s_x, i, j} = sum_{c, u, v} x1_{n, c, i + u, j + v} x2_{n, c, i + u + s_y, j + v + s_x}
@@ -610,6 +622,8 @@ def patch_correlation(
 
     Spec: function_spec.yaml, entry PatchCorrelation
     """
+    if surplus or unknown:
+        refuse(PATCH_CORRELATION, surplus, unknown)
     return apply(
         PATCH_CORRELATION,
         (x1, x2),
@@ -619,17 +633,19 @@ def patch_correlation(
 
 
 def patch_correlation_backward(
-    dy: Operand,
-    x1: Operand,
-    x2: Operand,
-    patch: int | Sequence[int] = (1, 1),
-    shift: int | Sequence[int] = (0, 0),
-    patch_step: int | Sequence[int] = (1, 1),
-    shift_step: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0, 0, 0),
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+    dy=None,
+    x1=None,
+    x2=None,
+    patch=(1, 1),
+    shift=(0, 0),
+    patch_step=(1, 1),
+    shift_step=(1, 1),
+    padding=(0, 0, 0, 0),
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Compute both gradients of patch_correlation.
 
     dx1 and dx2 are the gradients of sum(dy * patch_correlation(x1, x2))
@@ -659,9 +675,14 @@ def patch_correlation_backward(
 
     Spec: function_spec.yaml, entry PatchCorrelationBackward
     """
+    if surplus or unknown:
+        refuse(PATCH_CORRELATION_BACKWARD, surplus, unknown)
     return apply(
         PATCH_CORRELATION_BACKWARD,
         (dy, x1, x2),
         {"patch": patch, "shift": shift, "patch_step": patch_step, "shift_step": shift_step, "padding": padding},
         outputs,
     )
+
+
+show_signatures(globals(), SPECS)

@@ -1,16 +1,11 @@
 """Functions of the topic indexing.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-from typing import Literal, overload
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.indexing import (
     BOOL_FILL,
@@ -29,18 +24,14 @@ from nn_core.spec.builtin.indexing import (
     SCATTER_ND,
     SEARCHSORTED,
     SORT,
+    SPECS,
     TOP_K_DATA,
     TOP_K_GRAD,
     UNIQUE,
 )
 
 
-def one_hot(
-    x: Operand,
-    shape: int | Sequence[int],
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def one_hot(x=None, shape=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Turn positions into arrays that are one at the position and zero elsewhere.
 
     output[..., i_1, ..., i_M] = 1 if x[..., :] == (i_1, ..., i_M) else 0
@@ -61,10 +52,12 @@ def one_hot(
 
     Spec: function_spec.yaml, entry OneHot
     """
+    if surplus or unknown:
+        refuse(ONE_HOT, surplus, unknown)
     return apply(ONE_HOT, (x,), {"shape": shape}, outputs)
 
 
-def embed(x0: Operand, w: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def embed(x0=None, w=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Look up rows of a table by number.
 
     y[i, ...] = w[x0[i], ...]
@@ -86,17 +79,12 @@ def embed(x0: Operand, w: Operand, n_outputs: int = -1, outputs: Sequence[NdArra
 
     Spec: function_spec.yaml, entry Embed
     """
+    if surplus or unknown:
+        refuse(EMBED, surplus, unknown)
     return apply(EMBED, (x0, w), {}, outputs)
 
 
-def gather(
-    x: Operand,
-    Indices: Operand,
-    axis: int | None = None,
-    batch_dims: int | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def gather(x=None, Indices=None, axis=None, batch_dims=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Pick elements along an axis by number.
 
     y[p, i, q] = x[p, Indices[i], q]; with batch axes b, y[b, p, i, q] = x[b, p, Indices[b, i], q]
@@ -116,10 +104,12 @@ def gather(
 
     Spec: function_spec.yaml, entry Gather
     """
+    if surplus or unknown:
+        refuse(GATHER, surplus, unknown)
     return apply(GATHER, (x, Indices), {"axis": axis, "batch_dims": batch_dims}, outputs)
 
 
-def gather_nd(x: Operand, indices: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def gather_nd(x=None, indices=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Pick elements or blocks by position.
 
     y[i, ...] = x[indices[0, i], ..., indices[M - 1, i], ...]
@@ -138,18 +128,22 @@ def gather_nd(x: Operand, indices: Operand, n_outputs: int = -1, outputs: Sequen
 
     Spec: function_spec.yaml, entry GatherNd
     """
+    if surplus or unknown:
+        refuse(GATHER_ND, surplus, unknown)
     return apply(GATHER_ND, (x, indices), {}, outputs)
 
 
 def scatter_nd(
-    data: Operand,
-    indices: Operand,
-    out: Operand | None = None,
-    shape: Sequence[int] | None = None,
-    add: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    data=None,
+    indices=None,
+    out=None,
+    shape=None,
+    add=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Put elements or blocks at positions of a new array of zeros or of an existing array.
 
     y[indices[0, i], ..., indices[M - 1, i], ...] = data[i, ...]
@@ -176,17 +170,12 @@ def scatter_nd(
 
     Spec: function_spec.yaml, entry ScatterNd
     """
+    if surplus or unknown:
+        refuse(SCATTER_ND, surplus, unknown)
     return apply(SCATTER_ND, (data, indices, out), {"shape": shape, "add": add}, outputs)
 
 
-def scatter_add(
-    x0: Operand,
-    indices: Operand,
-    x1: Operand,
-    axis: int | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def scatter_add(x0=None, indices=None, x1=None, axis=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Add elements to a copy of an array at numbered places along an axis.
 
     y[.., indices[.., i, ..], ..] += x1[.., i, ..] along `axis`, starting from y = x0
@@ -210,15 +199,12 @@ def scatter_add(
 
     Spec: function_spec.yaml, entry ScatterAdd
     """
+    if surplus or unknown:
+        refuse(SCATTER_ADD, surplus, unknown)
     return apply(SCATTER_ADD, (x0, indices, x1), {"axis": axis}, outputs)
 
 
-def bool_gather(
-    input: Operand,
-    mask: Operand,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def bool_gather(input=None, mask=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Pick the elements where a mask is not zero.
 
     Args:
@@ -237,16 +223,12 @@ def bool_gather(
 
     Spec: function_spec.yaml, entry BoolGather
     """
+    if surplus or unknown:
+        refuse(BOOL_GATHER, surplus, unknown)
     return apply(BOOL_GATHER, (input, mask), {}, outputs)
 
 
-def bool_scatter(
-    input: Operand,
-    mask: Operand,
-    output: Operand | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def bool_scatter(input=None, mask=None, output=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Put elements where a mask is not zero, into zeros or into an existing array; undoes `bool_gather`.
 
     Args:
@@ -268,16 +250,12 @@ def bool_scatter(
 
     Spec: function_spec.yaml, entry BoolScatter
     """
+    if surplus or unknown:
+        refuse(BOOL_SCATTER, surplus, unknown)
     return apply(BOOL_SCATTER, (input, mask, output), {}, outputs)
 
 
-def bool_fill(
-    data: Operand,
-    mask: Operand,
-    value: float = 0.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def bool_fill(data=None, mask=None, value=0.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Replace elements where a mask is not zero.
 
     y = value if mask != 0 else data
@@ -297,10 +275,12 @@ def bool_fill(
 
     Spec: function_spec.yaml, entry BoolFill
     """
+    if surplus or unknown:
+        refuse(BOOL_FILL, surplus, unknown)
     return apply(BOOL_FILL, (data, mask), {"value": value}, outputs)
 
 
-def nonzero(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def nonzero(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Find the positions of elements that are not zero.
 
     Args:
@@ -318,38 +298,22 @@ def nonzero(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None =
 
     Spec: function_spec.yaml, entry NonZero
     """
+    if surplus or unknown:
+        refuse(NONZERO, surplus, unknown)
     return apply(NONZERO, (x,), {}, outputs)
 
 
-@overload
 def sort(
-    x: Operand,
-    axis: int = -1,
-    reverse: bool = False,
-    with_index: Literal[False] = False,
-    only_index: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand: ...
-@overload
-def sort(
-    x: Operand,
-    axis: int = -1,
-    reverse: bool = False,
-    with_index: bool = False,
-    only_index: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]: ...
-def sort(
-    x: Operand,
-    axis: int = -1,
-    reverse: bool = False,
-    with_index: bool = False,
-    only_index: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand | tuple[Operand, ...]:
+    x=None,
+    axis=-1,
+    reverse=False,
+    with_index=False,
+    only_index=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Put the elements along an axis in order.
 
     Args:
@@ -373,6 +337,8 @@ def sort(
 
     Spec: function_spec.yaml, entry Sort
     """
+    if surplus or unknown:
+        refuse(SORT, surplus, unknown)
     return apply(
         SORT,
         (x,),
@@ -381,41 +347,19 @@ def sort(
     )
 
 
-@overload
 def unique(
-    x: Operand,
-    flatten: bool = True,
-    axis: int | None = None,
-    sorted: bool = True,
-    with_index: Literal[False] = False,
-    with_inverse: Literal[False] = False,
-    with_counts: Literal[False] = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand: ...
-@overload
-def unique(
-    x: Operand,
-    flatten: bool = True,
-    axis: int | None = None,
-    sorted: bool = True,
-    with_index: bool = False,
-    with_inverse: bool = False,
-    with_counts: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]: ...
-def unique(
-    x: Operand,
-    flatten: bool = True,
-    axis: int | None = None,
-    sorted: bool = True,
-    with_index: bool = False,
-    with_inverse: bool = False,
-    with_counts: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand | tuple[Operand, ...]:
+    x=None,
+    flatten=True,
+    axis=None,
+    sorted=True,
+    with_index=False,
+    with_inverse=False,
+    with_counts=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Find the distinct elements of an array, or its distinct entries along an axis.
 
     Args:
@@ -443,6 +387,8 @@ def unique(
 
     Spec: function_spec.yaml, entry Unique
     """
+    if surplus or unknown:
+        refuse(UNIQUE, surplus, unknown)
     return apply(
         UNIQUE,
         (x,),
@@ -458,13 +404,7 @@ def unique(
     )
 
 
-def searchsorted(
-    sorted_sequence: Operand,
-    values: Operand,
-    right: bool | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def searchsorted(sorted_sequence=None, values=None, right=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Find where values belong in sorted sequences.
 
     sequence[y - 1] < value <= sequence[y], or sequence[y - 1] <= value < sequence[y] if `right`
@@ -483,44 +423,24 @@ def searchsorted(
 
     Spec: function_spec.yaml, entry SearchSorted
     """
+    if surplus or unknown:
+        refuse(SEARCHSORTED, surplus, unknown)
     return apply(SEARCHSORTED, (sorted_sequence, values), {"right": right}, outputs)
 
 
-@overload
 def top_k_data(
-    x: Operand,
-    k: int,
-    abs: bool = False,
-    reduce: bool = True,
-    base_axis: int = 1,
-    largest: bool = True,
-    with_index: Literal[False] = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand: ...
-@overload
-def top_k_data(
-    x: Operand,
-    k: int,
-    abs: bool = False,
-    reduce: bool = True,
-    base_axis: int = 1,
-    largest: bool = True,
-    with_index: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]: ...
-def top_k_data(
-    x: Operand,
-    k: int,
-    abs: bool = False,
-    reduce: bool = True,
-    base_axis: int = 1,
-    largest: bool = True,
-    with_index: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand | tuple[Operand, ...]:
+    x=None,
+    k=None,
+    abs=False,
+    reduce=True,
+    base_axis=1,
+    largest=True,
+    with_index=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Keep the k largest elements of each sample.
 
     Args:
@@ -546,6 +466,8 @@ def top_k_data(
 
     Spec: function_spec.yaml, entry TopKData
     """
+    if surplus or unknown:
+        refuse(TOP_K_DATA, surplus, unknown)
     return apply(
         TOP_K_DATA,
         (x,),
@@ -554,14 +476,7 @@ def top_k_data(
     )
 
 
-def top_k_grad(
-    x: Operand,
-    k: int,
-    abs: bool = False,
-    base_axis: int = 1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def top_k_grad(x=None, k=None, abs=False, base_axis=1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Return the input, and keep only the k largest elements of its gradient for each sample.
 
     Args:
@@ -582,17 +497,12 @@ def top_k_grad(
 
     Spec: function_spec.yaml, entry TopKGrad
     """
+    if surplus or unknown:
+        refuse(TOP_K_GRAD, surplus, unknown)
     return apply(TOP_K_GRAD, (x,), {"k": k, "abs": abs, "base_axis": base_axis}, outputs)
 
 
-def nms_detection2d(
-    x: Operand,
-    thresh: float | None = None,
-    nms: float | None = None,
-    nms_per_class: bool | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def nms_detection2d(x=None, thresh=None, nms=None, nms_per_class=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Suppress detected boxes that overlap with a better one.
 
     Args:
@@ -618,19 +528,23 @@ def nms_detection2d(
 
     Spec: function_spec.yaml, entry NmsDetection2d
     """
+    if surplus or unknown:
+        refuse(NMS_DETECTION2D, surplus, unknown)
     return apply(NMS_DETECTION2D, (x,), {"thresh": thresh, "nms": nms, "nms_per_class": nms_per_class}, outputs)
 
 
 def onnx_non_max_suppression(
-    boxes: Operand,
-    scores: Operand,
-    center_point_box: int | None = None,
-    max_output_boxes_per_class: int | None = None,
-    iou_threshold: float | None = None,
-    score_threshold: float | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    boxes=None,
+    scores=None,
+    center_point_box=None,
+    max_output_boxes_per_class=None,
+    iou_threshold=None,
+    score_threshold=None,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Pick the boxes that do not overlap with a better one, as the ONNX operator NonMaxSuppression does.
 
     Args:
@@ -659,6 +573,8 @@ def onnx_non_max_suppression(
 
     Spec: function_spec.yaml, entry ONNXNonMaxSuppression
     """
+    if surplus or unknown:
+        refuse(ONNX_NON_MAX_SUPPRESSION, surplus, unknown)
     return apply(
         ONNX_NON_MAX_SUPPRESSION,
         (boxes, scores),
@@ -672,15 +588,7 @@ def onnx_non_max_suppression(
     )
 
 
-def gather_axes(
-    x: Operand,
-    source: Operand,
-    base_axis: int = 1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-    *,
-    shape: int | Sequence[int],
-) -> Operand:
+def gather_axes(x=None, source=None, base_axis=1, n_outputs=-1, outputs=None, *surplus, shape=None, **unknown):
     """Read each sample at positions that are given for each axis by itself, as crops, shifts and flips do.
 
     y[n, i_1, ..., i_k] = x[n, source_1[n, i_1], ..., source_k[n, i_k]], zero where a position is -1
@@ -703,18 +611,12 @@ def gather_axes(
 
     Spec: function_spec.yaml, entry GatherAxes
     """
+    if surplus or unknown:
+        refuse(GATHER_AXES, surplus, unknown)
     return apply(GATHER_AXES, (x, source), {"base_axis": base_axis, "shape": shape}, outputs)
 
 
-def scatter_axes(
-    dy: Operand,
-    source: Operand,
-    base_axis: int = 1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-    *,
-    shape: int | Sequence[int],
-) -> Operand:
+def scatter_axes(dy=None, source=None, base_axis=1, n_outputs=-1, outputs=None, *surplus, shape=None, **unknown):
     """Add the elements of each sample at positions that are given for each axis by itself; the transpose of
     `gather_axes`.
 
@@ -734,4 +636,9 @@ def scatter_axes(
 
     Spec: function_spec.yaml, entry ScatterAxes
     """
+    if surplus or unknown:
+        refuse(SCATTER_AXES, surplus, unknown)
     return apply(SCATTER_AXES, (dy, source), {"base_axis": base_axis, "shape": shape}, outputs)
+
+
+show_signatures(globals(), SPECS)

@@ -1,27 +1,25 @@
 """Functions of the topic linear.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
-from nn_core.spec.builtin.linear import AFFINE, BATCH_CHOLESKY, BATCH_DET, BATCH_INV, BATCH_LOGDET, BATCH_MATMUL, EINSUM
+from nn_core.spec.builtin.linear import (
+    AFFINE,
+    BATCH_CHOLESKY,
+    BATCH_DET,
+    BATCH_INV,
+    BATCH_LOGDET,
+    BATCH_MATMUL,
+    EINSUM,
+    SPECS,
+)
 
 
-def affine(
-    x: Operand,
-    weight: Operand,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def affine(x=None, weight=None, bias=None, base_axis=1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Multiply the flattened input by a weight matrix and add a bias (a fully connected layer).
 
     y = x w + b
@@ -46,17 +44,12 @@ def affine(
 
     Spec: function_spec.yaml, entry Affine
     """
+    if surplus or unknown:
+        refuse(AFFINE, surplus, unknown)
     return apply(AFFINE, (x, weight, bias), {"base_axis": base_axis}, outputs)
 
 
-def batch_matmul(
-    a: Operand,
-    b: Operand,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def batch_matmul(a=None, b=None, transpose_a=False, transpose_b=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Multiply matrices that are stacked along leading axes.
 
     y = a b, with a or b transposed where asked
@@ -80,10 +73,12 @@ def batch_matmul(
 
     Spec: function_spec.yaml, entry BatchMatmul
     """
+    if surplus or unknown:
+        refuse(BATCH_MATMUL, surplus, unknown)
     return apply(BATCH_MATMUL, (a, b), {"transpose_a": transpose_a, "transpose_b": transpose_b}, outputs)
 
 
-def batch_det(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def batch_det(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Compute the determinant of each matrix.
 
     y = det(x)
@@ -107,10 +102,12 @@ def batch_det(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None
 
     Spec: function_spec.yaml, entry BatchDet
     """
+    if surplus or unknown:
+        refuse(BATCH_DET, surplus, unknown)
     return apply(BATCH_DET, (x,), {}, outputs)
 
 
-def batch_inv(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def batch_inv(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Invert each matrix.
 
     y = x^-1
@@ -134,10 +131,12 @@ def batch_inv(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None
 
     Spec: function_spec.yaml, entry BatchInv
     """
+    if surplus or unknown:
+        refuse(BATCH_INV, surplus, unknown)
     return apply(BATCH_INV, (x,), {}, outputs)
 
 
-def batch_logdet(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def batch_logdet(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Compute the logarithm of the absolute determinant of each matrix.
 
     y = log(|det(x)|)
@@ -157,15 +156,12 @@ def batch_logdet(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | N
 
     Spec: function_spec.yaml, entry BatchLogdet
     """
+    if surplus or unknown:
+        refuse(BATCH_LOGDET, surplus, unknown)
     return apply(BATCH_LOGDET, (x,), {}, outputs)
 
 
-def batch_cholesky(
-    x: Operand,
-    upper: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def batch_cholesky(x=None, upper=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Factor each positive definite matrix into a triangular matrix and its transpose.
 
     x = y y^T (lower), x = y^T y (upper)
@@ -191,10 +187,12 @@ def batch_cholesky(
 
     Spec: function_spec.yaml, entry BatchCholesky
     """
+    if surplus or unknown:
+        refuse(BATCH_CHOLESKY, surplus, unknown)
     return apply(BATCH_CHOLESKY, (x,), {"upper": upper}, outputs)
 
 
-def einsum(*x: Operand, equation: str, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def einsum(*x, equation=None, n_outputs=-1, outputs=None, **unknown):
     """Sum products of array elements over the axes that an equation names.
 
     y[output axes] = sum over all other axes of x_0[term_0] x_1[term_1] ...
@@ -218,4 +216,9 @@ def einsum(*x: Operand, equation: str, n_outputs: int = -1, outputs: Sequence[Nd
 
     Spec: function_spec.yaml, entry Einsum
     """
+    if unknown:
+        refuse(EINSUM, (), unknown)
     return apply(EINSUM, x, {"equation": equation}, outputs)
+
+
+show_signatures(globals(), SPECS)

@@ -1,15 +1,11 @@
 """Functions of the topic loss.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.loss import (
     ABSOLUTE_ERROR,
@@ -23,17 +19,13 @@ from nn_core.spec.builtin.loss import (
     KL_MULTINOMIAL,
     SIGMOID_CROSS_ENTROPY,
     SOFTMAX_CROSS_ENTROPY,
+    SPECS,
     SQUARED_ERROR,
     TOP_N_ERROR,
 )
 
 
-def sigmoid_cross_entropy(
-    x: Operand,
-    target: Operand,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def sigmoid_cross_entropy(x=None, target=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Compare scores with binary labels: the cross entropy of the sigmoid of the scores.
 
     y = -(target log s(x) + (1 - target) log(1 - s(x))), s the sigmoid
@@ -55,15 +47,12 @@ def sigmoid_cross_entropy(
 
     Spec: function_spec.yaml, entry SigmoidCrossEntropy
     """
+    if surplus or unknown:
+        refuse(SIGMOID_CROSS_ENTROPY, surplus, unknown)
     return apply(SIGMOID_CROSS_ENTROPY, (x, target), {}, outputs)
 
 
-def binary_cross_entropy(
-    x: Operand,
-    target: Operand,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def binary_cross_entropy(x=None, target=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Compare probabilities with binary labels: the cross entropy.
 
     y = -(target log x + (1 - target) log(1 - x))
@@ -86,16 +75,12 @@ def binary_cross_entropy(
 
     Spec: function_spec.yaml, entry BinaryCrossEntropy
     """
+    if surplus or unknown:
+        refuse(BINARY_CROSS_ENTROPY, surplus, unknown)
     return apply(BINARY_CROSS_ENTROPY, (x, target), {}, outputs)
 
 
-def softmax_cross_entropy(
-    x: Operand,
-    target: Operand,
-    axis: int | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def softmax_cross_entropy(x=None, target=None, axis=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Compare scores with class labels: the cross entropy of the softmax of the scores.
 
     y = log(sum over j of exp(x_j)) - x_target
@@ -118,16 +103,12 @@ def softmax_cross_entropy(
 
     Spec: function_spec.yaml, entry SoftmaxCrossEntropy
     """
+    if surplus or unknown:
+        refuse(SOFTMAX_CROSS_ENTROPY, surplus, unknown)
     return apply(SOFTMAX_CROSS_ENTROPY, (x, target), {"axis": axis}, outputs)
 
 
-def categorical_cross_entropy(
-    x: Operand,
-    target: Operand,
-    axis: int | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def categorical_cross_entropy(x=None, target=None, axis=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Compare probabilities with class labels: the cross entropy.
 
     y = -log x_target
@@ -151,16 +132,12 @@ def categorical_cross_entropy(
 
     Spec: function_spec.yaml, entry CategoricalCrossEntropy
     """
+    if surplus or unknown:
+        refuse(CATEGORICAL_CROSS_ENTROPY, surplus, unknown)
     return apply(CATEGORICAL_CROSS_ENTROPY, (x, target), {"axis": axis}, outputs)
 
 
-def class_mask(
-    target: Operand,
-    n_classes: int,
-    axis: int,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def class_mask(target=None, n_classes=None, axis=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Mark the class of each label along an axis.
 
     y_c = [c = target]
@@ -183,10 +160,12 @@ def class_mask(
 
     Spec: function_spec.yaml, entry ClassMask
     """
+    if surplus or unknown:
+        refuse(CLASS_MASK, surplus, unknown)
     return apply(CLASS_MASK, (target,), {"n_classes": n_classes, "axis": axis}, outputs)
 
 
-def squared_error(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def squared_error(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the squared difference of two arrays, with broadcasting.
 
     y = (x0 - x1)^2
@@ -204,10 +183,12 @@ def squared_error(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequen
 
     Spec: function_spec.yaml, entry SquaredError
     """
+    if surplus or unknown:
+        refuse(SQUARED_ERROR, surplus, unknown)
     return apply(SQUARED_ERROR, (x0, x1), {}, outputs)
 
 
-def absolute_error(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def absolute_error(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the absolute difference of two arrays, with broadcasting.
 
     y = |x0 - x1|
@@ -228,16 +209,12 @@ def absolute_error(x0: Operand, x1: Operand, n_outputs: int = -1, outputs: Seque
 
     Spec: function_spec.yaml, entry AbsoluteError
     """
+    if surplus or unknown:
+        refuse(ABSOLUTE_ERROR, surplus, unknown)
     return apply(ABSOLUTE_ERROR, (x0, x1), {}, outputs)
 
 
-def huber_loss(
-    x0: Operand,
-    x1: Operand,
-    delta: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def huber_loss(x0=None, x1=None, delta=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the squared difference of two arrays, continued by straight lines where it is large.
 
     y = d^2 (|d| < delta), delta (2 |d| - delta) (otherwise), with d = x0 - x1
@@ -262,16 +239,12 @@ def huber_loss(
 
     Spec: function_spec.yaml, entry HuberLoss
     """
+    if surplus or unknown:
+        refuse(HUBER_LOSS, surplus, unknown)
     return apply(HUBER_LOSS, (x0, x1), {"delta": delta}, outputs)
 
 
-def epsilon_insensitive_loss(
-    x0: Operand,
-    x1: Operand,
-    epsilon: float,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def epsilon_insensitive_loss(x0=None, x1=None, epsilon=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the absolute difference of two arrays as far as it goes beyond a margin.
 
     y = max(0, |x0 - x1| - epsilon)
@@ -296,16 +269,12 @@ def epsilon_insensitive_loss(
 
     Spec: function_spec.yaml, entry EpsilonInsensitiveLoss
     """
+    if surplus or unknown:
+        refuse(EPSILON_INSENSITIVE_LOSS, surplus, unknown)
     return apply(EPSILON_INSENSITIVE_LOSS, (x0, x1), {"epsilon": epsilon}, outputs)
 
 
-def kl_multinomial(
-    p: Operand,
-    q: Operand,
-    base_axis: int = 1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def kl_multinomial(p=None, q=None, base_axis=1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the Kullback-Leibler divergence of two multinomial distributions.
 
     D = sum over i of p_i log(p_i / q_i)
@@ -331,17 +300,12 @@ def kl_multinomial(
 
     Spec: function_spec.yaml, entry KLMultinomial
     """
+    if surplus or unknown:
+        refuse(KL_MULTINOMIAL, surplus, unknown)
     return apply(KL_MULTINOMIAL, (p, q), {"base_axis": base_axis}, outputs)
 
 
-def top_n_error(
-    x: Operand,
-    target: Operand,
-    axis: int | None = None,
-    n: int = 1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def top_n_error(x=None, target=None, axis=None, n=1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Mark the labels whose class is not among the n highest scores.
 
     output = [number of classes j with x_j >= x_target > n]
@@ -365,10 +329,12 @@ def top_n_error(
 
     Spec: function_spec.yaml, entry TopNError
     """
+    if surplus or unknown:
+        refuse(TOP_N_ERROR, surplus, unknown)
     return apply(TOP_N_ERROR, (x, target), {"axis": axis, "n": n}, outputs)
 
 
-def binary_error(x: Operand, target: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def binary_error(x=None, target=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Mark the probabilities that fall on the other side of 1/2 than their label.
 
     output = [(x >= 1/2) != (target >= 1/2)]
@@ -389,16 +355,12 @@ def binary_error(x: Operand, target: Operand, n_outputs: int = -1, outputs: Sequ
 
     Spec: function_spec.yaml, entry BinaryError
     """
+    if surplus or unknown:
+        refuse(BINARY_ERROR, surplus, unknown)
     return apply(BINARY_ERROR, (x, target), {}, outputs)
 
 
-def confusion_matrix(
-    x: Operand,
-    target: Operand,
-    axis: int | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def confusion_matrix(x=None, target=None, axis=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Count how often each class is predicted for each label.
 
     output_ij = number of samples with label i whose highest score is that of class j
@@ -421,4 +383,9 @@ def confusion_matrix(
 
     Spec: function_spec.yaml, entry ConfusionMatrix
     """
+    if surplus or unknown:
+        refuse(CONFUSION_MATRIX, surplus, unknown)
     return apply(CONFUSION_MATRIX, (x, target), {"axis": axis}, outputs)
+
+
+show_signatures(globals(), SPECS)

@@ -1,15 +1,11 @@
 """Functions of the topic normalization.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.normalization import (
     BATCH_NORMALIZATION,
@@ -19,6 +15,7 @@ from nn_core.spec.builtin.normalization import (
     LAYER_NORMALIZATION,
     MEAN_SUBTRACTION,
     NORM_NORMALIZATION,
+    SPECS,
     SPECTRAL_NORM,
     SYNC_BATCH_NORMALIZATION,
     TENSOR_NORMALIZATION,
@@ -28,20 +25,22 @@ from nn_core.spec.builtin.normalization import (
 
 
 def batch_normalization(
-    x: Operand,
-    beta: Operand | None = None,
-    gamma: Operand | None = None,
-    mean: Operand | None = None,
-    variance: Operand | None = None,
-    axes: int | Sequence[int] = (1,),
-    decay_rate: float = 0.9,
-    eps: float = 1e-05,
-    batch_stat: bool = True,
-    no_scale: bool = False,
-    no_bias: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    beta=None,
+    gamma=None,
+    mean=None,
+    variance=None,
+    axes=(1,),
+    decay_rate=0.9,
+    eps=1e-05,
+    batch_stat=True,
+    no_scale=False,
+    no_bias=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Standardize each channel over the batch, then scale and shift it.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
@@ -76,6 +75,8 @@ def batch_normalization(
 
     Spec: function_spec.yaml, entry BatchNormalization
     """
+    if surplus or unknown:
+        refuse(BATCH_NORMALIZATION, surplus, unknown)
     return apply(
         BATCH_NORMALIZATION,
         (x, beta, gamma, mean, variance),
@@ -92,20 +93,22 @@ def batch_normalization(
 
 
 def fused_batch_normalization(
-    x: Operand,
-    beta: Operand,
-    gamma: Operand,
-    mean: Operand,
-    variance: Operand,
-    z: Operand | None = None,
-    axes: int | Sequence[int] = (1,),
-    decay_rate: float = 0.9,
-    eps: float = 1e-05,
-    batch_stat: bool = True,
-    nonlinearity: str = "relu",
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    beta=None,
+    gamma=None,
+    mean=None,
+    variance=None,
+    z=None,
+    axes=(1,),
+    decay_rate=0.9,
+    eps=1e-05,
+    batch_stat=True,
+    nonlinearity="relu",
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Batch normalization, an optional addition, and a ReLU in one function.
 
     y = max(gamma (x - mean) / sqrt(variance + eps) + beta + z, 0)
@@ -139,6 +142,8 @@ def fused_batch_normalization(
 
     Spec: function_spec.yaml, entry FusedBatchNormalization
     """
+    if surplus or unknown:
+        refuse(FUSED_BATCH_NORMALIZATION, surplus, unknown)
     return apply(
         FUSED_BATCH_NORMALIZATION,
         (x, beta, gamma, mean, variance, z),
@@ -148,19 +153,21 @@ def fused_batch_normalization(
 
 
 def sync_batch_normalization(
-    x: Operand,
-    beta: Operand,
-    gamma: Operand,
-    mean: Operand,
-    variance: Operand,
-    group: str = "world",
-    axes: int | Sequence[int] = (1,),
-    decay_rate: float = 0.9,
-    eps: float = 1e-05,
-    batch_stat: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    beta=None,
+    gamma=None,
+    mean=None,
+    variance=None,
+    group="world",
+    axes=(1,),
+    decay_rate=0.9,
+    eps=1e-05,
+    batch_stat=True,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Batch normalization over the batches of all processes of a group; this operator is the share of one process.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
@@ -194,6 +201,8 @@ def sync_batch_normalization(
 
     Spec: function_spec.yaml, entry SyncBatchNormalization
     """
+    if surplus or unknown:
+        refuse(SYNC_BATCH_NORMALIZATION, surplus, unknown)
     return apply(
         SYNC_BATCH_NORMALIZATION,
         (x, beta, gamma, mean, variance),
@@ -203,16 +212,18 @@ def sync_batch_normalization(
 
 
 def layer_normalization(
-    x: Operand,
-    beta: Operand | None = None,
-    gamma: Operand | None = None,
-    batch_axis: int | Sequence[int] = (0,),
-    eps: float = 1e-05,
-    no_scale: bool = False,
-    no_bias: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    beta=None,
+    gamma=None,
+    batch_axis=(0,),
+    eps=1e-05,
+    no_scale=False,
+    no_bias=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Standardize each sample over all its elements, then scale and shift each element.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
@@ -238,6 +249,8 @@ def layer_normalization(
 
     Spec: function_spec.yaml, entry LayerNormalization
     """
+    if surplus or unknown:
+        refuse(LAYER_NORMALIZATION, surplus, unknown)
     return apply(
         LAYER_NORMALIZATION,
         (x, beta, gamma),
@@ -247,17 +260,19 @@ def layer_normalization(
 
 
 def instance_normalization(
-    x: Operand,
-    beta: Operand | None = None,
-    gamma: Operand | None = None,
-    channel_axis: int = 1,
-    batch_axis: int | Sequence[int] = (0,),
-    eps: float = 1e-05,
-    no_scale: bool = False,
-    no_bias: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    beta=None,
+    gamma=None,
+    channel_axis=1,
+    batch_axis=(0,),
+    eps=1e-05,
+    no_scale=False,
+    no_bias=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Standardize each channel of each sample, then scale and shift each channel.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
@@ -288,6 +303,8 @@ def instance_normalization(
 
     Spec: function_spec.yaml, entry InstanceNormalization
     """
+    if surplus or unknown:
+        refuse(INSTANCE_NORMALIZATION, surplus, unknown)
     return apply(
         INSTANCE_NORMALIZATION,
         (x, beta, gamma),
@@ -297,18 +314,20 @@ def instance_normalization(
 
 
 def group_normalization(
-    x: Operand,
-    beta: Operand | None = None,
-    gamma: Operand | None = None,
-    num_groups: int = 1,
-    channel_axis: int = 1,
-    batch_axis: int | Sequence[int] = (0,),
-    eps: float = 1e-05,
-    no_scale: bool = False,
-    no_bias: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    beta=None,
+    gamma=None,
+    num_groups=1,
+    channel_axis=1,
+    batch_axis=(0,),
+    eps=1e-05,
+    no_scale=False,
+    no_bias=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Standardize each group of channels of each sample, then scale and shift each channel.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
@@ -337,6 +356,8 @@ def group_normalization(
 
     Spec: function_spec.yaml, entry GroupNormalization
     """
+    if surplus or unknown:
+        refuse(GROUP_NORMALIZATION, surplus, unknown)
     return apply(
         GROUP_NORMALIZATION,
         (x, beta, gamma),
@@ -353,16 +374,18 @@ def group_normalization(
 
 
 def tensor_normalization(
-    x: Operand,
-    beta: Operand | None = None,
-    gamma: Operand | None = None,
-    axes: int | Sequence[int] = (1,),
-    eps: float = 1e-05,
-    no_scale: bool = False,
-    no_bias: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    beta=None,
+    gamma=None,
+    axes=(1,),
+    eps=1e-05,
+    no_scale=False,
+    no_bias=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Standardize over all axes but some, then scale and shift; what the normalizations of samples have in common.
 
     y = gamma (x - mean) / sqrt(variance + eps) + beta
@@ -385,6 +408,8 @@ def tensor_normalization(
 
     Spec: function_spec.yaml, entry TensorNormalization
     """
+    if surplus or unknown:
+        refuse(TENSOR_NORMALIZATION, surplus, unknown)
     return apply(
         TENSOR_NORMALIZATION,
         (x, beta, gamma),
@@ -393,13 +418,7 @@ def tensor_normalization(
     )
 
 
-def weight_standardization(
-    w: Operand,
-    channel_axis: int = 0,
-    eps: float = 1e-05,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def weight_standardization(w=None, channel_axis=0, eps=1e-05, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Standardize the weights of each output channel.
 
     y = (w - mean) / sqrt(variance + eps)
@@ -421,17 +440,12 @@ def weight_standardization(
 
     Spec: function_spec.yaml, entry WeightStandardization
     """
+    if surplus or unknown:
+        refuse(WEIGHT_STANDARDIZATION, surplus, unknown)
     return apply(WEIGHT_STANDARDIZATION, (w,), {"channel_axis": channel_axis, "eps": eps}, outputs)
 
 
-def norm_normalization(
-    x: Operand,
-    p: float | None = None,
-    axes: int | Sequence[int] | None = None,
-    eps: float = 1e-12,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def norm_normalization(x=None, p=None, axes=None, eps=1e-12, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Divide by the p-norm over some axes.
 
     y = x / (sum of |x|^p over the axes + eps)^(1/p)
@@ -454,17 +468,12 @@ def norm_normalization(
 
     Spec: function_spec.yaml, entry NormNormalization
     """
+    if surplus or unknown:
+        refuse(NORM_NORMALIZATION, surplus, unknown)
     return apply(NORM_NORMALIZATION, (x,), {"p": p, "axes": axes, "eps": eps}, outputs)
 
 
-def weight_normalization(
-    w: Operand,
-    g: Operand,
-    dim: int = 0,
-    eps: float = 1e-12,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def weight_normalization(w=None, g=None, dim=0, eps=1e-12, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give each slice of a weight the length that a parameter says.
 
     w_wn = g w / sqrt(sum of w^2 over all axes but dim + eps)
@@ -487,20 +496,24 @@ def weight_normalization(
 
     Spec: function_spec.yaml, entry WeightNormalization
     """
+    if surplus or unknown:
+        refuse(WEIGHT_NORMALIZATION, surplus, unknown)
     return apply(WEIGHT_NORMALIZATION, (w, g), {"dim": dim, "eps": eps}, outputs)
 
 
 def spectral_norm(
-    w: Operand,
-    u: Operand,
-    dim: int = 0,
-    itr: int = 1,
-    eps: float = 1e-12,
-    test: bool = False,
-    output_u: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    w=None,
+    u=None,
+    dim=0,
+    itr=1,
+    eps=1e-12,
+    test=False,
+    output_u=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Divide a weight by its largest singular value, approached by power iteration.
 
     w_sn = w / (u^T W v), where W is w as a matrix with a row for each place on `dim`
@@ -531,6 +544,8 @@ def spectral_norm(
 
     Spec: function_spec.yaml, entry SpectralNorm
     """
+    if surplus or unknown:
+        refuse(SPECTRAL_NORM, surplus, unknown)
     return apply(
         SPECTRAL_NORM,
         (w, u),
@@ -540,14 +555,16 @@ def spectral_norm(
 
 
 def mean_subtraction(
-    x: Operand,
-    rmean: Operand,
-    t: Operand,
-    base_axis: int = 1,
-    update_running_mean: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    rmean=None,
+    t=None,
+    base_axis=1,
+    update_running_mean=True,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Subtract the mean of all samples seen so far.
 
     y = x - rmean, after rmean += (mean of x over the batch - rmean) / (t + 1) and t += 1
@@ -572,9 +589,14 @@ def mean_subtraction(
 
     Spec: function_spec.yaml, entry MeanSubtraction
     """
+    if surplus or unknown:
+        refuse(MEAN_SUBTRACTION, surplus, unknown)
     return apply(
         MEAN_SUBTRACTION,
         (x, rmean, t),
         {"base_axis": base_axis, "update_running_mean": update_running_mean},
         outputs,
     )
+
+
+show_signatures(globals(), SPECS)

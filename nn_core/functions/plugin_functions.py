@@ -12,6 +12,7 @@ from nn_core.errors import UnknownAttributeError
 from nn_core.graph.apply import apply
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import one_kind
+from nn_core.messages.refusal import require_fit
 from nn_core.spec.model import FunctionSpec
 from nn_core.spec.signature import docstring, signature
 
@@ -27,7 +28,11 @@ def build_function(spec: FunctionSpec) -> Callable[..., Any]:
     args = [arg.name for arg in spec.args]
 
     def function(*positional: Any, **keywords: Any) -> Any:
-        bound = public.bind(*positional, **keywords)
+        try:
+            bound = public.bind(*positional, **keywords)
+        except TypeError:
+            require_fit(function, positional, keywords)
+            raise
         bound.apply_defaults()
         given = bound.arguments
         inputs = [given[name] for name in fixed]

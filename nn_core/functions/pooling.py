@@ -1,15 +1,11 @@
 """Functions of the topic pooling.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.pooling import (
     AVERAGE_POOLING,
@@ -19,21 +15,24 @@ from nn_core.spec.builtin.pooling import (
     MAX_POOLING_GATHER,
     ROI_ALIGN,
     ROI_ALIGN_BACKWARD,
+    SPECS,
     SUM_POOLING,
     UNPOOLING,
 )
 
 
 def max_pooling(
-    x: Operand,
-    kernel: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    ignore_border: bool = True,
-    pad: int | Sequence[int] | None = None,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    kernel=None,
+    stride=None,
+    ignore_border=True,
+    pad=None,
+    channel_last=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Take the largest value under a window that moves over the spatial axes.
 
     y[..., o] = max over r < kernel of x[..., stride o + r - pad]
@@ -61,6 +60,8 @@ def max_pooling(
 
     Spec: function_spec.yaml, entry MaxPooling
     """
+    if surplus or unknown:
+        refuse(MAX_POOLING, surplus, unknown)
     return apply(
         MAX_POOLING,
         (x,),
@@ -70,16 +71,18 @@ def max_pooling(
 
 
 def max_pooling_backward(
-    dy: Operand,
-    x: Operand,
-    kernel: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    ignore_border: bool = True,
-    pad: int | Sequence[int] | None = None,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    dy=None,
+    x=None,
+    kernel=None,
+    stride=None,
+    ignore_border=True,
+    pad=None,
+    channel_last=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Put values to the places where max pooling finds its maxima, the transpose of `max_pooling_gather`.
 
     dx[..., i] = sum of dy[..., o] over all windows o whose first maximum of x is at i
@@ -106,6 +109,8 @@ def max_pooling_backward(
 
     Spec: function_spec.yaml, entry MaxPoolingBackward
     """
+    if surplus or unknown:
+        refuse(MAX_POOLING_BACKWARD, surplus, unknown)
     return apply(
         MAX_POOLING_BACKWARD,
         (dy, x),
@@ -115,16 +120,18 @@ def max_pooling_backward(
 
 
 def max_pooling_gather(
-    values: Operand,
-    x: Operand,
-    kernel: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    ignore_border: bool = True,
-    pad: int | Sequence[int] | None = None,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    values=None,
+    x=None,
+    kernel=None,
+    stride=None,
+    ignore_border=True,
+    pad=None,
+    channel_last=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Take the elements of an array from the places where the max pooling of another finds its maxima.
 
     y[..., o] = values[..., i], with i the place of the first maximum of x in window o
@@ -151,6 +158,8 @@ def max_pooling_gather(
 
     Spec: function_spec.yaml, entry MaxPoolingGather
     """
+    if surplus or unknown:
+        refuse(MAX_POOLING_GATHER, surplus, unknown)
     return apply(
         MAX_POOLING_GATHER,
         (values, x),
@@ -160,15 +169,17 @@ def max_pooling_gather(
 
 
 def sum_pooling(
-    x: Operand,
-    kernel: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    ignore_border: bool = True,
-    pad: int | Sequence[int] | None = None,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    kernel=None,
+    stride=None,
+    ignore_border=True,
+    pad=None,
+    channel_last=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Add up the values under a window that moves over the spatial axes.
 
     y[..., o] = sum over r < kernel of x[..., stride o + r - pad]
@@ -195,6 +206,8 @@ def sum_pooling(
 
     Spec: function_spec.yaml, entry SumPooling
     """
+    if surplus or unknown:
+        refuse(SUM_POOLING, surplus, unknown)
     return apply(
         SUM_POOLING,
         (x,),
@@ -204,16 +217,18 @@ def sum_pooling(
 
 
 def average_pooling(
-    x: Operand,
-    kernel: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    ignore_border: bool = True,
-    pad: int | Sequence[int] | None = None,
-    channel_last: bool = False,
-    including_pad: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    kernel=None,
+    stride=None,
+    ignore_border=True,
+    pad=None,
+    channel_last=False,
+    including_pad=True,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Take the mean of the values under a window that moves over the spatial axes.
 
     y[..., o] = sum over r < kernel of x[..., stride o + r - pad] / number of elements under the window
@@ -242,6 +257,8 @@ def average_pooling(
 
     Spec: function_spec.yaml, entry AveragePooling
     """
+    if surplus or unknown:
+        refuse(AVERAGE_POOLING, surplus, unknown)
     return apply(
         AVERAGE_POOLING,
         (x,),
@@ -257,7 +274,7 @@ def average_pooling(
     )
 
 
-def global_average_pooling(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def global_average_pooling(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the mean of each channel.
 
     y[n, c] = mean of x[n, c, ...]
@@ -280,16 +297,12 @@ def global_average_pooling(x: Operand, n_outputs: int = -1, outputs: Sequence[Nd
 
     Spec: function_spec.yaml, entry GlobalAveragePooling
     """
+    if surplus or unknown:
+        refuse(GLOBAL_AVERAGE_POOLING, surplus, unknown)
     return apply(GLOBAL_AVERAGE_POOLING, (x,), {}, outputs)
 
 
-def unpooling(
-    x: Operand,
-    kernel: int | Sequence[int],
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def unpooling(x=None, kernel=None, channel_last=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Repeat each element along the spatial axes.
 
     y[..., i] = x[..., floor(i / kernel)]
@@ -311,19 +324,23 @@ def unpooling(
 
     Spec: function_spec.yaml, entry Unpooling
     """
+    if surplus or unknown:
+        refuse(UNPOOLING, surplus, unknown)
     return apply(UNPOOLING, (x,), {"kernel": kernel, "channel_last": channel_last}, outputs)
 
 
 def roi_align(
-    input: Operand,
-    boxes: Operand,
-    output_size: int | Sequence[int],
-    spatial_scale: Sequence[float] = (1.0, 1.0),
-    sampling_ratio: int | None = None,
-    channel_last: bool | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    input=None,
+    boxes=None,
+    output_size=None,
+    spatial_scale=(1.0, 1.0),
+    sampling_ratio=None,
+    channel_last=None,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Resample boxes of images to one size, without rounding their borders.
 
     y[k, c, i, j] = mean of bilinear samples of input[b_k, c] in bin (i, j) of box k
@@ -355,6 +372,8 @@ def roi_align(
 
     Spec: function_spec.yaml, entry RoiAlign
     """
+    if surplus or unknown:
+        refuse(ROI_ALIGN, surplus, unknown)
     return apply(
         ROI_ALIGN,
         (input, boxes),
@@ -369,16 +388,18 @@ def roi_align(
 
 
 def roi_align_backward(
-    dy: Operand,
-    boxes: Operand,
-    input_shape: int | Sequence[int],
-    output_size: int | Sequence[int],
-    spatial_scale: Sequence[float] = (1.0, 1.0),
-    sampling_ratio: int = -1,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    dy=None,
+    boxes=None,
+    input_shape=None,
+    output_size=None,
+    spatial_scale=(1.0, 1.0),
+    sampling_ratio=-1,
+    channel_last=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Add boxes of one size into images, the transpose of `roi_align`.
 
     Args:
@@ -403,6 +424,8 @@ def roi_align_backward(
 
     Spec: function_spec.yaml, entry RoiAlignBackward
     """
+    if surplus or unknown:
+        refuse(ROI_ALIGN_BACKWARD, surplus, unknown)
     return apply(
         ROI_ALIGN_BACKWARD,
         (dy, boxes),
@@ -415,3 +438,6 @@ def roi_align_backward(
         },
         outputs,
     )
+
+
+show_signatures(globals(), SPECS)

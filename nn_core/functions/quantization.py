@@ -1,15 +1,11 @@
 """Functions of the topic quantization.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.quantization import (
     BINARY_CONNECT_AFFINE,
@@ -26,10 +22,11 @@ from nn_core.spec.builtin.quantization import (
     POW2_QUANTIZE,
     PRUNE,
     QUANTIZE_LINEAR,
+    SPECS,
 )
 
 
-def binary_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def binary_sigmoid(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Map positive elements to 1 and all others to 0, with a gradient that lets the input be trained.
 
     y = [x > 0]
@@ -52,10 +49,12 @@ def binary_sigmoid(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] |
 
     Spec: function_spec.yaml, entry BinarySigmoid
     """
+    if surplus or unknown:
+        refuse(BINARY_SIGMOID, surplus, unknown)
     return apply(BINARY_SIGMOID, (x,), {}, outputs)
 
 
-def binary_tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def binary_tanh(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Map positive elements to 1 and all others to -1, with a gradient that lets the input be trained.
 
     y = 2 [x > 0] - 1
@@ -78,19 +77,23 @@ def binary_tanh(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | No
 
     Spec: function_spec.yaml, entry BinaryTanh
     """
+    if surplus or unknown:
+        refuse(BINARY_TANH, surplus, unknown)
     return apply(BINARY_TANH, (x,), {}, outputs)
 
 
 def binary_connect_affine(
-    x: Operand,
-    weight: Operand,
-    binary_weight: Operand,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    quantize_zero_to: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    binary_weight=None,
+    bias=None,
+    base_axis=1,
+    quantize_zero_to=1.0,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Apply an affine layer whose weights are the signs of trained weights.
 
     y = x sign(w) + b
@@ -120,6 +123,8 @@ def binary_connect_affine(
 
     Spec: function_spec.yaml, entry BinaryConnectAffine
     """
+    if surplus or unknown:
+        refuse(BINARY_CONNECT_AFFINE, surplus, unknown)
     return apply(
         BINARY_CONNECT_AFFINE,
         (x, weight, binary_weight, bias),
@@ -129,19 +134,21 @@ def binary_connect_affine(
 
 
 def binary_connect_convolution(
-    x: Operand,
-    weight: Operand,
-    binary_weight: Operand,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    pad: int | Sequence[int] | None = None,
-    stride: int | Sequence[int] | None = None,
-    dilation: int | Sequence[int] | None = None,
-    group: int = 1,
-    quantize_zero_to: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    binary_weight=None,
+    bias=None,
+    base_axis=1,
+    pad=None,
+    stride=None,
+    dilation=None,
+    group=1,
+    quantize_zero_to=1.0,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Convolve with filters that are the signs of trained filters.
 
     y = convolution(x, sign(w), b)
@@ -176,6 +183,8 @@ def binary_connect_convolution(
 
     Spec: function_spec.yaml, entry BinaryConnectConvolution
     """
+    if surplus or unknown:
+        refuse(BINARY_CONNECT_CONVOLUTION, surplus, unknown)
     return apply(
         BINARY_CONNECT_CONVOLUTION,
         (x, weight, binary_weight, bias),
@@ -192,16 +201,18 @@ def binary_connect_convolution(
 
 
 def binary_weight_affine(
-    x: Operand,
-    weight: Operand,
-    binary_weight: Operand,
-    alpha: Operand,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    quantize_zero_to: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    binary_weight=None,
+    alpha=None,
+    bias=None,
+    base_axis=1,
+    quantize_zero_to=1.0,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Apply an affine layer whose weights are the signs of trained weights, scaled by their mean magnitude.
 
     y_j = alpha_j sum_i x_i sign(w_ij) + b_j, alpha_j = mean_i |w_ij|
@@ -232,6 +243,8 @@ def binary_weight_affine(
 
     Spec: function_spec.yaml, entry BinaryWeightAffine
     """
+    if surplus or unknown:
+        refuse(BINARY_WEIGHT_AFFINE, surplus, unknown)
     return apply(
         BINARY_WEIGHT_AFFINE,
         (x, weight, binary_weight, alpha, bias),
@@ -241,20 +254,22 @@ def binary_weight_affine(
 
 
 def binary_weight_convolution(
-    x: Operand,
-    weight: Operand,
-    binary_weight: Operand,
-    alpha: Operand,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    pad: int | Sequence[int] | None = None,
-    stride: int | Sequence[int] | None = None,
-    dilation: int | Sequence[int] | None = None,
-    group: int = 1,
-    quantize_zero_to: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    binary_weight=None,
+    alpha=None,
+    bias=None,
+    base_axis=1,
+    pad=None,
+    stride=None,
+    dilation=None,
+    group=1,
+    quantize_zero_to=1.0,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Convolve with the signs of trained filters, scaled by the mean magnitude of each filter.
 
     y = convolution(x, alpha_k sign(w_k), b), alpha_k = mean |w_k|
@@ -290,6 +305,8 @@ def binary_weight_convolution(
 
     Spec: function_spec.yaml, entry BinaryWeightConvolution
     """
+    if surplus or unknown:
+        refuse(BINARY_WEIGHT_CONVOLUTION, surplus, unknown)
     return apply(
         BINARY_WEIGHT_CONVOLUTION,
         (x, weight, binary_weight, alpha, bias),
@@ -306,18 +323,20 @@ def binary_weight_convolution(
 
 
 def inq_affine(
-    x: Operand,
-    weight: Operand,
-    indicator_fixedweights: Operand,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    num_bits: int = 4,
-    inq_iterations: Sequence[int] = (),
-    selection_algorithm: str = "largest_abs",
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    indicator_fixedweights=None,
+    bias=None,
+    base_axis=1,
+    num_bits=4,
+    inq_iterations=(),
+    selection_algorithm="largest_abs",
+    seed=-1,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Apply an affine layer whose weights are fixed to powers of two, step by step while the others are trained.
 
     y = x w' + b, with w'_i = 2^k sign(w_i) or 0 where w_i is fixed and w_i elsewhere
@@ -354,6 +373,8 @@ def inq_affine(
 
     Spec: function_spec.yaml, entry INQAffine
     """
+    if surplus or unknown:
+        refuse(INQ_AFFINE, surplus, unknown)
     return apply(
         INQ_AFFINE,
         (x, weight, indicator_fixedweights, bias),
@@ -369,22 +390,24 @@ def inq_affine(
 
 
 def inq_convolution(
-    x: Operand,
-    weight: Operand,
-    indicator_fixedweights: Operand,
-    bias: Operand | None = None,
-    base_axis: int = 1,
-    pad: int | Sequence[int] | None = None,
-    stride: int | Sequence[int] | None = None,
-    dilation: int | Sequence[int] | None = None,
-    group: int = 1,
-    num_bits: int = 4,
-    inq_iterations: Sequence[int] = (),
-    selection_algorithm: str = "largest_abs",
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    weight=None,
+    indicator_fixedweights=None,
+    bias=None,
+    base_axis=1,
+    pad=None,
+    stride=None,
+    dilation=None,
+    group=1,
+    num_bits=4,
+    inq_iterations=(),
+    selection_algorithm="largest_abs",
+    seed=-1,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Convolve with filters that are fixed to powers of two, step by step while the others are trained.
 
     y = convolution(x, w', b), with w'_i = 2^k sign(w_i) or 0 where w_i is fixed and w_i elsewhere
@@ -422,6 +445,8 @@ def inq_convolution(
 
     Spec: function_spec.yaml, entry INQConvolution
     """
+    if surplus or unknown:
+        refuse(INQ_CONVOLUTION, surplus, unknown)
     return apply(
         INQ_CONVOLUTION,
         (x, weight, indicator_fixedweights, bias),
@@ -441,14 +466,16 @@ def inq_convolution(
 
 
 def fixed_point_quantize(
-    x: Operand,
-    sign: bool = True,
-    n: int = 8,
-    delta: float = 0.0625,
-    ste_fine_grained: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    sign=True,
+    n=8,
+    delta=0.0625,
+    ste_fine_grained=True,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Round to the levels of a fixed-point number.
 
     y = clip(sign(x) floor(|x| / delta + 1/2) delta, min, max)
@@ -477,6 +504,8 @@ def fixed_point_quantize(
 
     Spec: function_spec.yaml, entry FixedPointQuantize
     """
+    if surplus or unknown:
+        refuse(FIXED_POINT_QUANTIZE, surplus, unknown)
     return apply(
         FIXED_POINT_QUANTIZE,
         (x,),
@@ -486,15 +515,17 @@ def fixed_point_quantize(
 
 
 def pow2_quantize(
-    x: Operand,
-    sign: bool = True,
-    with_zero: bool = True,
-    n: int = 8,
-    m: int = 1,
-    ste_fine_grained: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    sign=True,
+    with_zero=True,
+    n=8,
+    m=1,
+    ste_fine_grained=True,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Round to powers of two.
 
     y = sign(x) clip(2^round(log2 |x|), min, max), max = 2^m, min = 2^(m - (2^b - 1))
@@ -524,6 +555,8 @@ def pow2_quantize(
 
     Spec: function_spec.yaml, entry Pow2Quantize
     """
+    if surplus or unknown:
+        refuse(POW2_QUANTIZE, surplus, unknown)
     return apply(
         POW2_QUANTIZE,
         (x,),
@@ -533,19 +566,21 @@ def pow2_quantize(
 
 
 def min_max_quantize(
-    x: Operand,
-    qr_min: Operand,
-    qr_max: Operand,
-    ql_min: Operand,
-    ql_max: Operand,
-    decay: float = 0.999,
-    x_min_max: bool = False,
-    ema: bool = False,
-    ste_fine_grained: bool = True,
-    eps: float = 0.01,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    qr_min=None,
+    qr_max=None,
+    ql_min=None,
+    ql_max=None,
+    decay=0.999,
+    x_min_max=False,
+    ema=False,
+    ste_fine_grained=True,
+    eps=0.01,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Round to evenly spaced levels between a minimum and a maximum that may follow the data.
 
     y = round((clip(x, m, M) - m) / s) s + m, s = (qr_max - qr_min) / (ql_max - ql_min)
@@ -581,6 +616,8 @@ def min_max_quantize(
 
     Spec: function_spec.yaml, entry MinMaxQuantize
     """
+    if surplus or unknown:
+        refuse(MIN_MAX_QUANTIZE, surplus, unknown)
     return apply(
         MIN_MAX_QUANTIZE,
         (x, qr_min, qr_max, ql_min, ql_max),
@@ -589,7 +626,7 @@ def min_max_quantize(
     )
 
 
-def prune(x: Operand, rate: float = 0.9, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def prune(x=None, rate=0.9, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Set the elements of smallest magnitude to zero.
 
     y = x [|x| >= t], t = sort(|x|)[floor((size - 1) rate)]
@@ -613,19 +650,23 @@ def prune(x: Operand, rate: float = 0.9, n_outputs: int = -1, outputs: Sequence[
 
     Spec: function_spec.yaml, entry Prune
     """
+    if surplus or unknown:
+        refuse(PRUNE, surplus, unknown)
     return apply(PRUNE, (x,), {"rate": rate}, outputs)
 
 
 def quantize_linear(
-    x: Operand,
-    scale: Operand,
-    zero_point: Operand,
-    round_mode: str = "HALF_AWAY_FROM_ZERO",
-    narrow_range: bool = False,
-    dtype: int = 1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    scale=None,
+    zero_point=None,
+    round_mode="HALF_AWAY_FROM_ZERO",
+    narrow_range=False,
+    dtype=1,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Quantize to 8-bit integers with a scale and a zero point.
 
     y = saturate(round(x / scale) + zero_point)
@@ -655,6 +696,8 @@ def quantize_linear(
 
     Spec: function_spec.yaml, entry QuantizeLinear
     """
+    if surplus or unknown:
+        refuse(QUANTIZE_LINEAR, surplus, unknown)
     return apply(
         QUANTIZE_LINEAR,
         (x, scale, zero_point),
@@ -663,13 +706,7 @@ def quantize_linear(
     )
 
 
-def dequantize_linear(
-    x: Operand,
-    scale: Operand,
-    zero_point: Operand,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def dequantize_linear(x=None, scale=None, zero_point=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Turn levels of quantize_linear back into values.
 
     y = (x - zero_point) scale
@@ -692,4 +729,9 @@ def dequantize_linear(
 
     Spec: function_spec.yaml, entry DequantizeLinear
     """
+    if surplus or unknown:
+        refuse(DEQUANTIZE_LINEAR, surplus, unknown)
     return apply(DEQUANTIZE_LINEAR, (x, scale, zero_point), {}, outputs)
+
+
+show_signatures(globals(), SPECS)

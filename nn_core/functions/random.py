@@ -1,15 +1,11 @@
 """Functions of the topic random.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.random import (
     DROPOUT,
@@ -26,19 +22,12 @@ from nn_core.spec.builtin.random import (
     RANDOM_ERASE,
     RANDOM_FLIP,
     RANDOM_SHIFT,
+    SPECS,
     VAT_NOISE,
 )
-from nn_core.variable import Variable
 
 
-def rand(
-    low: float = 0.0,
-    high: float = 1.0,
-    shape: int | Sequence[int] = (),
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Variable:
+def rand(low=0.0, high=1.0, shape=(), seed=-1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Draw numbers that are uniform in [low, high).
 
     Args:
@@ -60,17 +49,12 @@ def rand(
 
     Spec: function_spec.yaml, entry Rand
     """
+    if surplus or unknown:
+        refuse(RAND, surplus, unknown)
     return apply(RAND, (), {"low": low, "high": high, "shape": shape, "seed": seed}, outputs)
 
 
-def randint(
-    low: int = 0,
-    high: int = 1,
-    shape: int | Sequence[int] = (),
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Variable:
+def randint(low=0, high=1, shape=(), seed=-1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Draw integers that are uniform in [low, high).
 
     Args:
@@ -91,17 +75,12 @@ def randint(
 
     Spec: function_spec.yaml, entry Randint
     """
+    if surplus or unknown:
+        refuse(RANDINT, surplus, unknown)
     return apply(RANDINT, (), {"low": low, "high": high, "shape": shape, "seed": seed}, outputs)
 
 
-def randn(
-    mu: float = 0.0,
-    sigma: float = 1.0,
-    shape: int | Sequence[int] = (),
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Variable:
+def randn(mu=0.0, sigma=1.0, shape=(), seed=-1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Draw numbers from a normal distribution.
 
     Args:
@@ -122,17 +101,12 @@ def randn(
 
     Spec: function_spec.yaml, entry Randn
     """
+    if surplus or unknown:
+        refuse(RANDN, surplus, unknown)
     return apply(RANDN, (), {"mu": mu, "sigma": sigma, "shape": shape, "seed": seed}, outputs)
 
 
-def rand_binomial(
-    n: int = 1,
-    p: float = 0.5,
-    shape: int | Sequence[int] = (),
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Variable:
+def rand_binomial(n=1, p=0.5, shape=(), seed=-1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Draw the number of successes in independent trials.
 
     Args:
@@ -153,17 +127,12 @@ def rand_binomial(
 
     Spec: function_spec.yaml, entry RandBinomial
     """
+    if surplus or unknown:
+        refuse(RAND_BINOMIAL, surplus, unknown)
     return apply(RAND_BINOMIAL, (), {"n": n, "p": p, "shape": shape, "seed": seed}, outputs)
 
 
-def rand_beta(
-    alpha: float = 0.5,
-    beta: float = 0.5,
-    shape: int | Sequence[int] = (),
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Variable:
+def rand_beta(alpha=0.5, beta=0.5, shape=(), seed=-1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Draw numbers from a beta distribution.
 
     density proportional to y**(alpha - 1) * (1 - y)**(beta - 1)
@@ -183,17 +152,12 @@ def rand_beta(
 
     Spec: function_spec.yaml, entry RandBeta
     """
+    if surplus or unknown:
+        refuse(RAND_BETA, surplus, unknown)
     return apply(RAND_BETA, (), {"alpha": alpha, "beta": beta, "shape": shape, "seed": seed}, outputs)
 
 
-def rand_gamma(
-    k: float = 0.5,
-    theta: float = 1.0,
-    shape: int | Sequence[int] = (),
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Variable:
+def rand_gamma(k=0.5, theta=1.0, shape=(), seed=-1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Draw numbers from a gamma distribution.
 
     density proportional to y**(k - 1) * exp(-y / theta)
@@ -216,16 +180,12 @@ def rand_gamma(
 
     Spec: function_spec.yaml, entry RandGamma
     """
+    if surplus or unknown:
+        refuse(RAND_GAMMA, surplus, unknown)
     return apply(RAND_GAMMA, (), {"k": k, "theta": theta, "shape": shape, "seed": seed}, outputs)
 
 
-def dropout(
-    x: Operand,
-    p: float = 0.5,
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def dropout(x=None, p=0.5, seed=-1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Set elements to zero at random and scale the others so that the mean stays the same.
 
     y = x * mask, mask = 1 / (1 - p) if u >= p else 0, u uniform in [0, 1)
@@ -250,16 +210,12 @@ def dropout(
 
     Spec: function_spec.yaml, entry Dropout
     """
+    if surplus or unknown:
+        refuse(DROPOUT, surplus, unknown)
     return apply(DROPOUT, (x,), {"p": p, "seed": seed}, outputs)
 
 
-def dropout_mask(
-    drawn: Operand,
-    shape: int | Sequence[int],
-    p: float = 0.5,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def dropout_mask(drawn=None, shape=None, p=0.5, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Make the factors by which dropout multiplies its elements, from the numbers that it has drawn.
 
     y_i = 1 / (1 - p) if u_i >= p else 0, u_i uniform in [0, 1)
@@ -281,18 +237,12 @@ def dropout_mask(
 
     Spec: function_spec.yaml, entry DropoutMask
     """
+    if surplus or unknown:
+        refuse(DROPOUT_MASK, surplus, unknown)
     return apply(DROPOUT_MASK, (drawn,), {"shape": shape, "p": p}, outputs)
 
 
-def random_choice(
-    x: Operand,
-    w: Operand,
-    shape: int | Sequence[int] = (),
-    replace: bool = True,
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def random_choice(x=None, w=None, shape=(), replace=True, seed=-1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Draw elements of each row of an array with chances proportional to weights.
 
     Args:
@@ -320,17 +270,12 @@ def random_choice(
 
     Spec: function_spec.yaml, entry RandomChoice
     """
+    if surplus or unknown:
+        refuse(RANDOM_CHOICE, surplus, unknown)
     return apply(RANDOM_CHOICE, (x, w), {"shape": shape, "replace": replace, "seed": seed}, outputs)
 
 
-def random_crop(
-    x: Operand,
-    shape: Sequence[int] | None = None,
-    base_axis: int = 1,
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def random_crop(x=None, shape=None, base_axis=1, seed=-1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Cut a part out of each sample at a random place.
 
     Args:
@@ -352,17 +297,12 @@ def random_crop(
 
     Spec: function_spec.yaml, entry RandomCrop
     """
+    if surplus or unknown:
+        refuse(RANDOM_CROP, surplus, unknown)
     return apply(RANDOM_CROP, (x,), {"shape": shape, "base_axis": base_axis, "seed": seed}, outputs)
 
 
-def random_flip(
-    x: Operand,
-    axes: int | Sequence[int] | None = None,
-    base_axis: int = 1,
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def random_flip(x=None, axes=None, base_axis=1, seed=-1, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Reverse axes of each sample, each with a chance of one half.
 
     Args:
@@ -381,19 +321,23 @@ def random_flip(
 
     Spec: function_spec.yaml, entry RandomFlip
     """
+    if surplus or unknown:
+        refuse(RANDOM_FLIP, surplus, unknown)
     return apply(RANDOM_FLIP, (x,), {"axes": axes, "base_axis": base_axis, "seed": seed}, outputs)
 
 
 def random_shift(
-    x: Operand,
-    shifts: Sequence[int] | None = None,
-    border_mode: str = "nearest",
-    constant_value: float = 0.0,
-    base_axis: int = 1,
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    shifts=None,
+    border_mode="nearest",
+    constant_value=0.0,
+    base_axis=1,
+    seed=-1,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Move each sample by a random number of elements along each axis.
 
     Args:
@@ -415,6 +359,8 @@ def random_shift(
 
     Spec: function_spec.yaml, entry RandomShift
     """
+    if surplus or unknown:
+        refuse(RANDOM_SHIFT, surplus, unknown)
     return apply(
         RANDOM_SHIFT,
         (x,),
@@ -430,21 +376,23 @@ def random_shift(
 
 
 def random_erase(
-    x: Operand,
-    prob: float = 0.5,
-    area_ratios: Sequence[float] = (0.02, 0.4),
-    aspect_ratios: Sequence[float] = (0.3, 3.3333),
-    replacements: Sequence[float] = (0.0, 255.0),
-    n: int | None = None,
-    share: bool = True,
-    inplace: bool = False,
-    base_axis: int = 1,
-    seed: int = -1,
-    channel_last: bool = False,
-    ste_fine_grained: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    prob=0.5,
+    area_ratios=(0.02, 0.4),
+    aspect_ratios=(0.3, 3.3333),
+    replacements=(0.0, 255.0),
+    n=None,
+    share=True,
+    inplace=False,
+    base_axis=1,
+    seed=-1,
+    channel_last=False,
+    ste_fine_grained=True,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Replace random rectangles of images by random values.
 
     height = sqrt(area * aspect), width = sqrt(area / aspect), at most those of the image; area = H * W *
@@ -479,6 +427,8 @@ def random_erase(
 
     Spec: function_spec.yaml, entry RandomErase
     """
+    if surplus or unknown:
+        refuse(RANDOM_ERASE, surplus, unknown)
     return apply(
         RANDOM_ERASE,
         (x,),
@@ -500,26 +450,28 @@ def random_erase(
 
 
 def image_augmentation(
-    x: Operand,
-    shape: Sequence[int] | None = None,
-    pad: int | Sequence[int] = (0, 0),
-    min_scale: float = 1.0,
-    max_scale: float = 1.0,
-    angle: float = 0.0,
-    aspect_ratio: float = 1.0,
-    distortion: float = 0.0,
-    flip_lr: bool = False,
-    flip_ud: bool = False,
-    brightness: float = 0.0,
-    brightness_each: bool = False,
-    contrast: float = 1.0,
-    contrast_center: float = 0.0,
-    contrast_each: bool = False,
-    noise: float = 0.0,
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+    x=None,
+    shape=None,
+    pad=(0, 0),
+    min_scale=1.0,
+    max_scale=1.0,
+    angle=0.0,
+    aspect_ratio=1.0,
+    distortion=0.0,
+    flip_lr=False,
+    flip_ud=False,
+    brightness=0.0,
+    brightness_each=False,
+    contrast=1.0,
+    contrast_center=0.0,
+    contrast_each=False,
+    noise=0.0,
+    seed=-1,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Cut, scale, turn, stretch, distort and flip images at random, and vary their brightness, contrast and noise.
 
     For a pixel p of the result, counted from its centre, the source is c + offset + (1 + d |q|^2 / r^2) q, q =
@@ -558,6 +510,8 @@ def image_augmentation(
 
     Spec: function_spec.yaml, entry ImageAugmentation
     """
+    if surplus or unknown:
+        refuse(IMAGE_AUGMENTATION, surplus, unknown)
     return apply(
         IMAGE_AUGMENTATION,
         (x,),
@@ -583,14 +537,7 @@ def image_augmentation(
     )
 
 
-def vat_noise(
-    x: Operand,
-    w: Operand,
-    base_axis: int = 1,
-    eps: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def vat_noise(x=None, w=None, base_axis=1, eps=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Scale noise to a given length for virtual adversarial training, and keep the gradient that it receives.
 
     y = eps * x / sqrt(sum(x**2) + 1e-8), summed over each sample
@@ -617,4 +564,9 @@ def vat_noise(
 
     Spec: function_spec.yaml, entry VATNoise
     """
+    if surplus or unknown:
+        refuse(VAT_NOISE, surplus, unknown)
     return apply(VAT_NOISE, (x, w), {"base_axis": base_axis, "eps": eps}, outputs)
+
+
+show_signatures(globals(), SPECS)

@@ -1,33 +1,31 @@
 """Functions of the topic recurrent.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
-from nn_core.spec.builtin.recurrent import GRU, LSTM, PACK_PADDED_SEQUENCE, PAD_PACKED_SEQUENCE, RNN
+from nn_core.spec.builtin.recurrent import GRU, LSTM, PACK_PADDED_SEQUENCE, PAD_PACKED_SEQUENCE, RNN, SPECS
 
 
 def rnn(
-    x: Operand,
-    h: Operand,
-    weight_l0: Operand,
-    weight: Operand | None = None,
-    bias: Operand | None = None,
-    num_layers: int = 1,
-    nonlinearity: str = "tanh",
-    dropout: float | None = None,
-    bidirectional: bool = False,
-    training: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+    x=None,
+    h=None,
+    weight_l0=None,
+    weight=None,
+    bias=None,
+    num_layers=1,
+    nonlinearity="tanh",
+    dropout=None,
+    bidirectional=False,
+    training=True,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Run an Elman network over sequences, in any number of layers and in one or both directions of time.
 
     h_t = f(W x_t + U h_(t-1) + b), y_t = h_t
@@ -63,6 +61,8 @@ def rnn(
 
     Spec: function_spec.yaml, entry RNN
     """
+    if surplus or unknown:
+        refuse(RNN, surplus, unknown)
     return apply(
         RNN,
         (x, h, weight_l0, weight, bias),
@@ -78,19 +78,21 @@ def rnn(
 
 
 def lstm(
-    x: Operand,
-    h: Operand,
-    c: Operand,
-    weight_l0: Operand,
-    weight: Operand | None = None,
-    bias: Operand | None = None,
-    num_layers: int = 1,
-    dropout: float | None = None,
-    bidirectional: bool = False,
-    training: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+    x=None,
+    h=None,
+    c=None,
+    weight_l0=None,
+    weight=None,
+    bias=None,
+    num_layers=1,
+    dropout=None,
+    bidirectional=False,
+    training=True,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Run a long short-term memory over sequences, in any number of layers and in one or both directions of time.
 
     i, f, g, o = sigmoid, sigmoid, tanh, sigmoid of W x_t + U h_(t-1) + b; c_t = f c_(t-1) + i g; h_t = o tanh(c_t),
@@ -131,6 +133,8 @@ def lstm(
 
     Spec: function_spec.yaml, entry LSTM
     """
+    if surplus or unknown:
+        refuse(LSTM, surplus, unknown)
     return apply(
         LSTM,
         (x, h, c, weight_l0, weight, bias),
@@ -140,18 +144,20 @@ def lstm(
 
 
 def gru(
-    x: Operand,
-    h: Operand,
-    weight_l0: Operand,
-    weight: Operand | None = None,
-    bias: Operand | None = None,
-    num_layers: int = 1,
-    dropout: float | None = None,
-    bidirectional: bool = False,
-    training: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+    x=None,
+    h=None,
+    weight_l0=None,
+    weight=None,
+    bias=None,
+    num_layers=1,
+    dropout=None,
+    bidirectional=False,
+    training=True,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Run a gated recurrent unit over sequences, in any number of layers and in one or both directions of time.
 
     r, z = sigmoid of W x_t + U h_(t-1) + b; n = tanh(W_n x_t + b_n + r (U_n h_(t-1) + b'_n)); h_t = (1 - z) n + z
@@ -189,6 +195,8 @@ def gru(
 
     Spec: function_spec.yaml, entry GRU
     """
+    if surplus or unknown:
+        refuse(GRU, surplus, unknown)
     return apply(
         GRU,
         (x, h, weight_l0, weight, bias),
@@ -198,12 +206,14 @@ def gru(
 
 
 def pack_padded_sequence(
-    padded_sequence: Operand,
-    lengths: Operand,
-    batch_first: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+    padded_sequence=None,
+    lengths=None,
+    batch_first=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Leave the padding out of sequences of different lengths, and concatenate them step by step.
 
     Args:
@@ -229,18 +239,22 @@ def pack_padded_sequence(
 
     Spec: function_spec.yaml, entry PackPaddedSequence
     """
+    if surplus or unknown:
+        refuse(PACK_PADDED_SEQUENCE, surplus, unknown)
     return apply(PACK_PADDED_SEQUENCE, (padded_sequence, lengths), {"batch_first": batch_first}, outputs)
 
 
 def pad_packed_sequence(
-    packed_sequence: Operand,
-    batch_sizes: Operand,
-    batch_first: bool = False,
-    padding_value: float | None = None,
-    total_length: int | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+    packed_sequence=None,
+    batch_sizes=None,
+    batch_first=False,
+    padding_value=None,
+    total_length=None,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Put packed sequences next to each other and fill them up to one length; undoes `pack_padded_sequence`.
 
     Args:
@@ -268,9 +282,14 @@ def pad_packed_sequence(
 
     Spec: function_spec.yaml, entry PadPackedSequence
     """
+    if surplus or unknown:
+        refuse(PAD_PACKED_SEQUENCE, surplus, unknown)
     return apply(
         PAD_PACKED_SEQUENCE,
         (packed_sequence, batch_sizes),
         {"batch_first": batch_first, "padding_value": padding_value, "total_length": total_length},
         outputs,
     )
+
+
+show_signatures(globals(), SPECS)

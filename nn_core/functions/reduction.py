@@ -1,27 +1,28 @@
 """Functions of the topic reduction.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-from typing import Literal, overload
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
-from nn_core.spec.builtin.reduction import CUMPROD, CUMSUM, MAX, MEAN, MIN, NORM, PROD, REDUCE_MEAN, REDUCE_SUM, SUM
+from nn_core.spec.builtin.reduction import (
+    CUMPROD,
+    CUMSUM,
+    MAX,
+    MEAN,
+    MIN,
+    NORM,
+    PROD,
+    REDUCE_MEAN,
+    REDUCE_SUM,
+    SPECS,
+    SUM,
+)
 
 
-def sum(
-    x: Operand,
-    axes: int | Sequence[int] | None = None,
-    keep_dims: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def sum(x=None, axes=None, keep_dims=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Add the elements along axes.
 
     y = sum of x over the axes
@@ -43,16 +44,12 @@ def sum(
 
     Spec: function_spec.yaml, entry Sum
     """
+    if surplus or unknown:
+        refuse(SUM, surplus, unknown)
     return apply(SUM, (x,), {"axes": axes, "keep_dims": keep_dims}, outputs)
 
 
-def mean(
-    x: Operand,
-    axes: int | Sequence[int] | None = None,
-    keep_dims: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def mean(x=None, axes=None, keep_dims=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Average the elements along axes.
 
     y = sum of x over the axes / number of elements summed
@@ -74,38 +71,22 @@ def mean(
 
     Spec: function_spec.yaml, entry Mean
     """
+    if surplus or unknown:
+        refuse(MEAN, surplus, unknown)
     return apply(MEAN, (x,), {"axes": axes, "keep_dims": keep_dims}, outputs)
 
 
-@overload
 def max(
-    x: Operand,
-    axes: int | Sequence[int] | None = None,
-    keep_dims: bool = False,
-    with_index: Literal[False] = False,
-    only_index: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand: ...
-@overload
-def max(
-    x: Operand,
-    axes: int | Sequence[int] | None = None,
-    keep_dims: bool = False,
-    with_index: bool = False,
-    only_index: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]: ...
-def max(
-    x: Operand,
-    axes: int | Sequence[int] | None = None,
-    keep_dims: bool = False,
-    with_index: bool = False,
-    only_index: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand | tuple[Operand, ...]:
+    x=None,
+    axes=None,
+    keep_dims=False,
+    with_index=False,
+    only_index=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Take the largest element along axes, its place, or both.
 
     y = max of x over the axes
@@ -132,6 +113,8 @@ def max(
 
     Spec: function_spec.yaml, entry Max
     """
+    if surplus or unknown:
+        refuse(MAX, surplus, unknown)
     return apply(
         MAX,
         (x,),
@@ -140,35 +123,17 @@ def max(
     )
 
 
-@overload
 def min(
-    x: Operand,
-    axes: int | Sequence[int] | None = None,
-    keep_dims: bool = False,
-    with_index: Literal[False] = False,
-    only_index: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand: ...
-@overload
-def min(
-    x: Operand,
-    axes: int | Sequence[int] | None = None,
-    keep_dims: bool = False,
-    with_index: bool = False,
-    only_index: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]: ...
-def min(
-    x: Operand,
-    axes: int | Sequence[int] | None = None,
-    keep_dims: bool = False,
-    with_index: bool = False,
-    only_index: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand | tuple[Operand, ...]:
+    x=None,
+    axes=None,
+    keep_dims=False,
+    with_index=False,
+    only_index=False,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
     """Take the smallest element along axes, its place, or both.
 
     y = min of x over the axes
@@ -195,6 +160,8 @@ def min(
 
     Spec: function_spec.yaml, entry Min
     """
+    if surplus or unknown:
+        refuse(MIN, surplus, unknown)
     return apply(
         MIN,
         (x,),
@@ -203,14 +170,7 @@ def min(
     )
 
 
-def norm(
-    x: Operand,
-    p: float | None = None,
-    axes: int | Sequence[int] | None = None,
-    keep_dims: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def norm(x=None, p=None, axes=None, keep_dims=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the p-norm along axes.
 
     y = (sum of |x|^p over the axes)^(1/p)
@@ -234,16 +194,12 @@ def norm(
 
     Spec: function_spec.yaml, entry Norm
     """
+    if surplus or unknown:
+        refuse(NORM, surplus, unknown)
     return apply(NORM, (x,), {"p": p, "axes": axes, "keep_dims": keep_dims}, outputs)
 
 
-def prod(
-    x: Operand,
-    axes: int | Sequence[int] | None = None,
-    keep_dims: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def prod(x=None, axes=None, keep_dims=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Multiply the elements along axes.
 
     y = product of x over the axes
@@ -266,17 +222,12 @@ def prod(
 
     Spec: function_spec.yaml, entry Prod
     """
+    if surplus or unknown:
+        refuse(PROD, surplus, unknown)
     return apply(PROD, (x,), {"axes": axes, "keep_dims": keep_dims}, outputs)
 
 
-def cumsum(
-    x: Operand,
-    axis: int | None = None,
-    exclusive: bool = False,
-    reverse: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def cumsum(x=None, axis=None, exclusive=False, reverse=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Add up the elements along an axis, keeping every intermediate sum.
 
     y_i = x_1 + ... + x_i
@@ -299,17 +250,12 @@ def cumsum(
 
     Spec: function_spec.yaml, entry CumSum
     """
+    if surplus or unknown:
+        refuse(CUMSUM, surplus, unknown)
     return apply(CUMSUM, (x,), {"axis": axis, "exclusive": exclusive, "reverse": reverse}, outputs)
 
 
-def cumprod(
-    x: Operand,
-    axis: int | None = None,
-    exclusive: bool = False,
-    reverse: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def cumprod(x=None, axis=None, exclusive=False, reverse=False, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Multiply the elements along an axis, keeping every intermediate product.
 
     y_i = x_1 x_2 ... x_i
@@ -333,10 +279,12 @@ def cumprod(
 
     Spec: function_spec.yaml, entry CumProd
     """
+    if surplus or unknown:
+        refuse(CUMPROD, surplus, unknown)
     return apply(CUMPROD, (x,), {"axis": axis, "exclusive": exclusive, "reverse": reverse}, outputs)
 
 
-def reduce_sum(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def reduce_sum(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Add all elements.
 
     y = sum of x
@@ -356,10 +304,12 @@ def reduce_sum(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | Non
 
     Spec: function_spec.yaml, entry ReduceSum
     """
+    if surplus or unknown:
+        refuse(REDUCE_SUM, surplus, unknown)
     return apply(REDUCE_SUM, (x,), {}, outputs)
 
 
-def reduce_mean(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def reduce_mean(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Average all elements.
 
     y = sum of x / number of elements
@@ -379,4 +329,9 @@ def reduce_mean(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | No
 
     Spec: function_spec.yaml, entry ReduceMean
     """
+    if surplus or unknown:
+        refuse(REDUCE_MEAN, surplus, unknown)
     return apply(REDUCE_MEAN, (x,), {}, outputs)
+
+
+show_signatures(globals(), SPECS)

@@ -1,15 +1,11 @@
 """Functions of the topic shape.
 
 Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
-
-from collections.abc import Sequence
-
-from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
+from nn_core.functions.signatures import refuse, show_signatures
 from nn_core.graph.apply import apply
 from nn_core.spec.builtin.shape import (
     ARANGE,
@@ -33,6 +29,7 @@ from nn_core.spec.builtin.shape import (
     SHIFT_BACKWARD,
     SINK,
     SLICE,
+    SPECS,
     SPLIT,
     STACK,
     TILE,
@@ -40,15 +37,9 @@ from nn_core.spec.builtin.shape import (
     TRILU,
     UNLINK,
 )
-from nn_core.variable import Variable
 
 
-def concatenate(
-    *x: Operand,
-    axis: int | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def concatenate(*x, axis=None, n_outputs=-1, outputs=None, **unknown):
     """Join arrays along an axis that they have.
 
     Args:
@@ -68,15 +59,12 @@ def concatenate(
 
     Spec: function_spec.yaml, entry Concatenate
     """
+    if unknown:
+        refuse(CONCATENATE, (), unknown)
     return apply(CONCATENATE, x, {"axis": axis}, outputs)
 
 
-def split(
-    x: Operand,
-    axis: int = 0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+def split(x=None, axis=0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Cut an array into its entries along an axis, which goes away.
 
     y_i = x[..., i, ...]
@@ -95,10 +83,12 @@ def split(
 
     Spec: function_spec.yaml, entry Split
     """
+    if surplus or unknown:
+        refuse(SPLIT, surplus, unknown)
     return apply(SPLIT, (x,), {"axis": axis}, outputs)
 
 
-def stack(*x: Operand, axis: int = 0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def stack(*x, axis=0, n_outputs=-1, outputs=None, **unknown):
     """Join arrays of one shape along a new axis.
 
     Args:
@@ -114,17 +104,12 @@ def stack(*x: Operand, axis: int = 0, n_outputs: int = -1, outputs: Sequence[NdA
 
     Spec: function_spec.yaml, entry Stack
     """
+    if unknown:
+        refuse(STACK, (), unknown)
     return apply(STACK, x, {"axis": axis}, outputs)
 
 
-def slice(
-    x: Operand,
-    start: Sequence[int] | None = None,
-    stop: Sequence[int] | None = None,
-    step: Sequence[int] | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def slice(x=None, start=None, stop=None, step=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Cut out evenly spaced elements along each axis.
 
     y = x[start_1:stop_1:step_1, ..., start_n:stop_n:step_n]
@@ -149,17 +134,12 @@ def slice(
 
     Spec: function_spec.yaml, entry Slice
     """
+    if surplus or unknown:
+        refuse(SLICE, surplus, unknown)
     return apply(SLICE, (x,), {"start": start, "stop": stop, "step": step}, outputs)
 
 
-def pad(
-    x: Operand,
-    pad_width: Sequence[int],
-    mode: str = "constant",
-    constant_value: float = 0.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def pad(x=None, pad_width=None, mode="constant", constant_value=0.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Add elements before and after each axis.
 
     Args:
@@ -183,16 +163,12 @@ def pad(
 
     Spec: function_spec.yaml, entry Pad
     """
+    if surplus or unknown:
+        refuse(PAD, surplus, unknown)
     return apply(PAD, (x,), {"pad_width": pad_width, "mode": mode, "constant_value": constant_value}, outputs)
 
 
-def pad_backward(
-    dy: Operand,
-    pad_width: Sequence[int],
-    mode: str = "constant",
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def pad_backward(dy=None, pad_width=None, mode="constant", n_outputs=-1, outputs=None, *surplus, **unknown):
     """Remove what `pad` adds, giving the sum of its copies to each element; the transpose of `pad`.
 
     Args:
@@ -209,15 +185,12 @@ def pad_backward(
 
     Spec: function_spec.yaml, entry PadBackward
     """
+    if surplus or unknown:
+        refuse(PAD_BACKWARD, surplus, unknown)
     return apply(PAD_BACKWARD, (dy,), {"pad_width": pad_width, "mode": mode}, outputs)
 
 
-def transpose(
-    x: Operand,
-    axes: int | Sequence[int],
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def transpose(x=None, axes=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Put the axes in another order.
 
     y.shape[i] = x.shape[axes[i]]
@@ -235,15 +208,12 @@ def transpose(
 
     Spec: function_spec.yaml, entry Transpose
     """
+    if surplus or unknown:
+        refuse(TRANSPOSE, surplus, unknown)
     return apply(TRANSPOSE, (x,), {"axes": axes}, outputs)
 
 
-def broadcast(
-    x: Operand,
-    shape: int | Sequence[int],
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def broadcast(x=None, shape=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Repeat an array along axes of length 1 to get a given shape.
 
     Args:
@@ -263,16 +233,12 @@ def broadcast(
 
     Spec: function_spec.yaml, entry Broadcast
     """
+    if surplus or unknown:
+        refuse(BROADCAST, surplus, unknown)
     return apply(BROADCAST, (x,), {"shape": shape}, outputs)
 
 
-def broadcast_to(
-    x: Operand,
-    y: Operand,
-    axis: int | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def broadcast_to(x=None, y=None, axis=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Repeat y over those axes of x that it does not have.
 
     Args:
@@ -293,10 +259,12 @@ def broadcast_to(
 
     Spec: function_spec.yaml, entry BroadcastTo
     """
+    if surplus or unknown:
+        refuse(BROADCAST_TO, surplus, unknown)
     return apply(BROADCAST_TO, (x, y), {"axis": axis}, outputs)
 
 
-def tile(x: Operand, reps: Sequence[int], n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def tile(x=None, reps=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Put copies of an array side by side along each axis.
 
     Args:
@@ -316,15 +284,12 @@ def tile(x: Operand, reps: Sequence[int], n_outputs: int = -1, outputs: Sequence
 
     Spec: function_spec.yaml, entry Tile
     """
+    if surplus or unknown:
+        refuse(TILE, surplus, unknown)
     return apply(TILE, (x,), {"reps": reps}, outputs)
 
 
-def flip(
-    x: Operand,
-    axes: int | Sequence[int] | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def flip(x=None, axes=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Reverse the order of elements along axes.
 
     Args:
@@ -340,16 +305,12 @@ def flip(
 
     Spec: function_spec.yaml, entry Flip
     """
+    if surplus or unknown:
+        refuse(FLIP, surplus, unknown)
     return apply(FLIP, (x,), {"axes": axes}, outputs)
 
 
-def shift(
-    x: Operand,
-    shifts: Sequence[int] | None = None,
-    border_mode: str = "nearest",
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def shift(x=None, shifts=None, border_mode="nearest", n_outputs=-1, outputs=None, *surplus, **unknown):
     """Move elements along each axis and fill the gap from the edge.
 
     y[i] = x[i - shift], positions outside of x brought inside as `border_mode` says
@@ -374,16 +335,12 @@ def shift(
 
     Spec: function_spec.yaml, entry Shift
     """
+    if surplus or unknown:
+        refuse(SHIFT, surplus, unknown)
     return apply(SHIFT, (x,), {"shifts": shifts, "border_mode": border_mode}, outputs)
 
 
-def shift_backward(
-    dy: Operand,
-    shifts: Sequence[int] | None = None,
-    border_mode: str = "nearest",
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def shift_backward(dy=None, shifts=None, border_mode="nearest", n_outputs=-1, outputs=None, *surplus, **unknown):
     """Move the gradient of `shift` back to the elements that were read; the transpose of `shift`.
 
     Args:
@@ -400,16 +357,12 @@ def shift_backward(
 
     Spec: function_spec.yaml, entry ShiftBackward
     """
+    if surplus or unknown:
+        refuse(SHIFT_BACKWARD, surplus, unknown)
     return apply(SHIFT_BACKWARD, (dy,), {"shifts": shifts, "border_mode": border_mode}, outputs)
 
 
-def reshape(
-    x: Operand,
-    shape: int | Sequence[int],
-    inplace: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def reshape(x=None, shape=None, inplace=True, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Give an array another shape with the same elements in C order.
 
     Args:
@@ -426,16 +379,12 @@ def reshape(
 
     Spec: function_spec.yaml, entry Reshape
     """
+    if surplus or unknown:
+        refuse(RESHAPE, surplus, unknown)
     return apply(RESHAPE, (x,), {"shape": shape, "inplace": inplace}, outputs)
 
 
-def shape(
-    x: Operand,
-    start: int | None = None,
-    end: int | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def shape(x=None, start=None, end=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Return the shape of an array as an array.
 
     Args:
@@ -455,10 +404,12 @@ def shape(
 
     Spec: function_spec.yaml, entry Shape
     """
+    if surplus or unknown:
+        refuse(SHAPE, surplus, unknown)
     return apply(SHAPE, (x,), {"start": start, "end": end}, outputs)
 
 
-def matrix_diag(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def matrix_diag(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Put the last axis on the diagonal of square matrices.
 
     y[..., i, j] = x[..., i] if i == j else 0
@@ -475,10 +426,12 @@ def matrix_diag(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | No
 
     Spec: function_spec.yaml, entry MatrixDiag
     """
+    if surplus or unknown:
+        refuse(MATRIX_DIAG, surplus, unknown)
     return apply(MATRIX_DIAG, (x,), {}, outputs)
 
 
-def matrix_diag_part(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def matrix_diag_part(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Take the diagonal of each matrix.
 
     y[..., i] = x[..., i, i]
@@ -495,16 +448,12 @@ def matrix_diag_part(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray]
 
     Spec: function_spec.yaml, entry MatrixDiagPart
     """
+    if surplus or unknown:
+        refuse(MATRIX_DIAG_PART, surplus, unknown)
     return apply(MATRIX_DIAG_PART, (x,), {}, outputs)
 
 
-def trilu(
-    x: Operand,
-    k: int = 0,
-    upper: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def trilu(x=None, k=0, upper=True, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Keep the upper or lower triangle of each matrix and set the rest to zero.
 
     y[..., i, j] = x[..., i, j] if j - i >= k (upper) or j - i <= k (lower) else 0
@@ -523,15 +472,12 @@ def trilu(
 
     Spec: function_spec.yaml, entry Trilu
     """
+    if surplus or unknown:
+        refuse(TRILU, surplus, unknown)
     return apply(TRILU, (x,), {"k": k, "upper": upper}, outputs)
 
 
-def meshgrid(
-    *x: Operand,
-    ij_indexing: bool = False,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> tuple[Operand, ...]:
+def meshgrid(*x, ij_indexing=False, n_outputs=-1, outputs=None, **unknown):
     """Spread vectors over a grid, each along an axis of its own.
 
     Args:
@@ -550,10 +496,12 @@ def meshgrid(
 
     Spec: function_spec.yaml, entry Meshgrid
     """
+    if unknown:
+        refuse(MESHGRID, (), unknown)
     return apply(MESHGRID, x, {"ij_indexing": ij_indexing}, outputs)
 
 
-def identity(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def identity(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Return the input.
 
     y = x
@@ -570,15 +518,12 @@ def identity(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None 
 
     Spec: function_spec.yaml, entry Identity
     """
+    if surplus or unknown:
+        refuse(IDENTITY, surplus, unknown)
     return apply(IDENTITY, (x,), {}, outputs)
 
 
-def constant(
-    val: float = 0.0,
-    shape: int | Sequence[int] = (),
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Variable:
+def constant(val=0.0, shape=(), n_outputs=-1, outputs=None, *surplus, **unknown):
     """Make an array of one value.
 
     Args:
@@ -594,16 +539,12 @@ def constant(
 
     Spec: function_spec.yaml, entry Constant
     """
+    if surplus or unknown:
+        refuse(CONSTANT, surplus, unknown)
     return apply(CONSTANT, (), {"val": val, "shape": shape}, outputs)
 
 
-def arange(
-    start: float,
-    stop: float,
-    step: float = 1.0,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Variable:
+def arange(start=None, stop=None, step=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Make an array of evenly spaced values within [start, stop).
 
     y_i = start + i * step
@@ -622,16 +563,12 @@ def arange(
 
     Spec: function_spec.yaml, entry Arange
     """
+    if surplus or unknown:
+        refuse(ARANGE, surplus, unknown)
     return apply(ARANGE, (), {"start": start, "stop": stop, "step": step}, outputs)
 
 
-def linspace(
-    start: float,
-    stop: float,
-    num: int,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Variable:
+def linspace(start=None, stop=None, num=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Make an array of a given number of evenly spaced values within [start, stop].
 
     y_i = start + i * (stop - start) / (num - 1)
@@ -650,10 +587,12 @@ def linspace(
 
     Spec: function_spec.yaml, entry Linspace
     """
+    if surplus or unknown:
+        refuse(LINSPACE, surplus, unknown)
     return apply(LINSPACE, (), {"start": start, "stop": stop, "num": num}, outputs)
 
 
-def eye_like(x: Operand, k: int = 0, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def eye_like(x=None, k=0, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Make a matrix with ones on a diagonal and zeros elsewhere, in the shape of another matrix.
 
     y[i, j] = 1 if j - i == k else 0
@@ -671,10 +610,12 @@ def eye_like(x: Operand, k: int = 0, n_outputs: int = -1, outputs: Sequence[NdAr
 
     Spec: function_spec.yaml, entry EyeLike
     """
+    if surplus or unknown:
+        refuse(EYE_LIKE, surplus, unknown)
     return apply(EYE_LIKE, (x,), {"k": k}, outputs)
 
 
-def assign(dst: Operand, src: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def assign(dst=None, src=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Copy one array into another when the graph runs.
 
     dst := src, y = src
@@ -697,10 +638,12 @@ def assign(dst: Operand, src: Operand, n_outputs: int = -1, outputs: Sequence[Nd
 
     Spec: function_spec.yaml, entry Assign
     """
+    if surplus or unknown:
+        refuse(ASSIGN, surplus, unknown)
     return apply(ASSIGN, (dst, src), {}, outputs)
 
 
-def unlink(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None) -> Operand:
+def unlink(x=None, n_outputs=-1, outputs=None, *surplus, **unknown):
     """Return the input and let no gradient pass.
 
     y = x
@@ -717,15 +660,12 @@ def unlink(x: Operand, n_outputs: int = -1, outputs: Sequence[NdArray] | None = 
 
     Spec: function_spec.yaml, entry Unlink
     """
+    if surplus or unknown:
+        refuse(UNLINK, surplus, unknown)
     return apply(UNLINK, (x,), {}, outputs)
 
 
-def sink(
-    *x: Operand,
-    one_input_grad: bool = True,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-) -> Operand:
+def sink(*x, one_input_grad=True, n_outputs=-1, outputs=None, **unknown):
     """Hold several ends of a graph together, so that they run forward and backward as one.
 
     Args:
@@ -748,4 +688,9 @@ def sink(
 
     Spec: function_spec.yaml, entry Sink
     """
+    if unknown:
+        refuse(SINK, (), unknown)
     return apply(SINK, x, {"one_input_grad": one_input_grad}, outputs)
+
+
+show_signatures(globals(), SPECS)

@@ -13,7 +13,7 @@ from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import GraphError
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD
-from nn_core.messages.refusal import FOREIGN, raise_refusal
+from nn_core.messages.refusal import FOREIGN, raise_refusal, require_fit
 from nn_core.variable import Variable
 
 P = ParamSpec("P")
@@ -60,6 +60,9 @@ def one_kind(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except FOREIGN as error:
             raise_refusal(function, args, kwargs, error)
+        except TypeError:
+            require_fit(function, args, kwargs)
+            raise
 
     return call
 

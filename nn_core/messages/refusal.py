@@ -10,7 +10,7 @@ of the caller.
 import functools
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar, get_args, get_origin
 
@@ -101,15 +101,49 @@ def _first_unfit(function: Callable[..., Any], given: Mapping[str, Any]) -> str:
 def require_fit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raise a SignatureError if a call, which has ended in a TypeError, does not fit the signature of `function`."""
     wanted = signature(function)
+    if next(iter(wanted.parameters), None) == "self":  # no argument that the caller counts
+        wanted, args = wanted.replace(parameters=list(wanted.parameters.values())[1:]), args[1:]
     try:
         wanted.bind(*args, **kwargs)
     except TypeError as mismatch:
-        takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in wanted.parameters.values())
-        unknown = None if takes_any else next((name for name in kwargs if name not in wanted.parameters), None)
-        text = str(mismatch)
-        if unknown is not None:  # a name that does not exist says more than the argument that is missing because of it
-            text = f"got an unexpected keyword argument {unknown!r}{suggestion(unknown, wanted.parameters)}"
-        raise SignatureError(f"{_title(function)}: {text}") from None
+        raise SignatureError(f"{_title(function)}: {_misfit(wanted, args, kwargs) or mismatch}") from None
+
+
+def _misfit(wanted: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Say what is wrong with a call; nothing where only the text of Python says it."""
+    parameters = wanted.parameters.values()
+    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
+    unknown = None if takes_any else next((name for name in kwargs if name not in wanted.parameters), None)
+    if unknown is not None:  # a name that does not exist says more than the argument that is missing because of it
+        return unknown_keyword(wanted, unknown)
+    try:
+        given = wanted.bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        n_taken = _n_positional(wanted)
+        return "" if len(args) <= n_taken else surplus_arguments(wanted, len(args))
+    missing = [parameter.name for parameter in parameters if _is_required(parameter) and parameter.name not in given]
+    return f"{missing[0]} must be given, got none" if missing else ""
+
+
+def unknown_keyword(wanted: Signature, name: str) -> str:
+    """The text about a keyword argument that a function does not have."""
+    return f"got an unexpected keyword argument {name!r}{suggestion(name, wanted.parameters)}"
+
+
+def surplus_arguments(wanted: Signature, n_given: int) -> str:
+    """The text about more positional arguments than a function takes."""
+    n_taken = _n_positional(wanted)
+    return f"must get at most {n_taken} positional argument{'s' * (n_taken != 1)}, got {n_given}"
+
+
+def _n_positional(wanted: Signature) -> int:
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(parameter.kind in kinds for parameter in wanted.parameters.values())
+
+
+def _is_required(parameter: Parameter) -> bool:
+    is_rest = parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return parameter.default is Parameter.empty and not is_rest
 
 
 def _title(function: Callable[..., Any]) -> str:

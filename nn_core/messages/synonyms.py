@@ -50,7 +50,8 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "ndarray": ("NdArray",), "device": ("Context",), "manualseed": ("seed",), "nograd": ("no_grad",),
     "save": ("save_parameters",), "load": ("load_parameters",), "model": ("Module",), "layer": ("Module",),
     # arguments
-    **dict.fromkeys(("lr", "learningrate", "rate", "stepsize", "eta", "alpha"), ("lr", "alpha", "eta", "init_lr")),
+    **dict.fromkeys(("lr", "learningrate", "stepsize", "eta", "alpha"), ("lr", "alpha", "eta", "init_lr")),
+    "rate": ("lr", "alpha", "eta", "init_lr", "p"),
     "bias": ("with_bias",), "usebias": ("with_bias",), "padding": ("pad",), "strides": ("stride",),
     "kernelsize": ("kernel",), "ksize": ("kernel",), "filters": ("outmaps",), "outchannels": ("outmaps",),
     "outfeatures": ("n_outmaps",), "units": ("n_outmaps",), "groups": ("group",), "dim": ("axis", "axes"),

@@ -18,6 +18,7 @@ from nn_core.spec.model import TOPICS, FunctionSpec
 from nn_core.spec.signature import docstring, flags_of_results, signature
 
 _WIDTH = 120
+_PLAIN = Parameter.POSITIONAL_OR_KEYWORD
 _NOTICE = "Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost."
 _BUILTIN = f'''"""Every specification of function_spec.yaml, by name and by API name.
 
@@ -69,17 +70,24 @@ if not TYPE_CHECKING:  # so that checkers report names that do not exist; `nn-co
 _TOPIC = f'''"""Functions of the topic {{topic}}.
 
 {_NOTICE}
+
+The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
-# mypy: disable-error-code="no-any-return"
-# The return type of apply() depends on the specification.
+from nn_core.functions.signatures import refuse, show_signatures
+from nn_core.graph.apply import apply
+{{constants}}
+{{functions}}
 
+
+show_signatures(globals(), SPECS)
+'''
+_STUB = f'''# {_NOTICE}
 from collections.abc import Sequence{{typing}}
 
 from nn_core.arrays.ndarray import NdArray
-from nn_core.functions.operand import Operand
-from nn_core.graph.apply import apply
-{{constants}}{{variable}}
+from nn_core.functions.operand import Operand{{variable}}
+
 {{functions}}
 '''
 
@@ -98,6 +106,7 @@ def generate(root: Path) -> dict[Path, str]:
     )
     for topic, found in topics.items():
         files[package / "functions" / f"{topic}.py"] = functions_module(topic, found)
+        files[package / "functions" / f"{topic}.pyi"] = functions_stub(found)
     files[package / "functions" / "__init__.py"] = functions_package(topics, exports_by_hand(package / "functions"))
     return files
 
@@ -113,21 +122,26 @@ def specs_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
 
 def functions_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
     """The module of ``nn_core.functions`` with the functions of one topic."""
-    names = sorted((constant(spec) for spec in specs), key=str.lower)
+    names = sorted(["SPECS", *map(constant, specs)], key=str.lower)
     return _TOPIC.format(
         topic=topic,
         constants=import_line(f"nn_core.spec.builtin.{topic}", names),
+        functions="\n".join(f"\n\n{function_text(spec)}" for spec in specs),
+    )
+
+
+def functions_stub(specs: Sequence[FunctionSpec]) -> str:
+    """The stub of that module, with the signatures for type checkers."""
+    return _STUB.format(
         typing="\nfrom typing import Literal, overload" if any(map(flags_of_results, specs)) else "",
         variable="" if all(spec.inputs for spec in specs) else "\nfrom nn_core.variable import Variable",
-        functions="\n".join(f"\n\n{function_text(spec)}" for spec in specs),
+        functions="\n".join(map(stub_text, specs)),
     )
 
 
 def function_text(spec: FunctionSpec) -> str:
     """The definition of the public function of `spec`."""
-    public = signature(spec)
-    head = bracketed(f"def {spec.api}(", _parameters(public), f") -> {public.return_annotation}:")
-    head = _overloads(spec, public) + head
+    head = bracketed(f"def {spec.api}(", _lenient_parameters(signature(spec)), "):")
     names = [entry.name for entry in spec.inputs]
     if spec.variadic:
         inputs = names[-1] if len(names) == 1 else f"({', '.join(names[:-1])}, *{names[-1]})"
@@ -135,22 +149,37 @@ def function_text(spec: FunctionSpec) -> str:
         inputs = tuple_text(names)
     args = bracketed("{", [f'"{arg.name}": {arg.name}' for arg in spec.args], "}", _WIDTH - 8)
     call = bracketed("return apply(", [constant(spec), inputs, args, "outputs"], ")", _WIDTH - 4)
+    wrong, surplus = ("unknown", "()") if spec.variadic else ("surplus or unknown", "surplus")
+    check = f"if {wrong}:\n    refuse({constant(spec)}, {surplus}, unknown)"
     text = docstring(spec).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    body = indent(f'"""{text}\n"""\n{call}', "    ")
+    body = indent(f'"""{text}\n"""\n{check}\n{call}', "    ")
     return f"{head}\n{body}"
 
 
-def _overloads(spec: FunctionSpec, public: Signature) -> str:
-    """The same signature without and with further results, for type checkers."""
+def _lenient_parameters(public: Signature) -> list[str]:
+    """Parameters that take any call: None for what is missing, and the rest of the arguments for `refuse`."""
+    texts: dict[Any, list[str]] = {kind: [] for kind in (_PLAIN, Parameter.VAR_POSITIONAL, Parameter.KEYWORD_ONLY)}
+    for parameter in public.parameters.values():
+        is_rest = parameter.kind is Parameter.VAR_POSITIONAL
+        default = "None" if parameter.default is Parameter.empty else render(parameter.default)
+        texts[parameter.kind].append(f"*{parameter.name}" if is_rest else f"{parameter.name}={default}")
+    plain, rest, keywords = texts.values()
+    return [*plain, *(rest or ["*surplus"]), *keywords, "**unknown"]
+
+
+def stub_text(spec: FunctionSpec) -> str:
+    """The signature of the public function of `spec`, or those without and with further results."""
+    public = signature(spec)
+    whole = bracketed(f"def {spec.api}(", _parameters(public), f") -> {public.return_annotation}: ...")
     flags = flags_of_results(spec)
     if not flags:
-        return ""
+        return whole
     one, several = public.return_annotation.split(" | ")
     unset = {name: public.parameters[name].replace(annotation="Literal[False]") for name in flags}
     without = public.replace(parameters=list({**public.parameters, **unset}.values()))
     first = bracketed(f"def {spec.api}(", _parameters(without), f") -> {one}: ...")
     second = bracketed(f"def {spec.api}(", _parameters(public), f") -> {several}: ...")
-    return "\n".join(["@overload", first, "@overload", second, ""])
+    return "\n".join(["@overload", first, "@overload", second])
 
 
 def _parameters(public: Signature) -> list[str]:

@@ -23,15 +23,22 @@ _ANNOTATIONS = {
 }
 
 
+class Annotation(str):
+    """The source of an annotation, which `help` shows without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 def signature(spec: FunctionSpec) -> Signature:
-    """The signature of the function; annotations are strings."""
+    """The signature of the function; annotations are their source."""
     parameters = [_input_parameter(entry) for entry in spec.inputs]
     kind = Parameter.KEYWORD_ONLY if spec.variadic else Parameter.POSITIONAL_OR_KEYWORD
     parameters += [_arg_parameter(arg, kind) for arg in spec.args if not arg.keyword_only]
-    parameters.append(Parameter("n_outputs", kind, default=-1, annotation="int"))
-    parameters.append(Parameter("outputs", kind, default=None, annotation="Sequence[NdArray] | None"))
+    parameters.append(Parameter("n_outputs", kind, default=-1, annotation=Annotation("int")))
+    parameters.append(Parameter("outputs", kind, default=None, annotation=Annotation("Sequence[NdArray] | None")))
     parameters += [_arg_parameter(arg, Parameter.KEYWORD_ONLY) for arg in spec.args if arg.keyword_only]
-    return Signature(parameters, return_annotation=_return_annotation(spec))
+    return Signature(parameters, return_annotation=Annotation(_return_annotation(spec)))
 
 
 def flags_of_results(spec: FunctionSpec) -> tuple[str, ...]:
@@ -74,20 +81,20 @@ def docstring(spec: FunctionSpec) -> str:
 
 def _input_parameter(entry: InputSpec) -> Parameter:
     if entry.variadic:
-        return Parameter(entry.name, Parameter.VAR_POSITIONAL, annotation="Operand")
+        return Parameter(entry.name, Parameter.VAR_POSITIONAL, annotation=Annotation("Operand"))
     kind = Parameter.POSITIONAL_OR_KEYWORD
     if entry.optional:
-        return Parameter(entry.name, kind, default=None, annotation="Operand | None")
-    return Parameter(entry.name, kind, annotation="Operand")
+        return Parameter(entry.name, kind, default=None, annotation=Annotation("Operand | None"))
+    return Parameter(entry.name, kind, annotation=Annotation("Operand"))
 
 
 def _arg_parameter(arg: ArgSpec, kind: Any) -> Parameter:
     annotation = ("int | " if arg.takes_one_number else "") + _ANNOTATIONS[arg.type]
     if arg.required:
-        return Parameter(arg.name, kind, annotation=annotation)
+        return Parameter(arg.name, kind, annotation=Annotation(annotation))
     default = public_default(arg)
     annotation += " | None" if default is None else ""
-    return Parameter(arg.name, kind, default=default, annotation=annotation)
+    return Parameter(arg.name, kind, default=default, annotation=Annotation(annotation))
 
 
 def _input_text(entry: InputSpec) -> str:

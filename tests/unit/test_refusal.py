@@ -10,7 +10,7 @@ import nn_core.functions as F
 import nn_core.initializer as I
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.errors import ArgumentError, NNCoreError, ShapeError
+from nn_core.errors import ArgumentError, NNCoreError, ShapeError, SignatureError
 
 X = (2, 3)
 
@@ -198,3 +198,8 @@ def test_a_variable_shows_itself_whatever_its_name_and_values_are():
     v.name = v
     v.data.fill(1e308)
     assert "inf" in repr(v)
+
+
+def test_the_object_of_a_method_is_not_counted():
+    with pytest.raises(SignatureError, match=r"^Variable: must get at most 3 positional arguments, got 4"):
+        nn.Variable((2,), None, "x", 4)

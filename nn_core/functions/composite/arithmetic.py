@@ -9,11 +9,13 @@ from nn_core.functions import reduction
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
 from nn_core.graph.imperative import one_kind
+from nn_core.messages.refusal import door
 from nn_core.variable import Variable
 
 __all__ = ["clip", "clip_by_norm", "clip_by_value", "rsqrt", "sqrt", "square"]
 
 
+@door
 def sqrt(x: Operand) -> Operand:
     """Take the square root of every element.
 
@@ -32,6 +34,7 @@ def sqrt(x: Operand) -> Operand:
     return operators.pow_scalar(x, 0.5)
 
 
+@door
 def rsqrt(x: Operand) -> Operand:
     """Take the reciprocal of the square root of every element.
 
@@ -50,6 +53,7 @@ def rsqrt(x: Operand) -> Operand:
     return operators.pow_scalar(x, -0.5)
 
 
+@door
 def square(x: Operand) -> Operand:
     """Square every element.
 
@@ -68,6 +72,7 @@ def square(x: Operand) -> Operand:
     return operators.mul2(x, x)
 
 
+@door
 def clip(x: Operand, min: Operand | float | None = None, max: Operand | float | None = None) -> Operand:
     """Limit the elements to an interval that may be open on one side, as ``numpy.clip``.
 

@@ -21,6 +21,7 @@ from nn_core.variable import Variable
 __all__ = ["dot", "matmul"]
 
 
+@door
 def matmul(a: Operand, b: Operand) -> Operand:
     """Multiply matrices like ``a @ b``: over the last two axes, the leading axes are broadcast.
 

@@ -47,6 +47,7 @@ def batch_normalization(
     output_stat: bool = False,
     n_outputs: int | None = None,
 ) -> tuple[Operand, Operand, Operand]: ...
+@door
 def batch_normalization(
     x: Operand,
     beta: Operand | None,
@@ -130,6 +131,7 @@ def fused_batch_normalization(
     output_stat: bool = False,
     n_outputs: int | None = None,
 ) -> tuple[Operand, Operand, Operand]: ...
+@door
 def fused_batch_normalization(
     x: Operand,
     beta: Operand,

@@ -15,6 +15,7 @@ from nn_core.messages.refusal import checked_flag, door
 __all__ = ["argmax", "argmin", "logsumexp", "max", "mean", "min", "norm", "prod", "reduce", "std", "sum", "var"]
 
 
+@door
 def sum(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
     """Sum over axes.
 
@@ -33,6 +34,7 @@ def sum(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand
     return operators.sum(x, axes=listed(axis), keep_dims=keepdims)
 
 
+@door
 def mean(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
     """Average over axes.
 
@@ -51,6 +53,7 @@ def mean(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operan
     return operators.mean(x, axes=listed(axis), keep_dims=keepdims)
 
 
+@door
 def prod(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
     """Multiply over axes.
 
@@ -90,6 +93,7 @@ def max(
     with_index: Literal[True],
     only_index: Literal[False] = False,
 ) -> tuple[Operand, Operand]: ...
+@door
 def max(
     x: Operand,
     axis: Axes | None = None,
@@ -142,6 +146,7 @@ def min(
     with_index: Literal[True],
     only_index: Literal[False] = False,
 ) -> tuple[Operand, Operand]: ...
+@door
 def min(
     x: Operand,
     axis: Axes | None = None,
@@ -172,6 +177,7 @@ def min(
     return operators.min(x, listed(axis), keepdims)
 
 
+@door
 def argmax(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
     """Find the place of the largest element along axes.
 
@@ -190,6 +196,7 @@ def argmax(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Oper
     return max(x, axis, keepdims, only_index=True)
 
 
+@door
 def argmin(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
     """Find the place of the smallest element along axes.
 
@@ -242,6 +249,7 @@ def var(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int 
     return y if ddof == 0 else arithmetic.mul_scalar(y, n / (n - ddof))
 
 
+@door
 def std(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int = 0) -> Operand:
     """Compute the standard deviation over axes, the root of the variance.
 

@@ -34,16 +34,7 @@ SPEC = """\
 """
 
 ROTATE = '''\
-def rotate(
-    x: Operand,
-    bias: Operand | None = None,
-    angle: float | None = None,
-    axes: int | Sequence[int] | None = None,
-    n_outputs: int = -1,
-    outputs: Sequence[NdArray] | None = None,
-    *,
-    mode: str = "near",
-) -> Operand | tuple[Operand, ...]:
+def rotate(x=None, bias=None, angle=None, axes=None, n_outputs=-1, outputs=None, *surplus, mode="near", **unknown):
     """Turn images "by" an angle.
 
     y = R x
@@ -62,7 +53,22 @@ def rotate(
 
     Spec: function_spec.yaml, entry Rotate
     """
+    if surplus or unknown:
+        refuse(ROTATE, surplus, unknown)
     return apply(ROTATE, (x, bias), {"angle": angle, "axes": axes, "mode": mode}, outputs)
+'''
+
+ROTATE_STUB = '''\
+def rotate(
+    x: Operand,
+    bias: Operand | None = None,
+    angle: float | None = None,
+    axes: int | Sequence[int] | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+    *,
+    mode: str = "near",
+) -> Operand | tuple[Operand, ...]: ...
 '''
 
 
@@ -89,15 +95,18 @@ def test_default_rules_exist() -> None:
 
 
 def test_functions_have_the_public_signature_and_docstring(checkout: Path) -> None:
-    text = generate(checkout)[checkout / "nn_core" / "functions" / "image.py"]
-    assert ROTATE in text
-    assert "def mix(w: Operand, *x: Operand, axis: int, n_outputs: int = -1, outputs" in text
+    files = generate(checkout)
+    text, stub = (files[checkout / "nn_core" / "functions" / name] for name in ("image.py", "image.pyi"))
+    assert ROTATE in text and ROTATE_STUB in stub
+    assert "def mix(\n    w: Operand,\n    *x: Operand,\n    axis: int,\n    n_outputs: int = -1,\n" in stub
+    assert "def mix(w=None, *x, axis=None, n_outputs=-1, outputs=None, **unknown):" in text
     assert "return apply(MIX, (w, *x), {\"axis\": axis}, outputs)" in text
 
 
 def test_functions_without_inputs_give_variables(checkout: Path) -> None:
-    text = generate(checkout)[checkout / "nn_core" / "functions" / "random.py"]
-    assert "-> tuple[Variable, ...]:" in text and "return apply(ZERO, (), {}, outputs)" in text
+    files = generate(checkout)
+    text, stub = (files[checkout / "nn_core" / "functions" / name] for name in ("random.py", "random.pyi"))
+    assert "-> tuple[Variable, ...]: ..." in stub and "return apply(ZERO, (), {}, outputs)" in text
 
 
 def test_functions_by_hand_take_the_place_of_generated_ones(checkout: Path) -> None:

@@ -1,0 +1,105 @@
+# Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+from collections.abc import Sequence
+
+from nn_core.arrays.ndarray import NdArray
+from nn_core.functions.operand import Operand
+
+def convolution(
+    x: Operand,
+    weight: Operand,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
+    group: int = 1,
+    channel_last: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+def depthwise_convolution(
+    x: Operand,
+    weight: Operand,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
+    multiplier: int = 1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+def deconvolution(
+    x: Operand,
+    weight: Operand,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
+    group: int = 1,
+    channel_last: bool = False,
+    output_padding: int | Sequence[int] | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+def depthwise_deconvolution(
+    x: Operand,
+    weight: Operand,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
+    divisor: int = 1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+def fused_convolution(
+    x: Operand,
+    weight: Operand,
+    bias: Operand | None = None,
+    beta: Operand | None = None,
+    gamma: Operand | None = None,
+    mean: Operand | None = None,
+    variance: Operand | None = None,
+    z: Operand | None = None,
+    base_axis: int = 1,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
+    group: int = 1,
+    channel_last: bool = False,
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    nonlinearity: str = "relu",
+    nonlinearity_args: Sequence[float] = (),
+    pad_mode: str = "constant",
+    constant_value: float = 0.0,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+def deformable_convolution(
+    x: Operand,
+    weight: Operand,
+    offset: Operand,
+    mask: Operand | None = None,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
+    group: int = 1,
+    deformable_group: int = 1,
+    channel_last: bool = False,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+def adaptive_separable_convolution(
+    x: Operand,
+    vertical_kernel: Operand,
+    horizontal_kernel: Operand,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
