@@ -8,6 +8,7 @@ from nn_core.ext import Array, Kernel, Shape, Step
 from nn_ext_cuda import device, held
 from nn_ext_cuda.capture import Section
 from nn_ext_cuda.errors import failed
+from nn_ext_cuda.faults import FAULTS
 from nn_ext_cuda.kernels import KERNELS
 from nn_ext_cuda.layerwise import LayerwiseUpdate
 from nn_ext_cuda.memory import UPLOADS, allocated
@@ -47,11 +48,17 @@ class CudaBackend:
         return result
 
     def to_numpy(self, array: Array) -> Array:
-        """The values as a NumPy array."""
+        """The values as a NumPy array.
+
+        Raises:
+            ArgumentError: when a kernel before has found an index or a label out of range.
+        """
         try:
-            return cupy.asnumpy(array)
+            values = cupy.asnumpy(array)
         except Exception as error:  # a fault of an earlier launch is often told here
             raise failed("copy to the host", error, [array]) from error
+        FAULTS.check()
+        return values
 
     def upload(self, target: Array, values: Array) -> None:
         """Write a NumPy array over an array of the device; see `nn_ext_cuda.memory.Uploads`."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from nn_core.ext import ArgumentError
 from nn_ext_cuda import held, preference
+from nn_ext_cuda.faults import FAULTS
 from nn_ext_cuda.runtime import cupy
 
 
@@ -44,16 +45,26 @@ def use_device(device_id: int) -> None:
 
 
 def device_synchronize(device: str | int = 0) -> None:
-    """Wait until a device has done everything that it was given."""
+    """Wait until a device has done everything that it was given.
+
+    Raises:
+        ArgumentError: when a kernel has found an index or a label out of range.
+    """
     held.flush()
     with cupy.cuda.Device(int(device)):
         cupy.cuda.runtime.deviceSynchronize()
+    FAULTS.check()
 
 
 def synchronize_stream() -> None:
-    """Wait until the current stream of this thread has done everything that it was given."""
+    """Wait until the current stream of this thread has done everything that it was given.
+
+    Raises:
+        ArgumentError: when a kernel has found an index or a label out of range.
+    """
     held.flush()
     cupy.cuda.get_current_stream().synchronize()
+    FAULTS.check()
 
 
 def clear_memory_cache() -> None:

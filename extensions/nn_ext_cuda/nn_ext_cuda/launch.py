@@ -10,11 +10,12 @@ import numpy as np
 from nn_core.ext import Array, Shape
 from nn_ext_cuda.code import Code, compiled
 from nn_ext_cuda.errors import failed
+from nn_ext_cuda.faults import Faults
 from nn_ext_cuda.memory import allocated
 from nn_ext_cuda.words import Words
 
-#: The place of an array among those of the program, or a number.
-Argument: TypeAlias = int | np.generic
+#: The place of an array among those of the program, a number, or where kernels note faults.
+Argument: TypeAlias = int | np.generic | Faults
 THREADS = 256
 MAX_BLOCKS = 1 << 20
 
@@ -27,7 +28,8 @@ class Launch:
         code: The function.
         grid: Numbers of blocks.
         block: Numbers of threads of a block.
-        arguments: An int is the place of an array, which is passed as a pointer; a NumPy number is passed as it is.
+        arguments: An int is the place of an array, which is passed as a pointer; a NumPy number is passed as it is, and
+            `faults.FAULTS` as the address of the word for faults.
         shared_bytes: Dynamic shared memory of a block.
     """
 
@@ -108,9 +110,7 @@ class Program:
         held = [*arrays[: self._n_arrays], *(allocated(shape, dtype) for shape, dtype in self._scratch)]
         calls = []
         for launch in self.launches:
-            arguments = tuple(
-                _pointer(held[argument]) if isinstance(argument, int) else argument for argument in launch.arguments
-            )
+            arguments = tuple(_value(argument, held) for argument in launch.arguments)
             name = launch.code.name
             calls.append((compiled(launch.code), launch.grid, launch.block, arguments, launch.shared_bytes, name))
         return Step(calls, held)
@@ -171,5 +171,11 @@ class ChainStep:
             step()
 
 
-def _pointer(array: Array | None) -> Any:
+def _value(argument: Argument, arrays: Sequence[Array | None]) -> Any:
+    """The argument as CuPy takes it; a null pointer for an array that is absent."""
+    if isinstance(argument, Faults):
+        return argument.address()
+    if not isinstance(argument, int):
+        return argument
+    array = arrays[argument]
     return np.uint64(0) if array is None else array

@@ -10,6 +10,7 @@ from nn_core.ext import ArrayDesc, Call
 from nn_ext_cuda.code import generated, in_real, length_parameters, unravelled
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
 from nn_ext_cuda.dtypes import C_TYPES, real, real_type
+from nn_ext_cuda.faults import TELL, arguments_of, parameters_of
 from nn_ext_cuda.launch import Argument, Program, flat
 from nn_ext_cuda.layout import length_arguments
 from nn_ext_cuda.operand import uses
@@ -25,6 +26,7 @@ def located(
     numbers: Mapping[str, int | float] | None = None,
     wanted: Sequence[bool] | None = None,
     functions: str = "",
+    fault: str = "",
 ) -> Program:
     """The program that runs `statement` for each place of a frame.
 
@@ -39,6 +41,7 @@ def located(
         numbers: Integers become int64, others R.
         wanted: For a backward pass, which gradients are wanted.
         functions: Device functions that the statement calls.
+        fault: The message of a fault in values, of which the statement may ``tell(fault, fault_number, value)``.
     """
     arrays = forward_arrays(call) if wanted is None else backward_arrays(call, wanted)
     n = math.prod(lengths)
@@ -48,12 +51,12 @@ def located(
     given = {key: value for key, value in (numbers or {}).items() if uses(statement, key)}
     parameters = ["const int64 n", *[f"{C_TYPES[desc.dtype]}* {own}" for _, own, desc in used]]
     parameters += [f"const {'int64' if isinstance(value, int) else 'R'} {key}" for key, value in given.items()]
-    parameters += length_parameters("n", len(lengths))
+    parameters += [*length_parameters("n", len(lengths)), *parameters_of(fault)]
     arguments: list[Argument] = [np.int64(n), *[place for place, _, _ in used]]
     arguments += [_number(call, value) for value in given.values()]
-    arguments += length_arguments(lengths)
+    arguments += [*length_arguments(lengths), *arguments_of(fault)]
     body = f"  {_LOOP} {{\n    {unravelled('i', 'n', len(lengths))}\n    {in_real(statement)}\n  }}"
-    code = generated(name, parameters, body, real_type(call.dtype), functions)
+    code = generated(name, parameters, body, real_type(call.dtype), functions + TELL * bool(fault))
     return Program([flat(code, n, arguments)], len(arrays))
 
 

@@ -7,12 +7,20 @@ import numpy as np
 from nn_core.ext import Call, Shape
 from nn_ext_cuda.code import Code, part
 from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_dtype, real_type
-from nn_ext_cuda.launch import Launch, Program
+from nn_ext_cuda.faults import TELL
+from nn_ext_cuda.launch import Argument, Launch, Program
 from nn_ext_cuda.layout import split_axes
 
 
 def row_program(
-    call: Call, file: str, function: str, shape: Shape, axis: int, places: Sequence[int], n_arrays: int, **defines: int
+    call: Call,
+    file: str,
+    function: str,
+    shape: Shape,
+    axis: int,
+    places: Sequence[Argument],
+    n_arrays: int,
+    **defines: int,
 ) -> Program:
     """The program of one launch over the rows of an array of `shape` along `axis`."""
     outer, length, inner = split_axes(shape, axis)
@@ -33,6 +41,7 @@ def row_code(file: str, function: str, dtype: str, types: Mapping[str, str] | No
     """A function of a file that includes rows.cuh; `types` are names of C types besides T."""
     header = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     header += "".join(f"typedef {own} {name};\n" for name, own in {"T": C_TYPES[dtype], **(types or {})}.items())
+    header += TELL * defines.get("TELLS", 0)
     return Code(function, f"{header}{part('rows.cuh')}{part(file)}", real_type(dtype))
 
 

@@ -12,6 +12,7 @@ from nn_ext_cuda.code import from_file
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, backward_names
 from nn_ext_cuda.dtypes import C_TYPES, real_dtype, real_type, refuse_dtypes
+from nn_ext_cuda.faults import beyond_length
 from nn_ext_cuda.launch import THREADS, Launch, Program
 from nn_ext_cuda.located import located
 from nn_ext_cuda.pointwise import Pointwise
@@ -87,9 +88,10 @@ class Gather:
         numbers = {"tables": tables.tables, "rows": tables.n_rows, "width": tables.width, "count": tables.n_indices}
         statement = f"""const int64 given = {indices}[i0 / tables * count + i1], row = given < 0 ? given + rows : given;
     if (row >= 0 && row < rows) {y}[i] = {x}[(i0 * rows + row) * width + i2];
-    else spoil({y}[i]);"""
+    else {{ spoil({y}[i]); tell(fault, fault_number, given); }}"""
         frame = (tables.groups * tables.tables, tables.n_indices, tables.width)
-        return located(call, f"{call.spec.api}_forward", frame, statement, numbers, functions=NOTHING)
+        fault = beyond_length(call.spec.api, indices, tables.n_rows)
+        return located(call, f"{call.spec.api}_forward", frame, statement, numbers, functions=NOTHING, fault=fault)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """One launch, and for half precision one that rounds the sums; None for arrays of other dtypes."""

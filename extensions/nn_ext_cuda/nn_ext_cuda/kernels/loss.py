@@ -5,12 +5,14 @@ from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner
 from nn_ext_cuda.dtypes import refuse_dtypes
+from nn_ext_cuda.faults import FAULTS, beyond_classes
+from nn_ext_cuda.launch import Argument
 from nn_ext_cuda.pointwise import Pointwise
 from nn_ext_cuda.rows import row_program
 
 
 class SoftmaxCrossEntropy:
-    """The cross entropy of a softmax with class labels, softmax included; labels beyond the last class give NaN."""
+    """The cross entropy of a softmax with class labels, softmax included; labels beyond the last class are told as faults."""
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not computed in, and scores of no class."""
@@ -22,16 +24,22 @@ class SoftmaxCrossEntropy:
 
     def forward(self, call: Call) -> Runner:
         """One launch."""
-        return self._program(call, "cross_entropy", [0, 1, 2], 3)
+        scores, axis = call.inputs[0], call.args["axis"]
+        assert scores is not None and isinstance(axis, int)
+        fault = FAULTS.number(beyond_classes(call.spec.api, scores.shape[axis]))
+        return self._program(call, "cross_entropy", [0, 1, 2, FAULTS, fault], 3, tells=True)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """One launch, from the scores and the labels."""
         return self._program(call, "cross_entropy_backward", [0, 1, 3, 4], 6)
 
-    def _program(self, call: Call, function: str, places: Sequence[int], n_arrays: int) -> Runner:
+    def _program(
+        self, call: Call, function: str, places: Sequence[Argument], n_arrays: int, *, tells: bool = False
+    ) -> Runner:
         scores, axis = call.inputs[0], call.args["axis"]
         assert scores is not None and isinstance(axis, int)
-        return row_program(call, "softmax.cu", function, scores.shape, axis, places, n_arrays, LOG=0)
+        return row_program(call, "softmax.cu", function, scores.shape, axis, places, n_arrays, LOG=0, TELLS=int(tells))
+
 
 LOSS: Final[dict[str, Kernel]] = {
     "SoftmaxCrossEntropy": SoftmaxCrossEntropy(),

@@ -7,6 +7,7 @@ from typing import Final
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.compose import refuse_sizes
 from nn_ext_cuda.dtypes import refuse_dtypes
+from nn_ext_cuda.faults import beyond_classes
 from nn_ext_cuda.layout import split_axes
 from nn_ext_cuda.located import located
 
@@ -21,11 +22,17 @@ class Placed:
         frame: The frame of a call, and what the statements need to know of it.
         forward: Statements that store the output; or what makes them from the call.
         backward: Statements that store the gradient of the first input; None: the gradient rule serves.
+        fault: The message of a fault that the forward statements tell of.
     """
 
     def __init__(
-        self, frame: Frame, forward: str | Callable[[Call], str], backward: str | Callable[[Call], str] | None = None
+        self,
+        frame: Frame,
+        forward: str | Callable[[Call], str],
+        backward: str | Callable[[Call], str] | None = None,
+        fault: Callable[[Call], str] | None = None,
     ) -> None:
+        self._fault = fault
         self._frame = frame
         self._forward = forward
         self._backward = backward
@@ -37,7 +44,8 @@ class Placed:
     def forward(self, call: Call) -> Runner:
         """One launch."""
         lengths, numbers = self._frame(call)
-        return located(call, f"{call.spec.api}_forward", lengths, _text(self._forward, call), numbers)
+        fault = self._fault(call) if self._fault else ""
+        return located(call, f"{call.spec.api}_forward", lengths, _text(self._forward, call), numbers, fault=fault)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """One launch."""
@@ -90,6 +98,16 @@ def _labels(call: Call) -> tuple[Sequence[int], Mapping[str, int | float]]:
     return (outer, inner), numbers
 
 
+def _beyond_classes(call: Call) -> str:
+    axis = call.args["axis"]
+    assert isinstance(axis, int)
+    return beyond_classes(call.spec.api, _shape(call)[axis])
+
+
+#: A label below 0 is ignored.
+_TELL_LABEL: Final = "if (target[i] >= classes) tell(fault, fault_number, target[i]);"
+
+
 def _cells(call: Call) -> tuple[Sequence[int], Mapping[str, int | float]]:
     """Positions, and the axes that are marked."""
     x, shape = _shape(call), call.args["shape"]
@@ -119,8 +137,8 @@ class Loss:
         lengths, numbers = _labels(call)
         picked = "-log_of(R(load(x[(i0 * classes + target[i]) * inner + i1])))"
         otherwise = "target[i] < 0 ? R(0) : infinity() - infinity()"
-        statement = f"store(y[i], target[i] >= 0 && target[i] < classes ? {picked} : R({otherwise}));"
-        return located(call, "categorical_cross_entropy", lengths, statement, numbers)
+        statement = f"store(y[i], target[i] >= 0 && target[i] < classes ? {picked} : R({otherwise})); {_TELL_LABEL}"
+        return located(call, "categorical_cross_entropy", lengths, statement, numbers, fault=_beyond_classes(call))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """-dy / x where the label points, 0 elsewhere."""
@@ -146,7 +164,8 @@ const int64 label = target[i];
       const R own = R(load(x[(i0 * classes + label) * inner + i1]));
       for (int64 c = 0; c < classes; ++c) rank += R(load(x[(i0 * classes + c) * inner + i1])) >= own;
     }
-    store(output[i], label >= classes ? infinity() - infinity() : R(label >= 0 && rank > limit));"""
+    store(output[i], label >= classes ? infinity() - infinity() : R(label >= 0 && rank > limit));
+    if (label >= classes) tell(fault, fault_number, label);"""
 
 
 def _ranked(call: Call) -> tuple[Sequence[int], Mapping[str, int | float]]:
@@ -155,7 +174,7 @@ def _ranked(call: Call) -> tuple[Sequence[int], Mapping[str, int | float]]:
 
 
 PLACING: Final[Mapping[str, Kernel]] = {
-    "TopNError": Placed(_ranked, _TOP_N),
+    "TopNError": Placed(_ranked, _TOP_N, fault=_beyond_classes),
     "Trilu": Placed(
         _matrices,
         lambda call: f"store(y[i], {_keeps(call)} ? R(load(x[i])) : R(0));",

@@ -43,7 +43,11 @@ const Side down = side_of(R(load(boxes[box * 5 + 2])) * scale0, R(load(boxes[box
 _FORWARD: Final = f"""\
 const int64 box = i0;
     const R number = R(load(boxes[box * 5]));
-    if (!(number >= 0 && number < R(images) && number == floor(number))) {{ store(y[i], infinity() - infinity()); continue; }}
+    if (!(number >= 0 && number < R(images) && number == floor(number))) {{
+      store(y[i], infinity() - infinity());
+      tell(fault, fault_number, 0);
+      continue;
+    }}
     {_SIDES}
     R a = 0;
     for (int64 s = 0; s < down.samples; ++s) {{
@@ -125,7 +129,9 @@ class RoiAlign:
             text = text.replace(name, layout[coordinate])
         for name in ("PIXEL", "BIN"):
             text = re.sub(rf"{name}\((\w+), (\w+)\)", layout[name], text)
-        return located(call, call.spec.api, made.shape, text, numbers, functions=_FUNCTIONS)
+        must = f"boxes must begin with the number of an image, from 0 to {n_images - 1}, got another one"
+        fault = "" if self._transposed else f"{call.spec.api}: {must}"
+        return located(call, call.spec.api, made.shape, text, numbers, functions=_FUNCTIONS, fault=fault)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """None: the gradient rule runs the other of the two."""

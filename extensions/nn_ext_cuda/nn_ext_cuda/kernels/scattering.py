@@ -10,6 +10,7 @@ from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.code import generated
 from nn_ext_cuda.compose import refuse_sizes
 from nn_ext_cuda.dtypes import C_TYPES, real_type, refuse_dtypes
+from nn_ext_cuda.faults import PARAMETERS, TELL, arguments_of, beyond_length
 from nn_ext_cuda.kernels.indexing import NOTHING
 from nn_ext_cuda.launch import Argument, Launch, flat
 from nn_ext_cuda.located import located
@@ -40,7 +41,8 @@ class GatherNd(Positioned):
         count = math.prod(indices.shape[1:])
         numbers = {"count": count, "width": width, **{f"d{axis}": length for axis, length in enumerate(lengths)}}
         statement = f"{_row('i0', len(lengths))} if (inside) y[i] = x[row * width + i1]; else spoil(y[i]);"
-        return located(call, "gather_nd", (count, width), statement, numbers, functions=NOTHING)
+        fault = beyond_length(call.spec.api, "indices", *lengths)
+        return located(call, "gather_nd", (count, width), statement, numbers, functions=NOTHING, fault=fault)
 
 
 class ScatterNd(Positioned):
@@ -58,7 +60,8 @@ class ScatterNd(Positioned):
             rows, sources = (ordering.shared(n, "int64") for _ in range(2))
             statement = f"{_row('i', len(lengths))} rows[i] = inside ? row : -1; sources[i] = i;"
             numbers = {"count": n, **{f"d{axis}": length for axis, length in enumerate(lengths)}}
-            ordering.launches.append(_numbered("scatter_nd_rows", n, statement, numbers, (1, rows, sources)))
+            fault = beyond_length(call.spec.api, "indices", *lengths)
+            ordering.launches.append(_numbered("scatter_nd_rows", n, statement, numbers, (1, rows, sources), fault))
             ordering.put(rows, sources, 0, 3, n, width, add=bool(call.args["add"]))
         if out is not None:
             ordering.launches.append(_copy(call.dtype, y.size, 3, 2))
@@ -83,9 +86,13 @@ class ScatterAdd(Positioned):
                 lines.append(f"row += {'place' if k == axis else f'c{k}'} * t{k}; source += c{k} * s{k};")
                 numbers |= {f"d{k}": indices.shape[k], f"t{k}": math.prod(x0.shape[k + 1 :])}
                 numbers[f"s{k}"] = math.prod(x1.shape[k + 1 :])
-            lines.append("rows[i] = place >= 0 && place < reach ? row : -1; sources[i] = source;")
+            lines.append("const bool inside = place >= 0 && place < reach; sources[i] = source;")
+            lines.append("rows[i] = inside ? row : -1; if (!inside) tell(fault, fault_number, given);")
             numbers["reach"] = x0.shape[axis]  # type: ignore[index]  # an int by the specification
-            ordering.launches.append(_numbered("scatter_add_rows", n, " ".join(lines), numbers, (1, rows, sources)))
+            fault = beyond_length(call.spec.api, "indices", numbers["reach"])
+            ordering.launches.append(
+                _numbered("scatter_add_rows", n, " ".join(lines), numbers, (1, rows, sources), fault)
+            )
             ordering.put(rows, sources, 2, 3, n, 1, add=True)
         return ordering.runner()
 
@@ -107,18 +114,19 @@ def _row(place: str, n_axes: int) -> str:
     for axis in range(n_axes):
         lines.append(f"const int64 g{axis} = indices[{axis} * count + {place}];")
         lines.append(f"const int64 r{axis} = g{axis} < 0 ? g{axis} + d{axis} : g{axis};")
-        lines.append(f"inside = inside && r{axis} >= 0 && r{axis} < d{axis}; row = row * d{axis} + r{axis};")
+        lines.append(f"const bool is_in{axis} = r{axis} >= 0 && r{axis} < d{axis}; inside = inside && is_in{axis};")
+        lines.append(f"row = row * d{axis} + r{axis}; if (!is_in{axis}) tell(fault, fault_number, g{axis});")
     return " ".join(lines)
 
 
 def _numbered(
-    name: str, n: int, statement: str, numbers: Mapping[str, int], places: tuple[int, int, int]
+    name: str, n: int, statement: str, numbers: Mapping[str, int], places: tuple[int, int, int], fault: str
 ) -> Launch:
     """The launch that computes `rows` and `sources` from `indices`, whose places these are."""
     parameters = ["const int64 n", "const int64* indices", "int64* rows", "int64* sources"]
-    parameters += [f"const int64 {key}" for key in numbers]
-    code = generated(name, parameters, f"  {_LOOP} {{ {statement} }}", "float")
-    return flat(code, n, [np.int64(n), *places, *map(np.int64, numbers.values())])
+    parameters += [*[f"const int64 {key}" for key in numbers], *PARAMETERS]
+    code = generated(name, parameters, f"  {_LOOP} {{ {statement} }}", "float", TELL)
+    return flat(code, n, [np.int64(n), *places, *map(np.int64, numbers.values()), *arguments_of(fault)])
 
 
 def _copy(dtype: str, n: int, source: int | None, target: int) -> Launch:

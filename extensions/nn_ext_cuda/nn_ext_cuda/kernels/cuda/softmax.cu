@@ -2,8 +2,8 @@
 //
 // x, y, dy, dx hold n_rows * length elements of T; loss, dloss and target (int64) hold n_rows, one for each row.
 // LOG: the logarithm of the softmax. The largest element of a row is subtracted before exponentials are taken, and sums
-// are of type R. A label below 0 is ignored; one beyond the last class gives NaN. Three passes over a row forward, two
-// backward; rows that fit into a cache are read from memory once.
+// are of type R. A label below 0 is ignored; one beyond the last class gives NaN, and is told as a fault (faults.py).
+// Three passes over a row forward, two backward; rows that fit into a cache are read from memory once.
 
 // max x and sum exp(x - max x) of a row.
 __device__ void statistics(const T* x, int64 length, int64 inner, bool live, R* shared, R* top, R* sum) {
@@ -49,8 +49,10 @@ extern "C" __global__ void softmax_backward(int64 n_rows, int64 length, int64 in
   }
 }
 
+#if TELLS
 extern "C" __global__ void cross_entropy(
-    int64 n_rows, int64 length, int64 inner, const T* x, const int64* target, T* loss) {
+    int64 n_rows, int64 length, int64 inner, const T* x, const int64* target, T* loss, volatile int64* fault,
+    int64 fault_number) {
   extern __shared__ R shared[];
   const bool live = ROW < n_rows;
   const int64 start = ROW / inner * length * inner + ROW % inner;
@@ -61,7 +63,9 @@ extern "C" __global__ void cross_entropy(
   const R nothing = label < 0 ? R(0) : infinity() - infinity();
   const bool known = label >= 0 && label < length;
   store(loss[ROW], known ? log(sum) + top - R(load(x[start + label * inner])) : nothing);
+  if (label >= length) tell(fault, fault_number, label);
 }
+#endif
 
 extern "C" __global__ void cross_entropy_backward(
     int64 n_rows, int64 length, int64 inner, const T* x, const int64* target, const T* dloss, T* dx) {
