@@ -198,7 +198,7 @@ class Value:
         """Lengths of the axes of the data."""
         trace_node = self.trace_node
         if trace_node is None:
-            return self.storage.data._shape
+            return (self._storage or self.storage).data._shape
         shape: Shape = trace_node.call.output_shapes[0]
         return shape
 

@@ -99,59 +99,62 @@ class Trace:
         # when a flag or kernels have changed, in another thread, and when its first result (then probably all) is gone.
         if self.version != FLAGS_VERSION.value or self.thread != get_ident() or self.first() is None:
             return None
-        # a program mostly does what it did last time; the other branches of the tree are searched if not
-        node = self.node.latest
-        if node is None or node.spec is not spec or len(inputs) != node.n_inputs:
-            return self._search(spec, inputs, args, node)
-        try:
-            if node.given != args:
+        place: TraceNode | Root = self.node
+        node: TraceNode | None
+        if place is _OFF_THE_TREE:
+            known = self._known(spec, inputs, args)
+            if known is None:
+                return None
+            node, arrays = known
+        else:
+            # a program mostly does what it did last time; the other branches of the tree are searched if not
+            node = place.latest
+            if node is None or node.spec is not spec or len(inputs) != node.n_inputs:
                 return self._search(spec, inputs, args, node)
-        except ValueError:  # a setting that is an array
-            return None
-        arrays: list[Array | None] = []
-        for value, source, key in zip(inputs, node.sources, node.input_keys):  # noqa: B905  # `strict` takes its time
-            if type(value) is not Variable:
-                if value is not None or source is not None:
+            try:
+                if node.given != args:
                     return self._search(spec, inputs, args, node)
-                arrays.append(None)
-                continue
-            if value._trace is self:
-                raw = value.lazy_array  # before the node, which says whether that is still its array
-                if value.trace_node is not source:
-                    return self._search(spec, inputs, args, node)
-                # the trace node is still there, so nobody has asked for the storage, and nobody else can have written to it
-                if source.output_key == key:
-                    arrays.append(raw)
+            except ValueError:  # a setting that is an array
+                return None
+            arrays = []
+            for value, source, key in zip(inputs, node.sources, node.input_keys):  # noqa: B905  # `strict` takes its time
+                if type(value) is not Variable:
+                    if value is not None or source is not None:
+                        return self._search(spec, inputs, args, node)
+                    arrays.append(None)
                     continue
-                array = value.storage.data
-            else:
-                storage = value._storage
-                if storage is None or value._producer is not None or not value._need_grad:
-                    leaf = self._leaf(value)
-                    storage = value.storage
-                else:  # a parameter: its storage says which, as long as the node relies on nothing in which two could differ
-                    leaf = (id(storage), True, storage.data._shape)
-                if leaf != source:
-                    return self._search(spec, inputs, args, node)
-                array = storage.data
-            synced = array.synced
-            # without a lease the memory is the array's own, and that is always in C order
-            if (
-                array._shape is synced.shape
-                and synced.lease is None
-                and synced.pending_fill is None
-                and key in synced.valid
-                and (synced.exported is None or synced.latest == key)
-            ):
-                arrays.append(synced.copies[key])
-            else:
-                arrays.append(fetch(array, key, True))
-        variable = self._result(node, inputs, arrays)
-        self.node = node  # only now: a call that was interrupted or has failed was not made
-        return variable
-
-    def _result(self, node: TraceNode, inputs: tuple[Any, ...], arrays: list[Array | None]) -> Variable:
-        """Compute the result of a call from the values of its inputs."""
+                if value._trace is self:
+                    raw = value.lazy_array  # before the node, which says whether that is still its array
+                    if value.trace_node is not source:
+                        return self._search(spec, inputs, args, node)
+                    # the trace node is still there, so nobody has asked for the storage, and nobody can have written to it
+                    if source.output_key == key:
+                        arrays.append(raw)
+                        continue
+                    array = value.storage.data
+                else:
+                    storage = value._storage
+                    if storage is None or value._producer is not None or not value._need_grad:
+                        leaf = self._leaf(value)
+                        storage = value.storage
+                    else:  # a parameter: its storage says which, as the node relies on nothing in which two could differ
+                        leaf = (id(storage), True, storage.data._shape)
+                    if leaf != source:
+                        return self._search(spec, inputs, args, node)
+                    array = storage.data
+                synced = array.synced
+                # without a lease the memory is the array's own, and that is always in C order
+                if (
+                    array._shape is synced.shape
+                    and synced.lease is None
+                    and synced.pending_fill is None
+                    and key in synced.valid
+                    and (synced.exported is None or synced.latest == key)
+                ):
+                    arrays.append(synced.copies[key])
+                else:
+                    arrays.append(fetch(array, key, True))
+            place = node
         raw = node.make()
         arrays.append(raw)
         if node.space is not HOST:
@@ -166,13 +169,14 @@ class Trace:
         reference = ref(variable)
         if not self.results:
             self.first = reference
+        self.node = place  # only now: a call that was interrupted or has failed was not made
         self.results.append(reference)
         return variable
 
-    def _follow_anywhere(
+    def _known(
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any]
-    ) -> Variable | None:
-        """`follow` for a walk that has left the tree, where only the kinds of the inputs tell calls apart."""
+    ) -> tuple[TraceNode, list[Array | None]] | None:
+        """The node of a call off the tree, where only the kinds of inputs tell calls apart, and the values of its inputs."""
         if self._has_become_long():
             return None
         kinds: list[object] = []
@@ -190,11 +194,11 @@ class Trace:
             return None
         if node is None:
             return None
-        arrays = [
+        arrays: list[Array | None] = [
             None if value is None else value_of(value, key)
             for value, key in zip(inputs, node.input_keys)  # noqa: B905  # of one length, or the call would not be known
         ]
-        return self._result(node, inputs, arrays)
+        return node, arrays
 
     def _kind(self, source: Source) -> object:
         """All there is to know about an input off the tree."""
@@ -209,8 +213,6 @@ class Trace:
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], wrong: TraceNode | None
     ) -> Variable | None:
         """`follow`, by another node than the one that was taken last."""
-        if self.node is _OFF_THE_TREE:
-            return self._follow_anywhere(spec, inputs, args)
         following = self.node.following
         sources = None if following is None else self._sources_of(inputs)
         if following is None or sources is None:
@@ -261,7 +263,7 @@ class Trace:
             return None
         if self._tree.n_nodes >= MANY_NODES and self._n_left >= MAX_LEFT and self.node is not _OFF_THE_TREE:
             self.node = _OFF_THE_TREE
-            variable = self._follow_anywhere(spec, inputs, args)
+            variable = self.follow(spec, inputs, args)
             if variable is not None:
                 return variable
         node = self._made_node(spec, inputs, args, call)

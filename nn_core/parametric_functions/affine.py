@@ -1,13 +1,12 @@
 """Fully connected layers and embeddings."""
 
 from collections.abc import Sequence
-from math import prod
 from typing import Final
 
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng, UniformInitializer
-from nn_core.parametric_functions.initial import Applied, affine_sizes, bias, counted, glorot, trained
+from nn_core.parametric_functions.initial import Applied, affine_sizes, bias, counted, glorot_matrix, trained
 from nn_core.parametric_functions.scope import Initializer, layer
 
 _UNIT_VARIANCE: Final = UniformInitializer((-(3**0.5), 3**0.5))
@@ -42,7 +41,7 @@ def affine(
         ['output/affine/W', 'output/affine/b']
     """
     n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
-    w_init = glorot(n_features, prod(out_shape), rng=rng) if w_init is None else w_init
+    w_init = glorot_matrix(rng) if w_init is None else w_init
     w = trained("W", (n_features, *out_shape), w_init, fix_parameters, apply_w)
     b = bias(out_shape, b_init, fix_parameters, with_bias, apply_b)
     return F.affine(inp, w, b, base_axis)

@@ -1,13 +1,12 @@
 """Layers whose weights are the signs of trained ones."""
 
 from collections.abc import Sequence
-from math import prod
 
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
 from nn_core.parametric_functions.convolution import channels_of, kernel_lengths, kernel_shape
-from nn_core.parametric_functions.initial import ZEROS, affine_sizes, bias, counted, glorot
+from nn_core.parametric_functions.initial import ZEROS, affine_sizes, bias, counted, glorot, glorot_matrix
 from nn_core.parametric_functions.quantizer import weight_and_copy
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, layer
 
@@ -51,7 +50,7 @@ def binary_connect_affine(
         (8, 10)
     """
     n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
-    default = glorot(n_features, prod(out_shape), rng=rng)
+    default = glorot_matrix(rng)
     w, wb = weight_and_copy((n_features, *out_shape), w_init, wb_init, default, fix_parameters, "Wb")
     b = bias(out_shape, b_init, fix_parameters, with_bias)
     return F.binary_connect_affine(inp, w, wb, b, base_axis, quantize_zero_to)
@@ -136,7 +135,7 @@ def binary_weight_affine(
         (8, 10)
     """
     n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
-    default = glorot(n_features, prod(out_shape), rng=rng)
+    default = glorot_matrix(rng)
     w, wb = weight_and_copy((n_features, *out_shape), w_init, wb_init, default, fix_parameters, "Wb")
     alpha = get_parameter_or_create("alpha", out_shape, ZEROS, False)
     b = bias(out_shape, b_init, fix_parameters, with_bias)

@@ -1,13 +1,12 @@
 """Layers for incremental network quantization."""
 
 from collections.abc import Sequence
-from math import prod
 
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
 from nn_core.parametric_functions.convolution import channels_of, kernel_lengths, kernel_shape
-from nn_core.parametric_functions.initial import ZEROS, affine_sizes, bias, counted, glorot, trained
+from nn_core.parametric_functions.initial import ZEROS, affine_sizes, bias, counted, glorot, glorot_matrix, trained
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, layer
 
 _INCREMENTAL = [
@@ -56,7 +55,7 @@ def inq_affine(
     """
     n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
     shape = (n_features, *out_shape)
-    w_init = glorot(n_features, prod(out_shape), rng=rng) if w_init is None else w_init
+    w_init = glorot_matrix(rng) if w_init is None else w_init
     w = trained("W", shape, w_init, fix_parameters)
     fixed = get_parameter_or_create("I", shape, ZEROS if i_init is None else i_init, False)
     b = bias(out_shape, b_init, fix_parameters, with_bias)

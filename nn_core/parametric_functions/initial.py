@@ -31,6 +31,18 @@ def _glorot(inmaps: int, outmaps: int, kernel: Sequence[int], rng: Rng | None, s
     return UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng)(shape)
 
 
+def glorot_matrix(rng: Rng | None) -> Callable[[Shape], FloatArray]:
+    """As `glorot`, for a weight whose first axis is that of the inputs and whose others are those of the outputs."""
+    return _GLOROT_MATRIX if rng is None else partial(_glorot_matrix, rng)
+
+
+def _glorot_matrix(rng: Rng | None, shape: Shape) -> FloatArray:
+    return _glorot(shape[0], prod(shape[1:]), (), rng, shape)
+
+
+_GLOROT_MATRIX: Final = partial(_glorot_matrix, None)  # once: each call of a layer asks for it
+
+
 def bias(
     shape: Sequence[int],
     b_init: Initializer | None,

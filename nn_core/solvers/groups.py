@@ -7,6 +7,7 @@ number of updates t, which is one of the numbers of an update.
 
 from collections.abc import Collection, Sequence
 from itertools import repeat
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,10 @@ from nn_core.solvers.states import Slot
 from nn_core.solvers.update import BoundUpdate, Rule, Target
 from nn_core.typing import Array
 from nn_core.variable import Variable
+
+#: When so many runs in a row have found gradients in other parameters than the one before, each parameter is bound alone:
+#: programs that skip layers at random choose others in each step, and binding them together costs more than an update.
+MANY_CHANGES: Final = 4
 
 
 class _Group:
@@ -64,7 +69,10 @@ class Groups:
         self._targets = targets
         self._numbers = numbers
         self._groups: list[_Group] = []
+        self._alone: dict[Slot, _Group] = {}
+        self._chosen: list[Slot] = []
         self._skipped: list[Slot] = []
+        self._n_changes = 0
         self._frozen: Frozen | None = None
         self._guard: Array | None = None
         self._refused: Array | None = None
@@ -129,12 +137,13 @@ class Groups:
     def set_number(self, index: int, value: float) -> None:
         """Change one of the numbers."""
         self._numbers[index] = value
-        for group in self._groups:
+        for group in (*self._groups, *self._alone.values()):
             group.hyper[index] = value
 
     def unbind(self) -> None:
         """Bind anew at the next run: parameters or their t have changed."""
         self._groups = []
+        self._alone = {}
         self._skipped = []
         self._frozen = None
 
@@ -143,20 +152,34 @@ class Groups:
         self._guard = guard
 
     def _bind(self, slots: Collection[Slot]) -> None:
-        by_t: dict[int, list[Slot]] = {}
         chosen, self._skipped = divided(slots)
-        for slot in chosen:
-            by_t.setdefault(slot.t if self._rule.reads_t else 0, []).append(slot)
-        self._groups = [self._bound(group) for group in by_t.values()]
-        self._frozen = Frozen(slots)
+        self._n_changes = 0 if chosen == self._chosen else self._n_changes + 1
+        self._chosen = chosen
+        if self._n_changes < MANY_CHANGES:
+            by_t: dict[int, list[Slot]] = {}
+            for slot in chosen:
+                by_t.setdefault(slot.t if self._rule.reads_t else 0, []).append(slot)
+            self._groups = [self._bound(group) for group in by_t.values()]
+        else:
+            self._groups = [self._bound_alone(slot) for slot in chosen]
+        if self._frozen is None or not self._frozen.is_current():
+            self._frozen = Frozen(slots)
 
     def _is_bound(self) -> bool:
         if self._frozen is None or not self._frozen.is_current():
+            return False
+        if self._n_changes >= MANY_CHANGES:  # bound alone: together again as soon as nothing changes
             return False
         for group in self._groups:
             if not group.update.is_current():
                 return False
         return all_unwritten(self._skipped)
+
+    def _bound_alone(self, slot: Slot) -> _Group:
+        group = self._alone.get(slot)
+        if group is None or not group.update.is_current():
+            group = self._alone[slot] = self._bound([slot])
+        return group
 
     def _bound(self, slots: list[Slot]) -> _Group:
         hyper = np.array([*self._numbers, 0.0], np.float64)

@@ -9,6 +9,7 @@ import nn_core.solvers as S
 from nn_core.dispatch.plugins import get_backend
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.solver import Solver, SolverState, solver_api
+from nn_core.solvers import groups
 from nn_core.solvers.hooks import (
     set_solver_post_hook,
     set_solver_pre_hook,
@@ -418,6 +419,55 @@ def test_a_backend_kernel_is_bound_once(pair, monkeypatch):
     pair["a"].data = nn.NdArray((2,))
     solver.update()
     assert kernel.bound == 2
+
+
+def steps_with_other_parameters(solver, taken_in_each_step):
+    """Run updates in which only some parameters have gradients, and return all values."""
+    rng = np.random.default_rng(0)
+    pair = {name: parameter(rng.standard_normal(3)) for name in "abcd"}
+    solver.set_parameters(pair)
+    for step, taken in enumerate(taken_in_each_step):
+        solver.zero_grad()
+        for name in taken:
+            pair[name].g = rng.standard_normal(3)
+        if step == 9:
+            solver.set_learning_rate(0.5 * solver.learning_rate())
+        if step == 11:
+            pair["b"].data = nn.NdArray.from_numpy_array(pair["b"].d + 1)  # other memory
+        pair["c"].need_grad = step not in (12, 13)
+        solver.weight_decay(0.01)
+        solver.update()
+    return np.stack([pair[name].d for name in "abcd"]), [slot.t for slot in solver._slots.values()]
+
+
+@pytest.mark.parametrize("make", [lambda: S.Momentum(0.1), lambda: S.Adam(0.1), lambda: S.AdamW(0.1)])
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_updates_of_other_parameters_in_each_step(make, backend, monkeypatch):
+    taken = ["ab", "cd", "a", "bcd", "ac", "bd", "abcd", "d", "abc", "b", "acd", "bc", "abcd", "cd", "a", *["ab"] * 4]
+    with nn.context_scope(nn.Context([f"{backend}:float"])):
+        found, counts = steps_with_other_parameters(make(), taken)
+        monkeypatch.setattr(groups, "MANY_CHANGES", 100)
+        expected, expected_counts = steps_with_other_parameters(make(), taken)
+    np.testing.assert_array_equal(found, expected)
+    assert counts == expected_counts
+
+
+def test_parameters_are_bound_alone_while_others_are_updated_in_each_step(pair):
+    solver = S.Momentum()
+    solver.set_parameters(pair)
+
+    def sizes_after(taken):
+        solver.zero_grad()
+        for name in taken:
+            pair[name].g = 1
+        solver.update()
+        return [len(group.slots) for group in solver._groups._groups]
+
+    assert sizes_after("ab") == [2]
+    for taken in ("a", "b", "a"):
+        sizes_after(taken)
+    assert sizes_after("ab") == [1, 1]
+    assert sizes_after("ab") == [2]
 
 
 # -- states ----------------------------------------------------------------------------------------------------------
