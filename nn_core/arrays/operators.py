@@ -94,12 +94,13 @@ def _bind(
 
 
 def _arithmetic(name: str, both: str, right: str, from_right: Callable[[float], float]) -> Callable[[Any, Any], Any]:
+    of_both, of_one = spec_of_api(both), spec_of_api(right)  # once: dynamic graphs call this in each step
+
     def forward(self: Any, other: Any) -> Any:
-        if isinstance(other, _NUMBERS):
-            number = from_right(_number(name, other))
-            return _call(right, (self,), {"val": number})
         if isinstance(other, (Variable, NdArray)):
-            return _call(both, (self, other), {})
+            return apply(of_both, (self, other), {})
+        if isinstance(other, _NUMBERS):
+            return apply(of_one, (self,), {"val": from_right(_number(name, other))})
         operand = _operand(name, other, self)
         return operand if operand is NotImplemented else forward(self, operand)
 
@@ -109,10 +110,11 @@ def _arithmetic(name: str, both: str, right: str, from_right: Callable[[float], 
 def _arithmetic_reflected(
     name: str, forward: Callable[[Any, Any], Any], left: str, from_left: Callable[[float], float]
 ) -> Callable[[Any, Any], Any]:
+    of_one = spec_of_api(left)
+
     def reflected(self: Any, other: Any) -> Any:
         if isinstance(other, _NUMBERS):
-            number = from_left(_number(name, other))
-            return _call(left, (self,), {"val": number})
+            return apply(of_one, (self,), {"val": from_left(_number(name, other))})
         operand = _operand(name, other, self)
         if operand is NotImplemented:
             return operand

@@ -191,7 +191,7 @@ def _followed(root: Value) -> list[_Call] | None:
                 origin = id(given)
                 wanted.add(origin)
                 origins.append(origin)
-            elif given is None or given.is_leaf:
+            elif given is None or (given.trace_node is None and given._producer is None):  # as `is_leaf`
                 origins.append(None)
             else:
                 return None
