@@ -280,7 +280,8 @@ def random_crop(x=None, shape=None, base_axis=1, seed=-1, n_outputs=-1, outputs=
 
     Args:
         x: Samples. Shape (N_1, ..., N_b, D_1, ..., D_k).
-        shape: Lengths of the last axes of the result, at most those of x; those of x by default.
+        shape: Lengths of the last axes of the result, at most those of x; those of x by default. One number is the
+            length of every axis but the first two.
         base_axis: First axis of a sample.
         seed: Seed of the random numbers; -1 draws from the global generator.
         n_outputs, outputs: see `nn_core.functions`.
@@ -479,7 +480,8 @@ def image_augmentation(
 
     Args:
         x: Images. Shape (N_1, ..., N_b, C, H, W).
-        shape: Lengths of the last axes of the result; those of x by default. Only height and width may differ from x.
+        shape: Lengths of the last axes of the result; those of x by default. Only height and width may differ from x;
+            one number is both of them.
         pad: Rows and columns by which the image counts as larger on each side when the place of the cut is drawn.
         min_scale: Smallest scale, positive; 0.8 makes what is seen smaller by a fifth.
         max_scale: Largest scale; its logarithm is uniform.

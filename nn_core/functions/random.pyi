@@ -78,7 +78,7 @@ def random_choice(
 ) -> Operand: ...
 def random_crop(
     x: Operand,
-    shape: Sequence[int] | None = None,
+    shape: int | Sequence[int] | None = None,
     base_axis: int = 1,
     seed: int = -1,
     n_outputs: int = -1,
@@ -120,7 +120,7 @@ def random_erase(
 ) -> Operand: ...
 def image_augmentation(
     x: Operand,
-    shape: Sequence[int] | None = None,
+    shape: int | Sequence[int] | None = None,
     pad: int | Sequence[int] = (0, 0),
     min_scale: float = 1.0,
     max_scale: float = 1.0,

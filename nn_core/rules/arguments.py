@@ -5,7 +5,7 @@ This runs for each function of a dynamic graph, so what can be known from the sp
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,12 @@ _Check: TypeAlias = Callable[[Any, int], Any]
 #: An argument: name, type whose values need no check, check, plain default, rule for the default, whether the default
 #: has to be checked, required, what one number in place of a sequence stands for.
 _Prepared: TypeAlias = tuple[str, Any, _Check, ArgValue, DefaultRule | None, bool, bool, OneNumber | None]
+
+#: Hints for one number in place of a sequence, where it could mean the last axis, the spatial axes or all axes.
+_IN_PLACE_OF_ONE: Final[Mapping[str, str]] = {
+    "shifts": "({0},) moves along the last axis, ({0}, {0}) along the last two",
+    "pad_width": "({0}, {0}) pads the last axis before and after, ({0}, {0}, {0}, {0}) the last two",
+}
 
 #: One more than the largest integer that kernels and files hold.
 _INT_LIMIT = 2**63
@@ -193,11 +199,16 @@ def _sequence(name: str, kind: str, convert: Callable[[str, Any], Any]) -> _Chec
     def check(value: Any, ndim: int) -> Any:
         if type(value) is not tuple:
             if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-                raise ArgumentError(f"{name} must be a sequence of {kind}, got {value!r}")
+                raise ArgumentError(f"{name} must be a sequence of {kind}, got {value!r}{_in_place_of_one(name, value)}")
             value = tuple(value)
         return tuple([convert(each, item) for item in value])
 
     return check
+
+
+def _in_place_of_one(name: str, value: object) -> str:
+    written = _IN_PLACE_OF_ONE.get(name) if isinstance(value, _INTEGERS) else None
+    return f"\n  hint: {written.format(value)}" if written else ""
 
 
 def _ints(name: str) -> _Check:

@@ -113,9 +113,11 @@ def _after_channels(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]
 def one_number(arg: ArgSpec) -> OneNumber:
     """Return how many numbers one integer means: one for each spatial axis, as many as the default has, or just one.
 
-    The spatial axes of a pooling are those of its kernel; one number as the kernel means all axes but two, those of the
-    samples and of the channels.
+    The spatial axes of a pooling are those of its kernel; one number as the kernel, or as the shape of a part, means all axes
+    but two, those of the samples and of the channels.
     """
+    if arg.per_spatial_axis:
+        return _after_channels
     if arg.type != "ints":
         return _once
     if arg.has_equal_numbers:

@@ -38,6 +38,7 @@ _ARG_KEYS = {
     "maximum": (int, float),
     "keyword_only": bool,
     "shown_as_none": bool,
+    "per_spatial_axis": bool,
 }
 _BACKWARD_KEYS = {"needs": list, "needs_if_negative": dict, "none": str}
 _FUNCTION_KEYS = {

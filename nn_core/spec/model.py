@@ -82,6 +82,7 @@ class ArgSpec:
     """One setting of a function; `default_rule` names a rule of ``rules/defaults.py`` that computes the default.
 
     `shown_as_none`: the public signature has ``None``, which stands for `default`.
+    `per_spatial_axis`: one integer stands for the lengths of all spatial axes.
     """
 
     name: str
@@ -94,6 +95,7 @@ class ArgSpec:
     maximum: float | None = None
     keyword_only: bool = False
     shown_as_none: bool = False
+    per_spatial_axis: bool = False
 
     @property
     def required(self) -> bool:
@@ -110,7 +112,8 @@ class ArgSpec:
         """True when one integer stands for a sequence: of one axis or length, or of equal numbers per spatial axis."""
         if self.type == "ints":
             return self.default_rule in SPATIAL_RULES or self.name in PER_SPATIAL_AXIS or self.has_equal_numbers
-        return self.type == "axes" or (self.type == "shape" and self.default is not None)  # None: that of the input
+        is_shape = self.type == "shape" and (self.default is not None or self.per_spatial_axis)  # None: that of the input
+        return self.type == "axes" or is_shape
 
 
 @dataclass(frozen=True, slots=True)

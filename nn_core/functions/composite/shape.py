@@ -131,7 +131,8 @@ def slice(
     """
     for name, setting in (("start", start), ("stop", stop), ("step", step)):
         if setting is not None and not isinstance(setting, Sequence):
-            raise ArgumentError(f"slice: {name} must be a sequence of integers or None, got {setting!r}\n  hint: or use x[start:stop]")
+            hint = f"({setting},) is for the last axis; x[...] cuts by Python's slices, from the first axis on"
+            raise ArgumentError(f"slice: {name} must be a sequence of integers or None, got {setting!r}\n  hint: {hint}")
     lengths = {len(setting) for setting in (start, stop, step) if setting is not None}
     if not lengths:
         return slice_operator(x, outputs=outputs)

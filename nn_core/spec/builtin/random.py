@@ -310,8 +310,12 @@ RANDOM_CROP = FunctionSpec(
         ArgSpec(
             name="shape",
             type="shape",
-            doc="Lengths of the last axes of the result, at most those of x; those of x by default.",
+            doc=(
+                "Lengths of the last axes of the result, at most those of x; those of x by default. "
+                "One number is the length of every axis but the first two."
+            ),
             default=None,
+            per_spatial_axis=True,
         ),
         ArgSpec(name="base_axis", type="axis", doc="First axis of a sample.", default=1),
         ArgSpec(
@@ -508,9 +512,10 @@ IMAGE_AUGMENTATION = FunctionSpec(
             type="shape",
             doc=(
                 "Lengths of the last axes of the result; those of x by default. Only height and "
-                "width may differ from x."
+                "width may differ from x; one number is both of them."
             ),
             default=None,
+            per_spatial_axis=True,
         ),
         ArgSpec(
             name="pad",

@@ -7,6 +7,7 @@ import pytest
 
 import nn_core as nn
 from nn_core import PF, F
+from nn_core.errors import ArgumentError
 
 #: Arguments with one entry for each spatial axis.
 PER_AXIS = (
@@ -144,6 +145,10 @@ def test_axes_and_shapes_are_ints_as_well():
         (lambda: F.randn(shape=5), (5,)),
         (lambda: F.reshape(x, -1), (648,)),
         (lambda: F.tile(weight(3), 2), (6,)),
+        (lambda: F.random_crop(x, 5), (2, 4, 5, 5)),
+        (lambda: F.random_crop(weight(2, 9), 5), (2, 5)),
+        (lambda: F.random_crop(weight(2, 3, 9, 9, 9), 5), (2, 3, 5, 5, 5)),
+        (lambda: F.image_augmentation(image(3), 5), (2, 3, 5, 5)),
         (lambda: nn.Variable(3), (3,)),
         (lambda: nn.NdArray(3), (3,)),
     ):
@@ -156,3 +161,18 @@ def test_three_spatial_axes():
     with nn.parameter_scope("layer", {}):
         assert PF.convolution(x, 6, 3, stride=2, pad=1).shape == (2, 6, 5, 5, 5)
     assert F.max_pooling(x, 3).shape == F.average_pooling(x, (3, 3, 3)).shape == (2, 4, 3, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (lambda x: F.shift(x, 1), r"hint: \(1,\) moves along the last axis, \(1, 1\) along the last two"),
+        (lambda x: F.random_shift(x, 2), r"hint: \(2,\) moves along the last axis, \(2, 2\) along the last two"),
+        (lambda x: F.pad(x, 1), r"hint: \(1, 1\) pads the last axis before and after, \(1, 1, 1, 1\) the last two"),
+        (lambda x: F.slice(x, 1), r"hint: \(1,\) is for the last axis"),
+        (lambda x: F.slice(x, stop=3), r"hint: \(3,\) is for the last axis"),
+    ],
+)
+def test_an_int_of_several_meanings_is_refused(call, hint):
+    with pytest.raises(ArgumentError, match=rf"must be a sequence of integers.*\n  {hint}"):
+        call(image())
