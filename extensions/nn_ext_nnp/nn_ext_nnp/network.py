@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError, NNCoreError
+from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, function_spec
 from nn_core.parameter import get_parameter_or_create
 from nn_ext_nnp.application import apply_function
 from nn_ext_nnp.initial import initial_values
@@ -75,6 +75,11 @@ class NetworkPlan:
         return [variable for variable in read if variable not in made and not variable.is_parameter]
 
     @property
+    def has_shapes_of_values(self) -> bool:
+        """Whether there are functions, such as NonZero, whose shapes are known only when their inputs have values."""
+        return any(function_spec(function.type).has("dynamic_shape") for function in self.functions)
+
+    @property
     def outputs(self) -> list[PlannedVariable]:
         """Variables that functions compute and none reads."""
         read = {variable for function in self.functions for variable in function.inputs}
@@ -92,10 +97,12 @@ class Network:
         inputs: those to be set.
         outputs: those that nothing reads.
         parameters: those that are parameters.
+        plan: what it was built from.
     """
 
     name: str
     batch_size: int
+    plan: NetworkPlan | None = None
     variables: dict[str, nn.Variable] = field(default_factory=dict)
     inputs: dict[str, nn.Variable] = field(default_factory=dict)
     outputs: dict[str, nn.Variable] = field(default_factory=dict)
@@ -183,7 +190,7 @@ def build(
         FileFormatError: when a function does not take its inputs; names it.
     """
     samples = plan.batch_size if batch_size is None else batch_size
-    network = Network(plan.name, samples)
+    network = Network(plan.name, samples, plan)
     inputs, outputs = plan.inputs, plan.outputs
     if samples < 1 and any(dim < 1 for v in inputs for dim in v.shape):
         raise ArgumentError(
@@ -196,6 +203,15 @@ def build(
     network.inputs = {v.name: network.variables[v.name] for v in inputs}
     network.outputs = {v.name: network.variables[v.name] for v in outputs}
     return network
+
+
+def built_for_values(network: Network) -> Network:
+    """The network itself, or one for the present values of its inputs if shapes follow from them."""
+    if network.plan is None or not network.plan.has_shapes_of_values:
+        return network
+    for planned in network.plan.inputs:
+        planned.variable = network.inputs[planned.name]
+    return build(network.plan, network.batch_size)
 
 
 def _add_leaves(network: Network, plan: NetworkPlan, rng: np.random.Generator | None) -> None:

@@ -7,7 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 import nn_core as nn
+import nn_core.functions as F
 from nn_core.__main__ import main
+from nn_core.utils.save import save
 
 DATA = Path(__file__).with_name("data")
 CONFIG = str(DATA / "convnet.nnp")
@@ -74,6 +76,40 @@ def test_forward_adds_columns(batch_size, tmp_path):
     for n, line in enumerate(lines):
         assert line.startswith(f"{n}.npy,{n},")
         np.testing.assert_allclose([float(cell) for cell in line.split(",")[2:]], VALUES["y"][n % 4], atol=1e-5)
+
+
+def network_of_positive_numbers(folder):
+    x = nn.Variable((1, 6))
+    found = F.greater_scalar(x, val=0)
+    picked = F.bool_gather(x, found)
+    outputs = {"places": F.nonzero(found), "picked": picked, "total": F.sum(picked * 2)}
+    networks = [{"name": "net", "batch_size": 1, "names": {"x": x}, "outputs": outputs}]
+    executors = [{"name": "run", "network": "net", "data": ["x"], "output": list(outputs)}]
+    save(folder / "net.nnp", {"networks": networks, "executors": executors}, variable_batch_size=False)
+    return folder / "net.nnp"
+
+
+def test_infer_knows_shapes_that_follow_from_values(tmp_path):
+    config = network_of_positive_numbers(tmp_path)
+    np.array([1, -1, 2, 3, -4, 5], "<f4").tofile(tmp_path / "x.bin")
+    run("infer", "-c", config, "-o", tmp_path / "r", tmp_path / "x.bin")
+    assert np.fromfile(tmp_path / "r_0.bin", "<f4").tolist() == [0, 0, 0, 0, 0, 2, 3, 5, 1, 2, 3, 5, 22]
+
+
+def test_forward_writes_vectors_of_different_lengths_to_files(tmp_path):
+    config = network_of_positive_numbers(tmp_path)
+    lines = ["x__0,x__1,x__2,x__3,x__4,x__5", "1,-1,2,3,-4,5", "-1,-1,-2,3,-4,-5"]
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    run("forward", "-c", config, "-d", tmp_path / "data.csv", "-o", tmp_path / "out")
+    out = tmp_path / "out"
+    assert (out / "output_result.csv").read_text().splitlines() == [
+        lines[0] + ",places,picked,total",
+        lines[1] + ",places_0000/0.csv,picked_0000/0.csv,22.0",
+        lines[2] + ",places_0000/1.csv,picked_0000/1.csv,6.0",
+    ]
+    assert np.loadtxt(out / "picked_0000" / "0.csv").tolist() == [1, 2, 3, 5]
+    assert np.loadtxt(out / "picked_0000" / "1.csv").tolist() == 3
+    assert np.loadtxt(out / "places_0000" / "1.csv").tolist() == [0, 3]
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

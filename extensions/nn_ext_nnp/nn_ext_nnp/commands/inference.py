@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 import numpy as np
 
+import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext import ArgumentError, FileFormatError, atomic_writer
 from nn_core.utils.data_iterator import DataIterator, data_iterator_cache, data_iterator_csv_dataset
@@ -17,6 +18,7 @@ from nn_ext_nnp.commands.context import choose_context, watched
 from nn_ext_nnp.commands.failing import clean_failures
 from nn_ext_nnp.initial import generated
 from nn_ext_nnp.loading import Executor, Info, load
+from nn_ext_nnp.network import built_for_values
 
 Array = np.ndarray[Any, Any]
 
@@ -47,25 +49,32 @@ def executor_of(info: Info, name: str | None) -> Executor:
 
 def compute(executor: Executor) -> list[Array]:
     """The outputs of an executor, combined over its evaluations."""
-    outputs = [variable.apply(persistent=True) for variable in executor.output_assign]
-    root = outputs[0] if len(outputs) == 1 else F.sink(*outputs)
+    names = {variable: name for name, variable in executor.network.variables.items()}
+    outputs: list[nn.Variable] = []
     passes: list[list[Array]] = []
     for _ in range(executor.num_evaluations):
         for variable, (kind, multiplier) in executor.generator_assign.items():
             variable.d = generated(kind, multiplier, variable.shape)
+        network = built_for_values(executor.network)
+        if not outputs or network is not executor.network:
+            outputs = [network.variables[names[variable]].apply(persistent=True) for variable in executor.output_assign]
+            root = outputs[0] if len(outputs) == 1 else F.sink(*outputs)
         root.forward(clear_buffer=True)
         passes.append([np.array(output.d, np.float32) for output in outputs])
-    return [_combined(executor.repeat_evaluation_type, np.stack(values)) for values in zip(*passes, strict=True)]
+    return [_combined(executor.repeat_evaluation_type, values) for values in zip(*passes, strict=True)]
 
 
-def _combined(kind: str, values: Array) -> Array:
+def _combined(kind: str, results: Sequence[Array]) -> Array:
     """The results of several passes as one."""
+    shapes = list(dict.fromkeys(result.shape for result in results))
+    if len(shapes) > 1 and kind != "last":
+        raise ArgumentError(f"the results of evaluations must have one shape to be combined as {kind}, got {shapes}")
     if kind == "mean":
-        return np.asarray(values.mean(axis=0), np.float32)
+        return np.asarray(np.mean(results, axis=0), np.float32)
     if kind == "std":
-        return np.asarray(values.std(axis=0), np.float32)
+        return np.asarray(np.std(results, axis=0), np.float32)
     if kind == "last":
-        return np.asarray(values[-1], np.float32)
+        return np.asarray(results[-1], np.float32)
     raise ArgumentError(f"repeat_evaluation_type must be mean, std or last, got {kind!r}")
 
 
@@ -109,18 +118,21 @@ def infer(
             )
         variable.d = values.reshape(variable.shape)
     samples = max((variable.shape[0] for variable in variables if variable.ndim), default=1)
-    rows = _per_sample(compute(chosen), samples)
+    rows = _rows(chosen, samples)
     for index, row in enumerate(rows if output else ()):
         with atomic_writer(f"{output}_{index}.bin") as file:
             file.write(np.concatenate([part.ravel() for part in row]).astype("<f4").tobytes())
     click.echo(f"{len(rows)} samples")
 
 
-def _per_sample(outputs: Sequence[Array], samples: int) -> list[list[Array]]:
-    """Outputs cut along their first axis; those without the samples there count once for each."""
-    return [
-        [output[n] if output.ndim and output.shape[0] == samples else output for output in outputs] for n in range(samples)
-    ]
+def _rows(executor: Executor, samples: int) -> list[list[Array]]:
+    """The outputs for each sample, cut along their first axis; those without the samples there count once for each.
+
+    The shapes at the time of loading decide: one that follows from values may have any length for a batch.
+    """
+    cut = [variable.ndim > 0 and variable.shape[0] == samples for variable in executor.output_assign]
+    outputs = compute(executor)
+    return [[output[n] if is_cut else output for output, is_cut in zip(outputs, cut, strict=True)] for n in range(samples)]
 
 
 @click.command()
@@ -150,7 +162,8 @@ def forward(
     """Run a network on the rows of a CSV file and write them with the results in further columns.
 
     Of a cache, which has a copy of the table that it was made from, the rows are written in the order of its samples.
-    Results with two axes become .csv files, those with more .npy files, which the cells name.
+    Results with two axes, and vectors of different lengths, become .csv files, those with more axes .npy files, which the
+    cells name. Networks with functions such as NonZero, whose shapes follow from values, are built for each batch.
 
     Example: nn-core forward -c network.nnp -d data.csv -o results
     """
@@ -228,30 +241,31 @@ def _forward_rows(executor: Executor, dataset: Path, count: int) -> list[list[Ar
             batch = iterator.next()
             for variable, name in executor.dataset_assign.items():
                 variable.d = np.asarray(batch[places[name]]).reshape(variable.shape)
-            results += _per_sample(compute(executor), size)
+            results += _rows(executor, size)
     return results[:count]
 
 
 class _Column:
-    """One result, as columns of a CSV file."""
+    """One result, as columns of a CSV file; vectors of different lengths are files, as tables are."""
 
     def __init__(self, name: str, values: list[Array]) -> None:
         self.name = name
         self.values = values
+        self.in_cells = len({value.shape for value in values}) == 1 and values[0].ndim < 2
 
     def titles(self) -> list[str]:
-        count = self.values[0].size if self.values and self.values[0].ndim == 1 else 1
+        count = self.values[0].size if self.in_cells else 1
         return [f"{self.name}__{n}" for n in range(count)] if count > 1 else [self.name]
 
     def cells(self, index: int, outdir: Path, inside: str) -> list[str]:
         values = self.values[index]
-        if values.ndim < 2:
+        if self.in_cells:
             return [str(number) for number in np.atleast_1d(values)]
         folder = f"{inside}/{self.name}_{index // 1000:04d}".lstrip("/")
         (outdir / folder).mkdir(parents=True, exist_ok=True)
-        path = f"{folder}/{index}{'.csv' if values.ndim == 2 else '.npy'}"
+        path = f"{folder}/{index}{'.csv' if values.ndim <= 2 else '.npy'}"
         with atomic_writer(outdir / path) as file:
-            if values.ndim == 2:
+            if values.ndim <= 2:
                 np.savetxt(file, values, fmt="%.9g", delimiter=",")
             else:
                 np.save(file, values, allow_pickle=False)
