@@ -82,6 +82,13 @@ class Settings:
         allowed = [choice[1:] for choice in self.plugins if choice[0] == "+"]
         return f"-{name}" not in self.plugins and (not allowed or name in allowed)
 
+    def how_to_allow(self, name: str) -> str:
+        """The change of NN_CORE_PLUGINS that lets a plugin which it blocks be used."""
+        listed = any(choice[0] == "+" and choice != f"+{name}" for choice in self.plugins)
+        ways = [f"remove -{name} from it"] if f"-{name}" in self.plugins else []
+        ways += [f"add +{name} to it"] if listed and f"+{name}" not in self.plugins else []
+        return " and ".join(ways)
+
     @staticmethod
     def read(environment: Mapping[str, str]) -> "Settings":
         """The settings that `environment` holds; an empty value counts as not set.

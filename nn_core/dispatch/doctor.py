@@ -136,7 +136,8 @@ def _examined(name: str) -> list[Finding]:
         return list(findings(name, PLUGINS, watched=False))
     package = " and ".join(packages(entry_points))
     if name not in installed.entry_points():
-        return [Finding(name, package, State.BLOCKED, "NN_CORE_PLUGINS blocks it", advice=f"add +{name} to NN_CORE_PLUGINS")]
+        how = settings().how_to_allow(name)
+        return [Finding(name, package, State.BLOCKED, "NN_CORE_PLUGINS blocks it", advice=f"to use it, {how}")]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "findings.json"
         death = run_examination(name, report)
@@ -233,7 +234,7 @@ def _installation(name: str) -> str:
 def _advice(plugin: Plugin, failure: Failure) -> str:
     """Advice about a failure: the hint of its message, or one that fits its cause."""
     hints = [line.partition("hint: ")[2] for line in failure.reason.splitlines() if "hint: " in line]
-    if hints:
+    if hints and not hints[0].startswith("nn-core doctor"):  # which is running
         return hints[0]
     remedy = re.search(r"pip install [^\n;,]+", failure.reason)
     if remedy is not None:
@@ -241,6 +242,8 @@ def _advice(plugin: Plugin, failure: Failure) -> str:
     if failure.state is not State.BROKEN:
         return ""
     names = " ".join(package_names(plugin.entry_points))
+    if isinstance(failure.cause, BackendNotFoundError):
+        return f"install the plugin that it needs, or pip uninstall {names}"
     if isinstance(failure.cause, ModuleNotFoundError) and failure.cause.name:
         missing = failure.cause.name.partition(".")[0]
         if missing == plugin.package:

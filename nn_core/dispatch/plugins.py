@@ -441,7 +441,7 @@ class Plugins:
     def _absent(self, name: str) -> str:
         text = f"a plugin must be among those installed ({', '.join(self.names()) or 'none'}), got {name!r}"
         if name in installed.installed_plugins() and not settings().allows_plugin(name):
-            return f"{text}\n  hint: NN_CORE_PLUGINS blocks it"
+            return f"{text}\n  hint: NN_CORE_PLUGINS blocks it: {settings().how_to_allow(name)}"
         if name in OWN_PACKAGES:
             return f"{text}\n  hint: pip install {OWN_PACKAGES[name]}"
         return f"{text}{suggestion(name, self.names())}\n  hint: nn-core doctor lists the backends that are installed"

@@ -123,3 +123,20 @@ def test_a_wrong_number_of_threads_is_refused(threads):
 def test_plugins_are_allowed_and_blocked_by_name(text, allowed):
     settings = Settings.read({"NN_CORE_PLUGINS": text})
     assert {name for name in ("acme", "other") if settings.allows_plugin(name)} == allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("-acme", "remove -acme from it"),
+        ("+other", "add +acme to it"),
+        ("+other,-acme", "remove -acme from it and add +acme to it"),
+        ("+acme,+other,-acme", "remove -acme from it"),
+    ],
+)
+def test_how_to_allow_a_plugin_allows_it(text, how):
+    settings = Settings.read({"NN_CORE_PLUGINS": text})
+    assert not settings.allows_plugin("acme")
+    assert settings.how_to_allow("acme") == how
+    changed = {choice for choice in text.split(",") if choice != "-acme"} | ({"+acme"} if "add" in how else set())
+    assert Settings.read({"NN_CORE_PLUGINS": ",".join(sorted(changed))}).allows_plugin("acme")

@@ -225,6 +225,25 @@ def test_the_doctor_says_what_importing_does(with_hostile):
     assert finding.remarks[1].startswith("importing took ")
 
 
+@pytest.mark.parametrize(
+    ("does", "advice"),
+    [
+        ("needs an absent plugin", "install the plugin that it needs, or pip uninstall nn-ext-hostile"),
+        ("needs what is not installed", "pip install --upgrade nn-ext-hostile, or install what provides a_library_that"),
+        ("was written for another core", "pip install 'nn-core>=99', or pip install --upgrade nn-ext-hostile"),
+        ("was written for another API", "pip install --upgrade nn-core"),
+        ("states no API", "pip install --upgrade nn-ext-hostile"),
+        ("has no gradient", '@gradient("hostile.Op") in a module that the plugin imports, or state the reason'),
+        ("raises in a hook", "pip install --upgrade nn-ext-hostile, or pip uninstall nn-ext-hostile"),
+    ],
+)
+def test_the_advice_of_the_doctor_fits_the_case(with_hostile, does, advice):
+    (hostile,) = [h for h in HOSTILE if h.does == does]
+    with_hostile(hostile)
+    (finding,) = doctor.findings("hostile", PLUGINS, watched=False)
+    assert finding.advice.startswith(advice)
+
+
 def test_a_plugin_that_was_repaired_loads_after_a_refresh(with_hostile, tmp_path):
     (broken,) = [h for h in HOSTILE if h.does == "fails after it registered"]
     with_hostile(broken)
@@ -283,12 +302,13 @@ def test_deadlines_within_deadlines_end_the_right_one():
 def test_a_blocked_plugin_is_absent_and_says_why(with_hostile, monkeypatch):
     with_hostile(Hostile(does="", body="raise SystemExit", stage="load", message=""))
     monkeypatch.setattr(installed, "settings", blocked := (lambda: Settings(plugins=("-hostile",))))
-    monkeypatch.setattr(plugins_module, "settings", blocked)
+    for module in (plugins_module, doctor):
+        monkeypatch.setattr(module, "settings", blocked)
     PLUGINS.refresh()
-    with pytest.raises(nn.errors.BackendNotFoundError, match=r"(?s)got 'hostile'.*hint: NN_CORE_PLUGINS blocks it"):
+    with pytest.raises(nn.errors.BackendNotFoundError, match=r"(?s)got 'hostile'.*hint: NN_CORE_PLUGINS blocks it: rem"):
         PLUGINS.backend("hostile")
     (finding,) = doctor._examined("hostile")
-    assert finding.state is State.BLOCKED
+    assert finding.state is State.BLOCKED and finding.advice == "to use it, remove -hostile from it"
     monkeypatch.setattr(installed, "settings", lambda: Settings(plugins=("+bystander",)))
     PLUGINS.refresh()
     assert PLUGINS.names() == ["bystander", "reference"]
