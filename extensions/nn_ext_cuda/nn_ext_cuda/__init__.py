@@ -24,6 +24,7 @@ _LAZY = {
     "get_devices": "device",
     "graph_report": "report",
     "memory_info": "device",
+    "memory_report": "arenas",
     "prefer_cached_array": "device",
     "print_memory_cache_map": "device",
     "reset_array_preference": "device",

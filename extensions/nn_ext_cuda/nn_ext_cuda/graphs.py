@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -11,6 +12,8 @@ _LOGGER: Final = logging.getLogger("nn_core.cuda")
 #: One capture at a time in a process: CUDA takes whatever happens on the device meanwhile for a part of it.
 _LOCK: Final = threading.Lock()
 _STREAMS = threading.local()
+#: The graphs that exist, for reports.
+_GRAPHS: Final["weakref.WeakSet[Graph]"] = weakref.WeakSet()
 
 
 class Graph:
@@ -19,15 +22,22 @@ class Graph:
     Nobody else gets that memory as long as the graph lives, which may use it at each replay.
     """
 
-    __slots__ = ("_graph", "_pool")
+    __slots__ = ("__weakref__", "_graph", "device", "pool")
 
-    def __init__(self, graph: Any, pool: Any) -> None:
+    def __init__(self, graph: Any, pool: Any, device: int) -> None:
         self._graph = graph
-        self._pool = pool
+        self.pool = pool
+        self.device = device
+        _GRAPHS.add(self)
 
     def launch(self) -> None:
         """Replay on the current stream."""
         self._graph.launch()
+
+
+def pools(device: int) -> list[Any]:
+    """The pools of the graphs that exist on a device."""
+    return [graph.pool for graph in list(_GRAPHS) if graph.device == device]
 
 
 class CaptureError(Exception):
@@ -66,7 +76,7 @@ def record(runs: Sequence[Callable[[], object]], *, uses_blas: bool) -> Graph:
                 _abandon(stream)
                 raise CaptureError(position, _first_line(error)) from error
             try:
-                return Graph(stream.end_capture(), pool)
+                return Graph(stream.end_capture(), pool, int(cupy.cuda.Device().id))
             except Exception as error:  # CUDA tells some failures only now
                 raise CaptureError(None, _first_line(error)) from error
 

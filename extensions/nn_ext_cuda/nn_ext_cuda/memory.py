@@ -72,6 +72,11 @@ class Uploads(threading.local):
         self._on_the_way.append((event, held, n_bytes))
         self._n_bytes += n_bytes
 
+    def on_the_way(self) -> tuple[int, int]:
+        """Number of copies that have not arrived, and their bytes in page-locked memory."""
+        waiting = [n_bytes for event, _, n_bytes in self._on_the_way if not event.done]
+        return len(waiting), sum(waiting)
+
     def _beside(self, stream: Any, memory: Any, n_bytes: int, target: Array, dtype: Any) -> Array:
         """Bring page-locked memory to the device while `stream` computes, then write it over `target` there.
 

@@ -44,6 +44,12 @@ class WithWorkspace:
         return self._runner.bind(*arrays[: self._n_arrays], *shared(self._n_bytes))
 
 
+def sizes(device: int) -> list[int]:
+    """Bytes of the memory of this thread on each stream of a device."""
+    buffers: dict[tuple[int, int], Array] = _OF_THREAD.__dict__
+    return [int(buffer.size) for (number, _), buffer in buffers.items() if number == device]
+
+
 def shared(sizes: Sequence[int]) -> list[Array]:
     """Arrays of bytes, one of each size, in the memory of this thread, device and stream; equal sizes give the same memory.
 

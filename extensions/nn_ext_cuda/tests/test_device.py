@@ -1,5 +1,7 @@
 """The offers of the package besides functions, on an emulated device with two of a kind."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -202,3 +204,37 @@ def test_functions_and_graphs_are_ranges_for_profilers(cuda, monkeypatch):
     finally:
         module.annotate_ranges(False)
     assert seen == ["exp_forward", "end"]
+
+
+def test_memory_is_reported_by_what_holds_it(cuda):
+    module = import_extension_module("cuda")
+    before = {arena.name: arena for arena in module.memory_report()}
+    x = nn.Variable.from_numpy_array(np.ones((2, 3), "float32"), need_grad=True)
+    index = nn.Variable.from_numpy_array([[1, 0]])
+    y = F.sum(F.scatter_nd(x, index, shape=(4, 3), add=True))
+    for _ in range(4):
+        y.forward()
+    report = {arena.name: arena for arena in module.memory_report()}
+    graphs = report["graphs"]
+    assert graphs.count > before["graphs"].count
+    assert (graphs.used_bytes, graphs.held_bytes) == (128 * graphs.count, 512 * graphs.count)
+    assert (report["arrays"].used_bytes, report["arrays"].held_bytes) == (128, 512)
+    assert report["workspaces, among the arrays"].used_bytes >= 256
+    assert {arena.name: arena for arena in module.memory_report(1)}["graphs"].count == 0
+    del y
+    gc.collect()
+    assert module.memory_report()[2].count == before["graphs"].count
+    lines = str(module.memory_report()).splitlines()
+    assert len(lines) == 5 and len({len(line) for line in lines}) == 1
+
+
+def test_inputs_on_their_way_are_counted(cuda):
+    from nn_ext_cuda.memory import Uploads
+
+    uploads = Uploads()
+    target = cuda.zeros((1000,), "float32")
+    uploads.start(target, np.ones(1000, np.float32))
+    assert uploads.on_the_way() == (1, 4000)
+    for _ in range(4):
+        uploads.on_the_way()
+    assert uploads.on_the_way() == (0, 0)

@@ -439,7 +439,7 @@ def make():
 
 
 #: Modules of this package that hold CuPy.
-HOLDERS = [f"nn_ext_cuda.{name}" for name in ("runtime", "backend", "capture", "device")]
+HOLDERS = [f"nn_ext_cuda.{name}" for name in ("runtime", "arenas", "backend", "capture", "device")]
 
 
 @contextlib.contextmanager
