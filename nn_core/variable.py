@@ -286,7 +286,9 @@ class Variable(Value, VariableOperators):
                 It does not change ``self.grad``.
             clear_buffer: free values and gradients of intermediate variables as soon as they are not needed.
             communicator_callbacks: one or more objects with ``on_finish_function_backward(function)`` and
-                ``on_finish_backward()``; the first is not called where ``observes_functions`` is False.
+                ``on_finish_backward()``; the first is not called where ``observes_functions`` is False. One that
+                has ``begin_backward()`` may return steps of the pass from it, which run when gradients are complete:
+                see `nn_core.graph.completion.Completions`. Those of the first that does so are used.
             function_pre_hook: called with each function before its gradient is computed.
             function_post_hook: called with each function after its gradient was computed.
 
@@ -295,13 +297,20 @@ class Variable(Value, VariableOperators):
         """
         callbacks = [] if communicator_callbacks is None else _as_list(communicator_callbacks)
         observers = [callback for callback in callbacks if getattr(callback, "observes_functions", True)]
+        completions = None
+        for callback in callbacks:
+            begin = getattr(callback, "begin_backward", None)
+            steps = None if begin is None else begin()
+            completions = completions or steps
 
         def finish(node: Node) -> None:
             for callback in observers:
                 callback.on_finish_function_backward(node.as_function())
 
         try:
-            run_backward(self, grad, clear_buffer, function_pre_hook, function_post_hook, finish if observers else None)
+            run_backward(
+                self, grad, clear_buffer, function_pre_hook, function_post_hook, finish if observers else None, completions
+            )
         except FOREIGN as error:
             raise_refusal(Variable.backward, (self, grad, clear_buffer), {}, error)
         for callback in callbacks:

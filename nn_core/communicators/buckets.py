@@ -1,12 +1,14 @@
 """Gradients that are parts of a few flat arrays, which are sent without being packed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import ALIGNMENT_BYTES, HOST, dtype_of, host_empty
+from nn_core.communicators.callback import PassSums, Ready
 from nn_core.communicators.communicator import WORLD, Communicator
 from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.typing import Array
@@ -99,6 +101,7 @@ class Buckets:
             raise ArgumentError(f"Buckets: bucket_mb and first_mb must be positive, got {bucket_mb} and {first_mb}")
         self._comm = comm
         self.buckets: list[_Bucket] = []
+        self._callbacks: dict[tuple[bool, str], BucketSums] = {}
         trained = [variable for variable in listed_parameters(parameters) if variable.need_grad]
         for dtype in ("float32", "float64"):
             chosen = [v for v in trained if ("float64" if v.data.dtype == np.float64 else "float32") == dtype]
@@ -120,6 +123,13 @@ class Buckets:
             total = self._comm.sum_flat("all_reduce", [bucket.gather()], circle.size, group)
             bucket.spread(np.divide(total, circle.size, out=total) if division else total, _next(written, bucket))
 
+    def callback(self, division: bool = False, group: str = WORLD) -> "BucketSums":
+        """`all_reduce` as a callback: ``loss.backward(communicator_callbacks=buckets.callback(division=True))``.
+
+        An engine that works beside the computation (``overlaps``) gets each flat array as soon as it is complete.
+        """
+        return self._callbacks.setdefault((division, group), BucketSums(self._comm, self, division, group))
+
     def written(self) -> list[bool]:
         """Whether each gradient was written since it was set to zero."""
         return [not grad.is_unwritten for bucket in self.buckets for grad in bucket.grads]
@@ -135,6 +145,25 @@ class Buckets:
         flags = iter(written)
         for bucket, total in zip(self.buckets, totals, strict=True):
             bucket.spread(total, _next(flags, bucket))
+
+
+class BucketSums(PassSums):
+    """Sends the flat arrays of `Buckets` during the backward pass; see `Buckets.callback`."""
+
+    def __init__(self, comm: Communicator, buckets: Buckets, division: bool, group: str) -> None:
+        super().__init__(comm, [bucket.grads for bucket in buckets.buckets], group, division)
+        self._buckets = buckets
+        self._written: list[list[bool]] = []
+
+    def open(self) -> None:
+        """Agree on which gradients some rank has written."""
+        flags = iter(self._comm.any_rank("backward", self._buckets.written(), self._group))
+        self._written = [_next(flags, bucket) for bucket in self._buckets.buckets]
+
+    def ready(self, number: int) -> Iterator[Ready]:
+        """The flat array of a bucket."""
+        bucket = self._buckets.buckets[number]
+        yield Ready(bucket.gather(), partial(bucket.spread, written=self._written[number]))
 
 
 def _next(flags: Iterator[bool], bucket: _Bucket) -> list[bool]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from nn_core.communicators.engine import AloneEngine, Engine
 from nn_core.communicators.launchers import joined
 from nn_core.communicators.live import live_arrays, packs, sum_dtype
 from nn_core.communicators.packing import CODES, NAMES, SUMS, code_of, flat_of, listed, memory_of, write_flat
-from nn_core.communicators.tree import SMALL, tree_all_reduce
+from nn_core.communicators.sums import total_of
+from nn_core.communicators.tree import tree_all_reduce
 from nn_core.context import Context
 from nn_core.errors import ArgumentError, CommunicationError, DTypeError, LostRankError, ShapeError
 from nn_core.logger import logger
@@ -23,6 +24,8 @@ from nn_core.settings import settings
 from nn_core.typing import Array
 
 WORLD = "world"
+#: Different callbacks that are kept for the next step.
+_MAX_CALLBACKS: Final = 8
 T = TypeVar("T")
 
 
@@ -71,6 +74,7 @@ class Communicator:
         self._groups: dict[str, Circle | None] = {}
         self._ranks: dict[str, list[int]] = {}
         self._parameters: dict[str, Any] = {}
+        self._callbacks: dict[Any, AllReduceCallback] = {}
 
     # -- the world -------------------------------------------------------------------------------------------------
 
@@ -347,6 +351,7 @@ class Communicator:
 
         Args:
             data: The gradients, arrays of parameters; one that several functions add to is sent after the last of them.
+                The last ones are sent first.
             pack_size: Number of values that are sent together at least.
             division: Give the mean in place of the sum.
             group: Name of the group.
@@ -357,8 +362,13 @@ class Communicator:
         circle = self.circle("all_reduce_callback", group)
         if circle.size == 1 and scale_grad == 1:
             return idle_callback(pack_size)
-        overlaps = bool(getattr(circle.engine, "overlaps", False))
-        return AllReduceCallback(self, grads, pack_size, division, group, scale_grad, overlaps=overlaps)
+        # the same one for the same gradients: plans have its steps
+        key = tuple(map(id, grads)), pack_size, division, group, scale_grad
+        if key not in self._callbacks:
+            if len(self._callbacks) >= _MAX_CALLBACKS:
+                self._callbacks.clear()
+            self._callbacks[key] = AllReduceCallback(self, grads, pack_size, division, group, scale_grad)
+        return self._callbacks[key]
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -399,14 +409,7 @@ class Communicator:
 
     def _total(self, circle: Circle, flat: Array) -> Array:
         """The sum of flat arrays; `flat` may hold it afterwards."""
-        wire = self.wire_dtype if flat.dtype == np.float32 else None
-        # The sum of two numbers, and sums of whole numbers, have no order. Large arrays of two ranks are exchanged all
-        # the same: that takes half the time of MPICH's sum.
-        ordered = flat.dtype.kind == "f" and (circle.size > 2 or flat.size > SMALL)
-        if wire is None and not (ordered and self.deterministic):
-            circle.run("all_reduce", flat, "sum")
-            return flat
-        return tree_all_reduce(circle.engine, [flat], circle.size, circle.wait, wire, circle.scratch)
+        return total_of(circle, flat, self.deterministic, self.wire_dtype)
 
     def any_rank(self, call: str, flags: Sequence[bool], group: str = WORLD) -> list[bool]:
         """Whether each flag is set on any rank of a group."""

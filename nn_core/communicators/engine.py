@@ -32,6 +32,9 @@ class Engine(Protocol):
     engine whose calls block before all ranks have arrived cannot be given a time limit: `all_reduce` of an array of at
     most 64 bytes, which starts every collective of a communicator, should return a handle.
 
+    An engine that goes on with what it has started while the program computes has ``overlaps``, which is True. It gets
+    gradients during the backward pass, see `Buckets.callback`, and should return handles.
+
     An engine may also have ``abort(status)``, which ends all processes, and ``post(text)`` and ``posts()``, a notice
     board: the last text of each rank that has posted one, by rank. They serve messages about ranks that are missing.
 

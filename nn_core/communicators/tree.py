@@ -5,7 +5,7 @@ up as it is. A rank that has the terms lo to hi adds up the whole subtrees among
 partial sums, each finishes the tree for its slice, and the slices are gathered.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -99,6 +99,19 @@ def tree_all_reduce(
     Returns:
         A flat array, the same on all ranks.
     """
+    steps = tree_sum(engine, parts, n_terms, wire, scratch)
+    try:
+        while True:
+            wait(next(steps))
+    except StopIteration as end:
+        total: Array = end.value
+        return total
+
+
+def tree_sum(
+    engine: Engine, parts: Sequence[Array], n_terms: int, wire: str | None, scratch: dict[str, Array] | None
+) -> Generator[Handle | None, None, Array]:
+    """`tree_all_reduce` in steps: yields what is to be waited for before the next one, and returns the sum."""
     if engine.size == 1:
         return finished([Part(*span, part) for span, part in zip(part_spans(0, n_terms), parts, strict=True)], n_terms)
     size, dtype, n_elements = engine.size, parts[0].dtype, parts[0].size
@@ -106,36 +119,28 @@ def tree_all_reduce(
     small = n_elements <= SMALL
     length = n_elements if small else -(-n_elements // size)
     move = engine.all_gather if small else engine.all_to_all
-    total = _slice_total(size, parts, n_terms, length, own_dtype, lambda send, receive: wait(move(send, receive)), scratch)
+    spans = _spans_by_rank(size, n_terms)
+    n_parts = max(map(len, spans))
+    send = _sliced(parts, n_parts, 1 if small else size, length, own_dtype)
+    receive = _memory(scratch, size * n_parts * length, own_dtype).reshape(size, n_parts, length)
+    yield move(_bytes(send), _bytes(receive))
+    received = receive.astype(dtype, copy=False)
+    total = finished(_arrived(received, spans), n_terms)  # over the slice that this rank adds up: all of it, or its share
     if small:
         return total.copy()
     own = np.ascontiguousarray(total, own_dtype)
     fits = size * length == n_elements and own_dtype == dtype
     gathered = parts[0] if fits else np.empty(size * length, own_dtype)
-    wait(engine.all_gather(_bytes(own), _bytes(gathered)))
+    yield engine.all_gather(_bytes(own), _bytes(gathered))
     return gathered[:n_elements].astype(dtype, copy=False)
 
 
-def _slice_total(
-    size: int,
-    parts: Sequence[Array],
-    n_terms: int,
-    length: int,
-    wire: "np.dtype[np.generic]",
-    move: Callable[[Array, Array], None],
-    scratch: dict[str, Array] | None,
-) -> Array:
-    """The sum of all terms over the slice of `length` elements that this rank adds up: all of them, or its share."""
-    spans = [part_spans(share.start, share.stop) for share in (terms_of_rank(r, size, n_terms) for r in range(size))]
-    n_parts = max(len(each) for each in spans)
-    send = _sliced(parts, n_parts, 1 if length == parts[0].size else size, length, wire)
-    receive = _memory(scratch, size * n_parts * length, wire).reshape(size, n_parts, length)
-    move(_bytes(send), _bytes(receive))
-    received = receive.astype(parts[0].dtype, copy=False)
-    arrived = [
-        Part(*span, received[rank, place]) for rank, own in enumerate(spans) for place, span in enumerate(own)
-    ]
-    return finished(arrived, n_terms)
+def _spans_by_rank(size: int, n_terms: int) -> list[list[tuple[int, int]]]:
+    return [part_spans(share.start, share.stop) for share in (terms_of_rank(r, size, n_terms) for r in range(size))]
+
+
+def _arrived(received: Array, spans: Sequence[Sequence[tuple[int, int]]]) -> list[Part]:
+    return [Part(*span, received[rank, place]) for rank, own in enumerate(spans) for place, span in enumerate(own)]
 
 
 def _wire_dtype(wire: str | None, dtype: "np.dtype[np.generic]") -> "np.dtype[np.generic]":

@@ -14,6 +14,7 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph import direct, replay
 from nn_core.graph.backward_data import BackwardPlan, ForwardData, Target
+from nn_core.graph.completion import Completions, with_completions
 from nn_core.graph.gradient_compiler import GradientCompiler
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, NodeHook, active_hooks
 from nn_core.graph.node import Node, Storage, Value, forward_order
@@ -37,8 +38,12 @@ def run_backward(
     pre_hook: Hook | None = None,
     post_hook: Hook | None = None,
     finish: Callable[[Node], object] | None = None,
+    completions: Completions | None = None,
 ) -> None:
-    """Propagate the gradient `grad` of `root` to all variables that need one."""
+    """Propagate the gradient `grad` of `root` to all variables that need one.
+
+    With hooks, or something to `finish`, and in passes that nothing is compiled for, `completions` is left out.
+    """
     if root.is_leaf or not root.need_grad:
         _warn_of_no_gradient(root)
         return
@@ -46,10 +51,11 @@ def run_backward(
     _end_traces(root)
     grad = _checked_start(root, grad)
     hooks = _hooks(pre_hook, post_hook)
+    completions = _unseen(completions, hooks, finish)
     plan: BackwardPlan | None = None
     # a pass that nobody looks into, of a graph that was made for this one pass
     if clear_buffer and hooks is None and finish is None and _may_replay(root, grad):
-        plan = _run_replayed(root, grad)
+        plan = _run_replayed(root, grad, completions)
         if plan is None:
             return
     turn = plans_of(root).turn
@@ -57,7 +63,7 @@ def run_backward(
     if not is_mine:
         raise refuse_turn("backward")
     try:
-        plan = plan or backward_plan(root, grad is None, clear_buffer and hooks is None)
+        plan = plan or backward_plan(root, grad is None, clear_buffer and hooks is None, completions)
         plan.set_start(grad)
         plan.run(hooks, finish)
         plan.give_up_forward_data()
@@ -91,6 +97,11 @@ def _hooks(pre: Hook | None, post: Hook | None) -> tuple[list[NodeHook], list[No
     if pre is None and post is None and not PRE_HOOKS and not POST_HOOKS:
         return None
     return active_hooks(pre, post)
+
+
+def _unseen(completions: Completions | None, *observers: object) -> Completions | None:
+    """`completions`, unless somebody looks at gradients, who must not see them on their way."""
+    return completions if all(observer is None for observer in observers) else None
 
 
 def _end_traces(root: Value) -> None:
@@ -132,7 +143,7 @@ def _warn_of_no_gradient(root: Value) -> None:
 _HAS_WARNED: Final[list[bool]] = []
 
 
-def _run_replayed(root: Value, grad: Any) -> BackwardPlan | None:
+def _run_replayed(root: Value, grad: Any, completions: Completions | None) -> BackwardPlan | None:
     """Run the pass of a graph that was computed as it was built, by the template of its structure.
 
     Returns:
@@ -145,17 +156,17 @@ def _run_replayed(root: Value, grad: Any) -> BackwardPlan | None:
         return None
     structure = None if _spec_of(root).has("sink") else replay.structure_of(root, followed)  # a sink keeps its inputs' values
     if structure is None:
-        return backward_plan(root, False, True)
-    template = _fitting_template(structure)
+        return backward_plan(root, False, True, completions)
+    template = _fitting_template(structure, completions)
     if template is None:
         is_new = is_new if followed else direct.is_new(structure.key)
         if is_new and _run_directly(structure, root, grad):
             return None
-        plan, overwrite = _compiled(root, forward_order((root,)), False, True)
-        template = replay.remember(structure, overwrite, plan)
+        plan, overwrite = _compiled(root, forward_order((root,)), False, True, completions)
+        template = replay.remember(structure, (overwrite, completions), plan)
         if template is None:
             # bound to this graph, so it is kept with it
-            remember(plans_of(root), ("backward", False, True, overwrite), plan)
+            remember(plans_of(root), ("backward", False, True, completions, overwrite), plan)
             return plan
     template.plan.set_start(grad)
     template.run(structure, root)
@@ -178,28 +189,33 @@ def _run_directly(structure: replay.Structure, root: Value, grad: Any) -> bool:
     return direct.run(structure, root, grad)
 
 
-def _fitting_template(structure: replay.Structure) -> replay.Template | None:
+def _fitting_template(structure: replay.Structure, completions: Completions | None) -> replay.Template | None:
     """The template that overwrites the gradients of the leaves where all are zero, else the one that adds to them."""
     for overwrite in (True, False):
-        template = replay.find(structure, overwrite)
+        template = replay.find(structure, (overwrite, completions))
         if template is not None and template.plan.take_zeros(overwrite):
             return template
     return None
 
 
-def backward_plan(root: Value, own_start: bool, clear_buffer: bool) -> BackwardPlan:
+def backward_plan(
+    root: Value, own_start: bool, clear_buffer: bool, completions: Completions | None = None
+) -> BackwardPlan:
     """The plan for `root` that fits which leaf gradients are zero now; compiled if there is none."""
     plans = plans_of(root)
     for overwrite in (True, False):
-        plan: BackwardPlan | None = current_plan(plans, ("backward", own_start, clear_buffer, overwrite), (root,))
+        kind = "backward", own_start, clear_buffer, completions, overwrite
+        plan: BackwardPlan | None = current_plan(plans, kind, (root,))
         if plan is not None and plan.take_zeros(overwrite):
             return plan
-    plan, overwrite = _compiled(root, forward_order((root,)), own_start, clear_buffer)
-    remember(plans, ("backward", own_start, clear_buffer, overwrite), plan)
+    plan, overwrite = _compiled(root, forward_order((root,)), own_start, clear_buffer, completions)
+    remember(plans, ("backward", own_start, clear_buffer, completions, overwrite), plan)
     return plan
 
 
-def _compiled(root: Value, order: Sequence[Node], own_start: bool, clear_buffer: bool) -> tuple[BackwardPlan, bool]:
+def _compiled(
+    root: Value, order: Sequence[Node], own_start: bool, clear_buffer: bool, completions: Completions | None
+) -> tuple[BackwardPlan, bool]:
     """A new plan, and whether it overwrites the gradients of the leaves because all of them are zero."""
     _require_fitted(order)
     active, targets = active_nodes(root, order)
@@ -208,7 +224,10 @@ def _compiled(root: Value, order: Sequence[Node], own_start: bool, clear_buffer:
         if target.is_leaf:
             grad = target.storage.grad
             overwrite = overwrite and not grad.is_narrowed and grad.is_unwritten
-    return compile_backward(root, order, active, targets, own_start, clear_buffer, overwrite), overwrite
+    plan = compile_backward(root, order, active, targets, own_start, clear_buffer, overwrite)
+    if completions is not None:
+        plan.entries = with_completions(plan.entries, plan.leaf_grads, completions)
+    return plan, overwrite
 
 
 def _require_fitted(order: Iterable[Node]) -> None:

@@ -9,7 +9,7 @@ A template serves passes with ``clear_buffer=True``, in which no gradient of an 
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from nn_core.arrays.leases import RELEASED, STRIDED
@@ -340,19 +340,19 @@ def _is_kept_node(node: Node) -> bool:
     return True
 
 
-def find(structure: Structure, overwrite: bool) -> Template | None:
-    """The template for graphs of this structure, if there is one that fits."""
-    template = _TEMPLATES.get((overwrite, structure.key))
+def find(structure: Structure, kind: Hashable) -> Template | None:
+    """The template of a kind for graphs of this structure, if there is one that fits."""
+    template = _TEMPLATES.get((kind, structure.key))
     # the memory of a parameter has moved; a pass that is compiled now finds the new place
     if template is not None and not template.fits():
         with _CHANGING:
-            _TEMPLATES.pop((overwrite, structure.key), None)
+            _TEMPLATES.pop((kind, structure.key), None)
         return None
     return template
 
 
-def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Template | None:
-    """Make a template of a freshly compiled plan; None when it reads what is not told by the structure alone."""
+def remember(structure: Structure, kind: Hashable, plan: BackwardPlan) -> Template | None:
+    """Make a template of a freshly compiled plan of a kind; None when it reads what is not told by the structure alone."""
     if any(leaf.storage.data.synced in structure.inputs for leaf in _parameters_of(structure)):
         return None  # one address has two roles, which the arrays of a later graph may not share
     origins = _origins(structure)
@@ -369,7 +369,7 @@ def remember(structure: Structure, overwrite: bool, plan: BackwardPlan) -> Templ
     _free_of_graph(plan, structure)
     template = Template(plan, pieces, list(spaces), structure)
     with _CHANGING:
-        _TEMPLATES[overwrite, structure.key] = template
+        _TEMPLATES[kind, structure.key] = template
         _drop_oldest()
     return template
 

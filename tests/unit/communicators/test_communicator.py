@@ -271,7 +271,7 @@ def test_gradients_are_added_up_during_backward(overlaps, pack_size):
             loss.forward()
         comm.all_reduce(expected, division=True)
         callback = comm.all_reduce_callback([w.grad, b.grad, w.grad], pack_size, division=True, scale_grad=0.5)
-        assert callback.observes_functions is overlaps
+        assert not callback.observes_functions
         for _ in range(2):
             for v in (w, b):
                 v.grad.zero()
