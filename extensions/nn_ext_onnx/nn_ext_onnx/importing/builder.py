@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from onnx import helper, numpy_helper, shape_inference
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext import NNCoreError
+from nn_ext_onnx.importing.external import to_array
 from nn_ext_onnx.importing.folding import Evaluator, evaluate
 from nn_ext_onnx.importing.host import on_host
 from nn_ext_onnx.importing.registry import WHOLE, WHOLE_RESULTS, Node, find
@@ -55,11 +57,18 @@ class Builder:
     Args:
         opsets: version of each operator set by domain.
         functions: the model's own functions by domain and name.
+        base: the folder of files with tensors.
     """
 
-    def __init__(self, opsets: Mapping[str, int], functions: Mapping[tuple[str, str], onnx.FunctionProto]) -> None:
+    def __init__(
+        self,
+        opsets: Mapping[str, int],
+        functions: Mapping[tuple[str, str], onnx.FunctionProto],
+        base: Path | None = None,
+    ) -> None:
         self.opsets = dict(opsets)
         self.functions = functions
+        self.base = base
         self.problems: dict[str, None] = {}
         self.uses: dict[str, int] = {}
         self.n_nodes = 0
@@ -85,7 +94,7 @@ class Builder:
     def initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
         """Put the constants of a graph into a scope; floating-point ones may be trained."""
         for tensor in graph.initializer:
-            array = to_array(tensor)
+            array = to_array(tensor, self.base)
             trained = is_float(array.dtype) and array.ndim > 0
             scope[tensor.name] = Value(tensor.name, array.dtype, array, is_parameter=trained)
         if graph.sparse_initializer:
@@ -394,15 +403,3 @@ def _bind_graphs(attribute: onnx.AttributeProto, given: Mapping[str, onnx.Attrib
         bound = [_bound(node, given, set()) for node in graph.node]
         del graph.node[:]
         graph.node.extend(bound)
-
-
-def to_array(tensor: onnx.TensorProto) -> Array:
-    """The numbers of a tensor.
-
-    Raises:
-        UnsupportedError: when they do not fit its type and shape.
-    """
-    try:
-        return np.asarray(numpy_helper.to_array(tensor))
-    except (ValueError, TypeError, KeyError) as error:
-        raise UnsupportedError(f"tensor {tensor.name!r}: {error}") from error

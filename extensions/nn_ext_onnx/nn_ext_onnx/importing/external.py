@@ -1,33 +1,124 @@
-"""Tensors that are kept in files beside the model."""
+"""Tensors that are kept in files beside the model: those of attributes are read into it, initializers are mapped."""
 
+from collections.abc import Iterable, Iterator
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Final
 
+import numpy as np
 import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 from nn_core.ext import FileFormatError
+from nn_ext_onnx.importing.values import Array, UnsupportedError
+
+#: Types that NumPy has, with the bytes that files have.
+_MAPPED: Final = frozenset(
+    getattr(TensorProto, name)
+    for name in (
+        "FLOAT16", "FLOAT", "DOUBLE", "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"
+    )
+)  # fmt: skip
 
 
 def read_external(model: onnx.ModelProto, base: Path | None) -> None:
-    """Read tensors from the files beside the model into it.
+    """Read the tensors of attributes from the files beside the model into it, and check the places of initializers.
 
     Raises:
         FileFormatError: when a file is missing, too short, or outside of the folder of the model.
     """
-    for tensor in _tensors(model):
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            _read(tensor, base)
+    graphs = list(_graphs(model))
+    for tensor in (tensor for graph in graphs for tensor in graph.initializer if is_external(tensor)):
+        _place(tensor, base)
+    for tensor in (tensor for part in (*graphs, *model.functions) for tensor in _of_attributes(part.node)):
+        if is_external(tensor):
+            tensor.raw_data = _content(tensor, base)
+            tensor.ClearField("data_location")
+            del tensor.external_data[:]
 
 
-def _tensors(model: onnx.ModelProto) -> Any:
-    yield from model.graph.initializer
-    for node in model.graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield attribute.t
+def without_external(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model for the checker, which would look for the files of initializers."""
+    if not any(is_external(tensor) for graph in _graphs(model) for tensor in graph.initializer):
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for tensor in (tensor for graph in _graphs(copy) for tensor in graph.initializer if is_external(tensor)):
+        tensor.ClearField("data_location")
+        del tensor.external_data[:]
+        del tensor.dims[:]
+        tensor.dims.append(0)
+    return copy
 
 
-def _read(tensor: onnx.TensorProto, base: Path | None) -> None:
+def is_external(tensor: TensorProto) -> bool:
+    """Whether the numbers of a tensor are in another file."""
+    return bool(tensor.data_location == TensorProto.EXTERNAL)
+
+
+def to_array(tensor: TensorProto, base: Path | None) -> Array:
+    """The numbers of a tensor; those in a file are not in memory before they are read.
+
+    Raises:
+        FileFormatError: when the file is missing, too short, or outside of the folder of the model.
+        UnsupportedError: when they do not fit its type and shape.
+    """
+    try:
+        if not is_external(tensor):
+            return np.asarray(numpy_helper.to_array(tensor))
+        if tensor.data_type not in _MAPPED:
+            copy = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+            copy.raw_data = _content(tensor, base)
+            return np.asarray(numpy_helper.to_array(copy))
+        return _mapped(tensor, base)
+    except (ValueError, TypeError, KeyError) as error:
+        raise UnsupportedError(f"tensor {tensor.name!r}: {error}") from error
+
+
+def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+    """The graph of the model, and those of bodies."""
+    waiting = [model.graph, *_bodies(node for function in model.functions for node in function.node)]
+    while waiting:
+        graph = waiting.pop()
+        yield graph
+        waiting += _bodies(graph.node)
+
+
+def _bodies(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:
+    for attribute in (attribute for node in nodes for attribute in node.attribute):
+        yield from (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs)
+
+
+def _of_attributes(nodes: Iterable[onnx.NodeProto]) -> Iterator[TensorProto]:
+    for attribute in (attribute for node in nodes for attribute in node.attribute):
+        yield from (*([attribute.t] if attribute.HasField("t") else []), *attribute.tensors)
+
+
+def _mapped(tensor: TensorProto, base: Path | None) -> Array:
+    path, offset, length = _place(tensor, base)
+    dtype, shape = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type)), tuple(tensor.dims)
+    if length != prod(shape) * dtype.itemsize:
+        raise ValueError(f"{length} bytes for the shape {shape} of {dtype}")
+    if not length:
+        return np.zeros(shape, dtype)
+    try:
+        return np.asarray(np.memmap(path, dtype.newbyteorder("<"), "r", offset, shape))
+    except OSError as error:
+        raise FileFormatError(f"load: external data of tensor {tensor.name!r} must be readable, got: {error}") from error
+
+
+def _content(tensor: TensorProto, base: Path | None) -> bytes:
+    path, offset, length = _place(tensor, base)
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(length)
+    except OSError as error:
+        raise FileFormatError(f"load: external data of tensor {tensor.name!r} must be readable, got: {error}") from error
+
+
+def _place(tensor: TensorProto, base: Path | None) -> tuple[Path, int, int]:
+    """The file of a tensor, and where it starts and how many bytes it has there."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if base is None:
@@ -37,13 +128,9 @@ def _read(tensor: onnx.TensorProto, base: Path | None) -> None:
         raise FileFormatError(f"load: external data must be in the folder of the model, got {location!r}")
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
-        with path.open("rb") as file:
-            size = path.stat().st_size
-            if offset < 0 or offset > size or length > size - offset:
-                raise FileFormatError(f"load: tensor {tensor.name!r} must be inside of {location!r}, a file of {size} bytes")
-            file.seek(offset)
-            tensor.raw_data = file.read(size - offset if length < 0 else length)
+        size = path.stat().st_size
     except (OSError, ValueError) as error:
         raise FileFormatError(f"load: external data of tensor {tensor.name!r} must be readable, got: {error}") from error
-    tensor.ClearField("data_location")
-    del tensor.external_data[:]
+    if offset < 0 or offset > size or length > size - offset:
+        raise FileFormatError(f"load: tensor {tensor.name!r} must be inside of {location!r}, a file of {size} bytes")
+    return path, offset, size - offset if length < 0 else length

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 
 import nn_core as nn
 from nn_core.ext import ArgumentError, FileFormatError
 from nn_ext_onnx.importing.builder import Builder, Scope
-from nn_ext_onnx.importing.external import read_external
+from nn_ext_onnx.importing.external import read_external, without_external
 from nn_ext_onnx.importing.operators import load_operators
 from nn_ext_onnx.importing.values import COMPUTED, Array, UnknownNumbersError, UnsupportedError, Value, dtype_of, is_float
 
@@ -107,15 +107,16 @@ class Loader:
         self.graph = model.graph
         self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
         self.functions = {(f.domain, f.name): f for f in model.functions}
-        self._check()
+        self.base = base
         read_external(model, base)
+        self._check()
 
     def _check(self) -> None:
         newest = onnx.defs.onnx_opset_version()
         if self.opsets.get("", 1) > newest:
             raise ArgumentError(f"load: the operator set must be at most {newest}, got {self.opsets['']}")
         try:
-            onnx.checker.check_model(_without_external(self.model))
+            onnx.checker.check_model(without_external(self.model))
         except (onnx.checker.ValidationError, RuntimeError, ValueError, TypeError) as error:
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise FileFormatError(f"load: the model must be valid, got: {text}") from error
@@ -146,7 +147,7 @@ class Loader:
         values: Mapping[str, Any],
         needed: set[str],
     ) -> Network:
-        builder, scope, network = Builder(self.opsets, self.functions), Scope(), Network(self.graph.name)
+        builder, scope, network = Builder(self.opsets, self.functions, self.base), Scope(), Network(self.graph.name)
         builder.initializers(self.graph, scope)
         builder.uses = _uses(self.graph)
         constants = set(scope)
@@ -235,18 +236,3 @@ def _uses(graph: onnx.GraphProto) -> dict[str, int]:
         for name in node.input:
             counts[name] = counts.get(name, 0) + 1
     return counts
-
-
-def _without_external(model: onnx.ModelProto) -> Message:
-    """The model for the checker, which would look for files of external data."""
-    if all(t.data_location != onnx.TensorProto.EXTERNAL for t in model.graph.initializer):
-        return model
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    for tensor in copy.graph.initializer:
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            tensor.ClearField("data_location")
-            del tensor.external_data[:]
-            tensor.ClearField("dims")
-            tensor.dims.append(0)
-    return copy

@@ -105,7 +105,7 @@ class Value:
             assert self._array is not None
             array = np.asarray(self._array)
             if is_float(array.dtype) and array.dtype != np.float64:
-                array = array.astype(np.float32)
+                array = array.astype(np.float32, copy=False)
             self._variable = nn.Variable.from_numpy_array(array, need_grad=self.is_parameter)
             self._variable.name = self.name
         return self._variable
