@@ -1,7 +1,7 @@
 """The functions of the Python array API standard that `AdaptedArray` and the adapted namespace call in a library.
 
 NumPy's rules of promotion are applied here, so that the library only sees operands of one dtype. A function that the library
-lacks, or refuses with NotImplementedError, runs on the host.
+lacks, or refuses with NotImplementedError, runs on the host; so do those of matrices that it refuses in stacks.
 """
 
 import operator
@@ -51,7 +51,7 @@ class Library:
         self._update = update
         self._from_numpy = from_numpy or xp.asarray
         self._to_numpy = to_numpy or np.asarray
-        #: functions that the library has, and has refused with NotImplementedError
+        #: functions that the library has, and has refused for some arrays that the host computes
         self.refused: set[str] = set()
         self._assigns = True
         self._dtypes: dict[Any, np.dtype[Any]] = {}
@@ -65,6 +65,10 @@ class Library:
             found = getattr(found, part, None)
         return found
 
+    def function(self, name: str) -> Callable[..., Any] | None:
+        """The function that is used for `name`: the one that was given, else the library's own, or None."""
+        return self.own.get(name) or self.find(name)
+
     def on_host(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
         """The result of a NumPy function, computed on the host and brought back."""
         with np.errstate(all="ignore"):
@@ -72,7 +76,7 @@ class Library:
 
     def _computed(self, name: str, values: tuple[Array, ...], operands: tuple[Any, ...], **keywords: Any) -> Any:
         """The result of the library's function for its own `values`; without one, NumPy's for the `operands`."""
-        function = self.own.get(name) or self.find(name)
+        function = self.function(name)
         if function is not None:
             try:
                 return self.wrapped(function(*values, **keywords))

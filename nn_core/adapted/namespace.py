@@ -240,10 +240,11 @@ class AdaptedNamespace:
     def searchsorted(self, x: AdaptedArray, values: Any, side: str = "left") -> AdaptedArray:
         """Return the indices at which values would be inserted into a sorted array."""
         library = self._library
-        if library.find("searchsorted") is None:
+        function = library.function("searchsorted")
+        if function is None:
             return library.on_host(np.searchsorted, x, values, side=side)
         first, second = library.promoted(x, values)[0]
-        return library.wrapped(library.xp.searchsorted(first, second, side=side)).astype(np.int64, copy=False)
+        return library.wrapped(function(first, second, side=side)).astype(np.int64, copy=False)
 
     def _add_at(self, x: AdaptedArray, places: Any, values: Any) -> None:
         self._library.put(x, places, values, add=True)
@@ -262,14 +263,24 @@ class AdaptedNamespace:
     def _linalg(self, name: str) -> Callable[[AdaptedArray], Any]:
         library = self._library
 
-        def call(x: AdaptedArray) -> Any:
-            function = library.find(f"linalg.{name}")
-            if function is None:
+        full = f"linalg.{name}"
+
+        def on_host(x: AdaptedArray) -> Any:
+            try:
                 return library.on_host(getattr(np.linalg, name), x)
+            except np.linalg.LinAlgError as cause:
+                raise ValueError(f"{name}: {cause}") from cause
+
+        def call(x: AdaptedArray) -> Any:
+            function = library.function(full)
+            if function is None:
+                return on_host(x)
             try:
                 result = function(x.value)
-            except (ValueError, RuntimeError) as cause:  # what libraries raise for singular matrices
-                raise ValueError(f"{name}: {cause}") from cause
+            except (ValueError, RuntimeError):  # singular matrices, or stacks of matrices in a library that has none
+                result = on_host(x)
+                library.refused.add(full)
+                return result
             if name == "slogdet":
                 return tuple(library.wrapped(part) for part in result)
             wrapped = library.wrapped(result)
@@ -283,7 +294,7 @@ class AdaptedNamespace:
         library = self._library
 
         def call(x: AdaptedArray, **keywords: Any) -> Any:
-            function = library.find(f"fft.{name}")
+            function = library.function(f"fft.{name}")
             if function is None or not x.size:  # some libraries refuse to transform no elements
                 return library.on_host(getattr(np.fft, name), x, **keywords)
             return library.wrapped(function(x.value, **keywords))

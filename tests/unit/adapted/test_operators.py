@@ -13,7 +13,9 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core.errors import ArgumentError
 from nn_core.ext import AdaptedBackend, BackendInfo, hookimpl, register, unregister
+from nn_core.reference.registry import KERNELS
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec
 from nn_core.testing.cases import Case, has_kernel
@@ -178,6 +180,44 @@ def test_a_function_that_a_library_has_not_implemented_runs_on_the_host(name: st
     assert result.dtype == expected.dtype
     np.testing.assert_array_equal(backend.to_numpy(result), expected)
     assert name in backend.host_functions()
+
+
+@pytest.mark.parametrize("name", ["BatchCholesky", "BatchDet", "BatchInv", "BatchLogdet"])
+def test_stacks_of_matrices_that_a_library_refuses_are_computed_on_the_host(name: str) -> None:
+    def single(function: Any) -> Any:
+        def call(x: Any) -> Any:
+            if x.ndim != 2:
+                raise ValueError("one matrix only")
+            return function(x)
+
+        return call
+
+    matrices = {key: single(getattr(np.linalg, key)) for key in ("cholesky", "det", "inv", "slogdet")}
+    backend = AdaptedBackend("flat", "Flat", SimpleNamespace(**{**vars(np), "linalg": SimpleNamespace(**matrices)}))
+    stack = np.stack([np.eye(2), np.diag([2.0, 4.0])]).astype(np.float32)
+    call: Any = KERNELS[name]
+    settings = {"upper": False} if name == "BatchCholesky" else {}
+    (expected,), (given,) = ((np.asarray(call(xp, x, **settings)),) for xp, x in [
+        (np, stack), (backend.namespace(), backend.from_numpy(stack))
+    ])  # fmt: skip
+    np.testing.assert_array_equal(given, expected)
+    assert {"linalg.cholesky", "linalg.det", "linalg.inv", "linalg.slogdet"} & set(backend.host_functions())
+    if name in ("BatchCholesky", "BatchInv"):
+        with pytest.raises(ArgumentError, match=r"invertible|positive definite"):
+            call(backend.namespace(), backend.from_numpy(np.zeros((2, 2, 2), np.float32)), **settings)
+
+
+@pytest.mark.parametrize("name", ["linalg.inv", "fft.rfft", "searchsorted"])
+def test_functions_that_are_given_are_used(name: str) -> None:
+    def given(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError(name)
+
+    namespace: Any = AdaptedBackend("own", "Own", np, functions={name: given}).namespace()
+    module, _, function = name.rpartition(".")
+    call = getattr(getattr(namespace, module) if module else namespace, function)
+    arrays = [namespace.asarray(np.eye(2))] * (2 if name == "searchsorted" else 1)
+    with pytest.raises(ZeroDivisionError, match=name):
+        call(*arrays)
 
 
 def losses(context: nn.Context, dynamic: bool) -> list[float]:
