@@ -474,7 +474,8 @@ PLUGINS: Final = Plugins(registry=REGISTRY)
 def forget_prepared() -> None:
     """Prepare kernels again from now on, because a setting on which they depend has changed.
 
-    Plans that are compiled already stay as they are.
+    Plans that are compiled already stay as they are, but one that fails afterwards is compiled again for the next pass. So
+    a kernel that finds out when it runs that it cannot do a call adds it to its refusals, calls this and raises.
 
     Example:
         >>> from nn_core.ext import forget_prepared

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from nn_core.arrays.spaces import space_of
-from nn_core.arrays.synced import GRAPH_VERSION, HOST, Key, Space, dtype_of
+from nn_core.arrays.synced import GRAPH_VERSION, HOST, Key, Space, Version, dtype_of
 from nn_core.context import Context
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of
@@ -152,11 +152,16 @@ def resolved_call(spec: FunctionSpec, given: Mapping[str, Any], shapes: Sequence
     return call
 
 
+#: How often all that was worked out was dropped.
+KERNELS_VERSION: Final = Version()
+
+
 def forget() -> None:
     """Drop all that was worked out: rules, kernels or optimizations may have changed."""
     _CALLS.clear()
     for callback in WHEN_FORGOTTEN:
         callback()
+    KERNELS_VERSION.advance()
     GRAPH_VERSION.advance()
 
 

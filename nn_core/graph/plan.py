@@ -7,11 +7,13 @@ merges neighbours where a backend can: from then on running a plan is ``for step
 
 import functools
 import itertools
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from nn_core.arrays.leases import BufferLease
 from nn_core.arrays.synced import GRAPH_VERSION, Key, Space, SyncedArray, ready
+from nn_core.graph.call import KERNELS_VERSION
 from nn_core.graph.checked import runner_of
 from nn_core.graph.failure import add_note
 from nn_core.graph.hooks import NodeHook
@@ -95,6 +97,10 @@ class Watch:
 WATCH = Watch()
 
 
+#: How often functions have failed in a plan while kernels were to be chosen anew.
+_RETRIED: Final["weakref.WeakKeyDictionary[Node, int]"] = weakref.WeakKeyDictionary()
+
+
 class Plan:
     """Entries to run, the arrays of variables they touch, and what the arrays hold afterwards."""
 
@@ -129,6 +135,7 @@ class Plan:
         self._steps: list[Step] | None = None
         self._weights: Weights | None = None
         self._runs = 0
+        self._kernels_version = KERNELS_VERSION.value
 
     def run(  # noqa: C901  # every pass; what it does once a pass is written out
         self, hooks: tuple[list[NodeHook], list[NodeHook]] | None = None, finish: Callable[[Node], object] | None = None
@@ -152,6 +159,7 @@ class Plan:
                     step()
         except Exception as error:
             self._note(error, runner or getattr(step, "func", None))
+            self._retry()
             raise
         for synced in self.rewritten:  # running statistics: other copies of them are old now
             synced.rewritten()
@@ -167,6 +175,15 @@ class Plan:
             self._weights = self.watched_weights(self._steps)
         weights = self._weights
         return self._steps if weights is None or not weights.are_unchanged() else weights.steps
+
+    def _retry(self) -> None:
+        """Let the next pass compile plans of these functions again, if kernels were forgotten: one may refuse them by now."""
+        if self._kernels_version == KERNELS_VERSION.value:
+            return
+        for entry in self.entries:
+            if entry.node is not None:
+                _RETRIED[entry.node] = _RETRIED.get(entry.node, 0) + 1
+        GRAPH_VERSION.advance()
 
     def _note(self, error: Exception, runner: Runner | None) -> None:
         """Note in `error` which function of the plan it comes from, where that can be told."""
@@ -345,7 +362,8 @@ def signature_of(order: Iterable[Node], roots: Sequence[Value]) -> tuple[Any, ..
     parts: list[Any] = [tuple((root.storage, root.storage.data.synced, root.persistent) for root in roots)]
     parts.append((disabled_optimizations(), is_deterministic()))
     for node in order:
-        parts.append((node, node.need_grad, *[storage.data.synced for storage in node.storages]))
+        retried = _RETRIED.get(node, 0) if _RETRIED else 0
+        parts.append((node, node.need_grad, retried, *[storage.data.synced for storage in node.storages]))
         parts += [
             # not the truth of the value: the result of a comparison refuses to have one
             None

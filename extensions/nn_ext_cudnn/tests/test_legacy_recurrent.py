@@ -138,7 +138,7 @@ def test_what_cudnn_does_not_support_when_it_runs_is_refused_from_then_on(kernel
     arrays = [None if desc is None else cupy.asarray(np.ones(desc.shape, desc.dtype)) for desc in descs]
     with pytest.raises(NotSupportedError, match="gru: cudnnRNNForward: status must be success, got 3000") as caught:
         kernel.forward(call).bind(*arrays, np.zeros(2, np.uint64))()
-    assert "hint: such calls run on another backend from now on; build the graph again" in str(caught.value)
+    assert "hint: such calls run on another backend from now on; run forward() again" in str(caught.value)
     assert "turned out not to support" in kernel.refuse(call).reason
     assert kernel.refuse(other) is None
     assert told == ["again"]

@@ -23,7 +23,7 @@ ARRAY_ALIGNMENT: Final = 16
 
 
 #: The hint of an error after which later calls are refused.
-_LATER: Final = "such calls run on another backend from now on; build the graph again"
+_LATER: Final = "such calls run on another backend from now on; run forward() again"
 
 
 @dataclass(frozen=True, slots=True)
