@@ -88,7 +88,7 @@ class Variable(Value, VariableOperators):
             need_grad = _checked_need_grad(shape, need_grad)
         if type(name) is not str and not isinstance(name, str):
             raise ArgumentError(f"Variable: name must be a string, got {described(name)}")
-        super().__init__(Storage(NdArray(checked_shape(shape))), need_grad)
+        super().__init__(Storage(NdArray.of_shape(checked_shape(shape))), need_grad)
         self.name = name
         self._recompute = RECOMPUTE.get()
 

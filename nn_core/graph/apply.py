@@ -176,7 +176,7 @@ def _given_storages(spec: FunctionSpec, outputs: Sequence[Any], shapes: Sequence
                 raise GraphError(f"{spec.api}: outputs[{index}] must not be a narrowed array, got one of shape {shape}")
             storages.append(storage)
         else:
-            storages.append(Storage(NdArray(shape)))
+            storages.append(Storage(NdArray.of_shape(shape)))
     return storages
 
 
@@ -198,7 +198,7 @@ def _given_output(spec: FunctionSpec, outputs: Sequence[Any], index: int, shape:
 def _view_of(variable: Any, shape: tuple[int, ...]) -> NdArray:
     data = variable.storage.data
     # what a narrowed array shows is not one piece of memory: its view is a copy, which the function makes
-    view: NdArray = NdArray(shape) if data.is_narrowed else data.view(shape)
+    view: NdArray = NdArray.of_shape(shape) if data.is_narrowed else data.view(shape)
     return view
 
 
@@ -257,7 +257,7 @@ def _protect_intermediates(node: Node, kernel: PreparedKernel, inputs: list[NdAr
     """Let a function rewrite copies of what other functions computed, because gradients may read that."""
     for position, (value, updated) in enumerate(zip(node.inputs, kernel.updated, strict=True)):
         if updated and value is not None and value.producer is not None:
-            copy = NdArray(value.shape)
+            copy = NdArray.of_shape(value.shape)
             copy.copy_from(value.storage.data)
             inputs[position] = copy
 
@@ -297,7 +297,7 @@ def _run_into(kernel: PreparedKernel, arrays: list[Any], results: Sequence[NdArr
         run(kernel, arrays, results, key)
         return
     # a kernel may read an element after it has written others
-    fresh = [NdArray(result.shape) if same else result for result, same in zip(results, shared, strict=True)]
+    fresh = [NdArray.of_shape(result.shape) if same else result for result, same in zip(results, shared, strict=True)]
     run(kernel, arrays, fresh, key)
     for result, new in zip(results, fresh, strict=True):
         if new is not result:

@@ -104,7 +104,7 @@ def _detached(result: Value) -> _Ending:
     shape = node.setup.output_shapes[result.output_index]
     if result.storage.data.shape != shape:  # it is the gradient of a leaf as well, and was changed with that
         change_shape(result.storage.data, shape)
-    memory = NdArray(())
+    memory = NdArray.of_shape(())
     memory.rest_as(result.storage.data)
     return _Ending(node, result.output_index, memory)
 
@@ -113,7 +113,7 @@ def _ending(result: Value, new: Value) -> _Ending:
     """Let the function of `new` compute `result`, for the functions of its part that read `new` as well."""
     node, index = new.producer, new.output_index
     assert node is not None
-    memory = NdArray(())
+    memory = NdArray.of_shape(())
     memory.rest_as(new.storage.data)
     # the program holds `result`, whose arrays stay the same objects
     new.storage = result.storage

@@ -41,7 +41,7 @@ class Storage:
     def grad(self) -> NdArray:
         """The gradient, made when it is first asked for."""
         if self.made_grad is None:
-            self.made_grad = NdArray(self.data.shape)
+            self.made_grad = NdArray.of_shape(self.data.shape)
             if self.data.synced.lease is RELEASED:  # a backward pass gave both up
                 self.made_grad.synced.lease = RELEASED
         return self.made_grad

@@ -160,8 +160,8 @@ def _python_setup(node: Node, shapes: tuple[Shape | None, ...]) -> Setup:
     """Let a function in Python say the shapes of its outputs for inputs of other shapes."""
     # on variables of its own: the graph is not to change before all functions have agreed
     wrap = WRAPPERS["variable"]
-    inputs = [None if shape is None else wrap(Storage(NdArray(shape)), None) for shape in shapes]
-    outputs = [wrap(Storage(NdArray(())), None) for _ in node.storages]
+    inputs = [None if shape is None else wrap(Storage(NdArray.of_shape(shape)), None) for shape in shapes]
+    outputs = [wrap(Storage(NdArray.of_shape(())), None) for _ in node.storages]
     node.python.setup_impl(inputs, outputs)
     return Setup(shapes, tuple([output.shape for output in outputs]))
 

@@ -192,7 +192,7 @@ def _run_dynamic(kernel: PreparedKernel, arrays: list[Array | None], outputs: Se
 def adopt_shape(array: NdArray, shape: Shape) -> None:
     """Give `array` a shape that became known only when its function ran, or when its kernel was chosen."""
     if array.shape != shape:
-        array.rest_as(NdArray(shape))
+        array.rest_as(NdArray.of_shape(shape))
 
 
 def same_dtypes_of(spec: FunctionSpec, arrays: Sequence[NdArray | None]) -> tuple[str | None, ...]:

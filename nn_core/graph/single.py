@@ -67,9 +67,9 @@ def compute(
     """Run the kernel on `arrays`; what it computes beyond `results` goes to new arrays, which are returned too."""
     same = same_dtypes_of(call.spec, arrays) if call.takes_same else ()
     read = {id(array.synced) for array in arrays if array is not None}
-    wanted = [*results, *[NdArray(shape) for shape in call.output_shapes[len(results) :]]]
+    wanted = [*results, *[NdArray.of_shape(shape) for shape in call.output_shapes[len(results) :]]]
     # what is read must not be written to before it was read
-    written = [NdArray(array.shape) if id(array.synced) in read else array for array in wanted]
+    written = [NdArray.of_shape(array.shape) if id(array.synced) in read else array for array in wanted]
     run(call.kernel(context, same), arrays, written, key)
     for array, target in zip(written, wanted, strict=True):
         if array is not target:
@@ -82,7 +82,7 @@ def without_updates(spec: FunctionSpec, arrays: list[NdArray | None]) -> list[Nd
     for position, entry in enumerate(spec.inputs):
         array = arrays[position] if entry.name in spec.updates else None
         if array is not None:
-            copy = NdArray(array.shape)
+            copy = NdArray.of_shape(array.shape)
             copy.copy_from(array)
             arrays[position] = copy
     return arrays
@@ -169,7 +169,7 @@ def _aux_outputs(node: Node, call: ResolvedCall, arrays: list[NdArray | None]) -
     if len(call.output_shapes) == n_visible:
         return []
     if not any(entry.aux and entry.name in node.spec.backward.needs for entry in entries):
-        return [NdArray(shape) for shape in call.output_shapes[n_visible:]]
+        return [NdArray.of_shape(shape) for shape in call.output_shapes[n_visible:]]
     arrays = without_updates(node.spec, list(arrays))
     return compute(call, node.context, arrays, (), last_key(node, "backward"))[n_visible:]
 
