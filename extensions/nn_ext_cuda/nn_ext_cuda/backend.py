@@ -7,6 +7,7 @@ from typing import Any, Final
 from nn_core.ext import Array, Kernel, Shape, Step
 from nn_ext_cuda import device, held
 from nn_ext_cuda.capture import Section
+from nn_ext_cuda.epilogues import joined
 from nn_ext_cuda.errors import failed
 from nn_ext_cuda.faults import FAULTS
 from nn_ext_cuda.kernels import KERNELS
@@ -78,7 +79,7 @@ class CudaBackend:
 
     def fuse(self, steps: Sequence[Step]) -> list[Step]:
         """Make one section of neighbouring steps, which is recorded as CUDA graphs; see `nn_ext_cuda.capture`."""
-        return [Section(steps)]
+        return [Section(joined(steps))]
 
     def notes(self, api: str) -> list[str]:
         """Why plans of this process run the function apart from CUDA graphs, for `nn_core.explain`."""

@@ -29,6 +29,8 @@ class Epilogue(IntEnum):
 
     #: A vector is added to each row of C.
     BIAS = 4
+    #: A vector is added to each row of C. The sums are written to a further matrix, and their GELU to C.
+    BIAS_AND_GELU = 4 | 32 | 128
     #: The sum of the rows of B is written to a vector.
     SUM_OF_ROWS = 256
 
@@ -50,6 +52,11 @@ _TRANSPOSE_A: Final = 3
 _TRANSPOSE_B: Final = 4
 _EPILOGUE: Final = 7
 _BIAS_POINTER: Final = 8
+_AUX_POINTER: Final = 11
+_AUX_LEAD: Final = 12
+#: The lead and the address of a further matrix are multiples of these numbers.
+_AUX_LEAD_MULTIPLE: Final = 8
+_AUX_ALIGNMENT: Final = 16
 _MAX_WORKSPACE_BYTES: Final = 1
 _REDUCTION_SCHEMES: Final = 3
 _MIN_ALIGNMENTS: Final = (5, 6, 7, 8)
@@ -143,10 +150,15 @@ class Prepared:
         given: The library.
         product: The product.
         arrays: The arrays of the call.
+        activated: The array for the GELU of the result; None: it is not computed.
     """
 
-    def __init__(self, given: Any, product: LightProduct, arrays: Sequence[Array]) -> None:
+    def __init__(
+        self, given: Any, product: LightProduct, arrays: Sequence[Array], activated: Array | None = None
+    ) -> None:
         rows, columns, inner = product.sizes
+        epilogue = product.epilogue if activated is None else Epilogue.BIAS_AND_GELU
+        self.product, self.given_arrays = product, tuple(arrays)
         self._library = given
         self._made: list[tuple[Any, Any]] = []
         weakref.finalize(self, _destroy, self._made)
@@ -160,7 +172,7 @@ class Prepared:
         for attribute, value in (
             (_TRANSPOSE_A, ctypes.c_int32(product.b.transposed)),
             (_TRANSPOSE_B, ctypes.c_int32(product.a.transposed)),
-            (_EPILOGUE, ctypes.c_int32(product.epilogue)),
+            (_EPILOGUE, ctypes.c_int32(epilogue)),
             (_BIAS_POINTER, ctypes.c_uint64(vector)),
         ):
             self._set("cublasLtMatmulDesc", self._operation, attribute, value)
@@ -173,11 +185,16 @@ class Prepared:
             sizes = (ctypes.c_uint64(shape[0]), ctypes.c_uint64(shape[1]), ctypes.c_int64(matrix.lead))
             self._layouts.append(self._make("cublasLtMatrixLayout", ctypes.c_int(kind), *sizes))
             self._pointers.append(int(arrays[matrix.place].data.ptr) + matrix.start * item_bytes)
+        if activated is not None:
+            self.arrays.append(activated)
+            self._set("cublasLtMatmulDesc", self._operation, _AUX_POINTER, ctypes.c_uint64(self._pointers[2]))
+            self._set("cublasLtMatmulDesc", self._operation, _AUX_LEAD, ctypes.c_int64(product.c.lead))
+            self._pointers[2] = int(activated.data.ptr)
         number = ctypes.c_double if wide else ctypes.c_float
         self._one, self._zero = number(1), number(0)
         alignments = tuple(min(address & -address or 1, _MAX_ALIGNMENT) for address in (*self._pointers, vector))
         leads = (product.a.lead, product.b.lead, product.c.lead, product.a.transposed, product.b.transposed)
-        settings = (product.dtype, product.tf32, product.epilogue, _reductions())
+        settings = (product.dtype, product.tf32, epilogue, _reductions())
         key = (blas.handle().device, product.sizes, leads, settings, alignments)
         if key not in _CHOSEN:
             _CHOSEN[key] = self._choose(alignments)
@@ -264,6 +281,21 @@ class LightStep:
     def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared
         self.arrays = tuple(prepared.arrays)
+
+    @property
+    def result(self) -> Array:
+        """The array of the matrix C."""
+        return self.arrays[2]
+
+    def with_gelu(self, activated: Array) -> "LightStep | None":
+        """The product that writes the GELU of its result to another array, too; None where the library has none."""
+        product, aligned = self._prepared.product, (self.result, activated)
+        if product.epilogue is not Epilogue.BIAS or product.dtype == "float64" or product.c.lead % _AUX_LEAD_MULTIPLE:
+            return None
+        if str(activated.dtype) != product.dtype or any(int(array.data.ptr) % _AUX_ALIGNMENT for array in aligned):
+            return None
+        prepared = Prepared(library(), product, self._prepared.given_arrays, activated)
+        return LightStep(prepared) if prepared.algorithm is not None else None
 
     def run(self) -> None:
         """Multiply."""

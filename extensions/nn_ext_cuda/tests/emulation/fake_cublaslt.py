@@ -6,9 +6,9 @@ import numpy as np
 from fake_cublas import _Operand
 
 #: Bytes of the attributes of a product and of a preference; cublasLt refuses other sizes.
-_PRODUCT = {3: 4, 4: 4, 7: 4, 8: 8}
+_PRODUCT = {3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}
 _PREFERENCE = {1: 8, 3: 4, 5: 4, 6: 4, 7: 4, 8: 4}
-_BIAS, _SUM_OF_ROWS = 4, 256
+_BIAS, _BIAS_AND_GELU, _SUM_OF_ROWS = 4, 164, 256
 
 
 class FakeCublasLt:
@@ -106,6 +106,13 @@ class FakeCublasLt:
         self.products.append(settings)
         if settings[7] == _BIAS:
             result[...] = a @ b + vector.astype(wide)
+        elif settings[7] == _BIAS_AND_GELU:
+            lead = settings[12]
+            assert lead % 8 == 0 and lead >= result.shape[0] and settings[11] % 16 == 0 and layouts[2]["kind"] != 1
+            aux = _Operand(None, layouts[2]["kind"], ctypes.c_int64(lead), [settings[11]]).matrix(0, result.shape)
+            x = a @ b + vector.astype(wide)
+            aux[...] = x
+            result[...] = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
         else:
             assert settings[7] == _SUM_OF_ROWS
             result[...] = a @ b
