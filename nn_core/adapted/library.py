@@ -171,7 +171,13 @@ class Library:
 
     def reshape(self, value: Array, shape: Shape) -> Array:
         """`value` in another shape."""
-        return value if tuple(value.shape) == shape else self.xp.reshape(value, shape)
+        if tuple(value.shape) == shape:
+            return value
+        try:
+            return self.xp.reshape(value, shape)
+        except NotImplementedError:  # of lazy arrays some merges of axes only
+            self.refused.add("reshape")
+            return self.from_numpy(self.to_numpy(value, self.dtype_of_value(value)).reshape(shape))
 
     def flip(self, value: Array, axes: Sequence[int]) -> Array:
         """`value` with some axes backwards."""
@@ -275,6 +281,15 @@ class Library:
         flat = self.reshape(x.value, (x.size,))
         return self.wrapped(self.reshape(self.xp.take(flat, places, axis=0), shape), x.dtype)
 
+    def nonzero(self, x: AdaptedArray) -> tuple[AdaptedArray, ...]:
+        """Places of the elements that are not zero."""
+        found = self.xp.nonzero(x.value)
+        if all(length is not None and length == length for axis in found for length in axis.shape):
+            return tuple([self.wrapped(axis) for axis in found])
+        self.refused.add("nonzero")  # a lazy array does not know how many there are: NaN, or None in the standard
+        places: tuple[AdaptedArray, ...] = self.on_host(np.nonzero, x)
+        return places
+
     def put(self, x: AdaptedArray, key: Any, values: Any, *, add: bool) -> None:
         """``x[key] = values`` where `key` has index arrays or a mask; with `add` ``numpy.add.at``."""
         places, shape = self._flat_places(x, key)
@@ -288,8 +303,7 @@ class Library:
         if all(isinstance(part, AdaptedArray) and part.dtype.kind in "iu" for part in parts):
             return self._places_of_indices(parts, x.shape)
         if len(parts) == 1 and isinstance(key, AdaptedArray) and key.dtype.kind == "b":
-            found = self.xp.nonzero(key.value)
-            return self._places_of_indices([self.wrapped(axis) for axis in found], x.shape)
+            return self._places_of_indices(self.nonzero(key), x.shape)
         numbers = np.arange(x.size).reshape(x.shape)[tuple([_taken_to_host(part) for part in parts])]
         return self.from_numpy(numbers.reshape(-1)), numbers.shape
 

@@ -234,8 +234,7 @@ class AdaptedNamespace:
 
     def nonzero(self, x: AdaptedArray) -> tuple[AdaptedArray, ...]:
         """Places of the elements that are not zero."""
-        library = self._library
-        return tuple(library.wrapped(axis).astype(np.int64, copy=False) for axis in library.xp.nonzero(x.value))
+        return tuple(axis.astype(np.int64, copy=False) for axis in self._library.nonzero(x))
 
     def searchsorted(self, x: AdaptedArray, values: Any, side: str = "left") -> AdaptedArray:
         """Return the indices at which values would be inserted into a sorted array."""
