@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import ALIGNMENT_BYTES, HOST, dtype_of, host_empty
+from nn_core.arrays.spaces import space_of
+from nn_core.arrays.synced import ALIGNMENT_BYTES, HOST, Space, dtype_of, ready
 from nn_core.communicators.callback import PassSums, Ready
 from nn_core.communicators.communicator import WORLD, Communicator
+from nn_core.dispatch.plugins import get_backend
 from nn_core.errors import ArgumentError, CommunicationError
-from nn_core.typing import Array
+from nn_core.graph.completion import Completed
+from nn_core.typing import Array, Runner
 from nn_core.variable import Variable
 
 if TYPE_CHECKING:
@@ -23,28 +26,30 @@ _MB: Final = 1 << 20
 class _Bucket:
     """One flat array and the gradients that are parts of it; each starts at a multiple of 64 bytes."""
 
-    def __init__(self, grads: Sequence[NdArray], dtype: str) -> None:
+    def __init__(self, grads: Sequence[NdArray], dtype: str, space: Space) -> None:
         self.grads = list(grads)
+        self.space = space
         self.dtype = dtype
         step = ALIGNMENT_BYTES // dtype_of(dtype).itemsize
         starts, end = [], 0
         for grad in self.grads:
             starts.append(end)
             end += -(-grad.size // step) * step
-        self.flat = host_empty((end,), dtype)
+        ready(space)
+        self.flat = space.empty((end,), dtype)
         self.flat[...] = 0  # the gaps are sent too
         self.parts = [
             self.flat[start : start + grad.size].reshape(grad.shape)
             for start, grad in zip(starts, self.grads, strict=True)
         ]
         for grad, part in zip(self.grads, self.parts, strict=True):
-            grad.synced.hold((HOST, dtype), part)
+            grad.synced.hold((space, dtype), part)
             grad.zero()
 
     def gather(self) -> Array:
         """The flat array with the present values: those that are elsewhere, on a device, say, are copied."""
         for grad, part in zip(self.grads, self.parts, strict=True):
-            values = grad.read(HOST, self.dtype)
+            values = grad.read(self.space, self.dtype)
             if values is not part:
                 part[...] = values
         return self.flat
@@ -57,9 +62,18 @@ class _Bucket:
             if not is_written:
                 grad.zero()
                 continue
-            values = grad.write(HOST, self.dtype)
+            values = grad.write(self.space, self.dtype)
             if values is not part:
                 values[...] = part
+
+
+    def is_whole(self) -> bool:
+        """Whether the gradients that were written have their values in the flat array."""
+        key = self.space, self.dtype
+        return all(
+            grad.is_unwritten or (grad.synced.latest == key and grad.synced.copies[key] is part)
+            for grad, part in zip(self.grads, self.parts, strict=True)
+        )
 
 
 class Buckets:
@@ -74,6 +88,11 @@ class Buckets:
             reverse order of the parameters.
         bucket_mb: Largest size of a flat array, unless one gradient is larger.
         first_mb: The same for the first one, which is complete soonest.
+        on_device: Keep the flat arrays on the device of the communicator's context, where the engine adds them up, in its own
+            order; with NCCL, `callback` makes this a part of the recorded pass.
+
+    Raises:
+        ArgumentError: when the engine does not add up arrays of that device.
 
     Example:
         >>> import nn_core as nn
@@ -96,19 +115,22 @@ class Buckets:
         loss: Variable | None = None,
         bucket_mb: float = 25,
         first_mb: float = 1,
+        on_device: bool = False,
     ) -> None:
         if bucket_mb <= 0 or first_mb <= 0:
             raise ArgumentError(f"Buckets: bucket_mb and first_mb must be positive, got {bucket_mb} and {first_mb}")
         self._comm = comm
+        self.on_device = on_device
+        space = _device_of(comm) if on_device else HOST
         self.buckets: list[_Bucket] = []
         self._callbacks: dict[tuple[bool, str], BucketSums] = {}
         trained = [variable for variable in listed_parameters(parameters) if variable.need_grad]
         for dtype in ("float32", "float64"):
-            chosen = [v for v in trained if ("float64" if v.data.dtype == np.float64 else "float32") == dtype]
+            chosen = [variable for variable in trained if _sum_dtype(variable) == dtype]
             for group in _groups(in_order_of_completion(chosen, loss), dtype_of(dtype).itemsize, first_mb, bucket_mb):
                 for variable in group:
                     variable.grad = NdArray(variable.shape)
-                self.buckets.append(_Bucket([variable.grad for variable in group], dtype))
+                self.buckets.append(_Bucket([variable.grad for variable in group], dtype, space))
 
     def all_reduce(self, division: bool = False, group: str = WORLD) -> None:
         """Replace the gradients by their sums, or means, over all ranks of a group.
@@ -117,6 +139,9 @@ class Buckets:
         """
         circle = self._comm.circle("all_reduce", group)
         if circle.size == 1 or not self._comm.is_syncing:
+            return
+        if self.on_device:
+            self.callback(division, group).on_finish_backward()
             return
         written = iter(self._comm.any_rank("all_reduce", self.written(), group))
         for bucket in self.buckets:
@@ -128,7 +153,8 @@ class Buckets:
 
         An engine that works beside the computation (``overlaps``) gets each flat array as soon as it is complete.
         """
-        return self._callbacks.setdefault((division, group), BucketSums(self._comm, self, division, group))
+        kind = DeviceBucketSums if self.on_device else BucketSums
+        return self._callbacks.setdefault((division, group), kind(self._comm, self, division, group))
 
     def written(self) -> list[bool]:
         """Whether each gradient was written since it was set to zero."""
@@ -164,6 +190,74 @@ class BucketSums(PassSums):
         """The flat array of a bucket."""
         bucket = self._buckets.buckets[number]
         yield Ready(bucket.gather(), partial(bucket.spread, written=self._written[number]))
+
+
+class DeviceBucketSums(BucketSums):
+    """The same for flat arrays of a device: each is added up where it is, by a step that the pass can record."""
+
+    def begin_backward(self) -> "DeviceBucketSums | None":
+        """Begin a pass; its steps belong to it whether or not the engine works beside the host."""
+        super().begin_backward()
+        return self if self._is_shared() else None
+
+    def _is_shared(self) -> bool:
+        return bool(self.groups) and self._comm.is_syncing and self._comm.circle("backward", self._group).size > 1
+
+    def step(self, number: int) -> Completed:
+        """The sum of a bucket on the device; through the host where gradients are elsewhere."""
+        bucket = self._buckets.buckets[number]
+        if not bucket.is_whole():
+            return Completed(partial(self.send, number))
+        return Completed(self._sum_of(number), (bucket.flat,), bucket.space)
+
+    def _sum_of(self, number: int) -> Runner:
+        circle, bucket = self._comm.circle("backward", self._group), self._buckets.buckets[number]
+        make: Any = circle.engine.device_step  # type: ignore[attr-defined]  # was asked for when the buckets were made
+        runner: Runner = make(bucket.flat, circle.size if self._division else 1, partial(self._prepare, number))
+        return runner
+
+    def _prepare(self, number: int) -> None:
+        """Prepare a bucket on the host: gradients that no pass writes are sent as well, so they must be zero."""
+        if number == 0:
+            self.open()
+        self._buckets.buckets[number].gather()
+        self._n_sent = number + 1
+
+    def send(self, number: int) -> None:
+        """Add a bucket up now."""
+        self._sum_of(number)(self._buckets.buckets[number].flat)
+
+    def on_finish_backward(self) -> None:
+        """Send what was not sent by the pass; what follows on the device comes after it."""
+        if not self._is_shared():
+            return
+        while self._n_sent < len(self.groups):
+            self.send(self._n_sent)
+        self._n_sent = 0
+        for bucket, written in zip(self._buckets.buckets, self._written, strict=True):
+            bucket.spread(bucket.flat, written)
+
+
+def _device_of(comm: Communicator) -> Space:
+    """The memory of the device of a communicator's context.
+
+    Raises:
+        ArgumentError: when the engine does not add up arrays there.
+    """
+    context = comm.ctx
+    name = context.entries[0][0] if context is not None and context.entries else ""
+    space = space_of(get_backend(name), context.device_id) if name and context is not None else HOST
+    if space is HOST or not hasattr(comm.engine, "device_step"):
+        raise ArgumentError(
+            "Buckets: on_device needs a context of a device and an engine between devices, got "
+            f"{space.name} and {type(comm.engine).__name__}\n"
+            '  hint: Communicator(get_extension_context("cuda"), engine="nccl")'
+        )
+    return space
+
+
+def _sum_dtype(variable: Variable) -> str:
+    return "float64" if variable.data.dtype == np.float64 else "float32"
 
 
 def _next(flags: Iterator[bool], bucket: _Bucket) -> list[bool]:

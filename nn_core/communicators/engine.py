@@ -35,6 +35,10 @@ class Engine(Protocol):
     An engine that goes on with what it has started while the program computes has ``overlaps``, which is True. It gets
     gradients during the backward pass, see `Buckets.callback`, and should return handles.
 
+    An engine between devices may have ``device_step(array, divisor, before)``: a runner, for the backend of the array, that
+    adds `array` up over all ranks, in place, and divides it, in the order of what is launched on the device. It calls
+    `before` on the host each time, also where a recorded launch is repeated. `Buckets` on a device are made of such steps.
+
     An engine may also have ``abort(status)``, which ends all processes, and ``post(text)`` and ``posts()``, a notice
     board: the last text of each rank that has posted one, by rank. They serve messages about ranks that are missing.
 

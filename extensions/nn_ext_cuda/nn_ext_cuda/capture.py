@@ -123,7 +123,7 @@ def _recorded(group: Sequence[Any]) -> "list[Recorded | Apart]":
             return [*parts, Recorded(rest)]
         except CaptureError as error:
             position = error.position
-            if position is None:
+            if position is None or position >= len(rest):
                 return [*parts, *[Apart(step, str(error)) for step in rest]]
             parts += _recorded(rest[:position])
             parts.append(Apart(rest[position], str(error)))
@@ -141,7 +141,7 @@ class Recorded:
         CaptureError: when one of them cannot be recorded.
     """
 
-    __slots__ = ("_befores", "_graph", "_steps", "together", "uses_blas", "words")
+    __slots__ = ("_befores", "_graph", "_runs", "_steps", "together", "uses_blas", "words")
 
     def __init__(self, steps: Sequence[Any]) -> None:
         self._steps = tuple(steps)
@@ -150,7 +150,10 @@ class Recorded:
         self.words = Letter(words) if words else None
         self.uses_blas = any(getattr(step, "uses_blas", False) for step in steps)
         self.together: dict[tuple[int, ...], Any] = {}
-        self._graph = record([_launching(step) for step in steps], uses_blas=self.uses_blas)
+        # what works beside the others must be over when the graph is; steps of one kind share a stream
+        joins = {type(step): step.join for step in steps if hasattr(step, "join")}
+        self._runs = [*[_launching(step) for step in steps], *joins.values()]
+        self._graph = record(self._runs, uses_blas=self.uses_blas)
 
     @property
     def name(self) -> str:
@@ -167,8 +170,8 @@ class Recorded:
 
     def run(self) -> None:
         """Launch step by step; for recording them together with others."""
-        for step in self._steps:
-            _launching(step)()
+        for run in self._runs:
+            run()
 
     def launch(self) -> None:
         """Launch the graph, with the words that were taken."""

@@ -18,6 +18,7 @@ from nn_core.errors import CommunicationError
 from nn_core.ext import ArgumentError, BackendUnavailableError, Context
 from nn_core.typing import Array
 from nn_ext_cuda import held, rendezvous
+from nn_ext_cuda.nccl_step import SumStep
 from nn_ext_cuda.runtime import cupy
 
 #: NCCL's numbers of dtypes and reductions, which are part of its binary interface.
@@ -148,6 +149,15 @@ class NcclEngine:
         """Let what waits for NCCL on this rank fail; the launcher ends the others."""
         self._comm.abort()
         raise SystemExit(status)
+
+    def device_step(self, array: Array, divisor: int, before: Callable[[], None]) -> SumStep:
+        """The sum of an array of this device over all ranks as a step of a pass; see `nn_core.communicators.Engine`."""
+        code = DTYPES[_wide_name(array)]
+
+        def launch(raw: Array, stream: int) -> None:
+            self._comm.allReduce(raw.data.ptr, raw.data.ptr, raw.size, code, OPS["sum"], stream)
+
+        return SumStep(launch, array, divisor, before)
 
     # -- how -------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """The NCCL engine on an emulated library, whose ranks are threads: the admission test of engines, and what is refused."""
 
+import contextlib
 import socket
 import sys
 import threading
@@ -8,7 +9,8 @@ import numpy as np
 import pytest
 
 import nn_core as nn
-from nn_core.communicators import Communicator, Launch
+import nn_core.functions as F
+from nn_core.communicators import Buckets, Communicator, Launch
 from nn_core.errors import CommunicationError
 from nn_core.ext import ArgumentError, BackendUnavailableError
 from nn_core.testing.engines import *  # noqa: F403
@@ -111,6 +113,121 @@ def test_what_it_does_not_add_up_is_refused(device):
                 engine.all_reduce(array)
 
     run_ranks(program, 1)
+
+
+# -- steps of passes -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recorded(cuda, monkeypatch):
+    """The kinds of steps of each recorded graph, by thread."""
+    from nn_ext_cuda import capture
+
+    found = {}
+    record = capture.Recorded.__init__
+
+    def noted(self, steps):
+        record(self, steps)
+        found.setdefault(threading.get_ident(), []).append([type(step).__name__ for step in steps])
+
+    monkeypatch.setattr(capture.Recorded, "__init__", noted)
+    return found
+
+
+BUILDING = threading.Lock()
+
+
+def network():
+    """Parameters, input and loss of a network: a parameter that is used twice, and one that is not used."""
+    rng = np.random.default_rng(3)
+    parameters = {
+        name: nn.Variable.from_numpy_array(rng.standard_normal(shape).astype(np.float32), need_grad=True)
+        for name, shape in {"a": (4, 4), "b": (4, 3), "unused": (2,)}.items()
+    }
+    x = nn.Variable((5, 4))
+    h = F.tanh(F.affine(F.tanh(F.affine(x, parameters["a"])), parameters["a"]))
+    return parameters, x, F.sum(F.tanh(F.affine(h, parameters["b"])))
+
+
+def values(rank, step):
+    return np.random.default_rng([rank, step]).standard_normal((5, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_sums_are_parts_of_the_recorded_pass(recorded, accumulate, together):
+    """On each rank all gradients are added up within one graph, which gives the bits of sums after the pass."""
+    import cupy
+
+    from nn_ext_cuda import nccl
+
+    name, steps = cupy.cuda.nccl.get_unique_id(), 5
+    context = nn.get_current_context()
+    alone = {}
+
+    def program(rank):
+        comm = Communicator(context, engine=nccl.NcclEngine(nccl._connected(2, name, rank), rank, ["here"] * 2))
+        comm.init()
+        found = []
+        with nn.context_scope(context):
+            with BUILDING:
+                parameters, x, loss = network()
+                for step in range(steps):
+                    for v in parameters.values():
+                        v.grad.zero()
+                    for part in range(accumulate):
+                        x.d = values(rank, step * accumulate + part)
+                        loss.forward()
+                        loss.backward()
+                    alone[rank, step] = [v.g.copy() for v in parameters.values()]
+                parameters, x, loss = network()
+                buckets = Buckets(comm, parameters, loss=loss, bucket_mb=1e-5, first_mb=1e-5, on_device=True)
+            callback = buckets.callback(division=True)
+            for step in range(steps):
+                buckets.zero()
+                with nn.launch_together() if together else contextlib.nullcontext():
+                    for part in range(accumulate):
+                        x.d = values(rank, step * accumulate + part)
+                        loss.forward(clear_no_need_grad=True)
+                        with comm.no_sync() if part < accumulate - 1 else contextlib.nullcontext():
+                            loss.backward(clear_buffer=True, communicator_callbacks=callback)
+                assert parameters["unused"].grad.zeroing
+                found.append([v.g.copy() for v in parameters.values()])
+            own = recorded[threading.get_ident()]
+            assert max(kinds.count("SumStep") for kinds in own) == 3, own
+        return found
+
+    for found in on_threads(program, 2):
+        for step, own in enumerate(found):
+            for grad, first, second in zip(own, alone[0, step], alone[1, step], strict=True):
+                np.testing.assert_array_equal(grad, (first + second) / 2)
+
+
+def test_buckets_of_a_device_are_added_up_after_the_pass_as_well(cuda):
+    import cupy
+
+    from nn_ext_cuda import nccl
+
+    name, context = cupy.cuda.nccl.get_unique_id(), nn.get_current_context()
+
+    def program(rank):
+        comm = Communicator(context, engine=nccl.NcclEngine(nccl._connected(2, name, rank), rank, ["here"] * 2))
+        comm.init()
+        with nn.context_scope(context):
+            w, unused = (nn.Variable((3,), need_grad=True) for _ in range(2))
+            buckets = Buckets(comm, [w, unused], on_device=True)
+            w.g = np.full(3, rank + 1)
+            buckets.all_reduce(division=True)
+            return w.g.tolist(), unused.grad.zeroing
+
+    assert on_threads(program, 2) == [([1.5] * 3, True)] * 2
+
+
+def test_buckets_of_a_device_need_one():
+    comm = Communicator(nn.Context(), engine="alone")
+    comm.init()
+    with pytest.raises(ArgumentError, match="on_device needs a context of a device and an engine between devices, got host"):
+        Buckets(comm, [], on_device=True)
 
 
 # -- how the ranks meet ----------------------------------------------------------------------------------------------

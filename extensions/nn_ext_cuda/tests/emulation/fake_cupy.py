@@ -6,6 +6,7 @@ Kernels are compiled for the host by `machine`. Streams and graphs are recorded,
 import contextlib
 import ctypes
 import sys
+import threading
 import time
 import types
 from typing import ClassVar
@@ -263,10 +264,27 @@ class RawModule:
         return launch
 
 
-class Graph:
+class _Recording(type):
+    """Streams are captured by one thread each: what another one launches meanwhile runs."""
+
+    _of_thread = threading.local()
+
+    @property
+    def recording(cls):
+        return getattr(cls._of_thread, "calls", None)
+
+    @recording.setter
+    def recording(cls, calls):
+        cls._of_thread.calls = calls
+
+    @recording.deleter  # what pytest puts in place is taken away again
+    def recording(cls):
+        cls._of_thread.calls = None
+
+
+class Graph(metaclass=_Recording):
     """Launches that were recorded while a stream was capturing."""
 
-    recording = None
     fails_with = None
 
     def __init__(self, calls):
@@ -294,7 +312,7 @@ class Stream:
 
     def __init__(self, *, non_blocking=False, null=False, ptr=0):
         self.non_blocking = non_blocking
-        self.ptr = ptr
+        self.ptr = ptr or (id(self) if non_blocking else 0)
 
     def __enter__(self):
         return self
@@ -372,11 +390,12 @@ class Event:
         self._asked = 0
 
     def record(self, stream=None):
-        _require_outside_capture("an event that is looked at")
+        self._is_recorded = Graph.recording is not None
         self.time, self.stream = time.perf_counter(), stream
 
     @property
     def done(self):
+        assert not self._is_recorded, "an event that is looked at cannot be recorded in a graph"
         self._asked += 1
         return self._asked > 3
 

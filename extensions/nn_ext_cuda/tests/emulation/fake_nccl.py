@@ -8,6 +8,7 @@ import ctypes
 import threading
 import types
 
+import fake_cupy
 import numpy as np
 
 from nn_core.communicators.threads import ThreadEngine, ThreadWorld
@@ -16,6 +17,7 @@ NUMPY = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "floa
 OPS = {0: "sum", 2: "max"}
 ID_BYTES = 128
 
+MAIN = fake_cupy.Stream.current.ptr
 _thread = threading.local()
 _lock = threading.Lock()
 _worlds = {}
@@ -41,6 +43,7 @@ class Event:
         self._before = []
 
     def record(self, stream=None):
+        self.stream = stream
         self._before = [handle for _, _, handle in launched()]
 
     @property
@@ -64,7 +67,15 @@ class NcclCommunicator:
 
     def allReduce(self, sendbuf, recvbuf, count, datatype, op, stream):
         assert sendbuf == recvbuf
-        self._launch("allReduce", stream, self._engine.all_reduce(array_at(recvbuf, count, datatype), OPS[op]))
+        array = array_at(recvbuf, count, datatype)
+
+        def launch():
+            handle = self._engine.all_reduce(array, OPS[op])
+            self._launch("allReduce", stream, handle)
+            if stream != MAIN:  # what comes next on such a stream runs at once here, and needs the sum
+                assert handle.wait(60)
+
+        fake_cupy.Graph.note(launch)
 
     def reduce(self, sendbuf, recvbuf, count, datatype, op, root, stream):
         assert sendbuf == recvbuf
