@@ -7,6 +7,7 @@ import pytest
 
 from nn_core import ext
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.testing.samples import registry
 from nn_core.testing.samples.registry import samples_of
 from nn_core.testing.support import Cell, Status, support_table, who_runs
 
@@ -66,3 +67,9 @@ def test_kernels_of_plugins_for_the_reference_backend_are_native(overlaid):
     assert rows["Tanh"]["reference"]["reference"][:2] == ["float64", "float16"]
     assert list(rows["Sigmoid"]["reference"]) == ["reference"]
     assert who_runs(["reference"], []) == {}
+
+
+def test_functions_without_samples_are_untested_and_not_native(overlaid, monkeypatch):
+    monkeypatch.setattr(registry, "_derived", lambda spec: ())
+    monkeypatch.setitem(registry._SAMPLES, "Tanh", [])
+    assert list(who_runs(["reference"], ["Tanh"])["Tanh"]["reference"]) == ["untested"]
