@@ -7,7 +7,7 @@ from zlib import crc32
 import numpy as np
 
 from nn_core.communicators.engine import Engine, Handle
-from nn_core.errors import CommunicationError
+from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.typing import Array
 
 #: Part of the time limit after which a waiting rank tells the others so, and which it gives late notices to arrive.
@@ -53,6 +53,17 @@ class Circle:
     def size(self) -> int:
         """Number of ranks."""
         return self.engine.size
+
+    def require_rank(self, call: str, what: str, rank: int) -> None:
+        """Refuse a number that is no rank of this group.
+
+        Args:
+            call: Name of the method.
+            what: Name of the argument.
+            rank: The number.
+        """
+        if not 0 <= rank < self.size:
+            raise ArgumentError(f"{call}: {what} must be a rank within group {self.name!r}, 0 to {self.size - 1}, got {rank}")
 
     def agree(self, call: str, subject: str = "", *facts: int) -> list[int]:
         """Begin a collective.

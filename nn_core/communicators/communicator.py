@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -14,7 +13,19 @@ from nn_core.communicators.circle import Circle
 from nn_core.communicators.engine import AloneEngine, Engine
 from nn_core.communicators.launchers import joined
 from nn_core.communicators.live import live_arrays, packs, sum_dtype
-from nn_core.communicators.packing import CODES, NAMES, SUMS, code_of, flat_of, listed, memory_of, write_flat
+from nn_core.communicators.packing import (
+    CODES,
+    NAMES,
+    SUMS,
+    code_of,
+    copy_array,
+    flat_of,
+    listed,
+    memory_of,
+    shapes_of,
+    subject_of,
+    write_flat,
+)  # fmt: skip
 from nn_core.communicators.sums import total_of
 from nn_core.communicators.tree import tree_all_reduce
 from nn_core.context import Context
@@ -258,7 +269,7 @@ class Communicator:
     ) -> None:
         """Like `all_reduce`, for rank `dst` of the group only; the arrays of the others are left as they are."""
         circle = self.circle("reduce", group)
-        _require_rank("reduce", "dst", dst, circle)
+        circle.require_rank("reduce", "dst", dst)
         if circle.size > 1:
             self._reduce("reduce", circle, listed("reduce", data), division, inplace, dst)
 
@@ -272,11 +283,11 @@ class Communicator:
             group: Name of the group.
         """
         circle = self.circle("bcast", group)
-        _require_rank("bcast", "src", src, circle)
+        circle.require_rank("bcast", "src", src)
         arrays = listed("bcast", data)
         if circle.size == 1:
             return
-        circle.agree("bcast", f"{_shapes(arrays)} from rank {src}")
+        circle.agree("bcast", f"{shapes_of(arrays)} from rank {src}")
         codes = np.array([code_of("bcast", array) for array in arrays], np.int8)
         circle.run("broadcast", codes, src)
         for code in sorted(set(codes.tolist())):
@@ -304,9 +315,12 @@ class Communicator:
         """
         circle = self.circle("reduce_scatter", group)
         arrays = _one_for_each("reduce_scatter", ndarray_list, ndarray, circle)
+        if circle.size == 1:
+            copy_array(arrays[0], ndarray)
+            return
         name = arrays[0].dtype.name
         dtype = sum_dtype("reduce_scatter", name, division)
-        circle.agree("reduce_scatter", f"{_shapes(arrays)} {name}")
+        circle.agree("reduce_scatter", f"{shapes_of(arrays)} {name}")
         send = flat_of(arrays, dtype)
         if self.deterministic and circle.size > 2 and send.dtype.kind == "f":
             total = self._total(circle, send)[circle.rank * ndarray.size :][: ndarray.size]
@@ -325,6 +339,9 @@ class Communicator:
         """
         circle = self.circle("all_gather", group)
         arrays = _one_for_each("all_gather", ndarray_list, ndarray, circle)
+        if circle.size == 1:
+            copy_array(ndarray, arrays[0])
+            return
         name = ndarray.dtype.name
         if name not in CODES:
             raise DTypeError(f"all_gather: arrays must be of {', '.join(CODES)}, got {name}")
@@ -396,7 +413,7 @@ class Communicator:
     def _reduce(
         self, call: str, circle: Circle, arrays: list[NdArray], division: bool, inplace: bool, dst: int | None
     ) -> None:
-        live = live_arrays(call, circle, arrays, _subject(tuple([array.size for array in arrays]), division, inplace, dst))
+        live = live_arrays(call, circle, arrays, subject_of(tuple([array.size for array in arrays]), division, inplace, dst))
         for name in live.dtypes:
             sum_dtype(call, name, division)
         for pack in packs(live, inplace):
@@ -462,37 +479,17 @@ def _mean(total: Array, size: int) -> Array:
     return np.divide(total, size, out=total, dtype=total.dtype)
 
 
-@lru_cache(256)
-def _subject(sizes: tuple[int, ...], division: bool, inplace: bool, dst: int | None) -> str:
-    return f"{_shapes_of(sizes)} {division} {inplace} {dst}"
-
-
-def _shapes(arrays: Sequence[NdArray]) -> str:
-    """The numbers of elements, which tell lists of arrays apart."""
-    return _shapes_of(tuple([array.size for array in arrays]))
-
-
-def _shapes_of(sizes: tuple[int, ...]) -> str:
-    return f"{len(sizes)} arrays, {sum(sizes)} elements, {hash(sizes) & 0xFFFF:04x}"
-
-
-def _require_rank(call: str, what: str, rank: int, circle: Circle) -> None:
-    if not 0 <= rank < circle.size:
-        raise ArgumentError(
-            f"{call}: {what} must be a rank within group {circle.name!r}, 0 to {circle.size - 1}, got {rank}"
-        )
-
-
 def _one_for_each(call: str, ndarray_list: Sequence[NdArray], ndarray: NdArray, circle: Circle) -> list[NdArray]:
     arrays = listed(call, ndarray_list)
-    listed(call, ndarray)
+    if not isinstance(ndarray, NdArray):
+        listed(call, ndarray)
     if len(arrays) != circle.size:
         raise ArgumentError(
             f"{call}: ndarray_list must have one array for each of the {circle.size} ranks of group {circle.name!r}, "
             f"got {len(arrays)}"
         )
-    if any(array.size != ndarray.size for array in arrays):
-        sizes = [array.size for array in arrays]
+    sizes = [array.size for array in arrays]
+    if sizes != [ndarray.size] * len(sizes):
         raise ShapeError(f"{call}: all arrays must have one size, got {ndarray.size} and a list of {sizes}")
     return arrays
 

@@ -1,6 +1,7 @@
 """NdArrays as flat arrays of one dtype, and back."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -77,6 +78,30 @@ def write_flat(arrays: Sequence[NdArray], flat: Array, dtypes: Sequence[str]) ->
     """Write the values of several arrays, which `flat` holds one after the other, to the arrays."""
     for (array, part), dtype in zip(parts_of(arrays, flat), dtypes, strict=True):
         array.write(HOST, dtype)[...] = part
+
+
+def copy_array(source: NdArray, target: NdArray) -> None:
+    """Give `target` the values and the dtype of `source`, which has as many elements."""
+    if source.shape == target.shape:
+        target.copy_from(source)
+    else:
+        dtype = source.dtype.name
+        write_flat([target], flat_of([source], dtype), [dtype])
+
+
+@lru_cache(256)
+def subject_of(sizes: tuple[int, ...], division: bool, inplace: bool, dst: int | None) -> str:
+    """The properties of a reduction that all ranks must agree on, as a text."""
+    return f"{_text_of_sizes(sizes)} {division} {inplace} {dst}"
+
+
+def shapes_of(arrays: Sequence[NdArray]) -> str:
+    """The numbers of elements, which tell lists of arrays apart."""
+    return _text_of_sizes(tuple([array.size for array in arrays]))
+
+
+def _text_of_sizes(sizes: tuple[int, ...]) -> str:
+    return f"{len(sizes)} arrays, {sum(sizes)} elements, {hash(sizes) & 0xFFFF:04x}"
 
 
 def parts_of(arrays: Sequence[NdArray], flat: Array) -> Iterator[tuple[NdArray, Array]]:

@@ -26,10 +26,21 @@ def program(tmp_path: Path, text: str) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3])
 def test_the_engine_passes_the_admission_test(size, tmp_path):
+    run_suite(size, tmp_path, "-m", "not slow")
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_the_engine_moves_ten_million_elements(tmp_path):
+    run_suite(2, tmp_path, "-k", "test_large_arrays")
+
+
+def run_suite(size, tmp_path, *selection):
+    """Run the admission test of engines on some ranks."""
     suite = tmp_path / "test_suite.py"
     suite.write_text("from nn_core.testing.engines import *")
     options = ["-p", "nn_core.testing.pytest_plugin", "-p", "no:cacheprovider", "-q", "-x", "--engine=mpi"]
-    markers = ["-o", "markers=slow", "-m", "not slow", f"--rootdir={tmp_path}", f"--basetemp={tmp_path / 'base'}"]
+    markers = ["-o", "markers=slow", *selection, f"--rootdir={tmp_path}", f"--basetemp={tmp_path / 'base'}"]
     result = run_ranks(size, "-m", "mpi4py", "-m", "pytest", *options, *markers, suite)
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count(" passed") == size

@@ -55,6 +55,26 @@ def test_calls_return_at_once(comm, name):
     assert extra_us(calls[name], nothing) < 1
 
 
+@pytest.mark.parametrize("name", ["all_gather", "reduce_scatter"])
+def test_gathering_takes_as_long_as_the_copy(comm, name):
+    own, result = nn.NdArray.from_numpy_array(np.arange(3, dtype=np.float32)), nn.NdArray((3,))
+    calls = {
+        "all_gather": lambda: comm.all_gather(own, [result]),
+        "reduce_scatter": lambda: comm.reduce_scatter([own], result, division=True),
+    }
+    assert extra_us(calls[name], lambda: result.copy_from(own)) < 3
+    result.zero()
+    calls[name]()
+    assert result.data.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int64"])
+def test_gathering_gives_dtypes_and_fits_shapes(comm, dtype):
+    own, result = nn.NdArray.from_numpy_array(np.arange(4, dtype=dtype)), nn.NdArray((2, 2))
+    comm.all_gather(own, [result])
+    assert result.data.tolist() == [[0, 1], [2, 3]] and result.dtype.name == dtype
+
+
 def test_the_trainer_leaves_the_communicator_out(comm):
     """So that its iterations are those of a program without one, to the last call."""
     x = nn.Variable((2, 1))
