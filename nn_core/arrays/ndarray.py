@@ -13,7 +13,7 @@ import numpy as np
 from nn_core.arrays.bound_operators import NdArrayOperators
 from nn_core.arrays.display import display_line, html_table, values_on_host
 from nn_core.arrays.exchange import ON_HOST, dlpack_device, lent, lent_address, taken
-from nn_core.arrays.synced import HOST, Space, SyncedArray, cast, dtype_name, dtype_of
+from nn_core.arrays.synced import HOST, Space, SyncedArray, cast, dtype_name, dtype_of, is_ready_on_device
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.messages.attributes import Misnamed, no_attribute, offered
 from nn_core.messages.refusal import described, door, real_numbers
@@ -220,6 +220,9 @@ class NdArray(NdArrayOperators):
     @data.setter
     def data(self, value: Any) -> None:
         if isinstance(value, NdArray):
+            if value._shape == self._shape and is_ready_on_device(value.synced):
+                self.copy_from(value)
+                return
             value = value.get_data("r")
         if not isinstance(value, np.ndarray):
             value = real_numbers("NdArray", value) if isinstance(value, (list, tuple)) else value

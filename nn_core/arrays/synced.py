@@ -491,6 +491,15 @@ def _in_dtype(value: float, dtype: str) -> complex:
     return result
 
 
+def is_ready_on_device(synced: SyncedArray) -> bool:
+    """Whether values are in the memory of a device; its space is ready for array code then."""
+    latest = synced.latest
+    if latest is None or latest[0] is HOST or synced.pending_fill is not None:
+        return False
+    ready(latest[0])
+    return True
+
+
 def ready(space: Space) -> None:
     """Let array code run in `space` next."""
     space.use()
