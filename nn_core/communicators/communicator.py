@@ -323,7 +323,7 @@ class Communicator:
         circle.agree("reduce_scatter", f"{shapes_of(arrays)} {name}")
         send = flat_of(arrays, dtype)
         if self.deterministic and circle.size > 2 and send.dtype.kind == "f":
-            total = self._total(circle, send)[circle.rank * ndarray.size :][: ndarray.size]
+            total = total_of(circle, send, True, self.wire_dtype)[circle.rank * ndarray.size :][: ndarray.size]
         else:
             total = np.empty(ndarray.size, send.dtype)
             circle.run("reduce_scatter", send, total, "sum")
@@ -418,15 +418,12 @@ class Communicator:
             sum_dtype(call, name, division)
         for pack in packs(live, inplace):
             own = memory_of(pack.arrays, pack.dtypes[0]) if dst is None else None
-            total = self._total(circle, flat_of(pack.arrays, SUMS[pack.dtypes[0]]) if own is None else own)
+            flat = flat_of(pack.arrays, SUMS[pack.dtypes[0]]) if own is None else own
+            total = total_of(circle, flat, self.deterministic, self.wire_dtype)
             if division:
                 total = _mean(total, circle.size)
             if (dst is None and total is not own) or circle.rank == dst:
                 write_flat(pack.arrays, total, pack.dtypes)
-
-    def _total(self, circle: Circle, flat: Array) -> Array:
-        """The sum of flat arrays; `flat` may hold it afterwards."""
-        return total_of(circle, flat, self.deterministic, self.wire_dtype)
 
     def any_rank(self, call: str, flags: Sequence[bool], group: str = WORLD) -> list[bool]:
         """Whether each flag is set on any rank of a group."""
@@ -471,7 +468,7 @@ class Communicator:
         if circle.size > 1:
             circle.agree(call, f"{parts[0].size} {parts[0].dtype} {n_terms}")
             if n_terms == circle.size:
-                return self._total(circle, parts[0])
+                return total_of(circle, parts[0], self.deterministic, self.wire_dtype)
         return tree_all_reduce(circle.engine, parts, n_terms, circle.wait, self.wire_dtype, circle.scratch)
 
 
