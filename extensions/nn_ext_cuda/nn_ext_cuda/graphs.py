@@ -16,6 +16,10 @@ _STREAMS = threading.local()
 _GRAPHS: Final["weakref.WeakSet[Graph]"] = weakref.WeakSet()
 
 
+#: Functions that make what the recording thread lacks and cannot make while it records, such as handles of libraries.
+BEFORE_CAPTURE: Final[list[Callable[[], object]]] = []
+
+
 class Graph:
     """Recorded launches, and the pool of the memory that was taken while they were recorded.
 
@@ -67,6 +71,8 @@ def record(runs: Sequence[Callable[[], object]], *, uses_blas: bool) -> Graph:
         if uses_blas:
             blas.handle()  # its workspace must not be allocated while the stream is captured, nor another handle made
             light.make_handle()
+        for prepare in BEFORE_CAPTURE:
+            prepare()
         with cupy.cuda.using_allocator(pool.malloc):
             stream.begin_capture()
             try:

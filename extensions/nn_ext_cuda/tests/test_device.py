@@ -238,3 +238,16 @@ def test_inputs_on_their_way_are_counted(cuda):
     for _ in range(4):
         uploads.on_the_way()
     assert uploads.on_the_way() == (0, 0)
+
+
+def test_shared_memory_belongs_to_a_stream(cuda, monkeypatch):
+    import fake_cupy
+
+    from nn_ext_cuda import workspace
+
+    ours = workspace.shared([1000])[0]
+    monkeypatch.setattr(fake_cupy.Stream, "current", fake_cupy.Stream(ptr=8))
+    theirs = workspace.shared([1000])[0]
+    assert int(ours.data.ptr) != int(theirs.data.ptr)
+    monkeypatch.undo()
+    assert int(workspace.shared([1000])[0].data.ptr) == int(ours.data.ptr)

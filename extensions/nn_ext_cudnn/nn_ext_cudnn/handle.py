@@ -5,6 +5,7 @@ import threading
 from typing import Any, ClassVar
 
 from nn_core.ext import Array
+from nn_ext_cuda import graphs
 from nn_ext_cuda.memory import allocated
 from nn_ext_cuda.runtime import cupy
 from nn_ext_cudnn import library
@@ -24,6 +25,8 @@ class Handle:
         self.pointer = ctypes.c_void_p()
         self._functions.cudnnCreate(ctypes.byref(self.pointer))
         self._stream: int | None = 0
+        if current not in graphs.BEFORE_CAPTURE:  # a step may be bound in one thread, and recorded in another
+            graphs.BEFORE_CAPTURE.append(current)
 
     def follow(self, stream: int) -> None:
         """Work on this stream from now on."""

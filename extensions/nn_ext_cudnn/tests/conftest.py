@@ -28,7 +28,7 @@ def cudnn(monkeypatch):
     import fake_cudnn
     import fake_cupy
 
-    from nn_ext_cuda import code
+    from nn_ext_cuda import code, graphs
     from nn_ext_cudnn import library, precision
     from nn_ext_cudnn.graph import descriptor
 
@@ -37,6 +37,7 @@ def cudnn(monkeypatch):
         descriptor.functions.cache_clear()
         fake = fake_cudnn.make()
         monkeypatch.setattr(library, "library", lambda: fake)
+        monkeypatch.setattr(graphs, "BEFORE_CAPTURE", [])  # handles of this library are of no use later
         monkeypatch.setattr(precision, "_autotuning", False)  # it runs engines that a test did not ask for
         yield fake
     code.compiled.cache_clear()

@@ -201,6 +201,37 @@ def test_a_plan_is_recorded_in_a_cuda_graph(kernels, call_of):
         np.testing.assert_allclose(arrays[3].get(), true(arrays), rtol=2e-6, atol=1e-5)
 
 
+def test_a_step_is_recorded_in_another_thread_than_the_one_that_bound_it(kernels, cudnn, call_of, monkeypatch):
+    import threading
+
+    import fake_cupy
+
+    from nn_ext_cuda.graphs import record
+    from nn_ext_cudnn import handle as handles
+
+    monkeypatch.setattr(handles._Borrowed, "free", {})
+    made = []
+    create = cudnn.cudnnCreate
+
+    def strict(handle):
+        assert fake_cupy.Graph.recording is None, "cudnnCreate allocates, which cannot be captured"
+        made.append(threading.current_thread())
+        return create(handle)
+
+    monkeypatch.setattr(cudnn, "cudnnCreate", strict)
+    table, _ = kernels
+    call = call_of("Convolution", *PLAIN)
+    arrays = arrays_of(call)
+    step = table["Convolution"].forward(call).bind(*arrays)
+    recorded = []
+    thread = threading.Thread(target=lambda: recorded.append(record([step.run], uses_blas=False)))
+    thread.start()
+    thread.join()
+    assert thread in made
+    recorded[0].launch()
+    np.testing.assert_allclose(arrays[3].get(), true(arrays), rtol=2e-6, atol=1e-5)
+
+
 def test_a_failure_names_the_function_and_the_sizes(kernels, call_of):
     from nn_ext_cuda.errors import DeviceError
 
