@@ -146,6 +146,11 @@ def test_check_extension_reports_on_a_folder(tmp_path: Path) -> None:
     assert "conforms, " in badge.read_text()
 
 
+def test_the_example_of_every_kind_conforms() -> None:
+    output = nn_core("check-extension", str(ROOT / "examples" / "plugin_kinds"), "--fast")
+    assert re.search(r"operator  kinds.CountPositive: \d+ passed, 0 failed", output)
+
+
 def test_check_extension_runs_the_kit_on_kernels_for_operators_of_others(tmp_path: Path) -> None:
     output = nn_core("check-extension", str(written(tmp_path, "overlay")), "--fast")
     assert "kernel    Abs on reference: native in float32; reference in float64" in output

@@ -126,4 +126,5 @@ def nn_core_words() -> Sequence[WordInfo]:
 @hookimpl
 def nn_core_functions() -> Sequence[FunctionPackage]:
     """An operator with a topic and a tag of this plugin, and an overlay: a kernel for operator and backend of the core."""
-    return [FunctionPackage(spec=Path(__file__).with_name("functions.yaml"), overlays={"reference": {"Abs": Abs()}})]
+    spec = Path(__file__).with_name("functions.yaml")
+    return [FunctionPackage(spec=spec, overlays={"reference": {"Abs": Abs()}}, samples="nn_ext_kinds.samples")]
