@@ -11,7 +11,7 @@ from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
 from nn_core.dispatch.attributes import module_attributes
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.messages.refusal import door
+from nn_core.messages.refusal import door, fitted
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
@@ -63,6 +63,7 @@ class NormalInitializer(BaseInitializer):
         (2, 3)
     """
 
+    @fitted
     def __init__(self, sigma: float = 1.0, rng: Rng | None = None) -> None:
         if not isinstance(sigma, (int, float, np.number)) or not sigma >= 0:
             raise ArgumentError(f"{type(self).__name__}: sigma must be a number of at least 0, got {sigma!r}")
@@ -90,6 +91,7 @@ class UniformInitializer(BaseInitializer):
         dtype('float32')
     """
 
+    @fitted
     def __init__(self, lim: tuple[float, float] = (-1, 1), rng: Rng | None = None) -> None:
         self.lim = _interval("UniformInitializer", lim)
         self.rng = _generator(rng)
@@ -115,6 +117,7 @@ class UniformIntInitializer(BaseInitializer):
         (2, 3)
     """
 
+    @fitted
     def __init__(self, lim: tuple[int, int] = (0, 10), rng: Rng | None = None) -> None:
         self.lim = _interval("UniformIntInitializer", lim)
         self.rng = _generator(rng)
@@ -140,6 +143,7 @@ class ConstantInitializer(BaseInitializer):
         array([0.5, 0.5], dtype=float32)
     """
 
+    @fitted
     def __init__(self, value: float = 0) -> None:
         self.value = value
 
@@ -163,6 +167,7 @@ class RangeInitializer(BaseInitializer):
         [[1, 3, 5], [1, 3, 5]]
     """
 
+    @fitted
     def __init__(self, start: float = 0, step: float = 1) -> None:
         self.start = start
         self.step = step
@@ -198,6 +203,7 @@ class OrthogonalInitializer(BaseInitializer):
         True
     """
 
+    @fitted
     def __init__(self, gain: float = 1.0, rng: Rng | None = None) -> None:
         self.gain = gain
         self.rng = _generator(rng)
@@ -228,6 +234,7 @@ class WeightNormalizationScaleInitializer(BaseInitializer):
         [5.0, 10.0]
     """
 
+    @fitted
     def __init__(self, w: Variable | NdArray, dim: int = 0, eps: float = 1e-12) -> None:
         self.w = w
         self.dim = dim

@@ -15,7 +15,7 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.dispatch.attributes import module_attributes
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.logger import logger
-from nn_core.messages.refusal import checked_count, described, door, real_numbers
+from nn_core.messages.refusal import checked_count, described, door, fitted, real_numbers
 from nn_core.variable import Variable
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -74,6 +74,7 @@ class MonitorSeries:
         >>> series.add(0, 0.7)
     """
 
+    @fitted
     def __init__(self, name: str, monitor: Monitor | None = None, interval: int = 1, verbose: bool = True) -> None:
         self.name = name
         self.interval = checked_count("MonitorSeries: interval", interval)
@@ -139,6 +140,7 @@ class MonitorTimeElapsed:
         [1.0, 3.0]
     """
 
+    @fitted
     def __init__(self, name: str, monitor: Monitor | None = None, interval: int = 100, verbose: bool = True) -> None:
         self.name = name
         self.interval = checked_count("MonitorTimeElapsed: interval", interval)
@@ -197,6 +199,7 @@ class MonitorImage:
         ['000000-000.png', '000000-001.png']
     """
 
+    @fitted
     def __init__(
         self,
         name: str,

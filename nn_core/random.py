@@ -11,7 +11,7 @@ import numpy as np
 from nn_core.errors import ArgumentError
 from nn_core.graph import seeds
 from nn_core.graph.node import Value
-from nn_core.messages.refusal import checked_flag
+from nn_core.messages.refusal import checked_flag, fitted
 from nn_core.runtime.locks import fork_safe
 
 #: Generators of NumPy, of both kinds.
@@ -30,6 +30,7 @@ prng.seed(DEFAULT_SEED)
 _latest_seed: Final = [DEFAULT_SEED]
 
 
+@fitted
 def seed(seed_value: int, set_function_seed: bool = True, set_parameter_seed: bool = True) -> None:
     """Make everything random that follows repeatable.
 

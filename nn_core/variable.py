@@ -17,7 +17,7 @@ from nn_core.graph.modes import RECOMPUTE
 from nn_core.graph.node import Node, Storage, Value, forward_order, invalidate, materialize_readers, require_no_circle
 from nn_core.graph.reshape import RESHAPED, change_leaf_shape
 from nn_core.messages.attributes import Misnamed, no_attribute, offered
-from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, real_numbers
+from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, fitted, raise_refusal, real_numbers
 from nn_core.spec.model import FunctionSpec
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class Variable(Value, VariableOperators):
         return variable
 
     @staticmethod
+    @fitted
     def from_numpy_array(data: Any, grad: Any = None, need_grad: bool | None = None) -> "Variable":
         """A new variable with a copy of `data`, and of `grad` if it is given."""
         values = real_numbers("from_numpy_array", data)
@@ -246,6 +247,7 @@ class Variable(Value, VariableOperators):
 
     # -- passes ----------------------------------------------------------------------------------------------------
 
+    @fitted
     def forward(
         self,
         clear_buffer: bool = False,
@@ -269,6 +271,7 @@ class Variable(Value, VariableOperators):
         except FOREIGN as error:
             raise_refusal(Variable.forward, (self, clear_buffer, clear_no_need_grad), {}, error)
 
+    @fitted
     def backward(
         self,
         grad: Any = 1,
@@ -329,6 +332,7 @@ class Variable(Value, VariableOperators):
 
     # -- links -----------------------------------------------------------------------------------------------------
 
+    @fitted
     def get_unlinked_variable(self, need_grad: bool | None = None) -> "Variable":
         """A variable with the same data and gradient, and without the function that computes it.
 

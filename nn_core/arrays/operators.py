@@ -291,11 +291,21 @@ def _axes_of(self: Any, axis: Any) -> list[Any]:
     return list(axis) if isinstance(axis, (list, tuple)) else [axis]
 
 
+def _method(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """As `door`, for a function that becomes a method called `name`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__name__ = function.__qualname__ = name
+        return door(function)
+
+    return decorate
+
+
 def _reduction(api: str, summary: str) -> Callable[..., Any]:
+    @_method(api)
     def reduce(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return _call(api, (self,), {"axes": _axes_of(self, axis), "keep_dims": keepdims})
 
-    reduce.__name__ = api
     reduce.__doc__ = f"""{summary}
 
     Args:
@@ -305,7 +315,7 @@ def _reduction(api: str, summary: str) -> Callable[..., Any]:
     return reduce
 
 
-@door
+@_method("transpose")
 def _transpose(self: Any, *axes: Any) -> Any:
     """The axes in another order.
 
@@ -316,7 +326,7 @@ def _transpose(self: Any, *axes: Any) -> Any:
     return _call("transpose", (self,), {"axes": tuple(order) or tuple(reversed(range(self.ndim)))})
 
 
-@door
+@_method("reshape")
 def _array_reshape(self: Any, *shape: Any) -> Any:
     """The values in another shape (one length may be -1); shares memory.
 
@@ -330,7 +340,7 @@ def _as_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
 
 
-@door
+@_method("reshape")
 def _reshape(self: Any, *shape: Any, unlink: bool = False) -> Any:
     """A new variable with the values in another shape (one length may be -1).
 
@@ -348,7 +358,7 @@ def _reshape(self: Any, *shape: Any, unlink: bool = False) -> Any:
     return _call("reshape", (self,), {"shape": target})
 
 
-@door
+@_method("bool_fill_")
 def _bool_fill(self: Any, mask: Any, value: float) -> Any:
     """The elements, with `value` where `mask` is not zero, as a new variable; an NdArray as the mask gives an NdArray.
 

@@ -58,6 +58,20 @@ def door(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def fitted(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a public function: a TypeError becomes a SignatureError if the call does not fit the signature."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            require_fit(function, args, kwargs)
+            raise
+
+    return call
+
+
 def raise_refusal(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: BaseException
 ) -> NoReturn:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from nn_core.context import get_current_context
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
 from nn_core.logger import logger
-from nn_core.messages.refusal import described, door
+from nn_core.messages.refusal import described, door, fitted
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients
 from nn_core.solvers.groups import Groups, why_nothing
 from nn_core.solvers.hooks import Hook, active_hooks
@@ -204,6 +204,7 @@ class Solver:
         """The learning rate."""
         return self._numbers[0]
 
+    @fitted
     def set_learning_rate(self, learning_rate: float) -> None:
         """Change the learning rate of the following updates."""
         self._set_number(0, checked_number("set_learning_rate", "learning_rate", learning_rate))
@@ -236,6 +237,7 @@ class Solver:
 
     # -- one training step -----------------------------------------------------------------------------------------
 
+    @fitted
     def minimize(
         self,
         loss: Loss,
@@ -262,10 +264,12 @@ class Solver:
         """
         return minimize(self, loss, batch, clip_norm, weight_decay, loss_scale)
 
+    @fitted
     def zero_grad(self) -> None:
         """Set all gradients to zero, lazily: the next backward pass writes them instead of adding."""
         self._gradients.zero(self._slots.values())
 
+    @fitted
     def update(self, update_pre_hook: Hook | None = None, update_post_hook: Hook | None = None) -> None:
         """Change all parameters by one step.
 
@@ -371,6 +375,7 @@ class Solver:
         """
         return self._gradients.norm(self._slots.values())
 
+    @fitted
     def clip_grad_by_global_norm(self, clip_norm: float) -> float:
         """Scale all gradients by one factor so that the Euclidean norm of all together is at most `clip_norm`.
 
@@ -388,6 +393,7 @@ class Solver:
             self.scale_grad(limit / norm)
         return norm
 
+    @fitted
     def scale_grad(self, scale: float, pre_hook: Hook | None = None, post_hook: Hook | None = None) -> None:
         """Multiply each gradient by `scale`.
 
