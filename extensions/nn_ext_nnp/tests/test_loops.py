@@ -1,0 +1,87 @@
+"""Loops within loops, and recurrent layers, written out: NNabla 1.39 computes the same for these texts, to 3e-7."""
+
+import io
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+from nn_core.utils.nnp_graph import NnpLoader
+
+
+def variable(name, shape, repeat="", kind="Buffer"):
+    repeats = " ".join(f'repeat_id: "{loop}"' for loop in repeat)
+    return f'variable {{ name: "{name}" type: "{kind}" {repeats} shape {{ {" ".join(f"dim: {n}" for n in shape)} }} }}\n'
+
+
+def function(kind, inputs, output, repeat="", settings=""):
+    lines = [f'repeat_id: "{loop}"' for loop in repeat] + [f'input: "{name}"' for name in inputs.split()]
+    return f'function {{ name: "make_{output}" type: "{kind}" {" ".join(lines)} output: "{output}" {settings} }}\n'
+
+
+def built(loops, *parts):
+    """The network, with numbers for its inputs and parameters."""
+    repeats = " ".join(f'repeat_info {{ id: "{name}" times: {times} }}' for name, times in loops.items())
+    text = f'network {{ name: "net" batch_size: 2 {repeats}\n{"".join(parts)} }}'
+    network = NnpLoader(io.BytesIO(text.encode())).get_network("net")
+    rng = np.random.default_rng(0)
+    for leaf in (*network.inputs.values(), *nn.get_parameters().values()):
+        leaf.d = rng.normal(size=leaf.shape)
+    (y,) = network.outputs.values()
+    y.forward()
+    return network, y.d
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(2, 3), (3, 1)])
+@pytest.mark.parametrize("weight", ["w{A}{B}", "w"])
+def test_loops_within_loops(outer, inner, weight):
+    loops = {"A": outer, "B": inner}
+    a, b = (f'repeat_param {{ repeat_id: "{name}" times: {times} }}' for name, times in loops.items())
+    network, y = built(
+        loops,
+        *(variable(name, (-1, 4)) for name in ("x", "f", "y")),
+        *(variable(name, (-1, 4), "A") for name in ("s", "e", "z")),
+        *(variable(name, (-1, 4), "AB") for name in ("t", "h", "c")),
+        variable(weight, (4, 4), "AB" if "{" in weight else "", "Parameter"),
+        function("RepeatStart", "x z", "s", "A", a),
+        function("RepeatStart", "s c", "t", "AB", b),
+        function("Affine", f"t {weight}", "h", "AB", "affine_param { base_axis: 1 }"),
+        function("Tanh", "h", "c", "AB"),
+        function("RepeatEnd", "c", "e", "A", b),
+        function("Sigmoid", "e", "z", "A"),
+        function("RepeatEnd", "z", "f", "", a),
+        function("MulScalar", "f", "y", "", "mul_scalar_param { val: 3 }"),
+    )
+    h = network.inputs["x"].d
+    for i in range(outer):
+        for k in range(inner):
+            h = np.tanh(h @ nn.get_parameters()[weight.format(A=f"[{i}]", B=f"[{k}]")].d)
+        h = 1 / (1 + np.exp(-h))
+    np.testing.assert_allclose(y, 3 * h, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((-1, 4, 3), 1), ((-1, 3, 4), 2)])
+def test_recurrent_layers_along_any_axis(shape, axis):
+    steps, base = f'recurrent_param {{ repeat_id: "R" length: 4 axis: {axis} }}', "affine_param { base_axis: 1 }"
+    network, y = built(
+        {"R": 4},
+        variable("x", shape),
+        variable("h0", (-1, 5)),
+        variable("y", (-1, 4, 5)),
+        variable("i", (-1, 3), "R"),
+        *(variable(name, (-1, 5), "R") for name in ("p", "d", "q", "m", "h")),
+        variable("U", (3, 5), "", "Parameter"),
+        variable("W", (5, 5), "", "Parameter"),
+        function("RecurrentInput", "x", "i", "R", steps),
+        function("Affine", "i U", "p", "R", base),
+        function("Delay", "h h0", "d", "R", steps),
+        function("Affine", "d W", "q", "R", base),
+        function("Add2", "p q", "m", "R", "add2_param { }"),
+        function("Tanh", "m", "h", "R"),
+        function("RecurrentOutput", "h", "y", "", 'recurrent_param { repeat_id: "R" length: 4 axis: 1 }'),
+    )
+    h, expected = network.inputs["h0"].d, []
+    for x in np.moveaxis(network.inputs["x"].d, axis, 0):
+        h = np.tanh(x @ nn.get_parameters()["U"].d + h @ nn.get_parameters()["W"].d)
+        expected.append(h)
+    np.testing.assert_allclose(y, np.stack(expected, axis=1), rtol=0, atol=1e-6)
