@@ -300,11 +300,7 @@ class Variable(Value, VariableOperators):
         """
         callbacks = [] if communicator_callbacks is None else _as_list(communicator_callbacks)
         observers = [callback for callback in callbacks if getattr(callback, "observes_functions", True)]
-        completions = None
-        for callback in callbacks:
-            begin = getattr(callback, "begin_backward", None)
-            steps = None if begin is None else begin()
-            completions = completions or steps
+        completions = _begun(callbacks) if callbacks else None
 
         def finish(node: Node) -> None:
             for callback in observers:
@@ -557,6 +553,12 @@ def _checked_need_grad(shape: Any, need_grad: Any) -> bool:
             "  hint: the shape is one argument, as in Variable((2, 3))"
         )
     return bool(need_grad)
+
+
+def _begun(callbacks: Sequence[Any]) -> Any:
+    """Tell callbacks that a pass begins, and return the first steps for it."""
+    steps = [callback.begin_backward() for callback in callbacks if hasattr(callback, "begin_backward")]
+    return next((each for each in steps if each is not None), None)
 
 
 def _as_list(callbacks: Any) -> list[Any]:

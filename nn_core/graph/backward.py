@@ -51,7 +51,8 @@ def run_backward(
     _end_traces(root)
     grad = _checked_start(root, grad)
     hooks = _hooks(pre_hook, post_hook)
-    completions = _unseen(completions, hooks, finish)
+    if completions is not None:
+        completions = _unseen(completions, hooks, finish)
     plan: BackwardPlan | None = None
     # a pass that nobody looks into, of a graph that was made for this one pass
     if clear_buffer and hooks is None and finish is None and _may_replay(root, grad):
