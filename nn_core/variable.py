@@ -247,7 +247,6 @@ class Variable(Value, VariableOperators):
 
     # -- passes ----------------------------------------------------------------------------------------------------
 
-    @fitted
     def forward(
         self,
         clear_buffer: bool = False,
@@ -271,7 +270,6 @@ class Variable(Value, VariableOperators):
         except FOREIGN as error:
             raise_refusal(Variable.forward, (self, clear_buffer, clear_no_need_grad), {}, error)
 
-    @fitted
     def backward(
         self,
         grad: Any = 1,

@@ -264,12 +264,10 @@ class Solver:
         """
         return minimize(self, loss, batch, clip_norm, weight_decay, loss_scale)
 
-    @fitted
     def zero_grad(self) -> None:
         """Set all gradients to zero, lazily: the next backward pass writes them instead of adding."""
         self._gradients.zero(self._slots.values())
 
-    @fitted
     def update(self, update_pre_hook: Hook | None = None, update_post_hook: Hook | None = None) -> None:
         """Change all parameters by one step.
 

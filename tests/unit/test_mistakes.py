@@ -418,6 +418,9 @@ MISTAKES = {
 
 #: Messages of Python itself, in the class that its protocols want; the text names the function and what is wrong.
 OF_PYTHON = {
+    # a wrapper around each pass would be noticeable in tiny networks
+    "backward: retain_graph": r"Variable.backward\(\) .*'retain_graph'",
+    "forward: misspelled": r"Variable.forward\(\) .*'clear_bufer'",
     "x + text": "'Variable' and 'str'", "x + None": "'Variable' and 'NoneType'",
     "x[text]": "integers, slices", "x[float]": "integers, slices", "x[too many]": "at most 2 entries",
     "x[out of range]": "index 99 is out of bounds for axis 0 with size 3", "x[mask shape]": "size of axis is 3",
@@ -441,8 +444,6 @@ HINTS = {
     "S.Adam: lr": "^Adam: .*'lr'; did you mean 'alpha'",
     "S.Sgd: alpha": "^Sgd: .*'alpha'; did you mean 'lr'",
     "S.Sgd: learning_rate": "did you mean 'lr'",
-    "backward: retain_graph": "^backward: got an unexpected keyword argument 'retain_graph'",
-    "forward: misspelled": "^forward: .*'clear_bufer'; did you mean 'clear_buffer'",
     "x.mean: keepdim": "^mean: .*'keepdim'; did you mean 'keepdims'",
     "x.reshape: misspelled": "^reshape: .*'unlnk'; did you mean 'unlink'",
     "NormalInitializer: misspelled": "^NormalInitializer: .*'sigm'; did you mean 'sigma'",
