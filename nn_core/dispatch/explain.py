@@ -7,7 +7,7 @@ from typing import Final, Protocol, cast
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.claims import suggestion
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
-from nn_core.dispatch.resolve import Candidate, candidates, wide_dtype
+from nn_core.dispatch.resolve import Candidate, candidates, parameter_dtype
 from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.messages.refusal import door
 from nn_core.spec.builtin import SPECS
@@ -169,14 +169,14 @@ def _notes(candidate: Candidate, spec: FunctionSpec) -> Sequence[str]:
 def _reason(candidate: Candidate, context: Context, function: FunctionInGraph | None) -> str:
     if candidate.kernel is None or function is None:
         return candidate.reason
-    wide = wide_dtype(candidate.backend, candidate.dtype)
-    refusal = candidate.kernel.refuse(_call(function, candidate.dtype, wide, context.device_id))
+    of_parameters = parameter_dtype(candidate.backend, candidate.dtype)
+    refusal = candidate.kernel.refuse(_call(function, candidate.dtype, of_parameters, context.device_id))
     return refusal.reason if refusal else ""
 
 
-def _call(function: FunctionInGraph, dtype: str, wide: str, device_id: str) -> Call:
+def _call(function: FunctionInGraph, dtype: str, of_parameters: str, device_id: str) -> Call:
     spec = function.spec
-    dtypes = {"index": "int64", "wide": wide}
+    dtypes = {"index": "int64", "parameter": of_parameters}
     inputs = tuple(
         None if value is None else ArrayDesc(value.shape, dtypes.get(_entry(spec.inputs, position).dtype, dtype))
         for position, value in enumerate(function.inputs)

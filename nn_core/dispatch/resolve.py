@@ -68,7 +68,7 @@ def resolve(
     Args:
         spec: The function.
         args: Its settings, for messages.
-        make_call: Makes the call for a floating dtype and the dtype of kind "wide" that goes with it; entries of the
+        make_call: Makes the call for a floating dtype and the dtype of kind "parameter" that goes with it; entries of the
             list may differ in them.
         context: The priority list.
         plugins: The source of backends.
@@ -87,7 +87,7 @@ def resolve(
             refusals.append((candidate.entry, Refusal(candidate.reason)))
             continue
         # anew for each candidate: the entry says the dtype, and the backend that of its parameters
-        call = make_call(candidate.dtype, wide_dtype(candidate.backend, candidate.dtype))
+        call = make_call(candidate.dtype, parameter_dtype(candidate.backend, candidate.dtype))
         use_device = extra(candidate.backend, "use_device")
         if use_device is not None:
             use_device(context.device_id)  # what a kernel takes may depend on the device
@@ -103,10 +103,10 @@ def resolve(
     raise KernelNotFoundError(_all_refused(spec, args, refusals))
 
 
-def wide_dtype(backend: Backend | None, dtype: str) -> str:
-    """The dtype of arrays of kind "wide" while `backend` computes in `dtype`."""
+def parameter_dtype(backend: Backend | None, dtype: str) -> str:
+    """The dtype of arrays of kind "parameter" while `backend` computes in `dtype`."""
     # half precision is too coarse for statistics, which such inputs are
-    wider: Mapping[str, str] = extra(backend, "wide_dtypes")
+    wider: Mapping[str, str] = extra(backend, "parameter_dtypes")
     return wider.get(dtype, dtype)
 
 

@@ -16,8 +16,8 @@ REQUIRES_CORE: Final = ">=0.1"
 
 #: The device family of NumPy arrays; backends with kernels for them announce the same.
 HOST_ARRAY_CLASS: Final = "CpuCachedArray"
-#: The dtype of arrays of kind wide while another one is computed in.
-WIDE_DTYPES: Final[Mapping[str, str]] = MappingProxyType({"float16": "float32", "bfloat16": "float32"})
+#: The dtype of parameters and statistics while another one is computed in.
+PARAMETER_DTYPES: Final[Mapping[str, str]] = MappingProxyType({"float16": "float32", "bfloat16": "float32"})
 
 
 class ReferenceBackend:
@@ -26,7 +26,7 @@ class ReferenceBackend:
     name: str = "reference"
     array_class: str = HOST_ARRAY_CLASS
     #: Parameters, statistics and losses stay float32: half precision would lose small changes of them.
-    wide_dtypes: Mapping[str, str] = WIDE_DTYPES
+    parameter_dtypes: Mapping[str, str] = PARAMETER_DTYPES
 
     def __init__(self) -> None:
         self._over: dict[int, tuple[Backend, Mapping[str, Kernel]]] = {}

@@ -138,7 +138,7 @@ def _function(entry: PlacedMapping, topics: Sequence[str], tags: Sequence[str]) 
 def _input(what: str, parent: PlacedMapping, name: str, updated: bool) -> model.InputSpec:
     fields = _array_entry(what, parent, name, _INPUT_KEYS)
     if updated or fields.get("parameter"):
-        fields.setdefault("dtype", "wide")
+        fields.setdefault("dtype", "parameter")
     return model.InputSpec(name, **fields)
 
 

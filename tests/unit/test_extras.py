@@ -24,9 +24,9 @@ def test_what_is_missing_has_a_default_that_does_nothing(name):
 
 def test_what_is_there_is_taken():
     class Fast:
-        wide_dtypes = {"bfloat16": "float32"}  # noqa: RUF012  # as backends have it
+        parameter_dtypes = {"bfloat16": "float32"}  # noqa: RUF012  # as backends have it
 
-    assert extra(Fast(), "wide_dtypes") == {"bfloat16": "float32"}
+    assert extra(Fast(), "parameter_dtypes") == {"bfloat16": "float32"}
 
 
 @pytest.mark.parametrize(

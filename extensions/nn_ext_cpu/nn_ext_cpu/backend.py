@@ -54,7 +54,7 @@ class CpuBackend:
     updates: Mapping[str, NativeUpdate] = UPDATES
     #: functions that replace several of which nobody reads the intermediate results
     inference_fusions: frozenset[str] = frozenset({"FusedConvolution"})
-    wide_dtypes: Mapping[str, str] = WIDE
+    parameter_dtypes: Mapping[str, str] = WIDE
 
     def namespace(self) -> Any:
         """NumPy."""

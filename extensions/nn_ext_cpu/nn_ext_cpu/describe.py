@@ -16,7 +16,7 @@ T = TypeVar("T")
 FLOAT: Final = "float32"
 #: The dtypes that arrays of a call may hold; what kernels read of the second is widened, what they write rounded once.
 FLOATING: Final = (FLOAT, "bfloat16")
-#: The dtypes of arrays of kind wide: parameters and statistics stay float32.
+#: The dtypes of arrays of kind parameter: parameters and statistics stay float32.
 WIDE: Final = {"bfloat16": FLOAT, "float16": FLOAT}
 #: Bytes of the items of dtypes that are not eight.
 #: Over so many axes the native operations loop.
@@ -112,12 +112,12 @@ def refuse_rank(call: Call) -> Refusal | None:
 
 
 def refuse_dtypes(call: Call) -> Refusal | None:
-    """Refuse a call unless its arrays hold float32 or bfloat16, its wide ones float32, and its indices int64."""
+    """Refuse a call unless its arrays hold float32 or bfloat16, its parameters float32, and its indices int64."""
     refusal = refuse_dtype(call)
     if refusal is not None:
         return refusal
     #: what arrays of each kind of the specification must hold; "same" is left to the kernel
-    expected = {"float": call.dtype, "wide": FLOAT, "index": "int64"}
+    expected = {"float": call.dtype, "parameter": FLOAT, "index": "int64"}
     kinds = _repeated([entry.dtype for entry in call.spec.inputs], len(call.inputs))
     kinds += _repeated([entry.dtype for entry in call.spec.outputs], len(call.outputs))
     names = input_names(call) + output_names(call)

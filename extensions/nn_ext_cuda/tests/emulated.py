@@ -13,7 +13,7 @@ def call_of(name, inputs, dtype="float32", **args):
     spec = spec_of(name)
     shapes = tuple(None if array is None else array.shape for array in inputs)
     args = resolve_args(spec, args, shapes)
-    kinds = {"float": dtype, "wide": dtype, "index": "int64"}
+    kinds = {"float": dtype, "parameter": dtype, "index": "int64"}
     descs = tuple(
         None if array is None else ArrayDesc(array.shape, kinds.get(entry.dtype) or str(array.dtype))
         for entry, array in zip(input_entries(spec, len(inputs)), inputs, strict=True)

@@ -240,7 +240,7 @@ PRELU = FunctionSpec(
             name="x1",
             doc="Slope for negative elements: one for all, or one per channel.",
             shape="() or (1) or (C)",
-            dtype="wide",
+            dtype="parameter",
             parameter=True,
         ),
     ),

@@ -608,7 +608,7 @@ ASSIGN = FunctionSpec(
     topic="shape",
     doc="Copy one array into another when the graph runs.",
     inputs=(
-        InputSpec(name="dst", doc="Array that is overwritten.", shape="(D_1, ..., D_n)", dtype="wide"),
+        InputSpec(name="dst", doc="Array that is overwritten.", shape="(D_1, ..., D_n)", dtype="parameter"),
         InputSpec(name="src", doc="Array that is copied.", shape="(D_1, ..., D_n)"),
     ),
     outputs=(OutputSpec(name="y", doc="The new values of dst.", shape="(D_1, ..., D_n)"),),

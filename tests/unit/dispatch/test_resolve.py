@@ -79,8 +79,8 @@ def no_fallbacks_yet():
 def resolved(plugins, backends, spec=TANH, args=None, array_class=""):
     """Resolve a call of `spec` on a vector."""
 
-    def make_call(dtype, wide):
-        return Call(spec, args or {}, (ArrayDesc((2,), dtype),), (ArrayDesc((2,), wide),), dtype)
+    def make_call(dtype, of_parameters):
+        return Call(spec, args or {}, (ArrayDesc((2,), dtype),), (ArrayDesc((2,), of_parameters),), dtype)
 
     return resolve(spec, args or {}, make_call, Context(backends, array_class), plugins)
 
@@ -107,10 +107,10 @@ def test_each_entry_gets_the_call_in_its_own_dtype():
 
 def test_a_backend_says_what_wide_arrays_hold():
     fast = FakeBackend("fast", {"Tanh": FakeKernel()})
-    fast.wide_dtypes = {"float16": "float32"}
+    fast.parameter_dtypes = {"float16": "float32"}
     plugins = FakePlugins(fast=fast)
-    wide = [resolved(plugins, [f"fast:{name}"]).call.outputs[0].dtype for name in ("half", "double")]
-    assert wide == ["float32", "float64"]
+    found = [resolved(plugins, [f"fast:{name}"]).call.outputs[0].dtype for name in ("half", "double")]
+    assert found == ["float32", "float64"]
 
 
 def test_a_backend_may_be_listed_in_two_dtypes():

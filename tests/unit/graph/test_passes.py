@@ -32,7 +32,7 @@ def test_leaf_gradients_accumulate_and_intermediate_ones_do_not():
 
 def test_gradients_of_leaves_are_wide_whatever_they_come_from(monkeypatch):
     backend = get_backend("reference")
-    monkeypatch.setattr(type(backend), "wide_dtypes", {"bfloat16": "float32"}, raising=False)
+    monkeypatch.setattr(type(backend), "parameter_dtypes", {"bfloat16": "float32"}, raising=False)
     forget()
     with nn.context_scope(nn.Context(["reference:bfloat16"])):
         x, w = variable(1, 2), variable(3, 4)

@@ -77,7 +77,7 @@ def test_empty_files_hold_no_functions(tmp_path: Path) -> None:
         ("  doc: Scale", "  docs: Scale", "4: Scale: keys must be among name, .*, got 'docs'"),
         ("  doc: Scale an array.", "  api: scale", "4: keys must be unique, got a second 'api'"),
         ("doc: Scale an array.", "doc: 3", "4: Scale: doc must be a string, got 3"),
-        ("shape: any}", "dtype: int}", "6: Scale.x: dtype must be one of float, wide, index, same, got 'int'"),
+        ("shape: any}", "dtype: int}", "6: Scale.x: dtype must be one of float, parameter, index, same, got 'int'"),
         ("x: {doc: Input., shape: any}", "x: input", "6: Scale: x must be a mapping, got 'input'"),
         ("optional: true", "optional: 1", "7: Scale.bias: optional must be a boolean, got 1"),
         ("    x: {doc: Input., shape: any}", "    x: {shape: any}", "6: Scale.x: doc must be given, got none"),
@@ -122,9 +122,9 @@ def test_refusals_name_file_line_and_value(old: str, new: str, message: str) -> 
 
 def test_parameters_and_what_is_rewritten_are_wide_unless_said() -> None:
     text = ENTRY.replace("doc: Offset.", "parameter: true, doc: Offset.").replace("tags: [pointwise]", "updates: [x]")
-    assert [entry.dtype for entry in loads(text)[0].inputs] == ["wide", "wide"]
+    assert [entry.dtype for entry in loads(text)[0].inputs] == ["parameter", "parameter"]
     given = loads(text.replace("shape: any", "dtype: same"))[0]
-    assert [entry.dtype for entry in given.inputs] == ["same", "wide"]
+    assert [entry.dtype for entry in given.inputs] == ["same", "parameter"]
 
 
 def test_an_axis_needs_an_input() -> None:
