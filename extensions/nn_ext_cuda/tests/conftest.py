@@ -10,6 +10,7 @@ import pytest
 import nn_core as nn
 from nn_core.arrays import spaces
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.dispatch.report import forget_fallbacks
 
 EMULATION = Path(__file__).with_name("emulation")
 HELPERS = str(Path(__file__).parent)
@@ -53,6 +54,7 @@ def cuda(device, monkeypatch):
     blas._OF_THREAD.__dict__.clear()
     PLUGINS.refresh()
     nn.clear_parameters()
+    forget_fallbacks()
     nn.seed(313)
     with nn.context_scope(nn.Context(["cuda:float"], plugin.ARRAY_CLASSES[0])):
         yield device
