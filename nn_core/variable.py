@@ -1,7 +1,7 @@
 """Variable: a value in a computation graph, with its gradient."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -17,7 +17,17 @@ from nn_core.graph.modes import RECOMPUTE
 from nn_core.graph.node import Node, Storage, Value, forward_order, invalidate, materialize_readers, require_no_circle
 from nn_core.graph.reshape import RESHAPED, change_leaf_shape
 from nn_core.messages.attributes import Misnamed, no_attribute, offered
-from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, fitted, raise_refusal, real_numbers
+from nn_core.messages.refusal import (
+    FOREIGN,
+    checked_flag,
+    described,
+    door,
+    fitted,
+    raise_refusal,
+    real_numbers,
+    refuses_rest,
+    require_fit,
+)
 from nn_core.spec.model import FunctionSpec
 
 if TYPE_CHECKING:
@@ -247,12 +257,15 @@ class Variable(Value, VariableOperators):
 
     # -- passes ----------------------------------------------------------------------------------------------------
 
+    @refuses_rest
     def forward(
         self,
         clear_buffer: bool = False,
         clear_no_need_grad: bool = False,
         function_pre_hook: Hook | None = None,
         function_post_hook: Hook | None = None,
+        *surplus: NoReturn,
+        **unknown: NoReturn,
     ) -> None:
         """Compute this variable from the leaves of its graph.
 
@@ -265,11 +278,15 @@ class Variable(Value, VariableOperators):
         Raises:
             GraphError: when a leaf was cleared, or a function changes the shape of its output.
         """
+        if surplus or unknown:
+            given = self, clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook, *surplus
+            require_fit(Variable.forward, given, unknown)
         try:
             run_forward((self,), clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
         except FOREIGN as error:
             raise_refusal(Variable.forward, (self, clear_buffer, clear_no_need_grad), {}, error)
 
+    @refuses_rest
     def backward(
         self,
         grad: Any = 1,
@@ -277,6 +294,8 @@ class Variable(Value, VariableOperators):
         communicator_callbacks: Any = None,
         function_pre_hook: Hook | None = None,
         function_post_hook: Hook | None = None,
+        *surplus: NoReturn,
+        **unknown: NoReturn,
     ) -> None:
         """Propagate the gradient of this variable to everything it depends on and that needs one.
 
@@ -296,6 +315,9 @@ class Variable(Value, VariableOperators):
         Raises:
             GraphError: when data that a gradient needs was cleared by the forward pass.
         """
+        if surplus or unknown:
+            given = self, grad, clear_buffer, communicator_callbacks, function_pre_hook, function_post_hook, *surplus
+            require_fit(Variable.backward, given, unknown)
         callbacks = [] if communicator_callbacks is None else _as_list(communicator_callbacks)
         observers = [callback for callback in callbacks if getattr(callback, "observes_functions", True)]
         completions = _begun(callbacks) if callbacks else None

@@ -28,7 +28,11 @@ def bound_arguments(
         if entry.name not in keywords and not entry.optional:
             raise ArgumentError(f"{spec.api}: input {entry.name} must be given, got none")
         inputs.append(keywords.pop(entry.name, None))
-    for arg, value in zip(spec.args, positional[len(spec.inputs) :], strict=False):
+    settings = positional[len(spec.inputs) :]
+    if len(settings) > len(spec.args):
+        n_taken = len(spec.inputs) + len(spec.args)
+        raise ArgumentError(f"{spec.api}: must get at most {n_taken} positional arguments, got {len(positional)}")
+    for arg, value in zip(spec.args, settings, strict=False):
         keywords[arg.name] = value
     return tuple(inputs), keywords
 

@@ -21,6 +21,7 @@ from nn_core.messages.synonyms import suggestion
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: Exceptions that unchecked wrong arguments cause.
 FOREIGN = (
@@ -70,6 +71,18 @@ def fitted(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call
+
+
+def refuses_rest(function: F) -> F:
+    """Decorate a method that is called too often for a wrapper: it takes ``*surplus`` and ``**unknown``, and nobody sees them.
+
+    It gives them to `require_fit` where there are some.
+    """
+    whole = signature(function)
+    rest = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    shown = [parameter for parameter in whole.parameters.values() if parameter.kind not in rest]
+    function.__signature__ = whole.replace(parameters=shown)  # type: ignore[attr-defined]  # functions take attributes
+    return function
 
 
 def raise_refusal(

@@ -3,12 +3,12 @@
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from nn_core.context import get_current_context
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
 from nn_core.logger import logger
-from nn_core.messages.refusal import described, door, fitted
+from nn_core.messages.refusal import described, door, fitted, refuses_rest, require_fit
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients
 from nn_core.solvers.groups import Groups, why_nothing
 from nn_core.solvers.hooks import Hook, active_hooks
@@ -264,17 +264,29 @@ class Solver:
         """
         return minimize(self, loss, batch, clip_norm, weight_decay, loss_scale)
 
-    def zero_grad(self) -> None:
+    @refuses_rest
+    def zero_grad(self, *surplus: NoReturn, **unknown: NoReturn) -> None:
         """Set all gradients to zero, lazily: the next backward pass writes them instead of adding."""
+        if surplus or unknown:
+            require_fit(Solver.zero_grad, (self, *surplus), unknown)
         self._gradients.zero(self._slots.values())
 
-    def update(self, update_pre_hook: Hook | None = None, update_post_hook: Hook | None = None) -> None:
+    @refuses_rest
+    def update(
+        self,
+        update_pre_hook: Hook | None = None,
+        update_post_hook: Hook | None = None,
+        *surplus: NoReturn,
+        **unknown: NoReturn,
+    ) -> None:
         """Change all parameters by one step.
 
         Args:
             update_pre_hook: Called without arguments before each parameter.
             update_post_hook: Called without arguments after each parameter.
         """
+        if surplus or unknown:
+            require_fit(Solver.update, (self, update_pre_hook, update_post_hook, *surplus), unknown)
         hooks = active_hooks(update_pre_hook, update_post_hook)
         if hooks is None:
             if not self._groups.run(self._slots.values()):

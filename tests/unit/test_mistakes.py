@@ -324,6 +324,9 @@ MISTAKES = {
     "second backward": lambda: second_backward(),
     "backward: retain_graph": lambda: F.sum(leaf()).backward(retain_graph=True),
     "forward: misspelled": lambda: F.sum(leaf()).forward(clear_bufer=True),
+    "forward: surplus": lambda: F.sum(leaf()).forward(False, False, None, None, True),
+    "update: optimizer's closure": lambda: S.Sgd().update(closure=print),
+    "zero_grad: set_to_none": lambda: S.Sgd().zero_grad(set_to_none=True),
     "x.mean: keepdim": lambda: x.mean(keepdim=True),
     "x.reshape: misspelled": lambda: x.reshape(3, 4, unlnk=True),
     "backward: grad shape": lambda: wrong_grad(),
@@ -418,9 +421,6 @@ MISTAKES = {
 
 #: Messages of Python itself, in the class that its protocols want; the text names the function and what is wrong.
 OF_PYTHON = {
-    # a wrapper around each pass would be noticeable in tiny networks
-    "backward: retain_graph": r"Variable.backward\(\) .*'retain_graph'",
-    "forward: misspelled": r"Variable.forward\(\) .*'clear_bufer'",
     "x + text": "'Variable' and 'str'", "x + None": "'Variable' and 'NoneType'",
     "x[text]": "integers, slices", "x[float]": "integers, slices", "x[too many]": "at most 2 entries",
     "x[out of range]": "index 99 is out of bounds for axis 0 with size 3", "x[mask shape]": "size of axis is 3",
@@ -445,6 +445,11 @@ HINTS = {
     "S.Sgd: alpha": "^Sgd: .*'alpha'; did you mean 'lr'",
     "S.Sgd: learning_rate": "did you mean 'lr'",
     "x.mean: keepdim": "^mean: .*'keepdim'; did you mean 'keepdims'",
+    "backward: retain_graph": "^backward: got an unexpected keyword argument 'retain_graph'",
+    "forward: misspelled": "^forward: .*'clear_bufer'; did you mean 'clear_buffer'",
+    "forward: surplus": "^forward: must get at most 4 positional arguments, got 5",
+    "update: optimizer's closure": "^update: got an unexpected keyword argument 'closure'",
+    "zero_grad: set_to_none": "^zero_grad: got an unexpected keyword argument 'set_to_none'",
     "x.reshape: misspelled": "^reshape: .*'unlnk'; did you mean 'unlink'",
     "NormalInitializer: misspelled": "^NormalInitializer: .*'sigm'; did you mean 'sigma'",
     "Variable: dtype": "^Variable: got an unexpected keyword argument 'dtype'",

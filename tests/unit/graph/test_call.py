@@ -8,6 +8,7 @@ import nn_core.functions as F
 from nn_core.dispatch.registry import spec_of
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph import call
+from nn_core.graph.apply import operator
 from nn_core.graph.call import resolved_call
 
 CONTEXT = nn.Context(["reference"])
@@ -92,3 +93,9 @@ def test_a_negative_zero_is_zero_whoever_comes_first():
     signs = {value: np.signbit(F.mul_scalar(x, value).data).any() for value in (-0.0, 0.0)}
     assert not any(signs.values())
     assert not np.signbit(F.mul_scalar(x, -0.0).data).any()
+
+
+def test_surplus_arguments_of_operators_are_refused():
+    x = nn.Variable((2, 3))
+    with pytest.raises(ArgumentError, match="leaky_relu: must get at most 3 positional arguments, got 4"):
+        operator("leaky_relu")(x, 0.1, False, 3)
