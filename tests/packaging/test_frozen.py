@@ -106,7 +106,7 @@ def test_a_vendor_namespace(frozen):
     assert pickle.loads(pickle.dumps(F.vendor.cube)) is F.vendor.cube
     assert nn.explain("vendor.cube", nn.Context(["reference"])).winner == "reference:float"
     stub = functions_stub()
-    assert "class vendor:\n    @staticmethod\n    def cube(x: 'Operand', n_outputs" in stub
+    assert "class vendor:\n    @staticmethod\n    def cube(x: Operand, n_outputs" in stub
     assert "import double as _vendor_double\n" in stub and "    double = _vendor_double\n" in stub
     compile(stub, "stub", "exec")
 

@@ -164,3 +164,23 @@ def guarded(launch: Launcher, guard: Array | None) -> Launcher:
 def read_numbers(names: Sequence[str], resident: bool, c_type: str = "R") -> list[str]:
     """Statements that read resident numbers."""
     return [f"  const {c_type} {name} = {c_type}(numbers[{k}]);" for k, name in enumerate(names) if resident]
+
+
+def block_sum(first: str, last: str) -> str:
+    """The part of a kernel that sums ``double a`` over the threads of a block.
+
+    Args:
+        first: Statements in which a thread adds to `a`.
+        last: Statements that find the sum of the block in ``sums[0]``.
+    """
+    return f"""\
+  __shared__ double sums[{THREADS}];
+  double a = 0;
+  {first}
+  sums[threadIdx.x] = a;
+  for (int half = {THREADS // 2}; half > 0; half /= 2) {{
+    __syncthreads();
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+  }}
+  __syncthreads();
+  {last}"""

@@ -12,7 +12,6 @@ from nn_core.ext import Array, Refusal, Step
 from nn_ext_cuda import held
 from nn_ext_cuda.code import Code, generated
 from nn_ext_cuda.errors import failed
-from nn_ext_cuda.launch import THREADS
 from nn_ext_cuda.multi_tensor import (
     HEAD,
     LOOP,
@@ -21,6 +20,7 @@ from nn_ext_cuda.multi_tensor import (
     Launcher,
     Tables,
     UpdateStep,
+    block_sum,
     number_parameters,
     read_numbers,
 )
@@ -101,16 +101,7 @@ const double norm = fabs(factor) * sqrt(sums[0]);
 {"".join(read_numbers(numbers, resident, "double"))}
 {HEAD}
   R* const g = (R*)pointers[owner];
-  __shared__ double sums[{THREADS}];
-  double a = 0;
-  {first}
-  sums[threadIdx.x] = a;
-  for (int half = {THREADS // 2}; half > 0; half /= 2) {{
-    __syncthreads();
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-  }}
-  __syncthreads();
-  {last}"""
+{block_sum(first, last)}"""
     result = ["double* norm_of_all", *number_parameters(numbers, "double", resident)] if scales else []
     parameters = [*PARAMETERS, "double* partial", *result]
     return generated("rescale" if scales else "rescale_squares", parameters, body, "float")

@@ -6,7 +6,6 @@ from typing import Any, Final
 from nn_core.ext import Array, Step
 from nn_ext_cuda.code import Code, generated, in_real
 from nn_ext_cuda.dtypes import real_type
-from nn_ext_cuda.launch import THREADS
 from nn_ext_cuda.layerwise import LAYERWISE, LayerwiseUpdate
 from nn_ext_cuda.multi_tensor import (
     GUARD,
@@ -18,6 +17,7 @@ from nn_ext_cuda.multi_tensor import (
     Launcher,
     Tables,
     UpdateStep,
+    block_sum,
     guarded,
     number_parameters,
     read_numbers,
@@ -137,16 +137,7 @@ def norm_code(dtype: str, *, scales: bool, resident: bool = False) -> Code:
 {"".join(read_numbers(limit, resident, "double"))}
 {HEAD}
   R* const g = (R*)pointers[owner];
-  __shared__ double sums[{THREADS}];
-  double a = 0;
-  {first}
-  sums[threadIdx.x] = a;
-  for (int half = {THREADS // 2}; half > 0; half /= 2) {{
-    __syncthreads();
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-  }}
-  __syncthreads();
-  {last}"""
+{block_sum(first, last)}"""
     numbers = number_parameters(limit, "double", resident) if scales else []
     parameters = [*PARAMETERS, "double* partial", *numbers]
     return generated("clip_scale" if scales else "clip_squares", parameters, body, real_type(dtype))
