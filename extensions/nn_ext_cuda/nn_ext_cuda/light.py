@@ -259,6 +259,12 @@ class Prepared:
         blas.check(f"{kind}SetAttribute", function(target, ctypes.c_int(attribute), ctypes.byref(value), size))
 
 
+def overlap(one: Array, other: Array) -> bool:
+    """Whether two arrays, each dense in memory, share some of it."""
+    first, second = sorted((int(array.data.ptr), int(array.nbytes)) for array in (one, other))
+    return first[0] + first[1] > second[0]
+
+
 def _reductions() -> int:
     """Return the ways in which parts of a sum may be added."""
     return _ALL_REDUCTIONS if precision.is_reduced_precision_reduction_allowed() else _EXACT_REDUCTIONS
@@ -288,8 +294,14 @@ class LightStep:
         return self.arrays[2]
 
     def with_gelu(self, activated: Array) -> "LightStep | None":
-        """The product that writes the GELU of its result to another array, too; None where the library has none."""
+        """The product that writes the GELU of its result to another array, too; None where the library has none.
+
+        None also where that array has the memory of an operand: plans reuse memory after the step that reads it last, and
+        by then the product alone was over.
+        """
         product, aligned = self._prepared.product, (self.result, activated)
+        if any(overlap(array, activated) for array in self.arrays):
+            return None
         if product.epilogue is not Epilogue.BIAS or product.dtype == "float64" or product.c.lead % _AUX_LEAD_MULTIPLE:
             return None
         if str(activated.dtype) != product.dtype or any(int(array.data.ptr) % _AUX_ALIGNMENT for array in aligned):

@@ -68,3 +68,19 @@ def test_the_activation_is_no_launch_of_its_own(library):
     after = graph_report()
     assert after.n_recorded - before.n_recorded == 1
     assert np.isfinite(y.d).all()
+
+
+def test_an_activation_in_the_memory_of_the_operand_is_a_launch_of_its_own(library):
+    rng = np.random.default_rng(2)
+    x = nn.Variable.from_numpy_array(rng.normal(size=(16, 8)).astype("float32"))
+    y = x
+    for number in range(3):
+        y = F.gelu(PF.affine(y, 8, name=f"layer{number}"))
+    y.forward()
+    expected = y.d.copy()
+    library.products.clear()
+    for _ in range(4):
+        y.forward(clear_buffer=True)  # each layer writes where the one before has read
+    # the operand of the first layer belongs to the program
+    assert [settings[7] for settings in library.products[-3:]] == [164, 4, 4]
+    np.testing.assert_allclose(y.d, expected, rtol=1e-5, atol=1e-6)

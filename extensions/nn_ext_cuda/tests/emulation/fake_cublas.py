@@ -60,13 +60,19 @@ class FakeCublas:
         shape_a = (k, m) if op_a else (m, k)
         shape_b = (n, k) if op_b else (k, n)
         for index in range(len(result.addresses)):
-            a = first.matrix(index, shape_a).astype(wide)
-            b = second.matrix(index, shape_b).astype(wide)
+            a_read, b_read = first.matrix(index, shape_a), second.matrix(index, shape_b)
+            a, b = a_read.astype(wide), b_read.astype(wide)
             c = result.matrix(index, (m, n))
+            _refuse_overlaps([a_read, b_read], [c])
             factor = beta._obj.value
             with np.errstate(all="ignore"):
                 product = (a.T if op_a else a) @ (b.T if op_b else b)
                 c[...] = alpha._obj.value * product + (factor * c.astype(wide) if factor else 0)
+
+
+def _refuse_overlaps(read, written):
+    """On a device the parts of a product run at once: what one overwrites, another may still have to read."""
+    assert not any(np.may_share_memory(one, other) for one in read for other in written), "a product overwrites its operand"
 
 
 def _strided(part, count):

@@ -3,7 +3,7 @@
 import ctypes
 
 import numpy as np
-from fake_cublas import _Operand
+from fake_cublas import _Operand, _refuse_overlaps
 
 #: Bytes of the attributes of a product and of a preference; cublasLt refuses other sizes.
 _PRODUCT = {3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}
@@ -104,12 +104,16 @@ class FakeCublasLt:
         a = first.astype(wide).T if settings[3] else first.astype(wide)
         b = second.astype(wide).T if settings[4] else second.astype(wide)
         self.products.append(settings)
+        sums = settings[7] == _SUM_OF_ROWS
+        read, written = ([first, second], [result, vector]) if sums else ([first, second, vector], [result])
+        _refuse_overlaps(read, written)
         if settings[7] == _BIAS:
             result[...] = a @ b + vector.astype(wide)
         elif settings[7] == _BIAS_AND_GELU:
             lead = settings[12]
             assert lead % 8 == 0 and lead >= result.shape[0] and settings[11] % 16 == 0 and layouts[2]["kind"] != 1
             aux = _Operand(None, layouts[2]["kind"], ctypes.c_int64(lead), [settings[11]]).matrix(0, result.shape)
+            _refuse_overlaps([*read, result], [aux])
             x = a @ b + vector.astype(wide)
             aux[...] = x
             result[...] = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
