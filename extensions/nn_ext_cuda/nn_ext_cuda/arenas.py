@@ -1,14 +1,15 @@
 """A report of the memory of a device by what holds it."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from nn_ext_cuda import graphs, workspace
 from nn_ext_cuda.memory import UPLOADS
 from nn_ext_cuda.runtime import cupy
 
 
-class Arena(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Arena:
     """Memory that one owner holds.
 
     Attributes:

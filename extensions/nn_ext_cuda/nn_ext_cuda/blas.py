@@ -102,7 +102,7 @@ def handle() -> Handle:
     from nn_ext_cuda.runtime import cupy  # see Handle
 
     stream = int(cupy.cuda.get_current_stream().ptr)
-    handles: dict[tuple[int, int, bool], Handle] = _OF_THREAD.__dict__
+    handles: dict[Any, Handle] = _OF_THREAD.__dict__
     key = (cupy.cuda.Device().id, stream, precision.is_reduced_precision_reduction_allowed())
     found = handles.get(key)
     if found is None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.ext import Call, Refusal
+from nn_core.ext import ArrayDesc, Call, Refusal
 
 #: Name of a dtype in the CUDA sources of this package.
 C_TYPES: Final[Mapping[str, str]] = {
@@ -52,11 +52,12 @@ def refuse_dtypes(call: Call) -> Refusal | None:
     """Refuse a call unless its floating arrays are of one floating dtype and its indices int64."""
     inputs = call.spec.inputs + call.spec.inputs[-1:] * (len(call.inputs) - len(call.spec.inputs))
     outputs = call.spec.outputs + call.spec.outputs[-1:] * (len(call.outputs) - len(call.spec.outputs))
-    pairs = [*zip(inputs, call.inputs, strict=True), *zip(outputs, call.outputs, strict=False)]
+    entries: list[tuple[Any, ArrayDesc | None]] = [*zip(inputs, call.inputs, strict=True)]
+    entries += zip(outputs, call.outputs, strict=False)
     expected = {"float": call.dtype, "index": "int64"}
     if call.dtype not in FLOATING:
         return Refusal(f"computes in {', '.join(FLOATING)}, got {call.dtype}")
-    for entry, desc in pairs:
+    for entry, desc in entries:
         if desc is None:
             continue
         if desc.dtype != expected.get(entry.dtype, desc.dtype):

@@ -99,7 +99,7 @@ def _stream() -> Any:
     from nn_ext_cuda.runtime import cupy  # see record
 
     device = cupy.cuda.Device().id
-    streams: dict[int, Any] = _STREAMS.__dict__
+    streams: dict[Any, Any] = _STREAMS.__dict__
     if device not in streams:
         streams[device] = cupy.cuda.Stream(non_blocking=True)
     return streams[device]

@@ -228,7 +228,7 @@ class Prepared:
     def _choose(self, alignments: tuple[int, ...]) -> Any:
         """The algorithm that cublasLt thinks best, or None."""
         preference = self._make("cublasLtMatmulPreference")
-        wanted = [(_MAX_WORKSPACE_BYTES, ctypes.c_size_t(blas.WORKSPACE_BYTES))]
+        wanted: list[tuple[int, Any]] = [(_MAX_WORKSPACE_BYTES, ctypes.c_size_t(blas.WORKSPACE_BYTES))]
         wanted.append((_REDUCTION_SCHEMES, ctypes.c_uint32(_reductions())))
         own = (*alignments[:3], alignments[2])
         wanted += [(attribute, ctypes.c_uint32(n)) for attribute, n in zip(_MIN_ALIGNMENTS, own, strict=True)]

@@ -127,7 +127,7 @@ def chunks(sizes: Sequence[int], chunk: int) -> tuple[Any, Any, Any]:
     """For each chunk its parameter and its first element; for each parameter its first chunk, followed by the end."""
     counts = [-(-size // chunk) for size in sizes]
     owners = np.repeat(np.arange(len(sizes)), counts).astype(np.int64)
-    starts = np.concatenate([np.arange(count) * chunk for count in counts] or [np.zeros(0)]).astype(np.int64)
+    starts = np.concatenate([np.arange(count) * chunk for count in counts] or [np.zeros(0, np.int64)]).astype(np.int64)
     firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return owners, starts, firsts
 

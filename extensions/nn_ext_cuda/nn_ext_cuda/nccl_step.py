@@ -69,7 +69,7 @@ def _follow(stream: Any, other: Any) -> None:
 def _stream() -> Any:
     """The stream of this thread and device for sums."""
     device = cupy.cuda.Device().id
-    streams: dict[int, Any] = _STREAMS.__dict__
+    streams: dict[Any, Any] = _STREAMS.__dict__
     if device not in streams:
         streams[device] = cupy.cuda.Stream(non_blocking=True)
     return streams[device]

@@ -102,7 +102,7 @@ def _collected(address: tuple[str, int], size: int, text: str, deadline: float) 
                 server.settimeout(max(deadline - time.monotonic(), 0.001))
                 connection, _ = server.accept()
                 connection.settimeout(max(deadline - time.monotonic(), 0.001))
-                lines = connection.makefile("rw", encoding="utf-8")
+                lines: IO[str] = connection.makefile("rw", encoding="utf-8")
                 guests.append((connection, lines))
                 rank = _line(lines)
                 if not rank.isdecimal() or not 0 < int(rank) < size or int(rank) in texts:

@@ -28,7 +28,7 @@ def row_program(
     if n_rows * length == 0:
         return Program([], n_arrays)
     by_rows = inner == 1
-    code = row_code(file, function, call.dtype, BY_ROWS=int(by_rows), **defines)
+    code = row_code(file, function, call.dtype, None, BY_ROWS=int(by_rows), **defines)
     lanes = lanes_of(length) if by_rows else 8
     block = (lanes, 256 // lanes) if by_rows else (32, lanes)
     rows_of_block = 256 // lanes

@@ -46,7 +46,7 @@ class WithWorkspace:
 
 def sizes(device: int) -> list[int]:
     """Bytes of the memory of this thread on each stream of a device."""
-    buffers: dict[tuple[int, int], Array] = _OF_THREAD.__dict__
+    buffers: dict[Any, Array] = _OF_THREAD.__dict__
     return [int(buffer.size) for (number, _), buffer in buffers.items() if number == device]
 
 
@@ -60,7 +60,7 @@ def shared(sizes: Sequence[int]) -> list[Array]:
     starts = [0]
     for size in sizes:
         starts.append(starts[-1] + -(-size // _ALIGNMENT) * _ALIGNMENT)
-    buffers: dict[tuple[int, int], Array] = _OF_THREAD.__dict__
+    buffers: dict[Any, Array] = _OF_THREAD.__dict__
     key = (int(cupy.cuda.Device().id), int(cupy.cuda.get_current_stream().ptr))
     buffer = buffers.get(key)
     if buffer is None or buffer.size < starts[-1]:

@@ -6,7 +6,7 @@ The logarithms of the sums are kept in the precision of sums: their memory is as
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -68,7 +68,7 @@ _Elements: TypeAlias = Callable[[int, Sizes], int]
 class ScaledDotProductAttention:
     """y = softmax(scale q k^T + mask) v, tile by tile; the leading axes are heads."""
 
-    _places: Final = _PLAIN
+    _places: ClassVar[_Places] = _PLAIN
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not computed in, very large arrays, many features, and masks that vary in many ways."""
@@ -124,7 +124,7 @@ class ScaledDotProductAttention:
 class DropoutAttention(ScaledDotProductAttention):
     """Attention whose weights are dropped at random, with the numbers that every backend draws."""
 
-    _places: Final = _DROPPING
+    _places: ClassVar[_Places] = _DROPPING
 
     def forward(self, call: Call) -> Runner:
         """A launch more, which keeps the key for the backward pass."""

@@ -85,7 +85,7 @@ class _Contraction:
             later = "".join(factor.letters for factor in rest) + self._output
             factors = [self._multiply(first, second, _unique(first.letters + second.letters, within=later)), *rest]
         if len(factors) == 2:
-            self._multiply(*factors, self._output, target)
+            self._multiply(factors[0], factors[1], self._output, target)
         else:
             self._sum(factors[0], self._output, target)
         n_bytes = [_present(desc).size * ITEM_BYTES[self._call.dtype] for desc in self._descs[self._n_arrays :]]

@@ -107,7 +107,7 @@ def _base_axis(call: Call) -> int:
 def _ints(call: Call, name: str) -> tuple[int, ...]:
     value = call.args[name]
     assert isinstance(value, tuple)
-    return tuple(map(int, value))  # type: ignore[arg-type]  # ints by the specification
+    return tuple(map(int, value))
 
 
 CONVOLUTION: Final[Mapping[str, Kernel]] = {

@@ -7,7 +7,7 @@ axes that statistics keep, and in where beta and gamma vary. Statistics are take
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -38,10 +38,10 @@ def _frame_of(call: Call, kept: Sequence[int]) -> Frame:
 
 def _ints(call: Call, *names: str) -> tuple[int, ...]:
     """The axes that some arguments name."""
-    axes: list[int] = []
+    axes: list[Any] = []
     for name in names:
         value = call.args[name]
-        axes += value if isinstance(value, tuple) else [value]  # type: ignore[list-item]  # axes are ints
+        axes += value if isinstance(value, tuple) else (value,)
     return tuple(int(axis) for axis in axes)
 
 

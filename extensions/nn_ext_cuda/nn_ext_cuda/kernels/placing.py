@@ -112,7 +112,7 @@ def _cells(call: Call) -> tuple[Sequence[int], Mapping[str, int | float]]:
     """Positions, and the axes that are marked."""
     x, shape = _shape(call), call.args["shape"]
     assert isinstance(shape, tuple)
-    lengths = tuple(map(int, shape))  # type: ignore[arg-type]  # ints by the specification
+    lengths = tuple(map(int, shape))
     return (math.prod(x[:-1]), *lengths), {f"d{axis}": length for axis, length in enumerate(lengths)}
 
 

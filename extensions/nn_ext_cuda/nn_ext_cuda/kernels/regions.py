@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.compose import refuse_images
@@ -142,9 +142,11 @@ def _channels_second(shape: Shape, call: Call) -> Shape:
     return (shape[0], shape[3], *shape[1:3]) if call.args["channel_last"] else shape
 
 
-def _pair(call: Call, name: str) -> tuple[float, float]:
-    first, second = call.args[name]  # type: ignore[misc,union-attr]  # two numbers by the specification
-    return first, second  # type: ignore[return-value]  # as above
+def _pair(call: Call, name: str) -> tuple[Any, Any]:
+    value = call.args[name]
+    assert isinstance(value, tuple)
+    first, second = value
+    return first, second
 
 
 REGIONS: Final[Mapping[str, Kernel]] = {

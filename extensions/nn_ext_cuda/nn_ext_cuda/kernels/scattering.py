@@ -79,7 +79,8 @@ class ScatterAdd(Positioned):
         ordering.launches.append(_copy(call.dtype, x0.size, 0, 3))
         if n and x0.size:
             rows, sources = (ordering.shared(n, "int64") for _ in range(2))
-            lines, numbers = ["int64 rest = i, row = 0, source = 0;"], {}
+            lines = ["int64 rest = i, row = 0, source = 0;"]
+            numbers: dict[str, int] = {}
             lines.append("const int64 given = indices[i], place = given < 0 ? given + reach : given;")
             for k in reversed(range(len(indices.shape))):
                 lines.append(f"const int64 c{k} = rest % d{k}; rest /= d{k};")

@@ -117,7 +117,7 @@ def _tile_frame(call: Call) -> tuple[Shape, Shape]:
     assert x is not None and isinstance(reps, tuple)
     rank = max(len(x.shape), len(reps))
     lengths = aligned(x.shape, rank)
-    counts = aligned(tuple(map(int, reps)), rank)  # type: ignore[arg-type]  # ints by the specification
+    counts = aligned(tuple(map(int, reps)), rank)
     pairs = list(zip(counts, lengths, strict=True))
     return tuple(n for pair in pairs for n in pair), tuple(n for _, length in pairs for n in (1, length))
 
@@ -128,7 +128,7 @@ def _unpooling_frame(call: Call) -> tuple[Shape, Shape]:
     behind = 1 if call.args["channel_last"] else 0
     first = len(x.shape) - len(kernel) - behind
     head, tail = x.shape[:first], x.shape[len(x.shape) - behind :]
-    pairs = list(zip(x.shape[first:], map(int, kernel), strict=False))  # type: ignore[arg-type]  # ints
+    pairs = list(zip(x.shape[first:], map(int, kernel), strict=False))
     whole = tuple(n for pair in pairs for n in pair)
     return (*head, *whole, *tail), (*head, *(n for length, _ in pairs for n in (length, 1)), *tail)
 
@@ -161,7 +161,8 @@ def _sliced(x: Any, args: Mapping[str, Any]) -> Any:
     """Short settings belong to the last axes."""
     given = [tuple(args[name] or ()) for name in ("start", "stop", "step")]
     entries = [(None,) * (x.ndim - len(entry)) + entry for entry in given]
-    return x[(..., *map(slice, *entries))]  # with an ellipsis an array without axes stays a view
+    parts = ..., *map(slice, *entries)
+    return x[parts]  # with an ellipsis an array without axes stays a view
 
 
 def _unpadded(x: Any, args: Mapping[str, Any]) -> Any:
@@ -169,7 +170,8 @@ def _unpadded(x: Any, args: Mapping[str, Any]) -> Any:
     widths = args["pad_width"]
     pairs = list(zip(widths[::2], widths[1::2], strict=True))
     lengths = x.shape[x.ndim - len(pairs) :]
-    return x[(..., *(slice(low, length - high) for (low, high), length in zip(pairs, lengths, strict=True)))]
+    parts = ..., *(slice(low, length - high) for (low, high), length in zip(pairs, lengths, strict=True))
+    return x[parts]
 
 
 def _joined(*, new_axis: bool) -> Arrangement:
