@@ -16,7 +16,7 @@ from nn_core.graph.hooks import Hook
 from nn_core.graph.modes import RECOMPUTE
 from nn_core.graph.node import Node, Storage, Value, forward_order, invalidate, materialize_readers, require_no_circle
 from nn_core.graph.reshape import RESHAPED, change_leaf_shape
-from nn_core.messages.attributes import Misnamed, no_attribute, offered
+from nn_core.messages.attributes import SUGGESTS_ATTRIBUTES, Misnamed, no_attribute, offered
 from nn_core.messages.refusal import (
     FOREIGN,
     checked_flag,
@@ -85,9 +85,18 @@ class Variable(Value, VariableOperators):
         cuda = Misnamed("functions run where their context says: nn_core.context_scope(context)")
         device = Misnamed("functions run where their context says, nn_core.get_current_context()")
         inputs = Misnamed("the inputs are those of the function, x.parent.inputs")
+        creator = Misnamed("parent is the function that computes the variable")
+        grad_fn = Misnamed("parent is the function that computes the variable")
+        zero_grad = Misnamed("x.grad.zero() zeroes one gradient, solver.zero_grad() those of all parameters")
+        cleargrad = Misnamed("x.grad.zero() zeroes one gradient, solver.zero_grad() those of all parameters")
+        permute = Misnamed("did you mean 'transpose'?")
+        view = Misnamed("did you mean 'reshape'?")
+        astype = Misnamed("x.data.cast(dtype) converts the values; the context says in which type functions compute")
 
-        def __getattr__(self, name: str) -> Any:
-            no_attribute(self, name)
+        if SUGGESTS_ATTRIBUTES:
+
+            def __getattr__(self, name: str) -> Any:
+                no_attribute(self, name)
 
     def __dir__(self) -> list[str]:
         return offered(self, _ENGINE)

@@ -5,10 +5,14 @@ from collections.abc import Callable, Container
 from importlib import import_module, util
 from inspect import getattr_static
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from nn_core.errors import UnknownAttributeError
 from nn_core.messages.synonyms import suggestion
+
+#: Whether classes whose attributes every call reads say by ``__getattr__`` which attributes they have. Until 3.12, CPython
+#: read all attributes of such a class three times as slowly; its own message has a suggestion in tracebacks there.
+SUGGESTS_ATTRIBUTES: Final = sys.version_info >= (3, 12)
 
 
 class Misnamed:
