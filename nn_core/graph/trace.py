@@ -213,6 +213,8 @@ class Trace:
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], wrong: TraceNode | None
     ) -> Variable | None:
         """`follow`, by another node than the one that was taken last."""
+        if wrong is not None and args is wrong.given:  # a layer that is called again: where the call is another one, it
+            return None  # has to work out the settings and check the shapes anew
         following = self.node.following
         sources = None if following is None else self._sources_of(inputs)
         if following is None or sources is None:

@@ -33,6 +33,7 @@ class TraceNode:
         following: The next nodes, by function, settings and inputs; None while there is none.
         latest: The one of them that was taken last.
         kind: Equal (as an object) for nodes whose results have one shape and dtype and alike need a gradient; None: unasked.
+        layer: The call of a layer that came to no more than this call; see `nn_core.parametric_functions.repeated`.
         digest: Equal for calls whose results depend in the same way on the same parameters, wherever they are in the tree.
         structure: The structure of the graph that ends here, with its places on the trace; see `nn_core.graph.replay`.
     """
@@ -47,6 +48,7 @@ class TraceNode:
         "kernel",
         "kind",
         "latest",
+        "layer",
         "make",
         "n_inputs",
         "need_grad",
@@ -90,6 +92,7 @@ class TraceNode:
         self.whole = True
         self.following: dict[Any, TraceNode] | None = None
         self.latest: TraceNode | None = None
+        self.layer: Any = None
         self.structure: Any = None
 
 

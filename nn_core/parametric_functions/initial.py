@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
+from operator import index
 from typing import Any, Final, TypeAlias
 
 from nn_core.arrays.ndarray import NdArray
@@ -62,9 +63,13 @@ def counted(name: str, value: Any, layer: str = "affine") -> int:
     Raises:
         ArgumentError: when it is no integer, or not positive.
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not value.__index__() > 0:
+    try:
+        number = 0 if isinstance(value, bool) else index(value)
+    except TypeError:  # arrays have the method, and refuse
+        number = 0
+    if number <= 0:
         raise ArgumentError(f"{layer}: {name} must be a positive integer, got {value!r}")
-    return int(value)
+    return number
 
 
 def affine_sizes(inp: Variable | NdArray, n_outmaps: int | Sequence[int], base_axis: int) -> tuple[int, Shape]:

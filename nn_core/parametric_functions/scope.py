@@ -14,10 +14,11 @@ from nn_core.arrays.ndarray import NdArray, checked_shape
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.imperative import call_at_once, has_ndarray
 from nn_core.graph.modes import NO_GRAD
-from nn_core.graph.node import Value
+from nn_core.graph.trace import Trace
 from nn_core.initializer import BaseInitializer
 from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, require_fit
-from nn_core.runtime.ambient import Ambient, AmbientScope
+from nn_core.parametric_functions.repeated import as_used, call_again, remember
+from nn_core.runtime.ambient import MEMO, Ambient, AmbientScope
 from nn_core.runtime.locks import fork_safe
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -234,16 +235,10 @@ def trained(
     if type(parameter) is Variable and parameter._need_grad is True:
         storage = parameter._storage
         if storage is not None and storage.data._shape == shape:
-            variable = _new(Variable)  # past the constructor, as `Variable.get_unlinked_variable`
-            Value.__init__(variable, storage, not fix_parameters and not NO_GRAD.get())
-            variable.name = parameter.name
-            variable._persistent = parameter._persistent
+            variable = as_used(parameter, not fix_parameters and not NO_GRAD.get())
             return variable if apply is None else apply(variable)
     parameter = get_parameter_or_create(name, shape, initializer, True, not fix_parameters)
     return parameter if apply is None else apply(parameter)
-
-
-_new = object.__new__
 
 
 def _whole_path(name: str, scope: Scope | None = None) -> str:
@@ -318,15 +313,23 @@ def parametric_function_api(
         ...     '''Multiply by one trained factor.'''
         ...     return F.mul2(x, get_parameter_or_create("a", (1,) * x.ndim))
     """
-    decorate: Any = layer(scope_name, param_desc)
+    decorate: Any = _decorator(scope_name, param_desc, repeats=False)
     return decorate
 
 
 def layer(
     scope_name: str | None = None, param_desc: Sequence[tuple[str, str, str, bool]] | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """As ``parametric_function_api``, for functions that declare ``name`` themselves, so that checkers see it."""
+    """As ``parametric_function_api``, for functions that declare ``name`` themselves, so that checkers see it.
 
+    A function must not do more than its results show: where a dynamic graph repeats, it is not called again.
+    """
+    return _decorator(scope_name, param_desc, repeats=True)
+
+
+def _decorator(
+    scope_name: str | None, param_desc: Sequence[tuple[str, str, str, bool]] | None, *, repeats: bool
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         scope = function.__name__ if scope_name is None else scope_name
         signature = inspect.signature(function)
@@ -338,32 +341,53 @@ def layer(
         def parametric(*args: Any, name: str | None = None, **kwargs: Any) -> R:
             if len(args) == n_positional + 1:
                 *args, name = args  # type: ignore[assignment]  # a list serves
-            base = _CURRENT.get()
             if name is not None and type(name) is not str:
                 name = _checked_name(function, name)
+            base = _CURRENT.get()
             around = base if name is None else base.get(name)
             inner = around.get(scope) if type(around) is dict else None
             if type(inner) is not dict:  # not there yet, or one of the names is a path
                 inner = _opened(base, scope if name is None else f"{name}/{scope}")
-            n_made = _N_MADE[0]
-            (token,) = map(_CURRENT.replace, (inner,))  # see `Ambient.replace`
-            try:
-                # as `has_ndarray`, which would be one more call for each layer
-                if NdArray in map(type, args) or (kwargs and has_ndarray(kwargs.values())):
-                    return call_at_once(function, *args, **kwargs)
-                return function(*args, **kwargs)
-            except BaseException as error:
-                _take_back(inner, n_made)
-                _explain(function, parametric, args, kwargs, error)
-                raise
-            finally:
-                _CURRENT.restore(token)
+            trace = MEMO.get() if repeats else None
+            if trace is not None:
+                again = call_again(function, trace, inner, args, kwargs)
+                if again is not None:
+                    return again  # type: ignore[return-value]
+            return _call(function, parametric, trace, inner, args, kwargs)
 
         parametric.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         parametric.__doc__ = _documented(function, parameters, scope, param_desc or ())
         return parametric  # type: ignore[return-value]
 
     return decorate
+
+
+def _call(
+    function: Callable[..., R],
+    parametric: Callable[..., R],
+    trace: Trace | None,
+    scope: Scope,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> R:
+    """Call a function in its scope, and take back the parameters that it has made if it fails."""
+    place = None if trace is None else trace.node
+    n_made = _N_MADE[0]
+    (token,) = map(_CURRENT.replace, (scope,))  # see `Ambient.replace`
+    try:
+        # as `has_ndarray`, which would be one more call for each layer
+        if NdArray in map(type, args) or (kwargs and has_ndarray(kwargs.values())):
+            return call_at_once(function, *args, **kwargs)
+        result = function(*args, **kwargs)
+        if place is not None:
+            remember(function, place, scope, args, kwargs, result)
+        return result
+    except BaseException as error:
+        _take_back(scope, n_made)
+        _explain(function, parametric, args, kwargs, error)
+        raise
+    finally:
+        _CURRENT.restore(token)
 
 
 def _checked_name(function: Callable[..., Any], name: object) -> str:

@@ -334,7 +334,9 @@ def test_names_of_other_libraries_are_refused_with_the_right_one(name, hint):
     assert not hasattr(x, name)
 
 
-@pytest.mark.parametrize(("value", "name", "similar"), [(nn.Variable(), "persistant", "persistent"), (nn.NdArray(), "cas", "cast")])
+@pytest.mark.parametrize(
+    ("value", "name", "similar"), [(nn.Variable(), "persistant", "persistent"), (nn.NdArray(), "cas", "cast")]
+)
 def test_attributes_that_do_not_exist_are_refused_and_similar_ones_suggested(value, name, similar, capsys):
     with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
         getattr(value, name)
