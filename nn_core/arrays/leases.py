@@ -1,7 +1,9 @@
 """Rights of arrays to values in memory that is not their own, and marks for values that have a state of their own."""
 
 import weakref
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 
 class Owner(Protocol):
@@ -10,23 +12,21 @@ class Owner(Protocol):
     displaced: bool
 
 
+@dataclass(slots=True, eq=False)
 class BufferLease:
-    """The right of an array to values in a plan's memory; it ends when the plan reuses the memory."""
+    """The right of an array to values in a plan's memory; it ends when the plan reuses the memory.
 
-    __slots__ = ("_owner", "alive")
+    Attributes:
+        owner: Returns the plan, unless it is gone. The reference is weak, so that a graph is freed as soon as nobody holds it.
+        alive: Whether the values are still there.
+    """
 
-    def __init__(self, owner: Owner, alive: bool) -> None:
-        self._owner = weakref.ref(owner)
-        self.alive = alive
-
-    @property
-    def owner(self) -> Owner | None:
-        """The plan, unless it is gone. The reference is weak, so that a graph is freed as soon as nobody holds it."""
-        return self._owner()
+    owner: Callable[[], Owner | None]
+    alive: bool
 
     def displace(self) -> None:
         """Tell the plan that the array has other values now."""
-        owner = self._owner()
+        owner = self.owner()
         if owner is not None:
             owner.displaced = True
 
@@ -38,9 +38,10 @@ class _Nobody:
 
 
 _NOBODY = _Nobody()
+_BY_NOBODY: Final = weakref.ref(_NOBODY)
 #: The values were given up for good.
-RELEASED = BufferLease(_NOBODY, False)
+RELEASED = BufferLease(_BY_NOBODY, False)
 #: The values are the array's own, and may be channels-last: a reader that needs C order has to check.
-STRIDED = BufferLease(_NOBODY, True)
+STRIDED = BufferLease(_BY_NOBODY, True)
 #: Nothing was written yet: the array is the output of a function that has not run.
-UNCOMPUTED = BufferLease(_NOBODY, True)
+UNCOMPUTED = BufferLease(_BY_NOBODY, True)

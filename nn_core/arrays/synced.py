@@ -315,7 +315,7 @@ class SyncedArray:
         """Let a plan's `array` be the values, for as long as `lease` lasts."""
         # invariant: the plan that has lent the values before is told; else it would take its memory for theirs
         old = self.lease
-        if old is not None and old is not lease and old.owner is not lease.owner:
+        if old is not None and old is not lease and old.owner() is not lease.owner():
             old.displace()
             if self.latest is not None and self.latest != key:
                 self.copies.pop(self.latest, None)  # it is the other plan's memory

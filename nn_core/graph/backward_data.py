@@ -156,13 +156,13 @@ class ForwardData:
             return buffer.channels_last
         if synced not in self._producers:
             return False  # the data of leaves is read in C order, and so are their gradients
-        owner = None if synced.lease is None else synced.lease.owner
+        owner = None if synced.lease is None else synced.lease.owner()
         if isinstance(owner, ForwardPlan) and synced in owner.buffers:
             return owner.buffers[synced].channels_last
         return synced.lease is STRIDED and synced.latest is not None and not is_contiguous(synced.copies[synced.latest])
 
     def _adopt_block(self, synced: SyncedArray, buffer: Buffer) -> None:
-        owner = None if synced.lease is None else synced.lease.owner
+        owner = None if synced.lease is None else synced.lease.owner()
         if not isinstance(owner, ForwardPlan) or synced.lease is not owner.held or not self._clear:
             return
         # what is free in the memory of the forward pass serves this one: each overwrites it before it reads
@@ -213,7 +213,7 @@ class ForwardData:
 
 def dtype_held(synced: SyncedArray) -> str:
     """The dtype of the values, or of those that the last forward pass has dropped."""
-    owner = None if synced.latest is not None or synced.lease is None else synced.lease.owner
+    owner = None if synced.latest is not None or synced.lease is None else synced.lease.owner()
     if isinstance(owner, ForwardPlan) and synced in owner.buffers:
         return owner.buffers[synced].dtype
     return synced.dtype

@@ -96,7 +96,7 @@ class ResolvedCall:
 
     def kernel(self, context: Context, same_dtypes: SameDtypes = ()) -> "PreparedKernel":
         """The kernel for `context`, chosen when it is first asked for."""
-        key = (context, same_dtypes) if same_dtypes else context
+        key = (context.key, same_dtypes) if same_dtypes else context.key
         kernel = self._kernels.get(key)
         if kernel is None or (kernel.refusals and is_strict()):  # strict mode looks again, and may refuse
             kernel = self._kernels[key] = self._chosen(context, same_dtypes)

@@ -127,9 +127,10 @@ class Plan:
         self.rewritten: list[SyncedArray] = []
         self.seeded: list[Node] = []
         self.displaced = True
-        self.kept = BufferLease(self, True)
-        self.held = BufferLease(self, True)
-        self.gone = BufferLease(self, False)
+        owner = weakref.ref(self)
+        self.kept = BufferLease(owner, True)
+        self.held = BufferLease(owner, True)
+        self.gone = BufferLease(owner, False)
         self.signature: tuple[Any, ...] = ()
         self.version = -1
         self._steps: list[Step] | None = None
