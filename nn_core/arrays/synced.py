@@ -203,7 +203,8 @@ class SyncedArray:
             return self._filled(key, exact)
         array = self.buffer(key)
         convert(self.latest, self.copies[self.latest], key, array, exact)
-        self.valid.add(key)
+        if not self.is_exported(self.latest):  # else it may be old as soon as the view is given up
+            self.valid.add(key)
         if self.lease is not None:
             self.lease.displace()  # a plan that runs again has to know that this copy will be old
         return array

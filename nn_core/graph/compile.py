@@ -372,7 +372,8 @@ class Refresh:
             self._copy(source, target)
         else:
             convert(latest, source, key, target, self._exact)
-        synced.valid.add(key)
+        if not synced.is_exported(latest):  # else the copy may be old as soon as the view is given up
+            synced.valid.add(key)
 
 
 class Snapshot:

@@ -162,8 +162,9 @@ class Plan:
             self._note(error, runner or getattr(step, "func", None))
             self._retry()
             raise
-        for synced in self.rewritten:  # running statistics: other copies of them are old now
-            synced.rewritten()
+        finally:  # of a pass that failed, too: some of it may have run
+            for synced in self.rewritten:  # running statistics: other copies of them are old now
+                synced.rewritten()
         self._runs += 1
         self.held.alive = True
 
@@ -198,7 +199,9 @@ class Plan:
         """See to it that the arrays that the plan reads hold the values of their variables."""
         for synced, key in self.leaves:
             if synced.pending_fill is not None:
-                synced.read(key, self.is_exact)
+                # an entry that converts reads the latest copy, and would write over what is filled in behind it
+                filled = synced.latest if synced.latest is not None and (synced, key) in self.casts else key
+                synced.read(filled, self.is_exact)
         for refresh in self.refreshes:
             refresh()
         for synced, key in self.casts:

@@ -206,6 +206,15 @@ def test_an_array_knows_whether_somebody_can_write_to_it():
     assert synced.is_exported(synced.latest)
 
 
+def test_a_converted_copy_is_old_once_a_view_is_written_to_and_given_up():
+    array = nn.NdArray.from_numpy_array(np.ones(3, np.float32))
+    view = array.data
+    assert array.get_data("r", "float64").tolist() == [1, 1, 1]
+    view[...] = 2
+    del view
+    assert array.get_data("r", "float64").tolist() == [2, 2, 2]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bool", "int64", "uint8"])
 @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
 def test_lent_arrays_look_like_the_values(shape, dtype):

@@ -101,6 +101,34 @@ def test_what_is_written_through_an_array_that_is_still_held_is_seen(device):
         np.testing.assert_allclose(y.d[1], np.tanh(value), rtol=1e-6)
 
 
+def test_what_is_written_through_an_array_that_is_given_up_after_a_pass_is_seen(device):
+    x = nn.Variable((2, 3))
+    y = F.tanh(x)
+    for value in (0.5, 0.25, 0.75):
+        held = x.d
+        y.forward()
+        held[...] = value
+        del held
+        y.forward()
+        np.testing.assert_allclose(y.d, np.full((2, 3), np.tanh(value)), rtol=1e-6)
+
+
+def test_a_number_that_fills_an_array_of_the_device_is_seen_by_functions_in_another_dtype(device):
+    x = nn.Variable.from_numpy_array(np.ones((2, 3), np.float32), need_grad=True)
+    with nn.context_scope(nn.Context(["device:half"])):
+        y = F.tanh(x)
+    solver = S.Sgd(1.0)
+    solver.set_parameters({"x": x})
+    for value in (0.5, 0.25, 0.0):
+        x.g = 1
+        solver.update()  # brings the values to the device, in float32
+        for _ in range(3):
+            y.forward()
+        x.data.fill(value)
+        y.forward()
+        np.testing.assert_allclose(y.d, np.full((2, 3), np.tanh(value)), rtol=2e-3)
+
+
 def test_the_backward_pass_copies_nothing_again(device):
     x, t = nn.Variable((4, 3)), nn.Variable((4, 1))
     loss = F.mean(F.softmax_cross_entropy(PF.affine(x, 5), t))

@@ -473,3 +473,29 @@ def test_values_are_not_recomputed_from_statistics_that_were_rewritten_since(fla
         return w.g.copy()
 
     np.testing.assert_allclose(gradient(True), gradient(False), rtol=1e-5)
+
+
+def test_what_a_pass_has_written_before_it_failed_counts_as_written():
+    class Fails(nn.PythonFunction):
+        name, fails = "Fails", False
+
+        def setup_impl(self, inputs, outputs):
+            outputs[0].reset_shape(inputs[0].shape, True)
+
+        def forward_impl(self, inputs, outputs):
+            outputs[0].data = inputs[0].data
+            if self.fails:
+                raise RuntimeError("out of order")
+
+    target, source = nn.Variable((2,)), nn.Variable((2,))
+    fails = Fails()
+    y = fails(F.assign(target, source))
+    for value in (1, 2):
+        source.d = value
+        y.forward()
+    fails.fails, count = True, target.data.modification_count
+    source.d = 3
+    with pytest.raises(RuntimeError, match="out of order"):
+        y.forward()
+    assert target.data.modification_count > count
+    np.testing.assert_array_equal(target.d, 3)
