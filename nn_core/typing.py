@@ -227,6 +227,10 @@ class KernelExtras:
         weights: Of a runner that keeps copies of weights in a layout of its own: the positions of these arrays.
         keeps_weights: Of a step: True where it has such runners in it, and takes one argument: whether their weights hold
             what they held when it last ran.
+        follow_weights: Of the step of such a runner, in place of `keeps_weights`, where several steps share copies: takes a
+            function for each of the positions, or None. The function returns what is equal only as long as nobody can
+            have written to the array, or None where that cannot be told.
+        version: Set by a plan where its step only converts an array for others: such a function of what it reads.
     """
 
     layout: ClassVar[Callable[..., str] | None] = None
@@ -235,6 +239,8 @@ class KernelExtras:
     accumulating: ClassVar[Callable[..., Runner | None] | None] = None
     weights: ClassVar[Sequence[int]] = ()
     keeps_weights: ClassVar[bool] = False
+    follow_weights: ClassVar[Callable[..., object] | None] = None
+    version: ClassVar[Callable[[], object] | None] = None
 
 
 #: Names that extras had before, under which backends may still have them.

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import HOST, Key, Space, SyncedArray, cast, convert, dtype_of
+from nn_core.arrays.synced import HOST, Key, Space, SyncedArray, convert, dtype_of
 from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel, ResolvedCall, SameDtypes, resolved_call
+from nn_core.graph.conversion import Conversion
 from nn_core.graph.infer import input_entries
 from nn_core.graph.memory import Buffer, is_contiguous
 from nn_core.graph.node import Node, Value
@@ -73,7 +74,7 @@ class Builder:
             runner = copier(backend, source.desc(), target.desc())
         if runner is None:
             # between spaces, or where the backend has no kernel for this
-            runner, backend = _Copy((source.space, source.dtype), (target.space, target.dtype), self.plan.is_exact), None
+            runner, backend = Conversion((source.space, source.dtype), (target.space, target.dtype), self.plan.is_exact), None
         self.add(None, runner, (source, target), backend)
 
     def converted(self, buffer: Buffer, space: Space, dtype: str, backend: Backend | None = None) -> Buffer:
@@ -156,7 +157,7 @@ class Builder:
             self.add(None, Refresh(synced, key, backend, self.plan.is_exact), ())
         elif synced.latest[0] is key[0] and key[0] is not HOST:
             source = Buffer(synced.shape, synced.latest[1], key[0], synced.copies[synced.latest])
-            self.add(None, _Copy(synced.latest, key, self.plan.is_exact), (source, self._copies[(synced, key, True)]))
+            self.add(None, Conversion(synced.latest, key, self.plan.is_exact), (source, self._copies[(synced, key, True)]))
             self.plan.casts.append((synced, key))
         else:
             self.plan.refreshes.append(Refresh(synced, key, backend, self.plan.is_exact))
@@ -306,26 +307,6 @@ def output_values(node: Node) -> list[Value | None]:
 def assign(target: Array, source: Array) -> None:
     """Runner that copies one raw array over another."""
     target[...] = source
-
-
-class _Copy:
-    """Runner that converts one raw array into another."""
-
-    __slots__ = ("_exact", "_source", "_target")
-
-    def __init__(self, source: Key, target: Key, exact: bool) -> None:
-        self._source = source
-        self._target = target
-        self._exact = exact
-
-    def __call__(self, *arrays: Array) -> None:
-        source, target = arrays
-        if self._source[0] is HOST and self._target[0] is HOST:
-            cast(source, target, self._exact)
-        elif self._source[0] is self._target[0]:
-            target[...] = source
-        else:
-            convert(self._source, source, self._target, target, self._exact)
 
 
 class NarrowedRead:

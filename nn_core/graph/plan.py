@@ -15,6 +15,7 @@ from nn_core.arrays.leases import BufferLease
 from nn_core.arrays.synced import GRAPH_VERSION, Key, Space, SyncedArray, ready
 from nn_core.graph.call import KERNELS_VERSION
 from nn_core.graph.checked import runner_of
+from nn_core.graph.conversion import Conversion
 from nn_core.graph.failure import add_note
 from nn_core.graph.hooks import NodeHook
 from nn_core.graph.memory import Arena, Slot
@@ -296,7 +297,7 @@ class Plan:
                 steps.append(space.use)
             members = list(alike)
             # bound one by one first: what cannot be merged is a step as it is
-            group = [_bound(entry) for entry in members]
+            group = [self._bound(entry) for entry in members]
             if fuse is None:
                 steps += [own.flush for own in spaces]
                 steps += group
@@ -304,15 +305,32 @@ class Plan:
                 steps += fuse(members[0].backend, group)
         return steps
 
-
     def watched_weights(self, steps: Sequence[Step]) -> "Weights | None":
         """The weights of which `steps`, all that there are, keep copies; None unless all of them are leaves."""
+        if not any(extra(step, "keeps_weights") for step in steps):
+            return None
         places = [(entry, position) for entry in self.entries for position in extra(entry.runner, "weights")]
         weights = {entry.slots[position]: None for entry, position in places}
         leaves = [leaf for leaf in self.leaves if leaf in weights]
         if not weights or len(leaves) < len(weights):
             return None
         return Weights(leaves, [_trusting(step) for step in steps])
+
+    def _bound(self, entry: Entry) -> Step:
+        step: Any = bind(entry.runner, entry.arrays)
+        if isinstance(step, functools.partial):
+            step.name = "copy" if entry.node is None else entry.node.spec.api  # type: ignore[attr-defined]  # for reports
+        if is_enabled("pack"):
+            follow = extra(step, "follow_weights")
+            if follow is not None:
+                follow([self._version_of(entry.slots[position]) for position in extra(entry.runner, "weights")])
+            elif isinstance(entry.runner, Conversion) and entry.slots[1] is not None:  # for all who read a leaf in this dtype
+                step.version = self._version_of(entry.slots[1])
+        return step
+
+    def _version_of(self, slot: Slot | None) -> Callable[[], object] | None:
+        """A function that tells what an array holds, see `KernelExtras`; None where the pass itself writes to it."""
+        return None if slot is None or slot[0] in self.rewritten else functools.partial(_held_by, *slot)
 
 
 class Weights:
@@ -323,9 +341,13 @@ class Weights:
         self.steps = steps
         self._leaves = leaves
         self._seen: list[int | None] = []
+
     def are_unchanged(self) -> bool:
         """Whether nobody can have written to the leaves since the last call."""
-        seen = [None if _is_exported(synced, key) else synced.modifications for synced, key in self._leaves]
+        seen = [
+            None if synced.lease is not None or _is_exported(synced, key) else synced.modifications
+            for synced, key in self._leaves
+        ]
         unchanged = None not in seen and seen == self._seen
         self._seen = seen
         return unchanged
@@ -345,11 +367,12 @@ def _neighbourhood(entry: Entry) -> tuple[Any, Space | None]:
     return extra(type(entry.backend), "fuse") if is_enabled("fuse") else None, entry.space
 
 
-def _bound(entry: Entry) -> Step:
-    step: Any = bind(entry.runner, entry.arrays)
-    if isinstance(step, functools.partial):
-        step.name = "copy" if entry.node is None else entry.node.spec.api  # type: ignore[attr-defined]  # for reports
-    return step
+def _held_by(synced: SyncedArray, key: Key) -> object:
+    """Return a value that stays equal as long as an array holds the same.
+
+    None where a plan computes the values, or a user may write unseen.
+    """
+    return None if synced.lease is not None or _is_exported(synced, key) else (synced, synced.modifications)
 
 
 def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nn_ext_cuda import graphs, workspace
+from nn_ext_cuda import derived, graphs, workspace
 from nn_ext_cuda.memory import UPLOADS
 from nn_ext_cuda.runtime import cupy
 
@@ -45,8 +45,9 @@ def memory_report(device: str | int = 0) -> MemoryReport:
         device: Number of the device.
 
     Returns:
-        The pool of arrays; the workspaces of this thread, which are arrays of that pool; the pools of recorded graphs, which
-        keep their memory as long as the plans exist; and the page-locked memory of inputs on their way from this thread.
+        The pool of arrays; the workspaces of this thread and copies of weights in the layouts of kernels, which are arrays of
+        that pool; the pools of recorded graphs, which keep their memory as long as the plans exist; and the page-locked
+        memory of inputs on their way from this thread.
 
     Example::
 
@@ -54,6 +55,7 @@ def memory_report(device: str | int = 0) -> MemoryReport:
         arena                              count          used          held
         arrays                                 1     412.3 MiB     640.0 MiB
         workspaces, among the arrays           2      64.0 MiB      64.0 MiB
+        laid-out weights, among the arrays    20      44.6 MiB      44.6 MiB
         graphs                                 2       8.0 MiB      16.0 MiB
         inputs on their way, on the host       1       0.6 MiB       0.6 MiB
     """
@@ -67,6 +69,8 @@ def _arenas(device: int) -> Iterator[Arena]:
     yield Arena("arrays", 1, pool.used_bytes(), pool.total_bytes())
     sizes = workspace.sizes(device)
     yield Arena("workspaces, among the arrays", len(sizes), sum(sizes), sum(sizes))
+    sizes = derived.sizes(device)
+    yield Arena("laid-out weights, among the arrays", len(sizes), sum(sizes), sum(sizes))
     pools = graphs.pools(device)
     yield Arena("graphs", len(pools), sum(p.used_bytes() for p in pools), sum(p.total_bytes() for p in pools))
     n_copies, n_bytes = UPLOADS.on_the_way()

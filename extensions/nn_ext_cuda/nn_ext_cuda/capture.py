@@ -14,6 +14,7 @@ import numpy as np
 
 from nn_core.ext import Step
 from nn_ext_cuda import held
+from nn_ext_cuda.derived import present_moment, unfolded
 from nn_ext_cuda.graphs import CaptureError, record
 from nn_ext_cuda.report import Apart as ApartRow
 from nn_ext_cuda.report import note_section
@@ -21,6 +22,8 @@ from nn_ext_cuda.runtime import cupy
 from nn_ext_cuda.words import Letter, Words
 
 _LOGGER: Final = logging.getLogger("nn_core.cuda")
+#: Choices of steps to leave out that a section records; with another choice all of its steps run.
+MAX_VARIANTS: Final = 4
 _enabled = True
 _annotated = False
 
@@ -43,30 +46,50 @@ def annotate_ranges(enabled: bool = True) -> None:
 class Section:
     """Neighbouring steps of a plan: run one by one the first time, recorded the second time, replayed from then on.
 
+    Steps whose work is done already, such as laying out weights that have not changed, are left out of a run. Which ones
+    these are is the same in all runs of a training, and in all of inference: each such variant is recorded by itself.
+
     Attributes:
-        parts: Graphs and steps that run apart, in order; None as long as nothing was recorded.
+        parts: Graphs and steps that run apart, in order, as in the last run; None as long as nothing was recorded.
     """
 
-    __slots__ = ("__weakref__", "_has_run", "_steps", "parts")
+    __slots__ = ("__weakref__", "_has_run", "_keepers", "_steps", "_variants", "parts")
 
     def __init__(self, steps: Sequence[Step]) -> None:
-        self._steps = tuple(steps)
+        pairs = list(unfolded(steps))
+        self._steps = tuple(step for step, _ in pairs)
+        self._keepers = [(number, keeper) for number, (_, keeper) in enumerate(pairs) if keeper is not None]
         self._has_run = False
+        self._variants: dict[frozenset[int], list[Recorded | Apart]] = {}
         self.parts: list[Recorded | Apart] | None = None
         note_section(self)
 
     def __call__(self) -> None:
-        if self.parts is None and self._has_run and _enabled:
-            held.flush()  # nothing but these steps may be launched while they are recorded
-            self.parts = parted(self._steps)
-        if self.parts is not None:
-            for part in self.parts:
+        moment = present_moment() if self._keepers else None
+        done = frozenset([number for number, keeper in self._keepers if keeper.is_done(moment)])
+        parts = self._recorded_without(done)
+        if parts is None:
+            self._has_run = True
+            held.flush()
+            for number, step in enumerate(self._steps):
+                if number not in done:
+                    _run(step)
+        else:
+            self.parts = parts
+            for part in parts:
                 _run(part)
-            return
-        self._has_run = True
-        held.flush()
-        for step in self._steps:
-            _run(step)
+        for number, keeper in self._keepers:
+            if number not in done:
+                keeper.note()
+
+    def _recorded_without(self, done: frozenset[int]) -> "list[Recorded | Apart] | None":
+        """The parts without the steps that are done; None as long as they are not to be recorded."""
+        if done not in self._variants and len(self._variants) >= MAX_VARIANTS:
+            done = frozenset()  # what is done is done again
+        if done not in self._variants and self._has_run and _enabled:
+            held.flush()  # nothing but these steps may be launched while they are recorded
+            self._variants[done] = parted([step for number, step in enumerate(self._steps) if number not in done])
+        return self._variants.get(done)
 
     def graph_sizes(self) -> list[int]:
         """Numbers of steps of the graphs."""

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Final, Protocol
 
+from nn_ext_cuda.derived import distrust
 from nn_ext_cuda.graphs import CaptureError, record
 from nn_ext_cuda.words import Letter
 
@@ -78,15 +79,13 @@ def flush() -> None:
     if not parts:
         return
     _STATE.parts = ()
-    if len(parts) == 1:
-        parts[0].launch()
-        return
-    sequence = _sequence_of(parts)
-    if sequence is None:
-        for part in parts:
-            part.launch()
-    else:
-        sequence.launch()
+    try:
+        sequence = _sequence_of(parts) if len(parts) > 1 else None
+        for whole in parts if sequence is None else (sequence,):
+            whole.launch()
+    except BaseException:
+        distrust()  # what was held back counts as done, but was not launched
+        raise
 
 
 class Sequence:

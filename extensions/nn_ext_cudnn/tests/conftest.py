@@ -84,3 +84,38 @@ def header():
         pytest.skip("the headers of cuDNN are not installed (package nvidia-cudnn-cu12 or nvidia-cudnn-cu13)")
     folder = Path(next(iter(spec.submodule_search_locations))) / "include"
     return lambda name: Header((folder / name).read_text())
+
+
+@pytest.fixture
+def backend(cudnn, monkeypatch):
+    """The context of the cuDNN backend in half precision, on the emulated device."""
+    import fake_cublas
+
+    import nn_core as nn
+    from nn_core.arrays import spaces
+    from nn_core.dispatch.plugins import PLUGINS
+    from nn_core.dispatch.report import forget_fallbacks
+    from nn_ext_cuda import blas, light
+    from nn_ext_cuda import plugin as cuda
+    from nn_ext_cudnn import plugin
+
+    cublas = fake_cublas.FakeCublas()
+    monkeypatch.setattr(light, "library", lambda: None)
+    monkeypatch.setattr(cuda, "why_not", lambda packages, driver: None)
+    monkeypatch.setattr(plugin, "probe", lambda: None)
+    monkeypatch.setattr(blas, "library", lambda: cublas)
+    blas._OF_THREAD.__dict__.clear()
+    PLUGINS.refresh()
+    nn.clear_parameters()
+    forget_fallbacks()
+    nn.seed(313)
+    context = nn.Context(["cudnn:half", "cuda:half"], cuda.ARRAY_CLASSES[0])
+    with nn.context_scope(context):
+        yield context
+    nn.clear_parameters()
+    for name in ("cuda", "cudnn"):
+        if name in PLUGINS._plugins:
+            PLUGINS._unload(PLUGINS._plugins[name])
+    PLUGINS.refresh()
+    for key in [key for key in spaces._SPACES if key[0] == cuda.ARRAY_CLASSES[0]]:
+        del spaces._SPACES[key]

@@ -15,6 +15,7 @@ HERE = Path(__file__).parent
 GROUPS = {
     "convolution": "(cudnn-Convolution or DepthwiseConvolution) and (float32 or float16)",
     "deconvolution": "(cudnn-Deconvolution or DepthwiseDeconvolution) and (float32 or float16)",
+    "fused_convolution": "cudnn-FusedConvolution and (float32 or float16)",
     "attention": "cudnn-ScaledDotProductAttention and (float16 or bfloat16)",
     "pooling": "cudnn-MaxPooling or cudnn-SumPooling or cudnn-AveragePooling",
     "softmax": "cudnn-Softmax- or cudnn-LogSoftmax-",

@@ -32,6 +32,8 @@ SCRIPT = """
 import itertools, json, sys
 import fake_cupy
 sys.modules["cupy"] = fake_cupy.make()
+import emulated
+import numpy as np
 import sources
 from nn_ext_cuda.precision import allow_tf32
 from nn_ext_cudnn import precision
@@ -47,7 +49,7 @@ built = []
 
 def plan_of(graph, excluded, device_id):
     plan = plans.build(graph, excluded, device)
-    built.append((graph[0].result, len(graph), plan.engine))
+    built.append((graph[0].result, len(graph), plan.engine, plan.workspace_bytes))
     return plan
 
 runner.plan_of = plan_of
@@ -65,6 +67,16 @@ for name, kernel in {**CONVOLUTION, **FUSED}.items():
                 "what": [name, dtype, tf32, sample], "refusal": refusal and refusal.reason,
                 "backward": gradients is not None, "built": built,
             }))
+
+shapes = [(32, 128, 28, 28), (128, 128, 3, 3)]
+for dtype in ("float16", "bfloat16", "float32"):
+    allow_tf32(True)
+    built.clear()
+    zeros = [np.broadcast_to(np.float32(0), shape) for shape in shapes]
+    call = emulated.call_of("Convolution", [*zeros, None], dtype, pad=(1, 1))
+    call, kernel = CONVOLUTION["Convolution"]._preferred(call), CONVOLUTION["Convolution"]
+    kernel.forward(call), kernel.backward(call, [True, False, False])
+    print(json.dumps({"what": [dtype], "workspaces": {result: n_bytes for result, _, _, n_bytes in built}}))
 
 cases = itertools.product(["float16", "bfloat16"], json.loads(sys.argv[2]), [False, True])
 for dtype, (batch, heads, *lengths), is_causal in cases:
@@ -148,9 +160,19 @@ def test_every_sample_has_an_engine_for_each_direction(found):
 @pytest.mark.slow
 def test_what_follows_a_convolution_is_part_of_the_plan(found):
     kinds = {("float32", False), ("float32", True), ("float16", False), ("bfloat16", False), ("float64", False)}
-    sizes = {(*record["what"][1:3], n) for record in found for _, n, _ in record["built"]}
+    sizes = {(*record["what"][1:3], n) for record in found for _, n, *_ in record["built"]}
     assert {(dtype, tf32) for dtype, tf32, n in sizes if n == 2} == kinds
     assert {(dtype, tf32) for dtype, tf32, n in sizes if n == 3} == kinds
+
+
+@pytest.mark.slow
+def test_filters_are_not_copied_in_each_call(records):
+    """cuDNN would do so in its scratch memory, were they not laid out as the images are."""
+    found = [record["workspaces"] for record in records if "workspaces" in record]
+    assert len(found) == 3
+    for sizes in found:
+        assert set(sizes) == {"narrow", "wide"}
+        assert max(sizes.values()) < 1024
 
 
 @pytest.mark.slow

@@ -4,13 +4,16 @@ Both are one relation, narrow = wide * filters (see `graph.operations.Convolutio
 and the narrow one of a deconvolution, and each of the three is the result of a forward or a backward call.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cuda.compose import Composition, refuse_sizes
+from nn_ext_cuda.copies import Copies
+from nn_ext_cuda.derived import WithDerived
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
 from nn_ext_cuda.dtypes import ITEM_BYTES, real_dtype, refuse_dtypes
 from nn_ext_cuda.launch import Chain, Program
@@ -77,32 +80,70 @@ class ConvolutionKernel:
 
     def forward(self, call: Call) -> Runner:
         """One plan, with the bias in it where cuDNN has an engine for that, else followed by a launch for the bias."""
-        arrays = forward_arrays(call)
+        return self._on_laid_out_filters(call, forward_arrays(call), (_X, _Y), partial(self._forward, call))
+
+    def _forward(self, call: Call, arrays: Sequence[ArrayDesc | None], weight: int) -> Runner:
         result: Result = "wide" if self._transposed else "narrow"
         if call.inputs[_BIAS] is None:
-            return self._runner(call, result, arrays, _X, _WEIGHT, _Y)
+            return self._runner(call, result, arrays, _X, weight, _Y)
         if not self._transposed:
             try:
-                return self._runner(call, result, arrays, _X, _WEIGHT, _Y, Epilogue(_BIAS))
+                return self._runner(call, result, arrays, _X, weight, _Y, Epilogue(_BIAS))
             except NotSupportedError:
                 pass  # then the bias is added by a launch of its own
-        return Chain([self._runner(call, result, arrays, _X, _WEIGHT, _Y), self._bias(call)])
+        return Chain([self._runner(call, result, arrays, _X, weight, _Y), self._bias(call)])
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """A plan for each gradient, and sums for that of the bias; None where cuDNN has no engine."""
-        arrays = backward_arrays(call, wanted)
-        runners: list[Runner] = []
+        arrays, make = backward_arrays(call, wanted), partial(self._backward, call, wanted)
         try:
-            if wanted[_X]:
-                result: Result = "narrow" if self._transposed else "wide"
-                runners.append(self._runner(call, result, arrays, _DX, _WEIGHT, _DY))
-            if wanted[_WEIGHT]:
-                runners.append(self._runner(call, "filter", arrays, _X, _DWEIGHT, _DY))
+            return self._on_laid_out_filters(call, arrays, (_DX, _DY), make) if wanted[_X] else make(arrays, _WEIGHT)
         except NotSupportedError:
             return None
+
+    def _backward(
+        self, call: Call, wanted: Sequence[bool], arrays: Sequence[ArrayDesc | None], weight: int
+    ) -> Runner:
+        runners: list[Runner] = []
+        if wanted[_X]:
+            result: Result = "narrow" if self._transposed else "wide"
+            runners.append(self._runner(call, result, arrays, _DX, weight, _DY))
+        if wanted[_WEIGHT]:
+            runners.append(self._runner(call, "filter", arrays, _X, _DWEIGHT, _DY))
         if wanted[_BIAS]:
             runners.append(self._bias_gradient(call, wanted))
         return runners[0] if len(runners) == 1 else Chain(runners)
+
+    def _on_laid_out_filters(
+        self,
+        call: Call,
+        arrays: Sequence[ArrayDesc | None],
+        images: tuple[int, int],
+        make: Callable[[Sequence[ArrayDesc | None], int], Runner],
+    ) -> Runner:
+        """The runner that `make` makes for arrays and the place of the filters, which are laid out as the images are.
+
+        cuDNN would do so in each call, in its scratch memory.
+        """
+        weight = _present(arrays, _WEIGHT)
+        laid_out = self._laid_out(call, weight, [_present(arrays, place) for place in images])
+        if laid_out is not None:
+            try:
+                runner = make([*arrays, laid_out], len(arrays))
+            except NotSupportedError:  # there may be engines for the other order
+                return make(arrays, _WEIGHT)
+            program, targets = filters_by_pixel([weight, laid_out], 0, 1), [(weight.shape, weight.dtype)]
+            return WithDerived(runner, program, (_WEIGHT,), targets, ("filters by pixel", weight))
+        return make(arrays, _WEIGHT)
+
+    def _laid_out(self, call: Call, weight: ArrayDesc, images: Sequence[ArrayDesc]) -> ArrayDesc | None:
+        """The filters as images are that are channels-last, if they are not in memory already."""
+        if self._depthwise or _is_channel_last(call) or weight.shape[1] == 1 or math.prod(weight.shape[2:]) == 1:
+            return None
+        if weight.strides is not None:  # of filters that a function computes, the plan has chosen the layout
+            return None
+        views = [geometry.image(image, _base_axis(call), False) for image in images]
+        return channels_last(weight) if any(view.is_channels_last for view in views) else None
 
     def _runner(
         self,
@@ -163,8 +204,18 @@ class ConvolutionKernel:
         assert x is not None
         if self.layout(call) == "contiguous":
             return call
-        x, y = (_channels_last(desc) for desc in (x, call.outputs[0]))
+        x, y = (channels_last(desc) for desc in (x, call.outputs[0]))
         return replace(call, inputs=(x, *call.inputs[1:]), outputs=(y, *call.outputs[1:]))
+
+
+def filters_by_pixel(arrays: Sequence[ArrayDesc | None], source: int, target: int) -> Program:
+    """The launch that copies filters in C order, at one place, to another place, where their channels are innermost."""
+    n_filters, n_channels, *window = _present(arrays, source).shape
+    seen = list(arrays)
+    seen[target] = ArrayDesc((n_filters, *window, n_channels), _present(arrays, target).dtype)
+    copies = Copies(seen)
+    copies.copy(source, copies.view(source).transpose(0, *range(2, len(window) + 2), 1), target, copies.view(target))
+    return copies.program()
 
 
 def _refuse_arrays(call: Call) -> Refusal | None:
@@ -237,7 +288,8 @@ def _frame(call: Call, y: ArrayDesc) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return (batch, channels, places), (1, channels, 1)
 
 
-def _channels_last(desc: ArrayDesc) -> ArrayDesc:
+def channels_last(desc: ArrayDesc) -> ArrayDesc:
+    """An array whose second axis is innermost in memory."""
     item = ITEM_BYTES[desc.dtype]
     return replace(desc, strides=tuple(item * step for step in geometry.channels_last_strides(desc.shape)))
 

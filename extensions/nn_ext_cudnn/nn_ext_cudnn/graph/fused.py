@@ -7,22 +7,25 @@ s = gamma / sqrt(variance + eps). Then all of it is one plan of cuDNN.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from nn_core.ext import Array, ArrayDesc, Call, Kernel, Refusal, Runner, Shape
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.compose import Composition
+from nn_ext_cuda.derived import WithDerived
 from nn_ext_cuda.describe import forward_arrays, forward_names
-from nn_ext_cuda.launch import Chain, ChainStep, Program
-from nn_ext_cuda.memory import allocated
-from nn_ext_cudnn.graph.convolution import ConvolutionKernel, Epilogue
+from nn_ext_cuda.launch import Chain, Program
+from nn_ext_cudnn.errors import NotSupportedError
+from nn_ext_cudnn.graph.convolution import ConvolutionKernel, Epilogue, channels_last, filters_by_pixel
 
-#: Places of the arrays of a call, followed by those that are computed first.
+#: Places of the arrays of a call.
 _X: Final = 0
 _WEIGHT: Final = 1
 _BIAS: Final = 2
 _Z: Final = 7
 _Y: Final = 8
-_FOLDED_WEIGHT: Final = 11
-_FOLDED_BIAS: Final = 12
 _STATISTICS: Final = slice(3, 7)
+#: The arrays from which the filters and the bias of the plan are made.
+_FOLDED: Final = range(_WEIGHT, _Z)
+#: The arrays of one number for each channel.
+_PER_CHANNEL: Final = frozenset({"bias", "beta", "gamma", "mean", "variance", "batch_mean", "batch_variance", "folded_bias"})
 
 
 class FusedConvolution(ConvolutionKernel):
@@ -44,78 +47,115 @@ class FusedConvolution(ConvolutionKernel):
         return "contiguous" if call.inputs[_Z] is not None else super().layout(call)
 
     def forward(self, call: Call) -> Runner:
-        """Launches that fold the normalization, the plan, and a launch for the statistics that were used."""
-        folds = _is_normalized(call)
-        channels = call.outputs[1].size
-        weight = call.inputs[_WEIGHT]
-        assert weight is not None
-        arrays = [*forward_arrays(call), weight, ArrayDesc((channels,), call.dtype)]
-        epilogue = Epilogue(
-            _FOLDED_BIAS if folds or call.inputs[_BIAS] is None else _BIAS,
-            None if call.inputs[_Z] is None else _Z,
-            call.args["nonlinearity"] == "relu",
-        )
-        weight_place = _FOLDED_WEIGHT if folds else _WEIGHT
-        plan = self._runner(call, "narrow", arrays, _X, weight_place, _Y, epilogue)
-        runners = [_folding(call, arrays), plan, _kept(call, arrays)]
-        return _WithScratch(runners, [(weight.shape if folds else (0,), call.dtype), ((channels,), call.dtype)])
+        """The plan on filters that are folded when weights or statistics have changed, and a launch for the statistics."""
+        x, weight, y = call.inputs[_X], call.inputs[_WEIGHT], call.outputs[0]
+        assert x is not None and weight is not None
+        if self._laid_out(call, weight, (x, y)) is None:
+            return self._folded(call, laid_out=False)
+        try:
+            return self._folded(call, laid_out=True)
+        except NotSupportedError:  # there may be engines for the other order
+            return self._folded(call, laid_out=False)
+
+    def _folded(self, call: Call, *, laid_out: bool) -> Runner:
+        folding = _Folding(call, laid_out=laid_out)
+        arrays = [*forward_arrays(call), *folding.targets]
+        epilogue = Epilogue(folding.bias, None if call.inputs[_Z] is None else _Z, call.args["nonlinearity"] == "relu")
+        plan = self._runner(call, "narrow", arrays, _X, folding.weight, _Y, epilogue)
+        runner = Chain([plan, _kept(call)])
+        if not folding.targets:
+            return runner
+        targets = [(desc.shape, desc.dtype) for desc in folding.targets]
+        return WithDerived(runner, folding.program(), folding.sources, targets)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """None: the gradient rule serves; networks in training are normalized by their batches."""
         return None
 
 
-class _WithScratch:
-    """Runners over the arrays of a call and arrays that live as long as a step."""
+class _Folding:
+    """The launches that make the filters and the bias of the plan, as far as they are not given.
 
-    def __init__(self, runners: Sequence[Any], scratch: Sequence[tuple[Shape, str]]) -> None:
-        self._runners = Chain(runners)
-        self._scratch = tuple(scratch)
+    Args:
+        call: The call.
+        laid_out: The plan reads filters whose channels are innermost.
 
-    def __call__(self, *arrays: Array) -> None:
-        self.bind(*arrays)()
+    Attributes:
+        sources: Places of the arrays that are read.
+        targets: The arrays that are made; their places follow those of the call.
+        weight: Place of the filters of the plan.
+        bias: Place of the bias of the plan.
+    """
 
-    def bind(self, *arrays: Array) -> ChainStep:
-        """The steps of all runners."""
-        return self._runners.bind(*arrays, *(allocated(shape, dtype) for shape, dtype in self._scratch))
+    def __init__(self, call: Call, *, laid_out: bool) -> None:
+        self._call = call
+        self.sources = [place for place in _FOLDED if call.inputs[place] is not None]
+        self.targets: list[ArrayDesc] = []
+        self._names: list[str] = []
+        weight = call.inputs[_WEIGHT]
+        assert weight is not None
+        folds = _is_normalized(call)
+        self.weight = self._target("folded_weight", weight) if folds else _WEIGHT
+        makes_bias = folds or call.inputs[_BIAS] is None
+        self.bias = self._target("folded_bias", ArrayDesc((call.outputs[1].size,), call.dtype)) if makes_bias else _BIAS
+        self._in_order = self.weight
+        if laid_out:
+            self.weight = self._target("laid_out_weight", channels_last(weight))
+
+    def _target(self, name: str, desc: ArrayDesc) -> int:
+        self._names.append(name)
+        self.targets.append(desc)
+        return len(forward_arrays(self._call)) + len(self.targets) - 1
+
+    def program(self) -> Chain:
+        """The launches, over the sources and the targets."""
+        call, programs = self._call, list[Any]()
+        scale = "(gamma / sqrt(variance + eps))" if call.inputs[4] is not None else "(R(1) / sqrt(variance + eps))"
+        channels = call.outputs[1].size
+        if "folded_weight" in self._names:
+            weight = self._composition((channels, self.targets[0].size // channels))
+            weight.compute("fused_convolution_weight", {"folded_weight": f"weight * {scale}"})
+            shift = "beta" if call.inputs[3] is not None else "R(0)"
+            centre = "(bias - mean)" if call.inputs[_BIAS] is not None else "(R(0) - mean)"
+            bias = self._composition((channels,))
+            bias.compute("fused_convolution_bias", {"folded_bias": f"{shift} + {centre} * {scale}"})
+            programs += [weight.program(), bias.program()]
+        elif "folded_bias" in self._names:
+            bias = self._composition((channels,))
+            bias.compute("fused_convolution_no_bias", {"folded_bias": "R(0)"})
+            programs.append(bias.program())
+        if self._in_order != self.weight:
+            places = [*self.sources, *range(len(forward_arrays(call)), self.weight + 1)]
+            programs.append(filters_by_pixel(self._arrays(), places.index(self._in_order), places.index(self.weight)))
+        return Chain(programs)
+
+    def _arrays(self) -> list[ArrayDesc | None]:
+        return [*[self._call.inputs[place] for place in self.sources], *self.targets]
+
+    def _composition(self, frame: Shape) -> Composition:
+        """A composition over filters (one row each) or over channels."""
+        names = forward_names(self._call)
+        return _composition(self._call, self._arrays(), [*[names[place] for place in self.sources], *self._names], frame)
 
 
 def _is_normalized(call: Call) -> bool:
     return any(desc is not None for desc in call.inputs[_STATISTICS])
 
 
-def _folding(call: Call, arrays: Sequence[ArrayDesc | None]) -> Chain:
-    """The launches that compute the filters and the bias of the plan, as far as they are not given."""
-    if not _is_normalized(call):
-        bias = _composition(call, arrays, (call.outputs[1].size,))
-        if call.inputs[_BIAS] is None:
-            bias.compute("fused_convolution_no_bias", {"folded_bias": "R(0)"})
-        return Chain([bias.program()])
-    filters = call.inputs[_WEIGHT]
-    assert filters is not None
-    scale = "(gamma / sqrt(variance + eps))" if call.inputs[4] is not None else "(R(1) / sqrt(variance + eps))"
-    weight = _composition(call, arrays, (filters.shape[0], filters.size // filters.shape[0]))
-    weight.compute("fused_convolution_weight", {"folded_weight": f"weight * {scale}"})
-    shift = "beta" if call.inputs[3] is not None else "R(0)"
-    centre = "(bias - mean)" if call.inputs[_BIAS] is not None else "(R(0) - mean)"
-    bias = _composition(call, arrays, (filters.shape[0],))
-    bias.compute("fused_convolution_bias", {"folded_bias": f"{shift} + {centre} * {scale}"})
-    return Chain([weight.program(), bias.program()])
-
-
-def _kept(call: Call, arrays: Sequence[ArrayDesc | None]) -> Program:
+def _kept(call: Call) -> Program:
     """The launch that writes the statistics that were used, or zeros."""
-    composition = _composition(call, arrays, (call.outputs[1].size,))
+    composition = _composition(call, forward_arrays(call), forward_names(call), (call.outputs[1].size,))
     mean, variance = ("mean", "variance") if _is_normalized(call) else ("R(0)", "R(0)")
     composition.compute("fused_convolution_statistics", {"batch_mean": mean, "batch_variance": variance})
     return composition.program()
 
 
-def _composition(call: Call, arrays: Sequence[ArrayDesc | None], frame: Shape) -> Composition:
+def _composition(
+    call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str], frame: Shape
+) -> Composition:
     """A composition over filters (one row each) or over channels."""
-    names = [*forward_names(call), "folded_weight", "folded_bias"]
     channel = (frame[0], *(1,) * (len(frame) - 1))
-    shapes = dict.fromkeys((*names[2:7], "batch_mean", "batch_variance", "folded_bias"), channel)
+    shapes = dict.fromkeys(_PER_CHANNEL.intersection(names), channel)
     return Composition(call, arrays, names, frame, shapes)
 
 
