@@ -134,6 +134,7 @@ def explain(variable_or_name: HasProducer | str, ctx: Context | None = None) -> 
             hint = suggestion(variable_or_name, names)
             raise ArgumentError(f"explain: the name of a function must be given, got {variable_or_name!r}{hint}")
         return _explanation(spec, ctx, None)
+    # not by class: dispatch is below the graph, and must not know its variables
     function = getattr(variable_or_name, "producer", None)
     if function is None:
         raise ArgumentError(f"explain: a variable must be computed by a function, got the leaf {variable_or_name!r}")

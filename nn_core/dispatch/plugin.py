@@ -6,7 +6,7 @@ from enum import Enum
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # importlib_metadata alone takes a tenth of the time of `import nn_core`
     from importlib_metadata import EntryPoint
 
     from nn_core.dispatch.hookspecs import BackendInfo

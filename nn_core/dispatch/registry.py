@@ -70,6 +70,7 @@ class Registry:
                 )
         for backend, name in _places(overlays):
             self._check_overlay(plugin, backend, name, names)
+        # in this order: a function that can be found has no kernels for a moment, but no kernel is without its function
         for each in added:
             self._by_name[each.spec.name] = each
             self._by_api.setdefault(each.key, {})[plugin] = each
