@@ -230,6 +230,8 @@ class KernelExtras:
         follow_weights: Of the step of such a runner, in place of `keeps_weights`, where several steps share copies: takes a
             function for each of the positions, or None. The function returns what is equal only as long as nobody can
             have written to the array, or None where that cannot be told.
+        ends: Set by a plan where its step has such an attribute: the positions of arrays whose values nobody reads after the
+            step, as the plan overwrites them then.
         version: Set by a plan where its step only converts an array for others: such a function of what it reads.
     """
 
@@ -240,6 +242,7 @@ class KernelExtras:
     weights: ClassVar[Sequence[int]] = ()
     keeps_weights: ClassVar[bool] = False
     follow_weights: ClassVar[Callable[..., object] | None] = None
+    ends: ClassVar[Sequence[int] | None] = None
     version: ClassVar[Callable[[], object] | None] = None
 
 

@@ -178,8 +178,10 @@ class Builder:
             backend = operation.backend or (space.backend if space is not None else None)
             # by the buffer whose memory it is: in another shape it is still the same input of the graph
             slots = tuple([None if buffer is None else buffer.root().slot for buffer in operation.buffers])
-            self.plan.entries.append(Entry(operation.node, operation.runner, arrays, backend, space, slots))
-            for buffer in ends.get(index, ()):
+            over = ends.get(index, ())
+            last = _positions(operation, over) if over else ()
+            self.plan.entries.append(Entry(operation.node, operation.runner, arrays, backend, space, slots, last))
+            for buffer in over:
                 if buffer.block is not None and shares:  # from the next operation on, the memory may be reused
                     arena.give(buffer.block)
 
@@ -191,6 +193,12 @@ class Builder:
             if not root.keep:
                 ends.setdefault(root.last, []).append(root)
         return ends
+
+
+def _positions(operation: Operation, buffers: Sequence[Buffer]) -> tuple[int, ...]:
+    """The positions among the arrays of an operation of those of `buffers` that are placed in the arena."""
+    roots = [None if buffer is None else buffer.root() for buffer in operation.buffers]
+    return tuple([i for i, root in enumerate(roots) if root is not None and root.block is not None and root in buffers])
 
 
 def _space_of(operation: Operation) -> Space | None:

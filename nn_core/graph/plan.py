@@ -31,7 +31,8 @@ MAX_PLANS, MAX_ALIKE = 12, 4
 class Entry(NamedTuple):
     """One piece of work: `runner` on `arrays`, done for `node` (None for a copy) by `backend` in `space` (None: host).
 
-    `slots` says for each of the arrays whose values it holds when the pass begins; None where the pass makes them.
+    `slots` says for each of the arrays whose values it holds when the pass begins; None where the pass makes them. `ends`
+    has the positions of arrays of the pass whose values nobody reads after this.
     """
 
     node: Node | None
@@ -40,6 +41,7 @@ class Entry(NamedTuple):
     backend: Backend | None = None
     space: Space | None = None
     slots: tuple[Slot | None, ...] = ()
+    ends: tuple[int, ...] = ()
 
 
 class Binding(NamedTuple):
@@ -152,7 +154,7 @@ class Plan:
             if hooks is not None or finish is not None:
                 self._run_observed(hooks or ([], []), finish)
             elif self._runs == 0:  # binding steps costs more than it saves in a graph that is used once
-                for _, runner, arrays, _, space, _ in self.entries:  # the last one is told apart below
+                for _, runner, arrays, _, space, *_ in self.entries:  # the last one is told apart below
                     if space is not None:
                         ready(space)
                     runner(*arrays)
@@ -320,6 +322,8 @@ class Plan:
         step: Any = bind(entry.runner, entry.arrays)
         if isinstance(step, functools.partial):
             step.name = "copy" if entry.node is None else entry.node.spec.api  # type: ignore[attr-defined]  # for reports
+        if entry.ends and extra(step, "ends") is not None:
+            step.ends = entry.ends
         if is_enabled("pack"):
             follow = extra(step, "follow_weights")
             if follow is not None:

@@ -1,34 +1,78 @@
-"""Activations that become part of the product before them, in the steps of a plan.
+"""Activations that become part of the product before them, in the steps of a plan; their gradients are in `slopes`.
 
-The product writes both its own result and the activation, so nobody who reads either of them notices. GELU is the one that
-cublasLt has such an epilogue for; that of ReLU keeps a mask of bits in place of the values.
+Where somebody reads the result of the product, too, it is written beside the activation, which cublasLt does for GELU; its
+epilogue for ReLU keeps a mask of bits in place of the values, so that a ReLU is fused only where nobody reads them. The
+gradient of ReLU would need that mask, which only the pass before it could have written: it stays a launch of its own.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, Final
 
-from nn_core.ext import Step
+import numpy as np
+
+from nn_core.ext import Array, Step
 from nn_ext_cuda.launch import Step as Launches
-from nn_ext_cuda.light import LightStep
+from nn_ext_cuda.light import Epilogue, Fusion, LightStep, is_all_of, may_be_further, overlap
+from nn_ext_cuda.memory import UPLOADS, allocated
+from nn_ext_cuda.runtime import cupy
+from nn_ext_cuda.slopes import take_slope
+
+#: Whether NaN stays NaN in a product with ReLU, by what its algorithm was chosen for.
+_KEEPS_NAN: dict[Hashable, bool] = {}
+#: So many elements are looked at for that.
+_N_TRIED: Final = 4096
 
 
 def joined(steps: Sequence[Step]) -> list[Step]:
-    """The steps, where a product with a bias and the GELU of its result are one."""
-    result: list[Step] = []
+    """The steps, where a product and what is computed of each element of its result are one."""
+    result: list[Any] = []
     for step in steps:
-        fused = _with_gelu(result[-1], step) if result else None
-        if fused is None:
-            result.append(step)
-        else:
+        name = step.name if isinstance(step, Launches) else ""
+        fused = None
+        if name in ("gelu_forward", "relu_forward") and result and isinstance(result[-1], LightStep):
+            fused = _activated(result[-1], step)
+        if fused is not None:
             result[-1] = fused
+        elif name != "gelu_backward" or not take_slope(result, step):
+            result.append(step)
     return result
 
 
-def _with_gelu(product: Any, step: Any) -> LightStep | None:
-    """The product with the activation that `step` computes of its result; None for any other step."""
-    if not isinstance(product, LightStep) or not isinstance(step, Launches) or step.name != "gelu_forward":
-        return None
+def _activated(product: LightStep, step: Any) -> LightStep | None:
+    """A product with a bias, and the activation of its result."""
     source, target = step.arrays
-    if source is None or target is None or int(source.data.ptr) != int(product.result.data.ptr):
+    if product.is_fused or product.product.epilogue is not Epilogue.BIAS or not is_all_of(source, product.result):
         return None
-    return product.with_gelu(target) if source.size == product.result.size else None
+    if str(target.dtype) != product.product.dtype or any(overlap(array, target) for array in product.operands):
+        return None
+    is_read = 0 not in step.ends
+    return (_with_relu if step.name == "relu_forward" else _with_gelu)(product, target, is_read)
+
+
+def _with_relu(product: LightStep, target: Array, is_read: bool) -> LightStep | None:
+    fused = None if is_read else product.fused(Fusion(Epilogue.BIAS_THEN_RELU, target))
+    return fused if fused is not None and _keeps_nan(fused, target) else None
+
+
+def _with_gelu(product: LightStep, target: Array, is_read: bool) -> LightStep | None:
+    if product.product.dtype == "float64":
+        return None
+    if not is_read:
+        return product.fused(Fusion(Epilogue.BIAS_THEN_GELU, target))
+    if not may_be_further(product.result, product.product.c.lead, target):
+        return None
+    return product.fused(Fusion(Epilogue.BIAS_AND_GELU, target, product.result))
+
+
+def _keeps_nan(step: LightStep, target: Array) -> bool:
+    """Whether NaN stays NaN in the ReLU of a product, which nobody promises; tried once for each algorithm.
+
+    A network whose weights have become NaN must not look like one that gives zeros.
+    """
+    if step.chosen_for not in _KEEPS_NAN:
+        vector, result = (allocated(tuple(array.shape), str(array.dtype)) for array in (step.arrays[3], target))
+        UPLOADS.start(vector, np.full(vector.shape, np.nan))
+        step.try_on(vector, result)
+        seen = np.asarray(cupy.asnumpy(result.reshape(-1)[:_N_TRIED]), np.float64)
+        _KEEPS_NAN[step.chosen_for] = bool(np.isnan(seen).all())
+    return _KEEPS_NAN[step.chosen_for]

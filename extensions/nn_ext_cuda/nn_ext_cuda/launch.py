@@ -52,9 +52,12 @@ class Step:
         calls: (function, grid, block, arguments, shared bytes, name) of each launch.
         arrays: The arrays that the arguments point to.
         words: Numbers that the host has to bring to the device before each run, also before a replay.
+
+    Attributes:
+        ends: Positions of arrays whose values nobody reads afterwards, as far as the plan has said so.
     """
 
-    __slots__ = ("_calls", "arrays", "words")
+    __slots__ = ("_calls", "arrays", "ends", "words")
 
     capturable = True
 
@@ -64,6 +67,7 @@ class Step:
         self._calls = tuple(calls)
         self.arrays = tuple(arrays)
         self.words = tuple(words)
+        self.ends: Sequence[int] = ()
 
     @property
     def name(self) -> str:
@@ -139,35 +143,39 @@ class Chain:
 
 
 class ChainStep:
-    """Steps one after the other."""
+    """Steps one after the other.
 
-    __slots__ = ("_steps",)
+    Args:
+        steps: The steps.
+    """
+
+    __slots__ = ("steps",)
 
     def __init__(self, steps: Sequence[Any]) -> None:
-        self._steps = tuple(steps)
+        self.steps = tuple(steps)
 
     @property
     def capturable(self) -> bool:
         """Whether all of the steps can be part of a CUDA graph."""
-        return all(getattr(step, "capturable", False) for step in self._steps)
+        return all(getattr(step, "capturable", False) for step in self.steps)
 
     @property
     def uses_blas(self) -> bool:
         """Whether one of the steps is a matrix product."""
-        return any(getattr(step, "uses_blas", False) for step in self._steps)
+        return any(getattr(step, "uses_blas", False) for step in self.steps)
 
     @property
     def words(self) -> tuple[Words, ...]:
         """The numbers that the host has to bring to the device before each run."""
-        return tuple(words for step in self._steps for words in getattr(step, "words", ()))
+        return tuple(words for step in self.steps for words in getattr(step, "words", ()))
 
     def run(self) -> None:
         """Run all of them; the words are there."""
-        for step in self._steps:
+        for step in self.steps:
             step.run()
 
     def __call__(self) -> None:
-        for step in self._steps:
+        for step in self.steps:
             step()
 
 

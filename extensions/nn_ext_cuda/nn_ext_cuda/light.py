@@ -8,8 +8,8 @@ algorithm, a product is not made, and whoever asked does without.
 import ctypes
 import logging
 import weakref
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any, Final
@@ -29,8 +29,14 @@ class Epilogue(IntEnum):
 
     #: A vector is added to each row of C.
     BIAS = 4
-    #: A vector is added to each row of C. The sums are written to a further matrix, and their GELU to C.
+    #: A vector is added to each row of C, and negative numbers become 0.
+    BIAS_THEN_RELU = 4 | 2
+    #: A vector is added to each row of C, and the GELU of the sums is written.
+    BIAS_THEN_GELU = 4 | 32
+    #: The same, and the sums are written to a further matrix.
     BIAS_AND_GELU = 4 | 32 | 128
+    #: C is multiplied by the slope of GELU at the elements of a further matrix.
+    GELU_GRADIENT = 64 | 128
     #: The sum of the rows of B is written to a vector.
     SUM_OF_ROWS = 256
 
@@ -55,8 +61,8 @@ _BIAS_POINTER: Final = 8
 _AUX_POINTER: Final = 11
 _AUX_LEAD: Final = 12
 #: The lead and the address of a further matrix are multiples of these numbers.
-_AUX_LEAD_MULTIPLE: Final = 8
-_AUX_ALIGNMENT: Final = 16
+_FURTHER_LEAD_MULTIPLE: Final = 8
+_FURTHER_ALIGNMENT: Final = 16
 _MAX_WORKSPACE_BYTES: Final = 1
 _REDUCTION_SCHEMES: Final = 3
 _MIN_ALIGNMENTS: Final = (5, 6, 7, 8)
@@ -104,7 +110,7 @@ class LightProduct:
         sizes: (M, N, K).
         dtype: The dtype of the arrays.
         epilogue: The additional operation.
-        vector: Place of the array of N elements that this reads or writes.
+        vector: Place of the array of N elements that this reads or writes; None where there is none.
         otherwise: A replacement that computes the same.
         tf32: Whether float32 may be rounded to TF32.
     """
@@ -115,7 +121,7 @@ class LightProduct:
     sizes: tuple[int, int, int]
     dtype: str
     epilogue: Epilogue
-    vector: int
+    vector: int | None
     otherwise: Any
     tf32: bool = False
 
@@ -143,6 +149,21 @@ def _compute_type(product: LightProduct) -> int:
     return blas.COMPUTE_TF32 if product.tf32 and product.dtype == "float32" else blas.COMPUTE_FLOAT
 
 
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """A replacement of the epilogue of a product.
+
+    Attributes:
+        epilogue: The additional operation.
+        target: The array to which the result of that is written, in place of C.
+        further: The further matrix that is written, or read, of the shape and in the memory order of C; None: there is none.
+    """
+
+    epilogue: Epilogue
+    target: Array
+    further: Array | None = None
+
+
 class Prepared:
     """Descriptors and an algorithm for a product of given arrays.
 
@@ -150,55 +171,46 @@ class Prepared:
         given: The library.
         product: The product.
         arrays: The arrays of the call.
-        activated: The array for the GELU of the result; None: it is not computed.
+        fusion: What is done with the result; None: what the product says.
     """
 
-    def __init__(
-        self, given: Any, product: LightProduct, arrays: Sequence[Array], activated: Array | None = None
-    ) -> None:
+    def __init__(self, given: Any, product: LightProduct, arrays: Sequence[Array], fusion: Fusion | None = None) -> None:
         rows, columns, inner = product.sizes
-        epilogue = product.epilogue if activated is None else Epilogue.BIAS_AND_GELU
-        self.product, self.given_arrays = product, tuple(arrays)
+        epilogue = product.epilogue if fusion is None else fusion.epilogue
+        self.product, self.given_arrays, self.fusion = product, tuple(arrays), fusion
         self._library = given
         self._made: list[tuple[Any, Any]] = []
         weakref.finalize(self, _destroy, self._made)
-        self.arrays = [arrays[matrix.place] for matrix in (product.a, product.b, product.c)] + [arrays[product.vector]]
-        kind = blas.DATA_TYPES[product.dtype]
+        self.arrays = [arrays[matrix.place] for matrix in (product.a, product.b, product.c)]
+        vector = 0
+        if product.vector is not None:
+            self.arrays.append(arrays[product.vector])
+            vector = int(arrays[product.vector].data.ptr)
         wide = product.dtype == "float64"
         scale = blas.DATA_TYPES["float64" if wide else "float32"]
-        vector = int(self.arrays[3].data.ptr)
         self._operation = self._make("cublasLtMatmulDesc", ctypes.c_int(_compute_type(product)), ctypes.c_int(scale))
         # column-major: the operands change places, as in `blas`
         for attribute, value in (
             (_TRANSPOSE_A, ctypes.c_int32(product.b.transposed)),
             (_TRANSPOSE_B, ctypes.c_int32(product.a.transposed)),
             (_EPILOGUE, ctypes.c_int32(epilogue)),
-            (_BIAS_POINTER, ctypes.c_uint64(vector)),
+            *([] if product.vector is None else [(_BIAS_POINTER, ctypes.c_uint64(vector))]),
         ):
             self._set("cublasLtMatmulDesc", self._operation, attribute, value)
-        item_bytes = ITEM_BYTES[product.dtype]
-        self._pointers = []
-        self._layouts = []
-        shapes = ((columns, inner), (inner, rows), (columns, rows))
-        for matrix, (height, width) in zip((product.b, product.a, product.c), shapes, strict=True):
-            shape = (width, height) if matrix.transposed else (height, width)
-            sizes = (ctypes.c_uint64(shape[0]), ctypes.c_uint64(shape[1]), ctypes.c_int64(matrix.lead))
-            self._layouts.append(self._make("cublasLtMatrixLayout", ctypes.c_int(kind), *sizes))
-            self._pointers.append(int(arrays[matrix.place].data.ptr) + matrix.start * item_bytes)
-        if activated is not None:
-            self.arrays.append(activated)
-            self._set("cublasLtMatmulDesc", self._operation, _AUX_POINTER, ctypes.c_uint64(self._pointers[2]))
-            self._set("cublasLtMatmulDesc", self._operation, _AUX_LEAD, ctypes.c_int64(product.c.lead))
-            self._pointers[2] = int(activated.data.ptr)
+        self._pointers: list[int] = []
+        self._layouts: list[Any] = []
+        self._lay_out(((columns, inner), (inner, rows), (columns, rows)))
+        if fusion is not None:
+            self._fuse(fusion)
         number = ctypes.c_double if wide else ctypes.c_float
         self._one, self._zero = number(1), number(0)
         alignments = tuple(min(address & -address or 1, _MAX_ALIGNMENT) for address in (*self._pointers, vector))
         leads = (product.a.lead, product.b.lead, product.c.lead, product.a.transposed, product.b.transposed)
         settings = (product.dtype, product.tf32, epilogue, _reductions())
-        key = (blas.handle().device, product.sizes, leads, settings, alignments)
-        if key not in _CHOSEN:
-            _CHOSEN[key] = self._choose(alignments)
-        self.algorithm = _CHOSEN[key]
+        self.key = (blas.handle().device, product.sizes, leads, settings, alignments)
+        if self.key not in _CHOSEN:
+            _CHOSEN[self.key] = self._choose(alignments)
+        self.algorithm = _CHOSEN[self.key]
 
     def run(self) -> None:
         """Multiply."""
@@ -224,6 +236,25 @@ class Prepared:
             ctypes.c_void_p(handle.stream),
         )
         blas.check("cublasLtMatmul", status)
+
+    def _lay_out(self, shapes: Sequence[tuple[int, int]]) -> None:
+        """Describe the matrices, which change places; `shapes` as the library sees them."""
+        product = self.product
+        item_bytes, kind = ITEM_BYTES[product.dtype], ctypes.c_int(blas.DATA_TYPES[product.dtype])
+        for matrix, (height, width) in zip((product.b, product.a, product.c), shapes, strict=True):
+            shape = (width, height) if matrix.transposed else (height, width)
+            sizes = (ctypes.c_uint64(shape[0]), ctypes.c_uint64(shape[1]), ctypes.c_int64(matrix.lead))
+            self._layouts.append(self._make("cublasLtMatrixLayout", kind, *sizes))
+            self._pointers.append(int(self.given_arrays[matrix.place].data.ptr) + matrix.start * item_bytes)
+
+    def _fuse(self, fusion: Fusion) -> None:
+        """Write the result elsewhere, and set the further matrix."""
+        self.arrays.append(fusion.target)
+        self._pointers[2] = int(fusion.target.data.ptr)
+        if fusion.further is not None:
+            self.arrays.append(fusion.further)
+            self._set("cublasLtMatmulDesc", self._operation, _AUX_POINTER, ctypes.c_uint64(int(fusion.further.data.ptr)))
+            self._set("cublasLtMatmulDesc", self._operation, _AUX_LEAD, ctypes.c_int64(self.product.c.lead))
 
     def _choose(self, alignments: tuple[int, ...]) -> Any:
         """The algorithm that cublasLt thinks best, or None."""
@@ -259,6 +290,16 @@ class Prepared:
         blas.check(f"{kind}SetAttribute", function(target, ctypes.c_int(attribute), ctypes.byref(value), size))
 
 
+def is_all_of(array: Array, result: Array) -> bool:
+    """Whether an array is the result of a product as a whole."""
+    return int(array.data.ptr) == int(result.data.ptr) and bool(array.size == result.size)
+
+
+def may_be_further(array: Array, lead: int, target: Array) -> bool:
+    """Whether cublasLt takes an array as the further matrix of a product whose result it writes to `target`."""
+    return not lead % _FURTHER_LEAD_MULTIPLE and not any(int(each.data.ptr) % _FURTHER_ALIGNMENT for each in (array, target))
+
+
 def overlap(one: Array, other: Array) -> bool:
     """Whether two arrays, each dense in memory, share some of it."""
     first, second = sorted((int(array.data.ptr), int(array.nbytes)) for array in (one, other))
@@ -289,24 +330,43 @@ class LightStep:
         self.arrays = tuple(prepared.arrays)
 
     @property
+    def product(self) -> LightProduct:
+        """The product."""
+        return self._prepared.product
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        """The arrays that are read: A, B and the vector."""
+        return (*self.arrays[:2], *self.arrays[3:4])
+
+    @property
     def result(self) -> Array:
         """The array of the matrix C."""
         return self.arrays[2]
 
-    def with_gelu(self, activated: Array) -> "LightStep | None":
-        """The product that writes the GELU of its result to another array, too; None where the library has none.
+    @property
+    def is_fused(self) -> bool:
+        """Whether it does something with its result already."""
+        return self._prepared.fusion is not None
 
-        None also where that array has the memory of an operand: plans reuse memory after the step that reads it last, and
-        by then the product alone was over.
-        """
-        product, aligned = self._prepared.product, (self.result, activated)
-        if any(overlap(array, activated) for array in self.arrays):
-            return None
-        if product.epilogue is not Epilogue.BIAS or product.dtype == "float64" or product.c.lead % _AUX_LEAD_MULTIPLE:
-            return None
-        if str(activated.dtype) != product.dtype or any(int(array.data.ptr) % _AUX_ALIGNMENT for array in aligned):
-            return None
-        prepared = Prepared(library(), product, self._prepared.given_arrays, activated)
+    @property
+    def chosen_for(self) -> Hashable:
+        """The sizes, layouts and alignments for which the algorithm was chosen."""
+        return self._prepared.key
+
+    def try_on(self, vector: Array, target: Array) -> None:
+        """Multiply at once, by the same algorithm, with another vector into another array."""
+        prepared = self._prepared
+        given, place = list(prepared.given_arrays), self.product.vector
+        assert prepared.fusion is not None and place is not None
+        given[place] = vector
+        tried = Prepared(library(), self.product, given, replace(prepared.fusion, target=target))
+        tried.algorithm = prepared.algorithm
+        LightStep(tried)()
+
+    def fused(self, fusion: Fusion) -> "LightStep | None":
+        """The product that does `fusion` with its result; None where the library has no algorithm for that."""
+        prepared = Prepared(library(), self.product, self._prepared.given_arrays, fusion)
         return LightStep(prepared) if prepared.algorithm is not None else None
 
     def run(self) -> None:

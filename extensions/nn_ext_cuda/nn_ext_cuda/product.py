@@ -42,8 +42,9 @@ class Product:
         matrices = self.a, self.b, self.c
         held = [arrays[matrix.place] for matrix in matrices]
         if math.prod((*self.sizes[:2], self.count)) == 0:
-            return ProductStep(None, held)
+            return ProductStep(self, None, held)
         return ProductStep(
+            self,
             blas.gemm(
                 held,
                 matrices,
@@ -58,15 +59,21 @@ class Product:
 
 
 class ProductStep:
-    """A product of given arrays; it can be part of a CUDA graph."""
+    """A product of given arrays; it can be part of a CUDA graph.
 
-    __slots__ = ("_gemm", "arrays")
+    Attributes:
+        product: The product.
+        arrays: A, B and C.
+    """
+
+    __slots__ = ("_gemm", "arrays", "product")
 
     capturable = True
     uses_blas = True
     words = ()
 
-    def __init__(self, gemm: "blas.Gemm | None", arrays: Sequence[Array]) -> None:
+    def __init__(self, product: Product, gemm: "blas.Gemm | None", arrays: Sequence[Array]) -> None:
+        self.product = product
         self._gemm = gemm
         self.arrays = tuple(arrays)
 

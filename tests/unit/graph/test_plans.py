@@ -7,6 +7,7 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.apply import operator
+from nn_core.graph.forward import forward_plan
 
 
 def _loss():
@@ -499,3 +500,14 @@ def test_what_a_pass_has_written_before_it_failed_counts_as_written():
         y.forward()
     assert target.data.modification_count > count
     np.testing.assert_array_equal(target.d, 3)
+
+
+@pytest.mark.parametrize(
+    ("policy", "ends"),
+    [("all", [(), (), ()]), ("for backward", [(), (0,), ()]), ("outputs", [(), (0,), (0,)])],
+)
+def test_an_entry_knows_which_values_nobody_reads_after_it(policy, ends):
+    x, w = (nn.Variable.from_numpy_array(np.ones((2, 2)), need_grad=True) for _ in range(2))
+    with nn.context_scope(nn.Context(["reference:float"])):
+        y = F.tanh(F.sigmoid(F.affine(x, w)))
+    assert [entry.ends for entry in forward_plan((y,), policy).entries] == ends

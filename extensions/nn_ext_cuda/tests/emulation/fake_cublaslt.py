@@ -8,14 +8,23 @@ from fake_cublas import _Operand, _refuse_overlaps
 #: Bytes of the attributes of a product and of a preference; cublasLt refuses other sizes.
 _PRODUCT = {3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}
 _PREFERENCE = {1: 8, 3: 4, 5: 4, 6: 4, 7: 4, 8: 4}
-_BIAS, _BIAS_AND_GELU, _SUM_OF_ROWS = 4, 164, 256
+_BIAS, _BIAS_THEN_RELU, _BIAS_THEN_GELU, _BIAS_AND_GELU, _GELU_GRADIENT, _SUM_OF_ROWS = 4, 6, 36, 164, 192, 256
+#: Those that have a vector, and those that have a further matrix.
+_WITH_VECTOR = (_BIAS, _BIAS_THEN_RELU, _BIAS_THEN_GELU, _BIAS_AND_GELU, _SUM_OF_ROWS)
+_WITH_FURTHER = (_BIAS_AND_GELU, _GELU_GRADIENT)
+
+
+def _tanh_of_gelu(x):
+    return np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
 
 
 class FakeCublasLt:
     """Products with a bias, or with the sum of the rows of the first operand (columns, as it sees them)."""
 
-    def __init__(self, *, knows_algorithms=True):
+    def __init__(self, *, knows_algorithms=True, keeps_nan=True):
         self.knows_algorithms = knows_algorithms
+        self.keeps_nan = keeps_nan
+        self.unknown_epilogues = ()
         self.objects, self.searches, self.products = {}, 0, []
 
     def _create(self, result, **content):
@@ -74,9 +83,10 @@ class FakeCublasLt:
         assert set(self.objects[preference.value]) == set(_PREFERENCE)
         self.searches += 1
         self.reductions = self.objects[preference.value][3]
-        count._obj.value = int(self.knows_algorithms)
+        knows = self.knows_algorithms and self.objects[operation.value][7] not in self.unknown_epilogues
+        count._obj.value = int(knows)
         results._obj.algorithm[0] = 42
-        return 0 if self.knows_algorithms else 15
+        return 0 if knows else 15
 
     def cublasLtMatmul(self, handle, operation, alpha, a, of_a, b, of_b, beta, c, of_c, d, of_d, *rest):
         import fake_cupy
@@ -99,25 +109,34 @@ class FakeCublasLt:
             _Operand(None, layout["kind"], layout["lead"], [address]).matrix(0, (layout["rows"], layout["columns"]))
             for layout, address in zip(layouts, addresses, strict=True)
         )
-        vector = _Operand(None, layouts[2]["kind"], ctypes.c_int64(result.shape[0]), [settings[8]])
-        vector = vector.matrix(0, (result.shape[0], 1))
         a = first.astype(wide).T if settings[3] else first.astype(wide)
         b = second.astype(wide).T if settings[4] else second.astype(wide)
         self.products.append(settings)
-        sums = settings[7] == _SUM_OF_ROWS
-        read, written = ([first, second], [result, vector]) if sums else ([first, second, vector], [result])
-        _refuse_overlaps(read, written)
-        if settings[7] == _BIAS:
-            result[...] = a @ b + vector.astype(wide)
-        elif settings[7] == _BIAS_AND_GELU:
+        epilogue = settings[7]
+        assert (8 in settings, 11 in settings) == (epilogue in _WITH_VECTOR, epilogue in _WITH_FURTHER)
+        read, written, x = [first, second], [result], a @ b
+        if epilogue in _WITH_VECTOR:
+            vector = _Operand(None, layouts[2]["kind"], ctypes.c_int64(result.shape[0]), [settings[8]])
+            vector = vector.matrix(0, (result.shape[0], 1))
+            (written if epilogue == _SUM_OF_ROWS else read).append(vector)
+            x = x if epilogue == _SUM_OF_ROWS else x + vector.astype(wide)
+        if epilogue in _WITH_FURTHER:
             lead = settings[12]
             assert lead % 8 == 0 and lead >= result.shape[0] and settings[11] % 16 == 0 and layouts[2]["kind"] != 1
-            aux = _Operand(None, layouts[2]["kind"], ctypes.c_int64(lead), [settings[11]]).matrix(0, result.shape)
-            _refuse_overlaps([*read, result], [aux])
-            x = a @ b + vector.astype(wide)
-            aux[...] = x
-            result[...] = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-        else:
-            assert settings[7] == _SUM_OF_ROWS
-            result[...] = a @ b
+            further = _Operand(None, layouts[2]["kind"], ctypes.c_int64(lead), [settings[11]]).matrix(0, result.shape)
+            (written if epilogue == _BIAS_AND_GELU else read).append(further)
+        _refuse_overlaps(read, written)
+        _refuse_overlaps(written[:1], written[1:])
+        if epilogue == _SUM_OF_ROWS:
             vector[...] = a.sum(axis=1, keepdims=True)
+        elif epilogue == _BIAS_AND_GELU:
+            further[...] = x
+        elif epilogue == _BIAS_THEN_RELU:
+            x = np.maximum(x, 0) if self.keeps_nan else np.fmax(x, 0)
+        elif epilogue == _GELU_GRADIENT:
+            h = further.astype(wide)
+            t, inner = _tanh_of_gelu(h), np.sqrt(2 / np.pi) * (1 + 3 * 0.044715 * h**2)
+            x = x * (0.5 * (1 + t) + 0.5 * h * (1 - t**2) * inner)
+        if epilogue in (_BIAS_AND_GELU, _BIAS_THEN_GELU):
+            x = 0.5 * x * (1 + _tanh_of_gelu(x))
+        result[...] = x
