@@ -125,23 +125,26 @@ class WithDerived:
 
     Args:
         runner: Takes the arrays of the call, then the derived ones.
+        n_arrays: How many arrays the call has.
         program: Makes the derived arrays of the weights: takes these, then those.
         weights: Positions of the weights among the arrays of the call.
         targets: Shapes and dtypes of the derived arrays.
         kind: What is made, so that runners that make the same of one array share it; None: nobody shares.
     """
 
-    __slots__ = ("_kind", "_program", "_runner", "_targets", "weights")
+    __slots__ = ("_kind", "_n_arrays", "_program", "_runner", "_targets", "weights")
 
     def __init__(
         self,
         runner: Any,
+        n_arrays: int,
         program: Any,
         weights: Sequence[int],
         targets: Sequence[tuple[Shape, str]],
         kind: Hashable = None,
     ) -> None:
         self._runner = runner
+        self._n_arrays = n_arrays
         self._program = program
         self._targets = tuple(targets)
         self._kind = kind
@@ -158,7 +161,7 @@ class WithDerived:
     def bind(self, *arrays: Array) -> "DerivingStep":
         """The step on these arrays."""
         derived = self._derived([arrays[position] for position in self.weights])
-        return DerivingStep(Making(derived), self._runner.bind(*arrays, *derived.arrays))
+        return DerivingStep(Making(derived), self._runner.bind(*arrays[: self._n_arrays], *derived.arrays))
 
     def _derived(self, sources: Sequence[Array | None]) -> Derived:
         if self._kind is None:

@@ -133,7 +133,7 @@ class ConvolutionKernel:
             except NotSupportedError:  # there may be engines for the other order
                 return make(arrays, _WEIGHT)
             program, targets = filters_by_pixel([weight, laid_out], 0, 1), [(weight.shape, weight.dtype)]
-            return WithDerived(runner, program, (_WEIGHT,), targets, ("filters by pixel", weight))
+            return WithDerived(runner, len(arrays), program, (_WEIGHT,), targets, ("filters by pixel", weight))
         return make(arrays, _WEIGHT)
 
     def _laid_out(self, call: Call, weight: ArrayDesc, images: Sequence[ArrayDesc]) -> ArrayDesc | None:

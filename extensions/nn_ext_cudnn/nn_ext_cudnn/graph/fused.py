@@ -66,7 +66,7 @@ class FusedConvolution(ConvolutionKernel):
         if not folding.targets:
             return runner
         targets = [(desc.shape, desc.dtype) for desc in folding.targets]
-        return WithDerived(runner, folding.program(), folding.sources, targets)
+        return WithDerived(runner, len(forward_arrays(call)), folding.program(), folding.sources, targets)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """None: the gradient rule serves; networks in training are normalized by their batches."""

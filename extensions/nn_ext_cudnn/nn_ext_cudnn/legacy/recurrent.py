@@ -40,9 +40,8 @@ class Recurrent:
         return [(found.n_kept(call.dtype) + call.outputs[0].size,)]
 
     def forward(self, call: Call) -> Runner:
-        """One call after a copy of the weights."""
+        """One call, on weights that are packed when they have changed."""
         work = Work(call, forward_arrays(call), forward_names(call))
-        work.pack()
         y, h_n, c_n = (work.at(name) for name in ("y", "h_n", "c_n"))
         if work.has_trace():
             kept = work.kept()
@@ -50,14 +49,13 @@ class Recurrent:
             work.to_trace(kept)
         else:
             work.forward(api.RNN_INFERENCE, work.found.inference_bytes, y, h_n, c_n, None)
-        return work.recipe(partial(_leave, call))
+        return work.runner(partial(_leave, call))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """One call for inputs and states, and one for weights."""
         x = call.inputs[0]
         assert x is not None
         work = Work(call, backward_arrays(call, wanted), backward_names(call))
-        work.pack()
         y, kept = work.scratch(call.outputs[0].shape, call.dtype), work.kept()
         if work.has_trace():
             work.from_trace(y, kept)
@@ -67,7 +65,7 @@ class Recurrent:
         work.backward_data(y, dx, kept)
         if any(work.at(f"d{name}") is not None for name in WEIGHTS):
             work.backward_weights(y, kept)
-        return work.recipe(partial(_leave, call))
+        return work.runner(partial(_leave, call))
 
 
 #: Calls that other backends have to run.

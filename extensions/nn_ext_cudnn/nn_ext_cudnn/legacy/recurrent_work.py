@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Shape
 from nn_ext_cuda.copies import Copies
+from nn_ext_cuda.derived import WithDerived
 from nn_ext_cuda.dtypes import ITEM_BYTES
 from nn_ext_cudnn.legacy import api
 from nn_ext_cudnn.legacy.descriptors import Descriptor
-from nn_ext_cudnn.legacy.networks import network_of, pieces_of
+from nn_ext_cudnn.legacy.networks import network_of, pieces_of, question_of
 from nn_ext_cudnn.legacy.recipe import At, LibraryCall, Recipe
-from nn_ext_cudnn.legacy.weights import WeightCopy, covers
+from nn_ext_cudnn.legacy.weights import Packing, WeightCopy
 
 #: The inputs that hold weights.
 WEIGHTS: Final = ("weight_l0", "weight", "bias")
@@ -37,11 +38,13 @@ class Work:
         self.found = network_of(call)
         self.pieces = pieces_of(call)
         self._call = call
-        self._arrays = list(arrays)
         self._names = {name: place for place, name in enumerate(names)}
-        self._n_arrays = len(arrays)
+        #: the arrays of the call, and the weights where cuDNN wants them
+        self._arrays = [*arrays, ArrayDesc((self._n_weights,), call.dtype)]
+        self._space = At(len(arrays))
+        self._n_arrays = len(arrays) + 1
         self._parts: list[Any] = []
-        self._memory = self._space = At(-1)
+        self._memory = At(-1)
 
     def at(self, name: str) -> At | None:
         """The array of that name; None where there is none."""
@@ -52,13 +55,6 @@ class Work:
         """A new scratch array."""
         self._arrays.append(ArrayDesc(tuple(shape), dtype))
         return At(len(self._arrays) - 1)
-
-    def pack(self) -> None:
-        """Copy the weights to where cuDNN wants them."""
-        self._space = self._weights()
-        if not covers(self.pieces, self._n_weights):
-            self._zero(self._space)
-        self._copy("", self._space, unpack=False)
 
     def kept(self) -> At:
         """Memory for what cuDNN keeps of a forward pass."""
@@ -112,11 +108,17 @@ class Work:
         )
         self._copy("d", gradients, unpack=True)
 
-    def recipe(self, otherwise: Callable[[], None]) -> Recipe:
-        """All parts in order; `otherwise` is called where cuDNN turns out not to support them."""
+    def runner(self, otherwise: Callable[[], None]) -> WithDerived:
+        """All parts in order, on packed weights; `otherwise` is called where cuDNN turns out not to support them."""
         scratch = [(desc.shape, desc.dtype) for desc in self._arrays[self._n_arrays :] if desc is not None]
         parts = [part(len(self._arrays)) if callable(part) else part for part in self._parts]
-        return Recipe(self._call.spec.api, parts, self._n_arrays, scratch, otherwise)
+        recipe = Recipe(self._call.spec.api, parts, self._n_arrays, scratch, otherwise)
+        present = [at is not None for at in map(self.at, WEIGHTS)]
+        places = [self._names[name] for name, is_there in zip(WEIGHTS, present, strict=True) if is_there]
+        packing = Packing(self.pieces, self._n_weights, (weight_dtype(self._call), self._call.dtype), present)
+        targets = [((self._n_weights,), self._call.dtype)]
+        kind = "packed weights", question_of(self._call), packing.dtypes
+        return WithDerived(recipe, self._n_arrays - 1, packing, places, targets, kind)
 
     @property
     def _cell_states(self) -> Descriptor | None:

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.ext import Array
+from nn_core.ext import Array, ArrayDesc
 from nn_ext_cuda.code import Code
+from nn_ext_cuda.copies import Copies
 from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_type
-from nn_ext_cuda.launch import THREADS, Launch, Program
+from nn_ext_cuda.launch import THREADS, Chain, Launch, Program
 from nn_ext_cuda.memory import allocated
 from nn_ext_cudnn import handle
 from nn_ext_cudnn.errors import NotSupportedError
@@ -180,8 +181,34 @@ class WeightCopy:
         return Program([launch], len(arrays) + 1).bind(*arrays, self._on_device)
 
 
+class Packing:
+    """The program that packs weights into the memory of cuDNN; see `nn_ext_cuda.derived.WithDerived`.
+
+    Args:
+        found: The pieces.
+        n_elements: Size of that memory.
+        dtypes: The dtype of the weights, and that of the memory.
+        present: Which of weight_l0, weight and bias there are.
+    """
+
+    def __init__(
+        self, found: Sequence[Piece], n_elements: int, dtypes: tuple[str, str], present: Sequence[bool]
+    ) -> None:
+        self.dtypes = dtypes
+        self._present = tuple(present)
+        parts: list[Any] = []
+        if not covers(found, n_elements):
+            copies = Copies([*[None] * len(present), ArrayDesc((n_elements,), dtypes[1])])
+            copies.fill(len(present))
+            parts.append(copies.program())
+        self._chain = Chain([*parts, WeightCopy(found, dtypes, range(len(present) + 1))])
+
+    def bind(self, *arrays: Array) -> Any:
+        """The launches on the weights that there are, and the memory."""
+        given = iter(arrays)
+        return self._chain.bind(*[next(given) if is_there else None for is_there in self._present], *given)
+
+
 def covers(found: Sequence[Piece], n_elements: int) -> bool:
     """Whether the pieces fill the whole memory of cuDNN."""
     return sum(piece.rows * piece.columns for piece in found) == n_elements
-
-
