@@ -83,6 +83,19 @@ def test_inference_lays_out_filters_once(layouts):
     assert n_layouts[-3:] == [0, 0, 0]
 
 
+def test_without_the_optimization_each_pass_lays_out_filters(layouts):
+    x, w = nn.Variable.from_numpy_array(drawn(0, IMAGE)), nn.Variable.from_numpy_array(drawn(1) / 4)
+    y = net(x, w)
+    with without("pack"):
+        for _ in range(3):
+            y.forward()
+        assert [counted(layouts, y.forward) for _ in range(2)] == [1, 1]
+    for _ in range(3):
+        y.forward()
+    assert counted(layouts, y.forward) == 0
+    np.testing.assert_allclose(y.d, by_definition(x.d, w.d), rtol=0, atol=2e-2)
+
+
 def test_weights_are_converted_once_for_inference_too(layouts, monkeypatch):
     import fake_cupy
 
