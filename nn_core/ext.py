@@ -41,6 +41,9 @@ from nn_core.files import Entry as Entry
 from nn_core.files import atomic_writer as atomic_writer
 from nn_core.files import read_entries as read_entries
 from nn_core.files import write_entries as write_entries
+from nn_core.files.memory import MemoryFile as MemoryFile
+from nn_core.files.memory import contents_of as contents_of
+from nn_core.files.memory import crc32 as crc32
 from nn_core.messages.refusal import described
 from nn_core.reference.registry import kernel as kernel
 from nn_core.rules.registry import GradientCall as GradientCall
@@ -105,6 +108,7 @@ __all__ = [
     "GradientCall",
     "InitializerInfo",
     "Kernel",
+    "MemoryFile",
     "NNCoreError",
     "Namespace",
     "ParametricFunctionInfo",
@@ -123,6 +127,8 @@ __all__ = [
     "ViewerInfo",
     "WordInfo",
     "atomic_writer",
+    "contents_of",
+    "crc32",
     "dtype_of",
     "find_extension",
     "function_spec",

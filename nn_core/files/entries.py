@@ -2,7 +2,6 @@
 
 import json
 import os
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Final, TypeAlias
@@ -10,6 +9,7 @@ from typing import IO, Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.errors import FileFormatError
+from nn_core.files.memory import crc32
 
 Array: TypeAlias = np.ndarray[Any, Any]
 PathOrFile: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -52,7 +52,7 @@ def checksum(name: str, entry: Entry) -> str:
     values = values.astype(values.dtype.newbyteorder("<"), copy=False)
     attributes = [[[key, _plain(value)] for key, value in sorted(part.items())] for part in (entry.attributes, entry.group)]
     head = json.dumps([name, values.dtype.name, list(entry.values.shape), attributes])
-    return f"{zlib.crc32(values.data, zlib.crc32(head.encode())):08x}"
+    return f"{crc32(values.data, crc32(head.encode())):08x}"
 
 
 def _plain(value: Any) -> Any:

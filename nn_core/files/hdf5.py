@@ -1,8 +1,8 @@
 """HDF5 as NNabla lays it out: groups by '/', datasets with the attributes as HDF5 attributes.
 
-Each dataset of ours has its checksum as an attribute, and the root group the list of names. The library reads files by path
-or from an ``io.BytesIO``, and writes to memory: calls back into Python code, as it makes for other file objects, turn a Ctrl-C
-into an error of its own. Of contents in memory it reads the structure; plain arrays are views of them.
+Each dataset of ours has its checksum as an attribute, and the root group the list of names. Plain files are read without the
+library, see `nn_core.files.hdf5_plain`. The library reads files by path or from an ``io.BytesIO``, and writes to memory: calls
+back into Python code, as it makes for other file objects, turn a Ctrl-C into an error of its own.
 
 A trailer after the last byte of HDF5 has a checksum of the whole file, because the library may loop for ever or crash on
 damaged structures. Programs that open the file for writing remove the trailer; then the checksums of the arrays remain.
@@ -11,13 +11,17 @@ damaged structures. Programs that open the file for writing remove the trailer; 
 import io
 import json
 import os
-import zlib
-from collections.abc import Iterator, Mapping
+import struct
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.arrays.synced import ALIGNMENT_BYTES, host_empty
 from nn_core.errors import FileFormatError
 from nn_core.files.entries import (
     MAX_EXPANSION,
@@ -30,10 +34,9 @@ from nn_core.files.entries import (
     require_numbers,
     verify,
 )
+from nn_core.files.hdf5_plain import MAX_DEPTH, PlainFile, UnfamiliarError
+from nn_core.files.memory import contents_of, crc32
 from nn_core.files.trial import try_reading
-
-#: Deeper groups are refused: names of parameters have a few parts.
-MAX_DEPTH: Final = 200
 
 _CHECKSUM: Final = "nn_core_checksum"
 #: Attributes of the root group with the list of names, in pieces: HDF5 bounds an attribute by 64 KB.
@@ -45,8 +48,11 @@ _MARK: Final = b"\x89nn_core"
 _TABLE_START: Final = b'{"size": '
 _END_BYTES: Final = 8 + 4 + len(_MARK)
 _PORTION_BYTES: Final = 1 << 20
+_COPYING_THREADS: Final = 4
 #: Name, offset and number of bytes of arrays that have some.
 Places: TypeAlias = list[tuple[str, int, int]]
+#: The values of a dataset, its attributes, and those of its group.
+Found: TypeAlias = tuple[Array, Mapping[str, Any], Mapping[str, Any]]
 
 
 def write_hdf5(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
@@ -59,7 +65,7 @@ def write_hdf5(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
         store.flush()
         image = store.id.get_file_image()
     file.write(image)
-    file.write(_trailer(io.BytesIO(image), places))
+    file.write(_trailer(memoryview(image), places))
 
 
 def _fill(store: Any, entries: Mapping[str, Entry]) -> Places:
@@ -71,7 +77,7 @@ def _fill(store: Any, entries: Mapping[str, Entry]) -> Places:
     for name in entries:
         # after all attributes of groups, which several arrays share
         dataset = store[name]
-        dataset.attrs[_CHECKSUM] = checksum(name, _entry(name, dataset, entries[name].values))
+        dataset.attrs[_CHECKSUM] = checksum(name, _entry(name, entries[name].values, dataset.attrs, dataset.parent.attrs))
     names = np.frombuffer(json.dumps(list(entries)).encode(), np.uint8)
     for number, start in enumerate(range(0, len(names), _PIECE_BYTES)):
         store.attrs[f"{_NAMES}_{number}"] = names[start : start + _PIECE_BYTES]
@@ -80,13 +86,48 @@ def _fill(store: Any, entries: Mapping[str, Entry]) -> Places:
 
 
 def read_hdf5(file: IO[bytes]) -> Entries:
-    """Read all datasets; a file of another writer has no checksums, and is read on trial first."""
+    """Read all datasets; a file of another writer that takes the library has no checksums, and is read on trial first."""
     path = _path_of(file)
-    is_verified = file.seekable() and _verify_whole(file)
-    source = file.read() if path is None else path
+    contents, is_mapped = contents_of(file)
+    is_verified = _verify_whole(contents)
+    plain = _read_plain(contents, is_mapped)
+    if plain is not None:
+        return _checked(*plain, is_verified)
+    source = path or bytes(contents)
     if not is_verified:
-        try_reading(source, len(source) if isinstance(source, bytes) else Path(source).stat().st_size)
+        try_reading(source, len(contents))
     return read_plainly(source, is_verified)
+
+
+def _read_plain(contents: memoryview, is_mapped: bool) -> tuple[Mapping[str, Found], Mapping[str, Any]] | None:
+    """The datasets of a plain file and the attributes of its root group; None when it takes the library to read it."""
+    try:
+        plain = PlainFile(contents)
+        items = list(plain.datasets())
+    except (UnfamiliarError, struct.error, ValueError, IndexError):
+        return None
+    views = [dataset.values for _, dataset, _ in items]
+    if sum(view.nbytes for view in views) > len(contents):
+        return None
+    arrays = _copies(views) if is_mapped else views  # others may change a mapped file
+    found = {
+        name: (values, dataset.attributes, group.attributes)
+        for values, (name, dataset, group) in zip(arrays, items, strict=True)
+    }
+    return found, plain.attributes
+
+
+def _copies(views: Sequence[Array]) -> list[Array]:
+    """Copies of arrays, in one block of memory: new memory takes most of the time, less in large pages and several threads."""
+    *starts, size = accumulate((-(-view.nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES for view in views), initial=0)
+    block = host_empty((size,), "uint8")
+    made = []
+    for view, start in zip(views, starts, strict=True):
+        made.append(block[start : start + view.nbytes].view(view.dtype).reshape(view.shape))
+    n_threads = min(os.cpu_count() or 1, _COPYING_THREADS) if block.nbytes > _PORTION_BYTES else 1
+    with ThreadPoolExecutor(n_threads) as pool:
+        deque(pool.map(np.copyto, made, views), maxlen=0)
+    return made
 
 
 def read_plainly(source: str | bytes, is_verified: bool = False) -> Entries:
@@ -105,80 +146,69 @@ def read_plainly(source: str | bytes, is_verified: bool = False) -> Entries:
         return _read(store, len(source), source, is_verified)
 
 
-def _trailer(file: IO[bytes], places: Places) -> bytes:
+def _trailer(image: memoryview, places: Places) -> bytes:
     """The trailer of a file: a table in JSON, its length, its checksum, and a mark."""
-    size = file.seek(0, os.SEEK_END)
-    arrays = [[name, offset, n_bytes, _crc(file, offset, n_bytes)] for name, offset, n_bytes in places]
-    table = json.dumps({"size": size, "checksum": _crc(file, 0, size), "arrays": arrays}).encode()
-    return table + len(table).to_bytes(8, "little") + zlib.crc32(table).to_bytes(4, "little") + _MARK
+    arrays = [[name, offset, n_bytes, crc32(image[offset : offset + n_bytes])] for name, offset, n_bytes in places]
+    table = json.dumps({"size": len(image), "checksum": crc32(image), "arrays": arrays}).encode()
+    return table + len(table).to_bytes(8, "little") + crc32(table).to_bytes(4, "little") + _MARK
 
 
-def _verify_whole(file: IO[bytes]) -> bool:
-    """Compare a file that has a trailer with it, and leave the position as it was; whether there is a trailer.
+def _verify_whole(contents: memoryview) -> bool:
+    """Compare a file that has a trailer with it; whether there is a trailer.
 
     Raises:
         FileFormatError: when anything has changed; names the array if it is in one.
     """
-    start = file.tell()
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(size - _END_BYTES, 0))
-    end = file.read(_END_BYTES)
-    has_trailer = len(end) == _END_BYTES and end.endswith(_MARK)
-    if has_trailer:
-        length = min(int.from_bytes(end[:8], "little"), size - _END_BYTES)
-        file.seek(size - _END_BYTES - length)
-        text = file.read(length)
-        if zlib.crc32(text) != int.from_bytes(end[8:12], "little"):
-            raise FileFormatError("the table of checksums must be as it was saved, got another: the file is damaged")
-        table = json.loads(text)
-        if table["size"] != size - _END_BYTES - length:
-            raise FileFormatError(f"the file must have {table['size']} bytes and a table, got {size}: it is damaged")
-        if _crc(file, 0, table["size"]) != table["checksum"]:
-            _blame(file, table["arrays"])
-    elif _has_cut_trailer(file):
-        raise FileFormatError("the table of checksums must be complete, got a part of it: the file is damaged")
-    file.seek(start)
-    return has_trailer
+    size = len(contents)
+    end = bytes(contents[-_END_BYTES:])
+    if len(end) < _END_BYTES or not end.endswith(_MARK):
+        if _has_cut_trailer(contents):
+            raise FileFormatError("the table of checksums must be complete, got a part of it: the file is damaged")
+        return False
+    length = min(int.from_bytes(end[:8], "little"), size - _END_BYTES)
+    text = bytes(contents[size - _END_BYTES - length : size - _END_BYTES])
+    if crc32(text) != int.from_bytes(end[8:12], "little"):
+        raise FileFormatError("the table of checksums must be as it was saved, got another: the file is damaged")
+    table = json.loads(text)
+    if table["size"] != size - _END_BYTES - length:
+        raise FileFormatError(f"the file must have {table['size']} bytes and a table, got {size}: it is damaged")
+    if crc32(contents[: table["size"]]) != table["checksum"]:
+        _blame(contents, table["arrays"])
+    return True
 
 
-def _has_cut_trailer(file: IO[bytes]) -> bool:
+def _has_cut_trailer(contents: memoryview) -> bool:
     """Whether a trailer starts where the first header of HDF5, in the version that is written here, puts its end."""
-    file.seek(0)
-    head = file.read(48)
+    head = bytes(contents[:48])
     if len(head) < 48 or not head.startswith(b"\x89HDF\r\n\x1a\n\0"):
         return False
-    file.seek(min(int.from_bytes(head[40:48], "little"), 2**62))
-    return file.read(len(_TABLE_START)) == _TABLE_START
+    end = min(int.from_bytes(head[40:48], "little"), len(contents))
+    return bytes(contents[end : end + len(_TABLE_START)]) == _TABLE_START
 
 
-def _blame(file: IO[bytes], arrays: list[Any]) -> None:
-    damaged = [name for name, offset, n_bytes, saved in arrays if _crc(file, offset, n_bytes) != saved]
+def _blame(contents: memoryview, arrays: list[Any]) -> None:
+    damaged = [name for name, start, n_bytes, saved in arrays if crc32(contents[start : start + n_bytes]) != saved]
     if damaged:
         raise FileFormatError(f"array {damaged[0]} must be as it was saved, got another checksum: the file is damaged")
     raise FileFormatError("the structure must be as it was saved, got another checksum: the file is damaged")
 
 
-def _crc(file: IO[bytes], start: int, n_bytes: int) -> int:
-    file.seek(start)
-    found = 0
-    while n_bytes > 0 and (piece := file.read(min(n_bytes, _PORTION_BYTES))):
-        found = zlib.crc32(piece, found)
-        n_bytes -= len(piece)
-    return found
-
-
 def _read(store: Any, file_bytes: int, contents: bytes | None, is_verified: bool) -> Entries:
-    entries: Entries = {}
-    checksums: dict[str, str] = {}
+    found: dict[str, Found] = {}
     stored_bytes = 0
     for name, dataset in _datasets(store):
         stored_bytes += dataset.id.get_storage_size()
         if stored_bytes > file_bytes:
             raise FileFormatError(f"dataset {name} must be within the {file_bytes} bytes of the file, got more")
-        entries[name] = _entry(name, dataset, _values(name, dataset, contents))
-        if _CHECKSUM in dataset.attrs:
-            checksums[name] = str(dataset.attrs[_CHECKSUM])
-    pieces = {key: value for key, value in store.attrs.items() if key.startswith(_NAMES)}
+        found[name] = _values(name, dataset, contents), dataset.attrs, dataset.parent.attrs
+    return _checked(found, store.attrs, is_verified)
+
+
+def _checked(found: Mapping[str, Found], root: Mapping[str, Any], is_verified: bool) -> Entries:
+    """The entries of a file, compared with the checksums that ours have; `root` has the attributes of the root group."""
+    entries = {name: _entry(name, *parts) for name, parts in found.items()}
+    checksums = {name: str(own[_CHECKSUM]) for name, (_, own, _) in found.items() if _CHECKSUM in own}
+    pieces = {key: value for key, value in root.items() if key.startswith(_NAMES)}
     if pieces or checksums:
         if not pieces:
             raise FileFormatError("the file must hold the names of its arrays, got none: the file is damaged")
@@ -245,12 +275,12 @@ def _is_stored_plainly(dataset: Any) -> bool:
     return bool(dataset.id.get_type().equal(h5py.h5t.py_create(dataset.dtype, logical=True)))
 
 
-def _entry(name: str, dataset: Any, values: Array) -> Entry:
-    return Entry(values, _attributes(name, dataset), _attributes(name, dataset.parent))
+def _entry(name: str, values: Array, own: Mapping[str, Any], group: Mapping[str, Any]) -> Entry:
+    return Entry(values, _attributes(name, own), _attributes(name, group))
 
 
-def _attributes(name: str, item: Any) -> dict[str, Any]:
-    return {key: _scalar(name, key, value) for key, value in item.attrs.items() if not key.startswith((_CHECKSUM, _NAMES))}
+def _attributes(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _scalar(name, key, value) for key, value in found.items() if not key.startswith((_CHECKSUM, _NAMES))}
 
 
 def _scalar(name: str, key: str, value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from nn_core.arrays.ndarray import NdArray
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_entries
@@ -203,7 +204,8 @@ def load_into(
     for key in report.created:
         entry = source.entries[key]
         need_grad = entry.attributes.get("need_grad")
-        fresh = Variable.from_numpy_array(entry.values, need_grad=True if need_grad is None else bool(need_grad))
+        fresh = Variable(entry.values.shape, True if need_grad is None else bool(need_grad))
+        fresh.data = NdArray.from_dlpack(entry.values)  # nobody else has them, so they need no copy
         fresh.name = key.rpartition("/")[2]
         create(key, fresh)
     if strict is None and report.missing and (report.created or report.loaded):

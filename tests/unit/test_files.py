@@ -392,7 +392,7 @@ def test_hdf5_that_asks_for_too_much(tmp_path, fill, message):
 def test_hdf5_on_which_the_library_crashes_or_loops(tmp_path, monkeypatch):
     path = tmp_path / "file.h5"
     with h5py.File(path, "w") as store:
-        store["w"] = np.ones(3)
+        store.create_dataset("w", data=np.ones(3), chunks=(3,))
     program = "import resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
     monkeypatch.setattr(trial, "settings", Settings)
     monkeypatch.setattr(trial, "PROGRAM", program + "import os\nos.abort()")
@@ -406,16 +406,19 @@ def test_hdf5_on_which_the_library_crashes_or_loops(tmp_path, monkeypatch):
     assert read_entries(path, ".h5")["w"].values.tolist() == [1, 1, 1]
 
 
-def test_only_hdf5_of_others_is_read_on_trial(tmp_path, monkeypatch):
+def test_only_hdf5_of_others_that_takes_the_library_is_read_on_trial(tmp_path, monkeypatch):
     tried = []
     monkeypatch.setattr(hdf5, "try_reading", lambda source, n_bytes: tried.append(source))
     path = tmp_path / "file.h5"
     write_entries(path, entries(), ".h5")
     read_entries(path, ".h5")
     read_entries(io.BytesIO(path.read_bytes()), ".h5")
-    assert tried == []
     with h5py.File(path, "w") as store:
         store["w"] = np.ones(3)
+    assert read_entries(path, ".h5")["w"].values.tolist() == [1, 1, 1]
+    assert tried == []
+    with h5py.File(path, "w") as store:
+        store.create_dataset("w", data=np.ones(3), chunks=(3,))
     read_entries(path, ".h5")
     read_entries(io.BytesIO(path.read_bytes()), ".h5")
     assert tried == [str(path), path.read_bytes()]

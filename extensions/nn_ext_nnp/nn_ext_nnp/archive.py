@@ -1,14 +1,14 @@
 """Archives of NNP files: zip, with members chosen by their extensions. Nothing is unpacked into folders."""
 
-import io
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import IO, Final
+from typing import IO, Any, Final
 
-from nn_core.ext import FileFormatError
+from nn_core.ext import FileFormatError, MemoryFile, contents_of, crc32
 
 VERSION_MEMBER: Final = "nnp_version.txt"
 VERSION: Final = b"0.1\n"
@@ -18,6 +18,8 @@ EXTENSIONS: Final = (".nntxt", ".prototxt", ".protobuf", ".h5", ".optimizer")
 _GROWTH: Final = 200
 _ALWAYS_ALLOWED_BYTES: Final = 16 << 20
 _MEMBER_LIMIT: Final = 10_000
+#: The exceptions with which reading a damaged archive ends.
+_DAMAGE: Final = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Member:
     """A file of an archive."""
 
     name: str
-    data: bytes
+    data: bytes | memoryview
 
     @property
     def extension(self) -> str:
@@ -41,12 +43,13 @@ def read_archive(file: IO[bytes], name: str) -> list[Member]:
             folder, or are larger than an honest archive of this size makes them.
     """
     try:
-        with zipfile.ZipFile(file) as archive:
+        contents, is_mapped = contents_of(file)
+        with zipfile.ZipFile(MemoryFile(contents)) as archive:  # type: ignore[arg-type]  # it is a binary file
             chosen = _checked(archive, name)
             for info in archive.infolist():
                 archive.open(info).close()  # compares the name in the list with that of the data: no member is overlooked
-            return [Member(info.filename, archive.read(info)) for info in chosen]
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
+            return [Member(info.filename, _data(archive, info, contents if is_mapped else None)) for info in chosen]
+    except _DAMAGE as error:
         if isinstance(error, FileFormatError):
             raise
         raise FileFormatError(f"{name}: the file must be a whole zip archive, got: {error}") from error
@@ -57,6 +60,19 @@ def write_archive(file: IO[bytes], members: Iterable[Member]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for member in (Member(VERSION_MEMBER, VERSION), *members):
             archive.writestr(zipfile.ZipInfo(member.name, (1980, 1, 1, 0, 0, 0)), member.data)
+
+
+def _data(archive: zipfile.ZipFile, info: zipfile.ZipInfo, mapped: memoryview | None) -> bytes | memoryview:
+    """The bytes of a member; of arrays in a mapped archive that are stored as they are, those of the file."""
+    if mapped is None or info.compress_type != zipfile.ZIP_STORED or not info.filename.lower().endswith(".h5"):
+        return archive.read(info)
+    # the header, whose lengths may be others than in the list of members, and which `open` has compared with that
+    lengths = struct.unpack_from("<2H", mapped, info.header_offset + 26)
+    start = info.header_offset + 30 + sum(lengths)
+    data = mapped[start : start + info.file_size]
+    if len(data) != info.file_size or crc32(data) != info.CRC:
+        raise zipfile.BadZipFile(f"Bad CRC-32 for file {info.filename!r}")
+    return data
 
 
 def _checked(archive: zipfile.ZipFile, name: str) -> list[zipfile.ZipInfo]:
@@ -88,6 +104,6 @@ def _require_inside(member: str, name: str) -> None:
 
 def as_file(member: Member) -> IO[bytes]:
     """The bytes of a member as a file with its name."""
-    file = io.BytesIO(member.data)
-    file.name = member.name
-    return file
+    is_mapped = isinstance(member.data, memoryview)
+    file: Any = MemoryFile(memoryview(member.data), member.name, is_mapped)
+    return file  # type: ignore[no-any-return]  # a raw file, which `IO` does not comprise

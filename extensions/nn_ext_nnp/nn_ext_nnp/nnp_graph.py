@@ -74,7 +74,9 @@ def put_parameters(entries: Mapping[str, Entry]) -> None:
         parameter = nn.parameter.get_parameter(name)
         if parameter is None:
             need_grad = bool(entry.attributes.get("need_grad", True))
-            nn.parameter.set_parameter(name, nn.Variable.from_numpy_array(entry.values, need_grad=need_grad))
+            parameter = nn.Variable(entry.values.shape, need_grad=need_grad)
+            parameter.data = nn.NdArray.from_dlpack(entry.values)  # nobody else has them, so they need no copy
+            nn.parameter.set_parameter(name, parameter)
         elif parameter.shape != entry.values.shape:
             raise ArgumentError(
                 f"load: parameter {name!r} must keep its shape {parameter.shape}, got {entry.values.shape}\n"

@@ -1,0 +1,83 @@
+"""Files that are read where they are: mapped into memory, or parts of what is in memory already."""
+
+import io
+import mmap
+from typing import IO, Any
+
+try:
+    from zlib_ng.zlib_ng import crc32 as _crc32
+except ImportError:
+    from zlib import crc32 as _crc32
+
+
+def crc32(contents: Any, before: int = 0) -> int:
+    """CRC-32 of bytes after others whose CRC-32 is `before`; several times as fast where zlib-ng is installed.
+
+    Example:
+        >>> from nn_core.ext import crc32
+        >>> crc32(b"bytes") == crc32(b"tes", crc32(b"by"))
+        True
+    """
+    return _crc32(contents, before)
+
+
+class MemoryFile(io.RawIOBase):
+    """A file for reading whose bytes are in memory already and are not copied.
+
+    Args:
+        contents: Its bytes.
+        name: Its name, for messages.
+        is_mapped: Whether they are those of a mapped file, which others may change: who keeps some has to copy them.
+
+    Example:
+        >>> from nn_core.ext import MemoryFile
+        >>> MemoryFile(memoryview(b"numbers"), "numbers.txt").read(3)
+        b'num'
+    """
+
+    def __init__(self, contents: memoryview, name: str = "", is_mapped: bool = False) -> None:
+        self.contents = contents
+        self.name = name
+        self.is_mapped = is_mapped
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Always."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a position."""
+        start = (0, self._position, len(self.contents))[whence]
+        self._position = max(start + offset, 0)
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Copy what comes next."""
+        piece = self.contents[self._position : self._position + len(buffer)]
+        buffer[: len(piece)] = piece
+        self._position += len(piece)
+        return len(piece)
+
+
+def contents_of(file: IO[bytes]) -> tuple[memoryview, bool]:
+    """All that follows the position of a file, and whether that is mapped into memory; if the system cannot, it is read.
+
+    Example:
+        >>> import io
+        >>> from nn_core.ext import contents_of
+        >>> contents, is_mapped = contents_of(io.BytesIO(b"bytes"))
+        >>> bytes(contents), is_mapped
+        (b'bytes', False)
+    """
+    if isinstance(file, MemoryFile):
+        return file.contents[file.tell() :], file.is_mapped
+    start = file.tell() if file.seekable() else 0
+    try:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):  # no file of the system, or an empty one
+        return memoryview(file.read()), False
+    return memoryview(mapped)[start:], True
