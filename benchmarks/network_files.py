@@ -2,9 +2,10 @@
 
     python -m benchmarks.network_files --nnabla-python /path/to/python3.10
 
-Both packages load the same archives, one with parameters as .h5, one as .protobuf, which nn_core writes and NNabla reads. Each
-measurement is a process of its own, and they take turns; the time is that of the processor, from the call of `load_parameters`
-or `load` to its return. A small archive is loaded first, so that what is imported for it is not counted.
+Both packages load the same archives: one that NNabla writes, with parameters as .h5, and two that nn_core writes, one with
+parameters as .h5, one as .protobuf. Each measurement is a process of its own, and they take turns; the time is what passes
+from the call of `load_parameters` or `load` to its return. A small archive is loaded first, so that what is imported for it
+is not counted.
 """
 
 import statistics
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import click
 
-ROUNDS = 3
+ROUNDS = 5
 #: Affine layers of a million parameters each.
 LAYERS = 25
 
@@ -31,10 +32,25 @@ def act(path):
     assert package.get_parameters(grad_only=False)["layer0/affine/W"].d.size
 act(sys.argv[1])
 package.clear_parameters()
-start = time.process_time()
+start = time.perf_counter()
 act(sys.argv[2])
-print("seconds", time.process_time() - start)
+print("seconds", time.perf_counter() - start)
 assert sum(p.size for p in package.get_parameters(grad_only=False).values()) >= {count}
+"""
+
+_SAVE = """
+import sys
+import nnabla as nn
+import nnabla.functions as F
+import nnabla.parametric_functions as PF
+from nnabla.utils.save import save
+x = y = nn.Variable((1, int(sys.argv[3])))
+for number in range(int(sys.argv[2])):
+    y = F.relu(PF.affine(y, int(sys.argv[3]), name=f"layer{number}"))
+network = {"name": "net", "batch_size": 1, "names": {"x": x}, "outputs": {"y": y}}
+executor = {"name": "run", "network": "net", "data": ["x"], "output": ["y"]}
+save(sys.argv[1], {"networks": [network], "executors": [executor]})
+print("seconds", 0)
 """
 
 _EXPORT = """
@@ -43,9 +59,9 @@ import nn_core as nn
 import nn_ext_onnx
 from benchmarks.network_files import resnet50
 x, y = resnet50()
-start = time.process_time()
+start = time.perf_counter()
 nn_ext_onnx.export(sys.argv[1], {"y": y}, {"x": x}, **eval(sys.argv[2]))
-print("seconds", time.process_time() - start)
+print("seconds", time.perf_counter() - start)
 """
 
 
@@ -73,14 +89,16 @@ def resnet50(batch: int = 1):  # type: ignore[no-untyped-def]  # Variables, whic
     return x, PF.affine(F.global_average_pooling(h), 1000, name="classes")
 
 
-def write_archives(folder: Path, layers: int = LAYERS, width: int = 1000) -> list[Path]:
-    """Networks with 100 MB of parameters, or fewer, in both formats that archives have."""
+def write_archives(nnabla_python: str, folder: Path, layers: int = LAYERS, width: int = 1000) -> list[Path]:
+    """Networks with 100 MB of parameters, or fewer: of NNabla, and of nn_core in both formats that archives have."""
     import nn_core as nn
     import nn_core.functions as F
     import nn_core.parametric_functions as PF
     from nn_core.utils.save import save
 
-    paths = []
+    folder.mkdir(exist_ok=True)
+    paths = [folder / "nnabla_h5.nnp"]
+    seconds(nnabla_python, _SAVE, str(paths[0]), str(layers), str(width))
     with nn.parameter_scope("", {}):
         x = nn.Variable((1, width))
         y = x
@@ -91,7 +109,6 @@ def write_archives(folder: Path, layers: int = LAYERS, width: int = 1000) -> lis
             "executors": [{"name": "run", "network": "net", "data": ["x"], "output": ["y"]}],
         }
         for kind in (".h5", ".protobuf"):
-            folder.mkdir(exist_ok=True)
             paths.append(folder / f"parameters_{kind[1:]}.nnp")
             save(paths[-1], contents, parameter_format=kind)
     return paths
@@ -115,7 +132,9 @@ def main(nnabla_python: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines = ["| load | nn_core, s | NNabla, s | NNabla / nn_core |", "|---|---|---|---|"]
-        for path, small in zip(write_archives(folder), write_archives(folder / "small", 2, 10), strict=True):
+        large = write_archives(nnabla_python, folder)
+        small_ones = write_archives(nnabla_python, folder / "small", 2, 10)
+        for path, small in zip(large, small_ones, strict=True):
             for what in ("parameters", "network"):
                 times: dict[str, list[float]] = {}
                 for _ in range(ROUNDS):
