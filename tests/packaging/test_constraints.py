@@ -46,6 +46,15 @@ def requirements(path: Path, *, all_extras: bool) -> list[Requirement]:
     return [entry for entry in found if not name_of(entry.name).startswith("nn-")]
 
 
+@pytest.mark.parametrize("path", PACKAGES, ids=lambda path: path.parent.name)
+def test_wheels_hold_the_package_of_their_project_alone(path: Path) -> None:
+    content = tomllib.loads(path.read_text())
+    wheel = content.get("tool", {}).get("hatch", {}).get("build", {}).get("targets", {}).get("wheel", {})
+    own = content["project"]["name"].replace("-", "_")
+    assert (path.parent / own / "__init__.py").is_file()
+    assert wheel.get("packages", [own]) == [own]
+
+
 def test_every_line_is_a_pin_with_a_hash() -> None:
     names = list(pins())
     assert names == sorted(names)
