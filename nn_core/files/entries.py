@@ -24,6 +24,7 @@ class Entry:
     Attributes:
         values: The array.
         attributes: Strings, numbers and booleans by name.
+        is_own: Whether nobody else has the array, which is in C order and in the byte order of the machine.
 
     Example:
         >>> from nn_core.files import Entry
@@ -34,6 +35,7 @@ class Entry:
     values: Array
     attributes: dict[str, Any] = field(default_factory=dict)
     group: dict[str, Any] = field(default_factory=dict)
+    is_own: bool = False
 
 
 #: Arrays by '/'-separated name, in the order in which they are to be listed.

@@ -92,7 +92,7 @@ def read_hdf5(file: IO[bytes]) -> Entries:
     is_verified = _verify_whole(contents)
     plain = _read_plain(contents, is_mapped)
     if plain is not None:
-        return _checked(*plain, is_verified)
+        return _checked(*plain, is_verified, is_own=is_mapped)  # copies of what is mapped
     source = path or bytes(contents)
     if not is_verified:
         try_reading(source, len(contents))
@@ -124,9 +124,11 @@ def _copies(views: Sequence[Array]) -> list[Array]:
     made = []
     for view, start in zip(views, starts, strict=True):
         made.append(block[start : start + view.nbytes].view(view.dtype).reshape(view.shape))
-    n_threads = min(os.cpu_count() or 1, _COPYING_THREADS) if block.nbytes > _PORTION_BYTES else 1
-    with ThreadPoolExecutor(n_threads) as pool:
-        deque(pool.map(np.copyto, made, views), maxlen=0)
+    if size < _PORTION_BYTES:  # starting a thread would take longer
+        deque(map(np.copyto, made, views), maxlen=0)
+    else:
+        with ThreadPoolExecutor(_COPYING_THREADS) as pool:
+            deque(pool.map(np.copyto, made, views), maxlen=0)
     return made
 
 
@@ -204,9 +206,11 @@ def _read(store: Any, file_bytes: int, contents: bytes | None, is_verified: bool
     return _checked(found, store.attrs, is_verified)
 
 
-def _checked(found: Mapping[str, Found], root: Mapping[str, Any], is_verified: bool) -> Entries:
+def _checked(
+    found: Mapping[str, Found], root: Mapping[str, Any], is_verified: bool, *, is_own: bool = False
+) -> Entries:
     """The entries of a file, compared with the checksums that ours have; `root` has the attributes of the root group."""
-    entries = {name: _entry(name, *parts) for name, parts in found.items()}
+    entries = {name: _entry(name, *parts, is_own=is_own) for name, parts in found.items()}
     checksums = {name: str(own[_CHECKSUM]) for name, (_, own, _) in found.items() if _CHECKSUM in own}
     pieces = {key: value for key, value in root.items() if key.startswith(_NAMES)}
     if pieces or checksums:
@@ -275,8 +279,10 @@ def _is_stored_plainly(dataset: Any) -> bool:
     return bool(dataset.id.get_type().equal(h5py.h5t.py_create(dataset.dtype, logical=True)))
 
 
-def _entry(name: str, values: Array, own: Mapping[str, Any], group: Mapping[str, Any]) -> Entry:
-    return Entry(values, _attributes(name, own), _attributes(name, group))
+def _entry(
+    name: str, values: Array, own: Mapping[str, Any], group: Mapping[str, Any], *, is_own: bool = False
+) -> Entry:
+    return Entry(values, _attributes(name, own), _attributes(name, group), is_own)
 
 
 def _attributes(name: str, found: Mapping[str, Any]) -> dict[str, Any]:

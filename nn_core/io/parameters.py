@@ -202,15 +202,28 @@ def load_into(
     _require_fitting(function, source.file, report, strict, refuse_unexpected)
     _take_over({key: entry for key, entry in source.entries.items() if key in report.loaded}, found)
     for key in report.created:
-        entry = source.entries[key]
-        need_grad = entry.attributes.get("need_grad")
-        fresh = Variable(entry.values.shape, True if need_grad is None else bool(need_grad))
-        fresh.data = NdArray.from_dlpack(entry.values)  # nobody else has them, so they need no copy
+        fresh = parameter_of(source.entries[key])
         fresh.name = key.rpartition("/")[2]
         create(key, fresh)
     if strict is None and report.missing and (report.created or report.loaded):
         _warn_of_missing(function, source.file, report, may_create is None)
     return report
+
+
+def parameter_of(entry: Entry) -> Variable:
+    """A new parameter with the values of an array of a file; it is to be trained unless the file says otherwise.
+
+    It has a copy of the values, or the entry's own.
+
+    Example:
+        >>> from nn_core.ext import Entry, parameter_of
+        >>> parameter_of(Entry(np.ones((2, 3)), {"need_grad": False}))
+        <Variable((2, 3), float64, need_grad=False): 1 1 1 1 1 1>
+    """
+    need_grad = entry.attributes.get("need_grad")
+    parameter = Variable(entry.values.shape, True if need_grad is None else bool(need_grad))
+    parameter.data = NdArray.from_dlpack(entry.values) if entry.is_own else NdArray.from_numpy_array(entry.values)
+    return parameter
 
 
 def _take_over(entries: Mapping[str, Entry], found: Mapping[str, Variable | None]) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, Entry
+from nn_core.ext import ArgumentError, Entry, parameter_of
 from nn_ext_nnp.document import read_document
 from nn_ext_nnp.network import Network, NetworkPlan, PlannedFunction, PlannedVariable, build, plan_network
 from nn_ext_nnp.schema import functions
@@ -73,10 +73,7 @@ def put_parameters(entries: Mapping[str, Entry]) -> None:
     for name, entry in entries.items():
         parameter = nn.parameter.get_parameter(name)
         if parameter is None:
-            need_grad = bool(entry.attributes.get("need_grad", True))
-            parameter = nn.Variable(entry.values.shape, need_grad=need_grad)
-            parameter.data = nn.NdArray.from_dlpack(entry.values)  # nobody else has them, so they need no copy
-            nn.parameter.set_parameter(name, parameter)
+            nn.parameter.set_parameter(name, parameter_of(entry))
         elif parameter.shape != entry.values.shape:
             raise ArgumentError(
                 f"load: parameter {name!r} must keep its shape {parameter.shape}, got {entry.values.shape}\n"

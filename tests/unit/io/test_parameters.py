@@ -12,6 +12,8 @@ import nn_core as nn
 import nn_core.parametric_functions as PF
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
+from nn_core.files import Entry
+from nn_core.io.parameters import parameter_of
 from nn_core.parameter import get_parameter, get_parameter_or_create, parameter_scope
 
 EXTENSIONS = [".h5", ".npz", ".safetensors"]
@@ -64,6 +66,34 @@ def test_existing_parameters_are_filled_in_place(tmp_path):
     assert w.data is data
     assert w.need_grad
     assert np.array_equal(w.d, before)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"])
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("extension", [".h5", ".npz"])
+def test_new_parameters_have_values_of_their_own_from_any_type(tmp_path, extension, order, dtype):
+    values, path = np.array([[0, 1, 1], [1, 0, 1]]).astype(dtype), tmp_path / f"file{extension}"
+    stored = values.astype(values.dtype.newbyteorder(order))
+    if extension == ".h5":
+        with h5py.File(path, "w") as store:
+            store["layer/w"] = stored
+    else:
+        np.savez(path, **{"layer/w": stored})
+    assert nn.load_parameters(path).created == ("layer/w",)
+    w = get_parameter("layer/w")
+    assert (w.d.dtype, w.data.dtype) == (values.dtype, values.dtype)
+    w.d[...] = 0
+    path.write_bytes(bytes(path.stat().st_size))
+    np.testing.assert_array_equal(w.d, np.zeros_like(values))
+
+
+def test_arrays_that_a_reader_keeps_are_not_shared():
+    kept = Entry(np.ones(3, np.float32))
+    parameter_of(kept).d[...] = 2
+    assert kept.values.tolist() == [1, 1, 1]
+    own = Entry(np.ones(3, np.float32), is_own=True)
+    parameter_of(own).d[...] = 2
+    assert own.values.tolist() == [2, 2, 2]
 
 
 def test_scopes_of_saving_and_loading(tmp_path):
