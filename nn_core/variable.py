@@ -16,7 +16,7 @@ from nn_core.graph.hooks import Hook
 from nn_core.graph.modes import RECOMPUTE
 from nn_core.graph.node import Node, Storage, Value, forward_order, invalidate, materialize_readers, require_no_circle
 from nn_core.graph.reshape import RESHAPED, change_leaf_shape
-from nn_core.messages.attributes import SUGGESTS_ATTRIBUTES, Misnamed, no_attribute, offered
+from nn_core.messages.attributes import Misnamed, SuggestsAttributes, offered
 from nn_core.messages.refusal import (
     FOREIGN,
     checked_flag,
@@ -47,7 +47,7 @@ _ENGINE: Final = frozenset(
 )
 
 
-class Variable(Value, VariableOperators):
+class Variable(Value, VariableOperators, SuggestsAttributes):
     """A value in a computation graph: data, gradient, and the function that computes it.
 
     Args:
@@ -92,11 +92,6 @@ class Variable(Value, VariableOperators):
         permute = Misnamed("did you mean 'transpose'?")
         view = Misnamed("did you mean 'reshape'?")
         astype = Misnamed("x.data.cast(dtype) converts the values; the context says in which type functions compute")
-
-        if SUGGESTS_ATTRIBUTES:
-
-            def __getattr__(self, name: str) -> Any:
-                no_attribute(self, name)
 
     def __dir__(self) -> list[str]:
         return offered(self, _ENGINE)

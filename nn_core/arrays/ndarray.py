@@ -15,7 +15,7 @@ from nn_core.arrays.display import display_line, html_table, values_on_host
 from nn_core.arrays.exchange import ON_HOST, dlpack_device, lent, lent_address, taken
 from nn_core.arrays.synced import HOST, Space, SyncedArray, cast, dtype_name, dtype_of, is_ready_on_device
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
-from nn_core.messages.attributes import SUGGESTS_ATTRIBUTES, Misnamed, no_attribute, offered
+from nn_core.messages.attributes import Misnamed, SuggestsAttributes, offered
 from nn_core.messages.refusal import described, door, real_numbers
 from nn_core.settings import are_shapes_strict
 from nn_core.typing import MAX_SIZE, Array, Shape
@@ -26,7 +26,7 @@ _ENGINE: Final = frozenset(
 ) | {"synced", "write"}
 
 
-class NdArray(NdArrayOperators):
+class NdArray(NdArrayOperators, SuggestsAttributes):
     """A multi-dimensional array, free of device and dtype.
 
     Args:
@@ -57,11 +57,6 @@ class NdArray(NdArrayOperators):
         requires_grad = Misnamed("gradients belong to a Variable, nn_core.Variable(shape)")
         grad = Misnamed("gradients belong to a Variable, nn_core.Variable(shape)")
         g = Misnamed("gradients belong to a Variable, nn_core.Variable(shape)")
-
-        if SUGGESTS_ATTRIBUTES:
-
-            def __getattr__(self, name: str) -> Any:
-                no_attribute(self, name)
 
     def __dir__(self) -> list[str]:
         return offered(self, _ENGINE)

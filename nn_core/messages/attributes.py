@@ -5,14 +5,10 @@ from collections.abc import Callable, Container
 from importlib import import_module, util
 from inspect import getattr_static
 from types import ModuleType
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from nn_core.errors import UnknownAttributeError
 from nn_core.messages.synonyms import suggestion
-
-#: Whether classes whose attributes every call reads say by ``__getattr__`` which attributes they have. Until 3.12, CPython
-#: read all attributes of such a class three times as slowly; its own message has a suggestion in tracebacks there.
-SUGGESTS_ATTRIBUTES: Final = sys.version_info >= (3, 12)
 
 
 class Misnamed:
@@ -56,8 +52,23 @@ def offered(value: Any, engine: Container[str]) -> list[str]:
     return [n for n in names if n not in engine and not isinstance(getattr_static(type(value), n, None), Misnamed)]
 
 
-def no_attribute(value: Any, name: str) -> NoReturn:
-    """Raise what reading an attribute that `value` does not have means; for ``__getattr__``."""
+class SuggestsAttributes:
+    """A base of classes whose attributes every call reads: an unknown one raises an error with a suggestion.
+
+    Until 3.12, CPython read all attributes of a class with ``__getattr__`` three times as slowly; its own message has a
+    suggestion in tracebacks there.
+    """
+
+    __slots__ = ()
+
+    if sys.version_info >= (3, 12):
+
+        def __getattr__(self, name: str) -> NoReturn:
+            _no_attribute(self, name)
+
+
+def _no_attribute(value: Any, name: str) -> NoReturn:
+    """Raise what reading an attribute that `value` does not have means."""
     known = next((vars(cls)[name] for cls in type(value).__mro__ if name in vars(cls)), None)
     if known is not None:
         known.__get__(value, type(value))  # it has failed, and the interpreter has forgotten why
