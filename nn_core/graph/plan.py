@@ -344,14 +344,11 @@ class Weights:
         #: the steps to run while the leaves are unchanged
         self.steps = steps
         self._leaves = leaves
-        self._seen: list[int | None] = []
+        self._seen: list[object] = []
 
     def are_unchanged(self) -> bool:
         """Whether nobody can have written to the leaves since the last call."""
-        seen = [
-            None if synced.lease is not None or _is_exported(synced, key) else synced.modifications
-            for synced, key in self._leaves
-        ]
+        seen = [_held_by(synced, key) for synced, key in self._leaves]
         unchanged = None not in seen and seen == self._seen
         self._seen = seen
         return unchanged
