@@ -119,3 +119,35 @@ def backend(cudnn, monkeypatch):
     PLUGINS.refresh()
     for key in [key for key in spaces._SPACES if key[0] == cuda.ARRAY_CLASSES[0]]:
         del spaces._SPACES[key]
+
+
+@pytest.fixture
+def layouts(backend, monkeypatch):
+    """A function that runs another one, and returns how often weights were laid out by it, in recorded graphs too."""
+    import fake_cupy
+
+    from nn_ext_cuda.derived import Derived
+
+    runs = []
+
+    class Counted:
+        def __init__(self, made):
+            self.made = made
+
+        def run(self):
+            fake_cupy.Graph.note(lambda: runs.append(self))
+            self.made.run()
+
+    start = Derived.__init__
+
+    def counting(self, *arguments):
+        start(self, *arguments)
+        self.made = Counted(self.made)
+
+    def during(run):
+        runs.clear()
+        run()
+        return len(runs)
+
+    monkeypatch.setattr(Derived, "__init__", counting)
+    return during

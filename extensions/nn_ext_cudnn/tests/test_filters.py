@@ -12,40 +12,6 @@ from nn_core.settings import without
 IMAGE, FILTERS = (2, 4, 6, 5), (4, 4, 3, 3)
 
 
-@pytest.fixture
-def layouts(backend, monkeypatch):
-    """How often filters are laid out, in recorded graphs too."""
-    import fake_cupy
-
-    from nn_ext_cuda.derived import Derived
-
-    runs = []
-
-    class Counted:
-        def __init__(self, made):
-            self.made = made
-
-        def run(self):
-            fake_cupy.Graph.note(lambda: runs.append(self))
-            self.made.run()
-
-    start = Derived.__init__
-
-    def counting(self, *arguments):
-        start(self, *arguments)
-        self.made = Counted(self.made)
-
-    monkeypatch.setattr(Derived, "__init__", counting)
-    return runs
-
-
-def counted(runs, run):
-    """How often filters were laid out by `run`."""
-    runs.clear()
-    run()
-    return len(runs)
-
-
 def convolved(x, w):
     """A convolution by definition, with a border of one."""
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
@@ -77,7 +43,7 @@ def test_inference_lays_out_filters_once(layouts):
     n_layouts = []
     for k in range(6):
         x.d = drawn(k, IMAGE)
-        n_layouts.append(counted(layouts, lambda: y.forward(clear_buffer=True)))
+        n_layouts.append(layouts(lambda: y.forward(clear_buffer=True)))
         expected = by_definition(drawn(k, IMAGE), *[drawn(k) / 4 for k in (1, 2)])
         np.testing.assert_allclose(y.d, expected, rtol=2e-2, atol=2e-2)
     assert n_layouts[-3:] == [0, 0, 0]
@@ -89,10 +55,10 @@ def test_without_the_optimization_each_pass_lays_out_filters(layouts):
     with without("pack"):
         for _ in range(3):
             y.forward()
-        assert [counted(layouts, y.forward) for _ in range(2)] == [1, 1]
+        assert [layouts(y.forward) for _ in range(2)] == [1, 1]
     for _ in range(3):
         y.forward()
-    assert counted(layouts, y.forward) == 0
+    assert layouts(y.forward) == 0
     np.testing.assert_allclose(y.d, by_definition(x.d, w.d), rtol=0, atol=2e-2)
 
 
@@ -144,7 +110,7 @@ def test_training_lays_out_filters_once_for_each_update(layouts, together):
     for _ in range(3):
         whole()
     for _ in range(3):
-        assert counted(layouts, whole) == 2
+        assert layouts(whole) == 2
 
     def evaluate():
         for _ in range(3):
@@ -152,7 +118,7 @@ def test_training_lays_out_filters_once_for_each_update(layouts, together):
 
     for _ in range(3):
         loss.forward(clear_buffer=True)
-    assert counted(layouts, evaluate) == 0
+    assert layouts(evaluate) == 0
 
 
 def test_statistics_are_folded_into_filters_once(layouts):
@@ -172,7 +138,7 @@ def test_statistics_are_folded_into_filters_once(layouts):
     np.testing.assert_array_equal(results[4], results[6])
     assert np.abs(results[4] - results[0]).max() > 0.05
     for _ in range(3):
-        assert counted(layouts, lambda: y.forward(clear_buffer=True)) == 0
+        assert layouts(lambda: y.forward(clear_buffer=True)) == 0
     with nn.context_scope(nn.Context(["reference:float"])):
         expected = F.relu(
             F.convolution(
@@ -430,9 +396,9 @@ def test_another_stream_lays_out_for_itself(layouts, monkeypatch):
     y = net(x, w)
     for _ in range(4):
         y.forward()
-    assert counted(layouts, y.forward) == 0
+    assert layouts(y.forward) == 0
     monkeypatch.setattr(fake_cupy.Stream, "current", fake_cupy.Stream(ptr=77))
-    assert [counted(layouts, y.forward) for _ in range(2)] == [1, 0]
+    assert [layouts(y.forward) for _ in range(2)] == [1, 0]
 
 
 def test_filters_are_laid_out_anew_after_held_launches_have_failed(layouts, monkeypatch):
@@ -457,54 +423,3 @@ def test_filters_are_laid_out_anew_after_held_launches_have_failed(layouts, monk
         y.forward()
     y.forward()
     np.testing.assert_allclose(y.d, by_definition(x.d, w.d), rtol=0, atol=2e-2)
-
-
-def recurrent(x, weight):
-    return F.rnn(x, nn.Variable.from_numpy_array(np.zeros((1, 1, 2, 4), "float32")), weight)[0]
-
-
-def recurrent_by_definition(x, w):
-    h, found = np.zeros((2, 4)), []
-    for step in x:
-        h = np.tanh(np.concatenate([step, h], axis=1) @ w[0].T)
-        found.append(h)
-    return np.stack(found)
-
-
-def test_weights_of_recurrent_networks_are_packed_once(layouts):
-    images, shape = drawn(5, (3, 2, 5)), (1, 4, 9)
-    x, weight = nn.Variable.from_numpy_array(images, need_grad=True), nn.Variable(shape, need_grad=True)
-    weight.d = values = drawn(6, shape)
-    y = recurrent(x, weight)
-    loss = F.mean(y)
-    solver = S.Sgd(0.5)
-    solver.set_parameters({"w": weight})
-
-    def infer():
-        y.forward(clear_buffer=True)
-        np.testing.assert_allclose(y.d, recurrent_by_definition(images, values), rtol=0, atol=1e-2)
-
-    def train():
-        nonlocal values
-        loss.forward(clear_no_need_grad=True)
-        solver.zero_grad()
-        x.grad.zero()
-        loss.backward(64.0, clear_buffer=True)
-        before, gradient = values, weight.g.astype("float64") / 64
-        small = 1e-3 * np.random.default_rng(1).normal(size=shape)
-        change = [recurrent_by_definition(images, before + sign * small).mean() for sign in (1, -1)]
-        assert abs((gradient * small).sum() - (change[0] - change[1]) / 2) < 2e-2 * abs(gradient).max() * abs(small).sum()
-        solver.update()
-        values = (before - 0.5 * weight.g).astype("float32")
-
-    for _ in range(3):
-        infer()
-    assert [counted(layouts, infer) for _ in range(2)] == [0, 0]
-    for _ in range(4):
-        train()
-    assert [counted(layouts, train) for _ in range(2)] == [1, 1]
-    for seed in range(4):
-        weight.d = values = drawn(seed, shape)
-        infer()
-        train()
-        infer()
