@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from nn_ext_nnp.application import apply_function
 from nn_ext_nnp.initial import initial_values
 from nn_ext_nnp.loops import expand_loops
 from nn_ext_nnp.settings import place_inputs, read_settings
+
+_SEQUENCES: Final = {"PackPaddedSequence", "PadPackedSequence"}
 
 
 @dataclass(slots=True, eq=False)
@@ -77,7 +79,16 @@ class NetworkPlan:
     @property
     def has_shapes_of_values(self) -> bool:
         """Whether there are functions, such as NonZero, whose shapes are known only when their inputs have values."""
-        return any(function_spec(function.type).has("dynamic_shape") for function in self.functions)
+        return bool(self._kinds_with_shapes_of_values)
+
+    @property
+    def loses_samples(self) -> bool:
+        """Whether such shapes may lack the samples; those of sequences that are packed and padded again have them first."""
+        return not self._kinds_with_shapes_of_values <= _SEQUENCES
+
+    @property
+    def _kinds_with_shapes_of_values(self) -> set[str]:
+        return {function.type for function in self.functions if function_spec(function.type).has("dynamic_shape")}
 
     @property
     def outputs(self) -> list[PlannedVariable]:

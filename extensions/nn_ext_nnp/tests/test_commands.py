@@ -8,8 +8,11 @@ from click.testing import CliRunner
 
 import nn_core as nn
 import nn_core.functions as F
+import nn_core.parametric_functions as PF
 from nn_core.__main__ import main
 from nn_core.utils.save import save
+from nn_ext_nnp.codec import print_text
+from nn_ext_nnp.document import read_document
 
 DATA = Path(__file__).with_name("data")
 CONFIG = str(DATA / "convnet.nnp")
@@ -110,6 +113,45 @@ def test_forward_writes_vectors_of_different_lengths_to_files(tmp_path):
     assert np.loadtxt(out / "picked_0000" / "0.csv").tolist() == [1, 2, 3, 5]
     assert np.loadtxt(out / "picked_0000" / "1.csv").tolist() == 3
     assert np.loadtxt(out / "places_0000" / "1.csv").tolist() == [0, 3]
+
+
+def test_forward_takes_one_sample_at_a_time_where_shapes_follow_from_values(tmp_path):
+    config = network_of_positive_numbers(tmp_path)
+    text = print_text(read_document(config).proto).decode()
+    for old, new in (("batch_size: 1", "batch_size: 2"), ("dim: 1\n      dim: 6", "dim: -1\n      dim: 6")):
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "open.nntxt").write_text(text)
+    lines = ["x__0,x__1,x__2,x__3,x__4,x__5", "1,-1,2,3,-4,5", "-1,-1,-2,3,-4,-5", "1,2,3,4,5,6"]
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    for name in ("net.nnp", "open.nntxt"):
+        run("forward", "-c", tmp_path / name, "-d", tmp_path / "data.csv", "-o", tmp_path / name[:3])
+    fixed, free = (
+        {path.relative_to(folder): path.read_text() for path in folder.rglob("*.csv")}
+        for folder in (tmp_path / "net", tmp_path / "ope")
+    )
+    assert len(free) == 7 and fixed == free
+
+
+def test_sequences_that_are_packed_and_padded_again_are_cut_into_samples(tmp_path):
+    rng = np.random.default_rng(0)
+    x = nn.Variable.from_numpy_array(rng.standard_normal((3, 5, 2)).astype(np.float32))
+    lengths = nn.Variable.from_numpy_array(np.array([5, 3, 2], np.float32))
+    packed, sizes = F.pack_padded_sequence(x, lengths, batch_first=True)
+    padded, found = F.pad_packed_sequence(PF.affine(packed, 4), sizes, batch_first=True)
+    outputs = {"y": padded, "lengths": found}
+    networks = [{"name": "net", "batch_size": 3, "names": {"x": x, "l": lengths}, "outputs": outputs}]
+    executors = [{"name": "run", "network": "net", "data": ["x", "l"], "output": list(outputs)}]
+    save(tmp_path / "net.nnp", {"networks": networks, "executors": executors}, variable_batch_size=False)
+    for name, values in (("x", x), ("l", lengths)):
+        values.d.astype("<f4").tofile(tmp_path / f"{name}.bin")
+    F.sink(padded, found).forward()
+    assert (
+        run("infer", "-c", tmp_path / "net.nnp", "-o", tmp_path / "r", tmp_path / "x.bin", tmp_path / "l.bin") == "3 samples\n"
+    )
+    for n in range(3):
+        expected = np.append(padded.d[n].ravel(), found.d[n])
+        np.testing.assert_allclose(np.fromfile(tmp_path / f"r_{n}.bin", "<f4"), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

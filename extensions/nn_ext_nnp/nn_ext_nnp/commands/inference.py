@@ -128,11 +128,19 @@ def infer(
 def _rows(executor: Executor, samples: int) -> list[list[Array]]:
     """The outputs for each sample, cut along their first axis; those without the samples there count once for each.
 
-    The shapes at the time of loading decide: one that follows from values may have any length for a batch.
+    Where shapes follow from values, results may have any length for a batch: the shapes at the time of loading decide.
     """
-    cut = [variable.ndim > 0 and variable.shape[0] == samples for variable in executor.output_assign]
+    shapes = [variable.shape for variable in executor.output_assign]
     outputs = compute(executor)
+    if not _loses_samples(executor):
+        shapes = [output.shape for output in outputs]
+    cut = [shape[:1] == (samples,) for shape in shapes]
     return [[output[n] if is_cut else output for output, is_cut in zip(outputs, cut, strict=True)] for n in range(samples)]
+
+
+def _loses_samples(executor: Executor) -> bool:
+    plan = executor.network.plan
+    return plan is not None and plan.loses_samples
 
 
 @click.command()
@@ -163,12 +171,15 @@ def forward(
 
     Of a cache, which has a copy of the table that it was made from, the rows are written in the order of its samples.
     Results with two axes, and vectors of different lengths, become .csv files, those with more axes .npy files, which the
-    cells name. Networks with functions such as NonZero, whose shapes follow from values, are built for each batch.
+    cells name. Networks with functions such as NonZero, whose shapes follow from values, are built for each batch, and run
+    sample by sample where the file leaves the number of samples open and -b does not say one.
 
     Example: nn-core forward -c network.nnp -d data.csv -o results
     """
     info = loaded(config, param, batch_size, context)
     chosen = executor_of(info, executor)
+    if batch_size < 1 and _loses_samples(chosen):
+        chosen = executor_of(loaded(config, param, 1, context), executor)
     dataset = _only_dataset(info, config) if dataset is None else dataset
     _require_inside(result_outdir)
     header, *rows = _table(dataset)
@@ -177,13 +188,8 @@ def forward(
     columns = [_Column(name, [row[k] for row in results]) for k, (_, name) in enumerate(chosen.output_assign.values())]
     if replace_path:
         rows = [[_absolute(cell, dataset.parent) for cell in row] for row in rows]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*header, *(title for column in columns for title in column.titles())])
-    for index, row in enumerate(rows):
-        writer.writerow([*row, *(cell for column in columns for cell in column.cells(index, outdir, result_outdir))])
-    with atomic_writer(outdir / outfile) as target:
-        target.write(text.getvalue().encode())
+    cells = _cells(columns, outdir, result_outdir, len(rows))
+    _write_table(outdir / outfile, [row + more for row, more in zip([header, *rows], cells, strict=True)])
     click.echo(f"{len(rows)} samples")
 
 
@@ -212,6 +218,19 @@ def _table(dataset: Path) -> list[list[str]]:
             "anew from its table (nn-core conv_dataset), or give --dataset the table"
         )
     return table
+
+
+def _cells(columns: "Sequence[_Column]", outdir: Path, inside: str, count: int) -> list[list[str]]:
+    """The titles of columns and their cells, which may name files that are written."""
+    titles = [title for column in columns for title in column.titles()]
+    return [titles, *([cell for column in columns for cell in column.cells(n, outdir, inside)] for n in range(count))]
+
+
+def _write_table(path: Path, rows: list[list[str]]) -> None:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    with atomic_writer(path) as target:
+        target.write(text.getvalue().encode())
 
 
 def _absolute(cell: str, folder: Path) -> str:
