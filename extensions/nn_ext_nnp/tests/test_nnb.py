@@ -79,7 +79,7 @@ def written(api):
     try:
         return nnb_bytes(document_of(RECORDED[api]["text"]), NnbOptions())
     except ArgumentError as error:
-        assert str(error).startswith("NNB: ")
+        assert str(error).startswith("C runtime: ")
         return None
 
 

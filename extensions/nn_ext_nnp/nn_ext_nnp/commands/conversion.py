@@ -14,6 +14,7 @@ from nn_ext_nnp.codec import print_text
 from nn_ext_nnp.commands.failing import clean_failures, refused_options
 from nn_ext_nnp.document import Document, read_document
 from nn_ext_nnp.loops import expand_loops
+from nn_ext_nnp.nnb.c_source import c_source
 from nn_ext_nnp.nnb.numbers import type_named
 from nn_ext_nnp.nnb.options import LAST_LEVEL, NnbOptions, read_settings_file
 from nn_ext_nnp.nnb.writing import nnb_bytes, template_text
@@ -28,6 +29,8 @@ _FORMATS: Final = {
     "NNP": (".nnp", ".nntxt", ".prototxt", ".protobuf", ".h5"),
     "NNB": (".nnb",),
 }
+#: C source for NNabla's runtime: a folder, which no extension tells.
+_C_SOURCE: Final = "CSRC"
 _VERSIONS: Final = {"nnb_2": 2, "nnb_3": 3}
 _TENSORFLOW: Final = "models of TensorFlow are not read or written; ONNX is the bridge"
 _ONNX: Final = "models of ONNX are written by the package nn-ext-onnx, from Python"
@@ -49,15 +52,17 @@ _no_preprocess = refused_options(
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=_FILE)
-@click.argument("output", type=_OUTPUT)
+@click.argument("output", type=click.Path(path_type=Path))
 @click.option("-I", "--import-format", type=click.Choice(list(_FORMATS)), help="Format of FILES; checked only.")
-@click.option("-O", "--export-format", type=click.Choice(list(_FORMATS)), help="Format of OUTPUT; checked only.")
+@click.option("-O", "--export-format", type=click.Choice([*_FORMATS, _C_SOURCE]), help="Format of OUTPUT; needed for CSRC.")
 @click.option("-f", "--force", is_flag=True, help="Without effect: OUTPUT is replaced as a whole.")
 @click.option("-E", "--nnp-import-executor-index", "executor", type=int, help="Keep this executor, from 0, and its network.")
-@click.option("-b", "--batch-size", default=1, help=".nnb: number of samples; -1: that of the network.", show_default=True)
+@click.option(
+    "-b", "--batch-size", default=1, help=".nnb, CSRC: number of samples; -1: that of the network.", show_default=True
+)
 @click.option("-T", "--default-variable-type", default="FLOAT32", help=".nnb: type of parameters, such as FIXED16.")
 @click.option("-s", "--settings", type=_FILE, help=".nnb: types of variables, in YAML; see nnb_template.")
-@click.option("--api", type=int, default=LAST_LEVEL, help=".nnb: API level of the runtime.", show_default=True)
+@click.option("--api", type=int, default=LAST_LEVEL, help=".nnb, CSRC: API level of the runtime.", show_default=True)
 @click.option("-d", "--define_version", type=click.Choice(list(_VERSIONS)), default="nnb_2", help=".nnb: its version.")
 @click.option("--nnp-parameter-h5", "stored", flag_value="h5", default="h5", help=".nnp: parameters in HDF5, the default.")
 @click.option("--nnp-parameter-protobuf", "stored", flag_value="protobuf", help=".nnp: parameters as .protobuf.")
@@ -88,14 +93,21 @@ def convert(
 ) -> None:
     """Write what FILES say together to OUTPUT, in the format of its extension.
 
-    Formats: .nnp, .nntxt, .prototxt and .protobuf, .nnb for NNabla's C runtime, and .h5 for parameters alone.
+    Formats: .nnp, .nntxt, .prototxt and .protobuf, .nnb for NNabla's C runtime, and .h5 for parameters alone. With -O CSRC,
+    OUTPUT is a folder for C source that calls this runtime.
 
     Example: nn-core convert network.nntxt parameters.h5 network.nnp
     """
-    _check_format("--export-format", export_format, [output])
+    if export_format != _C_SOURCE:
+        _check_format("--export-format", export_format, [output])
     document = imported(files, import_format, keep_loops=keep_loops)
     if executor is not None:
         keep_executor(document, executor)
+    if export_format == _C_SOURCE:
+        if settings is not None or default_variable_type != "FLOAT32":
+            raise ArgumentError("convert: numbers of C source must be FLOAT32, got --settings or --default-variable-type")
+        _write_folder(output, c_source(document, NnbOptions(batch_size, level=api)))
+        return
     if output.suffix.lower() == ".nnb":
         types, implementations = ({}, {}) if settings is None else read_settings_file(settings)
         default = type_named(default_variable_type, "convert: --default-variable-type")
@@ -105,6 +117,20 @@ def convert(
         data = _nnp_bytes(document, {} if without_parameters else document.parameters, output.suffix.lower(), stored)
     with atomic_writer(output) as file:
         file.write(data)
+
+
+def _write_folder(folder: Path, texts: dict[str, str]) -> None:
+    """Write files into a folder, which is made when it is not there.
+
+    Raises:
+        ArgumentError: when there is something else in its place.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ArgumentError(f"convert: OUTPUT must be a folder for C source, got the file {folder}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        with atomic_writer(folder / name) as file:
+            file.write(text.encode())
 
 
 @click.command("nnb_template")
@@ -185,7 +211,10 @@ def _nnp_bytes(document: Document, entries: dict[str, Entry], extension: str, st
     if extension == ".h5":
         return h5_bytes(entries)
     if extension != ".nnp":
-        raise ArgumentError(f"convert: OUTPUT must be .nnp, .nnb, .nntxt, .prototxt, .protobuf or .h5, got {extension!r}")
+        raise ArgumentError(
+            "convert: OUTPUT must be .nnp, .nnb, .nntxt, .prototxt, .protobuf or .h5, or a folder with -O CSRC, "
+            f"got {extension!r}"
+        )
     if stored == "nntxt":
         members = [Member("network.nntxt", message_bytes(document.proto, entries, ".nntxt"))]
     else:

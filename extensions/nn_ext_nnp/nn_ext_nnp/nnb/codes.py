@@ -23,9 +23,7 @@ def stated_codes(kind: str) -> tuple[str, ...]:
     return tuple(_CODES[code] for code in functions()[kind].settings.values())
 
 
-def settings_of(
-    function: Any, batch_size: int, inferred: Mapping[str, Any]
-) -> list[bool | int | float | list[int]]:
+def settings_of(function: Any, batch_size: int, inferred: Mapping[str, Any]) -> list[bool | int | float | list[int]]:
     """The values for the codes of a function.
 
     Args:
@@ -43,7 +41,7 @@ def settings_of(
     found: list[bool | int | float | list[int]] = []
     for name, code in kind.settings.items():
         value = given.get(name, defaults.get(name))
-        where = f"NNB: function {function.name!r} ({function.type}): {name}"
+        where = f"C runtime: function {function.name!r} ({function.type}): {name}"
         if value is None:
             raise ArgumentError(f"{where} must be in the file, got nothing")
         found.append(_value(value, code, choices_of(function.type, name), where))

@@ -1,6 +1,7 @@
-"""Write networks as NNB files."""
+"""Lay networks out for NNabla's C runtime, and write them as NNB files."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -25,17 +26,49 @@ Array = np.ndarray[Any, Any]
 TRANSPOSED: Final = {"Affine": 1}
 
 
+@dataclass(frozen=True, slots=True)
+class RuntimeNetwork:
+    """The network of an executor as the C runtime takes it.
+
+    Attributes:
+        name: of the network.
+        names: of its variables, by their numbers.
+        stored: buffers, variables and functions.
+        types: the type of each variable as a file of settings says it.
+        functions: names of the functions.
+    """
+
+    name: str
+    names: list[str]
+    stored: StoredNetwork
+    types: dict[str, str]
+    functions: list[str]
+
+
 def nnb_bytes(document: Document, options: NnbOptions) -> bytes:
     """The bytes of an NNB file with the network of an executor.
 
     Raises:
         ArgumentError: when there is no such executor, or something that NNB files cannot hold; functions are all named.
     """
+    return pack(runtime_network(document, options).stored)
+
+
+def runtime_network(document: Document, options: NnbOptions) -> RuntimeNetwork:
+    """The network of an executor, laid out.
+
+    Raises:
+        ArgumentError: when there is no such executor, or something that the runtime does not take; functions are all named.
+    """
     executor, plan = executor_plan(document, options.executor)
     with nn.parameter_scope("", {}):
         put_parameters(document.parameters)
         network = build(plan, options.batch_size if options.batch_size > 0 else None)
-        return pack(_Writer(plan, network, executor, options).result())
+        writer = _Writer(plan, network, executor, options)
+        stored = writer.result()
+        types = {name: options.type_of(name, name in writer.data).name for name in writer.names}
+    functions = [function.name for function in plan.functions]
+    return RuntimeNetwork(executor.network_name, writer.names, stored, types, functions)
 
 
 def executor_plan(document: Document, index: int) -> tuple[Any, NetworkPlan]:
@@ -46,17 +79,19 @@ def executor_plan(document: Document, index: int) -> tuple[Any, NetworkPlan]:
     """
     executors = document.proto.executor
     if not 0 <= index < len(executors):
-        raise ArgumentError(f"NNB: the executor must be one of the {len(executors)} of {document.name}, got {index}")
+        raise ArgumentError(f"C runtime: the executor must be one of the {len(executors)} of {document.name}, got {index}")
     executor = executors[index]
     networks = {network.name: network for network in document.proto.network}
     if executor.network_name not in networks:
         given = executor.network_name
-        raise ArgumentError(f"NNB: executor {executor.name!r} must name one of {list(networks)}, got {given!r}")
+        raise ArgumentError(f"C runtime: executor {executor.name!r} must name one of {list(networks)}, got {given!r}")
     plan = plan_network(networks[executor.network_name], document.name)
     wanted = [output.variable_name for output in executor.output_variable]
     unknown = [name for name in (*wanted, *(d.variable_name for d in executor.data_variable)) if name not in plan.variables]
     if unknown or not wanted:
-        raise ArgumentError(f"NNB: executor {executor.name!r} must name variables and at least one output, got {unknown}")
+        raise ArgumentError(
+            f"C runtime: executor {executor.name!r} must name variables and at least one output, got {unknown}"
+        )
     plan.functions = _needed(plan.functions, {plan.variables[name] for name in wanted})
     return executor, plan
 
@@ -93,7 +128,7 @@ class _Writer:
     def _check_options(self, functions: set[str]) -> None:
         unknown = sorted({*self.options.types} - {*self.names}) + sorted({*self.options.implementations} - functions)
         if unknown:
-            raise ArgumentError(f"NNB: settings must name variables and functions of the network, got {unknown[0]!r}")
+            raise ArgumentError(f"C runtime: settings must name variables and functions of the network, got {unknown[0]!r}")
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a variable; that of an input that nothing reads is what the file says."""
@@ -128,9 +163,9 @@ class _Writer:
         if name in drawn:
             return drawn[name]
         if not variable.is_parameter and not variable.proto.HasField("initializer"):
-            raise ArgumentError(f"NNB: executor {self.executor.name!r} must set every input, got none for {name!r}")
+            raise ArgumentError(f"C runtime: executor {self.executor.name!r} must set every input, got none for {name!r}")
         if name not in self.network.variables:  # an output that is a parameter
-            raise ArgumentError(f"NNB: outputs of executor {self.executor.name!r} must be computed, got {name!r}")
+            raise ArgumentError(f"C runtime: outputs of executor {self.executor.name!r} must be computed, got {name!r}")
         return np.array(self.network.variables[name].d, np.float32)
 
     def _check_functions(self) -> None:
@@ -144,7 +179,7 @@ class _Writer:
                 wrong[function.type] = f"{function.type} (it needs API level {entry.level})"
         if wrong:
             listed = ", ".join(wrong.values())
-            raise ArgumentError(f"NNB: functions must be those of API level {self.options.level}, got {listed}")
+            raise ArgumentError(f"C runtime: functions must be those of API level {self.options.level}, got {listed}")
 
     def _transpose(self) -> None:
         """Put the outputs of weights first."""
@@ -156,7 +191,7 @@ class _Writer:
             others = [f for f in self.plan.functions if f.type not in TRANSPOSED and name in {v.name for v in f.inputs}]
             if name not in self.data or others or name in {v.name for v in (function.inputs[0], *function.inputs[2:])}:
                 raise ArgumentError(
-                    f"NNB: weights of {function.name!r} must be data that only functions of this kind read, got {name!r}"
+                    f"C runtime: weights of {function.name!r} must be data that only functions of this kind read, got {name!r}"
                 )
             if name not in done:
                 values = self.data[name]
@@ -166,12 +201,12 @@ class _Writer:
     def _variable(self, name: str) -> StoredVariable:
         kind = self.options.type_of(name, name in self.data)
         if name in self.data:
-            data, fraction = encoded(self.data[name], kind, f"NNB: {name!r}")
+            data, fraction = encoded(self.data[name], kind, f"C runtime: {name!r}")
             return StoredVariable(self.shape(name), kind.code, fraction, data)
         if kind.code not in (FLOAT32, SIGN) and kind.fraction is None:
             raise ArgumentError(
-                f"NNB: the type of {name!r}, which is computed, must say the digits after the point, as {NAMES[kind.code]}_4, "
-                f"got {NAMES[kind.code]}"
+                f"C runtime: the type of {name!r}, which is computed, must say the digits after the point, as "
+                f"{NAMES[kind.code]}_4, got {NAMES[kind.code]}"
             )
         return StoredVariable(self.shape(name), kind.code, kind.fraction or 0)
 
@@ -198,11 +233,6 @@ def template_text(document: Document, options: NnbOptions) -> str:
     Raises:
         ArgumentError: when the network cannot be written.
     """
-    executor, plan = executor_plan(document, options.executor)
-    with nn.parameter_scope("", {}):
-        put_parameters(document.parameters)
-        writer = _Writer(plan, build(plan, options.batch_size if options.batch_size > 0 else None), executor, options)
-        writer.result()
-        types = {name: options.type_of(name, name in writer.data).name for name in writer.names}
-    settings = {"functions": {function.name: {"implement": 0} for function in plan.functions}, "variables": types}
+    made = runtime_network(document, options)
+    settings = {"functions": {name: {"implement": 0} for name in made.functions}, "variables": made.types}
     return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
