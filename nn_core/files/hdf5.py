@@ -35,7 +35,7 @@ from nn_core.files.entries import (
     verify,
 )
 from nn_core.files.hdf5_plain import MAX_DEPTH, PlainFile, UnfamiliarError
-from nn_core.files.memory import contents_of, crc32
+from nn_core.files.memory import MemoryFile, contents_of, crc32
 from nn_core.files.trial import try_reading
 
 _CHECKSUM: Final = "nn_core_checksum"
@@ -89,10 +89,13 @@ def read_hdf5(file: IO[bytes]) -> Entries:
     """Read all datasets; a file of another writer that takes the library has no checksums, and is read on trial first."""
     path = _path_of(file)
     contents, is_mapped = contents_of(file)
-    is_verified = _verify_whole(contents)
+    is_whole = isinstance(file, MemoryFile) and file.is_verified
+    is_verified = is_whole or _verify_whole(contents)
     plain = _read_plain(contents, is_mapped)
     if plain is not None:
         return _checked(*plain, is_verified, is_own=is_mapped)  # copies of what is mapped
+    if is_whole:
+        is_verified = _verify_whole(contents)  # only files of ours are read without a trial
     source = path or bytes(contents)
     if not is_verified:
         try_reading(source, len(contents))

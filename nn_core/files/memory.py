@@ -28,6 +28,7 @@ class MemoryFile(io.RawIOBase):
         contents: Its bytes.
         name: Its name, for messages.
         is_mapped: Whether they are those of a mapped file, which others may change: who keeps some has to copy them.
+        is_verified: Whether they were compared with a checksum of them all, so that those of their parts say nothing more.
 
     Example:
         >>> from nn_core.ext import MemoryFile
@@ -35,10 +36,11 @@ class MemoryFile(io.RawIOBase):
         b'num'
     """
 
-    def __init__(self, contents: memoryview, name: str = "", is_mapped: bool = False) -> None:
+    def __init__(self, contents: memoryview, name: str = "", is_mapped: bool = False, is_verified: bool = False) -> None:
         self.contents = contents
         self.name = name
         self.is_mapped = is_mapped
+        self.is_verified = is_verified
         self._position = 0
 
     def readable(self) -> bool:

@@ -8,7 +8,9 @@ import time
 import numpy as np
 import pytest
 
+import nn_core as nn
 import nn_core.files.hdf5 as hdf5
+from nn_core.errors import FileFormatError
 from nn_core.files.hdf5 import read_hdf5, read_plainly
 from nn_core.files.hdf5_plain import PlainFile, UnfamiliarError
 from nn_core.files.memory import MemoryFile, crc32
@@ -175,3 +177,26 @@ def test_a_file_in_memory():
     assert (file.read(2), file.tell(), file.seek(-1, io.SEEK_END), file.read(), file.read()) == (b"ab", 2, 5, b"f", b"")
     assert (file.seek(-2, io.SEEK_CUR), file.read(9), file.name) == (4, b"ef", "six")
     assert crc32(memoryview(b"abc")) == crc32(b"c", crc32(b"ab")) == 0x352441C2
+
+
+def saved(path):
+    """A file of ours with a trailer, and where the elements of its array are."""
+    nn.save_parameters(path, {"w": nn.Variable.from_numpy_array(np.full((50,), 1.5, np.float32))})
+    contents = bytearray(path.read_bytes())
+    return contents, contents.index(np.full(4, 1.5, "<f4").tobytes())
+
+
+def test_a_checksum_of_all_that_is_around_a_file_takes_the_place_of_its_own(tmp_path):
+    contents, place = saved(tmp_path / "p.h5")
+    contents[place : place + 4] = np.float32(2).tobytes()
+    with pytest.raises(FileFormatError, match="w must be as it was saved"):
+        read_hdf5(MemoryFile(memoryview(contents)))
+    assert read_hdf5(MemoryFile(memoryview(contents), is_verified=True))["w"].values[:2].tolist() == [2, 1.5]
+
+
+def test_such_a_file_for_the_library_is_compared_with_its_own(tmp_path, monkeypatch):
+    contents, place = saved(tmp_path / "p.h5")
+    contents[place] ^= 1
+    monkeypatch.setattr(hdf5, "_read_plain", lambda contents, is_mapped: None)
+    with pytest.raises(FileFormatError, match="w must be as it was saved"):
+        read_hdf5(MemoryFile(memoryview(contents), is_verified=True))

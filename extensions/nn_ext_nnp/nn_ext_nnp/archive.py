@@ -4,6 +4,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO, Any, Final
@@ -24,15 +25,36 @@ _DAMAGE: Final = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSErro
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file of an archive."""
+    """A file of an archive.
+
+    Attributes:
+        name: with folders.
+        contents: its bytes, which may not have been compared with the checksum of the archive.
+        wrong: says so when they have been, in the background; None when nothing is left to be compared.
+        is_verified: whether the archive has a checksum, with which `data` is compared.
+    """
 
     name: str
-    data: bytes | memoryview
+    contents: bytes | memoryview
+    wrong: Future[str | None] | None = None
+    is_verified: bool = False
 
     @property
     def extension(self) -> str:
         """With the dot, lower case."""
         return PurePosixPath(self.name).suffix.lower()
+
+    @property
+    def data(self) -> bytes | memoryview:
+        """The bytes.
+
+        Raises:
+            FileFormatError: when they are not those of the checksum.
+        """
+        message = None if self.wrong is None else self.wrong.result()
+        if message is not None:
+            raise FileFormatError(message)
+        return self.contents
 
 
 def read_archive(file: IO[bytes], name: str) -> list[Member]:
@@ -48,7 +70,7 @@ def read_archive(file: IO[bytes], name: str) -> list[Member]:
             chosen = _checked(archive, name)
             for info in archive.infolist():
                 archive.open(info).close()  # compares the name in the list with that of the data: no member is overlooked
-            return [Member(info.filename, _data(archive, info, contents if is_mapped else None)) for info in chosen]
+            return [_member(archive, info, contents if is_mapped else None, name) for info in chosen]
     except _DAMAGE as error:
         if isinstance(error, FileFormatError):
             raise
@@ -62,17 +84,25 @@ def write_archive(file: IO[bytes], members: Iterable[Member]) -> None:
             archive.writestr(zipfile.ZipInfo(member.name, (1980, 1, 1, 0, 0, 0)), member.data)
 
 
-def _data(archive: zipfile.ZipFile, info: zipfile.ZipInfo, mapped: memoryview | None) -> bytes | memoryview:
-    """The bytes of a member; of arrays in a mapped archive that are stored as they are, those of the file."""
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, mapped: memoryview | None, name: str) -> Member:
+    """A member; of arrays in a mapped archive that are stored as they are, with the bytes of the file."""
     if mapped is None or info.compress_type != zipfile.ZIP_STORED or not info.filename.lower().endswith(".h5"):
-        return archive.read(info)
+        return Member(info.filename, archive.read(info), is_verified=True)
     # the header, whose lengths may be others than in the list of members, and which `open` has compared with that
     lengths = struct.unpack_from("<2H", mapped, info.header_offset + 26)
     start = info.header_offset + 30 + sum(lengths)
-    data = mapped[start : start + info.file_size]
-    if len(data) != info.file_size or crc32(data) != info.CRC:
-        raise zipfile.BadZipFile(f"Bad CRC-32 for file {info.filename!r}")
-    return data
+    contents = mapped[start : start + info.file_size]
+    pool = ThreadPoolExecutor(1)  # texts are parsed meanwhile
+    wrong = pool.submit(_difference, contents, info, name)
+    pool.shutdown(wait=False)
+    return Member(info.filename, contents, wrong, is_verified=True)
+
+
+def _difference(contents: memoryview, info: zipfile.ZipInfo, name: str) -> str | None:
+    """How the bytes of a member differ from those that the archive lists."""
+    if len(contents) == info.file_size and crc32(contents) == info.CRC:
+        return None
+    return f"{name}: the file must be a whole zip archive, got: Bad CRC-32 for file {info.filename!r}"
 
 
 def _checked(archive: zipfile.ZipFile, name: str) -> list[zipfile.ZipInfo]:
@@ -102,8 +132,8 @@ def _require_inside(member: str, name: str) -> None:
         raise FileFormatError(f"{name}: members must be inside the archive's folder, got {member!r}")
 
 
-def as_file(member: Member) -> IO[bytes]:
-    """The bytes of a member as a file with its name."""
-    is_mapped = isinstance(member.data, memoryview)
-    file: Any = MemoryFile(memoryview(member.data), member.name, is_mapped)
+def as_file(member: Member, name: str) -> IO[bytes]:
+    """The bytes of a member as a file with a name."""
+    data = member.data
+    file: Any = MemoryFile(memoryview(data), name, isinstance(data, memoryview), member.is_verified)
     return file  # type: ignore[no-any-return]  # a raw file, which `IO` does not comprise

@@ -89,9 +89,9 @@ def _add_member(document: Document, member: Member, name: str, with_parameters: 
         add_message(document, parse_bytes(rest, name), name)
         document.parameters.update(parameters)
     elif extension == ".h5" and with_parameters:
-        document.parameters.update(_in_order(read_entries(as_file(Member(name, member.data)), ".h5")))
+        document.parameters.update(_in_order(read_entries(as_file(member, name), ".h5")))
     elif extension == ".optimizer" and ".h5" in member.name:
-        document.states[member.name] = read_entries(as_file(Member(name, member.data)), ".h5")
+        document.states[member.name] = read_entries(as_file(member, name), ".h5")
     elif extension == ".optimizer":
         add_message(document, parse_bytes(member.data, name), name)
 

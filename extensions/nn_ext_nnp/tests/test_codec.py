@@ -196,6 +196,19 @@ def test_members_are_found_by_extension_in_any_folder():
     assert zipfile.ZipFile(file).read("nnp_version.txt") == b"0.1\n"
 
 
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("is_mapped", [True, False])
+def test_arrays_that_differ_from_the_checksum_of_the_archive_are_refused(compression, is_mapped, tmp_path):
+    values = np.random.default_rng(0).standard_normal(5000).astype(np.float32)
+    nn.save_parameters(tmp_path / "p.h5", {"w": nn.Variable.from_numpy_array(values)})
+    data = bytearray(archive(("parameter.h5", (tmp_path / "p.h5").read_bytes()), compression=compression).getvalue())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "a.nnp").write_bytes(data)
+    with pytest.raises(FileFormatError, match=r"must be a whole zip archive, got: (Bad CRC-32|Error -3)"):
+        read_document(tmp_path / "a.nnp" if is_mapped else io.BytesIO(bytes(data)), ".nnp")
+    assert not read_document(archive(("n.nntxt", b""), ("parameter.h5", b"")), ".nnp", with_parameters=False).parameters
+
+
 NUMBERS = (b"0", b"-1", b"7", b"99999999", b"2147483648", b"1000000000000")
 
 
