@@ -114,7 +114,7 @@ def test_all_operators_that_are_missing_are_listed():
     )
     with pytest.raises(ArgumentError) as caught:
         load(model)
-    assert "Unique (operator set 17), node: whole numbers whose shape depends on what the model gets" in str(caught.value)
+    assert "Unique (operator set 17), node: a result whose shape depends on what the model gets" in str(caught.value)
     assert "NonZero (operator set 17)" in str(caught.value)
 
 

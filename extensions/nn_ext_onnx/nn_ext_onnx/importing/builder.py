@@ -1,6 +1,7 @@
 """From the nodes of a model to a graph of nn_core."""
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Final
@@ -15,10 +16,11 @@ from nn_core.ext import NNCoreError
 from nn_ext_onnx.importing.external import to_array
 from nn_ext_onnx.importing.folding import Evaluator, evaluate
 from nn_ext_onnx.importing.host import on_host
-from nn_ext_onnx.importing.registry import WHOLE, WHOLE_RESULTS, Node, find
+from nn_ext_onnx.importing.registry import FROM_NUMBERS, WHOLE, WHOLE_RESULTS, Node, find
 from nn_ext_onnx.importing.values import (
     COMPUTED,
     Array,
+    PresentNumbersError,
     UnknownNumbersError,
     UnsupportedError,
     Value,
@@ -58,6 +60,11 @@ class Builder:
         opsets: version of each operator set by domain.
         functions: the model's own functions by domain and name.
         base: the folder of files with tensors.
+        given: inputs whose numbers are at hand.
+        is_present: whether the graph is computed as it is built, for these numbers, so that shapes may follow from them.
+
+    Attributes:
+        used: inputs from whose numbers something of the graph follows.
     """
 
     def __init__(
@@ -65,10 +72,15 @@ class Builder:
         opsets: Mapping[str, int],
         functions: Mapping[tuple[str, str], onnx.FunctionProto],
         base: Path | None = None,
+        given: Collection[str] = (),
+        is_present: bool = False,
     ) -> None:
         self.opsets = dict(opsets)
         self.functions = functions
         self.base = base
+        self.given = frozenset(given)
+        self.is_present = is_present
+        self.used: set[str] = set()
         self.problems: dict[str, None] = {}
         self.uses: dict[str, int] = {}
         self.n_nodes = 0
@@ -197,6 +209,9 @@ class Builder:
 
     def evaluate(self, node: Node) -> list[Array]:
         """The outputs of a node whose inputs are known."""
+        own = FROM_NUMBERS.get((_domain(node.proto), node.kind))
+        if own is not None:
+            return list(own(node))
         arrays = [None if value is None else value.array for value in node.inputs]
         return evaluate(node.proto, arrays, self.opsets, node.shapes)
 
@@ -215,14 +230,26 @@ class Builder:
         shapes = [shape for shape in node.shapes if shape is not None]
         dtypes = [dtype for dtype in node.dtypes if dtype is not None]
         if len(shapes) != len(node.proto.output) or len(dtypes) != len(shapes) or not all(node.proto.output):
-            _demand_settings(node)
-            raise UnsupportedError("whole numbers whose shape depends on what the model gets")
+            return self._at_present(node)
         kinds = {is_whole(dtype) for dtype in dtypes}
         if np.dtype("uint64") in dtypes or node.kind in RANDOM or len(kinds) > 1:
             raise UnsupportedError(f"numbers of type {', '.join(map(str, dtypes))}")
         self._require_computed(node)
         evaluator = Evaluator(node.proto, self.opsets)
         return self._checked(node, list(on_host(node.kind, evaluator.run, node.inputs, shapes, kinds.pop())))
+
+    def _at_present(self, node: Node) -> list[Value | None]:
+        """Results whose shapes follow from the numbers of the inputs: computed for the present ones."""
+        if self.is_present:
+            return self._folded(node)
+        _demand_settings(node)
+        if _sources(node.inputs) <= self.given:
+            raise PresentNumbersError
+        wanted = ", ".join(f"{name!r}: ..." for name in sorted(_sources(node.inputs)))
+        raise UnsupportedError(
+            "a result whose shape depends on what the model gets, and so a graph for one set of numbers, "
+            f"load(..., values={{{wanted}}}), or nn_ext_onnx.backend.prepare, which builds one for each"
+        )
 
     def _require_computed(self, node: Node) -> None:
         for value in node.inputs:
@@ -254,9 +281,26 @@ class Builder:
             return result
         if isinstance(result, nn.Variable):
             found = dtype if dtype is not None else _first_dtype(node)
-            return Value(name, found, variable=result, sources=sources, compute=self._lazy(node, name))
+            return self.computed(name, found, result, sources, self._lazy(node, name))
         array = np.asarray(result)
         return Value(name, array.dtype, array, sources=sources)
+
+    def computed(
+        self,
+        name: str,
+        dtype: np.dtype[Any],
+        variable: nn.Variable,
+        sources: frozenset[str],
+        compute: Callable[[], Array] | None = None,
+    ) -> Value:
+        """A value that a variable stands for, with its numbers if it has some at present."""
+        if self.is_present and compute is None and sources <= self.given:
+            compute = functools.partial(self._numbers, variable, dtype, sources)
+        return Value(name, dtype, variable=variable, sources=sources, compute=compute)
+
+    def _numbers(self, variable: nn.Variable, dtype: np.dtype[Any], sources: frozenset[str]) -> Array:
+        self.used |= sources
+        return np.array(variable.d).astype(dtype)
 
     def _lazy(self, node: Node, name: str) -> Any:
         """Return a function that computes a result from parameters and known numbers, if it depends on no input."""

@@ -15,9 +15,20 @@ from nn_core.ext import ArgumentError, FileFormatError
 from nn_ext_onnx.importing.builder import Builder, Scope
 from nn_ext_onnx.importing.external import read_external, without_external
 from nn_ext_onnx.importing.operators import load_operators
-from nn_ext_onnx.importing.values import COMPUTED, Array, UnknownNumbersError, UnsupportedError, Value, dtype_of, is_float
+from nn_ext_onnx.importing.values import (
+    COMPUTED,
+    Array,
+    PresentNumbersError,
+    UnknownNumbersError,
+    UnsupportedError,
+    Value,
+    dtype_of,
+    is_float,
+)
 
 _LISTED: Final = 40
+#: Inputs of so many numbers may be settings, such as shapes.
+_SETTING_SIZE: Final = 64
 
 
 @dataclass(slots=True)
@@ -30,7 +41,7 @@ class Network:
         outputs: results by name.
         parameters: initializers that can be trained, by name.
         dtypes: element types of the model's outputs, by name.
-        bound: inputs of the model that were written into the graph as settings, with their numbers.
+        bound: inputs of the model whose numbers were written into the graph, because settings or shapes follow from them.
     """
 
     name: str
@@ -54,8 +65,8 @@ def load(
         source: a path, the bytes of a file, or a model.
         dimensions: lengths of the axes that the model names, such as ``{"batch": 8}``.
         shapes: shapes of inputs, where the model leaves them open.
-        values: numbers of inputs that the graph needs as settings, such as the shape that a Reshape gets. They become part of
-            the graph.
+        values: numbers of inputs from which settings follow, such as the shape that a Reshape gets, or shapes, such as the
+            number of boxes that a NonMaxSuppression keeps. They become part of the graph, which is one for these numbers.
 
     Returns:
         The network. It runs on any backend and can be trained; integers are computed on the host.
@@ -124,10 +135,13 @@ class Loader:
     def load(self, dimensions: Mapping[str, int], shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]) -> Network:
         """Build the graph; inputs whose numbers it needs are taken from `values`."""
         needed: set[str] = set()
+        is_present = False
         while True:
             try:
-                with nn.auto_forward(False):
-                    return self._build(dimensions, shapes, values, needed)
+                with nn.auto_forward(is_present):
+                    return self._build(dimensions, shapes, values, needed, is_present)
+            except PresentNumbersError:
+                is_present = True
             except UnknownNumbersError as error:
                 more = error.value.sources - needed
                 if not more or not more <= set(values):
@@ -136,7 +150,9 @@ class Loader:
                         f"load: settings of operators must be known numbers, got {error.value.name!r}, which depends on the "
                         f"inputs {wanted}\n  hint: load(..., values={{{', '.join(f'{name!r}: ...' for name in wanted)}}})"
                     ) from None
-                needed |= more
+                if is_present or all(np.size(values[name]) <= _SETTING_SIZE for name in more):
+                    needed |= more
+                is_present = is_present or not more <= needed
             except UnsupportedError as error:
                 raise ArgumentError(f"load: the model must be one that can be built, got {error}") from error
 
@@ -146,17 +162,26 @@ class Loader:
         shapes: Mapping[str, Sequence[int]],
         values: Mapping[str, Any],
         needed: set[str],
+        is_present: bool,
     ) -> Network:
-        builder, scope, network = Builder(self.opsets, self.functions, self.base), Scope(), Network(self.graph.name)
+        builder = Builder(self.opsets, self.functions, self.base, values, is_present)
+        scope, network = Scope(), Network(self.graph.name)
         builder.initializers(self.graph, scope)
         builder.uses = _uses(self.graph)
         constants = set(scope)
         for entry in self.graph.input:
             if entry.name not in constants:
-                scope[entry.name] = self._input(entry, dimensions, shapes, values, needed, network)
+                value = self._input(entry, dimensions, shapes, values, needed, network)
+                if is_present and not value.is_known and entry.name in values:
+                    value.variable.d = values[entry.name]
+                    value = builder.computed(entry.name, value.dtype, value.variable, value.sources)
+                scope[entry.name] = value
         builder.run(self.graph.node, scope)
         if builder.problems:
             _refuse(list(builder.problems))
+        for name in builder.used & network.inputs.keys():
+            del network.inputs[name]
+            network.bound[name] = np.array(values[name])
         for entry in self.graph.output:
             value = scope[entry.name]
             network.outputs[entry.name] = value.variable

@@ -8,6 +8,7 @@ _TOPICS: Final = (
     "arithmetic",
     "control",
     "convolution",
+    "detection",
     "image",
     "indexing",
     "linear",

@@ -127,12 +127,18 @@ class Node:
 
 Converter: TypeAlias = "Callable[[Node], Made]"
 
+#: Computes the outputs of an operator from numbers.
+Computation: TypeAlias = "Callable[[Node], Sequence[Array]]"
+
 #: By domain and name: converters by the version of the operator that they begin with.
 OPERATORS: Final[dict[tuple[str, str], dict[int, Converter]]] = {}
 #: Operators whose converters take integers as well; for others these are computed on the host.
 WHOLE: Final[set[tuple[str, str]]] = set()
 #: Operators whose converters give integers for floating-point numbers.
 WHOLE_RESULTS: Final[set[tuple[str, str]]] = set()
+
+#: Operators that are computed by nn_core when their inputs are known; ONNX's own implementations take long for some.
+FROM_NUMBERS: Final[dict[tuple[str, str], Computation]] = {}
 
 
 def operator(
@@ -147,6 +153,16 @@ def operator(
                 WHOLE.add((domain, name))
             if gives_whole:
                 WHOLE_RESULTS.add((domain, name))
+        return function
+
+    return decorate
+
+
+def from_numbers(name: str, domain: str = "") -> Callable[[Computation], Computation]:
+    """Register the decorated function for an operator whose inputs are known."""
+
+    def decorate(function: Computation) -> Computation:
+        FROM_NUMBERS[domain, name] = function
         return function
 
     return decorate

@@ -42,6 +42,10 @@ class UnknownNumbersError(Exception):
         self.value = value
 
 
+class PresentNumbersError(Exception):
+    """A graph can only be built for the numbers that the inputs have at present."""
+
+
 class Value:
     """A value of the model.
 
