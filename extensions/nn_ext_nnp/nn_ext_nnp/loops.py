@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 from nn_core.ext import FileFormatError
 from nn_ext_nnp.codec import LOOP_FUNCTIONS
 from nn_ext_nnp.schema import message
 
 _EXPANSION_LIMIT = 1_000_000
+#: Parts of loops that every step has, and those that are there once.
+_INSIDE: Final = ("RepeatStart", "RecurrentInput", "Delay")
+_OUTSIDE: Final = ("RepeatEnd", "RecurrentOutput")
 
 
 def expand_loops(network: Any, file: str) -> Any:
@@ -17,7 +20,8 @@ def expand_loops(network: Any, file: str) -> Any:
     Variables get ``<name>_<id>[n]``, or ``[n]`` in place of ``{id}`` in their names.
 
     Raises:
-        FileFormatError: when a loop is not described, or would give more than a million functions.
+        FileFormatError: when a loop is not described, or would give more than a million functions, or when a function uses
+            what is in a loop that the function is not in.
     """
     times = {info.id: info.times for info in network.repeat_info}
     for function in network.function:
@@ -57,6 +61,7 @@ class _Expansion:
     def _add(self, made: Any, function: Any) -> None:
         loops = list(function.repeat_id)
         for steps in self._steps(loops):
+            self._require_loops(function, steps)
             getattr(self, f"_{function.type}", self._plain)(made, function, steps)
             if len(made.function) > _EXPANSION_LIMIT:
                 raise self._too_many()
@@ -71,27 +76,27 @@ class _Expansion:
 
     def _RepeatStart(self, made: Any, function: Any, steps: Mapping[str, int]) -> None:  # noqa: N802  # named as the function
         """The first input at the first step, the second of the step before at the others."""
-        loop = function.repeat_param.repeat_id
+        loop = _loop_of(function)
         self._require_inputs(function, 2)
         self._identity(made, function, self._first_or_before(function.input[0], function.input[1], steps, loop), steps)
 
     def _RepeatEnd(self, made: Any, function: Any, steps: Mapping[str, int]) -> None:  # noqa: N802
         """The input at the last step."""
-        loop = function.repeat_param.repeat_id
+        loop = _loop_of(function)
         self._require_inputs(function, 1)
         self._identity(made, function, self._name(function.input[0], {**steps, loop: self._count(loop) - 1}), steps)
 
     def _Delay(self, made: Any, function: Any, steps: Mapping[str, int]) -> None:  # noqa: N802
         """The second input at the first step, the first of the step before at the others."""
-        loop = function.recurrent_param.repeat_id or function.repeat_param.repeat_id
+        loop = _loop_of(function)
         self._require_inputs(function, 2)
         self._identity(made, function, self._first_or_before(function.input[1], function.input[0], steps, loop), steps)
 
     def _RecurrentInput(self, made: Any, function: Any, steps: Mapping[str, int]) -> None:  # noqa: N802
         """The parts along an axis, one for each step: made once, at the first of them."""
-        loop = function.recurrent_param.repeat_id
+        loop = _loop_of(function)
         self._require_inputs(function, 1)
-        if steps.get(loop, 0):
+        if steps[loop]:
             return
         copy = self._new(made, function, "Split", steps)
         copy.input.append(self._name(function.input[0], steps))
@@ -100,7 +105,7 @@ class _Expansion:
 
     def _RecurrentOutput(self, made: Any, function: Any, steps: Mapping[str, int]) -> None:  # noqa: N802
         """The values of all steps, stacked along an axis."""
-        loop = function.recurrent_param.repeat_id
+        loop = _loop_of(function)
         self._require_inputs(function, 1)
         copy = self._new(made, function, "Stack", steps)
         copy.input.extend(self._name(function.input[0], {**steps, loop: n}) for n in range(self._count(loop)))
@@ -108,7 +113,7 @@ class _Expansion:
         copy.stack_param.axis = function.recurrent_param.axis
 
     def _first_or_before(self, first: str, looped: str, steps: Mapping[str, int], loop: str) -> str:
-        step = steps.get(loop, 0)
+        step = steps[loop]
         return self._name(first, steps) if step == 0 else self._name(looped, {**steps, loop: step - 1})
 
     def _identity(self, made: Any, function: Any, source: str, steps: Mapping[str, int]) -> None:
@@ -119,6 +124,23 @@ class _Expansion:
     def _new(self, made: Any, function: Any, kind: str, steps: Mapping[str, int]) -> Any:
         name = self._name_in(function.name, list(function.repeat_id), steps)
         return made.function.add(name=name, type=kind)
+
+    def _require_loops(self, function: Any, steps: Mapping[str, int]) -> None:
+        """Refuse what would be taken from one step of a loop, no matter which, since the function is not in that loop."""
+        loop, known = _loop_of(function), set(steps)
+        where = f"{self.file}: {function.type} {function.name!r}"
+        if function.type in _INSIDE and loop not in steps:
+            raise FileFormatError(f"{where} must be in the loop that it names, got {loop!r} and the loops {list(steps)}")
+        if function.type in _OUTSIDE:
+            if loop in steps:
+                raise FileFormatError(f"{where} must be outside of the loop that it ends, got {loop!r}")
+            self._count(loop)
+            known.add(loop)
+        for name in (*function.input, *function.output):
+            for missing in (other for other in self.loops_of.get(name, []) if other not in known):
+                raise FileFormatError(
+                    f"{where} must be in loop {missing!r} to read or compute {name!r}, got the loops {sorted(known)}"
+                )
 
     def _require_inputs(self, function: Any, count: int) -> None:
         if len(function.input) != count or len(function.output) != 1:
@@ -152,7 +174,12 @@ class _Expansion:
 
     def _name_in(self, name: str, loops: Sequence[str], steps: Mapping[str, int]) -> str:
         for loop in loops:
-            step = steps.get(loop, 0)
+            step = steps[loop]
             place = "{" + loop + "}"
             name = name.replace(place, f"[{step}]") if place in name else f"{name}_{loop}[{step}]"
         return name
+
+
+def _loop_of(function: Any) -> str:
+    """The loop that a part of one names, "" if it names none."""
+    return str(function.recurrent_param.repeat_id or function.repeat_param.repeat_id)

@@ -12,7 +12,7 @@ from nn_core.parameter import get_parameter_or_create
 from nn_ext_nnp.application import apply_function
 from nn_ext_nnp.initial import initial_values
 from nn_ext_nnp.loops import expand_loops
-from nn_ext_nnp.settings import place_inputs, read_settings
+from nn_ext_nnp.settings import place_inputs, read_settings, spec_of
 
 _SEQUENCES: Final = {"PackPaddedSequence", "PadPackedSequence"}
 
@@ -279,7 +279,8 @@ def _apply(
         where = f"{plan.file}: function {function.name!r} ({function.type}) of network {plan.name!r}"
         raise FileFormatError(f"{where} must fit its inputs, got: {error}") from error
     listed = list(results) if isinstance(results, (list, tuple)) else [results]
-    if len(function.outputs) > len(listed):
+    has_all = len(function.outputs) == len(listed) or not spec_of(function.type).outputs[-1].variadic
+    if len(function.outputs) > len(listed) or not has_all:
         raise FileFormatError(
             f"{plan.file}: function {function.name!r} ({function.type}) must have {len(listed)} outputs, "
             f"got {len(function.outputs)}"

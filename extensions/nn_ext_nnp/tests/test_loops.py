@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nn_core as nn
+from nn_core.errors import FileFormatError
 from nn_core.utils.nnp_graph import NnpLoader
 
 
@@ -85,3 +86,57 @@ def test_recurrent_layers_along_any_axis(shape, axis):
         h = np.tanh(x @ nn.get_parameters()["U"].d + h @ nn.get_parameters()["W"].d)
         expected.append(h)
     np.testing.assert_allclose(y, np.stack(expected, axis=1), rtol=0, atol=1e-6)
+
+
+REPEAT, RECUR = 'repeat_param { repeat_id: "L" times: 3 }', 'recurrent_param { repeat_id: "L" length: 3 axis: 1 }'
+OTHER = 'repeat_param { repeat_id: "M" times: 2 }'
+
+
+def repeated(start=REPEAT, end=REPEAT, loops="L", last="RepeatEnd"):
+    return (
+        {"L": 3, "M": 2},
+        *(variable(name, (-1, 2)) for name in "xe"),
+        *(variable(name, (-1, 2), "L") for name in "sa"),
+        function("RepeatStart", "x a", "s", loops, start),
+        function("Exp", "s", "a", "L"),
+        function(last, "a", "e", "", end),
+    )
+
+
+def recurrent(delay=RECUR, part=RECUR, stack=RECUR, loops="L", times=3):
+    return (
+        {"L": times, "M": 2},
+        variable("x", (-1, 3, 2)),
+        variable("h0", (-1, 2)),
+        variable("y", (-1, 3, 2)),
+        *(variable(name, (-1, 2), "L") for name in "idh"),
+        function("RecurrentInput", "x", "i", loops, part),
+        function("Delay", "h h0", "d", "L", delay),
+        function("Add2", "i d", "h", "L", "add2_param { }"),
+        function("RecurrentOutput", "h", "y", "", stack),
+    )
+
+
+@pytest.mark.parametrize(("parts", "message"), [
+    (repeated(start=""), r"RepeatStart 'make_s' must be in the loop that it names, got '' and the loops \['L'\]"),
+    (repeated(start=OTHER), r"RepeatStart 'make_s' must be in the loop that it names, got 'M' and the loops \['L'\]"),
+    (repeated(loops=""), r"RepeatStart 'make_s' must be in the loop that it names, got 'L' and the loops \[\]"),
+    (repeated(end=OTHER), r"RepeatEnd 'make_e' must be in loop 'L' to read or compute 'a', got the loops \['M'\]"),
+    (repeated(end=""), r"must say how often '' repeats, got 0"),
+    (repeated(last="Tanh", end=""), r"Tanh 'make_e' must be in loop 'L' to read or compute 'a', got the loops \[\]"),
+    (recurrent(delay=""), r"Delay 'make_d' must be in the loop that it names, got '' and the loops \['L'\]"),
+    (recurrent(loops=""), r"RecurrentInput 'make_i' must be in the loop that it names, got 'L' and the loops \[\]"),
+    (recurrent(stack=RECUR.replace("L", "M")), r"RecurrentOutput 'make_y' must be in loop 'L' to read or compute 'h'"),
+    (recurrent(times=2), r"'make_i_L\[0\]' \(Split\) must have 3 outputs, got 2"),
+])  # fmt: skip
+def test_parts_of_loops_must_fit_together(parts, message):
+    with pytest.raises(FileFormatError, match=message):
+        built(*parts)
+    assert built(*repeated())[1].shape == (2, 2) and built(*recurrent())[1].shape == (2, 3, 2)
+
+
+def test_a_loop_ends_outside_of_it():
+    parts = repeated()
+    inside = function("RepeatEnd", "a", "e", "L", REPEAT)
+    with pytest.raises(FileFormatError, match="RepeatEnd 'make_e' must be outside of the loop that it ends, got 'L'"):
+        built(*parts[:2], variable("e", (-1, 2), "L"), *parts[3:-1], inside)

@@ -262,6 +262,8 @@ def test_functions_may_be_in_any_order_and_shapes_between_them_are_inferred():
      r"function 'f' \(Affine\) of network 'n' must fit its inputs, got: affine: .*"),
     (text('function { name: "f" type: "Add2" input: "x" output: "y" }', ROWS), "Add2 must have from 2 to 2 inputs, got 1"),
     (text('function { name: "f" type: "Exp" input: "x" output: "y" output: "h" }', ROWS), "must have 1 outputs, got 2"),
+    (text('function { name: "f" type: "Split" input: "x" output: "y" output: "h" split_param { axis: 1 } }', ROWS),
+     r"'f' \(Split\) must have 3 outputs, got 2"),
     (text(EXP, ROWS.replace('"h" type: "Buffer"', '"h" type: "Parameter"')), "one function must compute variable 'h'"),
     (text('function { name: "f" type: "RepeatEnd" repeat_param { repeat_id: "L" } input: "x" output: "y" }', ROWS),
      "network 'n' must say how often 'L' repeats, got 0"),
