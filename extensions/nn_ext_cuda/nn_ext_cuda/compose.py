@@ -89,17 +89,24 @@ class Composition:
         self, kernel: str, target: str, expression: str, *, combine: str = "sum", finish: str = "a"
     ) -> None:
         """Reduce an expression over the axes of the frame on which `target` has length 1; see `reduce.reduction`."""
-        operand = self._operands[target]
+        self.reduce_all(kernel, {target: expression}, combine=combine, finish=finish)
+
+    def reduce_all(
+        self, kernel: str, summands: Mapping[str, str], *, combine: str = "sum", finish: str = "a"
+    ) -> None:
+        """Reduce an expression to each target, all of which have one shape, and read what they name once."""
+        targets = [self._operands[name] for name in summands]
+        text = " ".join(summands.values())
         launches, scratch = reduction(
             kernel,
             self._call.dtype,
-            expression,
-            [read for name, read in self._operands.items() if uses(expression, name)],
-            operand,
+            list(summands.values()),
+            [read for name, read in self._operands.items() if uses(text, name)],
+            targets,
             self._frame,
-            reduced_axes(operand.shape, self._frame),
+            reduced_axes(targets[0].shape, self._frame),
             self._n_arrays + len(self._scratch),
-            numbers=self._used_numbers(f"{expression} {finish}"),
+            numbers=self._used_numbers(f"{text} {finish}"),
             combine=combine,
             finish=finish,
         )

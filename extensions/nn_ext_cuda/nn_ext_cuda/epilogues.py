@@ -11,9 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import Array, Step
+from nn_ext_cuda.joinable import JoinableStep
 from nn_ext_cuda.launch import Step as Launches
 from nn_ext_cuda.light import Epilogue, Fusion, LightStep, is_all_of, may_be_further, overlap
 from nn_ext_cuda.memory import UPLOADS, allocated
+from nn_ext_cuda.residual import take_gradients, take_relu
 from nn_ext_cuda.runtime import cupy
 from nn_ext_cuda.slopes import take_slope
 
@@ -24,7 +26,7 @@ _N_TRIED: Final = 4096
 
 
 def joined(steps: Sequence[Step]) -> list[Step]:
-    """The steps, where a product and what is computed of each element of its result are one."""
+    """The steps, where products and normalizations, and what is computed of each element of their results, are one."""
     result: list[Any] = []
     for step in steps:
         name = step.name if isinstance(step, Launches) else ""
@@ -33,9 +35,18 @@ def joined(steps: Sequence[Step]) -> list[Step]:
             fused = _activated(result[-1], step)
         if fused is not None:
             result[-1] = fused
-        elif name != "gelu_backward" or not take_slope(result, step):
+        elif not _is_taken(result, step, name):
             result.append(step)
-    return result
+    return [step.step if isinstance(step, JoinableStep) else step for step in result]
+
+
+def _is_taken(result: list[Any], step: Any, name: str) -> bool:
+    """Whether steps before have taken over `step`, or it some of them."""
+    if name == "gelu_backward":
+        return take_slope(result, step)
+    if name == "relu_forward":
+        return take_relu(result, step)
+    return isinstance(step, JoinableStep) and step.is_backward and take_gradients(result, step)
 
 
 def _activated(product: LightStep, step: Any) -> LightStep | None:

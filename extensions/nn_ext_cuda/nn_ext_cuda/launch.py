@@ -1,5 +1,6 @@
 """Programs: the kernel launches that compute one function, and the steps that they become once arrays are known."""
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -177,6 +178,23 @@ class ChainStep:
     def __call__(self) -> None:
         for step in self.steps:
             step()
+
+
+def arrays_of(steps: Sequence[Any]) -> list[Any] | None:
+    """All arrays that steps of a plan read and write; None where one does not tell."""
+    found: list[Any] = []
+    for step in steps:
+        arrays: Sequence[Any] | None
+        if isinstance(step, ChainStep):
+            arrays = arrays_of(step.steps)
+        elif isinstance(step, functools.partial):
+            arrays = step.args or None  # without arguments it has its arrays from elsewhere
+        else:
+            arrays = getattr(step, "arrays", None)
+        if arrays is None:
+            return None
+        found += [array for array in arrays if array is not None]
+    return found
 
 
 def _value(argument: Argument, arrays: Sequence[Array | None]) -> Any:

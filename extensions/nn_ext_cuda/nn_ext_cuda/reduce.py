@@ -1,4 +1,4 @@
-"""Sums, extrema and products of an expression over some axes, as generated kernels.
+"""Sums, extrema and products of expressions over some axes, as generated kernels.
 
 Threads of a block are laid out in two directions: along the elements that are kept and along those that are reduced.
 Neighbouring threads take neighbouring memory: kept elements if the innermost axis is kept, reduced ones otherwise. Where
@@ -14,7 +14,7 @@ import numpy as np
 
 from nn_core.ext import Shape
 from nn_ext_cuda.code import Code, generated, in_real, length_parameters, unravelled
-from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_dtype, real_type
+from nn_ext_cuda.dtypes import ITEM_BYTES, real_dtype, real_type
 from nn_ext_cuda.launch import Argument, Launch
 from nn_ext_cuda.layout import broadcast_strides, length_arguments, merged
 from nn_ext_cuda.operand import Operand
@@ -30,14 +30,16 @@ COMBINE: Final[Mapping[str, tuple[str, str]]] = {
 ENOUGH_BLOCKS: Final = 528
 WORTH_A_BLOCK: Final = 4096
 MAX_GRID: Final = 65535
+#: Merged lengths of a group of axes, and the strides of each array on them.
+_Plan: TypeAlias = tuple[Sequence[int], Sequence[Sequence[int]]]
 
 
 def reduction(
     kernel: str,
     dtype: str,
-    expression: str,
+    expressions: Sequence[str],
     read: Sequence[Operand],
-    target: Operand,
+    targets: Sequence[Operand],
     frame: Shape,
     axes: Sequence[int],
     partial_place: int,
@@ -46,56 +48,66 @@ def reduction(
     combine: str = "sum",
     finish: str = "a",
 ) -> tuple[list[Launch], list[tuple[Shape, str]]]:
-    """The launches that reduce `expression` over `axes` of `frame` and store ``finish`` (of the result a).
+    """The launches that reduce each of `expressions` over `axes` of `frame` and store ``finish`` (of the result a).
+
+    What is read is read once for all of them.
 
     Args:
         kernel: Name of the kernel.
         dtype: Floating dtype of the call.
-        expression: In the names of what is read and of the numbers.
-        read: Arrays that the expression names; each has the rank of `frame` and broadcasts to it.
-        target: The result, C-contiguous over the kept axes.
+        expressions: In the names of what is read and of the numbers.
+        read: Arrays that they name; each has the rank of `frame` and broadcasts to it.
+        targets: The result of each, C-contiguous over the kept axes; all have one shape.
         frame: Lengths of all axes.
         axes: Those that are reduced.
-        partial_place: The place of a scratch array for partial results, if there is one.
+        partial_place: The place of the first scratch array for partial results, if there are any.
         numbers: Further names of the expression, and their values.
         combine: A key of COMBINE.
         finish: An expression of a, and of `numbers`.
 
     Returns:
-        The launches, and the shape and dtype of the scratch array if they need one.
+        The launches, and the shape and dtype of the scratch arrays that they need, one for each expression or none.
     """
     groups = [axis for axis in range(len(frame)) if axis not in axes], list(axes)
-    n_kept, n_reduced = (math.prod(frame[axis] for axis in group) for group in groups)
+    n_kept, n_reduced = (_product(frame, group) for group in groups)
     if n_kept == 0:
         return [], []
     by_rows = _innermost(frame) in axes
     grid, block, splits = partition(n_kept, n_reduced, by_rows=by_rows)
-    partial = Operand("part", partial_place, real_dtype(dtype), (splits, n_kept))
+    shape, wide = (splits, n_kept), real_dtype(dtype)
+    partials = [Operand(f"part_{k}", partial_place + k, wide, shape) for k in range(len(expressions))]
     whole = splits == 1
-    output, place, last = (C_TYPES[target.dtype], target.place, finish) if whole else ("R", partial_place, "a")
-    names, values = [name for name, _ in numbers], [value for _, value in numbers]
-    plans = _plans(read, frame, groups)
-    code = reduction_code(kernel, real_type(dtype), expression, read, output, names, plans, combine, last, by_rows)
+    written, last = (targets, finish) if whole else (partials, "a")
+    names, values = (list(parts) for parts in zip(*numbers, strict=True)) if numbers else ([], [])
+    plans, real_name = _plans(read, frame, groups), real_type(dtype)
+    code = reduction_code(kernel, real_name, expressions, read, written, names, plans, combine, last, by_rows)
     chunk = max(-(-n_reduced // splits), 1)
     arguments: list[Argument] = [np.uint32(n_kept), np.uint32(n_reduced), np.uint32(chunk)]
-    arguments += [*(operand.place for operand in read), place, *values, *_walk_arguments(plans)]
+    arguments += [*_places(read, written), *values, *_walk_arguments(plans)]
     shared_bytes = block[0] * block[1] * ITEM_BYTES[real_dtype(dtype)]
     first = Launch(code, grid, block, tuple(arguments), shared_bytes)
     if whole:
         return [first], []
-    plan = [((n_kept,), [(1,)]), ((splits,), [(n_kept,)])]
-    code = reduction_code(
-        f"{kernel}_rest", real_type(dtype), "part", [partial], C_TYPES[target.dtype], names, plan, combine, finish, False
-    )
+    plans = [((n_kept,), [(1,)] * len(partials)), ((splits,), [(n_kept,)] * len(partials))]
+    summands = _names(partials)
+    code = reduction_code(f"{kernel}_rest", real_name, summands, partials, targets, names, plans, combine, finish, False)
     grid, block, _ = partition(n_kept, 1, by_rows=False)
-    arguments = [np.uint32(n_kept), np.uint32(splits), np.uint32(splits), partial_place, target.place, *values]
-    arguments += [np.uint32(1), np.uint32(n_kept)]
+    arguments = [np.uint32(n_kept), np.uint32(splits), np.uint32(splits)]
+    arguments += [*_places(partials, targets), *values, *_walk_arguments(plans)]
     rest = Launch(code, grid, block, tuple(arguments), shared_bytes)
-    return [first, rest], [(partial.shape, partial.dtype)]
+    return [first, rest], [(shape, wide)] * len(partials)
 
 
-#: Merged lengths of a group of axes, and the strides of each array on them.
-_Plan: TypeAlias = tuple[Sequence[int], Sequence[Sequence[int]]]
+def _places(*groups: Sequence[Operand]) -> list[Argument]:
+    return [operand.place for group in groups for operand in group]
+
+
+def _names(operands: Sequence[Operand]) -> list[str]:
+    return [operand.name for operand in operands]
+
+
+def _product(frame: Shape, axes: Sequence[int]) -> int:
+    return math.prod(frame[axis] for axis in axes)
 
 
 def _innermost(frame: Shape) -> int:
@@ -141,20 +153,59 @@ def partition(n_kept: int, n_reduced: int, *, by_rows: bool) -> tuple[tuple[int,
 def reduction_code(
     kernel: str,
     real_name: str,
-    expression: str,
+    expressions: Sequence[str],
     read: Sequence[Operand],
-    output: str,
+    written: Sequence[Operand],
     numbers: Sequence[str],
-    plans: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]],
+    plans: Sequence[_Plan],
     combine: str,
     finish: str,
     by_rows: bool,
 ) -> Code:
     """The kernel; `plans` are the merged axes and strides of the kept and of the reduced elements."""
     combined, start = COMBINE[combine]
+    parameters, walks, loads = _walks(read, written, numbers, plans)
+    kept, reduced = ("y", "x") if by_rows else ("x", "y")
+    sums, added = _accumulated(expressions, combined, start)
+    stored = "\n".join(
+        f"    {{ const R a = sums[{number}]; store(reduced_{number}[at], R({in_real(finish)})); }}"
+        for number in range(len(written))
+    )
+    body = f"""\
+  extern __shared__ R shared_[];
+  const uint32 k = blockIdx.x * blockDim.{kept} + threadIdx.{kept};
+  const uint32 lane = threadIdx.{reduced}, lanes = blockDim.{reduced};
+  const uint32 end = min(n_reduced, (blockIdx.y + 1) * chunk);
+  {sums}
+  if (k < n_kept) {{
+    {walks[0]}
+    for (uint32 r = blockIdx.y * chunk + lane; r < end; r += lanes) {{
+      {walks[1]}
+      {loads}
+      {added}
+    }}
+  }}
+#pragma unroll
+  for (int each = 0; each < {len(written)}; ++each) {{
+    R& a = sums[each];
+    if (each) __syncthreads();
+{_joined(combined, by_rows)}
+  }}
+  if (lane == 0 && k < n_kept) {{
+    const int64 at = blockIdx.y * int64(n_kept) + k;
+{stored}
+  }}"""
+    return generated(kernel, parameters, body, real_name)
+
+
+def _walks(
+    read: Sequence[Operand], written: Sequence[Operand], numbers: Sequence[str], plans: Sequence[_Plan]
+) -> tuple[list[str], list[str], str]:
+    """The parameters, the statements that find a kept and a reduced element, and those that read it."""
     parameters = ["const uint32 n_kept", "const uint32 n_reduced", "const uint32 chunk"]
     parameters += [f"const {operand.c_type}* {operand.name}_" for operand in read]
-    parameters += [f"{output}* reduced_", *[f"const R {name}" for name in numbers]]
+    parameters += [f"{operand.c_type}* reduced_{number}" for number, operand in enumerate(written)]
+    parameters += [f"const R {name}" for name in numbers]
     offsets: list[list[str]] = []
     walks: list[str] = []
     for letter, (lengths, _) in zip("kr", plans, strict=True):
@@ -163,29 +214,21 @@ def reduction_code(
         parameters += [f"const uint32 {operand.name}_{letter}{axis}" for operand in read for axis in range(rank)]
         walks.append(unravelled(letter, f"{letter}n", rank))
         offsets.append([" + ".join(f"{letter}{a} * {operand.name}_{letter}{a}" for a in range(rank)) for operand in read])
-    kept, reduced = ("y", "x") if by_rows else ("x", "y")
     loads = "\n      ".join(
         f"const R {operand.name} = R(load({operand.name}_[{' + '.join(filter(None, places)) or '0'}]));"
         for operand, *places in zip(read, *offsets, strict=True)
     )
-    body = f"""\
-  extern __shared__ R shared_[];
-  const uint32 k = blockIdx.x * blockDim.{kept} + threadIdx.{kept};
-  const uint32 lane = threadIdx.{reduced}, lanes = blockDim.{reduced};
-  const uint32 end = min(n_reduced, (blockIdx.y + 1) * chunk);
-  R a = {start};
-  if (k < n_kept) {{
-    {walks[0]}
-    for (uint32 r = blockIdx.y * chunk + lane; r < end; r += lanes) {{
-      {walks[1]}
-      {loads}
-      const R b = R({in_real(expression)});
-      a = {combined};
-    }}
-  }}
-{_joined(combined, by_rows)}
-  if (lane == 0 && k < n_kept) store(reduced_[blockIdx.y * int64(n_kept) + k], R({in_real(finish)}));"""
-    return generated(kernel, parameters, body, real_name)
+    return parameters, walks, loads
+
+
+def _accumulated(expressions: Sequence[str], combined: str, start: str) -> tuple[str, str]:
+    """The declaration of one accumulator for each expression, and the statements that take in one element."""
+    sums = f"R sums[{len(expressions)}] = {{{', '.join([start] * len(expressions))}}};"
+    added = "\n      ".join(
+        f"{{ R& a = sums[{number}]; const R b = R({in_real(expression)}); a = {combined}; }}"
+        for number, expression in enumerate(expressions)
+    )
+    return sums, added
 
 
 def _joined(combined: str, by_rows: bool) -> str:

@@ -4,13 +4,12 @@ In the 16-bit types only, whose rounding is coarser than the approximations that
 exact cublasLt is in float32.
 """
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from nn_core.ext import Array
-from nn_ext_cuda.launch import ChainStep
+from nn_ext_cuda.launch import ChainStep, arrays_of
 from nn_ext_cuda.light import Epilogue, Fusion, LightProduct, LightStep, Prepared, is_all_of, library, may_be_further, overlap
 from nn_ext_cuda.product import Product, ProductStep
 
@@ -58,7 +57,7 @@ def _product_of(steps: Sequence[Any], result: Array) -> _Found | None:
         parts = steps[number].steps if isinstance(steps[number], ChainStep) else (steps[number],)
         products = [part for part in parts if isinstance(part, ProductStep) and is_all_of(result, part.arrays[2])]
         others = [part for part in parts if part not in products]
-        arrays = _arrays_of(others)
+        arrays = arrays_of(others)
         if arrays is None:
             return None
         if products:
@@ -88,13 +87,3 @@ def _is_plain(product: Product) -> bool:
     is_short = product.dtype in ("float16", "bfloat16")
     return is_short and product.count == 1 and not product.accumulate and 0 not in product.sizes
 
-
-def _arrays_of(steps: Sequence[Any]) -> list[Array] | None:
-    """All arrays that steps read and write; None where one does not tell."""
-    found: list[Array] = []
-    for step in steps:
-        arrays = step.args if isinstance(step, functools.partial) else getattr(step, "arrays", None)
-        if arrays is None:
-            return None
-        found += [array for array in arrays if array is not None]
-    return found

@@ -196,7 +196,8 @@ def test_steps_are_recorded_as_a_graph_and_keep_their_memory(kernels, cudnn, cal
     from nn_ext_cudnn import handle
 
     call = call_of("BatchNormalization", (4, 3, 2, 2), *PARAMETERS, dtype="float16")
-    step, _, made = _bound(kernels["BatchNormalization"], call, cupy)
+    joinable, _, made = _bound(kernels["BatchNormalization"], call, cupy)
+    step = joinable.step
     other, _, other_made = _bound(kernels["Softmax"], call_of("Softmax", (4, 5)), cupy)
     recorded = Section([step, other])
     recorded()

@@ -15,8 +15,12 @@ from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
 from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, refuse_dtypes
+from nn_ext_cuda.joinable import Joinable
 from nn_ext_cuda.launch import THREADS, Chain, Launch, Program
 from nn_ext_cuda.rows import lanes_of, row_code
+
+#: The name of a batch normalization with a sum and a ReLU.
+_FUSED: Final = "fused_batch_normalization"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +70,37 @@ def _factor(composition: Composition, outside: bool) -> str:
     return "gamma" if outside and composition.has("gamma") else "1"
 
 
+def _flow(dy: str, standardized: str, through: bool) -> str:
+    """The gradient of the standardized values, and `through` the statistics."""
+    return f"({dy} - shift - {standardized} * stretch)" if through else dy
+
+
 def _add_means(composition: Composition, function: str, summands: Mapping[str, str], frame: Frame) -> None:
     """Means of the shape of statistics, each in a scratch array of its name."""
-    for name, summand in summands.items():
+    for name in summands:
         composition.scratch(name, frame.statistics)
-        composition.reduce(f"{function}_{name}", name, summand, finish="a / count")
+    composition.reduce_all(f"{function}_means", summands, finish="a / count")
 
 
 def _add_parameters(
     composition: Composition, function: str, summands: Mapping[str, str], frame: Frame, has_means: bool
 ) -> None:
     """The gradients of beta and gamma: from the means of dx where there are some of their shape, else sums of their own."""
+    from_means: dict[str, str] = {}
+    by_shape: dict[Shape, dict[str, str]] = {}
     for parameter, mean in (("beta", "shift"), ("gamma", "stretch")):
         target = f"d{parameter}"
         if not composition.has(target):
             continue
-        if has_means and frame.parameters[parameter] == frame.statistics:
-            composition.compute(f"{function}_{parameter}", {target: f"{mean} * count"})
+        shape = frame.parameters[parameter]
+        if has_means and shape == frame.statistics:
+            from_means[target] = f"{mean} * count"
         else:
-            composition.reduce(f"{function}_{parameter}", target, summands[parameter])
+            by_shape.setdefault(shape, {})[target] = summands[parameter]
+    for sums in by_shape.values():
+        composition.reduce_all(f"{function}_parameters", sums)
+    if from_means:
+        composition.compute(f"{function}_parameters", from_means)
 
 
 class Normalization:
@@ -93,11 +109,13 @@ class Normalization:
     Args:
         frame: The layout of the arrays of the call.
         relu: The function adds its input z and takes a ReLU.
+        joins: Plans may let it take over the sum and the ReLU after it.
     """
 
-    def __init__(self, frame: Callable[[Call], Frame], *, relu: bool = False) -> None:
+    def __init__(self, frame: Callable[[Call], Frame], *, relu: bool = False, joins: bool = False) -> None:
         self._frame = frame
         self._relu = relu
+        self._joins = joins
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not computed in, very large arrays and nonlinearities other than ReLU."""
@@ -110,13 +128,29 @@ class Normalization:
         rows = self._rows(call)
         if rows is not None:
             return self._by_rows(call, rows)
-        frame, composition = self._composition(call, forward_arrays(call), forward_names(call))
-        api = call.spec.api
+        program = self._standardize(call, forward_arrays(call), forward_names(call), relu=self._relu)
+        return Joinable(program, call, self.joined(call)) if self._joins else program
+
+    def joined(self, call: Call) -> Callable[[bool], Program]:
+        """The function that makes the program of `call` with a ReLU, and with an array z before it if that is told."""
+
+        def made(has_z: bool) -> Program:
+            arrays = [*forward_arrays(call), call.outputs[0] if has_z else None]
+            return self._standardize(call, arrays, [*forward_names(call), "z"], relu=True)
+
+        return made
+
+    def _standardize(
+        self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str], *, relu: bool
+    ) -> Program:
+        """Statistics, standardized values, and the running statistics."""
+        frame, composition = self._composition(call, arrays, names)
+        api = _FUSED if relu else call.spec.api
         mean, variance = self._statistics(call, composition, frame)
         value = f"({call.spec.inputs[0].name} - {mean}) / sqrt({variance} + eps)"
         for name, operator in (("gamma", "*"), ("beta", "+"), ("z", "+")):
             value += f" {operator} {name}" * composition.has(name)
-        value = f"larger({value}, R(0))" if self._relu else value
+        value = f"larger({value}, R(0))" if relu else value
         composition.compute(f"{api}_forward", {call.spec.outputs[0].name: value})
         kept = dict(zip(self._kept(call), (mean, variance), strict=True))
         if "decay_rate" in call.args and call.args["batch_stat"] and _count(frame):
@@ -134,33 +168,58 @@ class Normalization:
         """Means of dy and of dy times the standardized values, then dx; None for gradients of running statistics."""
         if any(wanted[3:5]):
             return None
-        frame, composition = self._composition(call, backward_arrays(call, wanted), backward_names(call))
+        arrays, names = backward_arrays(call, wanted), backward_names(call)
         by_rows = self._backward_by_rows(call, wanted)
-        wants_dx = composition.has(f"d{call.spec.inputs[0].name}") and not by_rows
-        self._add_gradients(call, composition, frame, wants_dx=wants_dx)
-        return Chain([*by_rows, composition.program()]) if by_rows else composition.program()
+        wants_dx = bool(wanted[0]) and not by_rows
+        program = self._gradients(call, arrays, names, wants_dx=wants_dx, relu=self._relu)
+        if self._joins:
+            return Joinable(program, call, self.joined_backward(call, wanted), is_backward=True)
+        return Chain([*by_rows, program]) if by_rows else program
 
-    def _add_gradients(self, call: Call, composition: Composition, frame: Frame, *, wants_dx: bool) -> None:
-        """The gradients that the composition has arrays for, that of x only if it is wanted here."""
-        api, x, y = call.spec.api, call.spec.inputs[0].name, call.spec.outputs[0].name
+    def joined_backward(self, call: Call, wanted: Sequence[bool]) -> Callable[[bool], Program]:
+        """The same as `joined` for the gradients, with one of z if that is told."""
+
+        def made(has_z: bool) -> Program:
+            arrays, dz = backward_arrays(call, wanted), call.outputs[0] if has_z else None
+            arrays[len(call.inputs)] = call.outputs[0]
+            return self._gradients(
+                call, [*arrays, dz], [*backward_names(call), "dz"], wants_dx=bool(wanted[0]), relu=True
+            )
+
+        return made
+
+    def _gradients(
+        self,
+        call: Call,
+        arrays: Sequence[ArrayDesc | None],
+        names: Sequence[str],
+        *,
+        wants_dx: bool,
+        relu: bool,
+    ) -> Program:
+        """The gradients that there are arrays for, that of x only if it is wanted here."""
+        frame, composition = self._composition(call, arrays, names)
+        x, y = call.spec.inputs[0].name, call.spec.outputs[0].name
+        api = f"{_FUSED if relu else call.spec.api}_backward"
         through = bool(call.args.get("batch_stat", True)) and wants_dx  # dx through the statistics
         mean, variance = "", ""
         if wants_dx or composition.has("dgamma"):
             mean, variance = self._statistics(call, composition, frame, kept=call.dtype in ("float32", "float64"))
-        dy = "(y > 0 ? dy : R(0))" if self._relu else f"d{y}"
+        dy = "(y > 0 ? dy : R(0))" if relu else f"d{y}"
         standardized = f"(({x} - {mean}) / sqrt({variance} + eps))"
         outside = frame.parameters.get("gamma", frame.statistics) == frame.statistics  # gamma is a factor of the means
         inner = dy if outside else f"({dy} * gamma)"
         if through:
-            _add_means(composition, f"{api}_backward", {"shift": inner, "stretch": f"{inner} * {standardized}"}, frame)
+            _add_means(composition, api, {"shift": inner, "stretch": f"{inner} * {standardized}"}, frame)
         summands = {"beta": dy, "gamma": f"{dy} * {standardized}"}
-        _add_parameters(composition, f"{api}_backward", summands, frame, through and outside)
+        _add_parameters(composition, api, summands, frame, through and outside)
         outputs = {"dz": dy} if composition.has("dz") else {}
         if wants_dx:
-            rest = f"({inner} - shift - {standardized} * stretch)" if through else inner
-            outputs[f"d{x}"] = f"{rest} * {_factor(composition, outside)} / sqrt({variance} + eps)"
+            flow, factor = _flow(inner, standardized, through), _factor(composition, outside)
+            outputs[f"d{x}"] = f"{flow} * {factor} / sqrt({variance} + eps)"
         if outputs:
-            composition.compute(f"{api}_backward", outputs)
+            composition.compute(api, outputs)
+        return composition.program()
 
     def _rows(self, call: Call) -> "Rows | None":
         """The rows that one launch normalizes; None with running statistics or a ReLU."""
@@ -285,13 +344,18 @@ def _count(frame: Frame) -> int:
     return math.prod(length for length, kept in zip(frame.whole, frame.statistics, strict=True) if length != kept)
 
 
-_BATCH: Final = Normalization(lambda call: _frame_of(call, _ints(call, "axes")))
+def _kept_axes(call: Call) -> Frame:
+    return _frame_of(call, _ints(call, "axes"))
+
+
+BATCH_NORMALIZATION: Final = Normalization(_kept_axes, joins=True)
+FUSED_BATCH_NORMALIZATION: Final = Normalization(_kept_axes, relu=True)
 
 NORMALIZATION: Final[Mapping[str, Kernel]] = {
-    "BatchNormalization": _BATCH,
-    "SyncBatchNormalization": _BATCH,
-    "FusedBatchNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "axes")), relu=True),
-    "TensorNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "axes"))),
+    "BatchNormalization": BATCH_NORMALIZATION,
+    "SyncBatchNormalization": Normalization(_kept_axes),
+    "FusedBatchNormalization": FUSED_BATCH_NORMALIZATION,
+    "TensorNormalization": Normalization(_kept_axes),
     "LayerNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "batch_axis"))),
     "InstanceNormalization": Normalization(lambda call: _frame_of(call, _ints(call, "batch_axis", "channel_axis"))),
     "GroupNormalization": Normalization(_groups),

@@ -117,6 +117,26 @@ def as_matrix(call: Call) -> Call:
     )
 
 
+def as_cuda(call: Call) -> Call:
+    """The same normalization for nn_ext_cuda, which takes contiguous memory; all images have the layout of y."""
+    axes = axes_of(call)
+    is_last = _is_of_images(call) and frame_of(call.outputs[0], axes).layout == "channels_last"
+    return as_matrix(call) if is_last else call
+
+
+def is_of_one_layout(call: Call) -> bool:
+    """Whether all images have the layout of y."""
+    if not _is_of_images(call):
+        return True
+    y, axes = call.outputs[0], axes_of(call)
+    images = [desc for desc in call.inputs if desc is not None and desc.shape == y.shape]
+    return all(frame_of(desc, axes).lies_as(frame_of(y, axes)) for desc in images)
+
+
+def _is_of_images(call: Call) -> bool:
+    return axes_of(call) == (1,) and 3 <= len(call.outputs[0].shape) <= 5
+
+
 def rearranged(desc: ArrayDesc, places: tuple[int, int], n_arrays: int, *, to_last: bool) -> Any:
     """The copy of an image into the other layout, as a runner.
 

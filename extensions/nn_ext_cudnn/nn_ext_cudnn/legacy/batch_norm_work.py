@@ -127,19 +127,6 @@ class Work:
         """Compute arrays of numbers a channel when cuDNN is through."""
         self._after.update(outputs)
 
-    def pointwise(self, outputs: Mapping[At, str]) -> None:
-        """Compute images in the layout of y; expressions have arrays by their places, such as ``{at.place}``."""
-
-        def computed(n_arrays: int) -> Any:
-            names = [f"a{place}" for place in range(n_arrays)]
-            size = self._x.size
-            images = [desc if desc is not None and desc.size == size else None for desc in self._arrays]
-            composition = Composition(self._call, images, names, (size,), dict.fromkeys(names, (size,)))
-            composition.compute(self._call.spec.api, {names[at.place]: text for at, text in outputs.items()})
-            return composition.program()
-
-        self._main.append(computed)
-
     def _cuda_runner(self) -> Runner | None:
         """The runner of nn_ext_cuda, for images with the layout of y."""
         call = as_matrix(self._call) if self.frame.layout == "channels_last" else self._call
@@ -147,7 +134,7 @@ class Work:
         return kernel.forward(call) if self._wanted is None else kernel.backward(call, self._wanted)
 
     def by_cuda(self, places: Mapping[str, At | None]) -> None:
-        """Let nn_ext_cuda compute the gradients, on other arrays at some `places`."""
+        """Let nn_ext_cuda compute the call, on other arrays at some `places`."""
         runner = self._cuda_runner()
         order = list(range(self._n_arrays))
         for name, other in places.items():

@@ -9,11 +9,14 @@ from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.joinable import Joinable
+from nn_ext_cuda.kernels.normalization import BATCH_NORMALIZATION as CUDA_NORMALIZATION
+from nn_ext_cuda.kernels.normalization import FUSED_BATCH_NORMALIZATION as CUDA_FUSED
 from nn_ext_cudnn.legacy import api
-from nn_ext_cudnn.legacy.batch_norm_frame import axes_of, frame_of, tensors, training
+from nn_ext_cudnn.legacy.batch_norm_frame import as_cuda, axes_of, frame_of, is_of_one_layout, tensors, training
 from nn_ext_cudnn.legacy.batch_norm_work import Work
 from nn_ext_cudnn.legacy.images import channels_last
-from nn_ext_cudnn.legacy.recipe import At, number
+from nn_ext_cudnn.legacy.recipe import At, Recipe, number
 from nn_ext_cudnn.legacy.refusal import refuse_arrays, refuse_failures
 from nn_ext_cudnn.precision import prefers_channels_last
 
@@ -35,12 +38,8 @@ class BatchNormalization:
     Gradients that do not flow through the statistics of the batch are those of nn_ext_cuda. On channels-last images
     cuDNN may sum in integers: finite values that are very large can become infinite there.
 
-    Args:
-        relu: The function adds its input z and takes a ReLU, which small kernels do.
+    With the sum and the ReLU after it, a plan runs it by the kernel of nn_ext_cuda, which computes all three in one pass.
     """
-
-    def __init__(self, *, relu: bool = False) -> None:
-        self._relu = relu
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse statistics over one element, channels that are several axes apart, and what cuDNN says it cannot do."""
@@ -74,6 +73,10 @@ class BatchNormalization:
 
     def forward(self, call: Call) -> Runner:
         """One call, in between the changes of dtype and layout that cuDNN wants."""
+        recipe = self._forward(call)
+        return Joinable(recipe, call, CUDA_NORMALIZATION.joined(as_cuda(call))) if is_of_one_layout(call) else recipe
+
+    def _forward(self, call: Call) -> Recipe:
         work = Work(call, forward_arrays(call), forward_names(call))
         x, y = work.image("x"), work.at("y")
         scale, shift = work.parameter("gamma", "R(1)"), work.parameter("beta", "R(0)")
@@ -88,7 +91,7 @@ class BatchNormalization:
                 [mode, one, zero, tensor, x, tensor, y, parameters, scale, shift, *given, eps],
             )
             work.after({"batch_mean": "mean", "batch_variance": "variance"})
-            return self._finished(work)
+            return work.recipe()
         found = training(work.frame)
         tensor, parameters = tensors(work.frame, found.mode)
         running = [work.updated(name) for name in ("mean", "variance")]
@@ -103,30 +106,24 @@ class BatchNormalization:
             ],
         )
         work.after({"batch_variance": "larger(R(1) / square(saved_scale) - eps, R(0))"})
-        return self._finished(work)
-
-    def _finished(self, work: Work) -> Runner:
-        if self._relu:
-            y = work.image("y")
-            added = f" + a{work.image('z').place}" if work.at("z") else ""
-            work.pointwise({y: f"larger(a{y.place}{added}, R(0))"})
         return work.recipe()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """One call where the gradient flows through the statistics of the batch."""
         if any(wanted[3:5]):
             return None
+        recipe = self._backward(call, wanted)
+        if not is_of_one_layout(call):
+            return recipe
+        return Joinable(recipe, call, CUDA_NORMALIZATION.joined_backward(as_cuda(call), wanted), is_backward=True)
+
+    def _backward(self, call: Call, wanted: Sequence[bool]) -> Recipe:
         work = Work(call, backward_arrays(call, wanted), backward_names(call), wanted)
         x, dy = work.image("x"), work.image("dy")
         dx = work.image_result("dx") if wanted[0] else None
-        dz = work.image_result("dz") if any(wanted[5:]) else None
         if dx is None or not call.args["batch_stat"]:
-            work.by_cuda({"x": x, "dx": dx} | ({"dz": dz} if dz else {}))
+            work.by_cuda({"x": x, "dx": dx})
             return work.recipe()
-        if self._relu:
-            passed = f"a{work.image('y').place} > R(0) ? a{dy.place} : R(0)"
-            dy = dz or work.scratch("passed", call.outputs[0].shape, call.dtype)
-            work.pointwise({dy: passed})
         found = training(work.frame)
         tensor, parameters = tensors(work.frame, found.mode)
         scale = work.parameter("gamma", "R(1)")
@@ -148,6 +145,44 @@ class BatchNormalization:
         return work.recipe()
 
 
+class FusedBatchNormalization:
+    """Normalization, the sum with z and the ReLU by the kernels of nn_ext_cuda, on images in either layout.
+
+    They read and write each image once beside the statistics; functions of cuDNN would leave the sum and the ReLU to
+    further launches, and to masks that they keep from the forward to the backward pass.
+    """
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse what nn_ext_cuda refuses."""
+        return CUDA_FUSED.refuse(call)
+
+    def layout(self, call: Call) -> str:
+        """Channels-last for images where convolutions want it."""
+        x = call.inputs[0]
+        assert x is not None
+        is_wanted = prefers_channels_last(call.dtype) and axes_of(call) == (1,) and 3 <= len(x.shape) <= 5
+        return "channels_last" if is_wanted else "contiguous"
+
+    def forward(self, call: Call) -> Runner:
+        """The kernels, after images have been brought into the layout of y."""
+        if is_of_one_layout(call):
+            return CUDA_FUSED.forward(as_cuda(call))
+        work = Work(call, forward_arrays(call), forward_names(call))
+        work.by_cuda({name: work.image(name) for name in ("x", "z") if work.at(name)})
+        return work.recipe()
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """The kernels, as `forward`; None for gradients of running statistics."""
+        if is_of_one_layout(call):
+            return CUDA_FUSED.backward(as_cuda(call), wanted)
+        if any(wanted[3:5]):
+            return None
+        work = Work(call, backward_arrays(call, wanted), backward_names(call), wanted)
+        images = {name: work.image(name) for name in ("x", "dy")}
+        work.by_cuda(images | {name: work.image_result(name) for name in ("dx", "dz") if work.at(name)})
+        return work.recipe()
+
+
 def _refuse_training(call: Call, x: ArrayDesc) -> Refusal | None:
     """Refuse what cuDNN says it does not train on."""
     if not call.args["batch_stat"]:
@@ -157,5 +192,5 @@ def _refuse_training(call: Call, x: ArrayDesc) -> Refusal | None:
 
 BATCH_NORMALIZATION: Final[Mapping[str, Kernel]] = {
     "BatchNormalization": BatchNormalization(),
-    "FusedBatchNormalization": BatchNormalization(relu=True),
+    "FusedBatchNormalization": FusedBatchNormalization(),
 }

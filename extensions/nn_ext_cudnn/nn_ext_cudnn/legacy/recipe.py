@@ -131,6 +131,11 @@ class RecipeStep:
         """Name of the function."""
         return self._recipe.name
 
+    @property
+    def arrays(self) -> tuple[Array | None, ...]:
+        """The arrays of the call."""
+        return self._arrays
+
     def run(self) -> None:
         """Run all parts."""
         if self._starts and self._workspace.array is not self._memories[-1]:
@@ -187,6 +192,11 @@ class AlignedStep:
     def name(self) -> str:
         """Name of the function."""
         return self._step.name
+
+    @property
+    def arrays(self) -> tuple[Array | None, ...]:
+        """The arrays of the call, and those that stand in for some of them."""
+        return (*[array for array, _ in self._moved], *self._step.arrays)
 
     def run(self) -> None:
         """Bring all values to the copies, results too (a sum is added to them), run, and take all values back."""
