@@ -115,7 +115,7 @@ def compare(folder: Path, about: dict[str, Any], tally: Tally) -> None:
         tally.refused_files[general].append(seed)
     failures = {way: reason for way, reason in our_errors.items() if not {way, "process"} & their_errors.keys()}
     tally.wrong += [f"file {seed}, {way}: nn_core fails: {reason}" for way, reason in failures.items()]
-    found = _differences(about, ours, theirs, {*our_errors, *their_errors})
+    found = {} if "process" in their_errors else _differences(about, ours, theirs, {*our_errors, *their_errors})
     tally.arrays += len(theirs)
     if found:
         _judge(folder, seed, found, (ours, theirs), tally)

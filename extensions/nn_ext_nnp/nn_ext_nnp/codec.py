@@ -6,6 +6,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from nn_core.ext import FileFormatError
+from nn_ext_nnp.places import line_at, position_of
 from nn_ext_nnp.schema import functions, message
 
 #: Functions of files that stand for the parts of loops.
@@ -64,7 +65,7 @@ def require_known_functions(made: Any, file: str, data: bytes = b"") -> None:
         FileFormatError: names each with its place; with the line if `data` is the text.
     """
     unknown = [
-        f"{function.type!r} ({function.name!r} in network {network.name!r}{_line_of(data, function.type)})"
+        f"{function.type!r} ({function.name!r} in network {network.name!r}{_line_of(data, network.name, function)})"
         for network in made.network
         for function in network.function
         if function.type not in functions() and function.type not in LOOP_FUNCTIONS
@@ -73,10 +74,10 @@ def require_known_functions(made: Any, file: str, data: bytes = b"") -> None:
         raise FileFormatError(f"{file}: functions must be those of NNabla 1.39, got {', '.join(unknown)}")
 
 
-def _line_of(data: bytes, kind: str) -> str:
-    found = data.find(f'type: "{kind}"'.encode())
-    line = data.count(b"\n", 0, found) + 1
-    return "" if found < 0 else f", line {line}"
+def _line_of(data: bytes, network: str, function: Any) -> str:
+    start = position_of(data, "function", function.name, network) or 0  # none if the name is not its first field
+    found = data.find(f'type: "{function.type}"'.encode(), start)
+    return "" if found < 0 else f", line {line_at(data, found)}"
 
 
 def _unknown_field(made: Any, path: str = "") -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from nn_core.ext import ArgumentError, Entry, FileFormatError, read_entries
 from nn_ext_nnp.archive import Member, as_file, read_archive
 from nn_ext_nnp.codec import parse_bytes, parse_text, require_known_functions
+from nn_ext_nnp.places import TextFile
 from nn_ext_nnp.schema import message
 from nn_ext_nnp.wire import entry_of, split_parameters
 
@@ -26,13 +27,13 @@ class Document:
         proto: the messages of all texts, without parameters.
         parameters: values and attributes by name.
         states: entries of files with states of solvers, by the name of the file.
-        name: of the first file, for messages.
+        name: of the first file, with all texts, for messages.
     """
 
     proto: Any = field(default_factory=lambda: message("NNablaProtoBuf"))
     parameters: dict[str, Entry] = field(default_factory=dict)
     states: dict[str, Mapping[str, Entry]] = field(default_factory=dict)
-    name: str = "the file"
+    name: TextFile = field(default_factory=lambda: TextFile("the file"))
 
 
 def read_document(sources: Source | Sequence[Source], extension: str = ".nntxt", with_parameters: bool = True) -> Document:
@@ -54,7 +55,7 @@ def read_document(sources: Source | Sequence[Source], extension: str = ".nntxt",
         is_path = isinstance(source, (str, os.PathLike))
         name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "the file"))
         if position == 0:
-            document.name = name
+            document.name = TextFile(name)
         with _opened(source) as file:
             _add(document, Path(name).suffix.lower() if is_path else extension, file, name, with_parameters)
     return document
@@ -84,6 +85,7 @@ def _add_member(document: Document, member: Member, name: str, with_parameters: 
     extension = member.extension
     if extension in (".nntxt", ".prototxt"):
         add_message(document, parse_text(member.data, name), name, member.data)
+        document.name.add(name, member.data)
     elif extension == ".protobuf":
         rest, parameters = split_parameters(member.data, name)
         add_message(document, parse_bytes(rest, name), name)

@@ -11,6 +11,7 @@ from nn_core.ext import ArgumentError, FileFormatError
 from nn_ext_nnp.document import Document, read_document
 from nn_ext_nnp.network import Network, build, plan_network
 from nn_ext_nnp.nnp_graph import put_parameters
+from nn_ext_nnp.places import place
 from nn_ext_nnp.schedules import Schedule, schedule_of
 from nn_ext_nnp.schema import solvers
 from nn_ext_nnp.settings import as_written
@@ -185,23 +186,27 @@ def _iterator(dataset: Dataset) -> Any:
 
 def _network_of(part: Any, info: Info, document: Document) -> Network:
     if part.network_name not in info.networks:
-        raise FileFormatError(
-            f"{document.name}: {part.name!r} must name one of the networks {list(info.networks)}, got {part.network_name!r}"
-        )
+        at, known = _place(part, document), list(info.networks)
+        raise FileFormatError(f"{at}: {part.name!r} must name one of the networks {known}, got {part.network_name!r}")
     return info.networks[part.network_name]
 
 
-def _variable(network: Network, name: str, document: Document) -> nn.Variable:
+def _place(part: Any, document: Document) -> str:
+    """The line of an optimizer, a monitor or an executor."""
+    return place(document.name, part.DESCRIPTOR.name.lower(), part.name)
+
+
+def _variable(network: Network, name: str, part: Any, document: Document) -> nn.Variable:
     if name not in network.variables:
-        raise FileFormatError(f"{document.name}: variables must be in network {network.name!r}, got {name!r}")
+        raise FileFormatError(f"{_place(part, document)}: variables must be in network {network.name!r}, got {name!r}")
     return network.variables[name]
 
 
 def _assign(target: Assign, part: Any, network: Network, document: Document) -> None:
     for data in part.data_variable:
-        target.dataset_assign[_variable(network, data.variable_name, document)] = data.data_name
+        target.dataset_assign[_variable(network, data.variable_name, part, document)] = data.data_name
     for generator in part.generator_variable:
-        variable = _variable(network, generator.variable_name, document)
+        variable = _variable(network, generator.variable_name, part, document)
         target.generator_assign[variable] = (generator.type, generator.multiplier)
 
 
@@ -209,18 +214,18 @@ def _optimizer(part: Any, info: Info, document: Document) -> Optimizer:
     network = _network_of(part, info, document)
     made = Optimizer(name=part.name, network=network, data_iterators=list(part.dataset_name))
     _assign(made, part, network, document)
-    made.loss_variables = [_variable(network, v.variable_name, document) for v in part.loss_variable]
+    made.loss_variables = [_variable(network, v.variable_name, part, document) for v in part.loss_variable]
     made.order, made.start_iter, made.end_iter = part.order, part.start_iter, part.end_iter
     made.update_interval = max(part.update_interval, 1)
     made.weight_decay = as_written(part.solver.weight_decay, "f")
     for variable in part.parameter_variable:
         if variable.learning_rate_multiplier > 0:
-            made.parameters[variable.variable_name] = _variable(network, variable.variable_name, document)
+            made.parameters[variable.variable_name] = _variable(network, variable.variable_name, part, document)
         elif variable.variable_name in network.variables:
             network.variables[variable.variable_name].need_grad = False
-    made.solver = solver_of(part.solver, document.name)
+    made.solver = solver_of(part.solver, _place(part, document))
     made.solver.set_parameters(made.parameters)
-    made.schedule = schedule_of(part.solver, made.solver.learning_rate(), document.name)
+    made.schedule = schedule_of(part.solver, made.solver.learning_rate(), _place(part, document))
     _restore(made, part, document)
     return made
 
@@ -260,7 +265,7 @@ def _monitor(part: Any, info: Info, document: Document) -> Monitor:
     network = _network_of(part, info, document)
     made = Monitor(name=part.name, network=network, data_iterators=list(part.dataset_name))
     _assign(made, part, network, document)
-    made.monitor_variables = [_variable(network, v.variable_name, document) for v in part.monitor_variable]
+    made.monitor_variables = [_variable(network, v.variable_name, part, document) for v in part.monitor_variable]
     return made
 
 
@@ -272,8 +277,8 @@ def _executor(part: Any, info: Info, document: Document) -> Executor:
     made.repeat_evaluation_type = part.repeat_evaluation_type or "mean"
     made.need_back_propagation, made.no_image_normalization = part.need_back_propagation, part.no_image_normalization
     for output in part.output_variable:
-        made.output_assign[_variable(network, output.variable_name, document)] = (output.type, output.data_name)
-    made.loss_variables = [_variable(network, v.variable_name, document) for v in part.loss_variable]
+        made.output_assign[_variable(network, output.variable_name, part, document)] = (output.type, output.data_name)
+    made.loss_variables = [_variable(network, v.variable_name, part, document) for v in part.loss_variable]
     return made
 
 

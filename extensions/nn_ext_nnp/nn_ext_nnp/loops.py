@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from nn_core.ext import FileFormatError
 from nn_ext_nnp.codec import LOOP_FUNCTIONS
+from nn_ext_nnp.places import place
 from nn_ext_nnp.schema import message
 
 _EXPANSION_LIMIT = 1_000_000
@@ -128,24 +129,28 @@ class _Expansion:
     def _require_loops(self, function: Any, steps: Mapping[str, int]) -> None:
         """Refuse what would be taken from one step of a loop, no matter which, since the function is not in that loop."""
         loop, known = _loop_of(function), set(steps)
-        where = f"{self.file}: {function.type} {function.name!r}"
         if function.type in _INSIDE and loop not in steps:
-            raise FileFormatError(f"{where} must be in the loop that it names, got {loop!r} and the loops {list(steps)}")
+            raise self._misplaced(function, f"in the loop that it names, got {loop!r} and the loops {list(steps)}")
         if function.type in _OUTSIDE:
             if loop in steps:
-                raise FileFormatError(f"{where} must be outside of the loop that it ends, got {loop!r}")
+                raise self._misplaced(function, f"outside of the loop that it ends, got {loop!r}")
             self._count(loop)
             known.add(loop)
         for name in (*function.input, *function.output):
             for missing in (other for other in self.loops_of.get(name, []) if other not in known):
-                raise FileFormatError(
-                    f"{where} must be in loop {missing!r} to read or compute {name!r}, got the loops {sorted(known)}"
-                )
+                got = f"got the loops {sorted(known)}"
+                raise self._misplaced(function, f"in loop {missing!r} to read or compute {name!r}, {got}")
+
+    def _misplaced(self, function: Any, must_be: str) -> FileFormatError:
+        return FileFormatError(f"{self._place(function)}: {function.type} {function.name!r} must be {must_be}")
+
+    def _place(self, function: Any) -> str:
+        return place(self.file, "function", function.name, self.network.name)
 
     def _require_inputs(self, function: Any, count: int) -> None:
         if len(function.input) != count or len(function.output) != 1:
             raise FileFormatError(
-                f"{self.file}: {function.type} {function.name!r} must have {count} inputs and 1 output, "
+                f"{self._place(function)}: {function.type} {function.name!r} must have {count} inputs and 1 output, "
                 f"got {len(function.input)} and {len(function.output)}"
             )
 
@@ -159,13 +164,13 @@ class _Expansion:
         return [dict(zip(loops, step, strict=True)) for step in product(*map(range, counts))]
 
     def _too_many(self) -> FileFormatError:
-        where = f"{self.file}: loops of network {self.network.name!r}"
+        where = f"{place(self.file, 'network', self.network.name)}: loops of network {self.network.name!r}"
         return FileFormatError(f"{where} must give at most {_EXPANSION_LIMIT} functions, got more")
 
     def _count(self, loop: str) -> int:
         count = self.times.get(loop, 0)
         if count < 1:
-            where = f"{self.file}: network {self.network.name!r}"
+            where = f"{place(self.file, 'network', self.network.name)}: network {self.network.name!r}"
             raise FileFormatError(f"{where} must say how often {loop!r} repeats, got {count}")
         return count
 

@@ -12,6 +12,7 @@ from nn_core.parameter import get_parameter_or_create
 from nn_ext_nnp.application import apply_function
 from nn_ext_nnp.initial import initial_values
 from nn_ext_nnp.loops import expand_loops
+from nn_ext_nnp.places import place
 from nn_ext_nnp.settings import place_inputs, read_settings, spec_of
 
 _SEQUENCES: Final = {"PackPaddedSequence", "PadPackedSequence"}
@@ -126,42 +127,59 @@ def plan_network(network: Any, file: str) -> NetworkPlan:
     Raises:
         FileFormatError: when names are used twice or not known, or functions wait for each other.
     """
-    expanded = expand_loops(network, file)
-    where = f"{file}: network {network.name!r}"
+    expanded, where = expand_loops(network, file), _Where(file, network.name)
     variables: dict[str, PlannedVariable] = {}
     for proto in expanded.variable:
         if proto.type not in ("Buffer", "Parameter"):
-            raise FileFormatError(f"{where}: type of variable {proto.name!r} must be Buffer or Parameter, got {proto.type!r}")
+            at = where.of("variable", proto.name)
+            raise FileFormatError(f"{at}: type of variable {proto.name!r} must be Buffer or Parameter, got {proto.type!r}")
         if proto.name in variables:
             raise FileFormatError(f"{where}: variables must have different names, got {proto.name!r} twice")
         variable = variables[proto.name] = PlannedVariable(proto.name, proto)
         if variable.is_parameter and min((0, *variable.shape)) < 0:
-            raise FileFormatError(
-                f"{file}: parameter {proto.name!r} must have lengths of at least 0, got the shape {variable.shape}"
-            )
+            at = where.of("variable", proto.name)
+            got = f"got the shape {variable.shape}"
+            raise FileFormatError(f"{at}: parameter {proto.name!r} must have lengths of at least 0, {got}")
 
     def of(function: Any, names: Iterable[str]) -> list[PlannedVariable]:
         unknown = [name for name in names if name not in variables]
         if unknown:
-            raise FileFormatError(f"{where}: variables of function {function.name!r} must be listed, got {unknown[0]!r}")
+            at = where.of("function", function.name)
+            raise FileFormatError(f"{at}: variables of function {function.name!r} must be listed, got {unknown[0]!r}")
         return [variables[name] for name in names]
 
     listed = [PlannedFunction(f.name, f, of(f, f.input), of(f, f.output)) for f in expanded.function]
     return NetworkPlan(network.name, network.batch_size, variables, _in_order(listed, where), file)
 
 
-def _makers(functions: Sequence[PlannedFunction], where: str) -> dict[PlannedVariable, PlannedFunction]:
+@dataclass(slots=True)
+class _Where:
+    """The network that a message is about; lines are looked up only when a message is made."""
+
+    file: str
+    network: str
+
+    def __str__(self) -> str:
+        return f"{place(self.file, 'network', self.network)}: network {self.network!r}"
+
+    def of(self, kind: str, name: str) -> str:
+        """The place of a function or a variable of the network."""
+        return f"{place(self.file, kind, name, self.network)}: network {self.network!r}"
+
+
+def _makers(functions: Sequence[PlannedFunction], where: _Where) -> dict[PlannedVariable, PlannedFunction]:
     """The function that computes each variable."""
     makers: dict[PlannedVariable, PlannedFunction] = {}
     for function in functions:
         for variable in function.outputs:
             if variable in makers or variable.is_parameter:
-                raise FileFormatError(f"{where}: one function must compute variable {variable.name!r}, got several")
+                at = where.of("function", function.name)
+                raise FileFormatError(f"{at}: one function must compute variable {variable.name!r}, got several")
             makers[variable] = function
     return makers
 
 
-def _in_order(functions: list[PlannedFunction], where: str) -> list[PlannedFunction]:
+def _in_order(functions: list[PlannedFunction], where: _Where) -> list[PlannedFunction]:
     makers = _makers(functions, where)
     order: list[PlannedFunction] = []
     done: dict[int, bool] = {}  # False: functions before it are being put in order
@@ -175,7 +193,8 @@ def _in_order(functions: list[PlannedFunction], where: str) -> list[PlannedFunct
                 done[id(function)] = True
                 order.append(stack.pop()[0])
             elif id(before) in done:
-                raise FileFormatError(f"{where}: functions must not wait for each other, got a circle at {before.name!r}")
+                at = where.of("function", before.name)
+                raise FileFormatError(f"{at}: functions must not wait for each other, got a circle at {before.name!r}")
             else:
                 done[id(before)] = False
                 stack.append((before, iter(before.inputs)))
@@ -205,7 +224,8 @@ def build(
     inputs, outputs = plan.inputs, plan.outputs
     if samples < 1 and any(dim < 1 for v in inputs for dim in v.shape):
         raise ArgumentError(
-            f"load: batch_size must be given for network {plan.name!r} of {plan.file}, got {samples} in the file"
+            f"load: batch_size must be given for network {plan.name!r} of {place(plan.file, 'network', plan.name)}, "
+            f"got {samples} in the file"
         )
     _add_leaves(network, plan, rng)
     for function in plan.functions:
@@ -232,14 +252,14 @@ def _add_leaves(network: Network, plan: NetworkPlan, rng: np.random.Generator | 
         if variable.variable is not None:
             network.variables[variable.name] = variable.variable
         elif variable.is_parameter:
-            network.variables[variable.name] = _parameter(variable, rng)
+            network.variables[variable.name] = _parameter(variable, plan, rng)
         elif variable in inputs:
             network.variables[variable.name] = _input(variable, network.batch_size, rng)
         if variable.is_parameter:
             network.parameters[variable.name] = network.variables[variable.name]
 
 
-def _parameter(variable: PlannedVariable, rng: np.random.Generator | None) -> nn.Variable:
+def _parameter(variable: PlannedVariable, plan: NetworkPlan, rng: np.random.Generator | None) -> nn.Variable:
     shape = tuple(variable.shape)
     parameter = nn.parameter.get_parameter(variable.name)
     if parameter is None and variable.proto.HasField("initializer"):
@@ -247,8 +267,9 @@ def _parameter(variable: PlannedVariable, rng: np.random.Generator | None) -> nn
     elif parameter is None:
         parameter = get_parameter_or_create(variable.name, shape)  # zeros, without memory until they are read
     if parameter.shape != shape:
+        at = _Where(plan.file, plan.name).of("variable", variable.name)
         raise FileFormatError(
-            f"load: parameter {variable.name!r} must have the shape {shape} that the network says, got {parameter.shape}"
+            f"{at}: parameter {variable.name!r} must have the shape {shape} that the network says, got {parameter.shape}"
         )
     if variable.need_grad is None:
         return parameter
@@ -264,6 +285,11 @@ def _input(variable: PlannedVariable, samples: int, rng: np.random.Generator | N
     return made
 
 
+def _where_of(plan: NetworkPlan, function: PlannedFunction) -> str:
+    at = place(plan.file, "function", function.name, plan.name)
+    return f"{at}: function {function.name!r} ({function.type}) of network {plan.name!r}"
+
+
 def _apply(
     plan: NetworkPlan, function: PlannedFunction, network: Network, samples: int, custom: Callable[..., Any] | None
 ) -> None:
@@ -276,15 +302,13 @@ def _apply(
             placed = place_inputs(function.type, inputs, settings)
             results = apply_function(function.type, placed, settings, len(function.outputs))
     except (NNCoreError, ValueError, TypeError) as error:
-        where = f"{plan.file}: function {function.name!r} ({function.type}) of network {plan.name!r}"
+        where = _where_of(plan, function)
         raise FileFormatError(f"{where} must fit its inputs, got: {error}") from error
     listed = list(results) if isinstance(results, (list, tuple)) else [results]
     has_all = len(function.outputs) == len(listed) or not spec_of(function.type).outputs[-1].variadic
     if len(function.outputs) > len(listed) or not has_all:
-        raise FileFormatError(
-            f"{plan.file}: function {function.name!r} ({function.type}) must have {len(listed)} outputs, "
-            f"got {len(function.outputs)}"
-        )
+        where = _where_of(plan, function)
+        raise FileFormatError(f"{where} must have {len(listed)} outputs, got {len(function.outputs)}")
     for variable, result in zip(function.outputs, listed, strict=False):
         result.name = variable.name
         network.variables[variable.name] = result

@@ -127,7 +127,7 @@ def recurrent(delay=RECUR, part=RECUR, stack=RECUR, loops="L", times=3):
     (recurrent(delay=""), r"Delay 'make_d' must be in the loop that it names, got '' and the loops \['L'\]"),
     (recurrent(loops=""), r"RecurrentInput 'make_i' must be in the loop that it names, got 'L' and the loops \[\]"),
     (recurrent(stack=RECUR.replace("L", "M")), r"RecurrentOutput 'make_y' must be in loop 'L' to read or compute 'h'"),
-    (recurrent(times=2), r"'make_i_L\[0\]' \(Split\) must have 3 outputs, got 2"),
+    (recurrent(times=2), r"'make_i_L\[0\]' \(Split\) of network 'net' must have 3 outputs, got 2"),
 ])  # fmt: skip
 def test_parts_of_loops_must_fit_together(parts, message):
     with pytest.raises(FileFormatError, match=message):

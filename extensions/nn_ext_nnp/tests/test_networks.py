@@ -1,6 +1,7 @@
 """Networks, loops, numbers of samples, passes, solvers."""
 
 import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -263,7 +264,7 @@ def test_functions_may_be_in_any_order_and_shapes_between_them_are_inferred():
     (text('function { name: "f" type: "Add2" input: "x" output: "y" }', ROWS), "Add2 must have from 2 to 2 inputs, got 1"),
     (text('function { name: "f" type: "Exp" input: "x" output: "y" output: "h" }', ROWS), "must have 1 outputs, got 2"),
     (text('function { name: "f" type: "Split" input: "x" output: "y" output: "h" split_param { axis: 1 } }', ROWS),
-     r"'f' \(Split\) must have 3 outputs, got 2"),
+     r"'f' \(Split\) of network 'n' must have 3 outputs, got 2"),
     (text(EXP, ROWS.replace('"h" type: "Buffer"', '"h" type: "Parameter"')), "one function must compute variable 'h'"),
     (text('function { name: "f" type: "RepeatEnd" repeat_param { repeat_id: "L" } input: "x" output: "y" }', ROWS),
      "network 'n' must say how often 'L' repeats, got 0"),
@@ -306,6 +307,72 @@ def test_parameters_must_have_the_shape_of_the_network():
     variable = buffer("w", 4, 3, kind="Parameter")
     with pytest.raises(FileFormatError, match=r"'w' must have the shape \(4, 3\) that the network says, got \(2, 2\)"):
         loaded(text('function { name: "f" type: "Exp" input: "w" output: "h" }', variable + buffer("h", 1)))
+
+
+ODD = """network {
+  name: "m" batch_size: 1
+  variable { name: "W" type: "Parameter" shape { dim: 2 } }
+}
+network {
+  name: "n"
+  batch_size: 2
+  repeat_info { id: "L" times: 2 }
+  variable { name: "x" type: "Buffer" shape { dim: -1 dim: 3 } }
+  variable { name: "W" type: "Parameter" shape { dim: 3 dim: 4 } }
+  variable { name: "\\303\\266" type: "Buffer" repeat_id: "L" shape { dim: -1 dim: 4 } }
+  variable { name: "y" type: "Buffer" shape { dim: -1 dim: 4 } }
+  function { name: "f" type: "Affine" repeat_id: "L" input: "x" input: "W" output: "\\303\\266" affine_param { base_axis: 1 } }
+  function {
+    name: "g"
+    type: "RepeatEnd"
+    input: "\\303\\266"
+    output: "y"
+    repeat_param { repeat_id: "L" times: 2 }
+  }
+}
+executor {
+  name: "e"
+  network_name: "n"
+  data_variable { variable_name: "x" data_name: "x" }
+  output_variable { variable_name: "y" data_name: "y" }
+}
+"""
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("dim: 4 } }\n  variable { name: \"\\303", "dim: 5 } }\n  variable { name: \"\\303",
+     r":10: network 'n': parameter 'W' must have the shape \(3, 5\) that the network says, got \(3, 4\)"),
+    ('"RepeatEnd"', '"Warp9"', r": functions must be .*, got 'Warp9' \('g' in network 'n', line 16\)"),
+    ("base_axis", "axis", ':13: the text must be .* no field named "axis"'),
+    ('network_name: "n"', 'network_name: "o"', r":22: 'e' must name one of the networks \['m', 'n'\], got 'o'"),
+    ('variable_name: "y"', 'variable_name: "z"', ":22: variables must be in network 'n', got 'z'"),
+    ("  batch_size: 2\n", "\n", r"network 'n' of .*:5, got 0 in the file"),
+    ('input: "x" input: "W"', 'input: "x" input: "V"', ":13: .* variables of function 'f.*' must be listed, got 'V'"),
+    ('input: "x" input: "W"', 'input: "W" input: "x"', r":13: function 'f_L\[0\]' \(Affine\) .* must fit its inputs"),
+    ('"Buffer" repeat_id: "L"', '"Input" repeat_id: "L"', ":11: network 'n': type of variable 'ö_L.0.' must be Buffer"),
+    ("repeat_info { id: \"L\" times: 2 }", "repeat_info { id: \"L\" }", ":5: .* must say how often 'L' repeats, got 0"),
+    ('output: "y"', 'output: "x"', ":14: network 'n': functions must not wait for each other"),
+    ('    input: "\\303\\266"\n', "", r":14: RepeatEnd 'g' must have 1 inputs and 1 output, got 0 and 1"),
+])  # fmt: skip
+@pytest.mark.parametrize("extension", [".nntxt", ".nnp"])
+def test_messages_about_texts_have_file_and_line(old, new, message, extension, tmp_path):
+    path, w = tmp_path / f"net{extension}", 'parameter { variable_name: "W" shape { dim: 3 dim: 4 } ' + "data: 1 " * 12 + "}\n"
+
+    def write(whole):
+        if extension == ".nnp":
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("a/odd.nntxt", whole + w)
+        else:
+            path.write_text(whole + w)
+        return path
+
+    assert load(write(ODD)).networks["n"].outputs["y"].shape == (2, 4)
+    assert old in ODD
+    name = "net.nnp/a/odd.nntxt" if extension == ".nnp" else "net.nntxt"
+    nn.clear_parameters()
+    with pytest.raises((FileFormatError, ArgumentError), match="(?s)" + message) as caught:
+        load(write(ODD.replace(old, new)))
+    assert name in str(caught.value)
 
 
 LOOP = """
