@@ -23,7 +23,8 @@ class NetworkFile:
     The places follow from the structure of the network: "classifier" is the result before a softmax, "pool" and "prepool" are
     behind and before the last pooling, "lastconv+relu" is the same as "prepool", "lastconv" is before the activation there,
     and "lastfeature" is the result of the last affine layer but one. Where no pooling is behind the last convolution, its
-    result is "convdetect", and "lastconv" is what it reads.
+    result is "convdetect", and "lastconv" is what it reads. Where the network ends with an interpolation, that is
+    "segmentation", the last convolution reads "lastconv+relu", and "lastconv" is before the activation there.
 
     Args:
         model: Name of the model, for messages.
@@ -131,17 +132,19 @@ class NetworkFile:
         ends = _of_types(functions, ("Convolution", *_POOLINGS))
         if not ends:
             return places
+        if last.info.type_name == "Interpolate":
+            convolution = _of_types(functions, ("Convolution",))[-1]
+            return places | {"segmentation": last.outputs[0]} | _places_of_features(convolution.inputs[0])
         if ends[-1].info.type_name == "Convolution":
             return places | {"convdetect": ends[-1].outputs[0], "lastconv": ends[-1].inputs[0]}
-        return places | _places_of_pooling(ends[-1])
+        return places | {"pool": ends[-1].outputs[0], "prepool": ends[-1].inputs[0]} | _places_of_features(ends[-1].inputs[0])
 
 
-def _places_of_pooling(pooling: Function) -> dict[str, Variable]:
-    """The values of the keys around the last pooling."""
-    before = pooling.inputs[0]
-    places = {"pool": pooling.outputs[0], "prepool": before, "lastconv+relu": before}
-    if before.parent is not None and before.parent.info.type_name in _ACTIVATIONS:
-        places["lastconv"] = before.parent.inputs[0]
+def _places_of_features(features: Variable) -> dict[str, Variable]:
+    """The values of the keys before and behind the last activation."""
+    places = {"lastconv+relu": features}
+    if features.parent is not None and features.parent.info.type_name in _ACTIVATIONS:
+        places["lastconv"] = features.parent.inputs[0]
     return places
 
 

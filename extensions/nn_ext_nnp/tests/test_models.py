@@ -8,6 +8,7 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 from nn_core.models.imagenet import SqueezeNetV11
 from nn_core.models.object_detection import YoloV2
+from nn_core.models.semantic_segmentation import DeepLabV3plus
 from nn_core.utils.save import save
 
 
@@ -76,3 +77,18 @@ def test_the_places_of_a_detector_are_before_and_behind_its_last_convolution(tmp
     model = YoloV2(weights=tmp_path / "a.nnp")
     kinds = {key: model(x, use_up_to=key).parent.info.type_name for key in model.keys}
     assert kinds == {"lastconv": "ReLU", "convdetect": "Convolution", "detection": "Sigmoid"}
+
+
+def test_the_places_of_a_segmentation_are_before_its_scores(tmp_path):
+    with nn.parameter_scope("made"):
+        x = nn.Variable((1, 3, 64, 64))
+        h = F.relu(PF.convolution(x, 4, (3, 3), pad=(1, 1), name="first"))
+        last = F.relu(PF.batch_normalization(h, batch_stat=False))
+        scores = PF.convolution(last, 21, (1, 1), name="last")
+        network = {"name": "runtime", "batch_size": 1, "names": {"x": x}}
+        network["outputs"] = {"y": F.interpolate(scores, output_size=(64, 64), mode="linear", align_corners=True)}
+        executor = {"name": "runtime", "network": "runtime", "data": ["x"], "output": ["y"]}
+        save(str(tmp_path / "a.nnp"), {"networks": [network], "executors": [executor]})
+    model = DeepLabV3plus(weights=tmp_path / "a.nnp")
+    kinds = {key: model(x, use_up_to=key).parent.info.type_name for key in model.keys}
+    assert kinds == {"lastconv": "BatchNormalization", "lastconv+relu": "ReLU", "segmentation": "Interpolate"}
