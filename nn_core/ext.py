@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     import nn_core.initializer as initializer
     import nn_core.parametric_functions as PF
     import nn_core.solvers as S
+    from nn_core.graph.memory import plan_memory as plan_memory
     from nn_core.io.parameters import parameter_of as parameter_of
     from nn_core.parameter import get_parameter_or_create as get_parameter_or_create
     from nn_core.parametric_functions import parametric_function_api as parametric_function_api
@@ -144,6 +145,7 @@ __all__ = [
     "num_threads",
     "parameter_of",
     "parametric_function_api",
+    "plan_memory",
     "read_entries",
     "register",
     "register_cache",
@@ -164,6 +166,7 @@ _ON_DEMAND: Final = {
     "get_parameter_or_create": "nn_core.parameter:get_parameter_or_create",
     "parametric_function_api": "nn_core.parametric_functions:parametric_function_api",
     "parameter_of": "nn_core.io.parameters:parameter_of",
+    "plan_memory": "nn_core.graph.memory:plan_memory",
     "Variable": "nn_core.variable:Variable",
 }
 

@@ -1,7 +1,8 @@
 """The memory of a plan: symbolic buffers with lifetimes, and the arena that places them."""
 
+import weakref
 from bisect import bisect_left, insort
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from nn_core.arrays.synced import Key, Space, SyncedArray, dtype_of
 from nn_core.typing import Array, ArrayDesc, Shape
@@ -104,13 +105,15 @@ class Block:
 class Arena:
     """Memory of a plan, handed out and taken back while the plan is compiled; nothing is allocated when it runs."""
 
-    __slots__ = ("_borrows", "_free", "_sizes", "n_bytes")
+    __slots__ = ("__weakref__", "_borrows", "_free", "_sizes", "n_bytes", "n_bytes_by_space")
 
     def __init__(self) -> None:
         self._free: dict[tuple[Space, int], list[Block]] = {}
         self._sizes: dict[Space, list[int]] = {}  # of blocks that are or were free, ascending
         self._borrows = False
         self.n_bytes = 0
+        self.n_bytes_by_space: dict[Space, int] = {}
+        _ARENAS.add(self)
 
     def take(self, space: Space, n_bytes: int, keep: bool = False) -> Block:
         """The free block that fits best and was given back last, or a new one.
@@ -130,6 +133,7 @@ class Arena:
                 # given back last, so probably still in a cache of the processor
                 return blocks.pop()
         self.n_bytes += n_bytes
+        self.n_bytes_by_space[space] = self.n_bytes_by_space.get(space, 0) + n_bytes
         return Block(space, n_bytes)
 
     def borrow(self, other: "Arena") -> None:
@@ -153,3 +157,28 @@ def _n_bytes(buffer: Buffer) -> int:
     for length in buffer.shape:
         size *= length
     return size
+
+
+_ARENAS: Final["weakref.WeakSet[Arena]"] = weakref.WeakSet()
+
+
+def plan_memory(array_class: str, device_id: str = "0") -> list[int]:
+    """The bytes that each plan of this process has taken for its values in the memory of one device.
+
+    A plan keeps its memory as long as it exists. Memory that a backward pass uses after its forward pass is counted once.
+
+    Args:
+        array_class: Class of the arrays.
+        device_id: Number of the device.
+
+    Returns:
+        A number for each plan with values there.
+
+    Example:
+        >>> from nn_core.ext import plan_memory
+        >>> plan_memory("AcmeArray")
+        []
+    """
+    name = f"{array_class}:{device_id}"
+    taken = [n for arena in list(_ARENAS) for space, n in list(arena.n_bytes_by_space.items()) if space.name == name]
+    return sorted(taken, reverse=True)

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nn_core.ext import plan_memory
 from nn_ext_cuda import derived, graphs, workspace
 from nn_ext_cuda.memory import UPLOADS
+from nn_ext_cuda.plugin import ARRAY_CLASSES
 from nn_ext_cuda.runtime import cupy
 
 
@@ -45,15 +47,16 @@ def memory_report(device: str | int = 0) -> MemoryReport:
         device: Number of the device.
 
     Returns:
-        The pool of arrays; the workspaces of this thread and copies of weights in the layouts of kernels, which are arrays of
-        that pool; the pools of recorded graphs, which keep their memory as long as the plans exist; and the page-locked
-        memory of inputs on their way from this thread.
+        The pool of arrays; the values of plans, the workspaces of this thread and copies of weights in the layouts of kernels,
+        which are arrays of that pool (or of the driver, see `prefer_cached_array`); the pools of recorded graphs, which keep
+        their memory as long as the plans exist; and the page-locked memory of inputs on their way from this thread.
 
     Example::
 
         >>> print(nn_ext_cuda.memory_report())
         arena                              count          used          held
         arrays                                 1     412.3 MiB     640.0 MiB
+        plans, among the arrays                2     301.7 MiB     301.7 MiB
         workspaces, among the arrays           2      64.0 MiB      64.0 MiB
         laid-out weights, among the arrays    20      44.6 MiB      44.6 MiB
         graphs                                 2       8.0 MiB      16.0 MiB
@@ -67,6 +70,8 @@ def memory_report(device: str | int = 0) -> MemoryReport:
 def _arenas(device: int) -> Iterator[Arena]:
     pool = cupy.get_default_memory_pool()
     yield Arena("arrays", 1, pool.used_bytes(), pool.total_bytes())
+    sizes = [n_bytes for kind in ARRAY_CLASSES for n_bytes in plan_memory(kind, str(device))]
+    yield Arena("plans, among the arrays", len(sizes), sum(sizes), sum(sizes))
     sizes = workspace.sizes(device)
     yield Arena("workspaces, among the arrays", len(sizes), sum(sizes), sum(sizes))
     sizes = derived.sizes(device)

@@ -2,9 +2,11 @@
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
+
+from nn_ext_cuda.toolkit import NVRTC_PACKAGES, Toolkit
 
 #: Packages that bring the module cupy, with the major version of CUDA that each was built for (0: the user built it).
 CUPY_PACKAGES: Final = {"cupy-cuda12x": 12, "cupy-cuda13x": 13, "cupy-cuda11x": 11, "cupy": 0}
@@ -54,12 +56,15 @@ def installed_cupy() -> list[str]:
     return [name for name in CUPY_PACKAGES if _version_of(name)]
 
 
-def why_not(packages: Sequence[str], driver: Driver) -> str | None:
+def why_not(
+    packages: Sequence[str], driver: Driver, toolkit: Callable[[int], Toolkit] = Toolkit
+) -> str | None:
     """Why CUDA cannot be used with these packages and this driver, or None.
 
     Args:
         packages: Names of the installed packages that bring CuPy.
         driver: The CUDA driver.
+        toolkit: Finds what compiles kernels for a major version of CUDA.
     """
     if not packages:
         return f"CuPy is not installed: pip install nn-ext-cuda[{_extra(driver)}]"
@@ -76,6 +81,11 @@ def why_not(packages: Sequence[str], driver: Driver) -> str | None:
             f"the CUDA driver is too old: {packages[0]} needs driver {MINIMUM_DRIVERS[built_for]} or newer, "
             f"got one that runs CUDA up to {runs[0]}.{runs[1]}"
         )
+    return _no_device(driver) or (toolkit(built_for).lacks(packages[0]) if built_for in NVRTC_PACKAGES else None)
+
+
+def _no_device(driver: Driver) -> str | None:
+    """Why there is no device, or None."""
     count, status = driver.device_count()
     if status not in (_SUCCESS, _NO_DEVICE):
         return f"the CUDA driver does not start: cuInit gave error {status}"

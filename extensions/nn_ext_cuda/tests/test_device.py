@@ -1,5 +1,6 @@
 """The offers of the package besides functions, on an emulated device with two of a kind."""
 
+import dataclasses
 import gc
 
 import numpy as np
@@ -226,7 +227,28 @@ def test_memory_is_reported_by_what_holds_it(cuda):
     gc.collect()
     assert {arena.name: arena for arena in module.memory_report()}["graphs"].count <= before["graphs"].count
     lines = str(module.memory_report()).splitlines()
-    assert len(lines) == 6 and len({len(line) for line in lines}) == 1
+    assert len(lines) == 7 and len({len(line) for line in lines}) == 1
+
+
+def test_memory_of_plans_is_reported_as_long_as_they_exist(cuda):
+    module = import_extension_module("cuda")
+
+    def plans(device=0):
+        gc.collect()
+        return {arena.name: arena for arena in module.memory_report(device)}["plans, among the arrays"]
+
+    before = plans()
+    x = nn.Variable.from_numpy_array(np.ones((100, 3), "float32"), need_grad=True)
+    y = F.sum(F.exp(F.sin(x)))
+    y.forward(clear_buffer=True)
+    inference = plans()
+    assert (inference.count, inference.used_bytes) == (before.count + 1, before.used_bytes + 2 * 1200 + 4)
+    y.forward()
+    y.backward()
+    assert plans().count == before.count + 3
+    assert plans(1) == dataclasses.replace(before, count=0, used_bytes=0, held_bytes=0)
+    del y
+    assert plans() == before
 
 
 def test_inputs_on_their_way_are_counted(cuda):

@@ -7,8 +7,12 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_ext_cuda import errors
+from nn_core.dispatch.doctor import findings
+from nn_core.dispatch.plugin import State
+from nn_core.dispatch.plugins import PLUGINS
+from nn_ext_cuda import errors, plugin, toolkit
 from nn_ext_cuda.driver import why_not
+from nn_ext_cuda.toolkit import Toolkit, places
 
 
 class FakeDriver:
@@ -24,6 +28,24 @@ class FakeDriver:
 
 
 CUPY = ["cupy-cuda13x"]
+
+
+def toolkit_in(folder):
+    """Makes toolkits that are looked for in one folder."""
+
+    def hidden(name):
+        raise OSError(f"{name}: cannot open shared object file")
+
+    return lambda version: Toolkit(version, [folder], hidden)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with NVRTC and headers, for both versions of CUDA."""
+    for name in ("lib64/libnvrtc.so.12", "lib/libnvrtc.so.13", "include/vector_types.h"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -56,9 +78,75 @@ CUPY = ["cupy-cuda13x"]
         (CUPY, FakeDriver(), None),
     ],
 )
-def test_what_is_missing_is_named_with_its_remedy(monkeypatch, packages, driver, message):
+def test_what_is_missing_is_named_with_its_remedy(monkeypatch, folder, packages, driver, message):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert why_not(packages, driver) == message
+    assert why_not(packages, driver, toolkit_in(folder)) == message
+
+
+@pytest.mark.parametrize(
+    ("packages", "hidden", "message"),
+    [
+        (
+            CUPY,
+            ["lib/libnvrtc.so.13"],
+            "NVRTC was not found (libnvrtc.so.13), which compiles kernels: pip install nvidia-cuda-nvrtc",
+        ),
+        (["cupy-cuda12x"], ["lib64/libnvrtc.so.12"], "compiles kernels: pip install nvidia-cuda-nvrtc-cu12"),
+        (CUPY, ["include/vector_types.h"], "with which CuPy compiles kernels: pip install cupy-cuda13x[ctk]"),
+        (
+            ["cupy-cuda12x"],
+            ["lib64/libnvrtc.so.12", "include/vector_types.h"],
+            "nor the headers of CUDA were found, which compile kernels: pip install cupy-cuda12x[ctk]",
+        ),
+    ],
+)
+def test_a_machine_with_nothing_but_a_driver_is_told_what_to_install(folder, packages, hidden, message):
+    for name in hidden:
+        (folder / name).unlink()
+    assert why_not(packages, FakeDriver(), toolkit_in(folder)).endswith(message)
+
+
+def test_a_library_that_the_loader_finds_will_do(folder):
+    (folder / "lib/libnvrtc.so.13").unlink()
+    asked = []
+    assert Toolkit(13, [folder], asked.append).lacks("cupy-cuda13x") is None
+    assert asked == ["libnvrtc.so.13"]
+
+
+def test_a_cupy_that_was_built_here_brings_its_own_toolkit(tmp_path):
+    assert why_not(["cupy"], FakeDriver(), toolkit_in(tmp_path)) is None
+
+
+@pytest.mark.parametrize("variable", ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX"])
+def test_toolkits_are_looked_for_where_the_variables_say(monkeypatch, folder, variable):
+    monkeypatch.setenv(variable, str(folder))
+    assert folder in places(13)
+
+
+def test_parts_of_wheels_are_found(monkeypatch, tmp_path):
+    for name in ("cuda_nvrtc/lib/libnvrtc.so.12", "cuda_runtime/include/vector_types.h", "cu13/lib/libnvrtc.so.13"):
+        path = tmp_path / "nvidia" / name
+        path.parent.mkdir(parents=True)
+        path.touch()
+    monkeypatch.setattr(toolkit, "_wheels", lambda: [tmp_path / "nvidia"])
+    assert toolkit_in(tmp_path)(12).lacks("cupy-cuda12x") is not None
+    assert Toolkit(12, [folder for folder in places(12) if tmp_path in folder.parents]).lacks("cupy-cuda12x") is None
+    found = Toolkit(13, [folder for folder in places(13) if tmp_path in folder.parents and folder.name == "cu13"])
+    assert found.has_nvrtc()
+    assert not found.has_headers()
+
+
+def test_the_doctor_says_which_line_repairs_it(monkeypatch, folder):
+    (folder / "lib/libnvrtc.so.13").unlink()
+    monkeypatch.setattr(plugin, "installed_cupy", lambda: CUPY)
+    monkeypatch.setattr(plugin, "Driver", FakeDriver)
+    monkeypatch.setattr(plugin, "why_not", lambda packages, driver: why_not(packages, driver, toolkit_in(folder)))
+    PLUGINS.refresh()
+    (found,) = (finding for finding in findings("cuda", PLUGINS, watched=False) if finding.name == "cuda")
+    PLUGINS.refresh()
+    assert found.state is State.NO_DEVICE
+    assert "NVRTC was not found (libnvrtc.so.13)" in found.reason
+    assert found.advice == "pip install nvidia-cuda-nvrtc"
 
 
 def test_hidden_devices_are_told(monkeypatch):

@@ -1,9 +1,12 @@
 """The arena: blocks that fit are used again, those given back last first."""
 
+import gc
+
+import numpy as np
 import pytest
 
 from nn_core.arrays.synced import HOST, Space, host_empty
-from nn_core.graph.memory import MAX_SLACK, Arena
+from nn_core.graph.memory import MAX_SLACK, Arena, plan_memory
 
 OTHER = Space("other", host_empty, lambda array: array, lambda array: array)
 
@@ -56,3 +59,20 @@ def test_free_blocks_of_another_arena_are_borrowed(arena):
     arena.borrow(other)
     assert arena.take(HOST, 512) is block
     assert arena.n_bytes == 0
+
+
+def test_memory_of_plans_is_counted_by_device_as_long_as_they_exist(arena):
+    first, second = (Space(f"Counted:{number}", host_empty, np.array, np.asarray) for number in (1, 2))
+    assert plan_memory("Counted", "1") == []
+    block = arena.take(first, 1000)
+    arena.take(second, 10)
+    arena.give(block)
+    arena.take(first, 900)  # in the same block
+    other = Arena()
+    other.borrow(arena)
+    other.take(first, 5000)
+    assert plan_memory("Counted", "1") == [5000, 1000]
+    assert plan_memory("Counted", "2") == [10]
+    del other
+    gc.collect()
+    assert plan_memory("Counted", "1") == [1000]
