@@ -16,7 +16,7 @@ RUNS = {
     "attention": ["--tier=core", "-k", "Attention or DropoutMask"],
     "contraction": ["--tier=core", "-k", "Einsum or BatchMatmul or Affine"],
     "images": ["--tier=core", "-k", "WarpByGrid or RoiAlign or Interpolate"],
-    "levels": ["--tier=core", "-k", "Quantize or Prune"],
+    "levels": ["--tier=core", "-k", "Quantize or Prune or Binary or INQ"],
     "weights": ["--tier=core", "-k", "SpectralNorm or WeightNormalization"],
 }
 

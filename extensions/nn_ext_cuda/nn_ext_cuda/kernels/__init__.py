@@ -17,6 +17,7 @@ from nn_ext_cuda.kernels.normalization import NORMALIZATION
 from nn_ext_cuda.kernels.placing import PLACING
 from nn_ext_cuda.kernels.pooling import POOLING
 from nn_ext_cuda.kernels.quantization import QUANTIZATION
+from nn_ext_cuda.kernels.quantized_layers import QUANTIZED_LAYERS
 from nn_ext_cuda.kernels.random import RANDOM
 from nn_ext_cuda.kernels.reduction import REDUCTION
 from nn_ext_cuda.kernels.regions import REGIONS
@@ -40,6 +41,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     PLACING,
     POOLING,
     QUANTIZATION,
+    QUANTIZED_LAYERS,
     RANDOM,
     REDUCTION,
     REGIONS,

@@ -49,10 +49,11 @@ def _within(value: str, low: str, high: str) -> str:
     return f"smaller(larger({value}, {low}), {high})"
 
 
+#: The smallest normal number.
+TINY: Final = "(sizeof(R) == 8 ? R(2.2250738585072014e-308) : R(1.1754943508222875e-38))"
 #: The logarithm is rounded, where 0 counts as the smallest normal number. NaN has no exponent, and stays.
 _MAGNITUDE: Final = "(sign != 0 ? fabs(x) : larger(x, R(0)))"
-_TINY: Final = "(sizeof(R) == 8 ? R(2.2250738585072014e-308) : R(1.1754943508222875e-38))"
-_EXPONENT: Final = f"int(smaller(floor(log2(larger({_MAGNITUDE}, {_TINY})) + 0.5), R(128)))"
+_EXPONENT: Final = f"int(smaller(floor(log2(larger({_MAGNITUDE}, {TINY})) + 0.5), R(128)))"
 _POWER: Final = _within(f"ldexp(R(1), {_EXPONENT})", "least", "most")
 _LEVEL: Final = f"(with_zero != 0 && {_MAGNITUDE} < below ? R(0) : {_POWER})"
 
