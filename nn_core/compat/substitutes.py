@@ -26,7 +26,6 @@ SUBSTITUTES = {
     "nnabla.grad.Grad": "the function nn_core.grad",
     "nnabla.lms": "values larger than the memory of a device are not moved to the host; nn_core.recompute() saves memory",
     "nnabla.mlflow_save_load_model": _NETWORKS,
-    "nnabla.models.semantic_segmentation": "models of segmentation are not part of this version; nn_core.models has others",
     "nnabla.utils.cli": "`nn-core run nnabla_cli` takes its commands and options; pip install nn-ext-nnp",
     "nnabla.utils.converter": _NETWORKS,
     "nnabla.utils.get_file_handle": _NETWORKS,

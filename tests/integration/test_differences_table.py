@@ -17,6 +17,8 @@ CPU = "extensions/nn_ext_cpu/tests"
 NETWORKS = "extensions/nn_ext_nnp/tests/test_networks.py"
 COMMUNICATORS = "tests/unit/communicators/test_communicator.py"
 COMMANDS = "extensions/nn_ext_nnp/tests/test_commands.py"
+LOOPS = "extensions/nn_ext_nnp/tests/test_loops.py"
+C_SOURCE = "extensions/nn_ext_nnp/tests/test_c_source.py"
 NNB = "extensions/nn_ext_nnp/tests/test_nnb.py"
 TRAINING = "extensions/nn_ext_nnp/tests/test_training.py"
 CODEC = "extensions/nn_ext_nnp/tests/test_codec.py"
@@ -161,6 +163,12 @@ TESTS = {
     "`nnabla_cli infer`": f"{COMMANDS}::test_infer_computes_each_sample",
     "NNB files: API": f"{NNB}::test_a_network_with_parameters_has_the_bytes_of_nnabla",
     "NNB files: functions": f"{NNB}::test_few_functions_are_refused",
+    "C source: parameters": f"{C_SOURCE}::test_several_networks_in_a_program_and_parameters_that_the_context_owns",
+    "a loop in a network with": f"{LOOPS}::test_the_number_of_steps_may_be_in_the_functions_alone",
+    "`load`: the initializer of a Buffer": f"{LOOPS}::test_a_delay_starts_from_the_initializer_of_its_buffer",
+    "`NnpLoader.get_network`: names": f"{LOOPS}::test_names_may_have_any_letters",
+    "RecurrentInput and Split": f"{LOOPS}::test_a_sequence_of_one_step",
+    "an executor that reads two": f"{LOOPS}::test_an_executor_reads_two_ends_of_a_loop",
     "`create_object": "extensions/nn_ext_nnp/tests/test_detection.py::test_boxes_are_in_the_cell_of_their_centre",
     "`forward`: results": f"{COMMANDS}::test_forward_adds_columns",
     "`core.graph_def`": "extensions/nn_ext_nnp/tests/test_graph_def.py::test_networks_are_called_like_functions",

@@ -7,6 +7,7 @@ import pytest
 
 import nn_core as nn
 from nn_core.errors import FileFormatError
+from nn_core.utils.load import load
 from nn_core.utils.nnp_graph import NnpLoader
 
 
@@ -140,3 +141,79 @@ def test_a_loop_ends_outside_of_it():
     inside = function("RepeatEnd", "a", "e", "L", REPEAT)
     with pytest.raises(FileFormatError, match="RepeatEnd 'make_e' must be outside of the loop that it ends, got 'L'"):
         built(*parts[:2], variable("e", (-1, 2), "L"), *parts[3:-1], inside)
+
+
+def test_the_number_of_steps_may_be_in_the_functions_alone():
+    loops, *parts = repeated()
+    _, y = built({}, *parts)
+    nn.clear_parameters()
+    _, expected = built(loops, *parts)
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_names_may_have_any_letters():
+    settings = "mul_scalar_param { val: 3 }"
+    network, y = built(
+        {}, variable("画像", (-1, 2)), variable("Größe", (-1, 2)), function("MulScalar", "画像", "Größe", "", settings)
+    )
+    np.testing.assert_allclose(y, 3 * network.inputs["画像"].d, rtol=1e-6)
+
+
+def test_a_sequence_of_one_step():
+    steps = 'recurrent_param { repeat_id: "R" length: 1 axis: 1 }'
+    network, y = built(
+        {"R": 1},
+        variable("x", (-1, 1, 3)),
+        variable("y", (-1, 1, 3)),
+        *(variable(name, (-1, 3), "R") for name in ("i", "h")),
+        function("RecurrentInput", "x", "i", "R", steps),
+        function("Tanh", "i", "h", "R"),
+        function("RecurrentOutput", "h", "y", "", steps),
+    )
+    np.testing.assert_allclose(y, np.tanh(network.inputs["x"].d), rtol=1e-6)
+
+
+def computed(parts, outputs, values):
+    """The outputs of an executor as `load` builds it, for an input x."""
+    listed = " ".join(f'output_variable {{ variable_name: "{name}" data_name: "{name}" }}' for name in outputs)
+    executor = f'executor {{ name: "run" network_name: "net" data_variable {{ variable_name: "x" data_name: "x" }} {listed} }}'
+    text = f'network {{ name: "net" batch_size: 2\n{"".join(parts)} }}\n{executor}'
+    run = load([io.BytesIO(text.encode())], prepare_data_iterator=False, extension=".nntxt").executors["run"]
+    (x,) = run.dataset_assign
+    x.d = values
+    for output in run.output_assign:
+        output.forward()
+    return [np.array(output.d) for output in run.output_assign]
+
+
+def test_a_delay_starts_from_the_initializer_of_its_buffer():
+    steps = 'recurrent_param { repeat_id: "R" length: 3 axis: 1 }'
+    start = variable("h0", (-1, 2)).replace(" shape", ' initializer { type: "Constant" multiplier: 2 } shape')
+    parts = [
+        variable("x", (-1, 3, 2)),
+        start,
+        variable("y", (-1, 3, 2)),
+        *(variable(name, (-1, 2), "R") for name in ("i", "d", "h")),
+        function("RecurrentInput", "x", "i", "R", steps),
+        function("Delay", "h h0", "d", "R", 'repeat_param { repeat_id: "R" times: 3 }'),
+        function("Add2", "i d", "h", "R", "add2_param { }"),
+        function("RecurrentOutput", "h", "y", "", steps),
+    ]
+    x = np.arange(12).reshape(2, 3, 2)
+    (y,) = computed(parts, ["y"], x)
+    np.testing.assert_allclose(y, 2 + np.cumsum(x, axis=1))
+
+
+def test_an_executor_reads_two_ends_of_a_loop():
+    parts = [
+        *(variable(name, (-1, 2)) for name in ("x", "e", "f")),
+        *(variable(name, (-1, 2), "L") for name in ("s", "a")),
+        function("RepeatStart", "x a", "s", "L", REPEAT),
+        function("MulScalar", "s", "a", "L", "mul_scalar_param { val: 2 }"),
+        function("RepeatEnd", "a", "e", "", REPEAT),
+        function("RepeatEnd", "a", "f", "", REPEAT),
+    ]
+    x = np.arange(4).reshape(2, 2)
+    times = int(REPEAT.split("times: ")[1].split()[0])
+    for found in computed(parts, ["e", "f"], x):
+        np.testing.assert_allclose(found, 2**times * x)
