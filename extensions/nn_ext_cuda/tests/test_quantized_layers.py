@@ -66,13 +66,19 @@ def test_signs_are_scaled_by_the_mean_magnitude_of_each_output(cuda, name, dtype
     np.testing.assert_allclose(found[3], np.abs(weight).mean(axis=axes), rtol=2e-3)
 
 
+@pytest.mark.parametrize("kind", ["float32", "int64"])
 @pytest.mark.parametrize("dtype", ["float", "half"])
 @pytest.mark.parametrize("num_bits", [2, 4, 64])
 @pytest.mark.parametrize("name", ["inq_affine", "inq_convolution"])
-def test_fixed_weights_become_powers_of_two_in_place_and_get_no_gradient(cuda, name, num_bits, dtype):
+def test_fixed_weights_become_powers_of_two_in_place_and_get_no_gradient(cuda, monkeypatch, name, num_bits, dtype, kind):
+    from nn_ext_cuda.kernels.quantized_layers import FixedLayer
+
+    made = []
+    forward = FixedLayer.forward
+    monkeypatch.setattr(FixedLayer, "forward", lambda layer, call: made.append(call) or forward(layer, call))
     _, shape, _ = shapes_of(name)
     weight = np.resize(np.array(WIDE, "float32"), shape)
-    indicator = np.resize(np.array([1, 1, 1, 0, 1, -3, 1, 1], "float32"), shape)
+    indicator = np.resize(np.array([1, 1, 1, 0, 1, -3, 1, 1], kind), shape)
     found = compare(name, weight, [indicator], dtype, num_bits=num_bits)
     fixed = indicator > 0
     levels = found[1][fixed & (found[1] != 0)]
@@ -81,6 +87,7 @@ def test_fixed_weights_become_powers_of_two_in_place_and_get_no_gradient(cuda, n
     assert not found[4][fixed].any()
     assert found[4][~fixed].all()
     np.testing.assert_array_equal(found[2], fixed)
+    assert made and made[0].inputs[2].dtype == kind
 
 
 def test_weights_that_are_not_finite_stay_so(cuda):

@@ -12,6 +12,7 @@ from typing import Any, Final
 from nn_core.ext import Array, ArrayDesc, Call, Kernel, Refusal, Runner, Shape, function_spec
 from nn_ext_cuda.compose import Composition
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.dtypes import FLOATING
 from nn_ext_cuda.kernels.convolution import CONVOLUTION
 from nn_ext_cuda.kernels.linear import LINEAR
 from nn_ext_cuda.kernels.quantization import TINY as _TINY
@@ -130,6 +131,8 @@ _POWER: Final = (
     f" : (weight < 0 ? R(-1) : R(1)) * ldexp(R(1), int(smaller({_EXPONENT}, R(3000)))))"
 )
 _FIXED: Final = "indicator_fixedweights > 0"
+#: The dtypes in which kernels write an indicator: parameters keep theirs where weights are read in another one.
+_INDICATORS: Final = (*FLOATING, "int64")
 
 
 class FixedLayer:
@@ -148,8 +151,8 @@ class FixedLayer:
         assert indicator is not None
         if call.args["inq_iterations"]:
             return Refusal("takes no inq_iterations: whether it is time to fix weights is decided on the host")
-        if indicator.dtype != call.dtype:
-            return Refusal(f"takes an indicator of the dtype of the weight, got {indicator.dtype}")
+        if indicator.dtype not in _INDICATORS:
+            return Refusal(f"takes an indicator of {', '.join(_INDICATORS)}, got {indicator.dtype}")
         return self._layer.refuse(call)
 
     def forward(self, call: Call) -> Runner:
