@@ -101,9 +101,9 @@ def _loop_or_step(net: Net, x: Var) -> Var:
     return repeat(net, x, body, length)
 
 
-def drawn_network(name: str, rng: random.Random, parameters: dict[str, Any], max_loops: int) -> Net:
+def drawn_network(name: str, rng: random.Random, parameters: dict[str, Any], max_loops: int, given: bool) -> Net:
     """A network of 10 to 60 functions."""
-    net = Net(name, rng, parameters)
+    net = Net(name, rng, parameters, given=given)
     net.max_loops = max_loops
     net.prefix = "重み" if rng.random() < 0.05 else ""  # NNabla's NnpLoader takes only ASCII
     length = rng.randint(10, 45)
@@ -134,16 +134,17 @@ def for_validation(net: Net, name: str) -> Net:
     return replace(net, name=name, calls=calls)
 
 
-def drawn_file(seed: int) -> Drawn:
-    """The file of a seed."""
+def drawn_file(seed: int, given: bool = False) -> Drawn:
+    """The file of a seed; it gives all parameters if `given`, else leaves some to initializers."""
     rng = random.Random(seed)
     parameters: dict[str, tuple[Var, list[str], Any]] = {}
-    first = drawn_network("Main", rng, parameters, rng.choice((0, 1, 1, 2, 3)))
+    first = drawn_network("Main", rng, parameters, rng.choice((0, 1, 1, 2, 3)), given)
     networks = [first]
     if rng.random() < 0.4:
         networks.append(for_validation(first, "MainValidation"))
     if rng.random() < 0.5:
-        networks.append(drawn_network(rng.choice(("Other", "Net 2", "Runtime")), rng, parameters, rng.choice((0, 1, 2))))
+        name = rng.choice(("Other", "Net 2", "Runtime"))
+        networks.append(drawn_network(name, rng, parameters, rng.choice((0, 1, 2)), given))
     overwritten = {net.name: sorted(net.overwrite()) for net in networks}
     batch_size = rng.randint(2, 4)
     executors = [_executor(net, number) for number, net in enumerate(networks)]

@@ -83,6 +83,7 @@ class Net:
     loops: tuple[str, ...] = ()
     prefix: str = ""
     share: float = 0.15
+    given: bool = False  # whether the text gives the values of all parameters
     max_loops: int = 0
     loop_share: float = 0.25
 
@@ -142,7 +143,7 @@ class Net:
         made = Var(self._parameter_name(suffix, loops), tuple(shape), loops, size, "Parameter")
         names, values = expanded_names(made, self.times), None
         scale = size / max(1, prod(shape[1:]) if len(shape) > 2 else shape[0]) ** 0.5
-        if positive or self.rng.random() < 0.5:
+        if positive or self.given or self.rng.random() < 0.5:
             numbers = np.random.default_rng(self.rng.randrange(2**32)).normal(0, scale, (len(names), *shape))
             values = np.round(np.abs(numbers) + 0.5 if positive else numbers, 3)
         else:
