@@ -6,7 +6,7 @@ to the nearest integer, halves away from zero, unless another mode is asked for.
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from nn_core.reference.convolution import convolution
 from nn_core.reference.linear import affine
@@ -202,6 +202,9 @@ def _log2(xp: Namespace, x: Array) -> Array:
     return xp.log2(xp.maximum(x, float(xp.finfo(x.dtype).tiny)))
 
 
+#: The largest number of float64 below the square root of 1/2. It is rounded to the largest one of float32 below it.
+_BELOW_ROOT: Final = math.nextafter(math.sqrt(0.5), 0.0)
+
 # --- Quantizers
 
 
@@ -222,9 +225,11 @@ def pow2_quantize(
     high = 2.0**m
     low = 2.0 ** (m - (2 ** (n - sign - with_zero) - 1))
     magnitude = xp.abs(x) if sign else xp.maximum(x, 0)
-    y = xp.clip(2.0 ** xp.floor(_log2(xp, magnitude) + 0.5), low, high)
+    y = 2.0 ** xp.floor(_log2(xp, magnitude) + 0.5)  # or a neighbour, where rounding reaches the threshold
+    y = xp.where(magnitude <= y * _BELOW_ROOT, y / 2, xp.where(magnitude > y * (2 * _BELOW_ROOT), 2 * y, y))
+    y = xp.clip(y, low, high)
     if with_zero:
-        y = xp.where(magnitude < low * math.sqrt(0.5), 0.0, y)
+        y = xp.where(magnitude <= low * _BELOW_ROOT, 0.0, y)
     return xp.where(x < 0, -y, y) if sign else y
 
 

@@ -1,6 +1,7 @@
 """Quantizers against their formulas; gradients against central differences of the stated surrogates."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -105,6 +106,23 @@ def test_pow2_quantize_rounds_the_logarithm(n, m, sign, with_zero):
     ends = (-high * 2**0.5 if sign else 0.0, high * 2**0.5)
     check_surrogate("Pow2Quantize", [x[:-1]], lambda x: np.clip(x, *ends), wrt=[0], **args)
     check_surrogate("Pow2Quantize", [x], lambda x: x, wrt=[0], ste_fine_grained=False, **args)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("with_zero", [True, False])
+def test_pow2_quantize_rounds_the_numbers_next_to_a_threshold(dtype, with_zero):
+    below, above = [], []
+    for exponent in range(-6, 2):
+        root = np.array(2.0**exponent * math.sqrt(0.5), dtype)
+        exact = Fraction(float(root)) ** 2 > Fraction(2) ** (2 * exponent - 1)
+        below.append(np.nextafter(root, np.array(0, dtype)) if exact else root)
+        above.append(np.nextafter(below[-1], np.array(9, dtype)))
+    x = np.array([*below, *above], dtype)
+    low = 2.0**-5 if with_zero else 2.0**-13
+    levels = np.array([*(2.0 ** (e - 1) for e in range(-6, 2)), *(2.0**e for e in range(-6, 2))])
+    levels[levels < low] = 0 if with_zero else low
+    (y,) = run("Pow2Quantize", x, sign=True, with_zero=with_zero, n=5, m=2)
+    np.testing.assert_array_equal(y, levels)
 
 
 def test_pow2_quantize_refuses_too_few_bits():

@@ -32,7 +32,7 @@ def _powers(args: Mapping[str, object]) -> Mapping[str, float]:
     assert isinstance(n, int) and isinstance(m, int)
     low, high = 2.0 ** (m - (2 ** (n - sign - bool(args["with_zero"])) - 1)), 2.0**m
     edge = high * 2**0.5
-    return {"least": low, "most": high, "below": low * 0.5**0.5, "low": -edge if sign else 0.0, "high": edge}
+    return {"least": low, "most": high, "below": low * _BELOW, "low": -edge if sign else 0.0, "high": edge}
 
 
 def _straight_through(call: Call) -> dict[str, str]:
@@ -54,8 +54,13 @@ TINY: Final = "(sizeof(R) == 8 ? R(2.2250738585072014e-308) : R(1.17549435082228
 #: The logarithm is rounded, where 0 counts as the smallest normal number. NaN has no exponent, and stays.
 _MAGNITUDE: Final = "(sign != 0 ? fabs(x) : larger(x, R(0)))"
 _EXPONENT: Final = f"int(smaller(floor(log2(larger({_MAGNITUDE}, {TINY})) + 0.5), R(128)))"
-_POWER: Final = _within(f"ldexp(R(1), {_EXPONENT})", "least", "most")
-_LEVEL: Final = f"(with_zero != 0 && {_MAGNITUDE} < below ? R(0) : {_POWER})"
+_NEAR: Final = f"ldexp(R(1), {_EXPONENT})"
+#: The largest number of float64 below the square root of 1/2, which is rounded to that of float32; twice it.
+_BELOW: Final = 0.7071067811865475
+_UP, _DOWN = f"{_MAGNITUDE} > {_NEAR} * R({2 * _BELOW!r})", f"{_MAGNITUDE} <= {_NEAR} * R({_BELOW!r})"
+#: Rounding of the logarithm may reach the threshold: then it is a neighbour.
+_POWER: Final = _within(f"({_DOWN} ? {_NEAR} / 2 : {_UP} ? {_NEAR} * 2 : {_NEAR})", "least", "most")
+_LEVEL: Final = f"(with_zero != 0 && {_MAGNITUDE} <= below ? R(0) : {_POWER})"
 
 
 class Rescaled:
