@@ -13,6 +13,9 @@ _SafeLoader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_CHARACTERS: Final = 4_000_000
 MAX_DEPTH: Final = 32
 MAX_NODES: Final = 500_000
+_DEPTH_LIMIT: Final = f"be nested at most {MAX_DEPTH} deep, got more"
+#: What libyaml says of lists beyond a depth of its own, which newer versions have: it reads ahead of the events.
+_TOO_DEEP: Final = "exceeded maximum nesting depth"
 _KIND_NAMES = {str: "string", bool: "boolean", list: "list", dict: "mapping"}
 
 
@@ -80,14 +83,18 @@ def parse(text: str, file: str) -> Any:
         _check_structure(text, file)
         return yaml.load(text, Loader)  # a subclass of the safe loader
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or error
-        line = mark.line + 1 if mark else 1
-        raise SpecError(f"{file}:{line}: the file must be YAML, got: {problem}") from error
+        raise SpecError(_complaint(error, file)) from error
     except SpecError:
         raise
     except (ValueError, TypeError, AttributeError) as error:  # a scalar that is not what its tag or form says
         raise SpecError(f"{file}:1: the file must hold plain values, got: {error}") from error
+
+
+def _complaint(error: yaml.YAMLError, file: str) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or error
+    line = mark.line + 1 if mark else 1
+    return f"{file}:{line}: the file must {_DEPTH_LIMIT if problem == _TOO_DEEP else f'be YAML, got: {problem}'}"
 
 
 def _check_size(text: str, file: str) -> None:
@@ -113,7 +120,5 @@ def _check_structure(text: str, file: str) -> None:
             sizes[anchor] = size - start + 1
         if len(starts) > MAX_DEPTH or size > MAX_NODES:
             line = 1 if event.start_mark is None else event.start_mark.line + 1
-            limit = f"be nested at most {MAX_DEPTH} deep, got more"
-            if size > MAX_NODES:
-                limit = f"have at most {MAX_NODES} values, got more with its aliases"
-            raise SpecError(f"{file}:{line}: the file must {limit}")
+            too_large = f"have at most {MAX_NODES} values, got more with its aliases"
+            raise SpecError(f"{file}:{line}: the file must {too_large if size > MAX_NODES else _DEPTH_LIMIT}")
