@@ -32,9 +32,7 @@ class Attention:
         return self._prepared(self._operation, [*forward_arrays(call), *self._further], call)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """Prepare the gradients of q, k and v; that of a mask needs all weights, and is left to the gradient rule."""
-        if any(wanted[3:]):
-            return None
+        """Prepare the gradients that are wanted."""
         return self._prepared(f"{self._operation}_backward", backward_arrays(call, wanted), call)
 
     def _prepared(self, operation: str, arrays: Sequence[ArrayDesc | None], call: Call) -> Runner:
@@ -47,7 +45,7 @@ class Attention:
             if desc is None or desc is mask or desc.dtype in _WORDS
             else reshaped(desc, (math.prod(desc.shape[:leading]), *desc.shape[leading:]))
             for desc in arrays
-        ]
+        ]  # the gradient of a mask is described by the very description of the mask
         settings = {"scale": call.args["scale"], "is_causal": call.args["is_causal"], **self._further_settings(call)}
         settings["scores"] = (*q.shape[:-1], k.shape[-2])
         runner: Runner = _native.prepare(operation, arrays, views=views, **settings)

@@ -10,7 +10,7 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext_utils import get_extension_context
 
-#: Runs both passes on one head of 8,192 tokens, and prints by how many MB the peak of its memory has grown.
+#: Runs both passes on one head of 8,192 tokens with a mask, and prints by how many MB the peak of its memory has grown.
 MEASURED = """
 from pathlib import Path
 import numpy as np
@@ -19,7 +19,8 @@ from nn_core.ext_utils import get_extension_context
 
 def run(length):
     arrays = [np.ones((length, 16), np.float32) for _ in range(3)]
-    variables = [nn.Variable.from_numpy_array(array, need_grad=True) for array in arrays]
+    mask = np.zeros({mask}, np.float32)
+    variables = [nn.Variable.from_numpy_array(array, need_grad=True) for array in [*arrays, mask]]
     y = F.scaled_dot_product_attention(*variables, is_causal=True)
     y.forward()
     y.backward()
@@ -37,8 +38,10 @@ print(peak_mb() - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_memory_is_linear_in_the_lengths():
-    grown = subprocess.run([sys.executable, "-c", MEASURED], capture_output=True, text=True, check=True).stdout
+@pytest.mark.parametrize("mask", ["length", "(length, 1)"])
+def test_memory_is_linear_in_the_lengths(mask):
+    program = MEASURED.replace("{mask}", mask)
+    grown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert float(grown) < 40  # the weights alone would take 256 MB
 
 
@@ -48,11 +51,12 @@ def test_results_do_not_depend_on_the_number_of_threads(n_heads):
 
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal((n_heads, 300, 16)) for _ in range(3)]
+    mask = rng.standard_normal((n_heads, 1, 300))
     results, before = [], _native.num_threads()
     for threads in (1, 2, 3):
         _native.set_num_threads(threads)
         with nn.context_scope(get_extension_context("cpu")):
-            variables = [nn.Variable.from_numpy_array(array, need_grad=True) for array in arrays]
+            variables = [nn.Variable.from_numpy_array(array, need_grad=True) for array in [*arrays, mask]]
             y = F.scaled_dot_product_attention(*variables)
             y.forward()
             y.backward(grad=arrays[0])

@@ -16,19 +16,29 @@ CASES = {
     "mask of heads": ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 2), (3, 1, 7), False),
     "mask of the batch": ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 2), (2, 1, 5, 7), True),
     "one query": ((5, 4), (9, 4), (9, 2), (9,), False),
-    "small tiles": ((1, 9, 300), (1, 10, 300), (1, 10, 200), None, True),
+    "mask of keys": ((2, 37, 4), (2, 41, 4), (2, 41, 3), (41,), False),
+    "mask of queries": ((3, 37, 4), (3, 41, 4), (3, 41, 3), (3, 37, 1), False),
+    "mask of one number": ((2, 37, 4), (2, 41, 4), (2, 41, 3), (1,), True),
+    "mask of samples alone": ((3, 2, 5, 4), (3, 2, 7, 4), (3, 2, 7, 2), (3, 1, 1, 1), False),
+    "mask of other axes": ((2, 3, 2, 3, 2, 5, 4), (2, 3, 2, 3, 2, 7, 4), (2, 3, 2, 3, 2, 7, 2), (1, 2, 1, 2, 5, 7), True),
+    "largest tiles": ((1, 70, 8), (1, 130, 8), (1, 130, 8), (70, 130), True),
+    "parts of features": ((1, 9, 40), (1, 10, 40), (1, 10, 70), (9, 10), True),
+    "groups of features": ((2, 9, 300), (2, 10, 300), (2, 10, 200), None, True),
+    "more features of values": ((1, 5, 7), (1, 6, 7), (1, 6, 1000), (1, 6), False),
+    "more features of keys": ((1, 5, 1000), (1, 6, 1000), (1, 6, 3), (5, 6), False),
     "no keys": ((2, 3, 4), (2, 0, 4), (2, 0, 5), None, False),
     "no queries": ((2, 0, 4), (2, 3, 4), (2, 3, 5), None, False),
 }
 
 
 def arrays_of(name, dtype):
-    """q, k, v and the mask, which hides some keys, of all queries one."""
+    """q, k, v and the mask, which hides some keys where it varies along them."""
     q, k, v, mask, is_causal = CASES[name]
     arrays = [RNG.normal(size=shape).astype(dtype) for shape in (q, k, v)]
     if mask is not None:
         values = RNG.normal(size=mask).astype(dtype)
-        values[..., ::4] = -np.inf
+        if mask[-1] > 1:
+            values[..., ::4] = -np.inf
     return [*arrays, None if mask is None else values], is_causal
 
 
@@ -48,13 +58,14 @@ def computed(cupy, inputs, dy, is_causal, wanted):
     arrays = [None if array is None else cupy.asarray(array) for array in inputs]
     y, log_sum = (cupy.asarray(np.full(desc.shape, 7, desc.dtype)) for desc in call.outputs)
     kernel.forward(call)(*arrays, y, log_sum)
-    gradients = [cupy.asarray(np.full_like(array, 7)) if want else None for array, want in zip(inputs, wanted, strict=False)]
-    kernel.backward(call, [*wanted, False])(*arrays, y, log_sum, cupy.asarray(dy), *gradients, None)
+    wanted = [want and array is not None for want, array in zip(wanted, inputs, strict=True)]
+    gradients = [cupy.asarray(np.full_like(array, 7)) if want else None for array, want in zip(inputs, wanted, strict=True)]
+    kernel.backward(call, wanted)(*arrays, y, log_sum, cupy.asarray(dy), *gradients)
     return y.get(), [None if gradient is None else gradient.get() for gradient in gradients]
 
 
 def expected(inputs, dy, is_causal):
-    """y and the gradients of q, k and v in float64, with all weights at once."""
+    """y and the gradients of q, k, v and the mask in float64, with all weights at once."""
     q, k, v, mask = (None if array is None else array.astype(np.float64) for array in inputs)
     scale = 1 / np.sqrt(q.shape[-1])
     y, log_sum = reference(np, q, k, v, mask, is_causal=is_causal, scale=scale)
@@ -64,7 +75,15 @@ def expected(inputs, dy, is_causal):
     with np.errstate(invalid="ignore"):
         weights = np.nan_to_num(np.exp(scores - log_sum[..., None]), nan=0)
     changes = weights * (dy @ np.moveaxis(v, -1, -2) - (dy * y).sum(-1, keepdims=True))
-    return y, [scale * changes @ k, scale * np.moveaxis(changes, -1, -2) @ q, np.moveaxis(weights, -1, -2) @ dy]
+    gradients = [scale * changes @ k, scale * np.moveaxis(changes, -1, -2) @ q, np.moveaxis(weights, -1, -2) @ dy]
+    return y, [*gradients, None if mask is None else summed_to(changes, mask.shape)]
+
+
+def summed_to(array, shape):
+    """The array summed along the axes along which `shape` is broadcast to it."""
+    shape = (1,) * (array.ndim - len(shape)) + shape
+    axes = tuple(axis for axis, length in enumerate(shape) if length == 1)
+    return array.sum(axes, keepdims=True).reshape(shape)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
@@ -72,19 +91,22 @@ def expected(inputs, dy, is_causal):
 def test_results_and_gradients_agree_with_those_of_all_weights(device, name, dtype):
     inputs, is_causal = arrays_of(name, dtype)
     dy = RNG.normal(size=(*inputs[0].shape[:-1], inputs[2].shape[-1])).astype(dtype)
-    y, gradients = computed(device, inputs, dy, is_causal, (True, True, True))
+    y, gradients = computed(device, inputs, dy, is_causal, (True, True, True, True))
     own_y, own_gradients = expected(inputs, dy.astype(np.float64), is_causal)
-    tolerance = {"float32": 2e-6, "float64": 1e-14, "float16": 2e-3}[dtype]
+    tolerance = {"float32": 4e-6, "float64": 1e-14, "float16": 2e-3}[dtype]
+    assert (gradients[3] is None) == (inputs[3] is None)
     for found, own in zip([y, *gradients], [own_y, *own_gradients], strict=True):
-        np.testing.assert_allclose(found, own, rtol=0, atol=tolerance * max(1, np.abs(own).max(initial=0)))
+        if own is not None:
+            atol = tolerance * max(1, np.abs(own).max(initial=0))
+            np.testing.assert_allclose(found.reshape(own.shape), own, rtol=0, atol=atol)
 
 
 def test_each_gradient_can_be_had_alone(device):
-    inputs, is_causal = arrays_of("ragged tiles", "float32")
-    dy = RNG.normal(size=(2, 37, 9)).astype("float32")
-    _, together = computed(device, inputs, dy, is_causal, (True, True, True))
-    for k in range(3):
-        _, alone = computed(device, inputs, dy, is_causal, [k == other for other in range(3)])
+    inputs, is_causal = arrays_of("mask of keys", "float32")
+    dy = RNG.normal(size=(2, 37, 3)).astype("float32")
+    _, together = computed(device, inputs, dy, is_causal, (True, True, True, True))
+    for k in range(4):
+        _, alone = computed(device, inputs, dy, is_causal, [k == other for other in range(4)])
         assert np.array_equal(alone[k], together[k])
 
 
@@ -94,24 +116,29 @@ def test_the_logarithms_of_short_types_are_kept_in_float32(device):
     k = np.full((1, 8, 4), 16, "float16") + RNG.normal(size=(1, 8, 4)).astype("float16") * 0.01
     v = RNG.normal(size=(1, 8, 4)).astype("float16")
     dy = np.ones((1, 1, 4), "float16")
-    _, gradients = computed(device, [q, k, v, None], dy, False, (True, True, True))
+    _, gradients = computed(device, [q, k, v, None], dy, False, (True, True, True, False))
     _, own = expected([q, k, v, None], dy.astype(np.float64), False)
     np.testing.assert_allclose(gradients[2], own[2], rtol=2e-3)
 
 
-def test_what_does_not_fit_is_refused(device):
+def test_arrays_without_features_are_refused(device):
     from emulated import call_of
 
     from nn_ext_cuda.kernels import KERNELS
 
-    kernel = KERNELS["ScaledDotProductAttention"]
-    wide = [np.zeros((1, 2, 4000), "float32")] * 3
-    assert "takes up to about 700 features" in kernel.refuse(call_of("ScaledDotProductAttention", [*wide, None])).reason
-    small = [np.zeros((2, 3, 2, 3, 2, 3, 2, 2), "float32")] * 3
-    mask = np.zeros((2, 1, 2, 1, 2, 1, 2, 2), "float32")
-    assert "masks that vary along 4 groups" in kernel.refuse(call_of("ScaledDotProductAttention", [*small, mask])).reason
-    call = call_of("ScaledDotProductAttention", [*small, mask])
-    assert kernel.backward(call, [True, True, True, True]) is None
+    inputs = [np.zeros((1, 2, n), "float32") for n in (4, 4, 0)]
+    refusal = KERNELS["ScaledDotProductAttention"].refuse(call_of("ScaledDotProductAttention", [*inputs, None]))
+    assert "at least one feature, got 4 and 0" in refusal.reason
+
+
+@pytest.mark.parametrize("mask", [(1, 2, 1, 1), (1, 1, 3, 1), (1, 2, 3, 1)])
+def test_the_gradient_of_a_mask_is_zero_where_nothing_was_added_to_it(device, mask):
+    """No heads, or no keys: the mask has elements all the same, whose memory must be written."""
+    for leading, n_keys in [((0, 2), 5), ((1, 2), 0)]:
+        inputs = [np.ones((*leading, n, 4), "float32") for n in (3, n_keys, n_keys)]
+        dy = np.ones((*leading, 3, 4), "float32")
+        _, gradients = computed(device, [*inputs, np.ones(mask, "float32")], dy, False, (True, True, True, True))
+        assert np.array_equal(gradients[3], np.zeros(mask))
 
 
 def test_attention_is_part_of_a_graph(cuda):
@@ -128,14 +155,15 @@ def test_attention_is_part_of_a_graph(cuda):
     found = [y.d.copy(), *(variable.g.copy() for variable in (q, k, v))]
     values = [variable.d.astype(np.float64) for variable in (q, k, v)]
     own_y, own = expected([*values, None], np.ones((2, 5, 4)), True)
-    for one, other in zip(found, [own_y.sum(), *own], strict=True):
+    for one, other in zip(found, [own_y.sum(), *own[:3]], strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
     assert not [row for row in nn.fallback_report() if row.function == "ScaledDotProductAttention"]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("name", ["ScaledDotProductAttention", "DropoutAttention"])
-def test_memory_is_linear_in_the_lengths(device, name, dtype):
+@pytest.mark.parametrize("has_mask", [False, True])
+def test_memory_is_linear_in_the_lengths(device, name, dtype, has_mask):
     from emulated import call_of
 
     from nn_ext_cuda.kernels import KERNELS
@@ -143,8 +171,9 @@ def test_memory_is_linear_in_the_lengths(device, name, dtype):
     n_bytes = []
     for length in (512, 2048):
         arrays = [np.broadcast_to(np.float32(0), (3, length, 64))] * 3
-        call = call_of(name, [*arrays, None], dtype, is_causal=True)
-        runners = [KERNELS[name].forward(call), KERNELS[name].backward(call, [True, True, True, False])]
+        mask = np.broadcast_to(np.float32(0), (length,)) if has_mask else None
+        call = call_of(name, [*arrays, mask], dtype, is_causal=True)
+        runners = [KERNELS[name].forward(call), KERNELS[name].backward(call, [True, True, True, has_mask])]
         n_bytes.append(sum(np.prod(shape) * 8 for runner in runners for shape, _ in runner._scratch))
     assert n_bytes == [3 * 512 * 8, 3 * 2048 * 8]
 

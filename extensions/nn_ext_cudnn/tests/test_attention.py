@@ -128,6 +128,21 @@ def test_arrays_off_their_alignment_and_single_gradients_are_left_to_the_tiled_k
         np.testing.assert_allclose(own, other, rtol=0, atol=4e-3 * max(1, np.abs(other).max()))
 
 
+def test_with_the_gradient_of_the_mask_the_tiled_kernels_compute_all(kernel, cudnn, prepared):
+    call, arrays = prepared("mask of keys")
+    q, k, v, mask, y, log_sum, dy, *gradients = arrays
+    kernel.forward(call)(q, k, v, mask, y, log_sum)
+    d_mask = on_device(call.inputs[3], 0)
+    kernel.backward(call, [True] * 4)(q, k, v, mask, y, log_sum, dy, *gradients, d_mask)
+    assert len(cudnn.parts[-1].engines) == 1
+    expected = true(arrays, is_causal=False)
+    for own, other in zip(gradients, expected[1:], strict=True):
+        np.testing.assert_allclose(own.get(), other, rtol=0, atol=4e-3 * max(1, np.abs(other).max()))
+    assert not d_mask.get()[::4].any(), "hidden keys have no gradient"
+    assert np.abs(d_mask.get().astype(float).sum()) < 2e-2, "weights add up to 1, whatever the mask is"
+    assert np.abs(d_mask.get()).max() > 0.1
+
+
 def test_without_an_engine_backward_the_tiled_kernels_compute_the_gradients(kernel, cudnn, prepared):
     cudnn.parts[-1].refuses = lambda operations: "no gradients here" if operations[0].kind == 13 else None
     call, arrays = prepared("mask of heads")

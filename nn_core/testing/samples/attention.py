@@ -37,6 +37,28 @@ sample(_NAME, "causal_blocks", normal(1, 300, 16), normal(1, 300, 16), normal(1,
 sample(
     _NAME, "mask_blocks", normal(2, 70, 9), normal(2, 290, 9), normal(2, 290, 9), _hiding(70, 290), smooth=False
 )
+sample(_NAME, "bias_of_keys", normal(2, 150, 5), normal(2, 140, 5), normal(2, 140, 6), normal(140), smooth=False)
+sample(_NAME, "bias_of_queries", normal(2, 70, 5), normal(2, 140, 5), normal(2, 140, 6), normal(2, 70, 1), smooth=False)
+sample(
+    _NAME,
+    "bias_of_heads",
+    normal(2, 3, 70, 5),
+    normal(2, 3, 70, 5),
+    normal(2, 3, 70, 6),
+    normal(3, 1, 1),
+    is_causal=True,
+    smooth=False,
+)
+sample(
+    _NAME,
+    "mask_of_every_other_axis",
+    normal(2, 1, 2, 2, 2, 2, 2, 3, 4),
+    normal(2, 1, 2, 2, 2, 2, 2, 5, 4),
+    normal(2, 1, 2, 2, 2, 2, 2, 5, 4),
+    normal(2, 1, 1, 2, 1, 2, 1, 3, 5),
+    smooth=False,
+)
+sample(_NAME, "wide", normal(2, 9, 900), normal(2, 10, 900), normal(2, 10, 800), normal(9, 10), smooth=False)
 sample(_NAME, "no_queries", normal(2, 0, 4), normal(2, 5, 4), normal(2, 5, 4))
 sample(_NAME, "no_heads", normal(0, 3, 4), normal(0, 5, 4), normal(0, 5, 4))
 
@@ -56,6 +78,9 @@ sample(_WITH, "mask", normal(2, 3, 4, 5), normal(2, 3, 6, 5), normal(2, 3, 6, 5)
 sample(_WITH, "hidden", normal(2, 3, 4), normal(2, 7, 4), normal(2, 7, 4), _hiding(3, 7), smooth=False)
 sample(_WITH, "nothing", normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 6), p=0.0)
 sample(_WITH, "blocks", normal(2, 150, 16), normal(2, 301, 16), normal(2, 301, 24), p=0.1, smooth=False)
+sample(
+    _WITH, "mask_blocks", normal(2, 70, 9), normal(2, 290, 9), normal(2, 290, 9), normal(290), p=0.3, smooth=False
+)
 sample(_WITH, "no_queries", normal(2, 0, 4), normal(2, 5, 4), normal(2, 5, 4))
 error(_WITH, "p", ArgumentError, r"p must be in \[0, 1\)", normal(3, 4), normal(5, 4), normal(5, 4), p=1.0)
 error(_WITH, "lengths", ShapeError, "same length, got 5 and 6", normal(3, 4), normal(5, 4), normal(6, 4))

@@ -4,7 +4,7 @@ The logarithms of the sums are kept in the precision of sums: their memory is as
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
@@ -16,16 +16,18 @@ from nn_ext_cuda.compose import refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, forward_arrays
 from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, real_type, refuse_dtypes
 from nn_ext_cuda.kernels.random import SeededProgram, dropping
-from nn_ext_cuda.launch import Argument, Launch, Program, flat
+from nn_ext_cuda.launch import THREADS, Argument, Launch, Program
 
-#: Threads that share a row of a tile, as in attention.cu.
-_LANES: Final = 8
-#: Rows and columns of a tile, largest first.
-_TILES: Final = (32, 16, 8, 4)
-#: Shared memory that a block gets on every device.
-_SHARED_BYTES: Final = 48 * 1024
-#: Axes of heads along which a mask may vary on its own.
-_MASK_AXES: Final = 4
+#: Threads of a block along the rows and along the columns of a tile, as in attention.cu.
+_SIDE: Final = 16
+#: Rows and columns of a tile, largest first. With the largest one, float64 would not fit into the shared memory of a block.
+_TILES: Final = (64, 32, _SIDE)
+#: Features that are in shared memory at a time.
+_PARTS: Final = (8, 16, 32)
+#: Features of a result that a block computes at most.
+_MAX_FEATURES: Final = 128
+#: Threads of a warp, which computes dy.y of a query.
+_WARP: Final = 32
 
 #: Places of the arrays of both functions.
 _Q, _K, _V, _MASK, _Y = range(5)
@@ -41,11 +43,12 @@ class _Places:
     dq: int
     dk: int
     dv: int
+    d_mask: int
 
 
-_PLAIN: Final = _Places(log_sum=5, key=-1, dy=6, dq=7, dk=8, dv=9)
+_PLAIN: Final = _Places(log_sum=5, key=-1, dy=6, dq=7, dk=8, dv=9, d_mask=10)
 #: The seed and the counter are an output before the sums. A forward pass gets the key as its last array.
-_DROPPING: Final = _Places(log_sum=6, key=7, dy=7, dq=9, dk=10, dv=11)
+_DROPPING: Final = _Places(log_sum=6, key=7, dy=7, dq=9, dk=10, dv=11, d_mask=12)
 _DRAWN: Final = 5
 
 
@@ -61,8 +64,6 @@ class Sizes:
 
 
 _Pairs: TypeAlias = list[tuple[int, int]]
-#: Elements of shared memory that a block needs, by the size of its tile.
-_Elements: TypeAlias = Callable[[int, Sizes], int]
 
 
 class ScaledDotProductAttention:
@@ -71,15 +72,13 @@ class ScaledDotProductAttention:
     _places: ClassVar[_Places] = _PLAIN
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes that are not computed in, very large arrays, many features, and masks that vary in many ways."""
+        """Refuse dtypes that are not computed in, very large arrays, and arrays without features."""
         refusal = refuse_dtypes(call) or refuse_sizes(call.inputs) or refuse_sizes(call.outputs)
         if refusal is not None:
             return refusal
         sizes = _sizes(call)
-        if not (sizes.width and sizes.depth) or _tile(call, _backward_elements) is None:
-            return Refusal(f"takes up to about 700 features, 350 of float64, got {sizes.width} and {sizes.depth}")
-        if len(_mask_strides(call)[0]) > _MASK_AXES:
-            return Refusal(f"takes masks that vary along {_MASK_AXES} groups of leading axes at most")
+        if not (sizes.width and sizes.depth):
+            return Refusal(f"takes arrays with at least one feature, got {sizes.width} and {sizes.depth}")
         return None
 
     def private_shapes(self, call: Call) -> Sequence[Shape]:
@@ -92,32 +91,37 @@ class ScaledDotProductAttention:
 
     def _forward_launches(self, call: Call, dropping: Sequence[Argument] = ()) -> list[Launch]:
         """The launch for y and the logarithms; `dropping` are the arguments of dropout."""
+        sizes = _sizes(call)
         arguments = (*_head(call), _Q, _K, _V, *_mask_arguments(call), _Y, self._places.log_sum, *dropping)
-        return _launches(call, "attention", _sizes(call).n_queries, _forward_elements, arguments)
+        return _launches(call, "attention", sizes.heads * _n_tiles(call, sizes.n_queries), [sizes.depth], arguments)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """A launch each for dy.y, for dq, and for dk and dv; None for the gradient of a mask, which needs all weights."""
+        """A launch each for dy.y, for dq, for dk and dv, and for the gradient of the mask."""
         return self._backward(call, wanted)
 
     def _backward(self, call: Call, wanted: Sequence[bool], dropping: Sequence[Argument] = ()) -> Runner | None:
-        if any(wanted[3:]):
-            return None
         places = self._places
         sizes, arrays = _sizes(call), backward_arrays(call, wanted)
         inner = len(arrays)
         rows = sizes.heads * sizes.n_queries
-        tile = _tile(call, _backward_elements)
-        assert tile is not None
-        code = _code(call, "attention_inner", tile)
-        launches = [flat(code, rows, (np.int64(rows), _Y, places.dy, inner))] if rows else []
+        launches = _inner_launches(call, rows, (np.int64(rows), _Y, places.dy, inner))
         read = (*_head(call), _Q, _K, _V, *_mask_arguments(call), places.log_sum, inner, places.dy)
         if wanted[_Q]:
+            n_blocks = sizes.heads * _n_tiles(call, sizes.n_queries)
             arguments = (*read, places.dq, *dropping)
-            launches += _launches(call, "attention_backward_queries", sizes.n_queries, _backward_elements, arguments)
+            launches += _launches(call, "attention_backward_queries", n_blocks, [sizes.width], arguments)
         if wanted[_K] or wanted[_V]:
+            n_blocks = sizes.heads * _n_tiles(call, sizes.n_keys)
             dk, dv = (place if want else np.uint64(0) for place, want in zip((places.dk, places.dv), wanted[1:3], strict=True))
             arguments = (*read, dk, dv, *dropping)
-            launches += _launches(call, "attention_backward_keys", sizes.n_keys, _backward_elements, arguments)
+            launches += _launches(call, "attention_backward_keys", n_blocks, [sizes.width, sizes.depth], arguments)
+        if wanted[_MASK]:
+            heads, query, key = _mask_strides(call)
+            n_blocks = math.prod(length for length, stride in heads if stride)
+            n_blocks *= _n_tiles(call, sizes.n_queries if query else 1) * _n_tiles(call, sizes.n_keys if key else 1)
+            n_sharing = math.prod(length for length, stride in heads if not stride)
+            arguments = (*read, np.int64(n_sharing), places.d_mask, *dropping)
+            launches += _launches(call, "attention_backward_mask", n_blocks, [], arguments)
         return Program(launches, len(arrays), [((rows,), real_dtype(call.dtype))])
 
 
@@ -129,7 +133,7 @@ class DropoutAttention(ScaledDotProductAttention):
     def forward(self, call: Call) -> Runner:
         """A launch more, which keeps the key for the backward pass."""
         key = self._places.key
-        code = _code(call, "attention_drawn", _TILES[-1])
+        code = _code(call, "attention_drawn")
         launches = [Launch(code, (1,), (2,), (key, _DRAWN)), *self._forward_launches(call, [key, *dropping(call)])]
         return SeededProgram(launches, len(forward_arrays(call)) + 1)
 
@@ -155,43 +159,64 @@ def _sizes(call: Call) -> Sizes:
     return Sizes(math.prod(q[:-2]), q[-2], k[-2], q[-1], v[-1])
 
 
-def _forward_elements(tile: int, sizes: Sizes) -> int:
-    """Elements of shared memory: queries, keys or values, and weights."""
-    return tile * (sizes.width + 1 + max(sizes.width, sizes.depth) + 1 + tile + 1)
-
-
-def _backward_elements(tile: int, sizes: Sizes) -> int:
-    """Elements of shared memory: queries, keys, values and gradients of y, weights and their gradients."""
-    return 2 * tile * (sizes.width + 1 + sizes.depth + 1 + tile + 1)
-
-
-def _tile(call: Call, elements: _Elements) -> int | None:
-    """The largest tile that fits into shared memory, and is not twice as long as both queries and keys."""
-    item, sizes = ITEM_BYTES[real_dtype(call.dtype)], _sizes(call)
+def _tile(call: Call) -> int:
+    """The largest tile that is not twice as long as both queries and keys."""
+    sizes = _sizes(call)
     longest = max(sizes.n_queries, sizes.n_keys)
-    useful = [tile for tile in _TILES if tile == _TILES[-1] or tile < 2 * longest]
-    return next((tile for tile in useful if item * elements(tile, sizes) <= _SHARED_BYTES), None)
+    tiles = _TILES[1:] if call.dtype == "float64" else _TILES
+    return next((tile for tile in tiles if tile < 2 * longest), tiles[-1])
 
 
-def _code(call: Call, function: str, tile: int) -> Code:
+def _n_tiles(call: Call, n_rows: int) -> int:
+    return -(-n_rows // _tile(call))
+
+
+def _part(sizes: Sizes) -> int:
+    """How many features are in shared memory at a time."""
+    return next((part for part in _PARTS if part >= max(sizes.width, sizes.depth)), _PARTS[-1])
+
+
+def _features(sizes: Sizes) -> int:
+    """How many features of a result a block computes, a multiple of those that it takes at a time."""
+    span = 2 * _part(sizes)
+    return min(-(-max(sizes.width, sizes.depth) // span) * span, _MAX_FEATURES)
+
+
+def _code(call: Call, function: str) -> Code:
     sizes = _sizes(call)
     drops = "p" in call.args
-    defines = {"TILE": tile, "WIDTH": sizes.width, "DEPTH": sizes.depth, "CAUSAL": int(bool(call.args["is_causal"]))}
-    header = "".join(f"#define {name} {value}\n" for name, value in {**defines, "DROPOUT": int(drops)}.items())
+    axes = " ".join(f"f({k})" for k in range(len(_mask_strides(call)[0])))
+    defines = {
+        "TILE": _tile(call),
+        "PART": _part(sizes),
+        "FEATURES": _features(sizes),
+        "WIDTH": sizes.width,
+        "DEPTH": sizes.depth,
+        "CAUSAL": int(bool(call.args["is_causal"])),
+        "DROPOUT": int(drops),
+        "FOR_AXES(f)": axes,
+    }
+    header = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     files = part("philox.cuh") * drops + part("attention.cu")
     return Code(function, f"{header}typedef {C_TYPES[call.dtype]} T;\n{files}", real_type(call.dtype))
 
 
 def _launches(
-    call: Call, function: str, n_rows: int, elements: _Elements, arguments: Sequence[Argument]
+    call: Call, function: str, n_blocks: int, widths: Sequence[int], arguments: Sequence[Argument]
 ) -> list[Launch]:
-    """One launch with a block for each tile of `n_rows` rows of each head; none where there are no rows."""
-    sizes, tile = _sizes(call), _tile(call, elements)
-    assert tile is not None
-    n_blocks = sizes.heads * -(-n_rows // tile)
-    shared_bytes = ITEM_BYTES[real_dtype(call.dtype)] * elements(tile, sizes)
-    code = _code(call, function, tile)
-    return [Launch(code, (n_blocks,), (tile * _LANES,), tuple(arguments), shared_bytes)] if n_blocks else []
+    """One launch of `n_blocks` tiles, for each group of features of results of `widths`; none where there are no tiles."""
+    sizes, tile = _sizes(call), _tile(call)
+    n_groups = max((-(-width // _features(sizes)) for width in widths), default=1)
+    elements = tile * (2 * (_part(sizes) + 1) + tile + 1)
+    shared_bytes = ITEM_BYTES[real_dtype(call.dtype)] * elements
+    code = _code(call, function)
+    return [Launch(code, (n_blocks, n_groups), (_SIDE * _SIDE,), tuple(arguments), shared_bytes)] if n_blocks else []
+
+
+def _inner_launches(call: Call, rows: int, arguments: Sequence[Argument]) -> list[Launch]:
+    """One launch with a warp for each of the rows."""
+    n_blocks = -(-rows * _WARP // THREADS)
+    return [Launch(_code(call, "attention_inner"), (n_blocks,), (THREADS,), tuple(arguments))] if rows else []
 
 
 def _head(call: Call) -> tuple[np.generic, ...]:
@@ -200,15 +225,14 @@ def _head(call: Call) -> tuple[np.generic, ...]:
 
 
 def _mask_arguments(call: Call) -> list[Argument]:
-    """The mask or null, four pairs of length and stride for the heads, and the strides of queries and keys."""
+    """The mask or null, length and stride of each axis of heads, innermost first, and the strides of queries and keys."""
     heads, query, key = _mask_strides(call)
-    pairs = [(1, 0)] * (_MASK_AXES - len(heads)) + heads
     values: Argument = np.uint64(0) if call.inputs[_MASK] is None else _MASK
-    return [values, *[np.int64(number) for pair in pairs for number in pair], np.int64(query), np.int64(key)]
+    return [values, *[np.int64(number) for pair in reversed(heads) for number in pair], np.int64(query), np.int64(key)]
 
 
 def _mask_strides(call: Call) -> tuple[_Pairs, int, int]:
-    """(length, stride) of the axes of heads along which the mask varies, joined where that is one step; query; key."""
+    """(length, stride) of the axes of heads of the mask, joined where that is one step; strides of queries and keys."""
     mask = call.inputs[_MASK]
     if mask is None:
         return [], 0, 0

@@ -69,9 +69,9 @@ class FusedAttention:
         return _WhereAligned(whole, self._tiled.forward(call))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """One plan for the gradients of q, k and v, where all of them are wanted; else the tiled kernels."""
+        """One plan for the gradients of q, k and v, where these are wanted and no others; else the tiled kernels."""
         tiled = self._tiled.backward(call, wanted)
-        if tiled is None or not all(wanted[:3]):
+        if list(wanted) != [True, True, True, False]:
             return tiled
         try:
             plan = _runner(call, partial(backward_graph, sizes_of(call)), BACKWARD)
