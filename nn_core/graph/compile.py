@@ -156,8 +156,9 @@ class Builder:
         elif self._runs_python or synced in self.rewritten:  # what was rewritten before has to be copied after
             self.add(None, Refresh(synced, key, backend, self.plan.is_exact), ())
         elif synced.latest[0] is key[0] and key[0] is not HOST:
-            source = Buffer(synced.shape, synced.latest[1], key[0], synced.copies[synced.latest])
-            self.add(None, Conversion(synced.latest, key, self.plan.is_exact), (source, self._copies[(synced, key, True)]))
+            array = synced.copies[synced.latest]
+            source = Buffer(synced.shape, synced.latest[1], key[0], array)
+            self.copy(source, self._copies[(synced, key, True)], backend if is_contiguous(array) else None)
             self.plan.casts.append((synced, key))
         else:
             self.plan.refreshes.append(Refresh(synced, key, backend, self.plan.is_exact))

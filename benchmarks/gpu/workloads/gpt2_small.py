@@ -62,14 +62,11 @@ def nn_core():
 def network(nn, F, PF, x):
     """The blocks: (B, T, D) -> (B, T, D)."""
     batch, tokens, width, heads = SIZES.batch, SIZES.tokens, SIZES.width, SIZES.heads
-    later = np.triu(np.full((tokens, tokens), -1e4, np.float32), 1).reshape(1, 1, tokens, tokens)
-    mask = nn.Variable.from_numpy_array(later)
 
     def attention(h):
         qkv = F.reshape(PF.affine(h, 3 * width, base_axis=2, name="qkv"), (batch, tokens, 3, heads, width // heads))
         query, key, value = F.split(F.transpose(qkv, (2, 0, 3, 1, 4)), axis=0)
-        scores = F.batch_matmul(query, key, transpose_b=True) * (width // heads) ** -0.5 + mask
-        mixed = F.transpose(F.batch_matmul(F.softmax(scores, axis=3), value), (0, 2, 1, 3))
+        mixed = F.transpose(F.scaled_dot_product_attention(query, key, value, is_causal=True), (0, 2, 1, 3))
         return PF.affine(F.reshape(mixed, (batch, tokens, width)), width, base_axis=2, name="output")
 
     h = x

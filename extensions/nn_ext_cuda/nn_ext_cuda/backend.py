@@ -4,9 +4,10 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from nn_core.ext import Array, Kernel, Shape, Step
+from nn_core.ext import Array, ArrayDesc, Kernel, Runner, Shape, Step
 from nn_ext_cuda import device, held
 from nn_ext_cuda.capture import Section
+from nn_ext_cuda.casts import caster, gathered
 from nn_ext_cuda.epilogues import joined
 from nn_ext_cuda.errors import failed
 from nn_ext_cuda.faults import FAULTS
@@ -79,7 +80,11 @@ class CudaBackend:
 
     def fuse(self, steps: Sequence[Step]) -> list[Step]:
         """Make one section of neighbouring steps, which is recorded as CUDA graphs; see `nn_ext_cuda.capture`."""
-        return [Section(joined(steps))]
+        return [Section(joined(gathered(steps)))]
+
+    def copier(self, source: ArrayDesc, target: ArrayDesc) -> Runner | None:
+        """The runner that casts an array of one floating dtype to another one; None: arrays of CuPy do other copies."""
+        return caster(source, target)
 
     def notes(self, api: str) -> list[str]:
         """Why plans of this process run the function apart from CUDA graphs, for `nn_core.explain`."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from nn_core.ext import Array, Shape
+from nn_ext_cuda.launch import arrays_of
 from nn_ext_cuda.memory import allocated
 
 #: Tells what an array holds; see `follow_weights`. None: nobody can tell.
@@ -39,20 +40,21 @@ class Derived:
     """Arrays, and the launches that make them of others.
 
     Attributes:
+        sources: What it is made of; as long as these live, no other array gets their addresses.
         arrays: What is made.
         made: The launches.
         version: What the sources held when it was made, and in which stream; None: not known.
         device: Number of the device.
     """
 
-    __slots__ = ("__weakref__", "_sources", "arrays", "device", "made", "version")
+    __slots__ = ("__weakref__", "arrays", "device", "made", "sources", "version")
 
     def __init__(self, program: Any, sources: Sequence[Array | None], targets: Sequence[tuple[Shape, str]]) -> None:
         from nn_ext_cuda.runtime import cupy  # programs can be made without CuPy
 
         self.device = int(cupy.cuda.Device().id)
         self.arrays = [allocated(shape, dtype) for shape, dtype in targets]
-        self._sources = tuple(sources)  # as long as these live, no other array gets their addresses
+        self.sources = tuple(sources)
         self.made = program.bind(*sources, *self.arrays)
         self.version: object = None
         _ALL.add(self)
@@ -194,6 +196,12 @@ class DerivingStep:
     def name(self) -> str:
         """Name of what is computed."""
         return str(getattr(self.step, "name", type(self.step).__name__))
+
+    @property
+    def arrays(self) -> "Sequence[Array | None] | None":
+        """All that is read and written; None where the step that reads what is made does not tell."""
+        arrays = arrays_of([self.step])
+        return None if arrays is None else [*self.making.derived.sources, *self.making.derived.arrays, *arrays]
 
     def follow_weights(self, versions: Sequence[Version]) -> None:
         """Take functions that tell what the weights hold."""
