@@ -62,7 +62,7 @@ class RuleRunner:
         ]
         grads = arrays[n + m : n + m + self._n_visible]
         targets = arrays[n + m + self._n_visible :]
-        call = GradientCall(spec, values[:n], values[n:], grads, args, self._wanted)
+        call = GradientCall(spec, values[:n], values[n:], grads, args, self._wanted, on_arrays=True)
         with np.errstate(all="ignore"):  # nan and inf are values like any other
             try:
                 results = self._rule(self._functions, call)

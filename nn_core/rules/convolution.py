@@ -282,7 +282,7 @@ def fused_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
         channel = y.ndim - 1 if g.channel_last else g.base_axis
         dy, *rest = batch_normalization_gradient(
             F, y, g.beta, g.gamma, (g.mean, g.variance), dsum, (channel,), g.eps, g.batch_stat,
-            (any(wanted[:3]), *wanted[3:]),
+            (any(wanted[:3]), *wanted[3:]), g.kept("batch_mean", "batch_variance"),
         )  # fmt: skip
         normalization = tuple(rest)
     dx, dweight = convolution_gradient(

@@ -1,17 +1,20 @@
 """Shape and gradient rules of normalizations.
 
-The gradient rules compute the statistics anew from x, so that they can be differentiated again; the aux outputs that
-hold them are there for fused backward kernels.
+For ``nn.grad`` the gradient rules compute the statistics anew from x, so that they can be differentiated again;
+``backward()`` reads those of the forward pass, as fused backward kernels do.
 """
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.broadcasting import unbroadcast
 from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
+
+#: Mean and variance; the biased one.
+Statistics: TypeAlias = tuple[Any, ...]
 
 
 def batch_normalization_shape(
@@ -78,8 +81,9 @@ def batch_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """Through the statistics when they are those of the batch (Ioffe and Szegedy, 2015, section 3)."""
     statistics = (g.mean, g.variance)
     wanted = tuple(map(g.wants, ("x", "beta", "gamma", "mean", "variance")))
+    kept = g.kept("batch_mean", "batch_variance")
     return batch_normalization_gradient(
-        F, g.x, g.beta, g.gamma, statistics, g.grad, g.axes, g.eps, g.batch_stat, wanted
+        F, g.x, g.beta, g.gamma, statistics, g.grad, g.axes, g.eps, g.batch_stat, wanted, kept
     )
 
 
@@ -89,8 +93,9 @@ def fused_batch_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
     dy = g.grad * F.greater_scalar(g.y, val=0.0)
     statistics = (g.mean, g.variance)
     wanted = tuple(map(g.wants, ("x", "beta", "gamma", "mean", "variance")))
+    kept = g.kept("batch_mean", "batch_variance")
     gradients = batch_normalization_gradient(
-        F, g.x, g.beta, g.gamma, statistics, dy, g.axes, g.eps, g.batch_stat, wanted
+        F, g.x, g.beta, g.gamma, statistics, dy, g.axes, g.eps, g.batch_stat, wanted, kept
     )
     return (*gradients, dy if g.wants("z") else None)
 
@@ -106,11 +111,12 @@ def batch_normalization_gradient(
     eps: float,
     batch_stat: bool,
     wanted: Sequence[bool],
+    kept: Statistics | None,
 ) -> tuple[Any, ...]:
-    """Gradients of x, beta, gamma, mean and variance, None where not `wanted`."""
+    """Gradients of x, beta, gamma, mean and variance, None where not `wanted`; `kept` are the statistics of the batch."""
     others = tuple(axis for axis in range(x.ndim) if axis not in axes)
     if batch_stat:
-        dx, dbeta, dgamma = _normalization_gradient(F, x, beta, gamma, dy, others, eps, wanted)
+        dx, dbeta, dgamma = _normalization_gradient(F, x, beta, gamma, dy, others, eps, wanted, kept)
         return dx, dbeta, dgamma, None, None
     mean, variance = statistics
     rate = (variance + eps) ** -0.5
@@ -125,23 +131,34 @@ def batch_normalization_gradient(
 
 
 def _normalization_gradient(
-    F: Any, x: Any, beta: Any, gamma: Any, dy: Any, axes: tuple[int, ...], eps: float, wanted: Sequence[bool]
+    F: Any,
+    x: Any,
+    beta: Any,
+    gamma: Any,
+    dy: Any,
+    axes: tuple[int, ...],
+    eps: float,
+    wanted: Sequence[bool],
+    kept: Statistics | None,
 ) -> tuple[Any, Any, Any]:
     """Gradients of x, beta and gamma where x is standardized over `axes`; None where not `wanted`."""
     dbeta = unbroadcast(F, dy, beta.shape) if wanted[1] else None
     if not (wanted[0] or wanted[2]):
         return None, dbeta, None
-    standardized, rate = _standardized(F, x, axes, eps)
+    standardized, rate = _standardized(F, x, axes, eps, kept)
     dgamma = unbroadcast(F, dy * standardized, gamma.shape) if wanted[2] else None
     if not wanted[0]:
         return None, dbeta, dgamma
     return _standardized_gradient(F, dy if gamma is None else dy * gamma, standardized, rate, axes), dbeta, dgamma
 
 
-def _standardized(F: Any, x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
-    """(x - mean) / sqrt(variance + eps), and the reciprocal of that root."""
-    centred = x - _mean(F, x, axes)
-    rate = (_mean(F, centred * centred, axes) + eps) ** -0.5
+def _standardized(
+    F: Any, x: Any, axes: tuple[int, ...], eps: float, kept: Statistics | None
+) -> tuple[Any, Any]:
+    """(x - mean) / sqrt(variance + eps), and the reciprocal of that root; by statistics of x where none are `kept`."""
+    mean, variance = kept or (_mean(F, x, axes), None)
+    centred = x - mean
+    rate = ((_mean(F, centred * centred, axes) if variance is None else variance) + eps) ** -0.5
     return centred * rate, rate
 
 
@@ -185,7 +202,9 @@ def layer_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
 def _gradient(F: Any, g: GradientCall, kept: Sequence[int]) -> tuple[Any, Any, Any]:
     axes = tuple(axis for axis in range(g.x.ndim) if axis not in kept)
     wanted = tuple(map(g.wants, ("x", "beta", "gamma")))
-    return _normalization_gradient(F, g.x, g.beta, g.gamma, g.grad, axes, g.eps, wanted)
+    return _normalization_gradient(
+        F, g.x, g.beta, g.gamma, g.grad, axes, g.eps, wanted, g.kept("mean", "variance")
+    )
 
 
 @shape_rule("InstanceNormalization")
@@ -262,7 +281,7 @@ def group_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
     split = (*shape[:c], g.num_groups, shape[c] // g.num_groups, *shape[c + 1 :])
     kept = (c, *(axis + (axis > c) for axis in g.batch_axis))
     axes = tuple(axis for axis in range(len(split)) if axis not in kept)
-    standardized, rate = _standardized(F, F.reshape(g.x, shape=split), axes, g.eps)
+    standardized, rate = _standardized(F, F.reshape(g.x, shape=split), axes, g.eps, g.kept("mean", "variance"))
     dx = dgamma = None
     if g.wants("x"):
         dy = g.grad if g.gamma is None else g.grad * g.gamma
@@ -285,7 +304,7 @@ def weight_standardization_shape(w: Shape, *, channel_axis: int, **_: Any) -> tu
 def weight_standardization(F: Any, g: GradientCall) -> Any:
     """The statistics are those of each output channel."""
     axes = tuple(axis for axis in range(g.w.ndim) if axis != g.channel_axis)
-    standardized, rate = _standardized(F, g.w, axes, g.eps)
+    standardized, rate = _standardized(F, g.w, axes, g.eps, g.kept("mean", "variance"))
     return _standardized_gradient(F, g.grad, standardized, rate, axes)
 
 

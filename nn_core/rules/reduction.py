@@ -133,7 +133,7 @@ def cumsum(F: Any, g: GradientCall) -> Any:
 
 @gradient("CumProd")
 def cumprod(F: Any, g: GradientCall) -> Any:
-    """Sum dy y / x over the results that an element is part of.
+    """Sum dy y / x over the results y that an element is part of; they are computed anew rather than kept.
 
     A zero ends every product from its place on. Its own gradient comes from the products in which it is replaced
     by 1, and after it both sums are 0. (Products with a second zero have lost the first in this sum, which shows in
@@ -141,10 +141,9 @@ def cumprod(F: Any, g: GradientCall) -> Any:
     """
     settings = {"axis": g.axis, "exclusive": g.exclusive}
 
-    def sum_over_results(y: Any) -> Any:
-        return F.cumsum(g.grad * y, reverse=not g.reverse, **settings)
+    def sum_over_results(x: Any) -> Any:
+        return F.cumsum(g.grad * F.cumprod(x, reverse=g.reverse, **settings), reverse=not g.reverse, **settings)
 
     zero = F.equal_scalar(g.x, val=0)
     first = zero * F.equal_scalar(F.cumsum(zero, axis=g.axis, reverse=g.reverse), val=1)
-    y_without = F.cumprod(g.x + first, reverse=g.reverse, **settings)
-    return (1 - first) * sum_over_results(g.y) / (g.x + zero) + first * sum_over_results(y_without)
+    return (1 - first) * sum_over_results(g.x) / (g.x + zero) + first * sum_over_results(g.x + first)

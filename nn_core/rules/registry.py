@@ -59,6 +59,9 @@ class GradientCall:
     ``backward()`` runs and Variables when ``nn.grad`` builds a graph: a rule uses arithmetic operators, ``.shape`` and
     the functions of F only, so that it serves both.
 
+    Values that the forward pass has kept are those of its inputs at that time. A rule that computes one of them anew, so that
+    ``nn.grad`` can differentiate it again, must ask for it with `kept` first: the inputs may have been replaced since.
+
     Raises:
         ArgumentError: when a rule reads a name that the specification does not have.
 
@@ -80,6 +83,8 @@ class GradientCall:
         grads: Sequence[Any],
         args: Mapping[str, ArgValue],
         wanted: Sequence[bool],
+        *,
+        on_arrays: bool = False,
     ) -> None:
         fields = self.__dict__
         fields.update(args)
@@ -89,11 +94,19 @@ class GradientCall:
         self.grad = grads[0] if grads else None
         self._spec = spec
         self._wanted = tuple(wanted)
+        self._on_arrays = on_arrays
 
     def __getattr__(self, name: str) -> Any:
         raise ArgumentError(
             f"{self._spec.name}: a gradient rule reads inputs, outputs and args of the spec, got {name!r}"
         )
+
+    def kept(self, *names: str) -> tuple[Any, ...] | None:
+        """The outputs called `names` as the forward pass left them, for ``backward()``.
+
+        None for ``nn.grad``: what it builds is differentiated again, through everything that follows from the inputs.
+        """
+        return tuple([getattr(self, name) for name in names]) if self._on_arrays else None
 
     def wants(self, name: str) -> bool:
         """Whether the gradient of the input called `name` is needed (of any, if it is variadic)."""

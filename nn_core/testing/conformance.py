@@ -22,7 +22,7 @@ from nn_core.testing.cases import (
     rule_cases,
     solver_cases,
 )
-from nn_core.testing.checks.backward import check_backward
+from nn_core.testing.checks.backward import check_backward, check_replaced_inputs
 from nn_core.testing.checks.forward import check_determinism, check_forward
 from nn_core.testing.checks.graph import check_graph
 from nn_core.testing.checks.layouts import check_layouts
@@ -50,6 +50,7 @@ __all__ = [
     "test_graph",
     "test_layouts",
     "test_refusal",
+    "test_replaced_inputs",
     "test_reuse",
     "test_sample_names",
     "test_second_derivative",
@@ -87,6 +88,12 @@ def reuse_cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
     return (case for case in kernel_cases(backends, fast) if case.dtype == DTYPES[0])
 
 
+def replaced_cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
+    """Of these the ones with gradients; what private outputs hold is up to the kernel, and no rule can say what follows."""
+    gradients = (case for case in reuse_cases(backends, fast) if case.spec.differentiable and case.sample.gradient)
+    return (case for case in gradients if not any(entry.private for entry in case.spec.outputs))
+
+
 @over(description_cases)
 def test_description(case: SpecCase) -> None:
     """A function is complete: rules, reference kernel, samples."""
@@ -121,6 +128,12 @@ def test_forward(case: Case) -> None:
 def test_backward(case: Case) -> None:
     """The gradients are those of the rule in float64."""
     check_backward(case)
+
+
+@over(replaced_cases)
+def test_replaced_inputs(case: Case) -> None:
+    """The gradients are those of the rule, too, where inputs were replaced since the forward pass."""
+    check_replaced_inputs(case)
 
 
 @over(kernel_cases)

@@ -238,7 +238,7 @@ class KernelRun:
         space = self.prepared.space
         inputs, placed = self._known(outputs)
         grads = [entry.array for entry in self.output_grads((False,) * len(self.truth.grads))]
-        call = GradientCall(spec, inputs, placed, grads, self.prepared.args, wanted)
+        call = GradientCall(spec, inputs, placed, grads, self.prepared.args, wanted, on_arrays=True)
         with np.errstate(all="ignore"):
             results = rule(ArrayFunctions(self.case.context, space), call)
         if not isinstance(results, (tuple, list)):

@@ -164,14 +164,26 @@ def run_gradient(
     outputs = results[: len(results) - len(spec.updates)]
     visible = outputs[: len(outputs) - sum(entry.aux for entry in spec.outputs)]
     grads = [np.ones_like(output) for output in visible] if grads is None else list(grads)
-    settings = resolve_args(spec, args, [None if array is None else array.shape for array in arrays])
-    needs = spec.needed(settings)
     arrays = updated(spec, arrays, results[len(results) - len(spec.updates) :])
-    known_inputs, known_outputs = _known(spec.inputs, arrays, needs), _known(spec.outputs, outputs, needs)
-    wanted = tuple(array is not None for array in arrays) if wanted is None else tuple(wanted)
-    call = GradientCall(spec, known_inputs, known_outputs, grads, settings, wanted)
+    return gradients_at(spec, arrays, outputs, grads, args, wanted)
+
+
+def gradients_at(
+    spec: FunctionSpec,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    grads: Sequence[Any],
+    args: Mapping[str, Any],
+    wanted: Sequence[bool] | None = None,
+) -> tuple[Any, ...]:
+    """Gradients of all inputs by the gradient rule from what a backward pass finds: the inputs now, the outputs of before."""
+    settings = resolve_args(spec, args, [None if array is None else array.shape for array in inputs])
+    needs = spec.needed(settings)
+    known_inputs, known_outputs = _known(spec.inputs, inputs, needs), _known(spec.outputs, outputs, needs)
+    wanted = tuple(array is not None for array in inputs) if wanted is None else tuple(wanted)
+    call = GradientCall(spec, known_inputs, known_outputs, grads, settings, wanted, on_arrays=True)
     with np.errstate(all="ignore"):
-        result = GRADIENTS[name](ArrayFunctions(), call)
+        result = GRADIENTS[spec.name](ArrayFunctions(), call)
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 

@@ -1,5 +1,7 @@
 """Small nets give the same results and gradients on every CPU backend, whatever the memory layout of their images."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -124,3 +126,55 @@ def test_training_agrees_with_double_precision(net, flags, clear, dynamic, backe
     assert parameters.keys() == truth[2].keys()
     for name, values in parameters.items():
         np.testing.assert_allclose(values, truth[2][name], rtol=2e-3, atol=2e-5, err_msg=name)
+
+
+def ones(x, *axes):
+    return nn.Variable.from_numpy_array(np.ones([x.shape[axis] if axis in axes else 1 for axis in range(4)]), need_grad=True)
+
+
+def batch_normalized(x, function=F.batch_normalization):
+    return function(x, ones(x, 1), ones(x, 1), nn.Variable((1, 3, 1, 1)), nn.Variable((1, 3, 1, 1)))
+
+
+#: Functions whose forward pass keeps hidden results for the gradient, or whose gradient reads inputs and results.
+KEEPING = {
+    "batch": batch_normalized,
+    "batch with ReLU": lambda x: batch_normalized(x, F.fused_batch_normalization),
+    "batch of all": lambda x: batch_normalized(x, partial(F.sync_batch_normalization, comm=None)),
+    "layer": lambda x: F.layer_normalization(x, ones(x, 1, 2, 3), ones(x, 1, 2, 3)),
+    "instance": lambda x: F.instance_normalization(x, ones(x, 1), ones(x, 1)),
+    "group": lambda x: F.group_normalization(x, ones(x, 1), ones(x, 1), num_groups=3),
+    "tensor": lambda x: F.tensor_normalization(x, (0,)),
+    "weight": F.weight_standardization,
+    "products": lambda x: F.cumprod(x, 1),
+    "largest": lambda x: F.max(x, 1),
+    "norm": lambda x: F.norm(x, axis=1),
+    "quotient": lambda x: 1 / (x * x + 1),
+    "power": lambda x: (x * x + 1) ** (x * 0.5),
+    "dropout": lambda x: F.dropout(x, 0.3, seed=3),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("name", KEEPING)
+def test_backward_reads_inputs_as_they_are_and_the_rest_as_it_was(name, dynamic):
+    first, second = np.random.default_rng(5).standard_normal((2, 4, 3, 5, 5)).astype(np.float32)
+    found = {}
+    for backend in ("reference", "cpu"):
+        gradients = []
+        with nn.context_scope(get_extension_context(backend)):
+            for now in (second, first):
+                x = nn.Variable.from_numpy_array(first, need_grad=True)
+                with nn.auto_forward(dynamic):
+                    y = KEEPING[name](x)
+                if not dynamic:
+                    y.forward(clear_no_need_grad=True)
+                x.d = now
+                x.grad.zero()
+                y.backward(np.random.default_rng(6).standard_normal(y.shape))
+                gradients.append(x.g.copy())
+        found[backend] = gradients
+    for ours, expected in zip(found["cpu"], found["reference"], strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
+    replaced, kept = found["cpu"]
+    assert name == "dropout" or not np.allclose(replaced, kept, atol=1e-3)

@@ -13,7 +13,7 @@ from nn_core.graph import gradient_compiler
 from nn_core.reference.adapter import ReferenceKernel
 from nn_core.reference.registry import KERNELS
 from nn_core.testing.cases import SolverCase, solver_cases
-from nn_core.testing.checks.backward import check_backward
+from nn_core.testing.checks.backward import check_backward, check_replaced_inputs
 from nn_core.testing.checks.forward import check_determinism, check_forward
 from nn_core.testing.checks.graph import check_graph
 from nn_core.testing.checks.layouts import check_layouts
@@ -29,7 +29,16 @@ def planted(tanh, **methods):
     return type("Planted", (tanh,), {name: staticmethod(method) for name, method in methods.items()})()
 
 
-CHECKS = [check_forward, check_backward, check_determinism, check_layouts, check_graph, check_reuse, check_threads]
+CHECKS = [
+    check_forward,
+    check_backward,
+    check_replaced_inputs,
+    check_determinism,
+    check_layouts,
+    check_graph,
+    check_reuse,
+    check_threads,
+]
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -278,6 +287,28 @@ def test_backward_of_each_input_alone(bed):
     bed.plant("Mul2", Product(KERNELS["Mul2"], np))
     with pytest.raises(AssertionError, match="gradient 1 by the kernel"):
         check_backward(bed.case("Mul2"))
+
+
+def test_backward_reads_what_the_forward_pass_has_kept(bed):
+    class Forgetful(ReferenceKernel):
+        """Takes the statistics anew from the input, which may have been replaced."""
+
+        def backward(self, call, wanted):
+            def differentiate(x, beta, gamma, mean, variance, *others):
+                dy, dx = others[3], others[4]
+                axes, count = (0, *range(2, x.ndim)), x.size / x.shape[1]
+                scale = np.sqrt(x.var(axes, keepdims=True) + call.args["eps"])
+                standard = (x - x.mean(axes, keepdims=True)) / scale
+                through = dy * gamma
+                sums = [part.sum(axes, keepdims=True) / count for part in (through, through * standard)]
+                dx[...] = (through - sums[0] - standard * sums[1]) / scale
+
+            return differentiate if wanted == (True, False, False, False, False) else None
+
+    bed.plant("BatchNormalization", Forgetful(KERNELS["BatchNormalization"], np))
+    check_backward(bed.case("BatchNormalization"))
+    with pytest.raises(AssertionError, match="gradient 0 by the kernel after its inputs were replaced"):
+        check_replaced_inputs(bed.case("BatchNormalization"))
 
 
 def in_order_of_memory(x, y):

@@ -47,16 +47,20 @@ def _others(x):
     return tuple([axis for axis in range(x.ndim) if axis != 1]), (1, -1, *[1] * (x.ndim - 2))
 
 
+def _statistics(x):
+    others, _ = _others(x)
+    return x.mean(others, keepdims=True), np.sqrt(x.var(others, keepdims=True) + EPS)
+
+
 def _normalized(x, beta, gamma):
-    others, wide = _others(x)
-    centered = x - x.mean(others, keepdims=True)
-    return centered / np.sqrt(x.var(others, keepdims=True) + EPS) * gamma.reshape(wide) + beta.reshape(wide)
+    (mean, scale), (_, wide) = _statistics(x), _others(x)
+    return (x - mean) / scale * gamma.reshape(wide) + beta.reshape(wide)
 
 
-def _normalization_gradients(g, x, beta, gamma):
-    others, wide = _others(x)
-    scale = np.sqrt(x.var(others, keepdims=True) + EPS)
-    standard = (x - x.mean(others, keepdims=True)) / scale
+def _normalization_gradients(g, x, beta, gamma, statistics):
+    """By the statistics of the forward pass, which are not those of x where it has got other values since."""
+    (mean, scale), (others, wide) = statistics, _others(x)
+    standard = (x - mean) / scale
     through = g * gamma.reshape(wide)
     gx = through - through.mean(others, keepdims=True) - standard * (through * standard).mean(others, keepdims=True)
     sums = [part.sum(others).reshape(beta.shape) for part in (g, g * standard)]
@@ -93,7 +97,7 @@ def _product_gradients(g, x, w):
     return g @ w.T, x.T @ g
 
 
-#: name: number of inputs, call, values, gradients of the inputs by (gradient, inputs, output)
+#: name: number of inputs, call, values, gradients of the inputs by (gradient, inputs, output, what the forward pass kept)
 OPERATIONS = {
     "tanh": (1, F.tanh, np.tanh, lambda g, xs, y: [g * (1 - y * y)]),
     "sigmoid": (1, F.sigmoid, _sigmoid, lambda g, xs, y: [g * y * (1 - y)]),
@@ -108,7 +112,7 @@ OPERATIONS = {
     "view": (1, lambda x: F.reshape(x, (-1, *x.shape[1:])), lambda x: x, lambda g, xs, y: [g]),
     "reshape": (1, lambda x: F.reshape(x, (-1, *x.shape[1:]), inplace=False), lambda x: x.copy(), lambda g, xs, y: [g]),
     "python": (1, Square(), lambda x: x * x / 4, lambda g, xs, y: [g * xs[0] / 2]),
-    "normalize": (1, _normalize, _normalized, lambda g, xs, y: _normalization_gradients(g, *xs)),
+    "normalize": (1, _normalize, _normalized, lambda g, xs, y, kept: _normalization_gradients(g, *xs, kept)),
     "product": (1, None, _product, lambda g, xs, y: _product_gradients(g, *xs)),
 }
 
@@ -135,6 +139,13 @@ class Value:
         self.persistent = False
         self.hidden_gone = False  # whether statistics of a normalization, which no variable shows, were given up
         self.stamp = None  # at which version it was computed
+        self.kept = ()  # what the forward pass keeps for the gradient besides the values of variables
+
+    def compute(self):
+        """Return what the function gives for the values that its inputs hold now."""
+        xs = [below.store.value for below in self.inputs]
+        self.kept = (_statistics(xs[0]),) if self.operation == "normalize" else ()
+        return OPERATIONS[self.operation][2](*xs)
 
     @property
     def needs(self):
@@ -302,7 +313,7 @@ class GraphMachine(RuleBasedStateMachine):
         leaves = {id(leaf.store) for leaf in leaves_of(order)}
         for value in order:
             if value.operation != "view" or value.store is not value.inputs[0].store:
-                value.store.value = OPERATIONS[value.operation][2](*[below.store.value for below in value.inputs])
+                value.store.value = value.compute()
             value.stamp = self.version
             value.hidden_gone = policy == "clear"
             if id(value.store) not in leaves:
@@ -362,7 +373,7 @@ class GraphMachine(RuleBasedStateMachine):
             if id(value) not in gradients or not any(below.needs for below in value.inputs):
                 continue
             xs = [below.store.value for below in value.inputs]
-            parts = OPERATIONS[value.operation][3](gradients[id(value)], xs, value.store.value)
+            parts = OPERATIONS[value.operation][3](gradients[id(value)], xs, value.store.value, *value.kept)
             for below, part in zip(value.inputs, parts, strict=True):
                 if below.needs:
                     gradients[id(below)] = gradients.get(id(below), 0) + part
@@ -500,7 +511,7 @@ class GraphMachine(RuleBasedStateMachine):
         if any(below.variable.storage is target.variable.storage for node in order_of([source]) for below in node.inputs):
             return
         target.variable.rewire_on(source.variable)
-        for name in ("store", "gradient", "operation", "inputs"):
+        for name in ("store", "gradient", "operation", "inputs", "kept"):
             setattr(target, name, getattr(source, name))
         target.need_grad = None
         source.operation, source.inputs = None, ()
@@ -559,7 +570,7 @@ class GraphMachine(RuleBasedStateMachine):
                     if any(value.store.gone or value.store.value is None for value in inputs):
                         return
                     value = Value(self.call(name, inputs, backend), Store(), None, name, tuple(inputs))
-                    value.store.value = OPERATIONS[name][2](*[below.store.value for below in inputs])
+                    value.store.value = value.compute()
                     made.append(value)
             if look is not None:
                 self.check(made[look % len(made)], "d")

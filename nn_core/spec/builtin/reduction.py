@@ -218,7 +218,7 @@ CUMPROD = FunctionSpec(
         ArgSpec(name="reverse", type="bool", doc="Start from the end of the axis.", default=False),
     ),
     shape="same_as x",
-    backward=BackwardSpec(needs=("x", "y")),
+    backward=BackwardSpec(needs=("x",)),
     formula="y_i = x_1 x_2 ... x_i",
     notes=(
         "Half precision accumulates in float32. The gradient is exact where elements are 0; second "

@@ -1,11 +1,14 @@
 """Gradients: the backend's own kernels and the gradient rule over its arrays, against the rule in float64."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from nn_core.testing.assertions import assert_identical, require
 from nn_core.testing.cases import Case
 from nn_core.testing.checks.forward import compare
 from nn_core.testing.kernels import KernelRun
+from nn_core.testing.operators import gradients_at
+from nn_core.testing.other_numbers import other_numbers
 from nn_core.testing.tolerance import CHAIN
 from nn_core.testing.truth import Numbers, floating
 
@@ -28,6 +31,26 @@ def check_backward(case: Case) -> None:
             for n, (first, second) in enumerate(zip(gradients, bound, strict=True)):
                 if first is not None and second is not None:
                     assert_identical(second, first, f"{case}: gradient {n} of the bound kernel")
+
+
+def check_replaced_inputs(case: Case) -> None:
+    """Kernel and rule agree with the rule in float64 even if inputs were replaced since the forward pass.
+
+    They read the inputs as they are now, and all that the forward pass has kept as it was then.
+    """
+    run = KernelRun(case)
+    outputs, _ = run.forward()
+    truth = run.truth
+    inputs, _ = other_numbers(case.spec, case.sample, case.dtype)
+    gradients = gradients_at(case.spec, inputs, truth.outputs, truth.grads, case.sample.args)
+    run.truth = replace(truth, after=inputs, gradients=gradients)
+    for wanted in _selections(floating(case.spec, truth)):
+        by_rule = run.rule_backward(outputs, wanted)
+        compare_gradients(run, by_rule, wanted, "by the rule after its inputs were replaced")
+        runner = run.fused(wanted)
+        if runner is not None:
+            by_kernel = run.fused_backward(runner, outputs, wanted)
+            compare_gradients(run, by_kernel, wanted, "by the kernel after its inputs were replaced")
 
 
 def _selections(floats: tuple[bool, ...]) -> Iterator[tuple[bool, ...]]:
