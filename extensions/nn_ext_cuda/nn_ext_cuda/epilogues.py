@@ -1,8 +1,12 @@
 """Activations that become part of the product before them, in the steps of a plan; their gradients are in `slopes`.
 
 Where somebody reads the result of the product, too, it is written beside the activation, which cublasLt does for GELU; its
-epilogue for ReLU keeps a mask of bits in place of the values, so that a ReLU is fused only where nobody reads them. The
-gradient of ReLU would need that mask, which only the pass before it could have written: it stays a launch of its own.
+epilogue for ReLU keeps a mask of bits in place of the values, so that a ReLU is fused only where nobody reads them.
+
+The gradient of ReLU stays a launch of its own, which reads the result of ReLU. The epilogue of cublasLt reads that mask of
+bits, which the product of the forward pass would have to write. A backward plan cannot tell whether it has done so in this
+step: the first run of a plan, and runs with hooks or a profiler, call functions one by one, and they leave the same result
+without a mask, beside that of an earlier step.
 """
 
 from collections.abc import Hashable, Sequence

@@ -63,6 +63,8 @@ _AUX_LEAD: Final = 12
 #: The lead and the address of a further matrix are multiples of these numbers.
 _FURTHER_LEAD_MULTIPLE: Final = 8
 _FURTHER_ALIGNMENT: Final = 16
+#: Kernels may read or write as many bytes of a vector at once; the library does not ask how it is aligned.
+_VECTOR_ALIGNMENT: Final = 16
 _MAX_WORKSPACE_BYTES: Final = 1
 _REDUCTION_SCHEMES: Final = 3
 _MIN_ALIGNMENTS: Final = (5, 6, 7, 8)
@@ -136,10 +138,13 @@ class LightProduct:
     def bind(self, *arrays: Array) -> Any:
         """The product of these arrays."""
         given = library()
-        if given is None or 0 in self.sizes:
+        if given is None or 0 in self.sizes or not self._is_vector_aligned(arrays):
             return self.otherwise.bind(*arrays)
         prepared = Prepared(given, self, arrays)
         return LightStep(prepared) if prepared.algorithm is not None else self.otherwise.bind(*arrays)
+
+    def _is_vector_aligned(self, arrays: Sequence[Array]) -> bool:
+        return self.vector is None or not int(arrays[self.vector].data.ptr) % _VECTOR_ALIGNMENT
 
 
 def _compute_type(product: LightProduct) -> int:
@@ -200,11 +205,13 @@ class Prepared:
         self._pointers: list[int] = []
         self._layouts: list[Any] = []
         self._lay_out(((columns, inner), (inner, rows), (columns, rows)))
+        self._further = 0
         if fusion is not None:
             self._fuse(fusion)
         number = ctypes.c_double if wide else ctypes.c_float
         self._one, self._zero = number(1), number(0)
-        alignments = tuple(min(address & -address or 1, _MAX_ALIGNMENT) for address in (*self._pointers, vector))
+        addresses = (*self._pointers, vector, self._further)
+        alignments = tuple(min(address & -address or 1, _MAX_ALIGNMENT) for address in addresses)
         leads = (product.a.lead, product.b.lead, product.c.lead, product.a.transposed, product.b.transposed)
         settings = (product.dtype, product.tf32, epilogue, _reductions())
         self.key = (blas.handle().device, product.sizes, leads, settings, alignments)
@@ -253,7 +260,8 @@ class Prepared:
         self._pointers[2] = int(fusion.target.data.ptr)
         if fusion.further is not None:
             self.arrays.append(fusion.further)
-            self._set("cublasLtMatmulDesc", self._operation, _AUX_POINTER, ctypes.c_uint64(int(fusion.further.data.ptr)))
+            self._further = int(fusion.further.data.ptr)
+            self._set("cublasLtMatmulDesc", self._operation, _AUX_POINTER, ctypes.c_uint64(self._further))
             self._set("cublasLtMatmulDesc", self._operation, _AUX_LEAD, ctypes.c_int64(self.product.c.lead))
 
     def _choose(self, alignments: tuple[int, ...]) -> Any:

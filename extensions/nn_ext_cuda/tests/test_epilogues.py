@@ -97,6 +97,29 @@ def epilogues_of(library, run, times=4):
     return [settings[7] for settings in library.products]
 
 
+@pytest.mark.parametrize(("start", "fused"), [(0, True), (4, True), (3, False)])
+def test_a_bias_within_a_larger_array_of_another_library(library, cuda, start, fused):
+    weights, gradients = (cuda.empty((16,), "float32") for _ in range(2))
+    weights.set(np.random.default_rng(4).normal(size=16))
+    gradients.set(np.zeros(16))
+    values, dy = (np.random.default_rng(seed).normal(size=(16, 8)).astype("float32") for seed in (5, 6))
+    y = PF.affine(nn.Variable.from_numpy_array(values), 8, name="layer")
+    _, weight, bias = y.parent.inputs
+    bias.data = nn.NdArray.from_dlpack(weights[start : start + 8])
+    bias.grad = nn.NdArray.from_dlpack(gradients[start : start + 8])
+
+    def step():
+        y.forward()
+        bias.grad.zero()
+        weight.grad.zero()
+        y.backward(dy)
+
+    assert epilogues_of(library, step) == ([4, 256] if fused else [])
+    np.testing.assert_allclose(y.d, values @ weight.d + weights.get()[start : start + 8], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(gradients.get()[start : start + 8], dy.sum(axis=0), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(weight.g, values.T @ dy, rtol=1e-5, atol=1e-5)
+
+
 def layer(activation, width=8, dtype="float32"):
     x = nn.Variable.from_numpy_array(np.random.default_rng(1).normal(size=(16, 4)).astype(dtype))
     hidden = PF.affine(x, width, name="layer")

@@ -144,3 +144,40 @@ def test_memory_that_cublas_lacks_is_an_out_of_memory_error():
         blas.check("cublasCreate", 3)
     with pytest.raises(errors.DeviceError, match=r"cublasGemm: status must be success, got EXECUTION_FAILED \(13\)"):
         blas.check("cublasGemm", 13)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 2, 4])
+def test_vectors_that_are_not_aligned_are_computed_apart(device, light, shift):
+    import emulated
+
+    from nn_ext_cuda.kernels import KERNELS
+
+    (x, weight, bias), dy = affine("float32")
+    shifted, gradient = (device.empty(8, "float32")[shift : shift + 4] for _ in range(2))
+    shifted.set(bias)
+    call = emulated.call_of("Affine", [x, weight, bias])
+    arrays = [device.asarray(x), device.asarray(weight)]
+    y, dx, dweight = (device.asarray(np.zeros(shape, "float32")) for shape in ((5, 4), x.shape, weight.shape))
+    KERNELS["Affine"].forward(call)(*arrays, shifted, y)
+    KERNELS["Affine"].backward(call, [True] * 3)(*arrays, None, None, device.asarray(dy), dx, dweight, gradient)
+    check("float32", y.get(), [dx.get(), dweight.get(), gradient.get()])
+    assert [settings[7] for settings in light.products] == ([4, 256] if shift % 4 == 0 else [])
+
+
+def test_no_algorithm_is_used_for_a_further_matrix_that_is_aligned_less(device, light):
+    import emulated
+
+    from nn_ext_cuda.kernels import KERNELS
+    from nn_ext_cuda.light import Epilogue, Fusion
+
+    inputs = [np.random.default_rng(1).normal(size=shape).astype("float32") for shape in ((5, 6), (6, 8), (8,))]
+    arrays = [device.empty(array.shape, "float32") for array in inputs]
+    for array, values in zip(arrays, inputs, strict=True):
+        array.set(values)
+    runner = KERNELS["Affine"].forward(emulated.call_of("Affine", inputs))
+    target, memory = device.empty((5, 8), "float32"), device.empty(64, "float32")
+    for shift in (0, 4):
+        further = memory[shift : shift + 40].reshape(5, 8)
+        step = runner.bind(*arrays, further).fused(Fusion(Epilogue.BIAS_AND_GELU, target, further))
+        step()
+        np.testing.assert_allclose(further.get(), inputs[0] @ inputs[1] + inputs[2], rtol=1e-5, atol=1e-5)

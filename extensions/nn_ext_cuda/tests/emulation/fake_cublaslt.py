@@ -26,6 +26,7 @@ class FakeCublasLt:
         self.keeps_nan = keeps_nan
         self.unknown_epilogues = ()
         self.objects, self.searches, self.products = {}, 0, []
+        self.promised = []  # alignments that algorithms rely on: of A, B, C, D and the further matrix
 
     def _create(self, result, **content):
         result._obj.value = max([*self.objects, 0x1000]) + 1
@@ -85,7 +86,9 @@ class FakeCublasLt:
         self.reductions = self.objects[preference.value][3]
         knows = self.knows_algorithms and self.objects[operation.value][7] not in self.unknown_epilogues
         count._obj.value = int(knows)
-        results._obj.algorithm[0] = 42
+        results._obj.algorithm[0], results._obj.algorithm[1] = 42, len(self.promised)
+        further = self.objects[operation.value].get(11, 0)
+        self.promised.append([*(self.objects[preference.value][n] for n in (5, 6, 7, 8)), min(further & -further, 256) or 1])
         return 0 if knows else 15
 
     def cublasLtMatmul(self, handle, operation, alpha, a, of_a, b, of_b, beta, c, of_c, d, of_d, *rest):
@@ -99,6 +102,10 @@ class FakeCublasLt:
         settings = dict(self.objects[operation.value])
         layouts = [dict(self.objects[layout.value]) for layout in (of_a, of_b, of_d)]
         addresses = [pointer.value for pointer in (a, b, d)]
+        promised = self.promised[algorithm._obj[1]]
+        for address, alignment in zip((*addresses, d.value, settings.get(11, 0)), promised, strict=True):
+            assert address % alignment == 0, f"misaligned address: {address:#x}, {alignment} promised"
+        assert settings.get(8, 0) % 16 == 0, "misaligned address of a vector, which the library does not ask for"
         fake_cupy.Graph.note(lambda: self._run(settings, layouts, addresses))
         return 0
 

@@ -371,6 +371,16 @@ def asarray(values, dtype=None, order=None):
     return np.array(_plain(values), dtype=dtype, order=order or "K").view(FakeArray)
 
 
+def empty(shape, dtype=float):
+    """New memory, with which CuPy begins at a multiple of 512 bytes."""
+    kind = np.dtype(dtype)
+    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    n_bytes = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+    memory = np.empty(n_bytes + 512, np.uint8)
+    start = -memory.ctypes.data % 512
+    return memory[start : start + n_bytes].view(kind).reshape(shape).view(FakeArray)
+
+
 def array(values, dtype=None, order=None, copy=True):
     return values.copy() if isinstance(values, FakeArray) and dtype is None else asarray(values, dtype, order)
 
@@ -407,7 +417,7 @@ def make():
     """A new module that can take the place of CuPy."""
     cupy = Module("cupy")
     cupy.ndarray = FakeArray
-    cupy.asarray, cupy.array, cupy.from_dlpack = asarray, array, from_dlpack
+    cupy.asarray, cupy.array, cupy.from_dlpack, cupy.empty = asarray, array, from_dlpack, empty
     cupy.asnumpy = lambda values, **_: values.get() if isinstance(values, FakeArray) else np.array(values)
     cupy.RawModule = RawModule
     cupy.is_available = lambda: True
