@@ -1,6 +1,7 @@
 """Gradient rules on raw arrays: what serves ``backward()`` where a backend has no fused kernel."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,15 @@ from nn_core.graph.call import PreparedKernel
 from nn_core.graph.failure import add_note
 from nn_core.rules.registry import GradientCall, GradientRule
 from nn_core.typing import Array, Shape
+
+#: Dtypes that hold too few digits of a mean: what was kept in them is computed anew.
+_NARROW: Final = ("float16", "bfloat16")
+
+
+def keeps_precisely(kernel: PreparedKernel) -> bool:
+    """Whether the gradient of a call may compute from its aux outputs."""
+    n_aux = sum(entry.aux for entry in kernel.spec.outputs)
+    return not any(dtype in _NARROW for dtype in kernel.output_dtypes[len(kernel.output_dtypes) - n_aux :])
 
 
 class RuleRunner:
@@ -26,6 +36,7 @@ class RuleRunner:
     __slots__ = (
         "_backend",
         "_functions",
+        "_keeps",
         "_n_inputs",
         "_n_outputs",
         "_n_visible",
@@ -48,6 +59,7 @@ class RuleRunner:
         self._n_inputs = len(inputs)
         self._n_outputs = len(outputs)
         self._n_visible = self._n_outputs - sum(entry.aux for entry in spec.outputs)
+        self._keeps = keeps_precisely(kernel)
         self._shapes = [*inputs, *outputs]
         self._spec_args = (spec, kernel.args)
         self._wanted = tuple(wanted)
@@ -62,7 +74,7 @@ class RuleRunner:
         ]
         grads = arrays[n + m : n + m + self._n_visible]
         targets = arrays[n + m + self._n_visible :]
-        call = GradientCall(spec, values[:n], values[n:], grads, args, self._wanted, on_arrays=True)
+        call = GradientCall(spec, values[:n], values[n:], grads, args, self._wanted, keeps=self._keeps)
         with np.errstate(all="ignore"):  # nan and inf are values like any other
             try:
                 results = self._rule(self._functions, call)

@@ -84,7 +84,7 @@ class GradientCall:
         args: Mapping[str, ArgValue],
         wanted: Sequence[bool],
         *,
-        on_arrays: bool = False,
+        keeps: bool = False,
     ) -> None:
         fields = self.__dict__
         fields.update(args)
@@ -94,7 +94,7 @@ class GradientCall:
         self.grad = grads[0] if grads else None
         self._spec = spec
         self._wanted = tuple(wanted)
-        self._on_arrays = on_arrays
+        self._keeps = keeps
 
     def __getattr__(self, name: str) -> Any:
         raise ArgumentError(
@@ -102,11 +102,12 @@ class GradientCall:
         )
 
     def kept(self, *names: str) -> tuple[Any, ...] | None:
-        """The outputs called `names` as the forward pass left them, for ``backward()``.
+        """The outputs called `names` as the forward pass left them, for ``backward()``; None where a rule has to compute them.
 
-        None for ``nn.grad``: what it builds is differentiated again, through everything that follows from the inputs.
+        That is in ``nn.grad``, which builds what is differentiated again, through everything that follows from the inputs,
+        and where a backend keeps them in 16 bits.
         """
-        return tuple([getattr(self, name) for name in names]) if self._on_arrays else None
+        return tuple([getattr(self, name) for name in names]) if self._keeps else None
 
     def wants(self, name: str) -> bool:
         """Whether the gradient of the input called `name` is needed (of any, if it is variadic)."""

@@ -12,6 +12,7 @@ from nn_core.graph.array_functions import ArrayFunctions
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.checked import runner_of
 from nn_core.graph.plan import bind
+from nn_core.graph.rule import keeps_precisely
 from nn_core.rules.registry import GradientCall
 from nn_core.testing.assertions import assert_identical, require
 from nn_core.testing.cases import Case
@@ -238,7 +239,7 @@ class KernelRun:
         space = self.prepared.space
         inputs, placed = self._known(outputs)
         grads = [entry.array for entry in self.output_grads((False,) * len(self.truth.grads))]
-        call = GradientCall(spec, inputs, placed, grads, self.prepared.args, wanted, on_arrays=True)
+        call = GradientCall(spec, inputs, placed, grads, self.prepared.args, wanted, keeps=keeps_precisely(self.prepared))
         with np.errstate(all="ignore"):
             results = rule(ArrayFunctions(self.case.context, space), call)
         if not isinstance(results, (tuple, list)):

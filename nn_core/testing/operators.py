@@ -181,7 +181,7 @@ def gradients_at(
     needs = spec.needed(settings)
     known_inputs, known_outputs = _known(spec.inputs, inputs, needs), _known(spec.outputs, outputs, needs)
     wanted = tuple(array is not None for array in inputs) if wanted is None else tuple(wanted)
-    call = GradientCall(spec, known_inputs, known_outputs, grads, settings, wanted, on_arrays=True)
+    call = GradientCall(spec, known_inputs, known_outputs, grads, settings, wanted, keeps=True)
     with np.errstate(all="ignore"):
         result = GRADIENTS[spec.name](ArrayFunctions(), call)
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from nn_core.graph import gradient_compiler
 from nn_core.reference.adapter import ReferenceKernel
 from nn_core.reference.registry import KERNELS
 from nn_core.testing.cases import SolverCase, solver_cases
-from nn_core.testing.checks.backward import check_backward, check_replaced_inputs
+from nn_core.testing.checks.backward import check_backward, check_replaced_inputs, compare_gradients
 from nn_core.testing.checks.forward import check_determinism, check_forward
 from nn_core.testing.checks.graph import check_graph
 from nn_core.testing.checks.layouts import check_layouts
@@ -21,6 +22,9 @@ from nn_core.testing.checks.refusal import check_error, check_refusal
 from nn_core.testing.checks.reuse import check_reuse, check_threads
 from nn_core.testing.checks.solvers import check_solver
 from nn_core.testing.drawing import values
+from nn_core.testing.kernels import KernelRun
+from nn_core.testing.operators import run_gradient
+from nn_core.testing.other_numbers import other_numbers
 from nn_core.testing.samples.registry import Sample
 from nn_core.typing import Refusal
 
@@ -309,6 +313,18 @@ def test_backward_reads_what_the_forward_pass_has_kept(bed):
     check_backward(bed.case("BatchNormalization"))
     with pytest.raises(AssertionError, match="gradient 0 by the kernel after its inputs were replaced"):
         check_replaced_inputs(bed.case("BatchNormalization"))
+
+
+def test_statistics_that_were_kept_in_sixteen_bits_are_taken_anew(bed):
+    bed.plant("BatchNormalization", ReferenceKernel(KERNELS["BatchNormalization"], np))
+    case = bed.case("BatchNormalization", dtype="float16")
+    assert set(case.prepared.output_dtypes) == {"float16"}
+    run, (inputs, _) = KernelRun(case), other_numbers(case.spec, case.sample, "float16")
+    outputs, _ = run.forward()
+    gradients = run_gradient(case.spec.name, *inputs, grads=run.truth.grads, **case.sample.args)
+    run.truth = replace(run.truth, after=inputs, gradients=gradients)
+    wanted = (True, True, True, False, False)
+    compare_gradients(run, run.rule_backward(outputs, wanted), wanted, "by the rule")
 
 
 def in_order_of_memory(x, y):
