@@ -6,8 +6,8 @@ are row-major here and column-major there, so operands change places: C = A B is
 
 import ctypes
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -41,6 +41,8 @@ STATUSES: Final[Mapping[int, str]] = {
     15: "NOT_SUPPORTED",
     16: "LICENSE_ERROR",
 }
+#: Kernels for tensor cores read so many bytes at once. cuBLAS sees the address of an array, but none of those in a table.
+_LISTED_ALIGNMENT: Final = 16
 LIBRARIES: Final = ("libcublas.so.13", "libcublas.so.12")
 
 
@@ -93,8 +95,9 @@ class Handle:
         return self._light
 
     def multiply(self, gemm: "Gemm") -> None:
-        """Call the function of a product."""
-        check(gemm.function, getattr(self._library, gemm.function)(self._handle, *gemm.arguments))
+        """Call the functions of a product."""
+        for function, arguments in gemm.calls:
+            check(function, getattr(self._library, function)(self._handle, *arguments))
 
 
 def handle() -> Handle:
@@ -131,10 +134,9 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Gemm:
-    """A function of cuBLAS, what follows the handle, and memory on the device that the arguments point to."""
+    """Functions of cuBLAS, each with what follows the handle, and memory on the device that the arguments point to."""
 
-    function: str
-    arguments: tuple[Any, ...]
+    calls: tuple[tuple[str, tuple[Any, ...]], ...]
     tables: tuple[Array, ...] = ()
 
 
@@ -148,10 +150,11 @@ def gemm(
     tf32: bool,
     accumulate: bool,
 ) -> Gemm:
-    """The call for row-major C = A B (+ C, if `accumulate`).
+    """The calls for row-major C = A B (+ C, if `accumulate`).
 
     Where the matrices are one `step` apart this is cublasGemmStridedBatchedEx, otherwise
-    cublasGemmBatchedEx with tables of addresses on the device, which are made now.
+    cublasGemmBatchedEx with tables of addresses on the device, which are made now. Where tensor cores could read beside the
+    alignment of such addresses, it is cublasGemmStridedBatchedEx for each part of the matrices that are one step apart.
 
     Args:
         arrays: The arrays with A, B and C.
@@ -165,43 +168,81 @@ def gemm(
     rows, columns, inner = sizes
     number = ctypes.c_double if dtype == "float64" else ctypes.c_float
     compute = COMPUTE_DOUBLE if dtype == "float64" else COMPUTE_TF32 if tf32 and dtype == "float32" else COMPUTE_FLOAT
-    is_strided = all(isinstance(matrix.step, int) for matrix in matrices)
+    bases = [int(array.data.ptr) for array in arrays]
+    calls: list[tuple[str, tuple[Any, ...]]] = []
     tables: list[Array] = []
-
-    def operand(array: Array, matrix: Matrix) -> tuple[Any, ...]:
-        first = int(array.data.ptr) + matrix.start * ITEM_BYTES[dtype]
-        if not is_strided:
-            tables.append(_addresses(first, matrix.step, count, ITEM_BYTES[dtype]))
-            first = int(tables[-1].data.ptr)
-        lead = ctypes.c_int(max(matrix.lead, 1))
-        step = (ctypes.c_longlong(matrix.step),) if isinstance(matrix.step, int) and is_strided else ()
-        return ctypes.c_void_p(first), ctypes.c_int(DATA_TYPES[dtype]), lead, *step
-
-    a, b, c = (operand(array, matrix) for array, matrix in zip(arrays, matrices, strict=True))
-    arguments = (
-        ctypes.c_int(int(matrices[1].transposed)),
-        ctypes.c_int(int(matrices[0].transposed)),
-        ctypes.c_int(columns),
-        ctypes.c_int(rows),
-        ctypes.c_int(inner),
-        ctypes.byref(number(1)),
-        *b,
-        *a,
-        ctypes.byref(number(float(accumulate))),
-        *c,
-        ctypes.c_int(count),
-        ctypes.c_int(compute),
-        ctypes.c_int(DEFAULT_ALGORITHM),
-    )
-    return Gemm("cublasGemmStridedBatchedEx" if is_strided else "cublasGemmBatchedEx", arguments, tuple(tables))
+    for part, n_products in _parts(bases, matrices, count, dtype, compute):
+        listed = None if all(isinstance(matrix.step, int) for matrix in part) else tables
+        a, b, c = (_operand(base, matrix, n_products, dtype, listed) for base, matrix in zip(bases, part, strict=True))
+        arguments = (
+            ctypes.c_int(int(part[1].transposed)),
+            ctypes.c_int(int(part[0].transposed)),
+            ctypes.c_int(columns),
+            ctypes.c_int(rows),
+            ctypes.c_int(inner),
+            ctypes.byref(number(1)),
+            *b,
+            *a,
+            ctypes.byref(number(float(accumulate))),
+            *c,
+            ctypes.c_int(n_products),
+            ctypes.c_int(compute),
+            ctypes.c_int(DEFAULT_ALGORITHM),
+        )
+        calls.append(("cublasGemmStridedBatchedEx" if listed is None else "cublasGemmBatchedEx", arguments))
+    return Gemm(tuple(calls), tuple(tables))
 
 
-def _addresses(first: int, step: int | tuple[int, ...], count: int, item_bytes: int) -> Array:
+def _operand(base: int, matrix: Matrix, count: int, dtype: str, tables: list[Array] | None) -> tuple[Any, ...]:
+    """The arguments of an operand; the table of its addresses, if there is to be one, is added to `tables`."""
+    first = base + matrix.start * ITEM_BYTES[dtype]
+    if tables is not None:
+        tables.append(_addresses(first, matrix, count, ITEM_BYTES[dtype]))
+        first = int(tables[-1].data.ptr)
+    step = (ctypes.c_longlong(matrix.step),) if tables is None and isinstance(matrix.step, int) else ()
+    return ctypes.c_void_p(first), ctypes.c_int(DATA_TYPES[dtype]), ctypes.c_int(max(matrix.lead, 1)), *step
+
+
+def _parts(
+    bases: Sequence[int], matrices: tuple[Matrix, Matrix, Matrix], count: int, dtype: str, compute: int
+) -> list[tuple[Sequence[Matrix], int]]:
+    """The matrices of each call, and the number of its products: one call, unless a table would have misaligned addresses."""
+    whole: list[tuple[Sequence[Matrix], int]] = [(matrices, count)]
+    uses_tensor_cores = ITEM_BYTES[dtype] == 2 or compute == COMPUTE_TF32
+    if not uses_tensor_cores or all(isinstance(matrix.step, int) for matrix in matrices):
+        return whole
+    places = np.array([_places(matrix, count) for matrix in matrices], np.int64)
+    starts = [base + matrix.start * ITEM_BYTES[dtype] for base, matrix in zip(bases, matrices, strict=True)]
+    addresses = np.array(starts)[:, None] + places * ITEM_BYTES[dtype]
+    return list(_strided(matrices, places)) if (addresses % _LISTED_ALIGNMENT).any() else whole
+
+
+def _strided(matrices: Sequence[Matrix], places: Any) -> Iterator[tuple[Sequence[Matrix], int]]:
+    """Split listed matrices into parts that are one step apart in all three operands."""
+    steps, count = np.diff(places), places.shape[1]
+    first = 0
+    while first < count:
+        end = first + 1
+        while end < count and (steps[:, end - 1] == steps[:, first]).all():
+            end += 1
+        own = steps[:, first] if end > first + 1 else np.zeros(len(matrices), np.int64)
+        yield [
+            replace(matrix, start=matrix.start + int(place), step=int(step))
+            for matrix, place, step in zip(matrices, places[:, first], own, strict=True)
+        ], end - first
+        first = end
+
+
+def _places(matrix: Matrix, count: int) -> Any:
+    """The offset of each matrix from the first one, in elements."""
+    return np.arange(count) * matrix.step if isinstance(matrix.step, int) else np.array(matrix.step)
+
+
+def _addresses(first: int, matrix: Matrix, count: int, item_bytes: int) -> Array:
     """The address of each matrix, on the device."""
     from nn_ext_cuda.runtime import cupy  # see Handle
 
-    places = np.arange(count, dtype=np.uint64) * np.uint64(step) if isinstance(step, int) else np.array(step, np.uint64)
-    return cupy.asarray(np.uint64(first) + places * np.uint64(item_bytes))
+    return cupy.asarray(np.uint64(first) + _places(matrix, count).astype(np.uint64) * np.uint64(item_bytes))
 
 
 _OF_THREAD = threading.local()

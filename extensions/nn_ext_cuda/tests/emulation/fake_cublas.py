@@ -6,6 +6,8 @@ import numpy as np
 
 _TYPES = {0: ("float32", 4), 1: ("float64", 8), 2: ("float16", 2), 14: ("bfloat16", 2)}
 
+_TF32 = 77
+
 
 class FakeCublas:
     """Computes as the documentation of cuBLAS says: matrices are column-major with a leading dimension."""
@@ -13,9 +15,14 @@ class FakeCublas:
     def __init__(self):
         self.compute_types = []
         self.math_modes = []
+        self.created = 0
 
     def cublasCreate_v2(self, handle):
-        handle._obj.value = 1
+        import fake_cupy
+
+        assert fake_cupy.Graph.recording is None, "cublasCreate allocates, which cannot be captured"
+        self.created += 1
+        handle._obj.value = self.created
         return 0
 
     def cublasSetMathMode(self, handle, mode):
@@ -42,6 +49,9 @@ class FakeCublas:
         first, second, beta, result, rest = rest[:3], rest[3:6], rest[6], rest[7:10], rest[10:]
         operands = [_Operand(*part, _listed(part[0], rest[0].value)) for part in (first, second, result)]
         assert len(set(operands[2].addresses)) == rest[0].value, "products that overwrite each other"
+        for operand in operands:  # kernels for tensor cores are chosen without a look at the addresses
+            short = _TYPES[operand.kind][1] == 2 or rest[1].value == _TF32
+            assert not short or not any(address % 16 for address in operand.addresses), "misaligned address"
         self._note(operands, (op_a, op_b, m, n, k), alpha, beta, rest)
         return 0
 
