@@ -11,7 +11,9 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.arrays import spaces
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.dispatch.registry import spec_of
 from nn_core.graph import backward
+from nn_core.graph.call import resolved_call
 
 
 class Device:
@@ -206,6 +208,23 @@ def test_kernels_are_prepared_on_the_device_of_their_call(device):
     assert {what for what, *_ in seen} == {"refuse", "forward", "backward"}
     assert {wanted for _, wanted, _ in seen} == {"0", "1"}
     assert all(wanted == current for _, wanted, current in seen)
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        lambda kernel: kernel.forward,
+        lambda kernel: kernel.forward_for((True, True)),
+        lambda kernel: kernel.backward_for((True,), (False, False)),
+    ],
+)
+def test_a_kernel_is_prepared_on_its_device_whatever_was_used_since_it_was_chosen(device, prepare):
+    device.kernels = {"Tanh": Prepared(device)}
+    context = nn.Context(["device:float"], device_id="1")
+    kernel = resolved_call(spec_of("Tanh"), {}, [(2, 3, 4, 5)]).kernel(context)
+    device.use_device("0")
+    prepare(kernel)
+    assert [current for what, _, current in device.kernels["Tanh"].seen if what != "refuse"] == ["1"]
 
 
 def test_a_context_names_the_device_that_is_current_when_its_functions_run(device):
