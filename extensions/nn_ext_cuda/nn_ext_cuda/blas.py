@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from nn_core.ext import Array
 from nn_ext_cuda import precision
 from nn_ext_cuda.dtypes import ITEM_BYTES
 from nn_ext_cuda.errors import DeviceError, DeviceMemoryError
+from nn_ext_cuda.memory import allocated
 
 WORKSPACE_BYTES: Final = 32 * 2**20
 #: cudaDataType of each dtype.
@@ -43,6 +44,8 @@ STATUSES: Final[Mapping[int, str]] = {
 }
 #: Kernels for tensor cores read so many bytes at once. cuBLAS sees the address of an array, but none of those in a table.
 _LISTED_ALIGNMENT: Final = 16
+#: (library, device, whether parts of sums may be added in 16 bits)
+Kind: TypeAlias = tuple[Any, int, bool]
 LIBRARIES: Final = ("libcublas.so.13", "libcublas.so.12")
 
 
@@ -66,21 +69,30 @@ def library() -> Any:
 
 
 class Handle:
-    """A handle of cuBLAS with a workspace, for one thread, device and stream."""
+    """A handle of cuBLAS, for one device, and for one thread and stream at a time.
 
-    def __init__(self, stream: int) -> None:
-        from nn_ext_cuda.runtime import cupy  # everything else here does without it
+    Attributes:
+        kind: The library, the device, and whether parts of sums may be added in 16 bits.
+        device: Number of the device.
+        stream: The stream on which it works.
+        memory: Its workspace. Graphs that were recorded with it use it at each replay.
+        workspace: The address of that.
+    """
 
-        self.stream = stream
-        self.device = int(cupy.cuda.Device().id)
-        self._library = library()
+    def __init__(self, kind: "Kind") -> None:
+        self.kind = kind
+        self._library, self.device, allowed = kind
         self._handle = ctypes.c_void_p()
         self._light: Any = None
         check("cublasCreate", self._library.cublasCreate_v2(ctypes.byref(self._handle)))
-        mode = DEFAULT_MATH if precision.is_reduced_precision_reduction_allowed() else NO_REDUCED_PRECISION_REDUCTION
+        mode = DEFAULT_MATH if allowed else NO_REDUCED_PRECISION_REDUCTION
         check("cublasSetMathMode", self._library.cublasSetMathMode(self._handle, ctypes.c_int(mode)))
-        self._workspace = cupy.empty((WORKSPACE_BYTES,), "uint8")
-        self.workspace = int(self._workspace.data.ptr)
+
+    def work_on(self, stream: int) -> None:
+        """Work on a stream from now on, with a new workspace: recorded graphs may know the one before."""
+        self.stream = stream
+        self.memory = allocated((WORKSPACE_BYTES,), "uint8")
+        self.workspace = int(self.memory.data.ptr)
         check("cublasSetStream", self._library.cublasSetStream_v2(self._handle, ctypes.c_void_p(stream)))
         # after the stream, which would replace it
         pointer, size = ctypes.c_void_p(self.workspace), ctypes.c_size_t(WORKSPACE_BYTES)
@@ -102,14 +114,16 @@ class Handle:
 
 def handle() -> Handle:
     """The handle for this thread and its current device and stream, made at the first use."""
-    from nn_ext_cuda.runtime import cupy  # see Handle
+    from nn_ext_cuda.runtime import cupy  # everything else here does without it
 
     stream = int(cupy.cuda.get_current_stream().ptr)
-    handles: dict[Any, Handle] = _OF_THREAD.__dict__
-    key = (cupy.cuda.Device().id, stream, precision.is_reduced_precision_reduction_allowed())
-    found = handles.get(key)
+    device, allowed = int(cupy.cuda.Device().id), precision.is_reduced_precision_reduction_allowed()
+    handles: _Lent = _OF_THREAD.handles
+    found = handles.get((device, stream, allowed))
     if found is None:
-        found = handles[key] = Handle(stream)
+        found = _borrowed((library(), device, allowed))
+        found.work_on(stream)
+        handles[device, stream, allowed] = found
     return found
 
 
@@ -240,12 +254,37 @@ def _places(matrix: Matrix, count: int) -> Any:
 
 def _addresses(first: int, matrix: Matrix, count: int, item_bytes: int) -> Array:
     """The address of each matrix, on the device."""
-    from nn_ext_cuda.runtime import cupy  # see Handle
+    from nn_ext_cuda.runtime import cupy  # see handle
 
     return cupy.asarray(np.uint64(first) + _places(matrix, count).astype(np.uint64) * np.uint64(item_bytes))
 
 
-_OF_THREAD = threading.local()
+class _Lent(dict[tuple[int, int, bool], Handle]):
+    """Handles by device, stream and precision, given back when the thread that has them ends.
+
+    They are never destroyed: that waits for the device, and breaks the capture of another thread.
+    """
+
+    free: ClassVar[dict["Kind", list[Handle]]] = {}
+
+    def __del__(self) -> None:
+        for handle in self.values():
+            self.free.setdefault(handle.kind, []).append(handle)
+
+
+def _borrowed(kind: "Kind") -> Handle:
+    try:
+        return _Lent.free[kind].pop()
+    except (KeyError, IndexError):
+        return Handle(kind)
+
+
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.handles = _Lent()
+
+
+_OF_THREAD: Any = _OfThread()
 
 
 def check(function: str, status: int) -> None:

@@ -19,6 +19,7 @@ from nn_ext_cuda.graphs import CaptureError, record
 from nn_ext_cuda.report import Apart as ApartRow
 from nn_ext_cuda.report import note_section
 from nn_ext_cuda.runtime import cupy
+from nn_ext_cuda.streams import follow
 from nn_ext_cuda.words import Letter, Words
 
 _LOGGER: Final = logging.getLogger("nn_core.cuda")
@@ -49,22 +50,39 @@ class Section:
     Steps whose work is done already, such as laying out weights that have not changed, are left out of a run. Which ones
     these are is the same in all runs of a training, and in all of inference: each such variant is recorded by itself.
 
+    Steps share scratch memory with others that were bound on the same stream. So a run on another stream waits for that one,
+    and that one for the run.
+
     Attributes:
         parts: Graphs and steps that run apart, in order, as in the last run; None as long as nothing was recorded.
     """
 
-    __slots__ = ("__weakref__", "_has_run", "_keepers", "_steps", "_variants", "parts")
+    __slots__ = ("__weakref__", "_has_run", "_keepers", "_steps", "_stream", "_variants", "parts")
 
     def __init__(self, steps: Sequence[Step]) -> None:
         pairs = list(unfolded(steps))
         self._steps = tuple(step for step, _ in pairs)
         self._keepers = [(number, keeper) for number, (_, keeper) in enumerate(pairs) if keeper is not None]
         self._has_run = False
+        self._stream = cupy.cuda.get_current_stream()
         self._variants: dict[frozenset[int], list[Recorded | Apart]] = {}
         self.parts: list[Recorded | Apart] | None = None
         note_section(self)
 
     def __call__(self) -> None:
+        stream = cupy.cuda.get_current_stream()
+        if stream.ptr == self._stream.ptr:
+            self._run()
+            return
+        held.flush()
+        follow(stream, self._stream)
+        try:
+            self._run()
+            held.flush()
+        finally:
+            follow(self._stream, stream)
+
+    def _run(self) -> None:
         moment = present_moment() if self._keepers else None
         done = frozenset([number for number, keeper in self._keepers if keeper.is_done(moment)])
         parts = self._recorded_without(done)

@@ -85,14 +85,21 @@ def length_parameters(lengths: str, rank: int) -> list[str]:
     return [f"const uint32 {lengths}{axis}{part}" for axis in range(1, rank) for part in parts]
 
 
-@lru_cache(maxsize=4096)
 def compiled(code: Code) -> Any:
-    """The function, ready to be launched as ``function(grid, block, arguments, shared_mem=...)``."""
+    """The function, ready to be launched on the current device as ``function(grid, block, arguments, shared_mem=...)``."""
     from nn_ext_cuda.runtime import cupy  # sources can be made without CuPy
+
+    return compiled_for(code, int(cupy.cuda.runtime.getDevice()))
+
+
+@lru_cache(maxsize=4096)
+def compiled_for(code: Code, device_id: int) -> Any:
+    """The function for a device, which is the current one."""
+    from nn_ext_cuda.runtime import cupy  # see compiled
 
     try:
         function = cupy.RawModule(code=code.source, options=OPTIONS).get_function(code.name)
-        function.compile()  # now, and not at the first launch, which may be part of a recording
+        function.compile()  # now, and not at the first launch on the device, which may be part of a recording
     except Exception as error:  # missing libraries, compilers and devices each have exceptions of their own
         raise not_compiled(code.name, error) from error
     return function

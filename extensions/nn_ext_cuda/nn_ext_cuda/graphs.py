@@ -23,13 +23,14 @@ BEFORE_CAPTURE: Final[list[Callable[[], object]]] = []
 class Graph:
     """Recorded launches, and the pool of the memory that was taken while they were recorded.
 
-    Nobody else gets that memory as long as the graph lives, which may use it at each replay.
+    Nobody else gets that memory, or what is kept, as long as the graph lives, which may use it at each replay.
     """
 
-    __slots__ = ("__weakref__", "_graph", "device", "pool")
+    __slots__ = ("__weakref__", "_graph", "_kept", "device", "pool")
 
-    def __init__(self, graph: Any, pool: Any, device: int) -> None:
+    def __init__(self, graph: Any, pool: Any, device: int, kept: object) -> None:
         self._graph = graph
+        self._kept = kept
         self.pool = pool
         self.device = device
         _GRAPHS.add(self)
@@ -67,9 +68,10 @@ def record(runs: Sequence[Callable[[], object]], *, uses_blas: bool) -> Graph:
     stream = _stream()
     pool = cupy.cuda.MemoryPool()
     position: int | None = None
+    workspace: object = None
     with _LOCK, stream:
         if uses_blas:
-            blas.handle()  # its workspace must not be allocated while the stream is captured, nor another handle made
+            workspace = blas.handle().memory  # made before: neither can be while the stream is captured
             light.make_handle()
         for prepare in BEFORE_CAPTURE:
             prepare()
@@ -82,7 +84,7 @@ def record(runs: Sequence[Callable[[], object]], *, uses_blas: bool) -> Graph:
                 _abandon(stream)
                 raise CaptureError(position, _first_line(error)) from error
             try:
-                return Graph(stream.end_capture(), pool, int(cupy.cuda.Device().id))
+                return Graph(stream.end_capture(), pool, int(cupy.cuda.Device().id), workspace)
             except Exception as error:  # CUDA tells some failures only now
                 raise CaptureError(None, _first_line(error)) from error
 
@@ -95,14 +97,17 @@ def _abandon(stream: Any) -> None:
 
 
 def _stream() -> Any:
-    """The stream of this thread and device on which steps are recorded; the default stream cannot be captured."""
+    """The stream on which this thread records what shall run on the current one, which may be the default stream.
+
+    Graphs that run at the same time are recorded on different streams: cuBLAS has a workspace for each.
+    """
     from nn_ext_cuda.runtime import cupy  # see record
 
-    device = cupy.cuda.Device().id
+    key = int(cupy.cuda.Device().id), int(cupy.cuda.get_current_stream().ptr)
     streams: dict[Any, Any] = _STREAMS.__dict__
-    if device not in streams:
-        streams[device] = cupy.cuda.Stream(non_blocking=True)
-    return streams[device]
+    if key not in streams:
+        streams[key] = cupy.cuda.Stream(non_blocking=True)
+    return streams[key]
 
 
 def _first_line(error: Exception) -> str:

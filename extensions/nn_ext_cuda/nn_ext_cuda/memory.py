@@ -2,13 +2,14 @@
 
 import threading
 from collections import deque
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from nn_core.ext import Array, Shape
 from nn_ext_cuda.dtypes import FLOATING
 from nn_ext_cuda.errors import failed, out_of_memory
+from nn_ext_cuda.streams import follow
 
 #: Values of so many bytes may be on their way to the device; a program that is further ahead waits.
 MAX_BYTES_ON_THE_WAY: Final = 1 << 28
@@ -33,11 +34,20 @@ def allocated(shape: Shape, dtype: str) -> Array:
         raise out_of_memory("cuda", shape, dtype, free_bytes, total_bytes) from error
 
 
+class _OnTheWay(deque[tuple[Any, Any, int]]):
+    """(event, memory, bytes) of copies that a thread has started; those that are under way when it ends are kept."""
+
+    left: ClassVar[list[tuple[Any, Any, int]]] = []
+
+    def __del__(self) -> None:
+        self.left.extend(self)  # nobody else may write to their memory before they have arrived
+
+
 class Uploads(threading.local):
     """Copies to the device that a thread has started, with the page-locked memory that they read."""
 
     def __init__(self) -> None:
-        self._on_the_way: deque[tuple[Any, Any, int]] = deque()
+        self._on_the_way = _OnTheWay()
         self._n_bytes = 0
         self._streams: dict[int, Any] = {}
 
@@ -92,14 +102,14 @@ class Uploads(threading.local):
         with beside:  # so that the pool gives memory that no other stream has used
             arrived = allocated(tuple(target.shape), dtype.name)
         arrived.data.copy_from_host_async(memory.ptr, n_bytes, beside)
-        event = cupy.cuda.Event(disable_timing=True)
-        event.record(beside)
-        stream.wait_event(event)
+        follow(stream, beside)
         target[...] = arrived
         return arrived
 
     def _make_room(self, n_bytes: int) -> None:
         """Forget copies that have arrived, and wait for others if too much is on its way."""
+        if _OnTheWay.left:
+            _OnTheWay.left[:] = [entry for entry in _OnTheWay.left if not entry[0].done]
         while self._on_the_way:
             event, _, own = self._on_the_way[0]
             if not event.done:

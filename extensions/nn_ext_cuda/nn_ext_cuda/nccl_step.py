@@ -7,6 +7,7 @@ from typing import Any, Final
 from nn_core.typing import Array
 from nn_ext_cuda import held
 from nn_ext_cuda.runtime import cupy
+from nn_ext_cuda.streams import follow
 
 _STREAMS: Final = threading.local()
 
@@ -48,7 +49,7 @@ class SumStep:
     def run(self) -> None:
         """Launch on the own stream, after what is on the current one."""
         own = _stream()
-        _follow(own, cupy.cuda.get_current_stream())
+        follow(own, cupy.cuda.get_current_stream())
         with own:
             self._launch(self._array, own.ptr)
             if self._divisor != 1:
@@ -56,14 +57,7 @@ class SumStep:
 
     def join(self) -> None:
         """Let the current stream go on after the sum."""
-        _follow(cupy.cuda.get_current_stream(), _stream())
-
-
-def _follow(stream: Any, other: Any) -> None:
-    """Let what comes on `stream` from now on wait for what is on `other`."""
-    event = cupy.cuda.Event(disable_timing=True)
-    event.record(other)
-    stream.wait_event(event)
+        follow(cupy.cuda.get_current_stream(), _stream())
 
 
 def _stream() -> Any:

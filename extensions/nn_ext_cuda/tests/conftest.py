@@ -28,9 +28,9 @@ def device():
         from nn_ext_cuda import code
 
         with fake_cupy.installed() as cupy:
-            code.compiled.cache_clear()
+            code.compiled_for.cache_clear()
             yield cupy
-        code.compiled.cache_clear()
+        code.compiled_for.cache_clear()
     finally:
         sys.path.remove(str(EMULATION))
         sys.path.remove(HELPERS)
@@ -42,16 +42,14 @@ def cuda(device, monkeypatch):
     import fake_cublas
 
     from nn_core.errors import ArgumentError
-    from nn_ext_cuda import blas, light, plugin
+    from nn_ext_cuda import light, plugin
     from nn_ext_cuda.faults import FAULTS
 
     with contextlib.suppress(ArgumentError):  # of a test that has read arrays by itself
         FAULTS.check()
-    library = fake_cublas.FakeCublas()
     monkeypatch.setattr(light, "library", lambda: None)
     monkeypatch.setattr(plugin, "why_not", lambda packages, driver: None)
-    monkeypatch.setattr(blas, "library", lambda: library)
-    blas._OF_THREAD.__dict__.clear()
+    fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
     PLUGINS.refresh()
     nn.clear_parameters()
     forget_fallbacks()

@@ -1,5 +1,6 @@
 """Plans as CUDA graphs, on an emulated device: what is recorded, what is replayed, and that the numbers are right."""
 
+import contextlib
 import functools
 import itertools
 
@@ -349,3 +350,26 @@ def test_graphs_can_be_switched_off(cuda, launches):
         assert after(launches, y.forward) == {"graph": 0, "kernel": 2}
     finally:
         capture.use_graphs(True)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_plan_on_another_stream_waits_for_the_one_it_was_bound_on(cuda, monkeypatch, together):
+    """Plans that were bound on one stream share scratch memory."""
+    import fake_cupy
+
+    x = nn.Variable.from_numpy_array(np.arange(6.0).reshape(2, 3))
+    y = F.sort(x, axis=1, reverse=True)
+    for _ in range(3):
+        y.forward()
+    bound = fake_cupy.Stream.current
+    other = fake_cupy.Stream(non_blocking=True)
+    events = []
+    monkeypatch.setattr(fake_cupy.Stream, "wait_event", lambda stream, event: events.append((stream, event.stream)))
+    launch = fake_cupy.Graph.launch
+    monkeypatch.setattr(fake_cupy.Graph, "launch", lambda graph: events.append("launch") or launch(graph))
+    y.forward()
+    assert events == ["launch"]
+    with other, nn.launch_together() if together else contextlib.nullcontext():
+        y.forward()
+        assert events[1:] == [(other, bound), "launch", (bound, other)]
+    np.testing.assert_array_equal(y.d, [[2, 1, 0], [5, 4, 3]])

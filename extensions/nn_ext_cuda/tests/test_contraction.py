@@ -31,13 +31,8 @@ def products(device, monkeypatch):
     """Matrix products by a stand-in."""
     import fake_cublas
 
-    from nn_ext_cuda import blas
-
-    library = fake_cublas.FakeCublas()
-    monkeypatch.setattr(blas, "library", lambda: library)
-    blas._OF_THREAD.__dict__.clear()
-    yield device
-    blas._OF_THREAD.__dict__.clear()
+    fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
+    return device
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])

@@ -19,11 +19,7 @@ SETTINGS = {
 def cublas(device, monkeypatch):
     import fake_cublas
 
-    from nn_ext_cuda import blas
-
-    library = fake_cublas.FakeCublas()
-    monkeypatch.setattr(blas, "library", lambda: library)
-    return library
+    return fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
 
 
 def test_division_by_a_product_is_exact():

@@ -274,3 +274,31 @@ def test_shared_memory_belongs_to_a_stream(cuda, monkeypatch):
     assert int(ours.data.ptr) != int(theirs.data.ptr)
     monkeypatch.undo()
     assert int(workspace.shared([1000])[0].data.ptr) == int(ours.data.ptr)
+
+
+def test_memory_of_a_copy_that_is_under_way_outlives_its_thread(cuda, monkeypatch):
+    import gc
+    import threading
+    import weakref
+
+    from nn_ext_cuda.memory import Uploads, _OnTheWay
+
+    allocate, memories = cuda.cuda.alloc_pinned_memory, []
+
+    def noted(n_bytes):
+        memory = allocate(n_bytes)
+        memories.append(weakref.ref(memory))
+        return memory
+
+    monkeypatch.setattr(cuda.cuda, "alloc_pinned_memory", noted)
+    monkeypatch.setattr(_OnTheWay, "left", [])
+    uploads, target = Uploads(), cuda.zeros((1000,), "float32")
+    thread = threading.Thread(target=lambda: uploads.start(target, np.ones(1000, np.float32)))
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert memories[0]() is not None, "the device may still read it"
+    for _ in range(4):  # an emulated copy has arrived after its event was asked for three times
+        uploads.start(target, np.ones(1000, np.float32))
+    gc.collect()
+    assert memories[0]() is None

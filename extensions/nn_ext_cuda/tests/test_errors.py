@@ -236,7 +236,7 @@ def test_nvrtc_that_is_missing_is_named_with_the_pip_line(cuda, monkeypatch):
         def __init__(self, **options):
             raise DynamicLibNotFoundError('Failure finding "libnvrtc.so"')
 
-    code.compiled.cache_clear()
+    code.compiled_for.cache_clear()
     monkeypatch.setattr(cuda, "RawModule", Module)
     with pytest.raises(errors.DeviceError, match="NVRTC must be installed") as caught:
         F.tanh(nn.NdArray.from_numpy_array(np.ones(3, np.float32)))

@@ -14,13 +14,12 @@ def light(device, monkeypatch):
     import fake_cublas
     import fake_cublaslt
 
-    from nn_ext_cuda import blas, light
+    from nn_ext_cuda import light
 
     cublas = fake_cublas.FakeCublas()
     library = fake_cublaslt.FakeCublasLt()
-    monkeypatch.setattr(blas, "library", lambda: cublas)
+    fake_cublas.install(monkeypatch, cublas)
     monkeypatch.setattr(light, "library", lambda: library)
-    blas._OF_THREAD.__dict__.clear()
     light._CHOSEN.clear()
     return library
 
@@ -96,10 +95,11 @@ def test_without_the_library_the_bias_is_added_first(device, light, monkeypatch)
     assert not light.products
 
 
-def test_products_with_a_bias_can_be_recorded(device, light):
+def test_products_with_a_bias_can_be_recorded(device, light, monkeypatch):
     import emulated
+    import fake_cublas
 
-    from nn_ext_cuda import blas, graphs
+    from nn_ext_cuda import graphs
     from nn_ext_cuda.kernels import KERNELS
 
     inputs, _ = affine("float32")
@@ -107,7 +107,7 @@ def test_products_with_a_bias_can_be_recorded(device, light):
     arrays = [device.asarray(array) for array in (*inputs, np.zeros((5, 4), "float32"))]
     step = KERNELS["Affine"].forward(call).bind(*arrays)
     assert step.capturable and step.uses_blas
-    blas._OF_THREAD.__dict__.clear()  # as in another thread: the algorithm is known, and no handle is there
+    fake_cublas.forget_handles(monkeypatch)  # as in another thread: the algorithm is known, and no handle is there
     graph = graphs.record([step.run], uses_blas=True)
     assert not light.products
     graph.launch()

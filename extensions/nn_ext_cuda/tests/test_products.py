@@ -1,5 +1,7 @@
 """Matrix products by cuBLAS on an emulated device: what the library may be given, and the handles that are made for it."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -15,14 +17,10 @@ def cublas(device, monkeypatch):
     """The library, and no handle of another one."""
     import fake_cublas
 
-    from nn_ext_cuda import blas, light
+    from nn_ext_cuda import light
 
-    library = fake_cublas.FakeCublas()
-    monkeypatch.setattr(blas, "library", lambda: library)
     monkeypatch.setattr(light, "library", lambda: None)
-    blas._OF_THREAD.__dict__.clear()
-    yield library
-    blas._OF_THREAD.__dict__.clear()
+    return fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
 
 
 def multiplied(device, shapes, dtype):
@@ -70,10 +68,11 @@ def test_parts_of_a_table_are_one_step_apart(device):
     assert places == [[0, 4, 8, 3, 3, 3, 0, 1, 2], [8, 8, 0, 9, 3, 4]]
 
 
-def test_the_recording_thread_gets_its_handle_before_it_records(device, cublas):
+def test_the_recording_thread_gets_its_handle_before_it_records(device, cublas, monkeypatch):
     import emulated
+    import fake_cublas
 
-    from nn_ext_cuda import blas, graphs
+    from nn_ext_cuda import graphs
     from nn_ext_cuda.kernels import KERNELS
 
     inputs = [np.ones(shape, "float32") for shape in ((2, 3), (3, 4))]
@@ -81,7 +80,55 @@ def test_the_recording_thread_gets_its_handle_before_it_records(device, cublas):
     arrays = [device.asarray(array) for array in (*inputs, np.zeros((2, 4), "float32"))]
     step = KERNELS["BatchMatmul"].forward(call).bind(*arrays)
     step()
-    blas._OF_THREAD.__dict__.clear()  # as in another thread
+    fake_cublas.forget_handles(monkeypatch)  # as in another thread
     graphs.record([step.run], uses_blas=step.uses_blas).launch()
     np.testing.assert_array_equal(arrays[2].get(), np.full((2, 4), 3))
     assert cublas.created == 2
+
+
+def _recorded(device):
+    """A recorded product, and its operands and result."""
+    import emulated
+
+    from nn_ext_cuda import graphs
+    from nn_ext_cuda.kernels import KERNELS
+
+    inputs = [np.ones(shape, "float32") for shape in ((2, 3), (3, 4))]
+    call = emulated.call_of("BatchMatmul", inputs)
+    arrays = [device.asarray(array) for array in (*inputs, np.zeros((2, 4), "float32"))]
+    step = KERNELS["BatchMatmul"].forward(call).bind(*arrays)
+    return graphs.record([step.run], uses_blas=step.uses_blas), arrays
+
+
+def test_graphs_of_two_streams_do_not_share_a_workspace(device, cublas):
+    graphs = [_recorded(device)[0]]
+    with device.cuda.Stream(non_blocking=True):
+        graphs.append(_recorded(device)[0])
+    graphs.append(_recorded(device)[0])
+    first, other, again = (graph._kept for graph in graphs)
+    assert other is not first
+    assert again is first
+
+
+def test_the_workspace_of_a_graph_outlives_the_thread_that_recorded_it(device, cublas):
+    import gc
+
+    from nn_ext_cuda import blas
+
+    found = []
+
+    def record():
+        found.append(_recorded(device))
+        found.append(blas.handle())
+
+    for _ in range(2):
+        thread = threading.Thread(target=record)
+        thread.start()
+        thread.join()
+        gc.collect()
+    (graph, _), first, (other, _), second = found
+    assert graph._kept is not None
+    assert graph._kept is not other._kept, "the next thread must not write to it"
+    assert second.memory is not graph._kept
+    assert cublas.created == 2, "the handles of a thread that has ended are taken by the next one"
+    assert {first, second} <= set(blas._Lent.free[first.kind])

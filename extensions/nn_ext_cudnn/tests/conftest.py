@@ -33,14 +33,14 @@ def cudnn(monkeypatch):
     from nn_ext_cudnn.graph import descriptor
 
     with fake_cupy.installed():
-        code.compiled.cache_clear()
+        code.compiled_for.cache_clear()
         descriptor.functions.cache_clear()
         fake = fake_cudnn.make()
         monkeypatch.setattr(library, "library", lambda: fake)
         monkeypatch.setattr(graphs, "BEFORE_CAPTURE", [])  # handles of this library are of no use later
         monkeypatch.setattr(precision, "_autotuning", False)  # it runs engines that a test did not ask for
         yield fake
-    code.compiled.cache_clear()
+    code.compiled_for.cache_clear()
     descriptor.functions.cache_clear()
 
 
@@ -95,16 +95,14 @@ def backend(cudnn, monkeypatch):
     from nn_core.arrays import spaces
     from nn_core.dispatch.plugins import PLUGINS
     from nn_core.dispatch.report import forget_fallbacks
-    from nn_ext_cuda import blas, light
+    from nn_ext_cuda import light
     from nn_ext_cuda import plugin as cuda
     from nn_ext_cudnn import plugin
 
-    cublas = fake_cublas.FakeCublas()
     monkeypatch.setattr(light, "library", lambda: None)
     monkeypatch.setattr(cuda, "why_not", lambda packages, driver: None)
     monkeypatch.setattr(plugin, "probe", lambda: None)
-    monkeypatch.setattr(blas, "library", lambda: cublas)
-    blas._OF_THREAD.__dict__.clear()
+    fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
     PLUGINS.refresh()
     nn.clear_parameters()
     forget_fallbacks()

@@ -9,6 +9,23 @@ _TYPES = {0: ("float32", 4), 1: ("float64", 8), 2: ("float16", 2), 14: ("bfloat1
 _TF32 = 77
 
 
+def install(monkeypatch, library):
+    """Let `library` take the place of libcublas, with no handle made yet."""
+    from nn_ext_cuda import blas
+
+    monkeypatch.setattr(blas, "library", lambda: library)
+    forget_handles(monkeypatch)
+    return library
+
+
+def forget_handles(monkeypatch):
+    """Go on as another thread would, which has no handles."""
+    from nn_ext_cuda import blas
+
+    monkeypatch.setattr(blas, "_OF_THREAD", blas._OfThread())
+    monkeypatch.setattr(blas._Lent, "free", {})
+
+
 class FakeCublas:
     """Computes as the documentation of cuBLAS says: matrices are column-major with a leading dimension."""
 
@@ -16,6 +33,7 @@ class FakeCublas:
         self.compute_types = []
         self.math_modes = []
         self.created = 0
+        self.devices = {}
 
     def cublasCreate_v2(self, handle):
         import fake_cupy
@@ -23,6 +41,7 @@ class FakeCublas:
         assert fake_cupy.Graph.recording is None, "cublasCreate allocates, which cannot be captured"
         self.created += 1
         handle._obj.value = self.created
+        self.devices[self.created] = fake_cupy._current_device()
         return 0
 
     def cublasSetMathMode(self, handle, mode):
@@ -35,7 +54,14 @@ class FakeCublas:
     def cublasSetWorkspace_v2(self, handle, workspace, size):
         return 0 if workspace.value % 16 == 0 and size.value >= 2**20 else 7
 
+    def _require_device(self, handle):
+        import fake_cupy
+
+        own = fake_cupy._current_device()
+        assert self.devices[handle.value] == own, f"a handle of device {self.devices[handle.value]} on device {own}"
+
     def cublasGemmStridedBatchedEx(self, handle, *arguments):
+        self._require_device(handle)
         op_a, op_b, m, n, k, alpha, *rest = arguments
         first, second, beta, result, rest = rest[:4], rest[4:8], rest[8], rest[9:13], rest[13:]
         count = rest[0].value
@@ -45,6 +71,7 @@ class FakeCublas:
         return 0
 
     def cublasGemmBatchedEx(self, handle, *arguments):
+        self._require_device(handle)
         op_a, op_b, m, n, k, alpha, *rest = arguments
         first, second, beta, result, rest = rest[:3], rest[3:6], rest[6], rest[7:10], rest[10:]
         operands = [_Operand(*part, _listed(part[0], rest[0].value)) for part in (first, second, result)]

@@ -41,6 +41,10 @@ def _current_device():
     return sys.modules["cupy"].cuda.runtime.getDevice()
 
 
+def _device_if_there():
+    return _current_device() if "cupy" in sys.modules else 0
+
+
 class _OnHost:
     """A capsule as NumPy takes it."""
 
@@ -58,12 +62,18 @@ def from_dlpack(source):
     """An array over memory of the device; the producer's stream is waited for."""
     assert source.__dlpack_device__()[0] == CUDA, "CPU arrays cannot be directly imported to CuPy"
     capsule = source.__dlpack__(stream=Stream.current.ptr or LEGACY_STREAM)
-    _place_of(capsule)[:] = HOST, 0
-    return np.from_dlpack(_OnHost(capsule)).view(FakeArray)
+    place = _place_of(capsule)
+    device_id, place[:] = place[1], (HOST, 0)
+    array = np.from_dlpack(_OnHost(capsule)).view(FakeArray)
+    array.device_id = device_id
+    return array
 
 
 class FakeArray(np.ndarray):
-    """An array "on the device"."""
+    """An array "on the device" that was current when it was made; kernels of another one cannot use it."""
+
+    def __array_finalize__(self, source):
+        self.device_id = source.device_id if isinstance(source, FakeArray) else _device_if_there()
 
     @property
     def data(self):
@@ -256,11 +266,19 @@ class RawModule:
 
     def get_function(self, name):
         function = machine.compile_source(self._code, name)
+        loaded = set()
 
         def launch(grid, block, arguments, *, shared_mem=0):
+            own = _current_device()
+            if own not in loaded:
+                _require_outside_capture("loading a module")
+                loaded.add(own)
+            for argument in arguments:
+                device_id = getattr(argument, "device_id", own)
+                assert device_id == own, f"{name} on device {own} got an array of device {device_id}"
             Graph.note(lambda: function(grid, block, arguments, shared_mem=shared_mem))
 
-        launch.compile = lambda: None
+        launch.compile = lambda: loaded.add(_current_device())
         return launch
 
 
@@ -290,6 +308,7 @@ class Graph(metaclass=_Recording):
     def __init__(self, calls):
         self.calls = calls
         self.replays = 0
+        self.device_id = _current_device()
 
     @classmethod
     def note(cls, call):
@@ -301,24 +320,52 @@ class Graph(metaclass=_Recording):
             cls.recording.append(call)
 
     def launch(self, stream=None):
+        assert self.device_id == _current_device(), "a graph was launched on another device than it was recorded on"
         self.replays += 1
         for call in self.calls:
             call()
 
 
-class Stream:
+class _Current(type):
+    """Each thread has a current stream."""
+
+    _of_thread = threading.local()
+
+    @property
+    def current(cls):
+        return getattr(cls._of_thread, "stream", None) or _NULL_STREAM
+
+    @current.setter
+    def current(cls, stream):
+        cls._of_thread.stream = stream
+
+    @current.deleter  # what pytest puts in place is taken away again
+    def current(cls):
+        cls._of_thread.stream = None
+
+
+class Stream(metaclass=_Current):
     #: (stream of a consumer of memory, stream that it waits for)
     waited_for: ClassVar = []
 
     def __init__(self, *, non_blocking=False, null=False, ptr=0):
         self.non_blocking = non_blocking
         self.ptr = ptr or (id(self) if non_blocking else 0)
+        self.device_id = _device_if_there()
+        self._before = []
 
     def __enter__(self):
+        self._require_device()
+        self._before.append(Stream.current)
+        Stream.current = self
         return self
 
     def __exit__(self, *_):
-        return None
+        Stream.current = self._before.pop()
+
+    def _require_device(self):
+        own = _current_device()
+        assert not self.ptr or self.device_id == own, f"a stream of device {self.device_id} was used on device {own}"
 
     def wait_event(self, event):
         assert event.stream is not self, "a stream is in its own order anyway"
@@ -326,6 +373,7 @@ class Stream:
 
     def begin_capture(self, mode=None):
         assert Graph.recording is None
+        self._require_device()
         Graph.recording = []
 
     def end_capture(self):
@@ -339,7 +387,7 @@ class Stream:
         assert Graph.recording is None, "synchronize while capturing"
 
 
-Stream.current = Stream(null=True)
+_NULL_STREAM = Stream(null=True)
 
 
 class MemoryPool:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Shape
 from nn_ext_cuda.copies import Copies
+from nn_ext_cuda.runtime import cupy
 from nn_ext_cudnn import handle, library
 from nn_ext_cudnn.errors import CudnnError, NotSupportedError, is_final, one_line
 from nn_ext_cudnn.legacy import api
@@ -60,14 +61,15 @@ def training(frame: Image) -> Training:
     Raises:
         NotSupportedError: when there is none.
     """
-    found = _training(library.library(), frame)
+    found = _training(library.library(), frame, int(cupy.cuda.Device().id))
     if isinstance(found, str):
         raise NotSupportedError(found)
     return found
 
 
 @lru_cache(maxsize=1024)
-def _training(source: object, frame: Image) -> Training | str:
+def _training(source: object, frame: Image, device_id: int) -> Training | str:
+    """The result for the current device, or why there is none."""
     reason = ""
     for mode in modes(frame):
         try:

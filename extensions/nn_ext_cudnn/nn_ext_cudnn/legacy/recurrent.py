@@ -73,7 +73,7 @@ _UNSUPPORTED: Final[set[Hashable]] = set()
 
 
 def _key(call: Call) -> Hashable:
-    return call.spec.name, tuple(sorted(call.args.items())), call.inputs, call.dtype
+    return call.spec.name, tuple(sorted(call.args.items())), call.inputs, call.dtype, call.device_id
 
 
 def _leave(call: Call) -> None:

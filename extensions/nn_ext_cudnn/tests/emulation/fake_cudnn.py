@@ -5,6 +5,7 @@ objects with a method for each function and a ``TABLE`` of the C types of their 
 """
 
 import ctypes
+import sys
 import traceback
 
 
@@ -40,6 +41,7 @@ class FakeCudnn:
         def call(*arguments):
             self.calls.append(name)
             try:
+                self._require_device(arguments[:1])
                 method(*arguments)
             except RefusedError as error:
                 self._text = str(error).encode()
@@ -52,6 +54,14 @@ class FakeCudnn:
         function = ctypes.CFUNCTYPE(ctypes.c_int, *part.TABLE[name])(call)
         setattr(self, name, function)
         return function
+
+    def _require_device(self, first):
+        """Refuse a handle, which is the first argument of most functions, on another device than it was made for."""
+        for value in first:
+            device_id = self.parts[0].devices.get(value) if isinstance(value, int) else None
+            if device_id is not None:
+                own = sys.modules["cupy"].cuda.runtime.getDevice()
+                require(device_id == own, f"a handle of device {device_id} was used on device {own}")
 
     @property
     def cudnnGetVersion(self):
@@ -73,11 +83,12 @@ class Handles:
         from nn_ext_cudnn import library
 
         self.TABLE = library.HANDLES
-        self.streams = {}
+        self.streams, self.devices = {}, {}
 
     def cudnnCreate(self, handle):
         number = 0x1000 + len(self.streams)
         self.streams[number] = None
+        self.devices[number] = sys.modules["cupy"].cuda.runtime.getDevice()
         handle[0] = number
 
     def cudnnSetStream(self, handle, stream):

@@ -197,6 +197,8 @@ class Graphs:
         self._require_handle(handle)
         plan, pack = self._made(plan), self._made(pack)
         require(plan.is_final and plan.kind == 5 and pack.is_final and pack.kind == 16, "a plan and a variant pack", 2004)
+        devices = self._handles.devices
+        require(devices[plan.values.handle] == devices[handle], "the plan was made for another device")
         config = plan.values.config.values
         pointers = dict(zip(pack.values.uids, pack.values.pointers, strict=True))
         evaluation = Evaluation(config.graph.values.operations, config.engine, pointers, pack.values.workspace)
