@@ -78,6 +78,11 @@ for dtype in ("float16", "bfloat16", "float32"):
     kernel.forward(call), kernel.backward(call, [True, False, False])
     print(json.dumps({"what": [dtype], "workspaces": {result: n_bytes for result, _, _, n_bytes in built}}))
 
+for dtype in ("float16", "bfloat16", "float32"):
+    zeros = [np.zeros(shape, "float32") for shape in ((2, 4, 6, 5), (6, 4, 3, 3), (6,))]
+    made = CONVOLUTION["Convolution"].forward(emulated.call_of("Convolution", zeros, dtype))
+    print(json.dumps({"what": [dtype], "unaligned": plans.build(made._graph(1), made._excluded, device).engine}))
+
 cases = itertools.product(["float16", "bfloat16"], json.loads(sys.argv[2]), [False, True])
 for dtype, (batch, heads, *lengths), is_causal in cases:
     queries, keys = lengths[:2]
@@ -173,6 +178,11 @@ def test_filters_are_not_copied_in_each_call(records):
     for sizes in found:
         assert set(sizes) == {"narrow", "wide"}
         assert max(sizes.values()) < 1024
+
+
+@pytest.mark.slow
+def test_arrays_off_their_alignment_have_an_engine_too(records):
+    assert len([record for record in records if "unaligned" in record]) == 3
 
 
 @pytest.mark.slow

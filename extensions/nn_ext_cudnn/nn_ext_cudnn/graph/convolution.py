@@ -263,7 +263,8 @@ def _graph(
     tensors = {place: view.tensor(place + 1, alignment) for place, view in views.items()}
     wide, filters, narrow = (tensors[place] for place in places)
     steps = epilogue.steps() if epilogue else []
-    virtual = [replace(narrow, uid=_VIRTUAL + k, dtype=compute, is_virtual=True) for k in range(len(steps))]
+    whole = max(narrow.alignment, ITEM_BYTES[compute])  # cuDNN refuses parts of an element, even without memory
+    virtual = [replace(narrow, uid=_VIRTUAL + k, dtype=compute, alignment=whole, is_virtual=True) for k in range(len(steps))]
     stages = [*virtual, narrow]
     operations: list[Operation] = [Convolution(result, wide, filters, stages[0], window, compute)]
     for (mode, place), read, written in zip(steps, stages, stages[1:], strict=False):

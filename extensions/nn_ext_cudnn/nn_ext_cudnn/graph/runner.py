@@ -9,7 +9,8 @@ from nn_core.ext import Array
 from nn_ext_cuda.errors import failed
 from nn_ext_cuda.runtime import cupy
 from nn_ext_cudnn import handle
-from nn_ext_cudnn.errors import CudnnError, located
+from nn_ext_cudnn.aligned import AlignedStep, on_stand_ins, stand_in
+from nn_ext_cudnn.errors import CudnnError, NotSupportedError, located
 from nn_ext_cudnn.graph.descriptor import Descriptor
 from nn_ext_cudnn.graph.operations import ALIGNMENT
 from nn_ext_cudnn.graph.plans import Graph, Plan, plan_of
@@ -53,14 +54,20 @@ class GraphRunner:
     def __call__(self, *arrays: Array) -> None:
         self.bind(*arrays)()
 
-    def bind(self, *arrays: Array) -> "GraphStep":
-        """The plan on these arrays; one for arrays off their alignment is built where it is needed."""
-        used = {uid: arrays[place] for uid, place in self._places.items()}
-        pointers = {uid: int(array.data.ptr) for uid, array in used.items()}
-        plan = self._plan
-        if any(pointer % ALIGNMENT for pointer in pointers.values()):
-            plan = plan_of(self._graph(1), self._excluded, self._device_id)
-        return GraphStep(self._name, plan, pointers, list(used.values()), self._constants)
+    def bind(self, *arrays: Array) -> "GraphStep | AlignedStep":
+        """The plan on these arrays; for arrays off their alignment another one, or where there is none, on copies."""
+        given = {uid: arrays[place] for uid, place in self._places.items()}
+        if all(int(array.data.ptr) % ALIGNMENT == 0 for array in given.values()):
+            return self._step(self._plan, given)
+        try:
+            return self._step(plan_of(self._graph(1), self._excluded, self._device_id), given)
+        except NotSupportedError:
+            aligned = {uid: stand_in(array, ALIGNMENT) for uid, array in given.items()}
+            return on_stand_ins(self._step(self._plan, aligned), list(given.values()), list(aligned.values()))
+
+    def _step(self, plan: Plan, arrays: Mapping[int, Array]) -> "GraphStep":
+        pointers = {uid: int(array.data.ptr) for uid, array in arrays.items()}
+        return GraphStep(self._name, plan, pointers, list(arrays.values()), self._constants)
 
 
 class GraphStep:

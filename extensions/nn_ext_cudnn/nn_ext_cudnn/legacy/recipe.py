@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias
 from nn_core.ext import Array, Runner, Shape
 from nn_ext_cuda.dtypes import ITEM_BYTES
 from nn_ext_cuda.errors import failed
-from nn_ext_cuda.memory import allocated
 from nn_ext_cudnn import handle
+from nn_ext_cudnn.aligned import AlignedStep, on_stand_ins, stand_in
 from nn_ext_cudnn.errors import CudnnError, NotSupportedError, located
 
 _LOGGER: Final = logging.getLogger("nn_core.cudnn")
@@ -20,7 +20,6 @@ ALIGNMENT: Final = 512
 #: Functions over descriptors read 16-bit values in packs, at addresses that are multiples of it. A view that begins
 #: elsewhere would be a misaligned access, after which the process can use the device no more.
 ARRAY_ALIGNMENT: Final = 16
-
 
 #: The hint of an error after which later calls are refused.
 _LATER: Final = "such calls run on another backend from now on; run forward() again"
@@ -99,10 +98,8 @@ class Recipe:
     def bind(self, *arrays: Array) -> "RecipeStep | AlignedStep":
         """All parts on these arrays."""
         given = arrays[: self.n_arrays]
-        aligned = [_aligned(array) for array in given]
-        step = RecipeStep(self, aligned)
-        moved = [(array, copy) for array, copy in zip(given, aligned, strict=True) if copy is not array]
-        return AlignedStep(step, moved) if moved else step
+        aligned = [stand_in(array, ARRAY_ALIGNMENT) if _is_narrow(array) else array for array in given]
+        return on_stand_ins(RecipeStep(self, aligned), given, aligned)
 
 
 class RecipeStep:
@@ -174,46 +171,8 @@ class RecipeStep:
         self._calls[0]()
 
 
-class AlignedStep:
-    """A step on copies of arrays whose addresses cuDNN may not be given; see `ARRAY_ALIGNMENT`.
-
-    It can be part of a CUDA graph: the copies are made when it is bound, and are written in the order of the stream.
-    """
-
-    __slots__ = ("_moved", "_step")
-
-    capturable = True
-
-    def __init__(self, step: RecipeStep, moved: Sequence[tuple[Array, Array]]) -> None:
-        self._step = step
-        self._moved = tuple(moved)
-
-    @property
-    def name(self) -> str:
-        """Name of the function."""
-        return self._step.name
-
-    @property
-    def arrays(self) -> tuple[Array | None, ...]:
-        """The arrays of the call, and those that stand in for some of them."""
-        return (*[array for array, _ in self._moved], *self._step.arrays)
-
-    def run(self) -> None:
-        """Bring all values to the copies, results too (a sum is added to them), run, and take all values back."""
-        for array, copy in self._moved:
-            copy[...] = array
-        self._step.run()
-        for array, copy in self._moved:
-            array[...] = copy
-
-    __call__ = run
-
-
-def _aligned(array: Array | None) -> Array | None:
-    """`array`, or an uninitialised one of its kind where cuDNN may not be given its address."""
-    if array is None or array.dtype.itemsize != 2 or int(array.data.ptr) % ARRAY_ALIGNMENT == 0:
-        return array
-    return allocated(tuple(array.shape), array.dtype.name)
+def _is_narrow(array: Array | None) -> bool:
+    return array is not None and array.dtype.itemsize == 2
 
 
 def _value(argument: Argument, arrays: Sequence[Array | None]) -> Any:

@@ -19,6 +19,8 @@ _TYPES = {
     18: ctypes.c_int,
 }  # fmt: skip
 _ANY = range(1, 9)
+#: By cudnnDataType_t.
+_ITEM_BYTES = {0: 4, 1: 8, 2: 2, 4: 4, 9: 2, 11: 1}
 
 
 def _convolution(first, *names):
@@ -224,6 +226,8 @@ class Graphs:
         require(len(values.shape) == len(values.strides), "shape and strides have as many elements")
         require(min(values.shape) >= 1 and min(values.strides) >= 1, "shape and strides are positive")
         require(values.alignment & (values.alignment - 1) == 0, "the alignment is a power of 2")
+        n_bytes = _ITEM_BYTES[values.dtype]
+        require(values.alignment % n_bytes == 0, "the alignment is a multiple of the size of an element, of any tensor")
 
     def _finalize_15(self, values):
         self._require_handle(values.handle)
