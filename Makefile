@@ -11,7 +11,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
+.PHONY: gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -211,6 +211,9 @@ bench: $(VENV)/.extensions ## the benchmarks, beside the peers that are installe
 CUDA ?= 13
 ifdef GPU_PYTHON
 GPU_READY :=
+# Wheels are installed there: a change of this folder counts nevertheless.
+OURS := $(CURDIR):$(CURDIR)/extensions/nn_ext_cuda:$(CURDIR)/extensions/nn_ext_cudnn
+gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda test-gpu bench-gpu: export PYTHONPATH := $(OURS)$(if $(PYTHONPATH),:$(PYTHONPATH))
 else
 GPU_PYTHON := $(BIN)/python
 GPU_READY := $(VENV)/.gpu
@@ -227,8 +230,29 @@ SHARD ?= 1/1
 # Warnings are shown and fail no test: those of the CuPy and the NumPy of a machine are not ours.
 GPU_PYTEST := $(GPU_PYTHON) -m pytest -W default -n $(JOBS) --tier=$(TIER) --shard=$(SHARD) --require-backend=cuda,cudnn
 
+# For a device that is there for a short time: pieces of ten minutes at most, in this order. Longer ones can be cut by SHARD.
+FAMILIES := Convolution or Deconvolution or Pooling or BatchNormalization or Softmax- or RNN- or LSTM- or GRU-
+SANITIZER ?= compute-sanitizer --error-exitcode 1
+
+gpu-smoke: $(GPU_READY) ## on a GPU: doctor, ten functions, normalizations, recurrent networks, steps whose bits must agree
+	$(GPU_PYTHON) -m nn_core doctor --test cuda cudnn
+	$(GPU_PYTHON) -m tools.smoke -c cudnn
+	$(GPU_PYTHON) -m tools.smoke -c cuda
+
+gpu-sanitize: $(GPU_READY) ## on a GPU: the same checks in their short form, looking for accesses outside of arrays
+	$(SANITIZER) $(GPU_PYTHON) -m tools.smoke -c cudnn --short --unpooled
+
+gpu-cudnn: $(GPU_READY) ## on a GPU: conformance of what cuDNN computes, without the layouts
+	$(GPU_PYTEST) --backend=cudnn -m conformance -k '($(FAMILIES)) and not test_layouts' extensions/nn_ext_cudnn
+
+gpu-layouts: $(GPU_READY) ## on a GPU: the layouts of what cuDNN computes
+	$(GPU_PYTEST) --backend=cudnn -m conformance -k '($(FAMILIES)) and test_layouts' extensions/nn_ext_cudnn
+
+gpu-cuda: $(GPU_READY) ## on a GPU: conformance of our own kernels in float32
+	$(GPU_PYTEST) --tier=core --backend=cuda -m conformance extensions/nn_ext_cuda
+
 test-gpu: $(GPU_READY) ## conformance, demo and tutorials on a GPU; what cannot run there fails
-	$(GPU_PYTHON) -m nn_core doctor cuda cudnn
+	$(GPU_PYTHON) -m nn_core doctor --test cuda cudnn
 	$(GPU_PYTHON) examples/digits_demo.py -c $(GPU_CONTEXT)
 	$(GPU_PYTEST) --backend=cuda,cudnn -m conformance extensions/nn_ext_cuda extensions/nn_ext_cudnn
 ifneq ($(TIER),smoke)
@@ -263,8 +287,9 @@ gpu-install: ## install build/gpu-wheels into GPU_PYTHON without a network
 bench-training: $(VENV)/.extensions ## what training costs beside its limits, on an idle machine; the page goes to benchmarks/results
 	$(BIN)/python -m benchmarks.training --markdown benchmarks/results/training.md
 
-bench-gpu: $(GPU_READY) ## the benchmarks on a GPU beside PyTorch, if that is installed; the page goes to benchmarks/results
-	$(GPU_PYTHON) -m benchmarks.gpu -c $(GPU_CONTEXT) -o benchmarks/results
+CASES ?=
+bench-gpu: $(GPU_READY) ## the benchmarks on a GPU beside PyTorch, if that is installed, or some CASES; the page goes to benchmarks/results
+	$(GPU_PYTHON) -m benchmarks.gpu $(CASES) -c $(GPU_CONTEXT) -o benchmarks/results
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

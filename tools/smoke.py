@@ -284,10 +284,13 @@ CHECKS: Final = {check.__name__: check for check in (normalization, recurrent, s
 @click.argument("checks", nargs=-1, type=click.Choice(list(CHECKS)))
 @click.option("--context", "-c", default="cudnn", help="Name of the backend.", show_default=True)
 @click.option("--device-id", "-d", default="0", help="Number of the device.")
+@click.option("--unpooled", is_flag=True, help="Allocate each array apart, so that compute-sanitizer sees where it ends.")
 @click.option("--short", is_flag=True, help="One size of each check.")
-def main(checks: Sequence[str], context: str, device_id: str, short: bool) -> None:
+def main(checks: Sequence[str], context: str, device_id: str, unpooled: bool, short: bool) -> None:
     """Run checks, and exit with status 1 if one of them fails."""
     place = Place(context, device_id, short)
+    if unpooled and place.is_device:
+        import_extension_module("cuda").prefer_cached_array(False)
     n_failed = 0
     for name in checks or CHECKS:
         for outcome in CHECKS[name](place):

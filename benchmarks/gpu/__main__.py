@@ -4,6 +4,9 @@
     python -m benchmarks.gpu resnet50 gpt2_small -P bfloat16       some
     python -m benchmarks.gpu --context cpu --tiny                  a trial of the benchmark itself, without a device
 
+With an output folder the page and its figures are written after each case, and cases of the same day and context are added to
+them: so a run may be interrupted, and the cases may be measured in several runs.
+
 Each framework runs in a process of its own that waits while another one is measured. nn_core copies its inputs to the
 device in every step, as a training does; those of PyTorch are there already. float32 means that products are not rounded
 to TF32, in either framework.
@@ -13,17 +16,18 @@ import argparse
 import datetime
 import importlib.util
 import json
-import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.worker import PRECISIONS
 from benchmarks.measure import WARM_UP_STEPS, Worker
-from benchmarks.report import BEST, EAGER, Row, machine, mean_ratio, row_of
+from benchmarks.report import BEST, EAGER, Figure, Row, machine, mean_ratio, row_of
 
 FRAMEWORKS = ("nn_core", "nn_core_together", "torch", "torch_compile")
 #: Workloads of the CPU that are run as they are, in float32.
@@ -41,7 +45,8 @@ SMALL = (
 )
 LARGE = ("resnet50", "gpt2_small")
 SECONDS_A_ROUND = 1.0
-RESULTS = Path(__file__).parents[1] / "results"
+#: Lines of what a worker has said that are shown when it fails.
+MAX_LINES = 30
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class DeviceWorker(Worker):
 
     def __init__(self, case: Case, framework: str, context: str, *, tiny: bool) -> None:
         command = [sys.executable, "-m", "benchmarks.gpu.worker", case.workload, framework, case.precision, context]
-        self._errors = open(os.devnull, "w") if not tiny else None  # noqa: SIM115, PTH123 -- lives as the process
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 -- lives as the process
         self._process = subprocess.Popen(
             [*command, *(["--tiny"] if tiny else [])],
             stdin=subprocess.PIPE,
@@ -75,6 +80,16 @@ class DeviceWorker(Worker):
         self.run(WARM_UP_STEPS)  # compiles, tries kernels, records graphs
         seconds = self.run(WARM_UP_STEPS)[0]
         self._steps = 2 if tiny else max(3, round(SECONDS_A_ROUND / seconds))
+
+    def _answer(self):  # type: ignore[no-untyped-def]  # whatever the worker says
+        try:
+            return super()._answer()  # type: ignore[no-untyped-call]
+        except RuntimeError as error:
+            self._errors.seek(0)
+            lines = self._errors.read().splitlines()
+            sys.stderr.write("".join(f"    {line}\n" for line in lines[-MAX_LINES:]))
+            said = next((line for line in reversed(lines) if line[:1].strip()), "it said nothing")  # without hints
+            raise RuntimeError(f"{error}: {said}") from error
 
     def recorded(self) -> str:
         """The report of recorded graphs; empty for other frameworks."""
@@ -97,16 +112,25 @@ class Result:
 
 def measure(case: Case, frameworks: list[str], context: str, *, rounds: int, tiny: bool) -> Result:
     """Time one case; a framework that cannot run it is left out with a word."""
-    workers, failures = [], {}
+    workers: list[DeviceWorker] = []
+    failures: dict[str, str] = {}
+
+    def failed(framework: str, error: RuntimeError) -> None:
+        failures[framework] = str(error)
+        print(f"  {case}: {framework}: {error}", file=sys.stderr)
+
     for framework in frameworks:
         try:
             workers.append(DeviceWorker(case, framework, context, tiny=tiny))
         except RuntimeError as error:
-            failures[framework] = str(error)
-            print(f"  {case}: {framework}: {error}", file=sys.stderr)
+            failed(framework, error)
     for _ in range(rounds):
-        for worker in workers:
-            worker.measure()
+        for worker in list(workers):
+            try:
+                worker.measure()
+            except RuntimeError as error:  # memory that runs out later, for example
+                workers.remove(worker)
+                failed(worker.framework, error)
     recorded = {worker.framework: text for worker in workers if (text := worker.recorded())}
     for worker in workers:
         worker.stop()
@@ -114,7 +138,7 @@ def measure(case: Case, frameworks: list[str], context: str, *, rounds: int, tin
     return Result(row_of(str(case), workers), facts, recorded, failures)
 
 
-def device_facts(results: list[Result]) -> dict[str, str]:
+def device_facts(results: Sequence[Result]) -> dict[str, str]:
     """The device, its driver, and versions of everything that took part."""
     facts = dict(machine())
     tool = shutil.which("nvidia-smi")
@@ -128,11 +152,33 @@ def device_facts(results: list[Result]) -> dict[str, str]:
     return facts
 
 
-def page(title: str, results: list[Result], context: str, rounds: int) -> str:
+def write(folder: Path, results: Sequence[Result], context: str, rounds: int) -> None:
+    """Write a page and its figures, with those of other cases that are there already."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{datetime.date.today()}-{context}.json"
+    before = json.loads(path.read_text()) if path.exists() else {"facts": {}, "rows": []}
+    own = {result.row.workload for result in results}
+    others = [_read(row) for row in before["rows"] if row["workload"] not in own]
+    facts = {**before["facts"], **device_facts(results)}
+    every = [*others, *results]
+    title = f"{datetime.date.today()}: {facts.get('device', facts['cpu'])}"
+    rows = [{**result.row.as_json(), "recorded": result.recorded, "failures": result.failures} for result in every]
+    figures = {"facts": facts, "context": context, "rounds": rounds, "rows": rows}
+    path.write_text(json.dumps(figures, indent=1) + "\n")
+    path.with_suffix(".md").write_text(page(title, facts, every, context, rounds))
+
+
+def _read(row: dict[str, Any]) -> Result:
+    """The result of a case that was measured before."""
+    figures = {name: Figure(own["version"], own["ms"], tuple(own["spread_ms"])) for name, own in row["figures"].items()}
+    return Result(Row(row["workload"], figures), {}, row["recorded"], row["failures"])
+
+
+def page(title: str, facts: dict[str, str], results: Sequence[Result], context: str, rounds: int) -> str:
     """The figures as a page in Markdown."""
     names = [name for name in FRAMEWORKS if any(name in result.row.figures for result in results)]
     lines = [f"# {title}", "", "| | |", "|---|---|"]
-    lines += [f"| {key} | {value} |" for key, value in device_facts(results).items()]
+    lines += [f"| {key} | {value} |" for key, value in facts.items()]
     lines += [f"| context | {context} |", f"| rounds | {rounds}, frameworks in turn |", ""]
     lines += ["Milliseconds a step: median of the rounds (smallest and largest). A round waits for the device at its ends."]
     lines += ["`nn_core_together` is nn_core inside `nn.launch_together()`; `torch_compile` has mode=\"reduce-overhead\".", ""]
@@ -188,15 +234,8 @@ def main() -> None:
         print(ours_beside_peers(results[-1].row), flush=True)
         for framework, text in results[-1].recorded.items():
             print(f"  {framework}: {text}", flush=True)
-    if options.output is not None:
-        options.output.mkdir(parents=True, exist_ok=True)
-        facts = device_facts(results)
-        title = f"{datetime.date.today()}: {facts.get('device', facts['cpu'])}"
-        name = f"{datetime.date.today()}-{options.context}"
-        (options.output / f"{name}.md").write_text(page(title, results, options.context, options.rounds))
-        rows = [{**result.row.as_json(), "recorded": result.recorded, "failures": result.failures} for result in results]
-        figures = {"facts": facts, "context": options.context, "rounds": options.rounds, "rows": rows}
-        (options.output / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
+        if options.output is not None:
+            write(options.output, results, options.context, options.rounds)
     if any(result.failures for result in results):
         sys.exit("some cases did not run")
 

@@ -1,11 +1,13 @@
 """The targets of the Makefile for machines with a GPU, as far as they can be looked at without one."""
 
+import itertools
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,78 @@ def test_time_limits_choose_parts():
     assert {"--tier=smoke", "--shard=2/5", "--require-backend=cuda,cudnn"} <= set(words)
     assert words[words.index("-n") + 1] == "8"
     assert not any("test_tutorials" in word for word in words)
+
+
+PIECES = ("gpu-smoke", "gpu-sanitize", "gpu-cudnn", "gpu-layouts", "gpu-cuda", "bench-gpu")
+
+
+def test_pieces_run_the_packages_of_this_folder(tmp_path):
+    python = tmp_path / "python3"
+    python.write_text(f'#!/bin/sh\necho "$PYTHONPATH|$*" >> {tmp_path}/calls\n')
+    python.chmod(0o755)
+    command = ["make", *PIECES, "test-gpu", "TIER=smoke", f"GPU_PYTHON={python}", "SANITIZER=", "CASES=mlp_tiny -r 2"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    environment["PYTHONPATH"] = "before"
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    calls = [line.split("|") for line in (tmp_path / "calls").read_text().splitlines()]
+    extensions = ROOT / "extensions"
+    assert {path for path, _ in calls} == {f"{ROOT}:{extensions}/nn_ext_cuda:{extensions}/nn_ext_cudnn:before"}
+    words = [arguments.split() for _, arguments in calls]
+    assert ["-m", "tools.smoke", "-c", "cudnn", "--short", "--unpooled"] in words
+    assert ["-m", "benchmarks.gpu", "mlp_tiny", "-r", "2", "-c", "cudnn", "-o", "benchmarks/results"] in words
+
+
+def test_the_true_cudnn_is_part_of_ci():
+    assert "make test-engines" in (ROOT / ".ci" / "run").read_text().splitlines()
+    words = [word for line in commands("test-engines") for word in line]
+    assert "extensions/nn_ext_cudnn/tests/test_engines.py" in words
+    assert words[words.index("-m", words.index("-c")) + 1] == "slow"
+
+
+def documented():
+    """The commands in docs/cuda.md, as lists of words."""
+    found = re.findall(r"`((?:make|python -m|nn-core|nsys|compute-sanitizer) [^`]*)`", (ROOT / "docs" / "cuda.md").read_text())
+    return [shlex.split(text) for text in found]
+
+
+def test_documented_targets_and_files_exist():
+    targets = [words for words in documented() if words[0] == "make"]
+    assert set(PIECES) <= {words[1] for words in targets}
+    for words in targets:
+        assert commands(*words[1:], "GPU_PYTHON=python3"), words
+    for words in documented():
+        modules = {following for word, following in itertools.pairwise(words) if word == "-m"}
+        for name in modules - {"pytest", "conformance"}:
+            assert find_spec(name) is not None, words
+        for path in (word for word in words if word.startswith(("extensions/", "examples/", "tests/"))):
+            assert (ROOT / path).exists(), words
+
+
+def selections():
+    """(options of pytest) of each command that selects conformance cases by their names."""
+    pieces = [words for piece in ("gpu-cudnn", "gpu-layouts") for words in commands(piece, "GPU_PYTHON=python3")]
+    return [words[words.index("pytest") + 1 :] for words in (*pieces, *documented()) if "pytest" in words and "-k" in words]
+
+
+@pytest.mark.slow
+def test_names_select_some_cases():
+    """On the emulated device; collecting shows that options are known, too."""
+    emulation = ROOT / "extensions" / "nn_ext_cudnn" / "tests" / "emulation"
+    paths = [str(emulation), str(ROOT), *filter(None, sys.path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+    found = selections()
+    assert len(found) > 6
+    for options in found:
+        own = ["-p", "no:xdist", "-p", "no:cacheprovider", "-p", "emulated_cudnn", "--collect-only", *_without_jobs(options)]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *own], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (options, done.stdout[-2000:] + done.stderr[-2000:])
+        assert re.search(r"test_conformance.py(: |::)", done.stdout), options
+
+
+def _without_jobs(options):
+    place = options.index("-n") if "-n" in options else len(options)
+    return [*options[:place], *options[place + 2 :]]
