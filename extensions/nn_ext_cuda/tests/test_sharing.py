@@ -51,13 +51,18 @@ HOW = ["dlpack", "interface"]
 
 @pytest.mark.parametrize("how", HOW)
 def test_others_read_what_was_held_back(cuda, how):
+    from nn_ext_cuda import held
+
     x, y = computed([1, 2])
-    for _ in range(4):
+    for value in range(4):
+        x.d = [value, value]
         y.forward()
+    array = y.data
     with nn.launch_together():
         x.d = [5, 6]
         y.forward()
-        assert consumer(y.data, how).tolist() == [10, 12]
+        assert held._STATE.parts, "launches are held back"
+        assert consumer(array, how).tolist() == [10, 12]
 
 
 @pytest.mark.parametrize("how", HOW)

@@ -47,6 +47,10 @@ def test_inference_lays_out_filters_once(layouts):
         expected = by_definition(drawn(k, IMAGE), *[drawn(k) / 4 for k in (1, 2)])
         np.testing.assert_allclose(y.d, expected, rtol=2e-2, atol=2e-2)
     assert n_layouts[-3:] == [0, 0, 0]
+    from nn_ext_cuda.arenas import memory_report
+
+    report = {arena.name: arena for arena in memory_report()}["laid-out weights, among the arrays"]
+    assert (report.count, report.used_bytes) == (2, 2 * 2 * int(np.prod(FILTERS)))
 
 
 def test_without_the_optimization_each_pass_lays_out_filters(layouts):

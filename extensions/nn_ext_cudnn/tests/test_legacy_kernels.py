@@ -66,12 +66,27 @@ def test_a_batch_normalization_is_refused_where_cudnn_would_keep_something(kerne
     _forget()
 
 
-def _refusing(check, condition):
+@pytest.mark.parametrize("status", [2000, 3004, 4000])
+def test_where_one_mode_fails_the_next_one_trains(kernels, cudnn, call_of, status):
+    from nn_ext_cudnn.legacy import api
+    from nn_ext_cudnn.legacy.batch_norm_frame import frame_of, training
+    from nn_ext_cudnn.legacy.images import channels_last
+
+    call = call_of("BatchNormalization", (4, 3, 2, 2), *PARAMETERS, dtype="float16")
+    norms = cudnn.parts[2]
+    norms._check = _refusing(norms._check, lambda mode, x: mode == api.BatchNorm.SPATIAL_PERSISTENT, status)
+    _forget()
+    assert kernels["BatchNormalization"].layout(call) == "channels_last"
+    assert training(frame_of(channels_last(call.inputs[0]), (1,))).mode == api.BatchNorm.SPATIAL
+    _forget()
+
+
+def _refusing(check, condition, status=3004):
     from fake_cudnn import RefusedError
 
     def checked(mode, operations, x, *others):
         if condition(mode, x):
-            raise RefusedError(3004, "no kernels")
+            raise RefusedError(status, "no kernels")
         return check(mode, operations, x, *others)
 
     return checked

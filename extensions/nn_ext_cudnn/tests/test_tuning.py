@@ -71,6 +71,16 @@ def test_an_entry_for_other_engines_is_measured_anew(tuning, engine_of, monkeypa
     assert [entry["engine"] for entry in tuning._known.values()] == [0]
 
 
+@pytest.mark.parametrize("entry", [{"place": "2", "engine": 0}, {"place": 2}, {"place": None, "engine": 0}])
+def test_an_entry_of_another_form_is_measured_anew(tuning, engine_of, monkeypatch, entry):
+    engine_of()
+    (key,) = json.loads(tuning.path().read_text())
+    tuning.path().write_text(json.dumps({key: entry}))
+    monkeypatch.setattr(tuning, "_read_from", None)
+    assert engine_of() == 0
+    assert json.loads(tuning.path().read_text())[key]["place"] == 2
+
+
 def test_a_file_that_cannot_be_read_is_replaced(tuning, engine_of, caplog):
     tuning.path().parent.mkdir()
     tuning.path().write_text("{")

@@ -90,6 +90,7 @@ class FakeCublasLt:
         results._obj.algorithm[1] = len(self.promised)
         further = self.objects[operation.value].get(11, 0)
         self.promised.append([*(self.objects[preference.value][n] for n in (5, 6, 7, 8)), min(further & -further, 256) or 1])
+        results._obj.algorithm[2] = self.objects[preference.value][3]
         return 0 if knows else 15
 
     def cublasLtMatmul(self, handle, operation, alpha, a, of_a, b, of_b, beta, c, of_c, d, of_d, *rest):
@@ -108,6 +109,7 @@ class FakeCublasLt:
         for address, alignment in zip((*addresses, d.value, settings.get(11, 0)), promised, strict=True):
             assert address % alignment == 0, f"misaligned address: {address:#x}, {alignment} promised"
         assert settings.get(8, 0) % 16 == 0, "misaligned address of a vector, which the library does not ask for"
+        settings["reductions"] = algorithm._obj[2]
         fake_cupy.Graph.note(lambda: self._run(settings, layouts, addresses))
         return 0
 

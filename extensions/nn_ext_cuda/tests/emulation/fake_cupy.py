@@ -416,21 +416,25 @@ def asarray(values, dtype=None, order=None):
     if isinstance(values, FakeArray):
         return values if dtype is None or values.dtype == dtype else values.astype(dtype)
     _require_outside_capture("a copy from the host")
-    return np.array(_plain(values), dtype=dtype, order=order or "K").view(FakeArray)
-
-
-def empty(shape, dtype=float):
-    """New memory, with which CuPy begins at a multiple of 512 bytes."""
-    kind = np.dtype(dtype)
-    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    n_bytes = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-    memory = np.empty(n_bytes + 512, np.uint8)
-    start = -memory.ctypes.data % 512
-    return memory[start : start + n_bytes].view(kind).reshape(shape).view(FakeArray)
+    plain = np.array(_plain(values), dtype=dtype, order=order or "K")
+    if not plain.flags.c_contiguous:
+        return plain.view(FakeArray)
+    result = empty(plain.shape, plain.dtype)
+    result.view(np.ndarray)[...] = plain
+    return result
 
 
 def array(values, dtype=None, order=None, copy=True):
     return values.copy() if isinstance(values, FakeArray) and dtype is None else asarray(values, dtype, order)
+
+
+def empty(shape, dtype="float64", order="C"):
+    """An uninitialised array at a multiple of 512 bytes, as CuPy's pool gives it."""
+    dtype, shape = np.dtype(dtype), (shape,) if isinstance(shape, int) else tuple(shape)
+    n_bytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    memory = np.empty(n_bytes + 512, np.uint8)
+    start = -memory.ctypes.data % 512
+    return np.ndarray(shape, dtype, memory, start, order=order).view(FakeArray)
 
 
 class PinnedMemory(bytearray):

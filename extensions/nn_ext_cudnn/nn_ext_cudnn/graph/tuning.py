@@ -140,7 +140,8 @@ def _entries() -> dict[str, dict[str, Any]]:
 def _read(file: Path) -> dict[str, dict[str, Any]]:
     try:
         found = json.loads(file.read_text())
-        return {key: entry for key, entry in found.items() if {"place", "engine"} <= entry.keys()}
+        numbers = {key: (entry.get("place"), entry.get("engine")) for key, entry in found.items()}
+        return {key: found[key] for key, pair in numbers.items() if all(type(number) is int for number in pair)}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError) as error:
