@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -30,6 +31,11 @@ OPS: Final = {"sum": 0, "max": 2}
 #: Whole numbers of 16 bits, which NCCL does not add up, are added up in 32 bits; the lower half of the sum is the same.
 _WIDENED: Final = {"int16": "int32", "uint16": "uint32"}
 _SPIN_S, _PAUSE_S = 0.002, 0.0002
+
+
+def library() -> Any:
+    """CuPy's module for NCCL, which is not imported together with CuPy."""
+    return import_module("cupy.cuda.nccl")
 
 
 class Pending:
@@ -117,11 +123,11 @@ class NcclEngine:
 
             def exchange(stream: int) -> None:
                 length = own.nbytes // self.size
-                cupy.cuda.nccl.groupStart()
+                library().groupStart()
                 for rank in range(self.size):
                     self._comm.send(own.data.ptr + rank * length, length, 1, rank, stream)
                     self._comm.recv(all_.data.ptr + rank * length, length, 1, rank, stream)
-                cupy.cuda.nccl.groupEnd()
+                library().groupEnd()
 
             return launch(exchange, self)
 
@@ -132,7 +138,7 @@ class NcclEngine:
     def split(self, ranks: Sequence[int]) -> "NcclEngine | None":
         """The engine of some of the ranks."""
         places = list(ranks)
-        text = bytes(cupy.cuda.nccl.get_unique_id()) if self.rank == places[0] else b""
+        text = bytes(library().get_unique_id()) if self.rank == places[0] else b""
         own = np.frombuffer(text.ljust(_ID_BYTES, b"\0"), np.uint8).copy()
         all_ = np.empty(_ID_BYTES * self.size, np.uint8)
         handle = self.all_gather(own, all_)
@@ -238,7 +244,7 @@ def make(context: Context | None = None) -> NcclEngine:
         BackendUnavailableError: when the library is missing, or the ranks cannot find each other.
         ArgumentError: when two ranks of a machine have one device.
     """
-    if not cupy.cuda.nccl.available:
+    if not library().available:
         raise BackendUnavailableError(
             "nccl: the library must be installed, got none\n  hint: pip install nvidia-nccl-cu13 (or -cu12), as CuPy needs it"
         )
@@ -246,7 +252,7 @@ def make(context: Context | None = None) -> NcclEngine:
     number = int(cupy.cuda.runtime.getDevice())
     own: dict[str, str] = {"host": socket.gethostname(), "device": str(cupy.cuda.runtime.deviceGetPCIBusId(number))}
     if launch.rank == 0:
-        own["id"] = bytes(cupy.cuda.nccl.get_unique_id()).hex()
+        own["id"] = bytes(library().get_unique_id()).hex()
     texts = [json.dumps(own)] if launch.size == 1 else rendezvous.gather(launch, json.dumps(own))
     places = [json.loads(text) for text in texts]
     _require_own_devices(places)
@@ -266,4 +272,4 @@ def _require_own_devices(places: Sequence[dict[str, str]]) -> None:
 
 
 def _connected(size: int, unique_id: bytes, rank: int) -> Any:
-    return cupy.cuda.nccl.NcclCommunicator(size, unique_id, rank)
+    return library().NcclCommunicator(size, unique_id, rank)

@@ -24,7 +24,8 @@ def emulated(device, monkeypatch):
     """NCCL, and events that know of its calls."""
     import fake_nccl
 
-    monkeypatch.setattr(device.cuda, "nccl", fake_nccl.module(), raising=False)
+    assert not hasattr(device.cuda, "nccl"), "CuPy does not import it"
+    monkeypatch.setitem(sys.modules, "cupy.cuda.nccl", fake_nccl.module())
     monkeypatch.setattr(device.cuda, "Event", fake_nccl.Event)
     monkeypatch.setattr(device.cuda.runtime, "deviceGetPCIBusId", lambda number: f"0000:0{number}:00.0", raising=False)
     sys.modules.pop("nn_ext_cuda.nccl", None)
@@ -54,11 +55,10 @@ def on_threads(program, size=SIZE):
 
 def run_ranks(program, size=SIZE):
     """The ranks of the admission test."""
-    import cupy
 
     from nn_ext_cuda import nccl
 
-    name = cupy.cuda.nccl.get_unique_id()
+    name = nccl.library().get_unique_id()
     hosts = ["here"] * size
     return on_threads(lambda rank: program(nccl.NcclEngine(nccl._connected(size, name, rank), rank, hosts)), size)
 
@@ -157,11 +157,10 @@ def values(rank, step):
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_sums_are_parts_of_the_recorded_pass(recorded, accumulate, together):
     """On each rank all gradients are added up within one graph, which gives the bits of sums after the pass."""
-    import cupy
 
     from nn_ext_cuda import nccl
 
-    name, steps = cupy.cuda.nccl.get_unique_id(), 5
+    name, steps = nccl.library().get_unique_id(), 5
     context = nn.get_current_context()
     alone = {}
 
@@ -204,11 +203,10 @@ def test_sums_are_parts_of_the_recorded_pass(recorded, accumulate, together):
 
 
 def test_buckets_of_a_device_are_added_up_after_the_pass_as_well(cuda):
-    import cupy
 
     from nn_ext_cuda import nccl
 
-    name, context = cupy.cuda.nccl.get_unique_id(), nn.get_current_context()
+    name, context = nccl.library().get_unique_id(), nn.get_current_context()
 
     def program(rank):
         comm = Communicator(context, engine=nccl.NcclEngine(nccl._connected(2, name, rank), rank, ["here"] * 2))
@@ -340,7 +338,7 @@ def test_two_ranks_on_one_device_are_refused(monkeypatch):
 def test_a_missing_library_is_told(monkeypatch, device):
     from nn_ext_cuda import nccl
 
-    monkeypatch.setattr(device.cuda.nccl, "available", False)
+    monkeypatch.setattr(nccl.library(), "available", False)
     with pytest.raises(BackendUnavailableError, match="nccl: the library must be installed, got none\n  hint: pip install"):
         nccl.make()
     monkeypatch.setattr(nccl_plugin, "probe_cuda", lambda: None)
