@@ -102,7 +102,7 @@ def _device_of_algorithms(kernels):
     return kernels.KERNELS["Affine"].forward(call).bind(*arrays).chosen_for[0]
 
 
-#: What is made once, by name: the module, and what makes it.
+#: Objects that exist once for each device, by name: the module, and the function that gets them.
 KEPT = {
     "handle of cuBLAS": ("blas", lambda blas: blas.handle()),
     "algorithms of cublasLt": ("kernels", _device_of_algorithms),
