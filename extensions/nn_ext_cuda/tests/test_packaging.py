@@ -26,6 +26,12 @@ def test_the_extras_bring_nvrtc_headers_and_cublas_of_one_version(version):
     assert not [line for line in (*own, *cudnn) if f"cuda{other}" in line or f"cu{other}" in line]
 
 
+def test_nccl_is_there_for_both_versions():
+    found = extras("nn_ext_cuda")
+    assert [line.partition(">")[0] for line in found["nccl"]] == ["nvidia-nccl-cu13"]
+    assert [line.partition(">")[0] for line in found["nccl-cuda12"]] == ["nvidia-nccl-cu12"]
+
+
 def test_no_dependency_without_an_extra_brings_a_version_of_cuda():
     for package in ("nn_ext_cuda", "nn_ext_cudnn"):
         lines = tomllib.loads((EXTENSIONS / package / "pyproject.toml").read_text())["project"]["dependencies"]
