@@ -97,13 +97,14 @@ def backend(cudnn, monkeypatch):
     from nn_core.dispatch.report import forget_fallbacks
     from nn_ext_cuda import light
     from nn_ext_cuda import plugin as cuda
-    from nn_ext_cudnn import plugin
+    from nn_ext_cudnn import library
 
     monkeypatch.setattr(light, "library", lambda: None)
     monkeypatch.setattr(cuda, "why_not", lambda packages, driver: None)
-    monkeypatch.setattr(plugin, "probe", lambda: None)
+    monkeypatch.setattr(library, "is_present", lambda: True)  # the core may hold the probe of the plugin already
     fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
     PLUGINS.refresh()
+    assert PLUGINS.backend("cudnn").name == "cudnn", "without it, the next backend of the context would be tested"
     nn.clear_parameters()
     forget_fallbacks()
     nn.seed(313)
