@@ -1,10 +1,14 @@
 """A stand-in for CuPy over NumPy that is as strict as CuPy: it refuses to mix its arrays with NumPy's.
 
 Kernels are compiled for the host by `machine`. Streams and graphs are recorded, not run in parallel.
+
+Environment variables:
+    NN_EMULATION_OFFSET: 1: arrays begin one element behind an address that is good for the widest loads.
 """
 
 import contextlib
 import ctypes
+import os
 import sys
 import threading
 import time
@@ -24,6 +28,9 @@ class _Memory:
         ctypes.memmove(self.ptr, pointer, n_bytes)
 
 
+OFFSET = os.environ.get("NN_EMULATION_OFFSET") == "1"
+#: New arrays of more bytes take no memory before something is written there.
+MAX_POISONED_BYTES = 1 << 22
 #: DLPack's numbers of the host and of CUDA.
 HOST, CUDA = 1, 2
 #: The stream 0, by the numbers of ``__cuda_array_interface__`` and DLPack.
@@ -429,11 +436,16 @@ def array(values, dtype=None, order=None, copy=True):
 
 
 def empty(shape, dtype="float64", order="C"):
-    """An uninitialised array at a multiple of 512 bytes, as CuPy's pool gives it."""
+    """An array at a multiple of 512 bytes, as CuPy's pool gives it, or one element further on, where views may begin.
+
+    Its values are no numbers, and no indices, until something is written there.
+    """
     dtype, shape = np.dtype(dtype), (shape,) if isinstance(shape, int) else tuple(shape)
     n_bytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    memory = np.empty(n_bytes + 512, np.uint8)
-    start = -memory.ctypes.data % 512
+    memory = np.empty(n_bytes + 512 + dtype.itemsize, np.uint8)
+    start = -memory.ctypes.data % 512 + (dtype.itemsize if OFFSET else 0)
+    if n_bytes <= MAX_POISONED_BYTES:
+        memory[start : start + n_bytes] = 0xFF
     return np.ndarray(shape, dtype, memory, start, order=order).view(FakeArray)
 
 

@@ -1,7 +1,19 @@
-"""Compiles the CUDA sources of this package for the host, and launches them on NumPy arrays."""
+"""Compiles the CUDA sources of this package for the host, and launches them on NumPy arrays.
 
+Each launch runs several times: its threads and blocks in other orders first, then in ascending order. Two results that
+differ in a bit are a race. What a launch did wrong is in FINDINGS, too, because callers may catch exceptions.
+
+Environment variables:
+    NN_EMULATION_ORDERS: The other orders, separated by commas: 1 is the descending one, larger numbers are seeds.
+    NN_EMULATION_SANITIZE: Sanitizers of the compiler, such as ALL_SANITIZERS. Their `library` is to be preloaded.
+"""
+
+import contextlib
 import ctypes
 import hashlib
+import math
+import mmap
+import os
 import re
 import shutil
 import subprocess
@@ -14,24 +26,125 @@ import numpy as np
 HEADER = Path(__file__).with_name("host_cuda.hpp")
 COMPILER = shutil.which("g++")
 FOLDER = Path(tempfile.gettempdir()) / "nn_ext_cuda_emulation"
+ORDERS = [int(order) for order in os.environ.get("NN_EMULATION_ORDERS", "1").split(",") if order]
+#: Also what is undefined in C++ and defined on a device, where a kernel had better not rely on it.
+ALL_SANITIZERS = "address,undefined,float-cast-overflow"
+SANITIZERS = os.environ.get("NN_EMULATION_SANITIZE", "")
+#: What devices refuse to launch.
+MAX_THREADS, MAX_SHARED_BYTES, MAX_GRID = 1024, 48 * 1024, (2**31 - 1, 65535, 65535)
+#: Launches on more memory run in ascending order only.
+MAX_COMPARED_BYTES = 1 << 28
+#: What launches did wrong.
+FINDINGS = []
 #: The blocks and threads of a launch are global variables of a library, and ctypes lets other threads run meanwhile.
 _ONE_AT_A_TIME = threading.Lock()
-_KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(([^)]*)\)')
+#: Stacks of the threads of a block: pages that nobody touches cost nothing.
+_STACKS = mmap.mmap(-1, MAX_THREADS * 256 * 1024, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+_STACKS_AT = ctypes.addressof(ctypes.c_char.from_buffer(_STACKS))
+_KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\((\w+)\) )?(\w+)\(([^)]*)\)')
+
+
+class LaunchError(AssertionError):
+    """Something that a device would not do, or not do in the same way each time."""
 
 
 class Function:
     """A kernel compiled for the host, launched as CuPy's functions are."""
 
-    def __init__(self, library, name):
+    def __init__(self, library, name, path):
+        self._name = name
+        self._lines = path.with_suffix(".cpp")
         self._call = library[f"{name}_launch"]
+        self._call.restype = ctypes.c_char_p
+        bounds, _, parameters = next(found for found in _KERNEL.findall(self._lines.read_text()) if found[1] == name)
+        self._max_threads = int(bounds or MAX_THREADS)
+        self._real = np.float64 if "typedef double R;" in self._lines.read_text() else np.float32
+        self._parameters = re.findall(r"(\w+)\s*(?:,|$)", parameters)
 
     def __call__(self, grid, block, arguments, *, shared_mem=0):
+        grid, block = [*grid, 1, 1][:3], [*block, 1, 1][:3]
         assert all(n >= 1 for n in (*grid, *block)), f"launch of {grid} blocks of {block} threads"
-        assert np.prod(block) <= 1024 and shared_mem <= 48 * 1024
-        assert all(n <= 65535 for n in grid[1:])
-        dims = (ctypes.c_uint * 6)(*[*grid, 1, 1][:3], *[*block, 1, 1][:3])
+        assert math.prod(block) <= self._max_threads and block[2] <= 64 and shared_mem <= MAX_SHARED_BYTES
+        assert all(n <= limit for n, limit in zip(grid, MAX_GRID, strict=True))
+        assert len(arguments) == len(self._parameters)
+        dims = *grid, *block, shared_mem
         with _ONE_AT_A_TIME:
-            self._call(dims, *[_argument(argument) for argument in arguments])
+            try:
+                if _ENDS.n is None:
+                    self._compare(dims, arguments)
+                else:
+                    self._run_ends(dims, arguments)
+            except LaunchError as error:
+                FINDINGS.append(str(error))
+                raise
+
+    def _compare(self, dims, arguments):
+        """Run in other orders, each from the same memory, and at last in ascending order."""
+        places = _places(arguments) + self._places_of_table(arguments)
+        orders = ORDERS if sum(n_bytes for _, n_bytes in places) <= MAX_COMPARED_BYTES else []
+        places = places if orders else []
+        before = [ctypes.string_at(*place) for place in places]
+        others = []
+        for order in orders:
+            self._run(dims, order, arguments)
+            others.append([ctypes.string_at(*place) for place in places])
+            for place, old, new in zip(places, before, others[-1], strict=True):
+                if old != new:
+                    ctypes.memmove(place[0], old, place[1])
+        self._run(dims, 0, arguments)
+        results = [ctypes.string_at(*place) for place in places]
+        for order, found in zip(orders, others, strict=True):
+            if found != results:
+                raise LaunchError(f"{self._name}: threads in order {order} give other bits than in ascending order: a race")
+
+    def _run_ends(self, dims, arguments):
+        """Run the first and the last blocks only."""
+        n = math.prod(dims[:3])
+        middle = min(_ENDS.n, n)
+        self._run(dims, 0, arguments, 0, middle)
+        self._run(dims, 0, arguments, max(n - _ENDS.n, middle), n)
+
+    def _run(self, dims, order, arguments, first_block=0, last_block=None):
+        last_block = math.prod(dims[:3]) if last_block is None else last_block
+        numbers = (*dims, order, first_block, last_block, _STACKS_AT)
+        said = self._call((ctypes.c_uint64 * len(numbers))(*numbers), *[_argument(argument) for argument in arguments])
+        if said is not None:
+            lines = self._lines.read_text().splitlines()
+            named = re.sub(r"line (\d+)", lambda found: f"line {found[1]} `{lines[int(found[1]) - 1].strip()}`", said.decode())
+            raise LaunchError(f"{self._name}: {named}; the lines are those of {self._lines}")
+
+    def _places_of_table(self, arguments):
+        """Where a kernel over many arrays reads and writes: their addresses and sizes are in tables."""
+        if "pointers" not in self._parameters:
+            return []
+        pointers, sizes = (arguments[self._parameters.index(name)].view(np.ndarray) for name in ("pointers", "sizes"))
+        n_bytes = sizes * np.dtype(self._real).itemsize
+        return [(int(pointer), int(n)) for row, n in zip(pointers, n_bytes, strict=True) for pointer in row if n]
+
+
+class _Ends:
+    """How many blocks at both ends of a grid are run; None: all of them."""
+
+    n = None
+
+
+_ENDS = _Ends()
+
+
+@contextlib.contextmanager
+def ends_only(n):
+    """Launches in the block run `n` blocks at each end of their grid, for arrays that would take too long."""
+    _ENDS.n = n
+    try:
+        yield
+    finally:
+        _ENDS.n = None
+
+
+def _places(arguments):
+    """Address and number of bytes of each array among the arguments."""
+    bounds = [np.lib.array_utils.byte_bounds(value) for value in arguments if isinstance(value, np.ndarray) and value.size]
+    return [(first, last - first) for first, last in dict.fromkeys(bounds)]
 
 
 def _argument(value):
@@ -43,34 +156,53 @@ def _argument(value):
 
 def compile_source(source, name):
     """The function called `name` of a CUDA source."""
-    parts = source, HEADER.read_text(), Path(__file__).read_text()
+    options = ["-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", f"-I{HEADER.parent}", *_sanitizing()]
+    parts = source, HEADER.read_text(), Path(__file__).read_text(), *options
     digest = hashlib.sha256("".join(parts).encode()).hexdigest()[:24]
     FOLDER.mkdir(exist_ok=True)
-    library = FOLDER / f"{digest}.so"
-    if not library.exists():
+    compiled, path = FOLDER / f"{digest}.so", FOLDER / f"{digest}.cpp"
+    if not compiled.exists():
         text = _hosted(source)
-        path = FOLDER / f"{digest}.cpp"
-        path.write_text(text)
-        command = [COMPILER, "-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", f"-I{HEADER.parent}"]
-        target = FOLDER / f"{digest}.{id(text)}.tmp"
-        done = subprocess.run([*command, str(path), "-o", str(target)], capture_output=True, text=True, check=False)
+        own = path.with_suffix(f".{os.getpid()}.{id(text)}.cpp")
+        own.write_text(text)
+        own.replace(path)
+        target = FOLDER / f"{digest}.{os.getpid()}.{id(text)}.tmp"
+        done = _compiler(*options, str(path), "-o", str(target))
         assert done.returncode == 0, done.stderr + "\n" + text
-        target.rename(library)
-    return Function(ctypes.CDLL(str(library)), name)
+        target.rename(compiled)
+    return Function(ctypes.CDLL(str(compiled)), name, path)
+
+
+def _compiler(*options, text=None):
+    """Run the compiler, which does without the sanitizers that this process may have."""
+    own = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    return subprocess.run([COMPILER, *options], input=text, capture_output=True, text=True, check=False, env=own)
+
+
+def library(name):
+    """The path of a library of the compiler, or None where it is missing."""
+    path = Path(_compiler(f"-print-file-name={name}").stdout.strip())
+    return str(path) if path.is_absolute() else None
+
+
+def _sanitizing():
+    """Options that let the compiler add checks; the kernels do not call each other, and static shared memory is a section."""
+    if not SANITIZERS:
+        return []
+    return [f"-fsanitize={SANITIZERS}", "-fno-sanitize-recover=all", "-fsanitize-sections=nn_shared", "-g"]
 
 
 def _hosted(source):
     """The source for the host: dynamic shared memory by name, and an entry for each kernel."""
-    expand = [COMPILER, "-E", "-P", "-DNN_HOST", "-x", "c++", "-"]
-    source = subprocess.run(expand, input=source, capture_output=True, text=True, check=True).stdout
+    source = _compiler("-E", "-P", "-DNN_HOST", "-x", "c++", "-", text=source).stdout
     source = re.sub(r"struct half_t [^\n]*\n", "", source, count=1)
     source = re.sub(r"extern __shared__ (\w+) (\w+)\[\];", r"\1* const \2 = (\1*)dynamic_shared;", source)
     fibers = "true" if re.search(r"__syncthreads|__shfl", source) else "false"
     entries = []
-    for name, parameters in _KERNEL.findall(source):
+    for _, name, parameters in _KERNEL.findall(source):
         names = ", ".join(re.findall(r"(\w+)\s*(?:,|$)", parameters))
         entries.append(
-            f'extern "C" void {name}_launch(const unsigned* dims, {parameters}) '
-            f"{{ emulation::launch(dims, {fibers}, [&] {{ {name}({names}); }}); }}"
+            f'extern "C" const char* {name}_launch(const emulation::Grid* launched, {parameters}) '
+            f"{{ return emulation::launch(*launched, {fibers}, [&] {{ {name}({names}); }}); }}"
         )
     return '#include "host_cuda.hpp"\n' + source + "\n" + "\n".join(entries)
