@@ -127,8 +127,8 @@ class Composition:
 
 
 def refuse_sizes(arrays: Sequence[ArrayDesc | None]) -> Refusal | None:
-    """Refuse arrays that 32 bits cannot index."""
-    largest = max((desc.size for desc in arrays if desc is not None), default=0)
+    """Refuse arrays that 32 bits cannot index; one axis is too long for them also where another has no elements."""
+    largest = max((n for desc in arrays if desc is not None for n in (desc.size, *desc.shape)), default=0)
     return Refusal(f"takes arrays of less than {LIMIT} elements, got {largest}") if largest >= LIMIT else None
 
 

@@ -14,7 +14,12 @@ def aligned(shape: Shape, rank: int) -> Shape:
 
 
 def broadcast_strides(shape: Shape, frame: Shape) -> tuple[int, ...]:
-    """Strides in elements of a C-contiguous array of `shape` that is broadcast to `frame`; 0 where it repeats."""
+    """Strides in elements of a C-contiguous array of `shape` that is broadcast to `frame`; 0 where it repeats.
+
+    All are 0 where the frame has no elements: nobody walks, and axes beside one of length 0 may be too long for 32 bits.
+    """
+    if 0 in frame:
+        return (0,) * len(frame)
     shape = aligned(shape, len(frame))
     strides, step = [0] * len(frame), 1
     for axis in range(len(frame) - 1, -1, -1):

@@ -1,15 +1,19 @@
 """Launches of the kernels that work along rows; see ``kernels/cuda/rows.cuh``."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
-from nn_core.ext import Call, Shape
+from nn_core.ext import Call, Refusal, Shape
 from nn_ext_cuda.code import Code, part
 from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_dtype, real_type
 from nn_ext_cuda.faults import TELL
 from nn_ext_cuda.launch import Argument, Launch, Program
 from nn_ext_cuda.layout import split_axes
+
+#: Blocks of a launch; with rows of one element that is 2^34 of them.
+MAX_BLOCKS: Final = 2**31 - 1
 
 
 def row_program(
@@ -31,10 +35,26 @@ def row_program(
     code = row_code(file, function, call.dtype, None, BY_ROWS=int(by_rows), **defines)
     lanes = lanes_of(length) if by_rows else 8
     block = (lanes, 256 // lanes) if by_rows else (32, lanes)
-    rows_of_block = 256 // lanes
     shared_bytes = 256 * ITEM_BYTES[real_dtype(call.dtype)]
     arguments = (np.int64(n_rows), np.int64(length), np.int64(inner), *places)
-    return Program([Launch(code, (-(-n_rows // rows_of_block),), block, arguments, shared_bytes)], n_arrays)
+    return Program([Launch(code, (_n_blocks(shape, axis),), block, arguments, shared_bytes)], n_arrays)
+
+
+def refuse_rows(shape: Shape, axis: int) -> Refusal | None:
+    """Refuse more rows than one launch of `row_program` has blocks for."""
+    if _n_blocks(shape, axis) <= MAX_BLOCKS:
+        return None
+    outer, length, inner = split_axes(shape, axis)
+    return Refusal(f"takes up to {MAX_BLOCKS * _rows_of_block(length, inner)} rows of {length} elements, got {outer * inner}")
+
+
+def _n_blocks(shape: Shape, axis: int) -> int:
+    outer, length, inner = split_axes(shape, axis)
+    return -(-outer * inner // _rows_of_block(length, inner))
+
+
+def _rows_of_block(length: int, inner: int) -> int:
+    return 256 // lanes_of(length) if inner == 1 else 32
 
 
 def row_code(file: str, function: str, dtype: str, types: Mapping[str, str] | None = None, **defines: int) -> Code:

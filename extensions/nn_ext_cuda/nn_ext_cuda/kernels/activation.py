@@ -6,7 +6,7 @@ from typing import Final
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.dtypes import refuse_dtypes
 from nn_ext_cuda.pointwise import Pointwise
-from nn_ext_cuda.rows import row_program
+from nn_ext_cuda.rows import refuse_rows, row_program
 
 
 class Softmax:
@@ -20,8 +20,10 @@ class Softmax:
         self._log = log
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes that are not computed in."""
-        return refuse_dtypes(call)
+        """Refuse dtypes that are not computed in, and more rows than there can be blocks."""
+        axis = call.args["axis"]
+        assert isinstance(axis, int)
+        return refuse_dtypes(call) or refuse_rows(call.outputs[0].shape, axis)
 
     def forward(self, call: Call) -> Runner:
         """One launch."""

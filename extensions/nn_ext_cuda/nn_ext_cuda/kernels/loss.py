@@ -8,19 +8,19 @@ from nn_ext_cuda.dtypes import refuse_dtypes
 from nn_ext_cuda.faults import FAULTS, beyond_classes
 from nn_ext_cuda.launch import Argument
 from nn_ext_cuda.pointwise import Pointwise
-from nn_ext_cuda.rows import row_program
+from nn_ext_cuda.rows import refuse_rows, row_program
 
 
 class SoftmaxCrossEntropy:
     """The cross entropy of a softmax with class labels, softmax included; labels beyond the last class are told as faults."""
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes that are not computed in, and scores of no class."""
+        """Refuse dtypes that are not computed in, scores of no class, and more rows than there can be blocks."""
         scores, axis = call.inputs[0], call.args["axis"]
         assert scores is not None and isinstance(axis, int)
         if scores.shape[axis] == 0:
             return Refusal("takes scores of at least one class")
-        return refuse_dtypes(call)
+        return refuse_dtypes(call) or refuse_rows(scores.shape, axis)
 
     def forward(self, call: Call) -> Runner:
         """One launch."""

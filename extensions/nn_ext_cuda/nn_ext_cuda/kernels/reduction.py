@@ -43,7 +43,7 @@ class Reduction:
             return Refusal("gives values, not indices")
         if self._combine in ("maximum", "minimum") and x.size == 0:
             return Refusal("takes extrema of at least one element")
-        return refuse_sizes([x]) or refuse_dtypes(call)
+        return refuse_sizes([x, *call.outputs]) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
         """One launch, or two where few results are made of many elements."""

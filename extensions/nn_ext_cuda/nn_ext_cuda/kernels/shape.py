@@ -75,7 +75,7 @@ class Repeated:
         assert x is not None
         if x.dtype not in C_TYPES:
             return Refusal(f"takes arrays of {', '.join(C_TYPES)}, got {x.dtype}")
-        return refuse_sizes(call.outputs)
+        return refuse_sizes(forward_arrays(call))
 
     def forward(self, call: Call) -> Runner:
         """One copy with broadcasting."""
