@@ -45,6 +45,40 @@ def test_a_box_of_an_image_that_does_not_exist_gives_nan(device):
     assert np.isnan(y).all(axis=(1, 2, 3)).tolist() == [False, True, True]
 
 
+@pytest.mark.parametrize("ratio", [-1, 2])
+@pytest.mark.parametrize("box", [(0, 0, np.inf, 4), (-np.inf, 0, np.inf, 4), (np.nan, 0, 3, 3), (0, -1e30, 3, 1e30)])
+def test_a_box_without_end_has_no_mean(device, box, ratio):
+    """Numbers of samples that no integer holds are the largest one on a device, which would never come to an end."""
+    images, boxes = np.ones((1, 1, 4, 4), "float32"), np.array([(0, *box)], "float32")
+    args = {"output_size": (2, 2), "sampling_ratio": ratio}
+    (y,), _ = ran(device, "RoiAlign", [images, boxes], **args)
+    np.testing.assert_array_equal(y, np.zeros((1, 1, 2, 2)))
+    (dx,), _ = ran(device, "RoiAlignBackward", [y + 1, boxes], input_shape=images.shape, **args)
+    np.testing.assert_array_equal(dx, np.zeros((1, 1, 4, 4)))
+
+
+@pytest.mark.parametrize(
+    ("name", "places", "args"),
+    [
+        ("WarpByGrid", np.ones((1, 1, 1, 2)), {"align_corners": True}),
+        ("RoiAlign", np.array([(0, 2**24 + 2, 0, 2**24 + 5, 1)]), {"output_size": (1, 1), "sampling_ratio": 1}),
+    ],
+)
+def test_the_last_pixel_of_an_axis_that_float32_cannot_count(device, name, places, args):
+    import emulated
+
+    from nn_ext_cuda.kernels import KERNELS
+
+    length = 2**24 + 4  # the number of the last pixel is rounded to this
+    memory = device.asarray(np.zeros(length + 1, "float32"))
+    memory.set(np.r_[np.zeros(length - 1), 1, np.nan])
+    x, places = memory[:length].reshape(1, 1, 1, length), device.asarray(places.astype("float32"))
+    call = emulated.call_of(name, [x.view(np.ndarray), places.view(np.ndarray)], **args)
+    y = device.asarray(np.zeros((1, 1, 1, 1), "float32"))
+    KERNELS[name].forward(call)(x, places, y)
+    assert y.item() == 1
+
+
 @pytest.mark.parametrize("align_corners", [False, True])
 @pytest.mark.parametrize("padding_mode", ["zero", "repeat", "reflect"])
 @pytest.mark.parametrize("mode", ["linear", "nearest"])

@@ -11,16 +11,20 @@ from nn_ext_cuda.located import located
 #: A box on one axis: where it begins, how long its bins are, and how many samples each bin has. Pixels are half a step off
 #: the coordinates of boxes. A sample up to one pixel outside of the image reads the edge, one further off nothing.
 _FUNCTIONS: Final = """\
+// A bin of more samples than `most` is nearly all outside of the image: its mean is 0.
 struct Side { R low, step; int64 samples; };
 __device__ Side side_of(R low, R high, int64 bins, int64 ratio) {
   const R step = (high - low) / R(bins);
-  return {low, step, ratio < 1 ? int64(larger(ceil(step), R(0))) : ratio};
+  const R samples = ceil(step), most = R(1 << 24);
+  return {low, step, ratio < 1 ? (samples > 0 && samples < most ? int64(samples) : 0) : ratio};
 }
 __device__ R sample_of(const Side& side, int64 bin, int64 sample) {
   return side.low + (R(bin) + (R(sample) + R(0.5)) / R(side.samples)) * side.step - R(0.5);
 }
 __device__ bool is_near(R place, int64 length) { return place >= -1 && place <= R(length); }
 __device__ R held(R place, int64 length) { return smaller(larger(place, R(0)), R(length - 1)); }
+// The pixel at or before a place; R(length - 1) is rounded, and may be `length`.
+__device__ int64 pixel_of(R place, int64 length) { return min(int64(held(place, length)), length - 1); }
 // The part of a pixel in the mean of a bin.
 __device__ R share(const Side& side, int64 bin, int64 pixel, int64 length) {
   R sum = 0;
@@ -53,12 +57,12 @@ const int64 box = i0;
     for (int64 s = 0; s < down.samples; ++s) {{
       const R row = sample_of(down, BIN0, s);
       if (!is_near(row, length0)) continue;
-      const int64 top = int64(held(row, length0)), bottom = min(top + 1, length0 - 1);
+      const int64 top = pixel_of(row, length0), bottom = min(top + 1, length0 - 1);
       const R below = held(row, length0) - R(top);
       for (int64 t = 0; t < right.samples; ++t) {{
         const R column = sample_of(right, BIN1, t);
         if (!is_near(column, length1)) continue;
-        const int64 first = int64(held(column, length1)), second = min(first + 1, length1 - 1);
+        const int64 first = pixel_of(column, length1), second = min(first + 1, length1 - 1);
         const R behind = held(column, length1) - R(first);
         a += (1 - below) * ((1 - behind) * R(load(input[PIXEL(top, first)])) + behind * R(load(input[PIXEL(top, second)])))
             + below * ((1 - behind) * R(load(input[PIXEL(bottom, first)])) + behind * R(load(input[PIXEL(bottom, second)])));

@@ -21,7 +21,10 @@ __device__ R place_of(R normalized, int64 length, int64 corners, int64 padding) 
 }
 __device__ R nearest_of(R place) { return place < 0 ? -floor(-place + R(0.5)) : floor(place + R(0.5)); }
 // The element at a whole place; NaN reads the first one, so that its weight, which is NaN too, spoils the result.
-__device__ int64 index_of(R place, int64 length) { return place >= 0 ? int64(held(place, R(0), R(length - 1))) : 0; }
+// R(length - 1) is rounded, and may be `length`.
+__device__ int64 index_of(R place, int64 length) {
+  return place >= 0 ? min(int64(held(place, R(0), R(length - 1))), length - 1) : 0;
+}
 __device__ bool is_inside(R place, int64 length) { return place >= 0 && place <= R(length - 1); }
 """
 _PADDINGS: Final = ("zero", "repeat", "reflect")
