@@ -11,7 +11,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
+.PHONY: gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long sanitize-cuda sanitize-cuda-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -122,6 +122,29 @@ sanitize-long: sanitize ## and all samples of the conformance kit, 10,000 hostil
 	$(SANITIZED_PYTEST) --tier=full extensions/nn_ext_cpu/tests/test_conformance.py
 	$(SANITIZED) tools.fuzz api --seed $(SEED) --count 10000
 	$(SANITIZED) tools.fuzz programs --seed $(SEED) --count 1000
+
+# The kernels of nn_ext_cuda, compiled for the host and run on its emulated device: NumPy's arrays are the memory of the device.
+# The sanitizer of undefined behaviour writes to standard error, and ends the process; so pytest must not hold it back.
+CUDA_TESTS := extensions/nn_ext_cuda/tests
+EMULATED = PYTHONPATH=$(CURDIR)/$(CUDA_TESTS)/emulation:$(CURDIR) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+EMULATED_PYTEST = $(BIN)/python -m pytest -p no:xdist -p no:cacheprovider -c pyproject.toml
+EMULATED_KIT = -p emulated_device --backend=cuda --require-backend=cuda $(CUDA_TESTS)/test_conformance.py
+SANITIZED_KERNELS = $(EMULATED) LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:$(FINDINGS) UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$(FINDINGS) \
+	NN_EMULATION_SANITIZE=address,undefined,float-cast-overflow NN_EMULATION_ORDERS= $(EMULATED_PYTEST) --capture=sys
+LARGER_KERNELS := Attention or DropoutMask or Einsum or BatchMatmul or Affine or WarpByGrid or RoiAlign or Interpolate or Quantize or Prune \
+	or Binary or INQ or SpectralNorm or WeightNormalization
+
+sanitize-cuda: $(VENV)/.extensions ## the kernels of nn_ext_cuda on the emulated device with address and undefined-behaviour sanitizers
+	mkdir -p $(SANITIZE)
+	$(SANITIZED_KERNELS) --tier=smoke -k 'test_forward or test_backward' $(EMULATED_KIT)
+	$(SANITIZED_KERNELS) -m 'not slow' $(addprefix $(CUDA_TESTS)/test_,updates.py rescale.py resampling.py)
+
+sanitize-cuda-long: sanitize-cuda ## and all samples of the larger kernels, arrays at odd addresses, its other tests; and races in all samples
+	$(SANITIZED_KERNELS) --tier=core -k '$(LARGER_KERNELS)' $(EMULATED_KIT)
+	NN_EMULATION_OFFSET=1 $(SANITIZED_KERNELS) --tier=smoke -k 'test_forward or test_backward' $(EMULATED_KIT)
+	$(SANITIZED_KERNELS) -m 'not slow' --ignore=$(CUDA_TESTS)/test_emulation.py $(CUDA_TESTS)
+	$(EMULATED) NN_EMULATION_ORDERS=1,2,3 $(EMULATED_PYTEST) --tier=core -k 'test_forward or test_backward' $(EMULATED_KIT)
 
 # The thread sanitizer takes Clang with its OpenMP runtime, whose Archer tells it what waits for what: the runtime of GCC is not
 # instrumented, so that each parallel loop would look like a race. Debian: packages clang-16, libclang-rt-16-dev, libomp-16-dev and

@@ -438,12 +438,12 @@ def array(values, dtype=None, order=None, copy=True):
 def empty(shape, dtype="float64", order="C"):
     """An array at a multiple of 512 bytes, as CuPy's pool gives it, or one element further on, where views may begin.
 
-    Its values are no numbers, and no indices, until something is written there.
+    Bytes are the workspaces of libraries, which ask for memory of their own and so are not moved. Its values are no numbers, and no indices, until something is written there.
     """
     dtype, shape = np.dtype(dtype), (shape,) if isinstance(shape, int) else tuple(shape)
     n_bytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
     memory = np.empty(n_bytes + 512 + dtype.itemsize, np.uint8)
-    start = -memory.ctypes.data % 512 + (dtype.itemsize if OFFSET else 0)
+    start = -memory.ctypes.data % 512 + (dtype.itemsize if OFFSET and dtype.itemsize > 1 else 0)
     if n_bytes <= MAX_POISONED_BYTES:
         memory[start : start + n_bytes] = 0xFF
     return np.ndarray(shape, dtype, memory, start, order=order).view(FakeArray)
