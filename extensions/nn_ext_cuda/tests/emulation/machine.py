@@ -119,7 +119,8 @@ class Function:
     def _run(self, dims, order, arguments, first_block=0, last_block=None):
         last_block = math.prod(dims[:3]) if last_block is None else last_block
         numbers = (*dims, order, first_block, last_block, _STACKS_AT)
-        said = self._call((ctypes.c_uint64 * len(numbers))(*numbers), *[_argument(argument) for argument in arguments])
+        with _exact(arguments) as given:
+            said = self._call((ctypes.c_uint64 * len(numbers))(*numbers), *given)
         if said is not None:
             lines = self._lines.read_text().splitlines()
             named = re.sub(r"line (\d+)", lambda found: f"line {found[1]} `{lines[int(found[1]) - 1].strip()}`", said.decode())
@@ -157,6 +158,39 @@ def _places(arguments):
     """Address and number of bytes of each array among the arguments."""
     bounds = [np.lib.array_utils.byte_bounds(value) for value in arguments if isinstance(value, np.ndarray) and value.size]
     return [(first, last - first) for first, last in dict.fromkeys(bounds)]
+
+
+@contextlib.contextmanager
+def _exact(arguments):
+    """The arguments for a kernel; with sanitizers arrays are copied to where nothing else is in front of them and after them.
+
+    Otherwise a part of an array could be left without leaving the array. Addresses stay what they are modulo 16.
+    """
+    given, blocks = [_argument(argument) for argument in arguments], []
+    places = _joined(_places(arguments)) if SANITIZERS else []
+    for first, end in places if sum(end - first for first, end in places) <= MAX_COMPARED_BYTES else []:
+        block = np.empty(first % 16 + end - first, np.uint8)
+        blocks.append((first, end, block, block.ctypes.data + first % 16))
+        ctypes.memmove(blocks[-1][-1], first, end - first)
+    for k, argument in enumerate(arguments):
+        for first, end, _, moved in blocks:
+            if isinstance(argument, np.ndarray) and first <= given[k].value < end:
+                given[k] = ctypes.c_void_p(given[k].value - first + moved)
+                break
+    yield given
+    for first, end, _, moved in blocks:
+        ctypes.memmove(first, moved, end - first)
+
+
+def _joined(places):
+    """First and last addresses of places, those that overlap as one."""
+    joined = []
+    for first, n_bytes in sorted(places):
+        if joined and first < joined[-1][1]:
+            joined[-1][1] = max(joined[-1][1], first + n_bytes)
+        else:
+            joined.append([first, first + n_bytes])
+    return joined
 
 
 def _argument(value):
