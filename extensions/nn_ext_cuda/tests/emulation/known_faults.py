@@ -6,7 +6,8 @@ import fake_cupy
 import machine
 import numpy as np
 
-#: The body of a kernel that reads x and writes y, both of 64 elements, with 128 bytes of dynamic shared memory.
+#: The body of a kernel that reads x and writes y, both 64 elements in the middle of others, with 128 bytes of dynamic shared
+#: memory.
 FAULTS = {
     "none": "y[threadIdx.x] = x[threadIdx.x];",
     "beyond_an_array": "y[threadIdx.x] = x[threadIdx.x + 1];",
@@ -26,5 +27,5 @@ extern "C" __global__ void kernel(R* x, R* y, int n) {{ {} }}
 """
 
 if __name__ == "__main__":
-    x, y = (fake_cupy.asarray(np.zeros(64, np.float32)) for _ in range(2))
+    x, y = (fake_cupy.asarray(np.zeros(192, np.float32))[64:128] for _ in range(2))
     machine.compile_source(SOURCE.format(FAULTS[sys.argv[1]]), "kernel")((1,), (64,), (x, y, np.int32(4)), shared_mem=128)
