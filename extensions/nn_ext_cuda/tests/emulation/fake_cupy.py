@@ -438,7 +438,8 @@ def array(values, dtype=None, order=None, copy=True):
 def empty(shape, dtype="float64", order="C"):
     """An array at a multiple of 512 bytes, as CuPy's pool gives it, or one element further on, where views may begin.
 
-    Bytes are the workspaces of libraries, which ask for memory of their own and so are not moved. Its values are no numbers, and no indices, until something is written there.
+    Bytes are the workspaces of libraries, which ask for memory of their own and so are not moved. Values are no numbers,
+    and no indices, until something is written there.
     """
     dtype, shape = np.dtype(dtype), (shape,) if isinstance(shape, int) else tuple(shape)
     n_bytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
