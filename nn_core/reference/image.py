@@ -116,7 +116,7 @@ def stft(
     places = stride * xp.arange(n_frames)[:, None] + xp.arange(fft_size)
     spectrum = xp.fft.rfft(x[:, places] * window.astype(x.dtype), axis=2)
     if as_istft_backward:
-        spectrum = spectrum * (_bin_counts(xp, fft_size) / fft_size)
+        spectrum = spectrum * (_bin_counts(xp, fft_size, x.dtype) / fft_size)
     return xp.moveaxis(spectrum.real, 1, 2), xp.moveaxis(spectrum.imag, 1, 2)
 
 
@@ -141,7 +141,7 @@ def istft(
     margin = fft_size // 2 if center else 0
     spectrum = xp.moveaxis(y_r + 1j * y_i, 1, 2)
     if as_stft_backward:
-        spectrum = spectrum * (fft_size / _bin_counts(xp, fft_size))
+        spectrum = spectrum * (fft_size / _bin_counts(xp, fft_size, y_r.dtype))
     frames = xp.fft.irfft(spectrum, n=fft_size, axis=2).astype(y_r.dtype) * window
     whole = _overlap_add(xp, frames, stride)
     x = whole[:, margin : whole.shape[1] - margin]
@@ -189,10 +189,10 @@ def _overlap_add(xp: Namespace, frames: Array, stride: int) -> Array:
     return total.reshape(batch, (n_frames - 1 + n_blocks) * stride)[:, : (n_frames - 1) * stride + size]
 
 
-def _bin_counts(xp: Namespace, fft_size: int) -> Array:
+def _bin_counts(xp: Namespace, fft_size: int, dtype: Any) -> Array:
     """Number of times that each bin of the half spectrum occurs in the full one: 2, except for the frequencies 0 and 1/2."""
     k = xp.arange(fft_size // 2 + 1)
-    return xp.where((k == 0) | (2 * k == fft_size), 1.0, 2.0).astype("float32")
+    return xp.where((k == 0) | (2 * k == fft_size), 1.0, 2.0).astype(dtype)
 
 
 @kernel("AffineGrid")
