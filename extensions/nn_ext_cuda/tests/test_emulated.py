@@ -15,6 +15,7 @@ RUNS = {
     "functions": ["--tier=smoke"],
     "attention": ["--tier=core", "-k", "Attention or DropoutMask"],
     "contraction": ["--tier=core", "-k", "Einsum or BatchMatmul or Affine"],
+    "fourier": ["--tier=core", "-k", "FFT or STFT"],
     "images": ["--tier=core", "-k", "WarpByGrid or RoiAlign or Interpolate"],
     "levels": ["--tier=core", "-k", "Quantize or Prune or Binary or INQ"],
     "weights": ["--tier=core", "-k", "SpectralNorm or WeightNormalization"],

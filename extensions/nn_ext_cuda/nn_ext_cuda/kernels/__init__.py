@@ -9,6 +9,7 @@ from nn_ext_cuda.kernels.arithmetic import ARITHMETIC
 from nn_ext_cuda.kernels.attention import ATTENTION
 from nn_ext_cuda.kernels.contraction import CONTRACTION
 from nn_ext_cuda.kernels.convolution import CONVOLUTION
+from nn_ext_cuda.kernels.fourier import FOURIER
 from nn_ext_cuda.kernels.image import IMAGE
 from nn_ext_cuda.kernels.indexing import INDEXING
 from nn_ext_cuda.kernels.linear import LINEAR
@@ -33,6 +34,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ATTENTION,
     CONTRACTION,
     CONVOLUTION,
+    FOURIER,
     IMAGE,
     INDEXING,
     LINEAR,
