@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 RUNS = {
     "functions": ["--tier=smoke"],
     "attention": ["--tier=core", "-k", "Attention or DropoutMask"],
+    "borders": ["--tier=core", "-k", "Pad or Shift or AffineGrid or MatrixDiag or Meshgrid or SearchSorted"],
     "contraction": ["--tier=core", "-k", "Einsum or BatchMatmul or Affine"],
     "fourier": ["--tier=core", "-k", "FFT or STFT"],
     "images": ["--tier=core", "-k", "WarpByGrid or RoiAlign or Interpolate"],

@@ -9,6 +9,7 @@ from nn_ext_cuda.kernels.arithmetic import ARITHMETIC
 from nn_ext_cuda.kernels.attention import ATTENTION
 from nn_ext_cuda.kernels.contraction import CONTRACTION
 from nn_ext_cuda.kernels.convolution import CONVOLUTION
+from nn_ext_cuda.kernels.filling import FILLING
 from nn_ext_cuda.kernels.fourier import FOURIER
 from nn_ext_cuda.kernels.image import IMAGE
 from nn_ext_cuda.kernels.indexing import INDEXING
@@ -34,6 +35,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ATTENTION,
     CONTRACTION,
     CONVOLUTION,
+    FILLING,
     FOURIER,
     IMAGE,
     INDEXING,

@@ -120,8 +120,40 @@ class Gather:
         return Program([*launches, *rounding.launches], len(arrays), [(table.shape, real_dtype(call.dtype))])
 
 
+#: The order of a sort: NaN comes last.
+_BEFORE: Final = "__device__ bool is_before(R a, R b) { return a != a ? false : b != b ? true : a < b; }\n"
+
+
+class SearchSorted:
+    """Where values belong in sorted rows, by bisection."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in, and very large arrays."""
+        return refuse_sizes(call.inputs) or refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """One launch, a thread for each value."""
+        rows, values = call.inputs
+        assert rows is not None and values is not None
+        passes = "!is_before(value, given)" if call.args["right"] else "is_before(given, value)"
+        statement = f"""const R value = R(load(values[i])); int64 low = 0, high = length;
+    while (low < high) {{
+      const int64 middle = (low + high) / 2;
+      const R given = R(load(sorted_sequence[int64(i0) * length + middle]));
+      if ({passes}) low = middle + 1; else high = middle;
+    }}
+    y[i] = low;"""
+        frame, numbers = (math.prod(values.shape[:-1]), values.shape[-1]), {"length": rows.shape[-1]}
+        return located(call, "searchsorted", frame, statement, numbers, functions=_BEFORE)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """None: places have no gradient."""
+        return None
+
+
 INDEXING: Final[Mapping[str, Kernel]] = {
     "Embed": Gather(_embed_tables),
     "Gather": Gather(_gather_tables),
+    "SearchSorted": SearchSorted(),
     "BoolFill": Pointwise("mask != 0 ? value : data", {"data": "mask != 0 ? R(0) : dy"}),
 }

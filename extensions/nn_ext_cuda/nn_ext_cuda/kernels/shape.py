@@ -10,6 +10,7 @@ from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.copies import Copies
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays
 from nn_ext_cuda.dtypes import C_TYPES, refuse_dtypes
+from nn_ext_cuda.kernels.borders import Bordered, Padding
 from nn_ext_cuda.layout import aligned
 
 #: ``arrange(copies, call, sources, targets)`` adds the copies from the arrays at the places `sources` to those at
@@ -30,13 +31,11 @@ class Arranged:
         self._backward = backward
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes that are not known, mixtures of them, very large arrays, and paddings that repeat elements."""
+        """Refuse dtypes that are not known, mixtures of them, and very large arrays."""
         arrays = forward_arrays(call)
         dtypes = {desc.dtype for desc in arrays if desc is not None}
         if len(dtypes) != 1 or not dtypes <= set(C_TYPES):
             return Refusal(f"takes arrays of one of the dtypes {', '.join(C_TYPES)}, got {', '.join(sorted(dtypes))}")
-        if call.args.get("mode", "constant") != "constant":
-            return Refusal(f"takes the mode constant, got {call.args['mode']}")
         return refuse_sizes(arrays)
 
     def forward(self, call: Call) -> Runner:
@@ -233,12 +232,34 @@ def _same(x: Any, args: Mapping[str, Any]) -> Any:
     return x
 
 
+def _diagonal(x: Any, args: Mapping[str, Any]) -> Any:
+    return np.diagonal(x, axis1=-2, axis2=-1)
+
+
+def _meshed(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
+    """Each source along an axis of its own; indexing by columns first swaps the first two."""
+    axes = list(range(len(sources)))
+    if not call.args["ij_indexing"]:
+        axes[:2] = axes[:2][::-1]
+    for axis, source, target in zip(axes, sources, targets, strict=True):
+        if target is not None:
+            line = copies.view(source).reshape(-1, *(1,) * (len(axes) - axis - 1))
+            copies.copy(source, line, target, copies.view(target))
+
+
 SHAPE: Final[Mapping[str, Kernel]] = {
     "Identity": Arranged(_one(_same), _one(_same)),
+    "Unlink": Arranged(_one(_same)),
+    "TopKGrad": Arranged(_one(_same)),
+    "ClipGradByNorm": Arranged(_one(_same)),
+    "MatrixDiag": Arranged(_one(_diagonal, of_target=True, fill="0"), _one(_diagonal)),
+    "MatrixDiagPart": Arranged(_one(_diagonal), _one(_diagonal, of_target=True, fill="0")),
+    "Meshgrid": Arranged(_meshed),
     "Transpose": Arranged(_one(_transposed), _one(_transposed, of_target=True)),
     "Slice": Arranged(_one(_sliced), _one(_sliced, of_target=True, fill="0")),
     "Flip": Arranged(_one(_flipped), _one(_flipped)),
-    "Pad": Arranged(_one(_unpadded, of_target=True, fill="constant_value"), _one(_unpadded)),
+    "Pad": Padding(Arranged(_one(_unpadded, of_target=True, fill="constant_value"), _one(_unpadded))),
+    "PadBackward": Padding(Arranged(_one(_unpadded), _one(_unpadded, of_target=True, fill="0")), transposed=True),
     "Assign": Arranged(_assigned),
     "Broadcast": Repeated(_broadcast_frame),
     "BroadcastTo": Repeated(_broadcast_to_frame, source=1),
@@ -246,5 +267,7 @@ SHAPE: Final[Mapping[str, Kernel]] = {
     "Unpooling": Repeated(_unpooling_frame),
     "Concatenate": Arranged(_joined(new_axis=False), _cut(new_axis=False)),
     "Stack": Arranged(_joined(new_axis=True), _cut(new_axis=True)),
+    "Shift": Bordered(),
+    "ShiftBackward": Bordered(transposed=True),
     "Split": Arranged(_cut(new_axis=True), _joined(new_axis=True)),
 }

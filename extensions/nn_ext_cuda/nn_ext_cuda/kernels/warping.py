@@ -1,11 +1,12 @@
-"""Images sampled at the points of a grid."""
+"""Grids of points, and images sampled at them."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner
-from nn_ext_cuda.compose import refuse_images
+from nn_ext_cuda.compose import refuse_images, refuse_sizes
+from nn_ext_cuda.dtypes import refuse_dtypes
 from nn_ext_cuda.located import located
 
 #: The place of a normalized coordinate on an axis, in units of elements, and what a place outside becomes. NaN stays NaN.
@@ -79,4 +80,28 @@ def _statement(rank: int, *, linear: bool, is_last: bool) -> str:
     return "\n    ".join([*lines, "}", "store(y[i], a);"])
 
 
-WARPING: Final[Mapping[str, Kernel]] = {"WarpByGrid": WarpByGrid()}
+class AffineGrid:
+    """The points of a grid, transformed; the gradient is that of the rule, a product of matrices."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in, and very large arrays."""
+        return refuse_sizes(call.outputs) or refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """One launch, a thread for each coordinate."""
+        frame = call.outputs[0].shape
+        rank, corners = frame[-1], bool(call.args["align_corners"])
+        numbers: dict[str, int | float] = {f"length{axis}": length for axis, length in enumerate(frame[1:-1])}
+        lines = [f"const int64 row = (int64(i0) * {rank} + i{rank + 1}) * {rank + 1}; R a = R(load(theta[row + {rank}]));"]
+        for axis in range(rank):
+            steps = f"(length{axis} > 1 ? length{axis} - 1 : 1)" if corners else f"length{axis}"
+            place = f"R(2 * int64(i{axis + 1}) - (length{axis} - 1)) / R({steps})"
+            lines.append(f"a += R(load(theta[row + {rank - 1 - axis}])) * ({place});")
+        return located(call, "affine_grid", frame, "\n    ".join([*lines, "store(grid[i], a);"]), numbers)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """None: the gradient rule serves."""
+        return None
+
+
+WARPING: Final[Mapping[str, Kernel]] = {"AffineGrid": AffineGrid(), "WarpByGrid": WarpByGrid()}
