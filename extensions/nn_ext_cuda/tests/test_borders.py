@@ -1,4 +1,4 @@
-"""Padding, shifts, grids and arrays made of arguments, of sizes that the samples of the conformance kit do not have, emulated."""
+"""Borders, grids and arrays made of arguments, of sizes that the samples of the conformance kit do not have, emulated."""
 
 import numpy as np
 import pytest

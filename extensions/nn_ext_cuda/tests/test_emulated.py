@@ -16,6 +16,7 @@ RUNS = {
     "attention": ["--tier=core", "-k", "Attention or DropoutMask"],
     "borders": ["--tier=core", "-k", "Pad or Shift or AffineGrid or MatrixDiag or Meshgrid or SearchSorted"],
     "contraction": ["--tier=core", "-k", "Einsum or BatchMatmul or Affine"],
+    "extrema": ["--tier=core", "-k", "cuda-Max- or cuda-Min-"],
     "fourier": ["--tier=core", "-k", "FFT or STFT"],
     "images": ["--tier=core", "-k", "WarpByGrid or RoiAlign or Interpolate"],
     "levels": ["--tier=core", "-k", "Quantize or Prune or Binary or INQ"],

@@ -11,6 +11,7 @@ from nn_ext_cuda.code import Code, part
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, forward_arrays
 from nn_ext_cuda.dtypes import C_TYPES, real_type, refuse_dtypes
+from nn_ext_cuda.kernels.extrema import Extremum
 from nn_ext_cuda.launch import MAX_BLOCKS, THREADS, Launch, Program, flat
 from nn_ext_cuda.layout import split_axes
 
@@ -36,14 +37,8 @@ class Reduction:
         self._first_axis = first_axis
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes that are not computed in, indices of extrema, extrema of nothing and very large arrays."""
-        (x,) = call.inputs
-        assert x is not None
-        if call.args.get("with_index") or call.args.get("only_index"):
-            return Refusal("gives values, not indices")
-        if self._combine in ("maximum", "minimum") and x.size == 0:
-            return Refusal("takes extrema of at least one element")
-        return refuse_sizes([x, *call.outputs]) or refuse_dtypes(call)
+        """Refuse dtypes that are not computed in, and very large arrays."""
+        return refuse_sizes([*call.inputs, *call.outputs]) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
         """One launch, or two where few results are made of many elements."""
@@ -124,8 +119,8 @@ REDUCTION: Final[Mapping[str, Kernel]] = {
     "Mean": _MEAN,
     "ReduceMean": _MEAN,
     "Prod": Reduction("x", "product"),
-    "Max": Reduction("x", "maximum"),
-    "Min": Reduction("x", "minimum"),
+    "Max": Extremum(Reduction("x", "maximum"), largest=True),
+    "Min": Extremum(Reduction("x", "minimum"), largest=False),
     "CumSum": Scan(product=False),
     "CumProd": Scan(product=True),
     "Norm": Reduction("pow(fabs(x), p)", "sum", "pow(a, 1 / p)"),

@@ -1,0 +1,135 @@
+"""Largest and smallest elements over some axes, and where they are."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cuda.code import generated, length_parameters, unravelled
+from nn_ext_cuda.compose import refuse_sizes
+from nn_ext_cuda.dtypes import C_TYPES, real_type, refuse_dtypes
+from nn_ext_cuda.launch import THREADS, Argument, Launch, Program
+from nn_ext_cuda.layout import length_arguments, merged, pitch
+from nn_ext_cuda.rows import lanes_of
+
+#: An element and its number among those that are compared. NaN goes before numbers, and the first before its equals.
+_FUNCTIONS: Final = """\
+struct Best { R value; int64 place; };
+__device__ bool goes_before(Best a, Best b, bool largest) {
+  const bool a_is_nan = a.value != a.value, b_is_nan = b.value != b.value;
+  if (a_is_nan != b_is_nan) return a_is_nan;
+  if (a_is_nan || a.value == b.value) return a.place < b.place;
+  return largest ? a.value > b.value : a.value < b.value;
+}
+"""
+#: What follows once the element is found; the first lane of a row stores it, or all lanes the gradient of the row.
+_FORWARD: Final = """\
+  if (lane == 0 && row < n_rows) {
+    if (y) store(y[row], best.value);
+    if (index) index[row] = best.place;
+  }"""
+_BACKWARD: Final = """\
+  for (int64 r = lane; r < count && row < n_rows; r += lanes) {
+    STEP
+    store(dx[PLACE], r == best.place ? R(load(dy[row])) : R(0));
+  }"""
+
+
+class Extremum:
+    """The first of the largest, or smallest, elements over some axes, by a block for one or several rows.
+
+    Args:
+        values: The kernel for values alone.
+        largest: Whether the largest ones are wanted.
+    """
+
+    def __init__(self, values: Kernel, *, largest: bool) -> None:
+        self._values = values
+        self._largest = largest
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in, and very large arrays."""
+        # without results: places alone stand where values are declared
+        return refuse_sizes(call.inputs) or refuse_dtypes(replace(call, outputs=()))
+
+    def forward(self, call: Call) -> Runner:
+        """One launch, or two for values where few of them are made of many elements."""
+        only_index, with_index = call.args["only_index"], call.args["with_index"]
+        if not (only_index or with_index):
+            return self._values.forward(call)
+        null = np.uint64(0)
+        y, index = (null, 1) if only_index else (1, 2)
+        return self._program(call, [y, index], ["{T}* y", "int64* index"], _FORWARD, 1 + len(call.outputs))
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """One launch, which finds the elements again; None for places, which have no gradient."""
+        if call.args["only_index"]:
+            return None
+        n = len(call.outputs)
+        return self._program(call, [1 + n, 1 + 2 * n], ["const {T}* dy", "{T}* dx"], _BACKWARD, 2 + 2 * n)
+
+    def _program(
+        self, call: Call, places: Sequence[Argument], parameters: Sequence[str], finish: str, n_arrays: int
+    ) -> Runner:
+        """The launch that finds the elements and does what `finish` says."""
+        (x,), axes = call.inputs, call.args["axes"]
+        assert x is not None and isinstance(axes, tuple)
+        if x.size == 0:
+            return Program([], n_arrays)
+        kept, reduced = (_walk(x, [axis for axis in range(len(x.shape)) if (axis in axes) == chosen]) for chosen in (0, 1))
+        n_rows, count = math.prod(kept[0]), math.prod(reduced[0])
+        by_rows = not reduced[0] or reduced[1][-1] == 1
+        lanes = lanes_of(count) if by_rows else 8
+        block = (lanes, THREADS // lanes) if by_rows else (THREADS // lanes, lanes)
+        c_type = C_TYPES[call.dtype]
+        names = ["const int64 n_rows", "const int64 count", f"const {c_type}* x"]
+        names += [parameter.replace("{T}", c_type) for parameter in parameters]
+        arguments: list[Argument] = [np.int64(n_rows), np.int64(count), 0, *places]
+        for letter, (lengths, strides) in (("k", kept), ("r", reduced)):
+            names += length_parameters(f"{letter}_length", len(lengths))
+            names += [f"const int64 {letter}_stride{axis}" for axis in range(len(lengths))]
+            arguments += [*length_arguments(lengths), *map(np.int64, strides)]
+        body = self._body(len(kept[0]), len(reduced[0]), finish, lanes=lanes, by_rows=by_rows)
+        code = generated(f"{call.spec.api}_located", names, body, real_type(call.dtype), _FUNCTIONS)
+        grid = (-(-n_rows // (THREADS // lanes)),)
+        return Program([Launch(code, grid, block, tuple(arguments))], n_arrays)
+
+    def _body(self, kept: int, reduced: int, finish: str, *, lanes: int, by_rows: bool) -> str:
+        """The statements: each lane of a row goes through some of its elements, then halves of the lanes are compared."""
+        lane, row = ("x", "y") if by_rows else ("y", "x")
+        largest = str(self._largest).lower()
+        sign = "-" if self._largest else ""
+        place = " + ".join(["start", *(f"r{axis} * r_stride{axis}" for axis in range(reduced))])
+        start = " + ".join([f"k{axis} * k_stride{axis}" for axis in range(kept)]) or "0"
+        step = unravelled("r", "r_length", reduced)
+        return f"""\
+  __shared__ Best found[{THREADS}];
+  const uint32 lane = threadIdx.{lane}, lanes = {lanes};
+  const int64 row = blockIdx.x * int64(blockDim.{row}) + threadIdx.{row}, k = row < n_rows ? row : 0;
+  {unravelled("k", "k_length", kept)}
+  const int64 start = {start};
+  Best best = {{{sign}R(infinity()), int64(1) << 62}};
+  for (int64 r = lane; r < count; r += lanes) {{
+    {step}
+    const Best other = {{R(load(x[{place}])), r}};
+    if (goes_before(other, best, {largest})) best = other;
+  }}
+  Best* const own = found + threadIdx.{row} * lanes;
+  own[lane] = best;
+  for (uint32 half = lanes / 2; half > 0; half /= 2) {{
+    __syncthreads();
+    if (lane < half && goes_before(own[lane + half], own[lane], {largest})) own[lane] = own[lane + half];
+  }}
+  __syncthreads();
+  best = own[0];
+{finish.replace("STEP", step).replace("PLACE", place)}"""
+
+
+def _walk(x: ArrayDesc, axes: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+    """Lengths and strides of some axes, neighbours joined."""
+    strides = pitch(x.shape)
+    lengths, (steps,) = merged([x.shape[axis] for axis in axes], [[strides[axis] for axis in axes]])
+    return lengths, steps
