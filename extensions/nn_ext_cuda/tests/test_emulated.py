@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 RUNS = {
     "functions": ["--tier=smoke"],
     "attention": ["--tier=core", "-k", "Attention or DropoutMask"],
+    "augmenting": ["--tier=core", "-k", "Augmentation or RandomCrop or RandomErase or RandomFlip or RandomShift or RandB"],
     "borders": ["--tier=core", "-k", "Pad or Shift or AffineGrid or MatrixDiag or Meshgrid or SearchSorted"],
     "contraction": ["--tier=core", "-k", "Einsum or BatchMatmul or Affine"],
     "extrema": ["--tier=core", "-k", "cuda-Max- or cuda-Min-"],

@@ -7,6 +7,7 @@ from nn_core.ext import Kernel
 from nn_ext_cuda.kernels.activation import ACTIVATION
 from nn_ext_cuda.kernels.arithmetic import ARITHMETIC
 from nn_ext_cuda.kernels.attention import ATTENTION
+from nn_ext_cuda.kernels.augmenting import AUGMENTING
 from nn_ext_cuda.kernels.contraction import CONTRACTION
 from nn_ext_cuda.kernels.convolution import CONVOLUTION
 from nn_ext_cuda.kernels.filling import FILLING
@@ -33,6 +34,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ACTIVATION,
     ARITHMETIC,
     ATTENTION,
+    AUGMENTING,
     CONTRACTION,
     CONVOLUTION,
     FILLING,

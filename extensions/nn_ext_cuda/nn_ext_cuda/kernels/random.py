@@ -37,14 +37,24 @@ class Drawn:
     Args:
         function: Name of the CUDA function.
         numbers: Its numbers after the output, from the arguments.
+        limits: Arguments that are refused from some value on: each element takes as many steps.
     """
 
-    def __init__(self, function: str, numbers: Callable[[Mapping[str, Any]], Sequence[Argument]]) -> None:
+    def __init__(
+        self,
+        function: str,
+        numbers: Callable[[Mapping[str, Any]], Sequence[Argument]],
+        limits: Mapping[str, int] | None = None,
+    ) -> None:
         self._function = function
         self._numbers = numbers
+        self._limits = limits or {}
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes that are not computed in."""
+        """Refuse dtypes that are not computed in, and arguments beyond the limits."""
+        for name, limit in self._limits.items():
+            if call.args[name] > limit:  # type: ignore[operator]  # a number by the specification
+                return Refusal(f"takes {name} up to {limit}, got {call.args[name]}")
         return refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
@@ -106,9 +116,26 @@ def _over_blocks(function: str, call: Call, n: int, arguments: Sequence[Argument
     return [flat(code, -(-n // 4), [np.int64(n), *arguments])] if n else []
 
 
+#: Steps of an element of a binomial distribution.
+_MAX_TRIALS: Final = 4096
+
+
+def _trials(args: Mapping[str, Any]) -> Sequence[Argument]:
+    """The number of trials, the logarithm of the odds of a success, and of the probability that there is none."""
+    n, p = args["n"], args["p"]
+    if p == 0:
+        n = 0
+    log_odds = math.log(p / (1 - p)) if 0 < p < 1 else 0.0
+    log_none = n * math.log1p(-p) if p < 1 else -math.inf
+    return [np.int64(n), np.float64(log_odds), np.float64(log_none)]
+
+
 RANDOM: Final[Mapping[str, Kernel]] = {
     "Dropout": Dropout(),
     "DropoutMask": DropoutMask(),
+    "RandBeta": Drawn("random_beta", lambda args: [np.float64(args["alpha"]), np.float64(args["beta"])]),
+    "RandBinomial": Drawn("random_binomial", _trials, {"n": _MAX_TRIALS}),
+    "RandGamma": Drawn("random_gamma", lambda args: [np.float64(args["k"]), np.float64(args["theta"])]),
     "Rand": Drawn("uniform", lambda args: [np.float64(args["low"]), np.float64(args["high"] - args["low"])]),
     "Randn": Drawn("normal", lambda args: [np.float64(args["mu"]), np.float64(args["sigma"])]),
     "Randint": Drawn("integers", lambda args: [np.int64(args["low"]), np.uint64(args["high"] - args["low"])]),

@@ -41,3 +41,49 @@ extern "C" __global__ void normal(int64 n, const uint64* key, T* y, double mean,
 extern "C" __global__ void integers(int64 n, const uint64* key, int64* y, int64 low, uint64 count) {
   FOR_EACH_LANE({ y[i] = low + int64((words.lane[k] * count) >> 32); })
 }
+
+// The block with this number of a stream; elements of different streams never meet.
+__device__ Words of_stream(const uint64* key, uint64 stream, uint64 block) { return philox(key, (stream << 38) + block); }
+
+// The logarithm of a sample of the gamma distribution (G. Marsaglia, W. W. Tsang, "A simple method for generating gamma
+// variables", 2000). Attempt t of element i takes block i of a stream of its own: two lanes for a normal number, one for the
+// rejection, one for the step from k + 1 to k < 1.
+__device__ double log_gamma(const uint64* key, uint64 i, double k, uint64 stream) {
+  const double d = (k >= 1 ? k : k + 1) - 1.0 / 3, c = 1 / sqrt(9 * d), tiny = 1.0 / 16777216.0;
+  for (;; ++stream) {
+    const Words words = of_stream(key, stream, i);
+    const double radius = sqrt(-2.0 * log(unit(words.lane[0]) + tiny));
+    const double x = radius * cos(6.283185307179586 * unit(words.lane[1]));
+    const double root = 1 + c * x, v = root > 0 ? root * root * root : 0.0;
+    if (v <= 0) continue;
+    const double log_v = log(v);
+    if (log(unit(words.lane[2]) + tiny) >= x * x / 2 + d * (1 - v + log_v)) continue;
+    return log(d) + log_v + (k < 1 ? log(unit(words.lane[3]) + tiny) / k : 0.0);
+  }
+}
+
+extern "C" __global__ void random_gamma(int64 n, const uint64* key, T* y, double k, double theta) {
+  for (int64 i = BLOCK; i < n; i += BLOCKS) store(y[i], theta * exp(log_gamma(key, i, k, 0)));
+}
+
+// a / (a + b) of two gamma samples, from their logarithms, which do not underflow.
+extern "C" __global__ void random_beta(int64 n, const uint64* key, T* y, double a, double b) {
+  for (int64 i = BLOCK; i < n; i += BLOCKS)
+    store(y[i], 1 / (1 + exp(log_gamma(key, i, b, 1 << 20) - log_gamma(key, i, a, 0))));
+}
+
+// Inversion: the number of successes whose cumulative probability does not exceed a uniform number.
+extern "C" __global__ void random_binomial(int64 n, const uint64* key, T* y, int64 trials, double log_odds, double log_none) {
+  FOR_EACH_LANE({
+    const double u = unit(words.lane[k]);
+    double log_ratio = 0;
+    double below = exp(log_none);
+    int64 successes = 0;
+    while (successes < trials && below <= u) {
+      ++successes;
+      log_ratio += log(double(trials + 1 - successes) / double(successes)) + log_odds;
+      below += exp(log_ratio + log_none);
+    }
+    store(y[i], double(successes));
+  })
+}
