@@ -106,15 +106,53 @@ def test_weights_that_are_not_finite_stay_so(cuda):
         np.testing.assert_array_equal(one, other)
 
 
-def test_when_to_fix_further_weights_is_left_to_the_reference(cuda):
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+@pytest.mark.parametrize("dtype", ["float", "half"])
+@pytest.mark.parametrize("selection", ["largest_abs", "random"])
+@pytest.mark.parametrize("name", ["inq_affine", "inq_convolution"])
+def test_half_of_the_weights_are_fixed_at_a_time_and_all_in_the_end(cuda, name, selection, dtype, kind):
+    """Pass by pass, the same weights as on the reference."""
+    shape, weights, _ = shapes_of(name)
+    context = nn.Context([f"cuda:{dtype}"], nn.get_current_context().array_class)
+    found = []
+    for where in (context, nn.Context(["reference:float"])):
+        with nn.context_scope(where):
+            x, w = nn.Variable.from_numpy_array(values(*shape)), nn.Variable.from_numpy_array(values(*weights, seed=2))
+            indicator = nn.Variable.from_numpy_array(np.zeros(weights, kind))
+            indicator.d.flat[3] = 1
+            y = getattr(F, name)(x, w, indicator, inq_iterations=(1, 2, 5), selection_algorithm=selection, seed=7)
+            found.append([])
+            for _ in range(7):
+                y.forward()
+                found[-1].append((indicator.d.copy(), w.d.copy(), y.d.copy()))
+    assert not nn.fallback_report()
+    n_fixed = [int((indicator > 0).sum()) for indicator, _, _ in found[0]]
+    n = int(np.prod(weights))
+    one = 1 + (n - 1) // 2
+    assert n_fixed == [1, one, one + (n - one) // 2, one + (n - one) // 2, one + (n - one) // 2, n, n]
+    assert found[0][0][0].min() == -1
+    for ours, theirs in zip(*found, strict=True):
+        for array, expected in zip(ours, theirs, strict=True):
+            tolerance = 1e-5 if dtype == "float" else 1e-2
+            np.testing.assert_allclose(array, expected, rtol=0, atol=tolerance * max(np.abs(expected).max(), 1))
+
+
+def test_of_equal_magnitudes_the_first_are_fixed_and_nan_is_not(cuda):
+    weight = np.array([[1.0, -1.0, 1.0, np.nan, 0.5, -1.0, 1.0, 0.25]], "float32")
+    w, indicator = nn.Variable.from_numpy_array(weight), nn.Variable.from_numpy_array(np.zeros((1, 8), "float32"))
+    F.inq_affine(nn.Variable.from_numpy_array(np.ones((1, 1), "float32")), w, indicator, inq_iterations=(0, 9)).forward()
+    assert indicator.d.tolist() == [[1, 1, 1, -1, -1, 1, -1, -1]]
+
+
+def test_magnitudes_of_double_precision_are_left_to_the_reference(cuda):
     from emulated import call_of
 
     from nn_ext_cuda.kernels import KERNELS
 
-    arrays = [values(5, 4), values(4, 3), np.zeros((4, 3), "float32"), None]
-    assert KERNELS["INQAffine"].refuse(call_of("INQAffine", arrays)) is None
-    refusal = KERNELS["INQAffine"].refuse(call_of("INQAffine", arrays, inq_iterations=(2,)))
-    assert "takes no inq_iterations" in refusal.reason
+    arrays = [values(5, 4).astype("float64"), values(4, 3).astype("float64"), np.zeros((4, 3)), None]
+    assert KERNELS["INQAffine"].refuse(call_of("INQAffine", arrays, "float64")) is None
+    refusal = KERNELS["INQAffine"].refuse(call_of("INQAffine", arrays, "float64", inq_iterations=(2,)))
+    assert "takes no inq_iterations in float64" in refusal.reason
 
 
 @pytest.mark.parametrize("name", ["binary_connect_affine", "binary_weight_convolution", "inq_convolution"])
@@ -124,7 +162,7 @@ def test_they_are_recorded_in_graphs(cuda, name):
     shape, weight, bias = shapes_of(name)
     others = [weight] if "weight" not in name else [weight, bias]
     inputs = [nn.Variable.from_numpy_array(values(*each)) for each in (shape, weight, *others)]
-    y = getattr(F, name)(*inputs)
+    y = getattr(F, name)(*inputs, **({"inq_iterations": (1, 2)} if name.startswith("inq") else {}))
     before = graph_report()
     for _ in range(4):
         y.forward()

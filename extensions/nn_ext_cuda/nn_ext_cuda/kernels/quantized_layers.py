@@ -9,14 +9,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from nn_core.ext import Array, ArrayDesc, Call, Kernel, Refusal, Runner, Shape, function_spec
+from nn_ext_cuda.code import Code, part
 from nn_ext_cuda.compose import Composition
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import FLOATING
+from nn_ext_cuda.dtypes import C_TYPES, FLOATING
 from nn_ext_cuda.kernels.convolution import CONVOLUTION
 from nn_ext_cuda.kernels.linear import LINEAR
 from nn_ext_cuda.kernels.quantization import TINY as _TINY
-from nn_ext_cuda.launch import Chain, ChainStep
+from nn_ext_cuda.kernels.random import SeededProgram
+from nn_ext_cuda.launch import THREADS, Argument, Chain, ChainStep, Launch, Program, flat
 from nn_ext_cuda.memory import allocated
 
 _SIGN: Final = "(weight == 0 ? quantize_zero_to : weight > 0 ? R(1) : weight < 0 ? R(-1) : weight)"
@@ -146,25 +150,30 @@ class FixedLayer:
         self._layer = _Layer(layer)
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse to fix further weights, which depends on the passes so far, and what the layer refuses."""
+        """Refuse dtypes in which magnitudes or indicators are not compared, and what the layer refuses."""
         indicator = call.inputs[2]
         assert indicator is not None
-        if call.args["inq_iterations"]:
-            return Refusal("takes no inq_iterations: whether it is time to fix weights is decided on the host")
+        if call.args["inq_iterations"] and call.dtype == "float64":
+            return Refusal("takes no inq_iterations in float64: magnitudes are compared in float32")
         if indicator.dtype not in _INDICATORS:
             return Refusal(f"takes an indicator of {', '.join(_INDICATORS)}, got {indicator.dtype}")
         return self._layer.refuse(call)
 
     def forward(self, call: Call) -> Runner:
-        """The largest exponent, the fixed weights in place, and the layer; the random key is of no use here."""
-        arrays = forward_arrays(call)
-        composition = self._composition(call, arrays, forward_names(call))
+        """The weights that are fixed now, if it is time for it; the largest exponent, the fixed weights, and the layer."""
+        arrays, names = forward_arrays(call), forward_names(call)
+        fixing = _Fixing(call) if call.args["inq_iterations"] else None
+        composition = self._composition(call, arrays, names)
         composition.scratch("top", (1,))
         finish = f"floor(log2(larger(a * (4.0 / 3.0), {_TINY})))"
         composition.reduce(f"{call.spec.api}_top", "top", "fabs(weight)", combine="maximum", finish=finish)
-        outputs = {"weight": f"{_FIXED} ? {_POWER} : weight", "indicator_fixedweights": f"{_FIXED} ? R(1) : R(0)"}
+        others = "indicator_fixedweights" if fixing else "R(0)"
+        outputs = {"weight": f"{_FIXED} ? {_POWER} : weight", "indicator_fixedweights": f"{_FIXED} ? R(1) : {others}"}
         composition.compute(f"{call.spec.api}_quantize", outputs)
-        return QuantizedLayer([_Part(composition.program()), self._layer.forward(call, 1)], len(arrays))
+        parts = [_Part(composition.program(), range(len(arrays))), self._layer.forward(call, 1)]
+        if fixing is None:
+            return QuantizedLayer(parts, len(arrays))
+        return QuantizedLayer([*fixing.parts(len(arrays)), *parts], len(arrays), *fixing.memory)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """The gradients of the layer, zero where the weight is fixed; None for that of the indicator."""
@@ -187,6 +196,56 @@ class FixedLayer:
         return Composition(call, kept, names, (size,), dict.fromkeys(own, (size,)), {"levels": 2.0 ** (num_bits - 2)})
 
 
+class _Fixing:
+    """What fixes half of the weights that are not fixed yet, or all of them, when the passes so far are in a list.
+
+    The device counts the passes, in the indicator, so that the launches are the same in all of them: those that choose
+    weights return at once where it is not time for it.
+
+    Args:
+        call: The call.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._random = call.args["selection_algorithm"] == "random"
+
+    @property
+    def memory(self) -> tuple[ArrayDesc, ArrayDesc]:
+        """The number of passes, and the smallest rank that is chosen with the end of those that are chosen of that rank."""
+        return ArrayDesc((1,), "float32"), ArrayDesc((2,), "int64")
+
+    def parts(self, n_arrays: int) -> list["_Part"]:
+        """The launches, on the arrays of the call, then the memory, then the random key."""
+        weight, indicator = weight_of(self._call), self._call.inputs[2]
+        assert indicator is not None
+        passes, _ = self.memory
+        names, shape = ("indicator_fixedweights", "passes"), (weight.size,)
+        counting = Composition(self._call, [indicator, passes], names, shape, {names[0]: shape, names[1]: (1,)})
+        counted = f"{_FIXED} ? R(0) : -indicator_fixedweights"
+        counting.reduce(f"{self._call.spec.api}_passes", "passes", counted, combine="maximum")
+        arguments: tuple[Argument, ...] = (np.int64(weight.size), 0, 1, 2, 3, 4 if self._random else np.uint64(0))
+        launches = [
+            Launch(self._code("choose_fixed", indicator.dtype), (1,), (THREADS,), arguments),
+            flat(self._code("mark_fixed", indicator.dtype), weight.size, arguments),
+        ]
+        order = [2, 1, n_arrays, n_arrays + 1]
+        program: Program = Program(launches, 4)
+        if self._random:
+            order.append(n_arrays + 2)
+            program = SeededProgram(launches, 5)
+        return [_Part(counting.program(), (2, n_arrays)), _Part(program, order)]
+
+    def _code(self, function: str, indicator: str) -> Code:
+        iterations = self._call.args["inq_iterations"]
+        assert isinstance(iterations, tuple)
+        times = [f"passes == {int(number)}" for number in iterations]
+        header = f"#define IS_TIME ({' || '.join(times)})\n#define IS_LAST (passes == {int(iterations[-1])})\n"
+        header += f"#define RANDOM {int(self._random)}\n"
+        header += f"typedef {C_TYPES[weight_of(self._call).dtype]} T;\ntypedef {C_TYPES[indicator]} I;\n"
+        return Code(function, header + part("philox.cuh") + part("fixing.cu"), "float")
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Part:
     """A runner, and the places of its arrays among those that there are; None: it takes all of them."""
@@ -204,16 +263,16 @@ class QuantizedLayer:
 
     Args:
         parts: What is run, in order.
-        n_arrays: How many arrays the call has; what comes after them is left out.
-        quantized: A further array of the parts, which lives as long as a step.
+        n_arrays: How many arrays the call has.
+        memory: Further arrays of the parts, which live as long as a step; a random key comes after them.
     """
 
-    __slots__ = ("_n_arrays", "_parts", "_quantized")
+    __slots__ = ("_memory", "_n_arrays", "_parts")
 
-    def __init__(self, parts: Sequence[_Part], n_arrays: int, quantized: ArrayDesc | None = None) -> None:
+    def __init__(self, parts: Sequence[_Part], n_arrays: int, *memory: ArrayDesc) -> None:
         self._parts = tuple(parts)
         self._n_arrays = n_arrays
-        self._quantized = quantized
+        self._memory = memory
 
     @property
     def launches(self) -> tuple[Any, ...]:
@@ -225,9 +284,8 @@ class QuantizedLayer:
 
     def bind(self, *arrays: Array) -> ChainStep:
         """The steps on these arrays."""
-        held = list(arrays[: self._n_arrays])
-        if self._quantized is not None:
-            held.append(allocated(self._quantized.shape, self._quantized.dtype))
+        made = [allocated(desc.shape, desc.dtype) for desc in self._memory]
+        held = [*arrays[: self._n_arrays], *made, *arrays[self._n_arrays :]]
         return ChainStep([part.bind(held) for part in self._parts])
 
 
