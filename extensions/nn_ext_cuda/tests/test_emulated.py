@@ -21,6 +21,7 @@ RUNS = {
     "fourier": ["--tier=core", "-k", "FFT or STFT"],
     "images": ["--tier=core", "-k", "WarpByGrid or RoiAlign or Interpolate"],
     "levels": ["--tier=core", "-k", "Quantize or Prune or Binary or INQ"],
+    "recurrent": ["--tier=core", "-k", "cuda-LSTM or cuda-GRU or cuda-RNN"],
     "weights": ["--tier=core", "-k", "SpectralNorm or WeightNormalization"],
 }
 

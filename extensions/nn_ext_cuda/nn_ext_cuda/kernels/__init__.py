@@ -22,6 +22,7 @@ from nn_ext_cuda.kernels.pooling import POOLING
 from nn_ext_cuda.kernels.quantization import QUANTIZATION
 from nn_ext_cuda.kernels.quantized_layers import QUANTIZED_LAYERS
 from nn_ext_cuda.kernels.random import RANDOM
+from nn_ext_cuda.kernels.recurrent import RECURRENT
 from nn_ext_cuda.kernels.reduction import REDUCTION
 from nn_ext_cuda.kernels.regions import REGIONS
 from nn_ext_cuda.kernels.scattering import SCATTERING
@@ -49,6 +50,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     QUANTIZATION,
     QUANTIZED_LAYERS,
     RANDOM,
+    RECURRENT,
     REDUCTION,
     REGIONS,
     SCATTERING,
