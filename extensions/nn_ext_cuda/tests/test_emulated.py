@@ -22,6 +22,7 @@ RUNS = {
     "images": ["--tier=core", "-k", "WarpByGrid or RoiAlign or Interpolate"],
     "levels": ["--tier=core", "-k", "Quantize or Prune or Binary or INQ"],
     "recurrent": ["--tier=core", "-k", "cuda-LSTM or cuda-GRU or cuda-RNN"],
+    "resizing": ["--tier=core", "-k", "ONNXResize"],
     "weights": ["--tier=core", "-k", "SpectralNorm or WeightNormalization"],
 }
 

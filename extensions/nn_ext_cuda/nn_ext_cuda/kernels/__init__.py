@@ -25,6 +25,7 @@ from nn_ext_cuda.kernels.random import RANDOM
 from nn_ext_cuda.kernels.recurrent import RECURRENT
 from nn_ext_cuda.kernels.reduction import REDUCTION
 from nn_ext_cuda.kernels.regions import REGIONS
+from nn_ext_cuda.kernels.resizing import RESIZING
 from nn_ext_cuda.kernels.scattering import SCATTERING
 from nn_ext_cuda.kernels.shape import SHAPE
 from nn_ext_cuda.kernels.sorting import SORTING
@@ -53,6 +54,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     RECURRENT,
     REDUCTION,
     REGIONS,
+    RESIZING,
     SCATTERING,
     SHAPE,
     SORTING,
