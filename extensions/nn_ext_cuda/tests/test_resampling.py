@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nn_core.reference.image import warp_by_grid
+from nn_core.reference.image import warp_by_flow, warp_by_grid
 from nn_core.reference.normalization import spectral_norm
 from nn_core.reference.pooling import roi_align, roi_align_backward
 
@@ -77,6 +77,16 @@ def test_the_last_pixel_of_an_axis_that_float32_cannot_count(device, name, place
     y = device.asarray(np.zeros((1, 1, 1, 1), "float32"))
     KERNELS[name].forward(call)(x, places, y)
     assert y.item() == 1
+
+
+@pytest.mark.parametrize("scale", [0.4, 3.0, 40.0])
+def test_flows_inside_and_beyond_the_image(device, scale):
+    data = RNG.normal(size=(2, 3, 5, 7)).astype("float32")
+    flow = (scale * RNG.normal(size=(2, 2, 5, 7))).astype("float32")
+    flow[0, 0, 0, 0] = np.nan
+    (y,), _ = ran(device, "WarpByFlow", [data, flow])
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(y, warp_by_flow(np, data, flow), rtol=0, atol=2e-5)
 
 
 @pytest.mark.parametrize("align_corners", [False, True])

@@ -14,6 +14,7 @@ from nn_ext_cuda.kernels.filling import FILLING
 from nn_ext_cuda.kernels.fourier import FOURIER
 from nn_ext_cuda.kernels.image import IMAGE
 from nn_ext_cuda.kernels.indexing import INDEXING
+from nn_ext_cuda.kernels.lengths import LENGTHS
 from nn_ext_cuda.kernels.linear import LINEAR
 from nn_ext_cuda.kernels.loss import LOSS
 from nn_ext_cuda.kernels.normalization import NORMALIZATION
@@ -43,6 +44,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     FOURIER,
     IMAGE,
     INDEXING,
+    LENGTHS,
     LINEAR,
     LOSS,
     NORMALIZATION,

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from nn_core.ext import Call, Kernel, Refusal, Runner
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cuda.compose import Composition, refuse_sizes
+from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
 from nn_ext_cuda.dtypes import refuse_dtypes
 from nn_ext_cuda.faults import FAULTS, beyond_classes
 from nn_ext_cuda.launch import Argument
@@ -41,8 +43,38 @@ class SoftmaxCrossEntropy:
         return row_program(call, "softmax.cu", function, scores.shape, axis, places, n_arrays, LOG=0, TELLS=int(tells))
 
 
+class KLMultinomial:
+    """The divergence of one distribution from another, summed over the classes of each sample."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in, and very large arrays."""
+        return refuse_sizes(call.inputs) or refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """One launch, or two where few results are made of many elements."""
+        composition = self._composition(call, forward_arrays(call), forward_names(call))
+        composition.reduce("kl_multinomial", "D", "p * (log_of(p) - log_of(q))")
+        return composition.program()
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """One launch."""
+        composition = self._composition(call, backward_arrays(call, wanted), backward_names(call))
+        slopes = {"dp": "dD * (log(divisor(p)) - log(divisor(q)) + 1)", "dq": "-dD * p / divisor(q)"}
+        given = {name: slope for (name, slope), want in zip(slopes.items(), wanted, strict=True) if want}
+        composition.compute("kl_multinomial_backward", given)
+        return composition.program()
+
+    @staticmethod
+    def _composition(call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]) -> Composition:
+        p, base_axis = call.inputs[0], call.args["base_axis"]
+        assert p is not None and isinstance(base_axis, int)
+        samples = (*p.shape[:base_axis], *(1,) * (len(p.shape) - base_axis))
+        return Composition(call, arrays, names, p.shape, {"D": samples, "dD": samples})
+
+
 LOSS: Final[dict[str, Kernel]] = {
     "SoftmaxCrossEntropy": SoftmaxCrossEntropy(),
+    "KLMultinomial": KLMultinomial(),
     "SigmoidCrossEntropy": Pointwise(
         "larger(x, R(0)) - target * x + log1p(exp(-fabs(x)))",
         {"x": "dy * (sigmoid(x) - target)", "target": "-dy * x"},

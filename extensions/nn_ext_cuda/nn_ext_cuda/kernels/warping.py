@@ -104,4 +104,41 @@ class AffineGrid:
         return None
 
 
-WARPING: Final[Mapping[str, Kernel]] = {"AffineGrid": AffineGrid(), "WarpByGrid": WarpByGrid()}
+#: The four pixels around the place that the flow of a pixel leads to, which is held inside of the image.
+_FLOW: Final = """\
+const int64 row = i2 / width, column = i2 % width, at = int64(i0) * 2 * height * width + i2;
+    const R y = held(R(load(flow[at + height * width])) + R(row), R(0), R(height - 1));
+    const R x = held(R(load(flow[at])) + R(column), R(0), R(width - 1));
+    const int64 top = index_of(floor(y), height), left = index_of(floor(x), width);
+    const int64 bottom = min(top + 1, height - 1), right = min(left + 1, width - 1);
+    const R down = y - floor(y), over = x - floor(x);
+    const int64 image = (int64(i0) * channels + i1) * height * width;
+    const R upper = (1 - over) * R(load(data[image + top * width + left])) + over * R(load(data[image + top * width + right]));
+    const R lower = (1 - over) * R(load(data[image + bottom * width + left]))
+        + over * R(load(data[image + bottom * width + right]));
+    store(warped_image[i], (1 - down) * upper + down * lower);"""
+
+
+class WarpByFlow:
+    """Linear sampling at each pixel plus its flow; gradients are those of the rule."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes that are not computed in, very large arrays, and images without elements."""
+        return refuse_images(call.inputs[0], call)
+
+    def forward(self, call: Call) -> Runner:
+        """One launch, a thread for each element."""
+        n, channels, height, width = call.outputs[0].shape
+        numbers: dict[str, int | float] = {"channels": channels, "height": height, "width": width}
+        return located(call, "warp_by_flow", (n, channels, height * width), _FLOW, numbers, functions=_FUNCTIONS)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """None: the gradient rule serves."""
+        return None
+
+
+WARPING: Final[Mapping[str, Kernel]] = {
+    "AffineGrid": AffineGrid(),
+    "WarpByFlow": WarpByFlow(),
+    "WarpByGrid": WarpByGrid(),
+}

@@ -1,0 +1,51 @@
+"""Arrays divided by their lengths, and divergences of distributions, on the emulated device, beside the reference."""
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+
+SHAPE = (3, 4, 70)
+
+
+def compare(build, n_inputs, *, positive=False):
+    """The result and the gradients of a function of some arrays, on both backends, without a fallback."""
+    found = []
+    for context in (nn.get_current_context(), nn.Context(["reference:double"])):
+        draw = np.random.default_rng(0)
+        with nn.context_scope(context):
+            arrays = [draw.normal(size=SHAPE).astype("float32") for _ in range(n_inputs)]
+            inputs = [nn.Variable.from_numpy_array(abs(a) if positive else a, need_grad=True) for a in arrays]
+            y = build(*inputs)
+            for variable in inputs:
+                variable.grad.zero()
+            y.forward()
+            y.backward(draw.normal(size=y.shape).astype("float32"))
+            found.append([y.d.copy(), *[variable.g.copy() for variable in inputs]])
+            assert not nn.fallback_report()
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=2e-6 * max(np.abs(other).max(), 1))
+
+
+@pytest.mark.parametrize("p", [1, 2, 3.5])
+@pytest.mark.parametrize("axes", [(1,), (0, 2), (1, 2)])
+def test_norms(cuda, p, axes):
+    compare(lambda x: F.norm_normalization(x, p=p, axes=axes), 1)
+
+
+@pytest.mark.parametrize("base_axis", [1, 2])
+def test_noise_of_one_length(cuda, base_axis):
+    compare(lambda w: F.vat_noise(nn.Variable.from_numpy_array(np.full(SHAPE, 0.5, "float32")), w, base_axis, 0.3), 1)
+
+
+@pytest.mark.parametrize("base_axis", [1, 2])
+def test_divergences(cuda, base_axis):
+    compare(lambda p, q: F.kl_multinomial(p, q, base_axis), 2, positive=True)
+
+
+def test_a_probability_of_zero_adds_nothing(cuda):
+    p, q = (nn.Variable.from_numpy_array(np.array([row], "float32")) for row in ([0.0, 1.0], [0.5, 0.5]))
+    y = F.kl_multinomial(p, q)
+    y.forward()
+    np.testing.assert_allclose(y.d, [[np.log(2)]], rtol=1e-6)
