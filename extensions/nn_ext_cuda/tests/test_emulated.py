@@ -17,6 +17,7 @@ RUNS = {
     "augmenting": ["--tier=core", "-k", "Augmentation or RandomCrop or RandomErase or RandomFlip or RandomShift or RandB"],
     "borders": ["--tier=core", "-k", "Pad or Shift or AffineGrid or MatrixDiag or Meshgrid or SearchSorted"],
     "contraction": ["--tier=core", "-k", "Einsum or BatchMatmul or Affine"],
+    "deformable": ["--tier=core", "-k", "DeformableConvolution"],
     "extrema": ["--tier=core", "-k", "cuda-Max- or cuda-Min-"],
     "fourier": ["--tier=core", "-k", "FFT or STFT"],
     "images": ["--tier=core", "-k", "WarpBy or RoiAlign or Interpolate"],

@@ -10,6 +10,7 @@ from nn_ext_cuda.kernels.attention import ATTENTION
 from nn_ext_cuda.kernels.augmenting import AUGMENTING
 from nn_ext_cuda.kernels.contraction import CONTRACTION
 from nn_ext_cuda.kernels.convolution import CONVOLUTION
+from nn_ext_cuda.kernels.deformable import DEFORMABLE
 from nn_ext_cuda.kernels.filling import FILLING
 from nn_ext_cuda.kernels.fourier import FOURIER
 from nn_ext_cuda.kernels.image import IMAGE
@@ -40,6 +41,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     AUGMENTING,
     CONTRACTION,
     CONVOLUTION,
+    DEFORMABLE,
     FILLING,
     FOURIER,
     IMAGE,
