@@ -214,4 +214,4 @@ def test_they_are_recorded_in_graphs(cuda):
     assert after.n_graphs == before.n_graphs + 2
     assert sum(after.apart.values()) == sum(before.apart.values())
     np.testing.assert_allclose(x.g, 2 * x.d, atol=1e-5)
-    assert not {"fft", "ifft", "stft", "istft"} & {row.function for row in nn.fallback_report()}
+    assert not nn.fallback_report()

@@ -1,4 +1,4 @@
-"""Arrays divided by their lengths, and divergences of distributions, on the emulated device, beside the reference."""
+"""Lengths, means and divergences of distributions on the emulated device, beside the reference."""
 
 import numpy as np
 import pytest
@@ -49,3 +49,28 @@ def test_a_probability_of_zero_adds_nothing(cuda):
     y = F.kl_multinomial(p, q)
     y.forward()
     np.testing.assert_allclose(y.d, [[np.log(2)]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+@pytest.mark.parametrize("updates", [False, True])
+def test_running_means_pass_by_pass(cuda, updates, kind):
+    found = []
+    for context in (nn.get_current_context(), nn.Context(["reference:double"])):
+        draw = np.random.default_rng(0)
+        with nn.context_scope(context):
+            x = nn.Variable(SHAPE, need_grad=True)
+            mean = nn.Variable.from_numpy_array(draw.normal(size=SHAPE[1:]).astype("float32"), need_grad=True)
+            t = nn.Variable.from_numpy_array(np.array([2], kind))
+            y = F.mean_subtraction(x, mean, t, update_running_mean=updates)
+            found.append([])
+            for _ in range(4):
+                x.d = draw.normal(size=SHAPE)
+                x.grad.zero()
+                mean.grad.zero()
+                y.forward()
+                y.backward(draw.normal(size=SHAPE).astype("float32"))
+                found[-1] += [y.d.copy(), mean.d.copy(), t.d.copy(), x.g.copy(), mean.g.copy()]
+            assert not nn.fallback_report()
+    assert found[0][-3].tolist() == [6 if updates else 2]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=2e-6 * max(np.abs(other).max(), 1))

@@ -18,6 +18,7 @@ from nn_ext_cuda.kernels.indexing import INDEXING
 from nn_ext_cuda.kernels.lengths import LENGTHS
 from nn_ext_cuda.kernels.linear import LINEAR
 from nn_ext_cuda.kernels.loss import LOSS
+from nn_ext_cuda.kernels.means import MEANS
 from nn_ext_cuda.kernels.normalization import NORMALIZATION
 from nn_ext_cuda.kernels.placing import PLACING
 from nn_ext_cuda.kernels.pooling import POOLING
@@ -49,6 +50,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     LENGTHS,
     LINEAR,
     LOSS,
+    MEANS,
     NORMALIZATION,
     PLACING,
     POOLING,
