@@ -23,6 +23,7 @@ RUNS = {
     "images": ["--tier=core", "-k", "WarpBy or RoiAlign or Interpolate"],
     "lengths": ["--tier=core", "-k", "NormNormalization or MeanSubtraction or VATNoise or KLMultinomial"],
     "levels": ["--tier=core", "-k", "Quantize or Prune or Binary or INQ"],
+    "patches": ["--tier=core", "-k", "PatchCorrelation or AdaptiveSeparable"],
     "recurrent": ["--tier=core", "-k", "cuda-LSTM or cuda-GRU or cuda-RNN"],
     "resizing": ["--tier=core", "-k", "ONNXResize"],
     "weights": ["--tier=core", "-k", "SpectralNorm or WeightNormalization"],

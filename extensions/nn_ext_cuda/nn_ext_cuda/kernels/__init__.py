@@ -20,6 +20,7 @@ from nn_ext_cuda.kernels.linear import LINEAR
 from nn_ext_cuda.kernels.loss import LOSS
 from nn_ext_cuda.kernels.means import MEANS
 from nn_ext_cuda.kernels.normalization import NORMALIZATION
+from nn_ext_cuda.kernels.patches import PATCHES
 from nn_ext_cuda.kernels.placing import PLACING
 from nn_ext_cuda.kernels.pooling import POOLING
 from nn_ext_cuda.kernels.quantization import QUANTIZATION
@@ -52,6 +53,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     LOSS,
     MEANS,
     NORMALIZATION,
+    PATCHES,
     PLACING,
     POOLING,
     QUANTIZATION,

@@ -1,0 +1,67 @@
+"""Patches that are compared, and windows weighed by kernels of each pixel, on the emulated device, beside the reference."""
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+
+SETTINGS = [
+    {},
+    {"shift": (2, 3), "padding": (2, 2, 3, 3)},
+    {"patch": (3, 2), "shift": (3, 4), "patch_step": (2, 3), "shift_step": (2, 3), "padding": (1, 2, 0, 3)},
+    {"patch": (1, 5), "shift": (9, 0), "shift_step": (4, 1)},
+]
+
+
+def compare(shapes, build):
+    """Results, gradients, and gradients of gradients where there are some, without a fallback."""
+    found = []
+    for context in (nn.get_current_context(), nn.Context(["reference:double"])):
+        draw = np.random.default_rng(0)
+        with nn.context_scope(context):
+            inputs = [
+                nn.Variable.from_numpy_array(draw.normal(size=shape).astype("float32"), need_grad=True) for shape in shapes
+            ]
+            y = build(*inputs)
+            for variable in inputs:
+                variable.grad.zero()
+            y.forward()
+            y.backward(draw.normal(size=y.shape).astype("float32"))
+            found.append([y.d.copy(), *[variable.g.copy() for variable in inputs]])
+            assert not nn.fallback_report()
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=5e-6 * max(np.abs(other).max(), 1))
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_correlations(cuda, settings):
+    compare([(2, 3, 6, 7), (2, 3, 6, 7)], lambda one, other: F.patch_correlation(one, other, **settings))
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_gradients_of_gradients(cuda, which):
+    def build(dy, one, other):
+        return F.patch_correlation_backward(dy, one, other, patch=(2, 2), shift=(1, 2))[which]
+
+    compare([(2, 3, 5, 4, 5), (2, 3, 5, 6), (2, 3, 5, 6)], build)
+
+
+def test_windows_with_kernels_of_their_own(cuda):
+    shapes = [(2, 3, 7, 9), (2, 3, 6, 8), (2, 4, 5, 7)]  # kernels have more places than are used
+    compare(shapes, F.adaptive_separable_convolution)
+
+
+def test_they_are_recorded_in_graphs(cuda):
+    from nn_ext_cuda import graph_report
+
+    one, other = (nn.Variable.from_numpy_array(np.ones((1, 2, 4, 5), "float32"), need_grad=True) for _ in range(2))
+    loss = F.sum(F.patch_correlation(one, other, shift=(1, 1)))
+    before = graph_report()
+    for _ in range(4):
+        loss.forward()
+        one.grad.zero()
+        loss.backward()
+    after = graph_report()
+    assert after.n_graphs == before.n_graphs + 2
+    assert sum(after.apart.values()) == sum(before.apart.values())
