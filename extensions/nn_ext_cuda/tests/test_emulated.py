@@ -19,6 +19,7 @@ RUNS = {
     "contraction": ["--tier=core", "-k", "Einsum or BatchMatmul or Affine"],
     "deformable": ["--tier=core", "-k", "DeformableConvolution"],
     "extrema": ["--tier=core", "-k", "cuda-Max- or cuda-Min-"],
+    "factors": ["--tier=core", "-k", "BatchInv or BatchDet or BatchLogdet or BatchCholesky"],
     "fourier": ["--tier=core", "-k", "FFT or STFT"],
     "images": ["--tier=core", "-k", "WarpBy or RoiAlign or Interpolate"],
     "lengths": ["--tier=core", "-k", "NormNormalization or MeanSubtraction or VATNoise or KLMultinomial"],

@@ -11,6 +11,7 @@ from nn_ext_cuda.kernels.augmenting import AUGMENTING
 from nn_ext_cuda.kernels.contraction import CONTRACTION
 from nn_ext_cuda.kernels.convolution import CONVOLUTION
 from nn_ext_cuda.kernels.deformable import DEFORMABLE
+from nn_ext_cuda.kernels.factors import FACTORS
 from nn_ext_cuda.kernels.filling import FILLING
 from nn_ext_cuda.kernels.fourier import FOURIER
 from nn_ext_cuda.kernels.image import IMAGE
@@ -44,6 +45,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     CONTRACTION,
     CONVOLUTION,
     DEFORMABLE,
+    FACTORS,
     FILLING,
     FOURIER,
     IMAGE,

@@ -158,27 +158,38 @@ class Transform:
 
     def _runner(self, call: Call, source: int, target: int, n_arrays: int, *, inverse: bool) -> Runner:
         """The launches from one array to another; in 16 bits the values between the axes are kept in the precision of sums."""
-        shape, lengths = call.outputs[0].shape, _signal_lengths(call)
-        n = math.prod(lengths)
-        scale = n**-0.5 if call.args["normalized"] else 1 / n if self._inverse else 1.0
-        axes = [axis for axis in range(len(shape) - 2, len(shape) - 2 - len(lengths), -1) if shape[axis] > 1]
-        axes = axes or [len(shape) - 2]  # to copy it
-        wide = real_dtype(call.dtype)
-        between = target if wide == call.dtype else n_arrays + len(axes)
-        launches: list[Launch] = []
+        shape, wide = call.outputs[0].shape, real_dtype(call.dtype)
         if math.prod(shape) == 0:
             return Program([], n_arrays)
+        axes = _transformed_axes(call)
+        between = target if wide == call.dtype else n_arrays + len(axes)
+        launches: list[Launch] = []
         for number, axis in enumerate(axes):
             is_first, is_last = number == 0, number == len(axes) - 1
             inner = math.prod(shape[axis + 1 : -1])
             lines = _Lines(shape[axis], math.prod(shape[:axis]) * inner, call.dtype, inverse, strided=inner > 1)
             types = {"S": call.dtype if is_first else wide, "T": call.dtype if is_last else wide}
-            numbers = [np.int64(lines.n_lines), *_dividing(inner), real(call.dtype, scale if is_last else 1)]
+            scale = real(call.dtype, self._scale(call) if is_last else 1)
             places = [source if is_first else between, target if is_last else between, n_arrays + number]
-            launches.append(lines.launch("fourier", types, [*numbers, *places]))
-        roots = [Constant(roots_of_unity, (shape[axis], call.dtype)) for axis in axes]
+            launches.append(lines.launch("fourier", types, [np.int64(lines.n_lines), *_dividing(inner), scale, *places]))
+        roots = [Constant(roots_of_unity, (shape[axis], wide)) for axis in axes]
         n_bytes = [math.prod(shape) * ITEM_BYTES[wide]] if between != target and len(axes) > 1 else []
         return _with_memory(launches, n_arrays, roots, n_bytes)
+
+    def _scale(self, call: Call) -> float:
+        """The factor of the transform, and of its transpose."""
+        n = math.prod(_signal_lengths(call))
+        if call.args["normalized"]:
+            return float(n**-0.5)
+        return 1 / n if self._inverse else 1.0
+
+
+def _transformed_axes(call: Call) -> list[int]:
+    """The axes that are transformed, the last one first; of signals of one number that alone, to copy it."""
+    shape = call.outputs[0].shape
+    last = len(shape) - 2
+    axes = [axis for axis in range(last, last - len(_signal_lengths(call)), -1) if shape[axis] > 1]
+    return axes or [last]
 
 
 def _signal_lengths(call: Call) -> Shape:

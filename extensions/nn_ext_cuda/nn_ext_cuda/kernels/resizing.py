@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import Array, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.code import generated, length_parameters, unravelled
+from nn_ext_cuda.code import Code, generated, length_parameters, unravelled
 from nn_ext_cuda.compose import refuse_sizes
 from nn_ext_cuda.constants import Constant, WithConstants
 from nn_ext_cuda.dtypes import C_TYPES, real, real_dtype, real_type, refuse_dtypes
@@ -147,10 +147,7 @@ class Resizing:
         return self._runner(call, 2, 3, 4, transposed=not self._transposed)
 
     def _runner(self, call: Call, source: int, target: int, n_arrays: int, *, transposed: bool) -> Runner:
-        (given,), made = call.inputs, call.outputs[0]
-        assert given is not None
-        small, large = (made.shape, given.shape) if self._transposed else (given.shape, made.shape)
-        axes = _groups(small, large, _axes(call, small, large))
+        axes = self._axes(call)
         lengths = [_length(axis, transposed=transposed) for axis in axes]
         n = math.prod(lengths)
         if n == 0:
@@ -158,23 +155,32 @@ class Resizing:
         resized = [axis for axis in axes if isinstance(axis, Axis)]
         tables = [Constant(sources, (axis, transposed)) for axis in resized]
         tables += [Constant(weights, (axis, transposed, real_dtype(call.dtype))) for axis in resized]
-        c_type = C_TYPES[call.dtype]
-        parameters = ["const int64 n", f"const {c_type}* x", f"{c_type}* y", "const R extrapolated"]
-        numbers = [number for number, axis in enumerate(axes) if isinstance(axis, Axis)]
-        parameters += [f"const int64* sources{number}" for number in numbers]
-        parameters += [f"const R* weights{number}" for number in numbers]
-        parameters += [f"const int64 taps{number}" for number in numbers]
-        parameters += [*[f"const int64 from{number}" for number in range(len(axes))], *length_parameters("n", len(axes))]
         value = 0.0 if self._transposed or target > 1 else call.args["extrapolation_value"]
         arguments: list[Argument] = [np.int64(n), source, target, real(call.dtype, value)]
         arguments += [n_arrays + place for place in range(len(tables))]
         arguments += [np.int64(_tables(axis, transposed)[0].shape[1]) for axis in resized]
         arguments += [np.int64(_length(axis, transposed=not transposed)) for axis in axes]
-        arguments += length_arguments(lengths)
-        body = f"  {_LOOP} {{\n    {unravelled('i', 'n', len(axes))}\n    {_sum(axes)}\n  }}"
-        code = generated("onnx_resize", parameters, body, real_type(call.dtype))
-        program = Program([flat(code, n, arguments)], n_arrays + len(tables))
+        program = Program([flat(_code(call, axes), n, [*arguments, *length_arguments(lengths)])], n_arrays + len(tables))
         return WithConstants(program, n_arrays, tables)
+
+    def _axes(self, call: Call) -> list[Axis | int]:
+        """The axes that are resized, and the lengths of the others between them."""
+        (given,), made = call.inputs, call.outputs[0]
+        assert given is not None
+        small, large = (made.shape, given.shape) if self._transposed else (given.shape, made.shape)
+        return _groups(small, _axes(call, small, large))
+
+
+def _code(call: Call, axes: Sequence[Axis | int]) -> Code:
+    """The kernel for some resized axes among others."""
+    c_type = C_TYPES[call.dtype]
+    parameters = ["const int64 n", f"const {c_type}* x", f"{c_type}* y", "const R extrapolated"]
+    numbers = [number for number, axis in enumerate(axes) if isinstance(axis, Axis)]
+    for kind in ("const int64* sources", "const R* weights", "const int64 taps"):
+        parameters += [f"{kind}{number}" for number in numbers]
+    parameters += [*[f"const int64 from{number}" for number in range(len(axes))], *length_parameters("n", len(axes))]
+    body = f"  {_LOOP} {{\n    {unravelled('i', 'n', len(axes))}\n    {_sum(axes)}\n  }}"
+    return generated("onnx_resize", parameters, body, real_type(call.dtype))
 
 
 def _axes(call: Call, small: Shape, large: Shape) -> list[Axis | None]:
@@ -204,7 +210,7 @@ def _axes(call: Call, small: Shape, large: Shape) -> list[Axis | None]:
     return found
 
 
-def _groups(small: Shape, large: Shape, axes: Sequence[Axis | None]) -> list[Axis | int]:
+def _groups(small: Shape, axes: Sequence[Axis | None]) -> list[Axis | int]:
     """The axes, those that are resized as they are, and the lengths of the others, neighbours joined."""
     groups: list[Axis | int] = []
     for axis, length in zip(axes, small, strict=True):
