@@ -8,6 +8,7 @@ from nn_ext_cuda.kernels.activation import ACTIVATION
 from nn_ext_cuda.kernels.arithmetic import ARITHMETIC
 from nn_ext_cuda.kernels.attention import ATTENTION
 from nn_ext_cuda.kernels.augmenting import AUGMENTING
+from nn_ext_cuda.kernels.boxes import BOXES
 from nn_ext_cuda.kernels.contraction import CONTRACTION
 from nn_ext_cuda.kernels.convolution import CONVOLUTION
 from nn_ext_cuda.kernels.deformable import DEFORMABLE
@@ -42,6 +43,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     ARITHMETIC,
     ATTENTION,
     AUGMENTING,
+    BOXES,
     CONTRACTION,
     CONVOLUTION,
     DEFORMABLE,
