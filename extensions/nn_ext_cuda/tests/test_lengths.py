@@ -74,3 +74,18 @@ def test_running_means_pass_by_pass(cuda, updates, kind):
     assert found[0][-3].tolist() == [6 if updates else 2]
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=2e-6 * max(np.abs(other).max(), 1))
+
+
+@pytest.mark.parametrize("p", [1, 2, 3.5])
+@pytest.mark.parametrize("axes", [(1,), (0, 2), None])
+def test_gradients_of_norms(cuda, p, axes):
+    compare(lambda x: F.norm(x, p=p, axis=axes), 1)
+
+
+def test_the_gradient_of_a_norm_of_zero(cuda):
+    x = nn.Variable.from_numpy_array(np.zeros((2, 3), "float32"), need_grad=True)
+    y = F.norm(x, axis=1)
+    x.grad.zero()
+    y.forward()
+    y.backward()
+    assert x.g.tolist() == [[0, 0, 0]] * 2

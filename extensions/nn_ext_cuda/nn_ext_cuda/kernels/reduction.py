@@ -113,6 +113,9 @@ _SHORT: Final = 16
 _SUM: Final = Reduction("x", "sum", gradient="dy")
 _MEAN: Final = Reduction("x", "sum", "a / count", "dy / count")
 
+#: 0 where the norm is, if p is above 1.
+_NORM_SLOPE: Final = "(x < 0 ? -dy : dy) * pow(fabs(x) / (y == 0 ? R(1) : y), p - 1)"
+
 REDUCTION: Final[Mapping[str, Kernel]] = {
     "Sum": _SUM,
     "ReduceSum": _SUM,
@@ -123,7 +126,7 @@ REDUCTION: Final[Mapping[str, Kernel]] = {
     "Min": Extremum(Reduction("x", "minimum"), largest=False),
     "CumSum": Scan(product=False),
     "CumProd": Scan(product=True),
-    "Norm": Reduction("pow(fabs(x), p)", "sum", "pow(a, 1 / p)"),
+    "Norm": Reduction("pow(fabs(x), p)", "sum", "pow(a, 1 / p)", _NORM_SLOPE),
 }
 
 #: Pooling over all spatial axes.
