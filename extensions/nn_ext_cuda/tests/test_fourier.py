@@ -100,15 +100,27 @@ def test_what_is_not_finite_stays_in_its_line(device):
     assert np.isnan(y).all(axis=1).tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("shape", [(2, 8192), (1, 16000), (1, 8192, 3), (2, 3, 5796), (1, 6000, 7)])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_lines_beyond_shared_memory(device, shape, dtype):
+    x = numbers(*shape, dtype=dtype)
+    n_axes = len(shape) - 1
+    axes = tuple(range(-n_axes, 0))
+    found = ran(device, "FFT", x, signal_ndim=n_axes, normalized=True)
+    check(found, np.fft.fftn(spoken(x), axes=axes, norm="ortho"), dtype)
+    found = ran(device, "IFFT", x, signal_ndim=n_axes, direction="backward")
+    check(found, np.fft.fftn(spoken(x), axes=axes, norm="forward"), dtype)
+
+
 @pytest.mark.parametrize(
-    ("dtype", "length", "reason"),
+    ("name", "dtype", "length", "reason"),
     [
-        ("float32", 5784, "at most 5782 in float32, got 5784"),
-        ("float64", 2892, "at most 2891 in float64, got 2892"),
-        ("float32", 262, "prime factors of at most 127, got 262"),
+        ("FFT", "float32", 2**20 + 2**10, "at most 5782 in float32, and up to 1048576 products of two such lengths, got"),
+        ("FFT", "float32", 262, "prime factors of at most 127, got 262"),
+        ("ISTFT", "float32", 5796, "at most 5782 in float32, got 5796"),
+        ("ISTFT", "float64", 2904, "at most 2891 in float64, got 2904"),
     ],
 )
-@pytest.mark.parametrize("name", ["FFT", "ISTFT"])
 def test_other_lengths_are_left_to_the_reference(device, name, dtype, length, reason):
     import emulated
 

@@ -27,6 +27,9 @@ _RADICES: Final = (8, 4, 2, 3, 5, 7, 11, 13)
 LARGEST_FACTOR: Final = 127
 #: Blocks that keep all multiprocessors of a large device busy.
 _ENOUGH_BLOCKS: Final = 264
+#: Numbers of the longest line that is transformed as a matrix; its roots of unity are a table.
+_LONGEST: Final = 1 << 20
+_NULL: Final = np.uint64(0)
 #: Neighbouring numbers that are read together where lines are not neighbours in memory.
 _NEIGHBOURS: Final = 8
 
@@ -48,17 +51,30 @@ def _factors(length: int) -> tuple[int, ...]:
     return (*found, rest) if rest > 1 else tuple(found)
 
 
-def _refuse(call: Call, lengths: Sequence[int]) -> Refusal | None:
-    """Refuse dtypes that are not computed in, very large arrays, and lengths that take too much memory or time."""
+@lru_cache(maxsize=256)
+def _matrix(length: int, dtype: str) -> tuple[int, int] | None:
+    """Rows and columns of the matrix as which a long line is transformed; None if there is none that fits."""
+    if length > _LONGEST:
+        return None
+    rows = next((n for n in range(math.isqrt(length), 1, -1) if length % n == 0), 1)
+    return (rows, length // rows) if length // rows <= largest_length(dtype) else None
+
+
+def _refuse(call: Call, lengths: Sequence[int], *, whole: bool) -> Refusal | None:
+    """Refuse dtypes that are not computed in, very large arrays, and lengths that take too much memory or time.
+
+    `whole` lines have to fit into shared memory.
+    """
     refusal = refuse_dtypes(call) or refuse_sizes(call.inputs) or refuse_sizes(call.outputs)
     if refusal is not None:
         return refusal
     most = largest_length(call.dtype)
     for length in lengths:
-        if length > most:
-            return Refusal(f"takes lengths of at most {most} in {call.dtype}, got {length}")
         if max(_factors(length), default=1) > LARGEST_FACTOR:
             return Refusal(f"takes lengths with prime factors of at most {LARGEST_FACTOR}, got {length}")
+        if length > most and (whole or _matrix(length, call.dtype) is None):
+            more = "" if whole else f", and up to {_LONGEST} products of two such lengths"
+            return Refusal(f"takes lengths of at most {most} in {call.dtype}{more}, got {length}")
     return None
 
 
@@ -72,6 +88,7 @@ class _Lines:
         dtype: The dtype of the call.
         inverse: Transform back.
         strided: Lines are neighbours in memory, instead of the numbers of a line.
+        split: The half of the transform of longer lines that this is, 1 or 2; 0: it is whole.
     """
 
     length: int
@@ -79,13 +96,14 @@ class _Lines:
     dtype: str
     inverse: bool
     strided: bool = False
+    split: int = 0
 
     @property
     def lines(self) -> int:
         """A power of two: as many as fit, but fewer if there were not enough blocks."""
         numbers = _BLOCK_BYTES // (2 * ITEM_BYTES[real_dtype(self.dtype)])
         lines = _power_of_two(max(numbers // self.length, 1))
-        least = _NEIGHBOURS if self.strided else max(512 // self.length, 1)
+        least = _NEIGHBOURS if self.strided or self.split else max(512 // self.length, 1)
         while lines > least and lines * _ENOUGH_BLOCKS > self.n_lines:
             lines //= 2
         return lines
@@ -105,7 +123,7 @@ class _Lines:
     def code(self, function: str, types: Mapping[str, str]) -> Code:
         """A function of fourier.cu for these lines."""
         defines = {"N": self.length, "LINES": self.lines, "THREADS": self.threads, "SIGN": -1 if self.inverse else 1}
-        defines["STRIDED"] = int(self.strided)
+        defines |= {"STRIDED": int(self.strided), "SPLIT": self.split}
         header = "".join(f"#define {name} {value}\n" for name, value in defines.items())
         header += f"#define PASSES {_passes(self.length)}\n"
         header += "".join(f"typedef {C_TYPES[own]} {name};\n" for name, own in types.items())
@@ -146,10 +164,10 @@ class Transform:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse what ``_refuse`` does."""
-        return _refuse(call, _signal_lengths(call))
+        return _refuse(call, _signal_lengths(call), whole=False)
 
     def forward(self, call: Call) -> Runner:
-        """A launch for each axis."""
+        """A launch for each axis, two for those that are too long for shared memory."""
         return self._runner(call, 0, 1, 2, inverse=self._inverse)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -157,24 +175,25 @@ class Transform:
         return self._runner(call, 2, 3, 4, inverse=not self._inverse)
 
     def _runner(self, call: Call, source: int, target: int, n_arrays: int, *, inverse: bool) -> Runner:
-        """The launches from one array to another; in 16 bits the values between the axes are kept in the precision of sums."""
+        """The launches from one array to another; in 16 bits the values between are kept in the precision of sums."""
         shape, wide = call.outputs[0].shape, real_dtype(call.dtype)
         if math.prod(shape) == 0:
             return Program([], n_arrays)
-        axes = _transformed_axes(call)
-        between = target if wide == call.dtype else n_arrays + len(axes)
+        stages = [stage for axis in _transformed_axes(call) for stage in _stages(shape, axis, call.dtype, inverse)]
+        tables = list(dict.fromkeys(table for stage in stages for table in stage.tables(wide)))
+        n_known, keeps = n_arrays + len(tables), wide != call.dtype and len(stages) > 1
+        written = _written(stages, n_known if keeps else target, n_known + keeps)
+        places = [source, *written[:-1], target]
+        dtypes = [call.dtype, *[wide] * (len(stages) - 1), call.dtype]
         launches: list[Launch] = []
-        for number, axis in enumerate(axes):
-            is_first, is_last = number == 0, number == len(axes) - 1
-            inner = math.prod(shape[axis + 1 : -1])
-            lines = _Lines(shape[axis], math.prod(shape[:axis]) * inner, call.dtype, inverse, strided=inner > 1)
-            types = {"S": call.dtype if is_first else wide, "T": call.dtype if is_last else wide}
-            scale = real(call.dtype, self._scale(call) if is_last else 1)
-            places = [source if is_first else between, target if is_last else between, n_arrays + number]
-            launches.append(lines.launch("fourier", types, [np.int64(lines.n_lines), *_dividing(inner), scale, *places]))
-        roots = [Constant(roots_of_unity, (shape[axis], wide)) for axis in axes]
-        n_bytes = [math.prod(shape) * ITEM_BYTES[wide]] if between != target and len(axes) > 1 else []
-        return _with_memory(launches, n_arrays, roots, n_bytes)
+        for number, stage in enumerate(stages):
+            scale = real(call.dtype, self._scale(call) if number == len(stages) - 1 else 1)
+            read = [n_arrays + tables.index(table) for table in stage.tables(wide)]
+            arguments = [*stage.numbers(), scale, places[number], places[number + 1], *read, *[_NULL] * (2 - len(read))]
+            types = {"S": dtypes[number], "T": dtypes[number + 1]}
+            launches.append(stage.lines.launch("fourier", types, arguments))
+        n_memories = keeps + (n_known + keeps in written)
+        return _with_memory(launches, n_arrays, tables, [math.prod(shape) * ITEM_BYTES[wide]] * n_memories)
 
     def _scale(self, call: Call) -> float:
         """The factor of the transform, and of its transpose."""
@@ -190,6 +209,51 @@ def _transformed_axes(call: Call) -> list[int]:
     last = len(shape) - 2
     axes = [axis for axis in range(last, last - len(_signal_lengths(call)), -1) if shape[axis] > 1]
     return axes or [last]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """A launch of a transform.
+
+    Attributes:
+        lines: The lines.
+        inner: Distance of the numbers of a line.
+        part: Of a half of the transform of longer lines: the distance of their numbers, or rows of their matrix.
+        whole: The length of these.
+    """
+
+    lines: _Lines
+    inner: int
+    part: int = 1
+    whole: int = 0
+
+    def tables(self, dtype: str) -> list[Constant]:
+        """Roots of unity for the lines, and those of longer lines for the first half of their transform."""
+        lengths = [self.lines.length, *([self.whole] if self.lines.split == 1 else [])]
+        return [Constant(roots_of_unity, (length, dtype)) for length in lengths]
+
+    def numbers(self) -> list[np.generic]:
+        """Numbers of the launch."""
+        return [np.int64(self.lines.n_lines), *_dividing(self.inner), np.uint32(self.part)]
+
+
+def _written(stages: Sequence[_Stage], between: int, halves: int) -> list[int]:
+    """Where each launch writes: the first half of a transform to memory of its own, which the second half reads."""
+    return [halves if stage.lines.split == 1 else between for stage in stages]
+
+
+def _stages(shape: Shape, axis: int, dtype: str, inverse: bool) -> list[_Stage]:
+    """The launches for an axis."""
+    length, inner = shape[axis], math.prod(shape[axis + 1 : -1])
+    n_lines = math.prod(shape[:axis]) * inner
+    if length <= largest_length(dtype):
+        return [_Stage(_Lines(length, n_lines, dtype, inverse, strided=inner > 1), inner)]
+    matrix = _matrix(length, dtype)
+    assert matrix is not None
+    rows, columns = matrix
+    first = _Lines(rows, n_lines * columns, dtype, inverse, strided=True, split=1)
+    second = _Lines(columns, n_lines * rows, dtype, inverse, strided=inner > 1, split=2)
+    return [_Stage(first, columns * inner, inner, length), _Stage(second, inner, rows, length)]
 
 
 def _signal_lengths(call: Call) -> Shape:
@@ -271,7 +335,7 @@ class _Frames:
         numbers = [n_samples, end, _integer(self.call, "stride"), self.margin, reflects, divides]
         gains = (1 / self.size, 2 / self.size) if divides else (1, 1)
         arguments = [np.int64(lines.n_lines), *_dividing(self.n_frames), *map(np.int64, numbers), *self._reals(gains)]
-        targets: list[Argument] = [np.uint64(0) if place is None else place for place in spectrum]
+        targets: list[Argument] = [_NULL if place is None else place for place in spectrum]
         arguments += [signal, *targets, n_arrays, n_arrays + 1]
         types = {"S": self.call.dtype, "T": self.call.dtype}
         return _with_memory([lines.launch("frames_transformed", types, arguments)], n_arrays, self._tables(), [])
@@ -317,7 +381,7 @@ class ShortTime:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse what ``_refuse`` does."""
-        return _refuse(call, [_integer(call, "fft_size")])
+        return _refuse(call, [_integer(call, "fft_size")], whole=True)
 
     def forward(self, call: Call) -> Runner:
         """One launch."""
@@ -335,7 +399,7 @@ class Overlap:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse what ``_refuse`` does."""
-        return _refuse(call, [_integer(call, "fft_size")])
+        return _refuse(call, [_integer(call, "fft_size")], whole=True)
 
     def forward(self, call: Call) -> Runner:
         """A launch for the frames, and one that adds them up."""

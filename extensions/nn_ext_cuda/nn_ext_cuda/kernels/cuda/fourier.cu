@@ -153,9 +153,13 @@ __device__ __forceinline__ void put_pair(V* y, int64 place, Complex value, bool 
 
 // x and y: (outer, N, inner) complex numbers, a line for each pair of outer and inner; they may be the same array. With
 // STRIDED neighbouring threads take neighbouring lines, otherwise neighbouring elements.
+//
+// Lines that are too long for shared memory are transformed as matrices of N1 rows and N2 columns, in two launches. The first
+// one (SPLIT 1) transforms columns, inner being N2 `part`, and multiplies by the roots of unity of the whole, in `twiddles`. The
+// second one (SPLIT 2) transforms the rows, outer being numbers of rows, of which there are `part`, and transposes the matrices.
 extern "C" __global__ void __launch_bounds__(THREADS) fourier(
-    int64 n_lines, uint32 inner, uint32 inner_factor, uint32 inner_shift, R scale, const S* x, T* y,
-    const R* __restrict__ roots) {
+    int64 n_lines, uint32 inner, uint32 inner_factor, uint32 inner_shift, uint32 part, R scale, const S* x, T* y,
+    const R* __restrict__ roots, const R* __restrict__ twiddles) {
   extern __shared__ R shared[];
   Complex* const lines = (Complex*)shared;
   const int64 first = blockIdx.x * int64(LINES);
@@ -169,11 +173,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) fourier(
   __syncthreads();
   PASSES
   for (int i = threadIdx.x; i < LINES * N; i += THREADS) {
-    const int line = STRIDED ? i % LINES : i / N, n = STRIDED ? i / LINES : i % N;
+    const bool by_line = STRIDED || SPLIT == 2;
+    const int line = by_line ? i % LINES : i / N, n = by_line ? i / LINES : i % N;
     if (first + line >= n_lines) continue;
     const int64 outer = divided(uint32(first + line), inner_factor, inner_shift), rest = first + line - outer * inner;
-    const Complex value = lines[spot(line, n)];
-    put_pair(y, (outer * N + n) * inner + rest, {scale * value.re, scale * value.im}, aligned_y);
+    Complex value = lines[spot(line, n)];
+    int64 place = (outer * N + n) * inner + rest;
+    if (SPLIT == 1) value = value * root(twiddles, uint32(rest) / part * n);
+    if (SPLIT == 2) place = ((outer / part * N + n) * part + outer % part) * inner + rest;
+    put_pair(y, place, {scale * value.re, scale * value.im}, aligned_y);
   }
 }
 
