@@ -287,6 +287,11 @@ class _OfThread(threading.local):
 _OF_THREAD: Any = _OfThread()
 
 
+def is_in_use() -> bool:
+    """Whether this thread has multiplied matrices before."""
+    return bool(_OF_THREAD.handles)
+
+
 def check(function: str, status: int) -> None:
     """Refuse a status of the library other than success.
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import Step
-from nn_ext_cuda import held
+from nn_ext_cuda import blas, held
 from nn_ext_cuda.derived import present_moment, unfolded
 from nn_ext_cuda.graphs import CaptureError, record
 from nn_ext_cuda.report import Apart as ApartRow
@@ -189,7 +189,7 @@ class Recorded:
         self._befores = [step.before for step in steps if getattr(step, "before", None) is not None]
         words: list[Words] = [one for step in steps for one in getattr(step, "words", ())]
         self.words = Letter(words) if words else None
-        self.uses_blas = any(getattr(step, "uses_blas", False) for step in steps)
+        self.uses_blas = any(getattr(step, "uses_blas", _may_multiply(step)) for step in steps)
         self.together: dict[tuple[int, ...], Any] = {}
         # what works beside the others must be over when the graph is; steps of one kind share a stream
         joins = {type(step): step.join for step in steps if hasattr(step, "join")}
@@ -239,6 +239,11 @@ class Apart:
     def __call__(self) -> None:
         held.flush()
         self._step()
+
+
+def _may_multiply(step: Any) -> bool:
+    """Whether a step is array code, in which there may be products: it has run before it is recorded."""
+    return isinstance(step, functools.partial) and blas.is_in_use()
 
 
 def _launching(step: Any) -> Callable[[], object]:

@@ -151,9 +151,9 @@ def test_large_arrays_are_cast_by_themselves(gatherings, monkeypatch):
 def test_full_waiting_rooms_are_emptied(half, monkeypatch):
     from nn_ext_cuda import casts
 
-    monkeypatch.setattr(casts, "_MAX_WAITING", 1)
-    expected = trained()
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(casts, "_MAX_WAITING", 1)
+        expected = trained()
     for one, other in zip(expected, trained(), strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -148,9 +148,10 @@ def test_algorithms_are_chosen_for_the_alignment_of_the_arrays(device, light, dt
     runner = KERNELS["Affine"].forward(emulated.call_of("Affine", inputs, dtype))
     for offset in (0, 1, 4):
         arrays = []
-        for values in (*inputs, np.zeros((5, 4), dtype)):
+        for place, values in enumerate((*inputs, np.zeros((5, 4), dtype))):
             memory = device.zeros((values.size + 300,), dtype)
-            start = (-memory.data.ptr % 256) // memory.itemsize + offset
+            start = (-memory.data.ptr % 256) // memory.itemsize
+            start += offset if place != 2 else 0  # with the bias off its alignment the library is not asked
             arrays.append(memory[start : start + values.size].reshape(values.shape))
             arrays[-1].set(values)
         runner(*arrays)

@@ -26,6 +26,8 @@ _TILES: Final = (64, 32, _SIDE)
 _PARTS: Final = (8, 16, 32)
 #: Features of a result that a block computes at most.
 _MAX_FEATURES: Final = 128
+#: Features of an array: the grid has so many blocks at most along its second axis.
+_MAX_WIDTH: Final = 65535 * 16
 #: Threads of a warp, which computes dy.y of a query.
 _WARP: Final = 32
 
@@ -72,13 +74,15 @@ class ScaledDotProductAttention:
     _places: ClassVar[_Places] = _PLAIN
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes that are not computed in, very large arrays, and arrays without features."""
+        """Refuse dtypes that are not computed in, very large arrays, and arrays without features or with very many."""
         refusal = refuse_dtypes(call) or refuse_sizes(call.inputs) or refuse_sizes(call.outputs)
         if refusal is not None:
             return refusal
         sizes = _sizes(call)
         if not (sizes.width and sizes.depth):
             return Refusal(f"takes arrays with at least one feature, got {sizes.width} and {sizes.depth}")
+        if max(sizes.width, sizes.depth) > _MAX_WIDTH:
+            return Refusal(f"takes up to {_MAX_WIDTH} features, got {sizes.width} and {sizes.depth}")
         return None
 
     def private_shapes(self, call: Call) -> Sequence[Shape]:

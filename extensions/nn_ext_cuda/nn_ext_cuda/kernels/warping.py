@@ -85,7 +85,7 @@ class AffineGrid:
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not computed in, and very large arrays."""
-        return refuse_sizes(call.outputs) or refuse_dtypes(call)
+        return refuse_sizes([*call.inputs, *call.outputs]) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
         """One launch, a thread for each coordinate."""
