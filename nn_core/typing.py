@@ -180,7 +180,8 @@ class BackendExtras:
 
     Attributes:
         updates: Kernels of solvers, by the name of the rule.
-        parameter_dtypes: The dtype of parameters and statistics while another one is computed in.
+        parameter_dtypes: The dtype of parameters, sums and statistics while another one is computed in.
+        statistic_dtypes: That of sums and statistics, where parameters have another one.
         inference_fusions: Names of functions that replace several of which nobody reads the intermediate results.
         fuse: Takes the steps of neighbouring entries of a plan, and returns those to run instead.
         program: Takes the steps of a dynamic graph's backward pass and some of their arrays, and returns one function of
@@ -200,6 +201,7 @@ class BackendExtras:
 
     updates: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     parameter_dtypes: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    statistic_dtypes: ClassVar[Mapping[str, str]] = MappingProxyType({})
     inference_fusions: ClassVar[Collection[str]] = frozenset()
     fuse: ClassVar[Callable[..., list[Step]] | None] = None
     program: ClassVar[Callable[..., Runner | None] | None] = None

@@ -217,7 +217,7 @@ def _is_mask(x: Any, index: Any) -> bool:
         producer is not None
         and index.shape == x.shape[: index.ndim]
         and not producer.spec.differentiable
-        and producer.spec.outputs[0].dtype in ("float", "parameter")
+        and producer.spec.outputs[0].dtype in ("float", "parameter", "statistic")
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol, cast
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.claims import suggestion
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
-from nn_core.dispatch.resolve import Candidate, candidates, parameter_dtype
+from nn_core.dispatch.resolve import Candidate, Dtypes, candidates, dtypes_of
 from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.messages.refusal import door
 from nn_core.spec.builtin import SPECS
@@ -170,20 +170,19 @@ def _notes(candidate: Candidate, spec: FunctionSpec) -> Sequence[str]:
 def _reason(candidate: Candidate, context: Context, function: FunctionInGraph | None) -> str:
     if candidate.kernel is None or function is None:
         return candidate.reason
-    of_parameters = parameter_dtype(candidate.backend, candidate.dtype)
-    refusal = candidate.kernel.refuse(_call(function, candidate.dtype, of_parameters, context.device_id))
+    dtypes = dtypes_of(candidate.backend, candidate.dtype)
+    refusal = candidate.kernel.refuse(_call(function, dtypes, context.device_id))
     return refusal.reason if refusal else ""
 
 
-def _call(function: FunctionInGraph, dtype: str, of_parameters: str, device_id: str) -> Call:
-    spec = function.spec
-    dtypes = {"index": "int64", "parameter": of_parameters}
+def _call(function: FunctionInGraph, dtypes: Dtypes, device_id: str) -> Call:
+    spec, dtype, kinds = function.spec, dtypes.floating, dtypes.by_kind()
     inputs = tuple(
-        None if value is None else ArrayDesc(value.shape, dtypes.get(_entry(spec.inputs, position).dtype, dtype))
+        None if value is None else ArrayDesc(value.shape, kinds.get(_entry(spec.inputs, position).dtype, dtype))
         for position, value in enumerate(function.inputs)
     )
     outputs = tuple(
-        ArrayDesc(storage.data.shape, dtypes.get(_entry(spec.outputs, position).dtype, dtype))
+        ArrayDesc(storage.data.shape, kinds.get(_entry(spec.outputs, position).dtype, dtype))
         for position, storage in enumerate(function.storages)
     )
     return Call(spec, function.args, inputs, outputs, dtype, device_id)

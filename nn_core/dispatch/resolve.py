@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 from nn_core.context import TYPE_CONFIGS, Context
 from nn_core.dispatch.admission import check_refusal
@@ -56,7 +56,7 @@ class OverBackends(Protocol):
 def resolve(
     spec: FunctionSpec,
     args: Mapping[str, ArgValue],
-    make_call: Callable[[str, str], Call],
+    make_call: "Callable[[Dtypes], Call]",
     context: Context,
     plugins: Plugins = PLUGINS,
 ) -> Resolution:
@@ -68,8 +68,7 @@ def resolve(
     Args:
         spec: The function.
         args: Its settings, for messages.
-        make_call: Makes the call for a floating dtype and the dtype of kind "parameter" that goes with it; entries of the
-            list may differ in them.
+        make_call: Makes the call for the dtypes of its arrays; entries of the list may differ in them.
         context: The priority list.
         plugins: The source of backends.
 
@@ -86,8 +85,8 @@ def resolve(
         if candidate.kernel is None or candidate.backend is None:
             refusals.append((candidate.entry, Refusal(candidate.reason)))
             continue
-        # anew for each candidate: the entry says the dtype, and the backend that of its parameters
-        call = make_call(candidate.dtype, parameter_dtype(candidate.backend, candidate.dtype))
+        # anew for each candidate: the entry says the dtype, and the backend those that go with it
+        call = make_call(dtypes_of(candidate.backend, candidate.dtype))
         use_device = extra(candidate.backend, "use_device")
         if use_device is not None:
             use_device(context.device_id)  # what a kernel takes may depend on the device
@@ -103,11 +102,25 @@ def resolve(
     raise KernelNotFoundError(_all_refused(spec, args, refusals))
 
 
-def parameter_dtype(backend: Backend | None, dtype: str) -> str:
-    """The dtype of arrays of kind "parameter" while `backend` computes in `dtype`."""
-    # half precision is too coarse for statistics, which such inputs are
-    wider: Mapping[str, str] = extra(backend, "parameter_dtypes")
-    return wider.get(dtype, dtype)
+class Dtypes(NamedTuple):
+    """The dtypes of the arrays of a call by their kind; see `nn_core.spec.model.DTYPE_KINDS`."""
+
+    floating: str
+    parameter: str
+    statistic: str
+
+    def by_kind(self) -> dict[str, str]:
+        """The dtype of each kind but "same"."""
+        return {"float": self.floating, "parameter": self.parameter, "statistic": self.statistic, "index": "int64"}
+
+
+def dtypes_of(backend: Backend | None, dtype: str) -> Dtypes:
+    """The dtypes of arrays while `backend` computes in `dtype`."""
+    # half precision is too coarse for statistics, and for small updates of parameters
+    of_parameters: Mapping[str, str] = extra(backend, "parameter_dtypes")
+    of_statistics: Mapping[str, str] = extra(backend, "statistic_dtypes")
+    parameter = of_parameters.get(dtype, dtype)
+    return Dtypes(dtype, parameter, of_statistics.get(dtype, parameter))
 
 
 def candidates(name: str, context: Context, plugins: Plugins = PLUGINS) -> Iterator[Candidate]:

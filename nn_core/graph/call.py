@@ -16,7 +16,7 @@ from nn_core.context import Context
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of
 from nn_core.dispatch.report import is_strict
-from nn_core.dispatch.resolve import parameter_dtype, resolve
+from nn_core.dispatch.resolve import Dtypes, dtypes_of, resolve
 from nn_core.graph.checked import guarded_kernel
 from nn_core.graph.failure import note_call
 from nn_core.graph.infer import infer, input_entries, made_outputs
@@ -107,21 +107,21 @@ class ResolvedCall:
         # a view needs no kernel; where memory cannot be shared it is copied by the backend that would run Identity
         if self.spec.has("view"):
             backend = resolve(spec_of("Identity"), {}, self._described(context, same_dtypes), context).backend
-            call = self._described(context, same_dtypes)(context.dtype, parameter_dtype(backend, context.dtype))
+            call = self._described(context, same_dtypes)(dtypes_of(backend, context.dtype))
             return PreparedKernel(call, VIEW_COPY, backend, (), context)
         resolution = resolve(self.spec, self.args, self._described(context, same_dtypes), context)
         private = tuple([position for position, entry in enumerate(self.output_entries) if entry.private])
         call = _with_private_shapes(resolution.call, resolution.kernel, private) if private else resolution.call
         return PreparedKernel(call, resolution.kernel, resolution.backend, resolution.refusals, context, private)
 
-    def _described(self, context: Context, same_dtypes: SameDtypes) -> Callable[[str, str], Call]:
-        """Return what describes the call to kernels, as a function of the dtype of its arrays and that of its parameters."""
+    def _described(self, context: Context, same_dtypes: SameDtypes) -> Callable[[Dtypes], Call]:
+        """Return what describes the call to kernels, as a function of the dtypes of its arrays."""
         entries = input_entries(self.spec, len(self.shapes))
         own_dtypes = same_dtypes or (None,) * len(self.shapes)
         same = next((dtype for dtype in same_dtypes if dtype is not None), None)
 
-        def describe(dtype: str, of_parameters: str) -> Call:
-            kinds = {"float": dtype, "parameter": of_parameters, "index": "int64"}
+        def describe(dtypes: Dtypes) -> Call:
+            dtype, kinds = dtypes.floating, dtypes.by_kind()
             inputs = tuple(
                 None if shape is None else ArrayDesc(shape, kinds.get(entry.dtype) or own or dtype)
                 for entry, shape, own in zip(entries, self.shapes, own_dtypes, strict=True)

@@ -21,9 +21,10 @@ class Required:
 
 REQUIRED: Final = Required()
 
-#: dtype kinds of inputs and outputs. "float": the floating dtype of the context; "parameter": the same, or what the backend
-#: keeps parameters and statistics in while it computes in a short dtype; "index": int64; "same": as given.
-DTYPE_KINDS: Final = ("float", "parameter", "index", "same")
+#: dtype kinds of inputs and outputs. "float": the floating dtype of the context; "parameter" and "statistic": the same, or
+#: what the backend keeps parameters, and sums and statistics, in while it computes in a short dtype; "index": int64; "same":
+#: as given.
+DTYPE_KINDS: Final = ("float", "parameter", "statistic", "index", "same")
 
 #: Types of arguments. "axis" and "axes" are checked against the rank of the first input and made non-negative.
 ARG_TYPES: Final = ("bool", "int", "float", "str", "ints", "floats", "shape", "axis", "axes")

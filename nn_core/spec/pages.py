@@ -45,7 +45,7 @@ of its own or of a plugin; did you mean 'squared_error'?` |
 
 {{composites}}
 """
-_KINDS = {"float": "floating", "parameter": "floating", "index": "int64", "same": "any"}
+_KINDS = {"float": "floating", "parameter": "floating", "statistic": "floating", "index": "int64", "same": "any"}
 
 
 def pages(root: Path) -> dict[Path, str]:

@@ -95,7 +95,7 @@ def as_inputs(spec: FunctionSpec, inputs: Sequence[Any], args: dict[str, Any], d
     arrays: list[Any] = []
     for position, value in enumerate(given):
         entry = spec.inputs[min(position, len(spec.inputs) - 1)]
-        wanted = {"float": floating, "parameter": floating, "index": "int64", "same": None}[entry.dtype]
+        wanted = {"float": floating, "parameter": floating, "statistic": floating, "index": "int64", "same": None}[entry.dtype]
         arrays.append(None if value is None else np.asarray(value, dtype=wanted))
     return arrays
 
@@ -117,8 +117,8 @@ def made_entries(spec: FunctionSpec, n_results: int, shapes: Sequence[Shape | No
 def _cast(result: Any, entry: OutputSpec | None, arrays: Sequence[Any], dtype: str) -> Any:
     if result is None or entry is None:
         return result
-    kinds = {"float": dtype, "parameter": dtype, "index": "int64", "same": arrays[0].dtype if arrays else dtype}
-    return np.asarray(result).astype(kinds[entry.dtype], copy=False)
+    kinds = {"index": "int64", "same": arrays[0].dtype if arrays else dtype}
+    return np.asarray(result).astype(kinds.get(entry.dtype, dtype), copy=False)
 
 
 class ArrayFunctions:

@@ -117,7 +117,7 @@ def refuse_dtypes(call: Call) -> Refusal | None:
     if refusal is not None:
         return refusal
     #: what arrays of each kind of the specification must hold; "same" is left to the kernel
-    expected = {"float": call.dtype, "parameter": FLOAT, "index": "int64"}
+    expected = {"float": call.dtype, "parameter": FLOAT, "statistic": FLOAT, "index": "int64"}
     kinds = _repeated([entry.dtype for entry in call.spec.inputs], len(call.inputs))
     kinds += _repeated([entry.dtype for entry in call.spec.outputs], len(call.outputs))
     names = input_names(call) + output_names(call)

@@ -8,6 +8,7 @@ from nn_core.ext import Array, ArrayDesc, Kernel, Runner, Shape, Step
 from nn_ext_cuda import device, held
 from nn_ext_cuda.capture import Section
 from nn_ext_cuda.casts import caster, gathered
+from nn_ext_cuda.dtypes import STATISTICS
 from nn_ext_cuda.epilogues import joined
 from nn_ext_cuda.errors import failed
 from nn_ext_cuda.faults import FAULTS
@@ -33,6 +34,7 @@ class CudaBackend:
     #: CuPy exchanges memory of CUDA with other libraries, and lets the stream of one side wait for that of the other.
     dlpack_device: int = 2
     kernels: Mapping[str, Kernel] = KERNELS
+    statistic_dtypes: Mapping[str, str] = STATISTICS
     updates: Mapping[str, MultiTensorUpdate | ClipGradByNorm | LayerwiseUpdate | Rescale] = UPDATES
 
     def namespace(self) -> Any:

@@ -24,15 +24,16 @@ def row_program(
     axis: int,
     places: Sequence[Argument],
     n_arrays: int,
+    types: Mapping[str, str] | None = None,
     **defines: int,
 ) -> Program:
-    """The program of one launch over the rows of an array of `shape` along `axis`."""
+    """The program of one launch over the rows of an array of `shape` along `axis`; see `row_code` for `types`."""
     outer, length, inner = split_axes(shape, axis)
     n_rows = outer * inner
     if n_rows * length == 0:
         return Program([], n_arrays)
     by_rows = inner == 1
-    code = row_code(file, function, call.dtype, None, BY_ROWS=int(by_rows), **defines)
+    code = row_code(file, function, call.dtype, types, BY_ROWS=int(by_rows), **defines)
     lanes = lanes_of(length) if by_rows else 8
     block = (lanes, 256 // lanes) if by_rows else (32, lanes)
     shared_bytes = 256 * ITEM_BYTES[real_dtype(call.dtype)]

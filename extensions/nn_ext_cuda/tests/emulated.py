@@ -6,6 +6,7 @@ from nn_core.dispatch.registry import spec_of
 from nn_core.ext import ArrayDesc, Call
 from nn_core.graph.infer import infer, input_entries, made_outputs
 from nn_core.rules.arguments import resolve_args
+from nn_ext_cuda.dtypes import STATISTICS
 
 
 def call_of(name, inputs, dtype="float32", **args):
@@ -13,7 +14,7 @@ def call_of(name, inputs, dtype="float32", **args):
     spec = spec_of(name)
     shapes = tuple(None if array is None else array.shape for array in inputs)
     args = resolve_args(spec, args, shapes)
-    kinds = {"float": dtype, "parameter": dtype, "index": "int64"}
+    kinds = {"float": dtype, "parameter": dtype, "statistic": STATISTICS.get(dtype, dtype), "index": "int64"}
     descs = tuple(
         None if array is None else ArrayDesc(array.shape, kinds.get(entry.dtype) or str(array.dtype))
         for entry, array in zip(input_entries(spec, len(inputs)), inputs, strict=True)

@@ -11,7 +11,7 @@ SUM = FunctionSpec(
     topic="reduction",
     doc="Add the elements along axes.",
     inputs=(InputSpec(name="x", doc="Input.", shape="any"),),
-    outputs=(OutputSpec(name="y", doc="Sums.", shape="of x without the reduced axes", dtype="parameter"),),
+    outputs=(OutputSpec(name="y", doc="Sums.", shape="of x without the reduced axes", dtype="statistic"),),
     args=(
         ArgSpec(
             name="axes",
@@ -32,7 +32,7 @@ MEAN = FunctionSpec(
     topic="reduction",
     doc="Average the elements along axes.",
     inputs=(InputSpec(name="x", doc="Input.", shape="any"),),
-    outputs=(OutputSpec(name="y", doc="Means.", shape="of x without the reduced axes", dtype="parameter"),),
+    outputs=(OutputSpec(name="y", doc="Means.", shape="of x without the reduced axes", dtype="statistic"),),
     args=(
         ArgSpec(
             name="axes",
@@ -233,7 +233,7 @@ REDUCE_SUM = FunctionSpec(
     topic="reduction",
     doc="Add all elements.",
     inputs=(InputSpec(name="x", doc="Input.", shape="any"),),
-    outputs=(OutputSpec(name="y", doc="Sum.", shape="()", dtype="parameter"),),
+    outputs=(OutputSpec(name="y", doc="Sum.", shape="()", dtype="statistic"),),
     formula="y = sum of x",
     notes="The same as sum over all axes, kept for files and programs that name it.",
     example="F.reduce_sum(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0]",
@@ -245,7 +245,7 @@ REDUCE_MEAN = FunctionSpec(
     topic="reduction",
     doc="Average all elements.",
     inputs=(InputSpec(name="x", doc="Input.", shape="any"),),
-    outputs=(OutputSpec(name="y", doc="Mean.", shape="()", dtype="parameter"),),
+    outputs=(OutputSpec(name="y", doc="Mean.", shape="()", dtype="statistic"),),
     formula="y = sum of x / number of elements",
     notes="The same as mean over all axes, kept for files and programs that name it.",
     example="F.reduce_mean(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0]",

@@ -79,8 +79,9 @@ def no_fallbacks_yet():
 def resolved(plugins, backends, spec=TANH, args=None, array_class=""):
     """Resolve a call of `spec` on a vector."""
 
-    def make_call(dtype, of_parameters):
-        return Call(spec, args or {}, (ArrayDesc((2,), dtype),), (ArrayDesc((2,), of_parameters),), dtype)
+    def make_call(dtypes):
+        arrays = (ArrayDesc((2,), dtypes.floating),), (ArrayDesc((2,), dtypes.parameter),)
+        return Call(spec, args or {}, *arrays, dtypes.floating)
 
     return resolve(spec, args or {}, make_call, Context(backends, array_class), plugins)
 

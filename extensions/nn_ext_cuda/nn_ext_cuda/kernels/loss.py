@@ -6,7 +6,7 @@ from typing import Final
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import refuse_dtypes
+from nn_ext_cuda.dtypes import C_TYPES, refuse_dtypes
 from nn_ext_cuda.faults import FAULTS, beyond_classes
 from nn_ext_cuda.launch import Argument
 from nn_ext_cuda.pointwise import Pointwise
@@ -40,7 +40,9 @@ class SoftmaxCrossEntropy:
     ) -> Runner:
         scores, axis = call.inputs[0], call.args["axis"]
         assert scores is not None and isinstance(axis, int)
-        return row_program(call, "softmax.cu", function, scores.shape, axis, places, n_arrays, LOG=0, TELLS=int(tells))
+        types = {"L": C_TYPES[call.outputs[0].dtype]}
+        defines = {"LOG": 0, "CROSS_ENTROPY": 1, "TELLS": int(tells)}
+        return row_program(call, "softmax.cu", function, scores.shape, axis, places, n_arrays, types, **defines)
 
 
 class KLMultinomial:

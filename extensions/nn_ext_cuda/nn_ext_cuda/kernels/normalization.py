@@ -14,7 +14,7 @@ import numpy as np
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, refuse_dtypes
+from nn_ext_cuda.dtypes import ITEM_BYTES, real, real_dtype, refuse_dtypes
 from nn_ext_cuda.joinable import Joinable
 from nn_ext_cuda.launch import THREADS, Chain, Launch, Program
 from nn_ext_cuda.rows import lanes_of, row_code
@@ -204,7 +204,7 @@ class Normalization:
         through = bool(call.args.get("batch_stat", True)) and wants_dx  # dx through the statistics
         mean, variance = "", ""
         if wants_dx or composition.has("dgamma"):
-            mean, variance = self._statistics(call, composition, frame, kept=call.dtype in ("float32", "float64"))
+            mean, variance = self._statistics(call, composition, frame, kept=True)
         dy = "(y > 0 ? dy : R(0))" if relu else f"d{y}"
         standardized = f"(({x} - {mean}) / sqrt({variance} + eps))"
         outside = frame.parameters.get("gamma", frame.statistics) == frame.statistics  # gamma is a factor of the means
@@ -320,9 +320,7 @@ def row_normalization(
     """One launch over rows; None stands for an array that is not given."""
     lanes = lanes_of(rows.length)
     keep = -(-rows.length // lanes)
-    kept = call.outputs[1].dtype if len(call.outputs) > 1 else call.dtype
-    defines = {"BY_ROWS": 1, "KEEP": keep if keep <= _KEPT else 0, "OWN": int(kept != real_dtype(call.dtype))}
-    code = row_code("normalization.cu", function, call.dtype, {"S": C_TYPES[kept]}, **defines)
+    code = row_code("normalization.cu", function, call.dtype, BY_ROWS=1, KEEP=keep if keep <= _KEPT else 0)
     sizes = (rows.n_rows, rows.length, rows.period, rows.stride, rows.run)
     pointers = [np.uint64(0) if place is None else place for place in places]
     arguments = (*map(np.int64, sizes), real(call.dtype, call.args["eps"]), *pointers)

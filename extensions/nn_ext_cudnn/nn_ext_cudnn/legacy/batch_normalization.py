@@ -16,7 +16,7 @@ from nn_ext_cudnn.legacy import api
 from nn_ext_cudnn.legacy.batch_norm_frame import as_cuda, axes_of, frame_of, is_of_one_layout, tensors, training
 from nn_ext_cudnn.legacy.batch_norm_work import Work
 from nn_ext_cudnn.legacy.images import channels_last
-from nn_ext_cudnn.legacy.recipe import At, Recipe, number
+from nn_ext_cudnn.legacy.recipe import Recipe, number
 from nn_ext_cudnn.legacy.refusal import refuse_arrays, refuse_failures
 from nn_ext_cudnn.precision import prefers_channels_last
 
@@ -127,9 +127,7 @@ class BatchNormalization:
         found = training(work.frame)
         tensor, parameters = tensors(work.frame, found.mode)
         scale = work.parameter("gamma", "R(1)")
-        saved: list[At | None] = [None, None]  # 16 bits of them are too few: cuDNN takes the statistics anew
-        if work.wide("batch_mean"):
-            saved = [work.at("batch_mean"), work.computed("saved_scale", "R(1) / sqrt(batch_variance + eps)")]
+        saved = [work.at("batch_mean"), work.computed("saved_scale", "R(1) / sqrt(batch_variance + eps)")]
         dscale, dshift = work.result("dgamma"), work.result("dbeta")
         memory = work.memory(found.backward_bytes)
         one, zero = number(call.dtype, 1), number(call.dtype, 0)

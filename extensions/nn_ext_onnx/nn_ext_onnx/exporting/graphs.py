@@ -113,7 +113,7 @@ class _Drafting:
         return Call(self.graph, function.name, values, shapes, settings, made)
 
     def _converted(self, value: Value, kind: str) -> Value:
-        wanted = {"float": FLOAT, "parameter": FLOAT, "index": INT}.get(kind)
+        wanted = {"float": FLOAT, "parameter": FLOAT, "statistic": FLOAT, "index": INT}.get(kind)
         if wanted is None and value.dtype == np.dtype("float64"):
             wanted = FLOAT
         return value if wanted is None else value.cast(wanted)

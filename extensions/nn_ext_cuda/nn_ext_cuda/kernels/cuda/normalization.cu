@@ -4,8 +4,7 @@
 //   r % period * stride + k / run,
 // which covers parameters for each element (layer normalization), for each row (instance) and for each run of a row
 // (group). Statistics are taken in two passes in R. KEEP elements of a row are held in registers by each thread, so that
-// memory is read once; 0: rows are too long for that and are read again. S is what statistics are kept in; OWN: gradients
-// take them again, because S is short.
+// memory is read once; 0: rows are too long for that and are read again.
 
 #define PARAMETER(k) (parameter + (k) / run)
 #if KEEP
@@ -20,25 +19,21 @@
 #define DY R(load(dy[start + k]))
 #endif
 
-#define ROW_STATISTICS                                                       \
-  R a = 0;                                                                   \
-  FOR_ROW a += X;                                                            \
-  const R mean = combined(a, shared, Sum()) / length;                        \
-  a = 0;                                                                     \
-  FOR_ROW { const R d = X - mean; a += d * d; }                              \
-  const R variance = combined(a, shared, Sum()) / length;                    \
-  const R scale = 1 / sqrt(variance + eps);
-
 extern "C" __global__ void normalize_rows(
     int64 n_rows, int64 length, int64 period, int64 stride, int64 run, R eps, const T* x, const T* beta, const T* gamma,
-    T* y, S* means, S* variances) {
+    T* y, R* means, R* variances) {
   extern __shared__ R shared[];
   const bool live = ROW < n_rows;
   const int64 start = ROW * length, parameter = ROW % period * stride;
   HELD(kept_x, x)
-  ROW_STATISTICS
+  R a = 0;
+  FOR_ROW a += X;
+  const R mean = combined(a, shared, Sum()) / length;
+  a = 0;
+  FOR_ROW { const R d = X - mean; a += d * d; }
+  const R variance = combined(a, shared, Sum()) / length, scale = 1 / sqrt(variance + eps);
   if (!live) return;
-  if (LANE == 0 && means) { store(means[ROW], mean); store(variances[ROW], variance); }
+  if (LANE == 0 && means) means[ROW] = mean, variances[ROW] = variance;
   FOR_ROW {
     R value = (X - mean) * scale;
     if (gamma) value *= R(load(gamma[PARAMETER(k)]));
@@ -49,17 +44,13 @@ extern "C" __global__ void normalize_rows(
 
 extern "C" __global__ void normalize_rows_backward(
     int64 n_rows, int64 length, int64 period, int64 stride, int64 run, R eps, const T* x, const T* gamma,
-    const S* means, const S* variances, const T* dy, T* dx) {
+    const R* means, const R* variances, const T* dy, T* dx) {
   extern __shared__ R shared[];
   const bool live = ROW < n_rows;
   const int64 start = ROW * length, parameter = ROW % period * stride;
   HELD(kept_x, x)
   HELD(kept_dy, dy)
-#if OWN
-  ROW_STATISTICS
-#else
-  const R mean = live ? R(load(means[ROW])) : R(0), scale = live ? 1 / sqrt(R(load(variances[ROW])) + eps) : R(0);
-#endif
+  const R mean = live ? means[ROW] : R(0), scale = live ? 1 / sqrt(variances[ROW] + eps) : R(0);
   R shift = 0, stretch = 0;
   FOR_ROW {
     const R g = DY * (gamma && live ? R(load(gamma[PARAMETER(k)])) : R(1));

@@ -1,6 +1,7 @@
 // Softmax, its logarithm, and the cross entropy of a softmax with class labels, along rows (see rows.cuh).
 //
-// x, y, dy, dx hold n_rows * length elements of T; loss, dloss and target (int64) hold n_rows, one for each row.
+// x, y, dy, dx hold n_rows * length elements of T; loss and dloss (of type L), and target (int64) hold n_rows, one for each
+// row.
 // LOG: the logarithm of the softmax. The largest element of a row is subtracted before exponentials are taken, and sums
 // are of type R. A label below 0 is ignored; one beyond the last class gives NaN, and is told as a fault (faults.py).
 // Three passes over a row forward, two backward; rows that fit into a cache are read from memory once.
@@ -49,9 +50,10 @@ extern "C" __global__ void softmax_backward(int64 n_rows, int64 length, int64 in
   }
 }
 
+#if CROSS_ENTROPY
 #if TELLS
 extern "C" __global__ void cross_entropy(
-    int64 n_rows, int64 length, int64 inner, const T* x, const int64* target, T* loss, volatile int64* fault,
+    int64 n_rows, int64 length, int64 inner, const T* x, const int64* target, L* loss, volatile int64* fault,
     int64 fault_number) {
   extern __shared__ R shared[];
   const bool live = ROW < n_rows;
@@ -68,7 +70,7 @@ extern "C" __global__ void cross_entropy(
 #endif
 
 extern "C" __global__ void cross_entropy_backward(
-    int64 n_rows, int64 length, int64 inner, const T* x, const int64* target, const T* dloss, T* dx) {
+    int64 n_rows, int64 length, int64 inner, const T* x, const int64* target, const L* dloss, T* dx) {
   extern __shared__ R shared[];
   const bool live = ROW < n_rows;
   const int64 start = ROW / inner * length * inner + ROW % inner;
@@ -82,3 +84,4 @@ extern "C" __global__ void cross_entropy_backward(
     store(dx[start + k * inner], g * (p - R(k == label)));
   }
 }
+#endif
