@@ -14,7 +14,7 @@ MAX_CHARACTERS: Final = 4_000_000
 MAX_DEPTH: Final = 32
 MAX_NODES: Final = 500_000
 _DEPTH_LIMIT: Final = f"be nested at most {MAX_DEPTH} deep, got more"
-#: What libyaml says of lists beyond a depth of its own, which newer versions have: it reads ahead of the events.
+#: The words of libyaml for lists beyond a depth of its own, which newer versions have: it reads ahead of the events.
 _TOO_DEEP: Final = "exceeded maximum nesting depth"
 _KIND_NAMES = {str: "string", bool: "boolean", list: "list", dict: "mapping"}
 

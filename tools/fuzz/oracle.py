@@ -129,7 +129,7 @@ def run_kernel(
 ) -> tuple[Any, ...]:
     """All results of the reference kernel of a function, in a dtype; the checks of its call were made by the graph."""
     spec = node.spec
-    types = {"float": dtype, "parameter": dtype, "index": "int64"}
+    types = {"float": dtype, "parameter": dtype, "statistic": dtype, "index": "int64"}
     arrays: list[Any] = []
     for n, array in enumerate(inputs):
         same = dtype if array is None or array.dtype.kind == "f" else array.dtype
@@ -178,7 +178,8 @@ def gradients_of(
 
 def _floating(array: Array, spec: Any, position: int) -> Array:
     entry = spec.inputs[min(position, len(spec.inputs) - 1)]
-    return array.astype(np.float64) if entry.dtype in ("float", "parameter") and array.dtype.kind != "f" else array
+    is_floating = entry.dtype in ("float", "parameter", "statistic")
+    return array.astype(np.float64) if is_floating and array.dtype.kind != "f" else array
 
 
 def disturbed(array: Array, noise: Noise | None) -> Array:

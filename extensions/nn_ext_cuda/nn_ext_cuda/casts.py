@@ -98,22 +98,25 @@ class CastStep:
 
 def gathered(steps: Sequence[Step]) -> list[Step]:
     """The steps, with casts in common launches: of parameters at the start, of what is computed as late as possible."""
-    small = [step for step in steps if isinstance(step, CastStep) and step.arrays[0].size <= _MAX_ELEMENTS]
-    of_parameters = [step for step in small if step.version is not None]
-    others = {id(step) for step in small if step.version is None}
-    moved = {id(step) for step in of_parameters}
-    result: list[Step] = [*_in_common(of_parameters)]
+    result: list[Step] = [*_in_common([step for step in steps if _is_small_cast(step, of_parameter=True)])]
     waiting = _Waiting()
     for step in steps:
-        if id(step) in moved:
+        if _is_small_cast(step, of_parameter=True):
             continue
         if waiting.steps and waiting.is_touched(_spans(step)):
             result += waiting.taken()
-        if id(step) in others:
+        if _is_small_cast(step, of_parameter=False):
             waiting.add(step)
         else:
             result.append(step)
     return result + waiting.taken()
+
+
+def _is_small_cast(step: Any, *, of_parameter: bool) -> bool:
+    """Whether it is a cast that may share a launch, of a parameter or of something else."""
+    if not isinstance(step, CastStep) or step.arrays[0].size > _MAX_ELEMENTS:
+        return False
+    return (step.version is not None) == of_parameter
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ ITEM_BYTES: Final[Mapping[str, int]] = {
     "uint8": 1,
     "bool": 1,
 }
-#: What sums, losses and statistics are kept in where arrays are shorter; their sums are taken in it, too.
+#: The dtypes of sums, losses and statistics where arrays are shorter; sums are taken in them, too.
 STATISTICS: Final[Mapping[str, str]] = {"float16": "float32", "bfloat16": "float32"}
 FLOATING: Final = ("float32", "float16", "bfloat16", "float64")
 

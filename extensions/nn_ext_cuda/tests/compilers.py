@@ -16,7 +16,7 @@ NVRTC_NAMES = ("libnvrtc.so.13", "libnvrtc.so.12")
 FOLDERS = ("cuda_nvrtc", "cu13", "cu12")
 
 
-#: What the assembler says about a kernel when it is asked to.
+#: The words of the assembler about a kernel when it is asked to.
 _ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 _NUMBERS = {
     "registers": re.compile(r"Used (\d+) registers"),
@@ -27,7 +27,7 @@ _NUMBERS = {
 
 
 class Resources(NamedTuple):
-    """What a kernel needs: registers and local memory of a thread, static shared memory of a block."""
+    """The needs of a kernel: registers and local memory of a thread, static shared memory of a block."""
 
     registers: int
     shared_bytes: int

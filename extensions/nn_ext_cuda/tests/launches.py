@@ -1,4 +1,4 @@
-"""What devices refuse to launch, and what a kernel needs of them."""
+"""Limits of devices for launches, and the needs of kernels."""
 
 import math
 import re
@@ -52,7 +52,7 @@ def slow_memory(code, needs):
 
 
 def resources(compiler, codes, architecture):
-    """What the kernel of each code needs; they are compiled together."""
+    """The needs of the kernel of each code; they are compiled together."""
     found = {}
     for mangled, needs in compiler.resources(sources.together(codes), architecture).items():
         piece, name = _names_of(mangled)

@@ -167,7 +167,7 @@ def test_a_table_of_addresses_is_followed(device):
     assert y.item() == 1
 
 
-#: What sanitizers say about the launches of known_faults.py.
+#: The words of sanitizers about the launches of known_faults.py.
 SAID = {
     "none": "^$",
     "beyond_an_array": "heap-buffer-overflow",

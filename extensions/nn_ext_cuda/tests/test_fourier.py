@@ -22,7 +22,7 @@ def spoken(pairs):
 
 
 def ran(device, name, x, *, direction="forward", **args):
-    """What a kernel gives, as complex numbers."""
+    """The result of a kernel, as complex numbers."""
     import emulated
 
     from nn_ext_cuda.kernels import KERNELS

@@ -14,8 +14,9 @@
 // Online normalizer calculation for softmax); the backward pass computes the weights again from log_sum, the logarithm
 // of their denominator. Blocks that a causal query cannot see are skipped. A head is cut into parts by its queries when
 // there are few heads; the number of parts does not depend on the number of threads, and so neither do the results. O(L
-// S (E + V)) time, O(parts S (E + V)) memory. The gradient of the mask is a pass of its own over the blocks of the mask,
-// each of which sums over all scores that share it, so that blocks are independent where heads or queries share a mask.
+// S (E + V)) time, O(parts S (E + V)) memory. The gradient of the mask is a pass of its own over the blocks of the
+// mask, each of which sums over all scores that share it, so that blocks are independent where heads or queries share a
+// mask.
 #include <algorithm>
 #include <cmath>
 #include <limits>

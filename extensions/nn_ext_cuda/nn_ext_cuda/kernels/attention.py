@@ -120,10 +120,7 @@ class ScaledDotProductAttention:
             arguments = (*read, dk, dv, *dropping)
             launches += _launches(call, "attention_backward_keys", n_blocks, [sizes.width, sizes.depth], arguments)
         if wanted[_MASK]:
-            heads, query, key = _mask_strides(call)
-            n_blocks = math.prod(length for length, stride in heads if stride)
-            n_blocks *= _n_tiles(call, sizes.n_queries if query else 1) * _n_tiles(call, sizes.n_keys if key else 1)
-            n_sharing = math.prod(length for length, stride in heads if not stride)
+            n_blocks, n_sharing = _mask_blocks(call)
             arguments = (*read, np.int64(n_sharing), places.d_mask, *dropping)
             launches += _launches(call, "attention_backward_mask", n_blocks, [], arguments)
         return Program(launches, len(arrays), [((rows,), real_dtype(call.dtype))])
@@ -226,6 +223,14 @@ def _inner_launches(call: Call, rows: int, arguments: Sequence[Argument]) -> lis
 def _head(call: Call) -> tuple[np.generic, ...]:
     sizes = _sizes(call)
     return np.int64(sizes.n_queries), np.int64(sizes.n_keys), real(call.dtype, call.args["scale"])
+
+
+def _mask_blocks(call: Call) -> tuple[int, int]:
+    """Numbers of tiles of the mask, and of heads that share each."""
+    sizes, (heads, query, key) = _sizes(call), _mask_strides(call)
+    n_tiles = _n_tiles(call, sizes.n_queries if query else 1) * _n_tiles(call, sizes.n_keys if key else 1)
+    n_sharing = math.prod(length for length, stride in heads if not stride)
+    return n_tiles * math.prod(length for length, stride in heads if stride), n_sharing
 
 
 def _mask_arguments(call: Call) -> list[Argument]:

@@ -25,7 +25,7 @@ __device__ bool goes_before(Best a, Best b, bool largest) {
   return largest ? a.value > b.value : a.value < b.value;
 }
 """
-#: What follows once the element is found; the first lane of a row stores it, or all lanes the gradient of the row.
+#: The statements after the element is found: the first lane of a row stores it, or all lanes the gradient of the row.
 _FORWARD: Final = """\
   if (lane == 0 && row < n_rows) {
     if (y) store(y[row], best.value);

@@ -238,7 +238,7 @@ class _Stage:
 
 
 def _written(stages: Sequence[_Stage], between: int, halves: int) -> list[int]:
-    """Where each launch writes: the first half of a transform to memory of its own, which the second half reads."""
+    """The array that each launch writes to: that of the first half of a transform is read by the second half."""
     return [halves if stage.lines.split == 1 else between for stage in stages]
 
 

@@ -125,7 +125,7 @@ _BEFORE: Final = "__device__ bool is_before(R a, R b) { return a != a ? false : 
 
 
 class SearchSorted:
-    """Where values belong in sorted rows, by bisection."""
+    """The places where values belong in sorted rows, by bisection."""
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not computed in, and very large arrays."""

@@ -197,7 +197,7 @@ class FixedLayer:
 
 
 class _Fixing:
-    """What fixes half of the weights that are not fixed yet, or all of them, when the passes so far are in a list.
+    """The launches that fix half of the weights that are not fixed yet, or all of them, when the passes so far are in a list.
 
     The device counts the passes, in the indicator, so that the launches are the same in all of them: those that choose
     weights return at once where it is not time for it.

@@ -104,7 +104,7 @@ class _Network:
 
     @property
     def outputs_at(self) -> int:
-        """Where outputs begin in the memory of the network, in elements of the dtype of the call."""
+        """The places where outputs begin in the memory of the network, in elements of the dtype of the call."""
         items = ITEM_BYTES[real_dtype(self.call.dtype)] // ITEM_BYTES[self.call.dtype]
         return self.layers * self.directions * self.steps * self.cell.saved * self.n * items
 
@@ -123,15 +123,15 @@ class _Network:
         return self.places.get(name, _NULL)
 
     def saved_at(self, layer: int, direction: int, step: int) -> int:
-        """Where what a step keeps begins, in numbers of R."""
+        """The place where what a step keeps begins, in numbers of R."""
         return ((layer * self.directions + direction) * self.steps + step) * self.cell.saved * self.n
 
     def output_at(self, layer: int, direction: int, step: int) -> int:
-        """Where the output of a step begins."""
+        """The place where the output of a step begins."""
         return self.outputs_at + (layer * self.steps + step) * self.batch * self.width + direction * self.hidden
 
     def state_at(self, layer: int, direction: int) -> int:
-        """Where the first or last state of a layer begins."""
+        """The place where the first or last state of a layer begins."""
         return (layer * self.directions + direction) * self.n
 
     def n_inputs(self, layer: int) -> int:
@@ -214,7 +214,7 @@ class _Forward:
         return NetworkRunner(net.ended(), len(net.places), net.sizes, self._mask())
 
     def _mask(self) -> tuple[SeededProgram, int] | None:
-        """What draws the factors of the dropout, and the place of these."""
+        """The launch that draws the factors of the dropout, and the place of these."""
         net = self._net
         if not self._drops:
             return None

@@ -31,20 +31,23 @@ ORDERS = [int(order) for order in os.environ.get("NN_EMULATION_ORDERS", "1").spl
 #: Also what is undefined in C++ and defined on a device, where a kernel had better not rely on it.
 ALL_SANITIZERS = "address,undefined,float-cast-overflow"
 SANITIZERS = os.environ.get("NN_EMULATION_SANITIZE", "")
-#: What devices refuse to launch.
+#: Launches that devices refuse.
 MAX_THREADS, MAX_SHARED_BYTES, MAX_GRID = 1024, 48 * 1024, (2**31 - 1, 65535, 65535)
 #: Launches on more memory run in ascending order only.
 MAX_COMPARED_BYTES = 1 << 28
 #: Launches of one kernel with equal numbers of blocks and threads run in other orders so often.
 MAX_COMPARED = 3
 _COMPARED = collections.Counter()
-#: What launches did wrong.
+#: Faults of launches.
 FINDINGS = []
 #: The blocks and threads of a launch are global variables of a library, and ctypes lets other threads run meanwhile.
 _ONE_AT_A_TIME = threading.Lock()
 #: Stacks of the threads of a block: pages that nobody touches cost nothing.
 _STACKS = mmap.mmap(-1, MAX_THREADS * 256 * 1024, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 _STACKS_AT = ctypes.addressof(ctypes.c_char.from_buffer(_STACKS))
+#: The type of each column of a table of addresses, where the kernel takes an address from it.
+_COLUMN = re.compile(r"\(\s*(?:const\s+)?(\w+)\s*\*\s*\)\s*pointers\[")
+_ITEM_BYTES = {"float": 4, "double": 8, "half_t": 2, "bfloat_t": 2}
 _KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\((\w+)\) )?(\w+)\(([^)]*)\)')
 
 
@@ -62,7 +65,9 @@ class Function:
         self._call.restype = ctypes.c_char_p
         bounds, _, parameters = next(found for found in _KERNEL.findall(self._lines.read_text()) if found[1] == name)
         self._max_threads = int(bounds or MAX_THREADS)
-        self._real = np.float64 if "typedef double R;" in self._lines.read_text() else np.float32
+        text = self._lines.read_text()
+        self._real_bytes = 8 if "typedef double R;" in text else 4
+        self._columns = _COLUMN.findall(text)
         self._parameters = re.findall(r"(\w+)\s*(?:,|$)", parameters)
 
     def __call__(self, grid, block, arguments, *, shared_mem=0):
@@ -127,12 +132,15 @@ class Function:
             raise LaunchError(f"{self._name}: {named}; the lines are those of {self._lines}")
 
     def _places_of_table(self, arguments):
-        """Where a kernel over many arrays reads and writes: their addresses and sizes are in tables."""
+        """The memory that a kernel over many arrays reads and writes: addresses and sizes are in tables."""
         if "pointers" not in self._parameters:
             return []
         pointers, sizes = (arguments[self._parameters.index(name)].view(np.ndarray) for name in ("pointers", "sizes"))
-        n_bytes = sizes * np.dtype(self._real).itemsize
-        return [(int(pointer), int(n)) for row, n in zip(pointers, n_bytes, strict=True) for pointer in row if n]
+        items = [_ITEM_BYTES.get(name, self._real_bytes) for name in self._columns]
+        if len(items) != pointers.shape[1]:  # columns that this kernel does not read: all of them hold numbers of R
+            items = [self._real_bytes] * pointers.shape[1]
+        found = zip(pointers, sizes, strict=True)
+        return [(int(pointer), int(n) * item) for row, n in found for pointer, item in zip(row, items, strict=True) if n]
 
 
 class _Ends:
