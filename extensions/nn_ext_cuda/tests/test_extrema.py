@@ -63,6 +63,19 @@ def test_the_first_nan_goes_before_numbers_and_infinities_are_numbers(device, na
     np.testing.assert_array_equal(y, [np.nan, -np.inf, np.inf])
 
 
+@pytest.mark.parametrize("name", ["Max", "Min"])
+def test_gradients_go_to_the_first_element_equal_to_the_result_after_the_input_was_replaced(device, name):
+    import emulated
+
+    from nn_ext_cuda.kernels import KERNELS
+
+    x = np.array([[1, 7, 7, 9, -9], [1, 2, 3, 4, 5], [np.nan, 7, -np.inf, np.inf, 7], [7, 7, 7, 7, 7]], "float32")
+    y = np.array([7, 7, 7, np.nan], "float32")
+    call = emulated.call_of(name, [x], axes=(1,))
+    (dx,) = emulated.backward(device, KERNELS[name], call, [x], np.array([1, 2, 3, 4], "float32"), [y])
+    np.testing.assert_array_equal(dx, [[0, 1, 0, 0, 0], [0] * 5, [0, 3, 0, 0, 0], [0] * 5])
+
+
 def test_they_are_recorded_in_graphs(cuda):
     from nn_ext_cuda import graph_report
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -25,17 +25,43 @@ __device__ bool goes_before(Best a, Best b, bool largest) {
   return largest ? a.value > b.value : a.value < b.value;
 }
 """
-#: The statements after the element is found: the first lane of a row stores it, or all lanes the gradient of the row.
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The first of the extremal values of a row, and what becomes of it.
+
+    Attributes:
+        value: The value of the element at PLACE.
+        largest: Whether the largest value is wanted.
+        parameters: The arrays after x; {T} is the dtype.
+        finish: The statements after the value is found, for each lane of the row.
+    """
+
+    value: str
+    largest: bool
+    parameters: Sequence[str]
+    finish: str
+
+
+#: The first lane of a row stores the value and its place, or one of them.
 _FORWARD: Final = """\
   if (lane == 0 && row < n_rows) {
     if (y) store(y[row], best.value);
     if (index) index[row] = best.place;
   }"""
-_BACKWARD: Final = """\
+#: The gradient goes to the first element that is equal to the result, as in the gradient rule, not to the extremum of x:
+#: they differ where x was replaced after the forward pass.
+_GRADIENT: Final = _Search(
+    value="R(R(load(x[PLACE])) == R(load(y[k])))",
+    largest=True,
+    parameters=("const {T}* y", "const {T}* dy", "{T}* dx"),
+    finish="""\
   for (int64 r = lane; r < count && row < n_rows; r += lanes) {
     STEP
-    store(dx[PLACE], r == best.place ? R(load(dy[row])) : R(0));
-  }"""
+    store(dx[PLACE], r == best.place && best.value == R(1) ? R(load(dy[row])) : R(0));
+  }""",
+)
 
 
 class Extremum:
@@ -48,7 +74,7 @@ class Extremum:
 
     def __init__(self, values: Kernel, *, largest: bool) -> None:
         self._values = values
-        self._largest = largest
+        self._search = _Search("R(load(x[PLACE]))", largest, ("{T}* y", "int64* index"), _FORWARD)
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not computed in, and very large arrays."""
@@ -62,50 +88,49 @@ class Extremum:
             return self._values.forward(call)
         null = np.uint64(0)
         y, index = (null, 1) if only_index else (1, 2)
-        return self._program(call, [y, index], ["{T}* y", "int64* index"], _FORWARD, 1 + len(call.outputs))
+        return _program(call, self._search, [y, index], 1 + len(call.outputs))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """One launch, which finds the elements again; None for places, which have no gradient."""
+        """One launch; None for places, which have no gradient."""
         if call.args["only_index"]:
             return None
         n = len(call.outputs)
-        return self._program(call, [1 + n, 1 + 2 * n], ["const {T}* dy", "{T}* dx"], _BACKWARD, 2 + 2 * n)
+        return _program(call, _GRADIENT, [1, 1 + n, 1 + 2 * n], 2 + 2 * n)
 
-    def _program(
-        self, call: Call, places: Sequence[Argument], parameters: Sequence[str], finish: str, n_arrays: int
-    ) -> Runner:
-        """The launch that finds the elements and does what `finish` says."""
-        (x,), axes = call.inputs, call.args["axes"]
-        assert x is not None and isinstance(axes, tuple)
-        if x.size == 0:
-            return Program([], n_arrays)
-        kept, reduced = (_walk(x, [axis for axis in range(len(x.shape)) if (axis in axes) == chosen]) for chosen in (0, 1))
-        n_rows, count = math.prod(kept[0]), math.prod(reduced[0])
-        by_rows = not reduced[0] or reduced[1][-1] == 1
-        lanes = lanes_of(count) if by_rows else 8
-        block = (lanes, THREADS // lanes) if by_rows else (THREADS // lanes, lanes)
-        c_type = C_TYPES[call.dtype]
-        names = ["const int64 n_rows", "const int64 count", f"const {c_type}* x"]
-        names += [parameter.replace("{T}", c_type) for parameter in parameters]
-        arguments: list[Argument] = [np.int64(n_rows), np.int64(count), 0, *places]
-        for letter, (lengths, strides) in (("k", kept), ("r", reduced)):
-            names += length_parameters(f"{letter}_length", len(lengths))
-            names += [f"const int64 {letter}_stride{axis}" for axis in range(len(lengths))]
-            arguments += [*length_arguments(lengths), *map(np.int64, strides)]
-        body = self._body(len(kept[0]), len(reduced[0]), finish, lanes=lanes, by_rows=by_rows)
-        code = generated(f"{call.spec.api}_located", names, body, real_type(call.dtype), _FUNCTIONS)
-        grid = (-(-n_rows // (THREADS // lanes)),)
-        return Program([Launch(code, grid, block, tuple(arguments))], n_arrays)
 
-    def _body(self, kept: int, reduced: int, finish: str, *, lanes: int, by_rows: bool) -> str:
-        """The statements: each lane of a row goes through some of its elements, then halves of the lanes are compared."""
-        lane, row = ("x", "y") if by_rows else ("y", "x")
-        largest = str(self._largest).lower()
-        sign = "-" if self._largest else ""
-        place = " + ".join(["start", *(f"r{axis} * r_stride{axis}" for axis in range(reduced))])
-        start = " + ".join([f"k{axis} * k_stride{axis}" for axis in range(kept)]) or "0"
-        step = unravelled("r", "r_length", reduced)
-        return f"""\
+def _program(call: Call, search: _Search, places: Sequence[Argument], n_arrays: int) -> Runner:
+    """The launch of a search; `places` are those of its parameters among the arrays."""
+    (x,), axes = call.inputs, call.args["axes"]
+    assert x is not None and isinstance(axes, tuple)
+    if x.size == 0:
+        return Program([], n_arrays)
+    kept, reduced = (_walk(x, [axis for axis in range(len(x.shape)) if (axis in axes) == chosen]) for chosen in (0, 1))
+    n_rows, count = math.prod(kept[0]), math.prod(reduced[0])
+    by_rows = not reduced[0] or reduced[1][-1] == 1
+    lanes = lanes_of(count) if by_rows else 8
+    block = (lanes, THREADS // lanes) if by_rows else (THREADS // lanes, lanes)
+    c_type = C_TYPES[call.dtype]
+    names = ["const int64 n_rows", "const int64 count", f"const {c_type}* x"]
+    names += [parameter.replace("{T}", c_type) for parameter in search.parameters]
+    arguments: list[Argument] = [np.int64(n_rows), np.int64(count), 0, *places]
+    for letter, (lengths, strides) in (("k", kept), ("r", reduced)):
+        names += length_parameters(f"{letter}_length", len(lengths))
+        names += [f"const int64 {letter}_stride{axis}" for axis in range(len(lengths))]
+        arguments += [*length_arguments(lengths), *map(np.int64, strides)]
+    body = _body(search, len(kept[0]), len(reduced[0]), lanes=lanes, by_rows=by_rows)
+    code = generated(f"{call.spec.api}_located", names, body, real_type(call.dtype), _FUNCTIONS)
+    grid = (-(-n_rows // (THREADS // lanes)),)
+    return Program([Launch(code, grid, block, tuple(arguments))], n_arrays)
+
+
+def _body(search: _Search, kept: int, reduced: int, *, lanes: int, by_rows: bool) -> str:
+    """The statements: each lane of a row goes through some of its elements, then halves of the lanes are compared."""
+    lane, row = ("x", "y") if by_rows else ("y", "x")
+    largest, sign = ("true", "-") if search.largest else ("false", "")
+    place = " + ".join(["start", *(f"r{axis} * r_stride{axis}" for axis in range(reduced))])
+    start = " + ".join([f"k{axis} * k_stride{axis}" for axis in range(kept)]) or "0"
+    step = unravelled("r", "r_length", reduced)
+    return f"""\
   __shared__ Best found[{THREADS}];
   const uint32 lane = threadIdx.{lane}, lanes = {lanes};
   const int64 row = blockIdx.x * int64(blockDim.{row}) + threadIdx.{row}, k = row < n_rows ? row : 0;
@@ -114,7 +139,7 @@ class Extremum:
   Best best = {{{sign}R(infinity()), int64(1) << 62}};
   for (int64 r = lane; r < count; r += lanes) {{
     {step}
-    const Best other = {{R(load(x[{place}])), r}};
+    const Best other = {{{search.value.replace("PLACE", place)}, r}};
     if (goes_before(other, best, {largest})) best = other;
   }}
   Best* const own = found + threadIdx.{row} * lanes;
@@ -125,7 +150,7 @@ class Extremum:
   }}
   __syncthreads();
   best = own[0];
-{finish.replace("STEP", step).replace("PLACE", place)}"""
+{search.finish.replace("STEP", step).replace("PLACE", place)}"""
 
 
 def _walk(x: ArrayDesc, axes: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
