@@ -39,6 +39,8 @@ sample(
 )
 sample(_NAME, "bias_of_keys", normal(2, 150, 5), normal(2, 140, 5), normal(2, 140, 6), normal(140), smooth=False)
 sample(_NAME, "bias_of_queries", normal(2, 70, 5), normal(2, 140, 5), normal(2, 140, 6), normal(2, 70, 1), smooth=False)
+# The gradient of this mask is zero, because weights do not depend on it: a sum over all weights, in which the roundings of
+# 16-bit results of the forward pass do not cancel.
 sample(
     _NAME,
     "bias_of_heads",
@@ -48,6 +50,7 @@ sample(
     normal(3, 1, 1),
     is_causal=True,
     smooth=False,
+    loose=4,
 )
 sample(
     _NAME,
