@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from nn_core.ext import Array
+from nn_ext_cuda.launch import WithArrays
 from nn_ext_cuda.memory import UPLOADS, allocated
 
 #: Tables that are kept for later calls; steps keep those that they read in any case.
@@ -25,36 +26,13 @@ class Constant:
     arguments: tuple[Any, ...]
 
 
-class WithConstants:
-    """A runner that takes tables after the arrays of the call.
-
-    Args:
-        runner: Takes the arrays of the call, then the tables.
-        n_arrays: How many arrays the call has.
-        constants: The tables.
-    """
-
-    __slots__ = ("_constants", "_n_arrays", "_runner")
-
-    def __init__(self, runner: Any, n_arrays: int, constants: Sequence[Constant]) -> None:
-        self._runner = runner
-        self._n_arrays = n_arrays
-        self._constants = tuple(constants)
-
-    @property
-    def launches(self) -> tuple[Any, ...]:
-        """The launches of the runner."""
-        return tuple(getattr(self._runner, "launches", ()))
-
-    def __call__(self, *arrays: Array) -> None:
-        self.bind(*arrays)()
-
-    def bind(self, *arrays: Array) -> Any:
-        """The step of the runner on these arrays."""
-        return self._runner.bind(*arrays[: self._n_arrays], *[on_device(constant) for constant in self._constants])
+def with_constants(runner: Any, n_arrays: int, constants: Sequence[Constant]) -> WithArrays:
+    """A runner that takes tables after the `n_arrays` arrays of the call."""
+    kept = tuple(constants)
+    return WithArrays(runner, n_arrays, lambda: [_on_device(constant) for constant in kept])
 
 
-def on_device(constant: Constant) -> Array:
+def _on_device(constant: Constant) -> Array:
     """The table on the current device, where the current stream finds it."""
     from nn_ext_cuda.runtime import cupy  # programs can be made without CuPy
 

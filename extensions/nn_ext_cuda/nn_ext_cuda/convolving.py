@@ -20,7 +20,7 @@ from nn_ext_cuda.launch import THREADS, Argument, Chain, Launch, Program, flat
 from nn_ext_cuda.layout import divider
 from nn_ext_cuda.precision import is_tf32_allowed
 from nn_ext_cuda.product import Product
-from nn_ext_cuda.workspace import WithWorkspace
+from nn_ext_cuda.workspace import with_workspace
 
 #: The limit of memory for columns; they are made for some samples at a time if those of all take more.
 COLUMN_BYTES: Final = 2**27
@@ -107,7 +107,7 @@ class Convolving:
         for some in self._portions():
             runners.append(self._columns(some, n_arrays, images))
             runners.append(self._times_filters(n_arrays, filters, target, some, adds=adds))
-        return WithWorkspace(Chain(runners), n_arrays, [self._column_bytes()])
+        return with_workspace(Chain(runners), n_arrays, [self._column_bytes()])
 
     def images(self, n_arrays: int, maps: int, filters: int, target: int, bias: int | None) -> Runner:
         """Return the runner that computes the images, and adds the bias."""
@@ -125,7 +125,7 @@ class Convolving:
             arguments = [*self._geometry(), *numbers, n_arrays, *self._optional(bias), target]
             launches = [flat(self._code("images"), len(some) * size, arguments)] if size else []
             runners.append(Program(launches, n_arrays + 1))
-        return WithWorkspace(Chain(runners), n_arrays, [self._column_bytes()])
+        return with_workspace(Chain(runners), n_arrays, [self._column_bytes()])
 
     def gradient_of_filters(self, n_arrays: int, images: int, maps: int, target: int) -> Runner:
         """Return the runner that computes filters from images and maps: the gradient of the filters."""
@@ -143,7 +143,7 @@ class Convolving:
             if not self.channel_last:
                 runners.append(self._turned_maps(some, n_arrays, maps))
             runners.append(self._maps_times_columns(some, n_arrays, maps, target))
-        return WithWorkspace(Chain(runners), n_arrays, n_bytes)
+        return with_workspace(Chain(runners), n_arrays, n_bytes)
 
     def _portions(self) -> list[range]:
         """The samples whose columns are made together."""

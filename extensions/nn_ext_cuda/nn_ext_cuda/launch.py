@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -119,6 +119,35 @@ class Program:
             name = launch.code.name
             calls.append((compiled(launch.code), launch.grid, launch.block, arguments, launch.shared_bytes, name))
         return Step(calls, held)
+
+
+class WithArrays:
+    """A runner with more arrays than the call has.
+
+    Args:
+        runner: Takes the arrays of the call, then the others.
+        n_arrays: How many arrays the call has.
+        others: Gives the others on the current device.
+    """
+
+    __slots__ = ("_n_arrays", "_others", "_runner")
+
+    def __init__(self, runner: Any, n_arrays: int, others: Callable[[], Sequence[Array]]) -> None:
+        self._runner = runner
+        self._n_arrays = n_arrays
+        self._others = others
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launches of the runner."""
+        return tuple(getattr(self._runner, "launches", ()))
+
+    def __call__(self, *arrays: Array) -> None:
+        self.bind(*arrays)()
+
+    def bind(self, *arrays: Array) -> Any:
+        """The step of the runner on these arrays and the others."""
+        return self._runner.bind(*arrays[: self._n_arrays], *self._others())
 
 
 class Chain:

@@ -6,8 +6,8 @@ import numpy as np
 
 from nn_ext_cuda.code import Code, from_file
 from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_dtype, real_type
-from nn_ext_cuda.launch import Argument, Launch, Program, flat
-from nn_ext_cuda.workspace import WithWorkspace
+from nn_ext_cuda.launch import Argument, Launch, Program, WithArrays, flat
+from nn_ext_cuda.workspace import with_workspace
 
 _NULL = np.uint64(0)
 
@@ -80,10 +80,10 @@ class Ordering:
         """All launches so far, on memory of their own."""
         return Program(self.launches, self.n_arrays, [((size,), "uint8") for size in self.sizes])
 
-    def runner(self) -> WithWorkspace | Program:
+    def runner(self) -> WithArrays | Program:
         """All launches so far."""
         program = Program(self.launches, self.n_arrays + len(self.sizes))
-        return WithWorkspace(program, self.n_arrays, self.sizes) if self.sizes else program
+        return with_workspace(program, self.n_arrays, self.sizes) if self.sizes else program
 
     def _code(self, function: str, key_dtype: str) -> Code:
         return from_file(

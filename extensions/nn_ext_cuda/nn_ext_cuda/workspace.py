@@ -5,9 +5,11 @@ It grows with the largest step; a step that was bound before it grew keeps the m
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from nn_core.ext import Array
+from nn_ext_cuda.launch import WithArrays
 from nn_ext_cuda.memory import allocated
 
 #: Alignment of arrays in the shared memory, in bytes.
@@ -15,33 +17,9 @@ _ALIGNMENT = 256
 _OF_THREAD = threading.local()
 
 
-class WithWorkspace:
-    """A runner whose last arrays are in the shared memory.
-
-    Args:
-        runner: Takes the arrays of the call, then those in the shared memory.
-        n_arrays: How many arrays the call has.
-        n_bytes: Size of each array in the shared memory.
-    """
-
-    __slots__ = ("_n_arrays", "_n_bytes", "_runner")
-
-    def __init__(self, runner: Any, n_arrays: int, n_bytes: Sequence[int]) -> None:
-        self._runner = runner
-        self._n_arrays = n_arrays
-        self._n_bytes = tuple(n_bytes)
-
-    @property
-    def launches(self) -> tuple[Any, ...]:
-        """The launches of the runner."""
-        return tuple(getattr(self._runner, "launches", ()))
-
-    def __call__(self, *arrays: Array) -> None:
-        self.bind(*arrays)()
-
-    def bind(self, *arrays: Array) -> Any:
-        """The step of the runner on these arrays."""
-        return self._runner.bind(*arrays[: self._n_arrays], *shared(self._n_bytes))
+def with_workspace(runner: Any, n_arrays: int, n_bytes: Sequence[int]) -> WithArrays:
+    """A runner that takes arrays of these sizes, in the shared memory, after the `n_arrays` arrays of the call."""
+    return WithArrays(runner, n_arrays, partial(shared, tuple(n_bytes)))
 
 
 def sizes(device: int) -> list[int]:

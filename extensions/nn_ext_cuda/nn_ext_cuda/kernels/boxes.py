@@ -11,7 +11,7 @@ from nn_ext_cuda.code import from_file
 from nn_ext_cuda.compose import refuse_sizes
 from nn_ext_cuda.dtypes import C_TYPES, real, real_type, refuse_dtypes
 from nn_ext_cuda.launch import Launch, Program
-from nn_ext_cuda.workspace import WithWorkspace
+from nn_ext_cuda.workspace import with_workspace
 
 _THREADS: Final = 256
 
@@ -37,7 +37,7 @@ class NmsDetection2d:
         code = from_file("boxes.cu", "boxes_suppressed", real_type(call.dtype), T=C_TYPES[call.dtype])
         limits = [real(call.dtype, call.args[name]) for name in ("thresh", "nms")]
         arguments = (np.int64(n), np.int64(width), np.int64(width - 5 if per_class else 0), *limits, 0, 2, 1)
-        return WithWorkspace(Program([Launch(code, (n_blocks,), (_THREADS,), arguments)], 3), 2, [n_blocks * n])
+        return with_workspace(Program([Launch(code, (n_blocks,), (_THREADS,), arguments)], 3), 2, [n_blocks * n])
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """None: the gradient rule serves, if there is one."""

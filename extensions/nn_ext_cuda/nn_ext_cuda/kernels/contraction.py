@@ -21,7 +21,7 @@ from nn_ext_cuda.dtypes import ITEM_BYTES, refuse_dtypes
 from nn_ext_cuda.launch import Chain
 from nn_ext_cuda.precision import is_tf32_allowed
 from nn_ext_cuda.product import Product
-from nn_ext_cuda.workspace import WithWorkspace
+from nn_ext_cuda.workspace import with_workspace
 
 #: Dtypes in which nothing is rounded between one product and the next.
 _WIDE: Final = ("float32", "float64")
@@ -90,7 +90,7 @@ class _Contraction:
             self._sum(factors[0], self._output, target)
         n_bytes = [_present(desc).size * ITEM_BYTES[self._call.dtype] for desc in self._descs[self._n_arrays :]]
         whole = Chain(self._runners)
-        return WithWorkspace(whole, self._n_arrays, n_bytes) if n_bytes else whole
+        return with_workspace(whole, self._n_arrays, n_bytes) if n_bytes else whole
 
     def _multiply(self, first: Factor, second: Factor, kept: str, target: int | None = None) -> Factor:
         """The product of two factors over their letters that are not kept, at `target` in the order of `kept`."""

@@ -18,7 +18,7 @@ from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_type, refuse_dtypes
 from nn_ext_cuda.launch import Argument, Chain, Program, flat
 from nn_ext_cuda.precision import is_tf32_allowed
 from nn_ext_cuda.product import Product
-from nn_ext_cuda.workspace import WithWorkspace
+from nn_ext_cuda.workspace import with_workspace
 
 _X, _WEIGHT, _OFFSET, _MASK, _BIAS, _Y = range(6)
 
@@ -82,7 +82,7 @@ class DeformableConvolution:
             runners.append(self._columns(call, sizes, first, count))
             runners += self._products(call, sizes, first, count)
         n_bytes = at_once * sizes.column * ITEM_BYTES[call.dtype]
-        return WithWorkspace(Chain(runners), len(arrays), [n_bytes])
+        return with_workspace(Chain(runners), len(arrays), [n_bytes])
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """None: the gradient rule serves."""

@@ -11,11 +11,11 @@ import numpy as np
 from nn_core.ext import Array, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.code import Code, part
 from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.constants import Constant, WithConstants
+from nn_ext_cuda.constants import Constant, with_constants
 from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, real_type, refuse_dtypes
 from nn_ext_cuda.launch import Argument, Launch, Program, flat
 from nn_ext_cuda.layout import divider
-from nn_ext_cuda.workspace import WithWorkspace
+from nn_ext_cuda.workspace import with_workspace
 
 #: Shared memory that a block gets on every device.
 _SHARED_BYTES: Final = 48 * 1024
@@ -273,7 +273,7 @@ def _with_memory(
     """Launches over the arrays of a call, then tables, then memory for what is in between."""
     n_known = n_arrays + len(constants)
     program = Program(launches, n_known + len(n_bytes))
-    return WithConstants(WithWorkspace(program, n_known, n_bytes) if n_bytes else program, n_arrays, constants)
+    return with_constants(with_workspace(program, n_known, n_bytes) if n_bytes else program, n_arrays, constants)
 
 
 #: Constant and cosine part of the windows.

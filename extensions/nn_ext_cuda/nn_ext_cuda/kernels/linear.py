@@ -17,7 +17,7 @@ from nn_ext_cuda.layout import aligned
 from nn_ext_cuda.light import Epilogue, LightProduct
 from nn_ext_cuda.precision import is_tf32_allowed
 from nn_ext_cuda.product import Product
-from nn_ext_cuda.workspace import WithWorkspace
+from nn_ext_cuda.workspace import with_workspace
 
 
 class Affine:
@@ -142,7 +142,7 @@ class BatchMatmul:
             parts = Stack(n_arrays + len(n_bytes), (*dy.batch, *array.shape[-2:]))
             n_bytes.append(math.prod(parts.shape) * ITEM_BYTES[call.dtype])
             runners += [self._product(call, first, second, parts), _summed(call, parts, place, array.shape)]
-        return WithWorkspace(Chain(runners), n_arrays, n_bytes) if n_bytes else Chain(runners)
+        return with_workspace(Chain(runners), n_arrays, n_bytes) if n_bytes else Chain(runners)
 
     @staticmethod
     def _stacks(call: Call, places: tuple[int, int, int]) -> tuple[Stack, Stack, Stack]:

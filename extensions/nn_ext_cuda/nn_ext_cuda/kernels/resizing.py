@@ -14,7 +14,7 @@ import numpy as np
 from nn_core.ext import Array, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.code import Code, generated, length_parameters, unravelled
 from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.constants import Constant, WithConstants
+from nn_ext_cuda.constants import Constant, with_constants
 from nn_ext_cuda.dtypes import C_TYPES, real, real_dtype, real_type, refuse_dtypes
 from nn_ext_cuda.launch import Argument, Program, flat
 from nn_ext_cuda.layout import length_arguments
@@ -161,7 +161,7 @@ class Resizing:
         arguments += [np.int64(_tables(axis, transposed)[0].shape[1]) for axis in resized]
         arguments += [np.int64(_length(axis, transposed=not transposed)) for axis in axes]
         program = Program([flat(_code(call, axes), n, [*arguments, *length_arguments(lengths)])], n_arrays + len(tables))
-        return WithConstants(program, n_arrays, tables)
+        return with_constants(program, n_arrays, tables)
 
     def _axes(self, call: Call) -> list[Axis | int]:
         """The axes that are resized, and the lengths of the others between them."""
