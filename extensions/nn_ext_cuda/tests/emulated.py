@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import nn_core as nn
 from nn_core.dispatch.registry import spec_of
 from nn_core.ext import ArrayDesc, Call
 from nn_core.graph.infer import infer, input_entries, made_outputs
@@ -46,3 +47,19 @@ def backward(cupy, kernel, call, inputs, dy, outputs=None):
     ]
     kernel.backward(call, wanted)(*arrays, cupy.asarray(dy), *gradients)
     return [None if gradient is None else gradient.get() for gradient in gradients]
+
+
+def check_recorded(y, x=None):
+    """Passes over `y`, forward and, for the gradient of `x`, backward, become CUDA graphs that leave no function out."""
+    from nn_ext_cuda import graph_report
+
+    before = graph_report()
+    for _ in range(4):
+        y.forward()
+        if x is not None:
+            x.grad.zero()
+            y.backward()
+    after = graph_report()
+    assert after.n_graphs == before.n_graphs + (1 if x is None else 2)
+    assert sum(after.apart.values()) == sum(before.apart.values())
+    assert not nn.fallback_report()
