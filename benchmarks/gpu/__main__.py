@@ -7,9 +7,9 @@
 With an output folder the page and its figures are written after each case, and cases of the same day and context are added to
 them: so a run may be interrupted, and the cases may be measured in several runs.
 
-Each framework runs in a process of its own that waits while another one is measured. nn_core copies its inputs to the
-device in every step, as a training does; those of PyTorch are there already. float32 means that products are not rounded
-to TF32, in either framework.
+Each framework runs in a process of its own that waits while another one is measured. The inputs of PyTorch are on the
+device, and so are nn_core's in the large networks; in the others nn_core copies them there in every step, as a training
+does. float32 means that products are not rounded to TF32, in either framework.
 """
 
 import argparse

@@ -44,12 +44,12 @@ def nn_core():
 
     tokens, targets = data()
     x, t = nn.Variable(tokens.shape), nn.Variable(targets.shape)
+    x.d, t.d = tokens, targets
     loss = F.mean(F.squared_error(network(nn, F, PF, x), t))
     solver = S.Adam(alpha=1e-4)
     solver.set_parameters(nn.get_parameters())
 
     def step():
-        x.d, t.d = tokens, targets
         loss.forward(clear_no_need_grad=True)
         solver.zero_grad()
         loss.backward(clear_buffer=True)

@@ -41,12 +41,12 @@ def nn_core():
 
     images, labels = data()
     x, t = nn.Variable(images.shape), nn.Variable(labels.shape)
+    x.d, t.d = images, labels
     loss = F.mean(F.softmax_cross_entropy(network(nn, F, PF, x), t))
     solver = S.Momentum(lr=0.01, momentum=0.9)
     solver.set_parameters(nn.get_parameters())
 
     def step():
-        x.d, t.d = images, labels
         loss.forward(clear_no_need_grad=True)
         solver.zero_grad()
         loss.backward(clear_buffer=True)
