@@ -217,16 +217,16 @@ def _packed(
     aligned_ = " | ".join(f"uint64({pointer})" for pointer in pointers)
     lines = [f"const int64 packs = (({aligned_}) & 15) == 0 ? n / {pack} : 0;"]
     start, step = "blockIdx.x * int64(blockDim.x) + threadIdx.x", "int64(gridDim.x) * blockDim.x"
-    lines.append(f"for (int64 p = {start}; p < packs; p += {step}) {{")
+    lines.append(f"for (int64 pack_number = {start}; pack_number < packs; pack_number += {step}) {{")
     for operand in read:
         kind = f"Pack<{operand.c_type}, {pack}>"
-        lines.append(f"  const {kind} {operand.name}_pack = ((const {kind}*){operand.name}_)[p];")
+        lines.append(f"  const {kind} {operand.name}_pack = ((const {kind}*){operand.name}_)[pack_number];")
     lines += [f"  Pack<{operand.c_type}, {pack}> {operand.name}_made;" for operand in written]
-    lines += ["#pragma unroll", f"  for (int k = 0; k < {pack}; ++k) {{"]
-    lines += [f"    const R {operand.name} = R(load({operand.name}_pack.item[k]));" for operand in read]
-    lines += [f"    store({name}_made.item[k], R({in_real(text)}));" for name, text in outputs.items()]
+    lines += ["#pragma unroll", f"  for (int item_number = 0; item_number < {pack}; ++item_number) {{"]
+    lines += [f"    const R {operand.name} = R(load({operand.name}_pack.item[item_number]));" for operand in read]
+    lines += [f"    store({name}_made.item[item_number], R({in_real(text)}));" for name, text in outputs.items()]
     lines.append("  }")
     for operand in written:
         kind = f"Pack<{operand.c_type}, {pack}>"
-        lines.append(f"  (({kind}*){targets[operand.name]})[p] = {operand.name}_made;")
+        lines.append(f"  (({kind}*){targets[operand.name]})[pack_number] = {operand.name}_made;")
     return "".join(f"  {line}\n" if line[0] != "#" else f"{line}\n" for line in (*lines, "}"))

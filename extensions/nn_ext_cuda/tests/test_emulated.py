@@ -25,6 +25,7 @@ RUNS = {
     "lengths": ["--tier=core", "-k", "NormNormalization or MeanSubtraction or VATNoise or KLMultinomial"],
     "levels": ["--tier=core", "-k", "Quantize or Prune or Binary or INQ"],
     "patches": ["--tier=core", "-k", "PatchCorrelation or AdaptiveSeparable"],
+    "reductions": ["--tier=core", "-k", "cuda-Norm- or cuda-Sum- or cuda-Mean- or cuda-Prod- or cuda-Cum"],
     "recurrent": ["--tier=core", "-k", "cuda-LSTM or cuda-GRU or cuda-RNN"],
     "resizing": ["--tier=core", "-k", "ONNXResize"],
     "weights": ["--tier=core", "-k", "SpectralNorm or WeightNormalization"],

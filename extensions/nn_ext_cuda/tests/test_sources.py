@@ -1,6 +1,7 @@
 """Every CUDA source of this package is compiled for the architectures that are in use; no device is needed."""
 
 import itertools
+import re
 import sys
 from pathlib import Path
 
@@ -71,6 +72,25 @@ def test_the_compiler_finds_mistakes(compiler):
     code = words.put_words_code(2)
     said = compiler.complaints(code.source.replace("threadIdx.x", "thread.x"), "sm_90")
     assert "thread" in said
+
+
+_KERNEL = re.compile(r"__global__ void [^(]*\b(\w+)\((.*?)\) \{\n(.*?)\n\}\n", re.DOTALL)
+_DECLARED = re.compile(r"\b(?:u?int(?:32|64)?|bool|float|double|R|T|Best|Pack<[^>]*>)\s*[*&]?\s*(?:const )?(\w+)\s*(?:=[^=]|;|\[)")
+
+
+def hidden_parameters(text):
+    """Parameters of kernels that a variable of the same name hides: an expression that names one would get the variable."""
+    for name, parameters, body in _KERNEL.findall(text):
+        given = {found[1] for each in parameters.split(",") if (found := re.search(r"(\w+)\s*$", each))}
+        yield from (f"{name}: {one}" for one in sorted(given & set(_DECLARED.findall(body))))
+
+
+def test_no_variable_hides_a_parameter():
+    texts = {code.text for code in engine_codes()}
+    texts |= {code.text for code in sources.codes(sources.programs(KERNELS, sorted(KERNELS), DTYPES))}
+    assert [found for text in texts for found in hidden_parameters(text)] == []
+    shadowed = 'extern "C" __global__ void f(const R* x_, const R p) {\n  for (int64 p = 0; p < 3; ++p) {}\n}\n'
+    assert list(hidden_parameters(shadowed)) == ["f: p"]
 
 
 @pytest.mark.slow

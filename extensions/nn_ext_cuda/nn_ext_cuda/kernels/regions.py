@@ -68,8 +68,8 @@ const int64 box = i0;
             + below * ((1 - behind) * R(load(input[PIXEL(bottom, first)])) + behind * R(load(input[PIXEL(bottom, second)])));
       }}
     }}
-    const int64 count = down.samples * right.samples;
-    store(y[i], count ? a / R(count) : R(0));"""
+    const int64 n_samples = down.samples * right.samples;
+    store(y[i], n_samples ? a / R(n_samples) : R(0));"""
 #: The shares of a pixel in all bins of the boxes of its image, in the order of the boxes.
 _TRANSPOSED: Final = f"""\
 R a = 0;
