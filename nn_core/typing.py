@@ -184,8 +184,10 @@ class BackendExtras:
         statistic_dtypes: That of sums and statistics, where parameters have another one.
         inference_fusions: Names of functions that replace several of which nobody reads the intermediate results.
         fuse: Takes the steps of neighbouring entries of a plan, and returns those to run instead.
-        program: Takes the steps of a dynamic graph's backward pass and some of their arrays, and returns one function of
-            other arrays to be used in place of these, or None.
+        program: Takes the parts of a dynamic graph's backward pass, and returns one function of the arrays of a graph, or
+            None. A part is a runner, its arrays, and the numbers of those that the function takes, by their positions.
+        repeater: Takes a runner of a function that is computed as it is called, and returns one that may keep what it
+            prepares for arrays, because a program often calls functions again on the same memory.
         copier: Takes two `ArrayDesc` of one shape, and returns a runner that copies between these dtypes and layouts, or
             None.
         maker: Takes a shape and a dtype, and returns a function that makes such arrays; ``empty`` serves elsewhere.
@@ -205,6 +207,7 @@ class BackendExtras:
     inference_fusions: ClassVar[Collection[str]] = frozenset()
     fuse: ClassVar[Callable[..., list[Step]] | None] = None
     program: ClassVar[Callable[..., Runner | None] | None] = None
+    repeater: ClassVar[Callable[..., Runner] | None] = None
     copier: ClassVar[Callable[..., Runner | None] | None] = None
     maker: ClassVar[Callable[..., Callable[[], Array]] | None] = None
     upload: ClassVar[Callable[..., object] | None] = None

@@ -175,6 +175,7 @@ class PreparedKernel:
     """
 
     __slots__ = (
+        "_at_once",
         "_backward",
         "_forward",
         "_guarded",
@@ -242,6 +243,7 @@ class PreparedKernel:
         self.simple = not (self.seeded or self.images)
         self.private = tuple([(position, call.outputs[position].shape) for position in private])
         self._forward: Runner | None = None
+        self._at_once: Runner | None = None
         self._laid_out: dict[tuple[bool, ...], Runner] = {}
         self._backward: dict[Any, Runner | None] = {}
         #: the gradients, by which inputs need one; see `nn_core.graph.direct`
@@ -266,6 +268,14 @@ class PreparedKernel:
                 self.note(error)
                 raise
         return self._forward
+
+    @property
+    def at_once(self) -> Runner:
+        """The forward runner for calls that are computed as they are made, on C-contiguous arrays."""
+        if self._at_once is None:
+            repeater = extra(self.backend, "repeater")
+            self._at_once = self.forward if repeater is None else repeater(self.forward)
+        return self._at_once
 
     def note(self, error: Exception) -> None:
         """Note in `error` that it comes from this kernel."""

@@ -18,7 +18,7 @@ from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import NarrowedRead, Refresh, is_view
 from nn_core.graph.node import FLAGS_VERSION, Node, Storage, Value
-from nn_core.graph.plan import Entry, bind
+from nn_core.graph.plan import Entry
 from nn_core.graph.trace_node import ANYWHERE
 from nn_core.runtime.caches import Cache, register_cache
 from nn_core.runtime.locks import fork_safe
@@ -424,10 +424,14 @@ def _pieces(backend: Backend | None, group: Sequence[tuple[Entry, list[tuple[int
     """Neighbouring entries of one backend: one call where it can join them, else one each."""
     make_program = extra(backend, "program") if is_enabled("fuse") else None
     if make_program is not None:
-        slots = {origin: entry.arrays[position] for entry, places in group for position, origin in places}
-        program = make_program([bind(entry.runner, entry.arrays) for entry, _ in group], list(slots.values()))
+        numbers: dict[_Origin, int] = {}
+        parts = []
+        for entry, places in group:
+            given = {position: numbers.setdefault(origin, len(numbers)) for position, origin in places}
+            parts.append((entry.runner, entry.arrays, given))
+        program = make_program(parts)
         if program is not None:
-            return [_Piece(program, list(slots))]
+            return [_Piece(program, list(numbers))]
     return [_alone(entry, places) for entry, places in group]
 
 

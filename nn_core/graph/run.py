@@ -73,7 +73,7 @@ def compute(kernel: PreparedKernel, arrays: Sequence[Array | None], channels_las
     if kernel.space is not HOST:
         ready(kernel.space)
     # flags are worked out for kernels that take several layouts only
-    runner = kernel.forward if channels_last is None else kernel.forward_for(channels_last)
+    runner = kernel.at_once if channels_last is None else kernel.forward_for(channels_last)
     try:
         return runner(*arrays)
     except Exception as error:

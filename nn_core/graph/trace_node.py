@@ -83,7 +83,7 @@ class TraceNode:
         self.output_key = kernel.output_keys[0]
         self.space = kernel.space
         self.make = kernel.makers[0]
-        self.forward = kernel.forward
+        self.forward = kernel.at_once
         self.need_grad: bool | None = None
         self.needs = tuple([source is not None and needs_grad(source) for source in sources])
         self.through = any(self.needs)

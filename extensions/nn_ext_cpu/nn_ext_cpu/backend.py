@@ -100,10 +100,15 @@ class CpuBackend:
             merged.append(step)
         return merged + _one(native)
 
-    def program(self, steps: Sequence[Step], slots: Sequence[Array]) -> Callable[..., object] | None:
-        """Native steps as one function that takes the arrays to use in place of `slots`; None if some are not native."""
+    def program(
+        self, parts: Sequence[tuple[Runner, Sequence[Array | None], Mapping[int, int]]]
+    ) -> Callable[..., object] | None:
+        """Native steps as one function of the arrays that `parts` number; None if some are not native."""
+        steps = [runner.bind(*arrays) if hasattr(runner, "bind") else None for runner, arrays, _ in parts]
         if not all(isinstance(step, _native.Step) for step in steps):
             return None
+        given = {number: arrays[position] for _, arrays, places in parts for position, number in places.items()}
+        slots = [given[number] for number in range(len(given))]
         program: Callable[..., object] = _native.program(steps, slots)
         return program
 

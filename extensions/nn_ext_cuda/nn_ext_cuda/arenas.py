@@ -7,6 +7,7 @@ from nn_core.ext import plan_memory
 from nn_ext_cuda import derived, graphs, workspace
 from nn_ext_cuda.memory import UPLOADS
 from nn_ext_cuda.plugin import ARRAY_CLASSES
+from nn_ext_cuda.recycled import RECYCLED
 from nn_ext_cuda.runtime import cupy
 
 
@@ -28,7 +29,7 @@ class Arena:
 
     def __str__(self) -> str:
         used, held = (f"{n / 2**20:10.1f} MiB" for n in (self.used_bytes, self.held_bytes))
-        return f"{self.name:<34}{self.count:6d}{used}{held}"
+        return f"{self.name:<36}{self.count:6d}{used}{held}"
 
 
 class MemoryReport(tuple[Arena, ...]):
@@ -37,7 +38,7 @@ class MemoryReport(tuple[Arena, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return "\n".join([f"{'arena':<34}{'count':>6}{'used':>14}{'held':>14}", *map(str, self)])
+        return "\n".join([f"{'arena':<36}{'count':>6}{'used':>14}{'held':>14}", *map(str, self)])
 
 
 def memory_report(device: str | int = 0) -> MemoryReport:
@@ -48,19 +49,21 @@ def memory_report(device: str | int = 0) -> MemoryReport:
 
     Returns:
         The pool of arrays; the values of plans, the workspaces of this thread and copies of weights in the layouts of kernels,
-        which are arrays of that pool (or of the driver, see `prefer_cached_array`); the pools of recorded graphs, which keep
-        their memory as long as the plans exist; and the page-locked memory of inputs on their way from this thread.
+        which are arrays of that pool (or of the driver, see `prefer_cached_array`), as is free memory that small arrays will
+        get; the pools of recorded graphs, which keep their memory as long as the plans exist; and the page-locked memory of
+        inputs on their way from this thread.
 
     Example::
 
         >>> print(nn_ext_cuda.memory_report())
-        arena                              count          used          held
-        arrays                                 1     412.3 MiB     640.0 MiB
-        plans, among the arrays                2     301.7 MiB     301.7 MiB
-        workspaces, among the arrays           2      64.0 MiB      64.0 MiB
-        laid-out weights, among the arrays    20      44.6 MiB      44.6 MiB
-        graphs                                 2       8.0 MiB      16.0 MiB
-        inputs on their way, on the host       1       0.6 MiB       0.6 MiB
+        arena                                count          used          held
+        arrays                                   1     412.3 MiB     640.0 MiB
+        plans, among the arrays                  2     301.7 MiB     301.7 MiB
+        workspaces, among the arrays             2      64.0 MiB      64.0 MiB
+        laid-out weights, among the arrays      20      44.6 MiB      44.6 MiB
+        free small arrays, among the arrays    310       0.0 MiB       1.2 MiB
+        graphs                                   2       8.0 MiB      16.0 MiB
+        inputs on their way, on the host         1       0.6 MiB       0.6 MiB
     """
     number = int(device)
     with cupy.cuda.Device(number):
@@ -76,6 +79,8 @@ def _arenas(device: int) -> Iterator[Arena]:
     yield Arena("workspaces, among the arrays", len(sizes), sum(sizes), sum(sizes))
     sizes = derived.sizes(device)
     yield Arena("laid-out weights, among the arrays", len(sizes), sum(sizes), sum(sizes))
+    sizes = RECYCLED.sizes(device)
+    yield Arena("free small arrays, among the arrays", len(sizes), 0, sum(sizes))
     pools = graphs.pools(device)
     yield Arena("graphs", len(pools), sum(p.used_bytes() for p in pools), sum(p.total_bytes() for p in pools))
     n_copies, n_bytes = UPLOADS.on_the_way()

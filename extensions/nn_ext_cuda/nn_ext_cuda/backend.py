@@ -14,8 +14,10 @@ from nn_ext_cuda.errors import failed
 from nn_ext_cuda.faults import FAULTS
 from nn_ext_cuda.kernels import KERNELS
 from nn_ext_cuda.layerwise import LayerwiseUpdate
-from nn_ext_cuda.memory import UPLOADS, allocated
+from nn_ext_cuda.memory import UPLOADS
 from nn_ext_cuda.namespace import OrderedNamespace
+from nn_ext_cuda.recurring import Recurring, RecurringPass
+from nn_ext_cuda.recycled import RECYCLED
 from nn_ext_cuda.report import graph_report
 from nn_ext_cuda.rescale import Rescale
 from nn_ext_cuda.runtime import cupy
@@ -43,11 +45,11 @@ class CudaBackend:
 
     def empty(self, shape: Shape, dtype: str) -> Array:
         """A new uninitialised array on the current device."""
-        return allocated(shape, dtype)
+        return RECYCLED.empty(shape, dtype)
 
     def from_numpy(self, array: Array) -> Array:
         """A copy of a NumPy array on the current device."""
-        result = allocated(array.shape, array.dtype.name)
+        result = RECYCLED.empty(array.shape, array.dtype.name)
         UPLOADS.start(result, array)
         return result
 
@@ -83,6 +85,14 @@ class CudaBackend:
     def fuse(self, steps: Sequence[Step]) -> list[Step]:
         """Make one section of neighbouring steps, which is recorded as CUDA graphs; see `nn_ext_cuda.capture`."""
         return [Section(joined(gathered(steps)))]
+
+    def repeater(self, runner: Runner) -> Runner:
+        """The runner for calls of dynamic graphs; see `nn_ext_cuda.recurring`."""
+        return Recurring(runner) if hasattr(runner, "bind") else runner
+
+    def program(self, parts: Sequence[tuple[Runner, Sequence[Array | None], Mapping[int, int]]]) -> Runner:
+        """The backward pass of a dynamic graph as one function of its arrays; see `nn_ext_cuda.recurring`."""
+        return RecurringPass(parts)
 
     def copier(self, source: ArrayDesc, target: ArrayDesc) -> Runner | None:
         """The runner that casts an array of one floating dtype to another one; None: arrays of CuPy do other copies."""

@@ -35,6 +35,11 @@ def use_graphs(enabled: bool = True) -> None:
     _enabled = bool(enabled)
 
 
+def is_enabled() -> bool:
+    """Whether plans are recorded."""
+    return _enabled
+
+
 def annotate_ranges(enabled: bool = True) -> None:
     """Mark functions and recorded graphs as NVTX ranges, which profilers such as Nsight Systems show; off at the start.
 
@@ -129,7 +134,7 @@ def _run(part: Any) -> None:
         cupy.cuda.nvtx.RangePop()
 
 
-def parted(steps: Sequence[Step]) -> "list[Recorded | Apart]":
+def parted(steps: Sequence[Step], *, may_wait: bool = True) -> "list[Recorded | Apart]":
     """Record steps; those that cannot be recorded stay apart, and divide the others into several graphs."""
     parts: list[Recorded | Apart] = []
     group: list[Any] = []
@@ -138,9 +143,9 @@ def parted(steps: Sequence[Step]) -> "list[Recorded | Apart]":
         if reason is None:
             group.append(step)
         else:
-            parts += [*_recorded(group), Apart(step, reason)]
+            parts += [*_recorded(group, may_wait), Apart(step, reason)]
             group = []
-    return parts + _recorded(group)
+    return parts + _recorded(group, may_wait)
 
 
 def why_apart(step: Any) -> str | None:
@@ -155,18 +160,18 @@ def why_apart(step: Any) -> str | None:
     return None
 
 
-def _recorded(group: Sequence[Any]) -> "list[Recorded | Apart]":
+def _recorded(group: Sequence[Any], may_wait: bool) -> "list[Recorded | Apart]":
     """A graph of all steps; where one of them fails, that one apart and graphs of those before and after it."""
     parts: list[Recorded | Apart] = []
     rest = list(group)
     while rest:
         try:
-            return [*parts, Recorded(rest)]
+            return [*parts, Recorded(rest, may_wait=may_wait)]
         except CaptureError as error:
             position = error.position
             if position is None or position >= len(rest):
                 return [*parts, *[Apart(step, str(error)) for step in rest]]
-            parts += _recorded(rest[:position])
+            parts += _recorded(rest[:position], may_wait)
             parts.append(Apart(rest[position], str(error)))
             rest = rest[position + 1 :]
     return parts
@@ -177,14 +182,16 @@ class Recorded:
 
     Args:
         steps: The steps.
+        may_wait: Whether the launch may be held back: nobody else gets the memory meanwhile.
 
     Raises:
         CaptureError: when one of them cannot be recorded.
     """
 
-    __slots__ = ("_befores", "_graph", "_runs", "_steps", "together", "uses_blas", "words")
+    __slots__ = ("_befores", "_graph", "_runs", "_steps", "may_wait", "together", "uses_blas", "words")
 
-    def __init__(self, steps: Sequence[Any]) -> None:
+    def __init__(self, steps: Sequence[Any], *, may_wait: bool = True) -> None:
+        self.may_wait = may_wait
         self._steps = tuple(steps)
         self._befores = [step.before for step in steps if getattr(step, "before", None) is not None]
         words: list[Words] = [one for step in steps for one in getattr(step, "words", ())]

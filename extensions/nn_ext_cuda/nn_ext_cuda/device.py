@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from nn_core.ext import ArgumentError
 from nn_ext_cuda import held, preference
 from nn_ext_cuda.faults import FAULTS
+from nn_ext_cuda.recycled import RECYCLED
 from nn_ext_cuda.runtime import cupy
 
 
@@ -69,6 +70,7 @@ def synchronize_stream() -> None:
 
 def clear_memory_cache() -> None:
     """Give the memory that the pools hold and nobody uses back to the driver."""
+    RECYCLED.clear()
     cupy.get_default_memory_pool().free_all_blocks()
     cupy.get_default_pinned_memory_pool().free_all_blocks()
 
@@ -79,6 +81,7 @@ def prefer_cached_array(prefer: bool) -> None:
     The driver waits for the device at each allocation; that helps to find who uses memory, and is slow otherwise.
     """
     preference.cached = bool(prefer)
+    RECYCLED.clear()
     cupy.cuda.set_allocator(cupy.get_default_memory_pool().malloc if prefer else None)
 
 

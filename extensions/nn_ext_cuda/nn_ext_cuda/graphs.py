@@ -63,6 +63,7 @@ def record(runs: Sequence[Callable[[], object]], *, uses_blas: bool) -> Graph:
     Raises:
         CaptureError: when one of them does what cannot be recorded.
     """
+    from nn_ext_cuda.recycled import RECYCLED  # as CuPy
     from nn_ext_cuda.runtime import cupy  # solvers' rules can be read without CuPy
 
     stream = _stream()
@@ -75,7 +76,7 @@ def record(runs: Sequence[Callable[[], object]], *, uses_blas: bool) -> Graph:
             light.make_handle()
         for prepare in BEFORE_CAPTURE:
             prepare()
-        with cupy.cuda.using_allocator(pool.malloc):
+        with cupy.cuda.using_allocator(pool.malloc), RECYCLED.paused():
             stream.begin_capture()
             try:
                 for position, run in enumerate(runs):  # noqa: B007 -- told on failure

@@ -24,6 +24,8 @@ class Part(Protocol):
 
     words: Letter | None
     uses_blas: bool
+    #: Whether it may be launched later.
+    may_wait: bool
     #: Sequences that begin with this part, by the identities of all parts.
     together: "dict[tuple[int, ...], _Entry]"
 
@@ -63,11 +65,12 @@ def is_holding() -> bool:
 
 def launch(part: Part) -> None:
     """Launch a part, with the words that the host says now: at once, or later."""
-    if any(part is other for other in _STATE.parts):  # the words of the first time are still to be sent
+    # the words of the first time are still to be sent
+    if not part.may_wait or any(part is other for other in _STATE.parts):
         flush()
     if part.words is not None:
         part.words.take()
-    if _STATE.depth == 0:
+    if _STATE.depth == 0 or not part.may_wait:
         part.launch()
     else:
         _STATE.parts = (*_STATE.parts, part)

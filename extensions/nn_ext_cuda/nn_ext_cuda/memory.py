@@ -29,6 +29,12 @@ def allocated(shape: Shape, dtype: str) -> Array:
 
     try:
         return cupy.empty(shape, dtype)
+    except MemoryError:
+        from nn_ext_cuda.recycled import RECYCLED  # which imports this module
+
+        RECYCLED.clear()
+    try:
+        return cupy.empty(shape, dtype)
     except MemoryError as error:
         free_bytes, total_bytes = cupy.cuda.runtime.memGetInfo()
         raise out_of_memory("cuda", shape, dtype, free_bytes, total_bytes) from error

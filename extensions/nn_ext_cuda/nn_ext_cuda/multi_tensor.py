@@ -44,6 +44,7 @@ class UpdateStep:
     __slots__ = ("_launch", "_launcher", "_numbers", "_read", "_real", "_resident", "_word", "together", "words")
 
     uses_blas = False
+    may_wait = True
 
     def __init__(self, launcher: Callable[[bool], Launcher], read: Callable[[], list[float]], dtype: str) -> None:
         self._launcher = launcher

@@ -28,6 +28,13 @@ def sizes(device: int) -> list[int]:
     return [int(buffer.size) for (number, _), buffer in buffers.items() if number == device]
 
 
+def is_shared(array: Array) -> bool:
+    """Whether an array is in the memory of this thread."""
+    start = int(array.data.ptr)
+    buffers: dict[Any, Array] = _OF_THREAD.__dict__
+    return any(0 <= start - int(buffer.data.ptr) < buffer.size for buffer in buffers.values())
+
+
 def shared(sizes: Sequence[int]) -> list[Array]:
     """Arrays of bytes, one of each size, in the memory of this thread, device and stream; equal sizes give the same memory.
 

@@ -227,7 +227,7 @@ def test_memory_is_reported_by_what_holds_it(cuda):
     gc.collect()
     assert {arena.name: arena for arena in module.memory_report()}["graphs"].count <= before["graphs"].count
     lines = str(module.memory_report()).splitlines()
-    assert len(lines) == 7 and len({len(line) for line in lines}) == 1
+    assert len(lines) == 8 and len({len(line) for line in lines}) == 1
 
 
 def test_memory_of_plans_is_reported_as_long_as_they_exist(cuda):

@@ -126,8 +126,8 @@ def recorded(cuda, monkeypatch):
     found = {}
     record = capture.Recorded.__init__
 
-    def noted(self, steps):
-        record(self, steps)
+    def noted(self, steps, **options):
+        record(self, steps, **options)
         found.setdefault(threading.get_ident(), []).append([type(step).__name__ for step in steps])
 
     monkeypatch.setattr(capture.Recorded, "__init__", noted)

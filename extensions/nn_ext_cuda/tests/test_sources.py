@@ -75,7 +75,9 @@ def test_the_compiler_finds_mistakes(compiler):
 
 
 _KERNEL = re.compile(r"__global__ void [^(]*\b(\w+)\((.*?)\) \{\n(.*?)\n\}\n", re.DOTALL)
-_DECLARED = re.compile(r"\b(?:u?int(?:32|64)?|bool|float|double|R|T|Best|Pack<[^>]*>)\s*[*&]?\s*(?:const )?(\w+)\s*(?:=[^=]|;|\[)")
+_DECLARED = re.compile(
+    r"\b(?:u?int(?:32|64)?|bool|float|double|R|T|Best|Pack<[^>]*>)\s*[*&]?\s*(?:const )?(\w+)\s*(?:=[^=]|;|\[)"
+)
 
 
 def hidden_parameters(text):

@@ -411,6 +411,25 @@ class MemoryPool:
         return 512
 
 
+class UnownedMemory:
+    """Memory that somebody else owns; where that is an object, it begins to hold no numbers."""
+
+    def __init__(self, ptr, size, owner, device_id=-1):
+        self.ptr, self.size, self.owner = ptr, size, owner
+        if owner is not None and size <= MAX_POISONED_BYTES:
+            ctypes.memset(ptr, 0xFF, size)
+
+
+class _Bytes:
+    """Memory as a buffer, which the constructor of arrays takes, with its owner."""
+
+    def __new__(cls, memory, offset):
+        size = memory.size - offset
+        made = type("Bytes", (ctypes.c_char * size,), {}).from_address(memory.ptr + offset)
+        made.memory = memory
+        return made
+
+
 class OutOfMemoryError(MemoryError):
     pass
 
@@ -520,6 +539,8 @@ def make():
         Stream=Stream,
         Graph=Graph,
         MemoryPool=MemoryPool,
+        MemoryPointer=_Bytes,
+        UnownedMemory=UnownedMemory,
         Event=Event,
         alloc_pinned_memory=PinnedMemory,
         get_current_stream=lambda: Stream.current,
@@ -533,7 +554,7 @@ def make():
 
 
 #: Modules of this package that hold CuPy.
-HOLDERS = [f"nn_ext_cuda.{name}" for name in ("runtime", "arenas", "backend", "capture", "device")]
+HOLDERS = [f"nn_ext_cuda.{name}" for name in ("runtime", "arenas", "backend", "capture", "device", "recycled", "recurring")]
 
 
 @contextlib.contextmanager
