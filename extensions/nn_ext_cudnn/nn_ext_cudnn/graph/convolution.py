@@ -5,12 +5,12 @@ and the narrow one of a deconvolution, and each of the three is the result of a 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_core.ext import Array, ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.copies import Copies
 from nn_ext_cuda.derived import WithDerived
@@ -34,6 +34,7 @@ _Y: Final = 3
 _DY: Final = 4
 _DX: Final = 5
 _DWEIGHT: Final = 6
+_DBIAS: Final = 7
 #: The first uid of what only leads from one operation to the next; those of arrays are their places, counted from 1.
 _VIRTUAL: Final = 100
 
@@ -95,23 +96,32 @@ class ConvolutionKernel:
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """A plan for each gradient, and sums for that of the bias; None where cuDNN has no engine."""
-        arrays, make = backward_arrays(call, wanted), partial(self._backward, call, wanted)
         try:
-            return self._on_laid_out_filters(call, arrays, (_DX, _DY), make) if wanted[_X] else make(arrays, _WEIGHT)
+            return _Gradients(partial(self._backward, call, wanted))
         except NotSupportedError:
             return None
 
-    def _backward(
-        self, call: Call, wanted: Sequence[bool], arrays: Sequence[ArrayDesc | None], weight: int
+    def _backward(self, call: Call, wanted: Sequence[bool], added: Collection[int]) -> Runner:
+        """The runner that adds the gradients at the places `added` to what is there."""
+        arrays, make = backward_arrays(call, wanted), partial(self._gradients, call, wanted, added)
+        return self._on_laid_out_filters(call, arrays, (_DX, _DY), make) if wanted[_X] else make(arrays, _WEIGHT)
+
+    def _gradients(
+        self,
+        call: Call,
+        wanted: Sequence[bool],
+        added: Collection[int],
+        arrays: Sequence[ArrayDesc | None],
+        weight: int,
     ) -> Runner:
         runners: list[Runner] = []
         if wanted[_X]:
             result: Result = "narrow" if self._transposed else "wide"
-            runners.append(self._runner(call, result, arrays, _DX, weight, _DY))
+            runners.append(self._runner(call, result, arrays, _DX, weight, _DY, adds=_DX in added))
         if wanted[_WEIGHT]:
-            runners.append(self._runner(call, "filter", arrays, _X, _DWEIGHT, _DY))
+            runners.append(self._runner(call, "filter", arrays, _X, _DWEIGHT, _DY, adds=_DWEIGHT in added))
         if wanted[_BIAS]:
-            runners.append(self._bias_gradient(call, wanted))
+            runners.append(self._bias_gradient(call, wanted, adds=_DBIAS in added))
         return runners[0] if len(runners) == 1 else Chain(runners)
 
     def _on_laid_out_filters(
@@ -154,8 +164,10 @@ class ConvolutionKernel:
         weight: int,
         y: int,
         epilogue: "Epilogue | None" = None,
+        *,
+        adds: bool = False,
     ) -> GraphRunner:
-        """The runner that computes one of x, weight and y (places, of data or of gradients) from the others."""
+        """The runner that computes one of x, weight and y (places, of data or of gradients) from the others, or adds to it."""
         views = self._views(call, arrays, (x, weight, y))
         rank = len(views[y].shape)
         if epilogue is not None:
@@ -170,7 +182,7 @@ class ConvolutionKernel:
         )
         wide, narrow = (y, x) if self._transposed else (x, y)
         compute = real_dtype(call.dtype)
-        graph = partial(_graph, result, views, (wide, weight, narrow), window, compute, epilogue)
+        graph = partial(_graph, result, views, (wide, weight, narrow), window, compute, epilogue, adds)
         return GraphRunner(call.spec.api, graph, {place + 1: place for place in views}, excluded_notes(call.dtype))
 
     def _views(
@@ -190,12 +202,12 @@ class ConvolutionKernel:
         composition.compute(f"{call.spec.api}_bias", {"y": "y + bias"})
         return composition.program()
 
-    def _bias_gradient(self, call: Call, wanted: Sequence[bool]) -> Program:
-        """Sum dy over everything but the channels."""
+    def _bias_gradient(self, call: Call, wanted: Sequence[bool], *, adds: bool) -> Program:
+        """Sum dy over everything but the channels, and what is there if it `adds`."""
         frame, channels = _frame(call, call.outputs[0])
         arrays, names = backward_arrays(call, wanted), backward_names(call)
         composition = Composition(call, arrays, names, frame, {"dbias": channels})
-        composition.reduce(f"{call.spec.api}_backward_bias", "dbias", "dy")
+        composition.reduce(f"{call.spec.api}_backward_bias", "dbias", "dy", finish="dbias + a" if adds else "a")
         return composition.program()
 
     def _preferred(self, call: Call) -> Call:
@@ -206,6 +218,44 @@ class ConvolutionKernel:
             return call
         x, y = (channels_last(desc) for desc in (x, call.outputs[0]))
         return replace(call, inputs=(x, *call.inputs[1:]), outputs=(y, *call.outputs[1:]))
+
+
+class _Gradients:
+    """A runner of gradients that can add some of them to what is there; see `nn_core.ext.Runner`.
+
+    Args:
+        make: Makes the runner that adds at some places.
+    """
+
+    __slots__ = ("_make", "_runner")
+
+    def __init__(self, make: Callable[[Collection[int]], Runner]) -> None:
+        self._make = make
+        self._runner: Any = make(())
+
+    @property
+    def launches(self) -> tuple[Any, ...]:
+        """The launches of programs in it."""
+        return tuple(getattr(self._runner, "launches", ()))
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """The positions of weights of which it keeps copies."""
+        return tuple(getattr(self._runner, "weights", ()))
+
+    def __call__(self, *arrays: Array) -> None:
+        self._runner(*arrays)
+
+    def bind(self, *arrays: Array) -> Any:
+        """The step on these arrays."""
+        return self._runner.bind(*arrays)
+
+    def accumulating(self, places: Collection[int]) -> Runner | None:
+        """The runner that adds the gradients at `places` to these arrays; None where cuDNN has no engine."""
+        try:
+            return self._make(places)
+        except NotSupportedError:
+            return None
 
 
 def filters_by_pixel(arrays: Sequence[ArrayDesc | None], source: int, target: int) -> Program:
@@ -257,6 +307,7 @@ def _graph(
     window: Window,
     compute: str,
     epilogue: Epilogue | None,
+    adds: bool,
     alignment: int,
 ) -> Graph:
     """The operations over `views`, by place; `places` are those of the wide image, the filters and the narrow image."""
@@ -266,7 +317,7 @@ def _graph(
     whole = max(narrow.alignment, ITEM_BYTES[compute])  # cuDNN refuses parts of an element, even without memory
     virtual = [replace(narrow, uid=_VIRTUAL + k, dtype=compute, alignment=whole, is_virtual=True) for k in range(len(steps))]
     stages = [*virtual, narrow]
-    operations: list[Operation] = [Convolution(result, wide, filters, stages[0], window, compute)]
+    operations: list[Operation] = [Convolution(result, wide, filters, stages[0], window, compute, adds)]
     for (mode, place), read, written in zip(steps, stages, stages[1:], strict=False):
         second = () if place is None else (tensors[place],)
         operations.append(Pointwise(mode, (read, *second), written, compute))
