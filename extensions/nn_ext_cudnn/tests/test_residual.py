@@ -171,3 +171,26 @@ def test_the_gradients_of_two_branches_are_added_where_one_is_computed(launched,
     tolerance = {"float": 2e-5, "half": 2e-2, "bfloat16": 1e-1}[dtype]
     for one, other in zip(found, expected, strict=True):  # as a whole: a ReLU near its kink decides by the last bit
         assert np.linalg.norm(one - other) <= tolerance * max(np.linalg.norm(other), 1e-2)
+
+
+def test_whole_images_are_averaged_as_they_are_in_memory(backend, monkeypatch):
+    from nn_ext_cuda.launch import Step
+
+    steps, start = [], Step.__init__
+
+    def noting(step, *arguments):
+        start(step, *arguments)
+        steps.append(step)
+
+    monkeypatch.setattr(Step, "__init__", noting)
+    x = nn.Variable.from_numpy_array(np.random.default_rng(0).normal(size=(2, 8, 6, 5)), need_grad=True)
+    h = F.relu(PF.convolution(x, 16, (3, 3)))
+    loss = F.mean(PF.affine(F.global_average_pooling(h), 3) ** 2)
+    for _ in range(3):
+        loss.forward(clear_no_need_grad=True)
+        loss.backward(clear_buffer=True)
+    for name in ("forward", "backward"):
+        found = [step for step in steps if step.name == f"global_average_pooling_{name}"]
+        images = [array for step in found for array in step.arrays if array is not None and array.shape == h.shape]
+        assert images
+        assert {array.strides[1] for array in images} == {2}
