@@ -67,16 +67,6 @@ class Reduction:
         return Composition(call, arrays, names, whole, {"y": kept, "dy": kept}, {"count": count})
 
 
-class GlobalPooling(Reduction):
-    """A reduction of images over all spatial axes, in either layout."""
-
-    def layout(self, call: Call) -> str:
-        """The layout in which x is; y is the same in both."""
-        (x,) = call.inputs
-        assert x is not None
-        return "any" if 3 <= len(x.shape) <= 5 else "contiguous"
-
-
 def _order(x: ArrayDesc) -> list[int]:
     """The axes in the order in which they are in memory, the outermost first."""
     axes = list(range(len(x.shape)))
@@ -148,4 +138,4 @@ REDUCTION: Final[Mapping[str, Kernel]] = {
 }
 
 #: Pooling over all spatial axes.
-GLOBAL_AVERAGE: Final = GlobalPooling("x", "sum", "a / count", "dy / count", first_axis=2)
+GLOBAL_AVERAGE: Final = Reduction("x", "sum", "a / count", "dy / count", first_axis=2)
