@@ -6,6 +6,7 @@ element of a target (`compute`), or for each element of the frame and then reduc
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -92,12 +93,19 @@ class Composition:
         """
         self._reduce(kernel, {"a": expression}, {target: finish}, combine)
 
-    def sums(self, kernel: str, summands: Mapping[str, str], results: Mapping[str, str]) -> None:
+    def sums(
+        self,
+        kernel: str,
+        summands: Mapping[str, str],
+        results: Mapping[str, str],
+        stored: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Sum expressions, and store what `results` make of the sums, which have the names of the expressions there.
 
         All targets have one shape. What the expressions name is read once; the results may name arrays of the targets' shape.
+        On the way, values for each element are written to the arrays `stored`.
         """
-        self._reduce(kernel, summands, results, "sum")
+        self._reduce(kernel, summands, results, "sum", stored)
 
     def moments(self, kernel: str, expression: str, results: Mapping[str, str]) -> None:
         """Take the mean of an expression and the sum of squares of the distances from it, in one pass.
@@ -106,9 +114,16 @@ class Composition:
         """
         self._reduce(kernel, {"moments": expression}, results, MOMENTS)
 
-    def _reduce(self, kernel: str, summands: Mapping[str, str], results: Mapping[str, str], combine: str) -> None:
-        targets = [(self._operands[name], finish) for name, finish in results.items()]
-        text, finish = " ".join(summands.values()), " ".join(results.values())
+    def _reduce(
+        self,
+        kernel: str,
+        summands: Mapping[str, str],
+        results: Mapping[str, str],
+        combine: str,
+        stored: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        targets, written = ([(self._operands[name], text) for name, text in made.items()] for made in (results, stored))
+        text, finish = " ".join([*summands.values(), *stored.values()]), " ".join(results.values())
         shape = targets[0][0].shape
         wanted = Reduction(
             kernel,
@@ -118,6 +133,7 @@ class Composition:
             [kept for name, kept in self._operands.items() if name not in summands and uses(finish, name)],
             self._used_numbers(f"{text} {finish}"),
             combine,
+            written,
         )
         place = self._n_arrays + len(self._scratch)
         launches, scratch = reduction(wanted, self._call.dtype, self._frame, reduced_axes(shape, self._frame), place)

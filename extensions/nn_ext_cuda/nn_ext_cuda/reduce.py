@@ -70,6 +70,7 @@ class Reduction:
         kept: Arrays of the same shape that the results name.
         numbers: Further names of expressions, and their values.
         combine: A key of COMBINE, or MOMENTS.
+        stored: Arrays of the shape of the frame that are written on the way, with their values, in the names of what is read.
     """
 
     kernel: str
@@ -79,6 +80,12 @@ class Reduction:
     kept: Sequence[Operand] = ()
     numbers: Sequence[tuple[str, Argument]] = ()
     combine: str = "sum"
+    stored: Sequence[tuple[Operand, str]] = ()
+
+    @property
+    def walked(self) -> list[Operand]:
+        """The arrays over whose elements threads walk."""
+        return [*self.read, *(target for target, _ in self.stored)]
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -106,7 +113,7 @@ def reduction(
     if n_kept == 0:
         return [], []
     by_rows, wide = _innermost(frame) in axes, real_dtype(dtype)
-    plans = _plans(wanted.read, frame, groups)
+    plans = _plans(wanted.walked, frame, groups)
     pack = _pack_of(wanted, frame, plans[by_rows], ITEM_BYTES[wide])
     grid, block, splits = partition(n_kept, n_reduced, by_rows=by_rows, pack=pack)
     shape = (splits, n_kept)
@@ -115,7 +122,7 @@ def reduction(
     partials = [Operand(f"part_{k}", partial_place + k, wide, shape) for k in range(len(wanted.states))]
     own = replace(wanted, results=list(zip(partials, wanted.states, strict=True)), kept=())
     first = _launch(own, dtype, (n_kept, n_reduced), plans, (grid, block), by_rows=by_rows, pack=pack)
-    rest = replace(wanted, kernel=f"{wanted.kernel}_rest", read=partials)
+    rest = replace(wanted, kernel=f"{wanted.kernel}_rest", read=partials, stored=())
     plans = [((n_kept,), [(1,)] * len(partials)), ((splits,), [(n_kept,)] * len(partials))]
     second = _launch(rest, dtype, shape[::-1], plans, _partition_of_rest(n_kept, splits), merges=True)
     return [first, second], [(shape, wide)] * len(partials)
@@ -135,13 +142,13 @@ def _launch(
     """The launch of a grid and blocks; `counts` are the numbers of kept and of reduced elements."""
     grid, block = form
     n_kept, n_reduced = counts
-    text = " ".join(wanted.summands.values()) + " ".join(finish for _, finish in wanted.results)
+    text = " ".join([*wanted.summands.values(), *(value for _, value in (*wanted.stored, *wanted.results))])
     numbers = [(name, value) for name, value in wanted.numbers if uses(text, name)]
     wanted = replace(wanted, numbers=numbers)
     code = reduction_code(wanted, real_type(dtype), plans, by_rows=by_rows, pack=pack, merges=merges)
     chunk = -(-max(-(-n_reduced // grid[1]), 1) // pack) * pack
     arguments: list[Argument] = [np.uint32(n_kept), np.uint32(n_reduced), np.uint32(chunk)]
-    arguments += [operand.place for operand in (*wanted.read, *wanted.kept, *(target for target, _ in wanted.results))]
+    arguments += [operand.place for operand in (*wanted.walked, *wanted.kept, *(target for target, _ in wanted.results))]
     arguments += [*(value for _, value in numbers), *_walk_arguments(plans)]
     columns = 1 if by_rows else pack
     shared_bytes = THREADS * columns * _n_merged(wanted) * ITEM_BYTES[real_dtype(dtype)]
@@ -167,7 +174,7 @@ def _plans(read: Sequence[Operand], frame: Shape, groups: Sequence[Sequence[int]
 
 def _pack_of(wanted: Reduction, frame: Shape, plan: _Plan, real_bytes: int) -> int:
     """Number of neighbouring elements that a thread takes at once: 16 bytes of the widest array of the frame's shape."""
-    (lengths, _), whole = plan, [operand for operand in wanted.read if operand.shape == tuple(frame)]
+    (lengths, _), whole = plan, [operand for operand in wanted.walked if operand.shape == tuple(frame)]
     if not lengths or not whole:
         return 1
     pack = 16 // max(ITEM_BYTES[operand.dtype] for operand in whole)
@@ -328,26 +335,28 @@ class _Walk:
     """
 
     def __init__(self, wanted: Reduction, plans: Sequence[_Plan], *, by_rows: bool, pack: int) -> None:
-        self._read, self._pack, self._by_rows = wanted.read, pack, by_rows
+        self._arrays, self._pack, self._by_rows = wanted.walked, pack, by_rows
+        self._values = {target.name: value for target, value in wanted.stored}
         (kept_lengths, kept), (reduced_lengths, reduced) = plans
         self._ranks = {"k": len(kept_lengths), "r": len(reduced_lengths)}
         self._inner = [int(bool(own) and own[-1] == 1) for own in (reduced if by_rows else kept)]
-        self._is_held = [not any(own) for own in reduced]
+        n_read = len(wanted.read)
+        self._is_held = [number < n_read and not any(own) for number, own in enumerate(reduced)]
         self.parameters = ["const uint32 n_kept", "const uint32 n_reduced", "const uint32 chunk", *_arrays(wanted)]
         for letter, rank in self._ranks.items():
             self.parameters += length_parameters(f"{letter}n", rank)
-            self.parameters += [f"const uint32 {operand.name}_{letter}{k}" for operand in self._read for k in range(rank)]
+            self.parameters += [f"const uint32 {operand.name}_{letter}{k}" for operand in self._arrays for k in range(rank)]
         self.kept = "\n    ".join([unravelled("k", "kn", len(kept_lengths)), *self._holds()])
 
     def _place(self, number: int, letters: str) -> str:
         """The index of an element of an array."""
-        name = self._read[number].name
+        name = self._arrays[number].name
         parts = [f"{letter}{k} * {name}_{letter}{k}" for letter in letters for k in range(self._ranks[letter])]
         return " + ".join(parts) or "0"
 
     def _holds(self) -> Iterator[str]:
         columns, step = (1, 0) if self._by_rows else (self._pack, 1)
-        for number, operand in enumerate(self._read):
+        for number, operand in enumerate(self._arrays):
             if self._is_held[number]:
                 place = f"{self._place(number, 'k')} + column_ * {step * self._inner[number]}"
                 yield f"R {operand.name}_held[{columns}];"
@@ -357,7 +366,7 @@ class _Walk:
     def loops(self, taken: _Taken) -> str:
         """The loop over the reduced elements of a thread; where packs are aligned, one that reads these at once."""
         text = self._loop(taken.each, packed=False)
-        packs = [f"(uint64({self._read[k].name}_) & (sizeof({self._pack_type(k)}) - 1))" for k in self._packs()]
+        packs = [f"(uint64({self._arrays[k].name}_) & (sizeof({self._pack_type(k)}) - 1))" for k in self._packs()]
         if self._pack > 1 and packs:
             packed = self._loop(taken.each, packed=True)
             text = f"    if (({' | '.join(packs)}) == 0) {{\n{packed}\n    }} else {{\n{text}\n    }}"
@@ -369,10 +378,10 @@ class _Walk:
 
     def _packs(self) -> list[int]:
         """The numbers of arrays whose elements a thread reads in packs."""
-        return [k for k in range(len(self._read)) if not self._is_held[k] and self._inner[k]]
+        return [k for k in range(len(self._arrays)) if not self._is_held[k] and self._inner[k]]
 
     def _pack_type(self, number: int) -> str:
-        return f"Pack<{self._read[number].c_type}, {self._pack}>"
+        return f"Pack<{self._arrays[number].c_type}, {self._pack}>"
 
     def _loop(self, statements: str, *, packed: bool) -> str:
         step = self._pack if self._by_rows else 1
@@ -382,25 +391,34 @@ class _Walk:
     def _element(self, statements: str, *, packed: bool, turns: int) -> str:
         """Read what is at the reduced index r, and run `statements` on each of `turns` columns, or neighbours in a row."""
         packs = self._packs() if packed else []
-        lines, reads = [unravelled("r", "rn", self._ranks["r"])], []
-        for number, operand in enumerate(self._read):
+        lines, reads, last = [unravelled("r", "rn", self._ranks["r"])], [], []
+        for number, operand in enumerate(self._arrays):
             name, place = operand.name, self._place(number, "kr")
-            value = f"R(load({name}_[{place} + column_ * {self._inner[number]}]))"
+            element = f"{name}_[{place} + column_ * {self._inner[number]}]"
+            pack, kind = f"({name}_ + ({place}))", self._pack_type(number)
+            if name in self._values:
+                if number in packs:
+                    lines.append(f"{kind} {name}_pack;")
+                    last.append(f"*({kind}*){pack} = {name}_pack;")
+                    element = f"{name}_pack.item[column_]"
+                statements += f"\n        store({element}, R({in_real(self._values[name])}));"
+                continue
+            value = f"R(load({element}))"
             if self._is_held[number]:
                 value = f"{name}_held[{'0' if self._by_rows else 'column_'}]"
             elif number in packs:
-                kind = self._pack_type(number)
-                lines.append(f"const {kind} {name}_pack = *(const {kind}*)({name}_ + ({place}));")
+                lines.append(f"const {kind} {name}_pack = *(const {kind}*){pack};")
                 value = f"R(load({name}_pack.item[column_]))"
             reads.append(f"const R {name} = {value};")
         head, text = "\n      ".join(filter(None, lines)), "\n        ".join([*reads, statements])
         loop = f"#pragma unroll\n      for (int column_ = 0; column_ < {turns}; ++column_)"
-        return f"      {head}\n{loop} {{\n        {text}\n      }}"
+        return f"      {head}\n{loop} {{\n        {text}\n      }}\n      {' '.join(last)}"
 
 
 def _arrays(wanted: Reduction) -> list[str]:
     """The parameters for arrays."""
     read = [f"const {operand.c_type}* {operand.name}_" for operand in wanted.read]
+    read += [f"{target.c_type}* {target.name}_" for target, _ in wanted.stored]
     kept = [f"const {operand.c_type}* {operand.name}_kept" for operand in wanted.kept]
     written = [f"{target.c_type}* reduced_{number}" for number, (target, _) in enumerate(wanted.results)]
     return [*read, *kept, *written, *(f"const R {name}" for name, _ in wanted.numbers)]

@@ -175,6 +175,8 @@ def _may_join(steps: Sequence[Any], found: _Gradients, normalization: JoinableSt
     written, read = _given(dx, found.dz), _given(x, found.y, found.dy)
     if not all(_is_alike(array, found.y) for array in (*written, *read)) or (len(written) == 2 and overlap(*written)):
         return False
+    if found.dz is not None and overlap(found.dz, x):  # dz is written with the sums, and x is read again after them
+        return False
     if not all(_is_elementwise(target, array) for target in written for array in read):
         return False
     return not _any_overlap([array for array in rest if array is not dx], [*written, *read])

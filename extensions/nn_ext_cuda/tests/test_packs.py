@@ -153,3 +153,33 @@ def test_a_batch_normalization_reads_x_twice_and_takes_three_launches(device):
     assert [0 in launch.arguments for launch in launches] == [True, False, True]
     launches = kernel.backward(call, [True, True, True, False, False]).launches
     assert [0 in launch.arguments for launch in launches] == [True, False, True]
+
+
+@pytest.mark.parametrize("form", [*FORMS, (9001, 63)])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_the_gradient_of_a_shortcut_is_written_with_the_sums(device, rng, form, dtype, in_place):
+    """What the ReLU lets through is the gradient of z; the launch for dx reads that in place of y and dy."""
+    x, z, dy = (rng.normal(size=form).astype(dtype) for _ in range(3))
+    beta, gamma = (rng.normal(size=(1, form[1])).astype(dtype) for _ in range(2))
+    statistics = [np.full((1, form[1]), value, "float32") for value in (0, 1)]
+    kernel, call = kernel_and_call("FusedBatchNormalization", [x, beta, gamma, *statistics, z], dtype, axes=(1,))
+    outputs = [device.asarray(np.zeros(desc.shape, desc.dtype)) for desc in call.outputs]
+    inputs = [device.asarray(array) for array in (x, beta, gamma, *statistics, z)]
+    kernel.forward(call)(*inputs, *outputs)
+    program = kernel.backward(call, [True, True, True, False, False, True])
+    dx, dbeta, dgamma = (device.asarray(np.full(desc.shape, -7, dtype)) for desc in call.inputs[:3])
+    given = device.asarray(dy)
+    dz = given if in_place else device.asarray(np.full(form, -7, dtype))
+    program(inputs[0], None, inputs[2], None, None, None, *outputs, given, dx, dbeta, dgamma, None, None, dz)
+    masked = np.where(outputs[0].get() > 0, dy, 0)
+    np.testing.assert_array_equal(dz.get(), masked)
+    x, masked, gamma = (array.astype("float64") for array in (x, masked, gamma))
+    scale = 1 / np.sqrt(x.var(0) + 1e-5)
+    standard = (x - x.mean(0)) * scale
+    expected = (masked - masked.mean(0) - standard * (masked * standard).mean(0)) * gamma * scale
+    atol = (2e-5 if dtype == "float32" else 4e-3) * max(np.abs(expected).max(), 1)
+    np.testing.assert_allclose(dx.get(), expected, rtol=0, atol=atol)
+    y_and_dy = {6, 9}
+    *_, last = program.launches
+    assert not y_and_dy & {argument for argument in last.arguments if type(argument) is int}

@@ -7,7 +7,7 @@ axes that statistics keep, and in where beta and gamma vary. Statistics are take
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -81,12 +81,14 @@ class _Flow:
         distance: The distance of x from the mean.
         scale: The inverse of the standard deviation.
         through: The gradient of x flows through the statistics.
+        stores_dz: The launch for the sums writes dz, which is the same as dy, so that the next one reads that alone.
     """
 
     dy: str
     distance: str
     scale: str
     through: bool
+    stores_dz: bool
 
     def inner(self, frame: Frame) -> str:
         """The gradient of the standardized values, without a gamma that is a factor of the result."""
@@ -115,7 +117,7 @@ def _add_sums(composition: Composition, function: str, flow: _Flow, frame: Frame
     summands = {"total": flow.inner(frame), "slope": f"{flow.inner(frame)} * {flow.distance}"}
     used = {name: text for name, text in summands.items() if any(uses(value, name) for value in results.values())}
     if results:
-        composition.sums(f"{function}_sums", used, results)
+        composition.sums(f"{function}_sums", used, results, {"dz": flow.dy} if flow.stores_dz else {})
     for sums in by_shape.values():
         named = {f"sum_of_{target}": summand for target, summand in sums.items()}
         composition.sums(f"{function}_parameters", named, dict(zip(sums, named, strict=True)))
@@ -245,10 +247,12 @@ class Normalization:
         through = bool(call.args.get("batch_stat", True)) and wants_dx  # dx through the statistics
         dy = "(y > 0 ? dy : R(0))" if relu else f"d{y}"
         mean, variance = self._kept(call) if call.args.get("batch_stat", True) else ("mean", "variance")
-        flow = _Flow(dy, f"({x} - {mean})", f"(R(1) / sqrt({variance} + eps))", through)
+        stores_dz = through and composition.has("dz")
+        flow = _Flow(dy, f"({x} - {mean})", f"(R(1) / sqrt({variance} + eps))", through, stores_dz)
         _add_sums(composition, api, flow, frame)
-        outputs = {"dz": dy} if composition.has("dz") else {}
+        outputs = {"dz": dy} if composition.has("dz") and not stores_dz else {}
         if through:
+            flow = replace(flow, dy="dz" if stores_dz else dy)
             outputs[f"d{x}"] = f"({flow.inner(frame)} - shift - {flow.distance} * stretch) * factor"
         elif wants_dx:
             gamma = " * gamma" * (composition.has("gamma") and not _has_gamma_inside(frame))
