@@ -8,9 +8,10 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from nn_core.ext import Array, ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cuda.adding import gradients
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.copies import Copies
 from nn_ext_cuda.derived import WithDerived
@@ -96,15 +97,15 @@ class ConvolutionKernel:
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """A plan for each gradient, and sums for that of the bias; None where cuDNN has no engine."""
-        try:
-            return _Gradients(partial(self._backward, call, wanted))
-        except NotSupportedError:
-            return None
+        return gradients(partial(self._backward, call, wanted))
 
-    def _backward(self, call: Call, wanted: Sequence[bool], added: Collection[int]) -> Runner:
+    def _backward(self, call: Call, wanted: Sequence[bool], added: Collection[int]) -> Runner | None:
         """The runner that adds the gradients at the places `added` to what is there."""
         arrays, make = backward_arrays(call, wanted), partial(self._gradients, call, wanted, added)
-        return self._on_laid_out_filters(call, arrays, (_DX, _DY), make) if wanted[_X] else make(arrays, _WEIGHT)
+        try:
+            return self._on_laid_out_filters(call, arrays, (_DX, _DY), make) if wanted[_X] else make(arrays, _WEIGHT)
+        except NotSupportedError:
+            return None
 
     def _gradients(
         self,
@@ -218,44 +219,6 @@ class ConvolutionKernel:
             return call
         x, y = (channels_last(desc) for desc in (x, call.outputs[0]))
         return replace(call, inputs=(x, *call.inputs[1:]), outputs=(y, *call.outputs[1:]))
-
-
-class _Gradients:
-    """A runner of gradients that can add some of them to what is there; see `nn_core.ext.Runner`.
-
-    Args:
-        make: Makes the runner that adds at some places.
-    """
-
-    __slots__ = ("_make", "_runner")
-
-    def __init__(self, make: Callable[[Collection[int]], Runner]) -> None:
-        self._make = make
-        self._runner: Any = make(())
-
-    @property
-    def launches(self) -> tuple[Any, ...]:
-        """The launches of programs in it."""
-        return tuple(getattr(self._runner, "launches", ()))
-
-    @property
-    def weights(self) -> tuple[int, ...]:
-        """The positions of weights of which it keeps copies."""
-        return tuple(getattr(self._runner, "weights", ()))
-
-    def __call__(self, *arrays: Array) -> None:
-        self._runner(*arrays)
-
-    def bind(self, *arrays: Array) -> Any:
-        """The step on these arrays."""
-        return self._runner.bind(*arrays)
-
-    def accumulating(self, places: Collection[int]) -> Runner | None:
-        """The runner that adds the gradients at `places` to these arrays; None where cuDNN has no engine."""
-        try:
-            return self._make(places)
-        except NotSupportedError:
-            return None
 
 
 def filters_by_pixel(arrays: Sequence[ArrayDesc | None], source: int, target: int) -> Program:
