@@ -183,20 +183,19 @@ def elementwise_code(
     """
     bent = [operand for operand in read if operand.shape != tuple(frame)]
     lengths, strides = _walk(bent, frame)
-    targets = _targets(read, written)
+    targets, pack = _targets(read, written), pack_of(read, written, frame)
     parameters = ["const int64 n", *[f"const {operand.c_type}* {operand.name}_" for operand in read]]
     parameters += [f"{operand.c_type}* {targets[operand.name]}" for operand in written]
     parameters += [f"const R {name}" for name in numbers]
     parameters += _walk_parameters(bent, len(lengths))
-    pack, coordinates = pack_of(read, written, frame), unravelled("i", "n", len(lengths))
+    coordinates = unravelled("i", "n", len(lengths))
     places = {operand.name: _place(operand, len(lengths)) for operand in bent}
-    loads = [f"const R {own.name} = R(load({own.name}_[{places.get(own.name, 'i')}]));" for own in read]
-    single = _single(coordinates, loads, targets, outputs)
-    inner = {own.name: (places[own.name], steps[-1]) for own, steps in zip(bent, strides, strict=True) if steps}
-    first = _packed(read, written, targets, outputs, coordinates, inner, pack) if pack > 1 else ""
-    start = "blockIdx.x * int64(blockDim.x) + threadIdx.x"
-    begin = f"packs * {pack} + {start}" if first else start
-    loop = f"for (int64 i = {begin}; i < n; i += int64(gridDim.x) * blockDim.x)"
+    single = _single(coordinates, read, places, targets, outputs)
+    first, start = "", "blockIdx.x * int64(blockDim.x) + threadIdx.x"
+    if pack > 1:
+        inner = {own.name: (places[own.name], steps[-1]) for own, steps in zip(bent, strides, strict=True)}
+        first, start = _packed(read, written, targets, outputs, coordinates, inner, pack), f"packs * {pack} + {start}"
+    loop = f"for (int64 i = {start}; i < n; i += int64(gridDim.x) * blockDim.x)"
     dims: list[Argument] = [*length_arguments(lengths)]
     dims += [np.uint32(stride) for own in strides for stride in own]
     return generated(kernel, parameters, f"{first}  {loop} {single}", real_name), dims
@@ -224,8 +223,15 @@ def _place(operand: Operand, rank: int) -> str:
     return " + ".join(f"i{axis} * {operand.name}_{axis}" for axis in range(rank)) or "0"
 
 
-def _single(coordinates: str, loads: Sequence[str], targets: Mapping[str, str], outputs: Mapping[str, str]) -> str:
-    """The block that computes one element."""
+def _single(
+    coordinates: str,
+    read: Sequence[Operand],
+    places: Mapping[str, str],
+    targets: Mapping[str, str],
+    outputs: Mapping[str, str],
+) -> str:
+    """The block that computes one element; `places` are the indices of arrays that are broadcast."""
+    loads = [f"const R {own.name} = R(load({own.name}_[{places.get(own.name, 'i')}]));" for own in read]
     stores = [f"store({targets[name]}[i], R({in_real(text)}));" for name, text in outputs.items()]
     return "{\n    " + "\n    ".join(line for line in (coordinates, *loads, *stores) if line) + "\n  }"
 
@@ -258,23 +264,29 @@ def _packed(
     """
     repeated = [operand for operand in read if bent.get(operand.name, ("", 1))[1] == 0]
     packs = [(operand, f"{operand.name}_") for operand in read if operand not in repeated]
-    pointers = [*packs, *((operand, targets[operand.name]) for operand in written)]
-    aligned_ = " | ".join(f"(uint64({name}) & {max(pack * ITEM_BYTES[own.dtype], 16) - 1})" for own, name in pointers)
-    lines = [f"const int64 packs = ({aligned_}) == 0 ? n / {pack} : 0;"]
+    results = [(operand, targets[operand.name]) for operand in written]
+    lines = [f"const int64 packs = ({_misaligned([*packs, *results], pack)}) == 0 ? n / {pack} : 0;"]
     start, step = "blockIdx.x * int64(blockDim.x) + threadIdx.x", "int64(gridDim.x) * blockDim.x"
     lines.append(f"for (int64 p = {start}; p < packs; p += {step}) {{")
-    if bent:
-        lines.append(f"  const int64 i = p * {pack}; {coordinates}")
+    lines += [f"  const int64 i = p * {pack}; {coordinates}"] * bool(bent)
     for operand, name in packs:
         kind, place = f"Pack<{operand.c_type}, {pack}>", bent.get(operand.name, (f"p * {pack}", 1))[0]
         lines.append(f"  const {kind} {operand.name}_pack = *(const {kind}*)({name} + ({place}));")
     lines += [f"  const R {operand.name} = R(load({operand.name}_[{bent[operand.name][0]}]));" for operand in repeated]
     lines += [f"  Pack<{operand.c_type}, {pack}> {operand.name}_made;" for operand in written]
-    lines += ["#pragma unroll", f"  for (int k = 0; k < {pack}; ++k) {{"]
+    lines += _unrolled(packs, outputs, pack)
+    lines += [f"  ((Pack<{own.c_type}, {pack}>*){target})[p] = {own.name}_made;" for own, target in results]
+    return "".join(f"  {line}\n" if line[0] != "#" else f"{line}\n" for line in (*lines, "}"))
+
+
+def _misaligned(pointers: Sequence[tuple[Operand, str]], pack: int) -> str:
+    """The expression of the bits of addresses that packs do not have."""
+    return " | ".join(f"(uint64({name}) & {max(pack * ITEM_BYTES[own.dtype], 16) - 1})" for own, name in pointers)
+
+
+def _unrolled(packs: Sequence[tuple[Operand, str]], outputs: Mapping[str, str], pack: int) -> list[str]:
+    """The loop over the elements of a pack."""
+    lines = ["#pragma unroll", f"  for (int k = 0; k < {pack}; ++k) {{"]
     lines += [f"    const R {operand.name} = R(load({operand.name}_pack.item[k]));" for operand, _ in packs]
     lines += [f"    store({name}_made.item[k], R({in_real(text)}));" for name, text in outputs.items()]
-    lines.append("  }")
-    for operand in written:
-        kind = f"Pack<{operand.c_type}, {pack}>"
-        lines.append(f"  (({kind}*){targets[operand.name]})[p] = {operand.name}_made;")
-    return "".join(f"  {line}\n" if line[0] != "#" else f"{line}\n" for line in (*lines, "}"))
+    return [*lines, "  }"]

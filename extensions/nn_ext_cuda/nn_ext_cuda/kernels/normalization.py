@@ -97,30 +97,45 @@ class _Flow:
 
 def _add_sums(composition: Composition, function: str, flow: _Flow, frame: Frame) -> None:
     """The sums of the gradients over each statistic, and what is made of them: numbers for dx, gradients of parameters."""
-    results: dict[str, str] = {}
-    if flow.through:
-        for name in ("shift", "stretch", "factor"):
-            composition.scratch(name, frame.statistics)
-        gamma = " * gamma" * (composition.has("gamma") and not _has_gamma_inside(frame))
-        results = {"shift": "total / count", "stretch": f"slope * {flow.scale} / count * {flow.scale}"}
-        results["factor"] = f"{flow.scale}{gamma}"
-    of_parameters = {"dbeta": ("total", flow.dy), "dgamma": (f"slope * {flow.scale}", f"{flow.dy} * {flow.distance}")}
+    results = _numbers_for_dx(composition, flow, frame) if flow.through else {}
+    total, slope = flow.dy, f"{flow.dy} * {flow.distance}"
     by_shape: dict[Shape, dict[str, str]] = {}
-    for target, (value, summand) in of_parameters.items():
+    for target, value, summand in (("dbeta", "total", total), ("dgamma", f"slope * {flow.scale}", f"{slope} * {flow.scale}")):
         if not composition.has(target):
             continue
         shape = frame.parameters[target[1:]]
         if shape == frame.statistics and not _has_gamma_inside(frame):
             results[target] = value
         else:
-            by_shape.setdefault(shape, {})[target] = summand if target == "dbeta" else f"{summand} * {flow.scale}"
-    summands = {"total": flow.inner(frame), "slope": f"{flow.inner(frame)} * {flow.distance}"}
-    used = {name: text for name, text in summands.items() if any(uses(value, name) for value in results.values())}
+            by_shape.setdefault(shape, {})[target] = summand
     if results:
-        composition.sums(f"{function}_sums", used, results, {"dz": flow.dy} if flow.stores_dz else {})
+        _add_sums_of_statistics(composition, function, flow, frame, results)
     for sums in by_shape.values():
         named = {f"sum_of_{target}": summand for target, summand in sums.items()}
         composition.sums(f"{function}_parameters", named, dict(zip(sums, named, strict=True)))
+
+
+def _numbers_for_dx(composition: Composition, flow: _Flow, frame: Frame) -> dict[str, str]:
+    """Scratch arrays for the numbers of each statistic that dx is made of, by the sums."""
+    for name in ("shift", "stretch", "factor"):
+        composition.scratch(name, frame.statistics)
+    stretch = f"slope * {flow.scale} / count * {flow.scale}"
+    return {"shift": "total / count", "stretch": stretch, "factor": f"{flow.scale}{_factor(composition, frame)}"}
+
+
+def _add_sums_of_statistics(
+    composition: Composition, function: str, flow: _Flow, frame: Frame, results: Mapping[str, str]
+) -> None:
+    """The launches for sums of the shape of statistics; dz is written on the way."""
+    inner, text = flow.inner(frame), " ".join(results.values())
+    summands = {"total": inner, "slope": f"{inner} * {flow.distance}"}
+    used = {name: summand for name, summand in summands.items() if uses(text, name)}
+    composition.sums(f"{function}_sums", used, results, {"dz": flow.dy} if flow.stores_dz else {})
+
+
+def _factor(composition: Composition, frame: Frame) -> str:
+    """The product with gamma, unless it is inside of the sums or there is none."""
+    return " * gamma" if composition.has("gamma") and not _has_gamma_inside(frame) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,15 +266,18 @@ class Normalization:
         flow = _Flow(dy, f"({x} - {mean})", f"(R(1) / sqrt({variance} + eps))", through, stores_dz)
         _add_sums(composition, api, flow, frame)
         outputs = {"dz": dy} if composition.has("dz") and not stores_dz else {}
-        if through:
-            flow = replace(flow, dy="dz" if stores_dz else dy)
-            outputs[f"d{x}"] = f"({flow.inner(frame)} - shift - {flow.distance} * stretch) * factor"
-        elif wants_dx:
-            gamma = " * gamma" * (composition.has("gamma") and not _has_gamma_inside(frame))
-            outputs[f"d{x}"] = f"{flow.inner(frame)}{gamma} / sqrt({variance} + eps)"
+        if wants_dx:
+            outputs[f"d{x}"] = self._dx(composition, replace(flow, dy="dz") if stores_dz else flow, frame)
         if outputs:
             composition.compute(api, outputs)
         return composition.program()
+
+    @staticmethod
+    def _dx(composition: Composition, flow: _Flow, frame: Frame) -> str:
+        """The gradient of x."""
+        if flow.through:
+            return f"({flow.inner(frame)} - shift - {flow.distance} * stretch) * factor"
+        return f"{flow.inner(frame)}{_factor(composition, frame)} * {flow.scale}"
 
     def _rows(self, call: Call) -> "Rows | None":
         """The rows that one launch normalizes; None with running statistics or a ReLU."""
