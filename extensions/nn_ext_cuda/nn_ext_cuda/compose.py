@@ -267,15 +267,15 @@ def _packed(
     results = [(operand, targets[operand.name]) for operand in written]
     lines = [f"const int64 packs = ({_misaligned([*packs, *results], pack)}) == 0 ? n / {pack} : 0;"]
     start, step = "blockIdx.x * int64(blockDim.x) + threadIdx.x", "int64(gridDim.x) * blockDim.x"
-    lines.append(f"for (int64 p = {start}; p < packs; p += {step}) {{")
-    lines += [f"  const int64 i = p * {pack}; {coordinates}"] * bool(bent)
+    lines.append(f"for (int64 pack_ = {start}; pack_ < packs; pack_ += {step}) {{")
+    lines += [f"  const int64 i = pack_ * {pack}; {coordinates}"] * bool(bent)
     for operand, name in packs:
-        kind, place = f"Pack<{operand.c_type}, {pack}>", bent.get(operand.name, (f"p * {pack}", 1))[0]
+        kind, place = f"Pack<{operand.c_type}, {pack}>", bent.get(operand.name, (f"pack_ * {pack}", 1))[0]
         lines.append(f"  const {kind} {operand.name}_pack = *(const {kind}*)({name} + ({place}));")
     lines += [f"  const R {operand.name} = R(load({operand.name}_[{bent[operand.name][0]}]));" for operand in repeated]
     lines += [f"  Pack<{operand.c_type}, {pack}> {operand.name}_made;" for operand in written]
     lines += _unrolled(packs, outputs, pack)
-    lines += [f"  ((Pack<{own.c_type}, {pack}>*){target})[p] = {own.name}_made;" for own, target in results]
+    lines += [f"  ((Pack<{own.c_type}, {pack}>*){target})[pack_] = {own.name}_made;" for own, target in results]
     return "".join(f"  {line}\n" if line[0] != "#" else f"{line}\n" for line in (*lines, "}"))
 
 

@@ -121,6 +121,14 @@ def test_what_is_not_finite_is_seen_in_its_channel_only(device, rng, value, row)
     assert np.isfinite(np.delete(variance[0], 3)).all()
 
 
+def test_names_of_arrays_are_no_names_of_loops(device, rng):
+    p, q = (rng.uniform(0.1, 1, (5, length)).astype("float32") for length in (8, 8))
+    kernel, call = kernel_and_call("KLMultinomial", [p, q])
+    D = device.asarray(np.zeros(call.outputs[0].shape, "float32"))
+    kernel.forward(call)(device.asarray(p), device.asarray(q), D)
+    np.testing.assert_allclose(D.get().ravel(), (p * np.log(p / q)).sum(1), rtol=1e-4)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_gradients_of_all_forms(device, rng, form, dtype):
