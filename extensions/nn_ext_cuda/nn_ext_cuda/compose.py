@@ -6,6 +6,7 @@ element of a target (`compute`), or for each element of the frame and then reduc
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from nn_ext_cuda.dtypes import ITEM_BYTES, real, real_dtype, real_type, refuse_d
 from nn_ext_cuda.launch import Argument, Launch, Program, flat
 from nn_ext_cuda.layout import aligned, broadcast_strides, length_arguments, merged, reduced_axes
 from nn_ext_cuda.operand import Operand, uses
-from nn_ext_cuda.reduce import reduction
+from nn_ext_cuda.reduce import MOMENTS, Reduction, reduction
 
 #: Arrays with as many elements are left to the reference: indices of broadcast arrays have 32 bits.
 LIMIT: Final = 2**31
@@ -81,35 +82,61 @@ class Composition:
         code, dims = elementwise_code(kernel, real_type(self._call.dtype), read, written, outputs, names, frame)
         places = [operand.place for operand in (*read, *written)]
         arguments = [np.int64(n), *places, *[value for _, value in numbers], *dims]
-        is_whole = all(operand.shape == tuple(frame) for operand in read)
-        n_threads = -(-n // pack_of(read, written)) if is_whole else n
-        self._launches.append(flat(code, n_threads, arguments))
+        self._launches.append(flat(code, -(-n // pack_of(read, written, frame)), arguments))
 
     def reduce(
         self, kernel: str, target: str, expression: str, *, combine: str = "sum", finish: str = "a"
     ) -> None:
-        """Reduce an expression over the axes of the frame on which `target` has length 1; see `reduce.reduction`."""
-        self.reduce_all(kernel, {target: expression}, combine=combine, finish=finish)
+        """Reduce an expression over the axes of the frame on which `target` has length 1, and store `finish` of the result a.
 
-    def reduce_all(
-        self, kernel: str, summands: Mapping[str, str], *, combine: str = "sum", finish: str = "a"
+        `combine` is a key of `reduce.COMBINE`.
+        """
+        self._reduce(kernel, {"a": expression}, {target: finish}, combine)
+
+    def sums(
+        self,
+        kernel: str,
+        summands: Mapping[str, str],
+        results: Mapping[str, str],
+        stored: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Reduce an expression to each target, all of which have one shape, and read what they name once."""
-        targets = [self._operands[name] for name in summands]
-        text = " ".join(summands.values())
-        launches, scratch = reduction(
+        """Sum expressions, and store what `results` make of the sums, which have the names of the expressions there.
+
+        All targets have one shape. What the expressions name is read once; the results may name arrays of the targets' shape.
+        On the way, values for each element are written to the arrays `stored`.
+        """
+        self._reduce(kernel, summands, results, "sum", stored)
+
+    def moments(self, kernel: str, expression: str, results: Mapping[str, str]) -> None:
+        """Take the mean of an expression and the sum of squares of the distances from it, in one pass.
+
+        They are called average, which is a distance from origin, and squares in the results; see `sums`.
+        """
+        self._reduce(kernel, {"moments": expression}, results, MOMENTS)
+
+    def _reduce(
+        self,
+        kernel: str,
+        summands: Mapping[str, str],
+        results: Mapping[str, str],
+        combine: str,
+        stored: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        targets, written = ([(self._operands[name], text) for name, text in made.items()] for made in (results, stored))
+        text, finish = " ".join([*summands.values(), *stored.values()]), " ".join(results.values())
+        shape = targets[0][0].shape
+        wanted = Reduction(
             kernel,
-            self._call.dtype,
-            list(summands.values()),
+            summands,
             [read for name, read in self._operands.items() if uses(text, name)],
             targets,
-            self._frame,
-            reduced_axes(targets[0].shape, self._frame),
-            self._n_arrays + len(self._scratch),
-            numbers=self._used_numbers(f"{text} {finish}"),
-            combine=combine,
-            finish=finish,
+            [kept for name, kept in self._operands.items() if name not in summands and uses(finish, name)],
+            self._used_numbers(f"{text} {finish}"),
+            combine,
+            written,
         )
+        place = self._n_arrays + len(self._scratch)
+        launches, scratch = reduction(wanted, self._call.dtype, self._frame, reduced_axes(shape, self._frame), place)
         self._launches += launches
         self._scratch += scratch
 
@@ -152,21 +179,23 @@ def elementwise_code(
     """The kernel that computes `outputs` from what is `read`, and the numbers that follow its other arguments.
 
     Where something is broadcast these are the lengths of the merged axes but the first, with what divides by them, then
-    the strides of each broadcast array. Where nothing is, a thread reads and writes 16 bytes at a time.
+    the strides of each broadcast array. A thread reads and writes 16 bytes at a time where `pack_of` says so.
     """
     bent = [operand for operand in read if operand.shape != tuple(frame)]
     lengths, strides = _walk(bent, frame)
-    targets = _targets(read, written)
+    targets, pack = _targets(read, written), pack_of(read, written, frame)
     parameters = ["const int64 n", *[f"const {operand.c_type}* {operand.name}_" for operand in read]]
     parameters += [f"{operand.c_type}* {targets[operand.name]}" for operand in written]
     parameters += [f"const R {name}" for name in numbers]
     parameters += _walk_parameters(bent, len(lengths))
-    loads = [_load(operand, len(lengths) if operand in bent else None) for operand in read]
-    single = _single(unravelled("i", "n", len(lengths)), loads, targets, outputs)
-    first = "" if bent else _packed(read, written, targets, outputs)
-    start = "blockIdx.x * int64(blockDim.x) + threadIdx.x"
-    begin = start if bent else f"packs * {pack_of(read, written)} + {start}"
-    loop = f"for (int64 i = {begin}; i < n; i += int64(gridDim.x) * blockDim.x)"
+    coordinates = unravelled("i", "n", len(lengths))
+    places = {operand.name: _place(operand, len(lengths)) for operand in bent}
+    single = _single(coordinates, read, places, targets, outputs)
+    first, start = "", "blockIdx.x * int64(blockDim.x) + threadIdx.x"
+    if pack > 1:
+        inner = {own.name: (places[own.name], steps[-1]) for own, steps in zip(bent, strides, strict=True)}
+        first, start = _packed(read, written, targets, outputs, coordinates, inner, pack), f"packs * {pack} + {start}"
+    loop = f"for (int64 i = {start}; i < n; i += int64(gridDim.x) * blockDim.x)"
     dims: list[Argument] = [*length_arguments(lengths)]
     dims += [np.uint32(stride) for own in strides for stride in own]
     return generated(kernel, parameters, f"{first}  {loop} {single}", real_name), dims
@@ -189,44 +218,75 @@ def _walk_parameters(bent: Sequence[Operand], rank: int) -> list[str]:
     return [*length_parameters("n", rank), *strides]
 
 
-def _load(operand: Operand, rank: int | None) -> str:
-    """The statement that reads an array, by `rank` coordinates where it is broadcast."""
-    place = "i"
-    if rank is not None:
-        place = " + ".join(f"i{axis} * {operand.name}_{axis}" for axis in range(rank)) or "0"
-    return f"const R {operand.name} = R(load({operand.name}_[{place}]));"
+def _place(operand: Operand, rank: int) -> str:
+    """The index of an element of a broadcast array."""
+    return " + ".join(f"i{axis} * {operand.name}_{axis}" for axis in range(rank)) or "0"
 
 
-def _single(coordinates: str, loads: Sequence[str], targets: Mapping[str, str], outputs: Mapping[str, str]) -> str:
-    """The block that computes one element."""
+def _single(
+    coordinates: str,
+    read: Sequence[Operand],
+    places: Mapping[str, str],
+    targets: Mapping[str, str],
+    outputs: Mapping[str, str],
+) -> str:
+    """The block that computes one element; `places` are the indices of arrays that are broadcast."""
+    loads = [f"const R {own.name} = R(load({own.name}_[{places.get(own.name, 'i')}]));" for own in read]
     stores = [f"store({targets[name]}[i], R({in_real(text)}));" for name, text in outputs.items()]
     return "{\n    " + "\n    ".join(line for line in (coordinates, *loads, *stores) if line) + "\n  }"
 
 
-def pack_of(read: Sequence[Operand], written: Sequence[Operand]) -> int:
-    """Number of elements that a thread takes at once: 16 bytes of the widest array."""
-    return 16 // max(ITEM_BYTES[operand.dtype] for operand in (*read, *written))
+def pack_of(read: Sequence[Operand], written: Sequence[Operand], frame: Shape) -> int:
+    """Number of elements that a thread takes at once: 16 bytes of the widest array that is not broadcast.
+
+    1 where packs would extend over the end of the innermost axis of one that is.
+    """
+    frame = tuple(frame)
+    bent = [operand for operand in read if operand.shape != frame]
+    whole = [operand for operand in (*read, *written) if operand not in bent]
+    pack = 16 // max(ITEM_BYTES[operand.dtype] for operand in whole)
+    lengths, _ = _walk(bent, frame)
+    return pack if not bent or (lengths and lengths[-1] % pack == 0) else 1
 
 
 def _packed(
-    read: Sequence[Operand], written: Sequence[Operand], targets: Mapping[str, str], outputs: Mapping[str, str]
+    read: Sequence[Operand],
+    written: Sequence[Operand],
+    targets: Mapping[str, str],
+    outputs: Mapping[str, str],
+    coordinates: str,
+    bent: Mapping[str, tuple[str, int]],
+    pack: int,
 ) -> str:
-    """The loop over packs of elements; there are none where an array is not aligned to 16 bytes."""
-    pack = pack_of(read, written)
-    pointers = [f"{operand.name}_" for operand in read] + [targets[operand.name] for operand in written]
-    aligned_ = " | ".join(f"uint64({pointer})" for pointer in pointers)
-    lines = [f"const int64 packs = (({aligned_}) & 15) == 0 ? n / {pack} : 0;"]
+    """The loop over packs of elements; there are none where an array is not aligned to its packs.
+
+    `bent` has the index and the innermost stride, which is 0 or 1, of each array that is broadcast.
+    """
+    repeated = [operand for operand in read if bent.get(operand.name, ("", 1))[1] == 0]
+    packs = [(operand, f"{operand.name}_") for operand in read if operand not in repeated]
+    results = [(operand, targets[operand.name]) for operand in written]
+    lines = [f"const int64 packs = ({_misaligned([*packs, *results], pack)}) == 0 ? n / {pack} : 0;"]
     start, step = "blockIdx.x * int64(blockDim.x) + threadIdx.x", "int64(gridDim.x) * blockDim.x"
-    lines.append(f"for (int64 pack_number = {start}; pack_number < packs; pack_number += {step}) {{")
-    for operand in read:
-        kind = f"Pack<{operand.c_type}, {pack}>"
-        lines.append(f"  const {kind} {operand.name}_pack = ((const {kind}*){operand.name}_)[pack_number];")
+    lines.append(f"for (int64 pack_ = {start}; pack_ < packs; pack_ += {step}) {{")
+    lines += [f"  const int64 i = pack_ * {pack}; {coordinates}"] * bool(bent)
+    for operand, name in packs:
+        kind, place = f"Pack<{operand.c_type}, {pack}>", bent.get(operand.name, (f"pack_ * {pack}", 1))[0]
+        lines.append(f"  const {kind} {operand.name}_pack = *(const {kind}*)({name} + ({place}));")
+    lines += [f"  const R {operand.name} = R(load({operand.name}_[{bent[operand.name][0]}]));" for operand in repeated]
     lines += [f"  Pack<{operand.c_type}, {pack}> {operand.name}_made;" for operand in written]
-    lines += ["#pragma unroll", f"  for (int item_number = 0; item_number < {pack}; ++item_number) {{"]
-    lines += [f"    const R {operand.name} = R(load({operand.name}_pack.item[item_number]));" for operand in read]
-    lines += [f"    store({name}_made.item[item_number], R({in_real(text)}));" for name, text in outputs.items()]
-    lines.append("  }")
-    for operand in written:
-        kind = f"Pack<{operand.c_type}, {pack}>"
-        lines.append(f"  (({kind}*){targets[operand.name]})[pack_number] = {operand.name}_made;")
+    lines += _unrolled(packs, outputs, pack)
+    lines += [f"  ((Pack<{own.c_type}, {pack}>*){target})[pack_] = {own.name}_made;" for own, target in results]
     return "".join(f"  {line}\n" if line[0] != "#" else f"{line}\n" for line in (*lines, "}"))
+
+
+def _misaligned(pointers: Sequence[tuple[Operand, str]], pack: int) -> str:
+    """The expression of the bits of addresses that packs do not have."""
+    return " | ".join(f"(uint64({name}) & {max(pack * ITEM_BYTES[own.dtype], 16) - 1})" for own, name in pointers)
+
+
+def _unrolled(packs: Sequence[tuple[Operand, str]], outputs: Mapping[str, str], pack: int) -> list[str]:
+    """The loop over the elements of a pack."""
+    lines = ["#pragma unroll", f"  for (int item_ = 0; item_ < {pack}; ++item_) {{"]
+    lines += [f"    const R {operand.name} = R(load({operand.name}_pack.item[item_]));" for operand, _ in packs]
+    lines += [f"    store({name}_made.item[item_], R({in_real(text)}));" for name, text in outputs.items()]
+    return [*lines, "  }"]

@@ -109,21 +109,24 @@ class Convolving:
             runners.append(self._times_filters(n_arrays, filters, target, some, adds=adds))
         return with_workspace(Chain(runners), n_arrays, [self._column_bytes()])
 
-    def images(self, n_arrays: int, maps: int, filters: int, target: int, bias: int | None) -> Runner:
-        """Return the runner that computes the images, and adds the bias."""
+    def images(
+        self, n_arrays: int, maps: int, filters: int, target: int, bias: int | None, *, adds: bool = False
+    ) -> Runner:
+        """Return the runner that computes the images, and adds the bias, and what is there if that is told."""
         n = self.samples * self.channels * math.prod(self.lengths)
         if self.is_direct:
             places = [np.int64(n), maps, filters, *self._optional(bias), target]
-            return Program([flat(self._code("direct_images"), n, [*self._geometry(), *places])] if n else [], n_arrays)
+            code = self._code("direct_images", adds=adds)
+            return Program([flat(code, n, [*self._geometry(), *places])] if n else [], n_arrays)
         if self.is_pointwise and bias is None:
-            return self._filters_times(maps, filters, target, range(self.samples), columns_are_images=True)
+            return self._filters_times(maps, filters, target, range(self.samples), adds=adds, columns_are_images=True)
         runners: list[Runner] = []
         for some in self._portions():
             runners.append(self._filters_times(maps, filters, n_arrays, some))
             size = self.channels * math.prod(self.lengths)
             numbers = [np.int64(len(some) * size), np.uint32(len(some) * self.n_places), np.int64(some.start * size)]
             arguments = [*self._geometry(), *numbers, n_arrays, *self._optional(bias), target]
-            launches = [flat(self._code("images"), len(some) * size, arguments)] if size else []
+            launches = [flat(self._code("images", adds=adds), len(some) * size, arguments)] if size else []
             runners.append(Program(launches, n_arrays + 1))
         return with_workspace(Chain(runners), n_arrays, [self._column_bytes()])
 
@@ -181,7 +184,7 @@ class Convolving:
         return self._product(a, b, c, sizes, len(some) * self.group, adds=adds)
 
     def _filters_times(
-        self, maps: int, filters: int, columns: int, some: range, *, columns_are_images: bool = False
+        self, maps: int, filters: int, columns: int, some: range, *, adds: bool = False, columns_are_images: bool = False
     ) -> Product:
         """Columns from maps of some samples."""
         width = self.filters // self.group
@@ -191,10 +194,11 @@ class Convolving:
             a = Matrix(maps, self.filters, width, start)
             b = Matrix(filters, self.weights, width * self.weights)
             c = Matrix(columns, self.column, self.weights, first)
-            return self._product(a, b, c, (len(some) * self.n_places, self.weights, width), self.group)
+            return self._product(a, b, c, (len(some) * self.n_places, self.weights, width), self.group, adds=adds)
         weights, result, source = self._by_sample(columns, filters, maps, some, columns_are_images)
         turned = Matrix(filters, self.weights, weights.step, transposed=True)
-        return self._product(turned, source, result, (self.weights, self.n_places, width), len(some) * self.group)
+        sizes = (self.weights, self.n_places, width)
+        return self._product(turned, source, result, sizes, len(some) * self.group, adds=adds)
 
     def _maps_times_columns(self, some: range, columns: int, maps: int, target: int) -> Product:
         """Filters from maps and columns of some samples, added to those of the samples before."""
@@ -241,8 +245,8 @@ class Convolving:
     ) -> Product:
         return Product(a, b, c, sizes, self.dtype, count, is_tf32_allowed(), adds)
 
-    def _code(self, function: str) -> Code:
-        header = f"#define LAST {int(self.channel_last)}\ntypedef {C_TYPES[self.dtype]} T;\n"
+    def _code(self, function: str, *, adds: bool = False) -> Code:
+        header = f"#define LAST {int(self.channel_last)}\n#define ADDS {int(adds)}\ntypedef {C_TYPES[self.dtype]} T;\n"
         return Code(function, f"{header}{part('convolution.cu')}", real_type(self.dtype))
 
     def _geometry(self) -> list[Argument]:

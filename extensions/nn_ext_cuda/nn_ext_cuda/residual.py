@@ -173,11 +173,16 @@ def _may_join(steps: Sequence[Any], found: _Gradients, normalization: JoinableSt
     x, *rest = _others(normalization, normalization.dy_place)
     dx = normalization.arrays[normalization.dy_place + 1]
     written, read = _given(dx, found.dz), _given(x, found.y, found.dy)
-    if not all(_is_alike(array, found.y) for array in (*written, *read)) or (len(written) == 2 and overlap(*written)):
-        return False
-    if not all(_is_elementwise(target, array) for target in written for array in read):
+    if not all(_is_alike(array, found.y) for array in (*written, *read)) or not _may_write(dx, found.dz, x, read):
         return False
     return not _any_overlap([array for array in rest if array is not dx], [*written, *read])
+
+
+def _may_write(dx: Array | None, dz: Array | None, x: Array, read: Sequence[Array]) -> bool:
+    """Whether gradients of images may be written while arrays are read; dz is written before x and dx are used again."""
+    if dz is not None and _any_overlap([dz], _given(dx, x)):
+        return False
+    return all(_is_elementwise(target, array) for target in _given(dx, dz) for array in read)
 
 
 def _others(normalization: JoinableStep, place: int) -> list[Any]:

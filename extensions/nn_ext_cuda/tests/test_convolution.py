@@ -106,3 +106,35 @@ def test_four_axes_are_refused():
 
     call = SimpleNamespace(args={"stride": (1, 1, 1, 1)})
     assert "3 spatial axes, got 4" in Convolution().refuse(call).reason
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS, "depthwise"])
+@pytest.mark.parametrize("samples_at_once", [2, 100])
+def test_the_gradient_of_images_is_added_to_what_is_there(device, cublas, monkeypatch, setting, samples_at_once):
+    import emulated
+
+    from nn_ext_cuda import convolving
+    from nn_ext_cuda.kernels import KERNELS
+
+    rng = np.random.default_rng(0)
+    name = "DepthwiseConvolution" if setting == "depthwise" else "Convolution"
+    inputs = arrays_of("Convolution", SETTINGS.get(setting, {}), rng)
+    if setting == "depthwise":
+        inputs = [inputs[0], rng.normal(size=(6, 3, 2)).astype("float32"), inputs[2][:6]]
+    call = emulated.call_of(name, inputs, **SETTINGS.get(setting, {}))
+    geometry = KERNELS[name]._geometry(call)
+    monkeypatch.setattr(convolving, "COLUMN_BYTES", samples_at_once * geometry.column * geometry.n_places * 4)
+    runner = KERNELS[name].backward(call, [True, True, True])
+    shapes = [desc.shape for desc in (*call.inputs, call.outputs[0])]
+    x, weight, _, dy = (device.asarray(rng.normal(size=shape).astype("float32")) for shape in shapes)
+    before = rng.normal(size=x.shape).astype("float32")
+    found = []
+    for each in (runner, runner.accumulating([5])):
+        gradients = [device.asarray(before), *(device.asarray(np.full(shape, -7, "float32")) for shape in shapes[1:3])]
+        each.bind(x, weight, None, None, dy, *gradients)()
+        found.append([gradient.get() for gradient in gradients])
+    (alone, *others), (added, *same) = found
+    np.testing.assert_allclose(added, before + alone, rtol=1e-5, atol=1e-4)
+    for one, other in zip(others, same, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert runner.accumulating([5, 6]) is None

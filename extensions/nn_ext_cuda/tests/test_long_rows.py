@@ -52,14 +52,14 @@ def test_several_sums_of_long_rows(device):
     """The sums of a launch take turns in one part of shared memory."""
     from nn_ext_cuda.launch import Program
     from nn_ext_cuda.operand import Operand
-    from nn_ext_cuda.reduce import reduction
+    from nn_ext_cuda.reduce import Reduction, reduction
 
     x = device.asarray(np.arange(3 * N, dtype="float32").reshape(3, N))
     sums = [device.asarray(np.zeros((3, 1), "float32")) for _ in range(3)]
-    targets = [Operand(f"y{k}", k + 1, "float32", (3, 1)) for k in range(3)]
-    launches, scratch = reduction(
-        "sums", "float32", ["x", "2 * x", "3 * x"], [Operand("x", 0, "float32", (3, N))], targets, (3, N), [1], 4
-    )
+    results = [(Operand(f"y{k}", k + 1, "float32", (3, 1)), f"s{k}") for k in range(3)]
+    summands = {f"s{k}": f"{k + 1} * x" for k in range(3)}
+    wanted = Reduction("sums", summands, [Operand("x", 0, "float32", (3, N))], results)
+    launches, scratch = reduction(wanted, "float32", (3, N), [1], 4)
     Program(launches, 4, scratch)(x, *sums)
     expected = x.get().sum(1, keepdims=True)
     for k, found in enumerate(sums):

@@ -308,3 +308,34 @@ def test_random_networks_are_joined_in_all_ways(joined):
         nn.clear_parameters()
         passes(random_network(seed)[1], [])
     assert set(joined) == {(direction, has_sum) for direction in ("forward", "backward") for has_sum in (True, False)}
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_a_gradient_of_a_shortcut_in_the_memory_of_x_is_not_written_before_x_is_read(device, shares):
+    import emulated
+
+    from nn_ext_cuda.joinable import JoinableStep
+    from nn_ext_cuda.launch import Program, Step
+    from nn_ext_cuda.residual import take_gradients
+
+    def step(name, arrays, ends=()):
+        made = Step([(None, (), (), (), 0, name)], arrays)
+        made.ends = ends
+        return made
+
+    x, y, dy, dsum, own_dy, dx, dz = (device.asarray(np.zeros(SHAPE, "float32")) for _ in range(7))
+    parameters = [np.ones((1, SHAPE[1], 1, 1), "float32")] * 4
+    call = emulated.call_of("BatchNormalization", [np.zeros(SHAPE, "float32"), *parameters])
+    dz = x if shares else dz
+    steps = [step("relu_backward", [None, y, dy, dsum]), step("add2_backward", [None, None, None, dsum, own_dy, dz], [3])]
+    arrays = [x, *[None] * 7, own_dy, dx, *[None] * 4]
+    made = []
+
+    def joined(has_z):
+        made.append(has_z)
+        return Program([], len(arrays) + 1)
+
+    normalization = JoinableStep(None, arrays, call, joined, True)
+    normalization.ends = [8]
+    assert take_gradients(steps, normalization) != shares
+    assert made == ([] if shares else [True])

@@ -183,6 +183,41 @@ def test_longer_outputs_than_a_stride_are_refused(kernels, call_of):
     assert "output_padding below the stride" in table["Deconvolution"].refuse(longer).reason
 
 
+def gradient_arrays(call, shift=0):
+    """Arrays on the device for a backward call."""
+    x, weight, _, dy = arrays_of(call, shift)
+    dx, dweight, dbias, _ = arrays_of(call, shift)
+    return [x, weight, None, None, dy, dx, dweight, dbias]
+
+
+@pytest.mark.parametrize("name", ["Convolution", "Deconvolution"])
+@pytest.mark.parametrize(("dtype", "shift"), [("float32", 0), ("float32", 1), ("float16", 0), ("float16", 1)])
+@pytest.mark.parametrize("places", [(5,), (6, 7), (5, 6, 7)])
+def test_gradients_are_added_to_what_is_there(kernels, call_of, name, dtype, shift, places):
+    table, _ = kernels
+    shapes = PLAIN if name == "Convolution" else ((2, 6, 4, 3), (6, 4, 3, 3), (4,))
+    runner = table[name].backward(call_of(name, *shapes, dtype=dtype), (True, True, True))
+    arrays = gradient_arrays(call_of(name, *shapes, dtype=dtype), shift)
+    before = [array.get().astype("float64") for array in arrays[5:]]
+    runner.bind(*arrays)()
+    written = [array.get().astype("float64") for array in arrays[5:]]
+    for array, values in zip(arrays[5:], before, strict=True):
+        array.view(np.ndarray)[...] = values.astype(dtype)
+    runner.accumulating(places).bind(*arrays)()
+    for place, array, old, alone in zip((5, 6, 7), arrays[5:], before, written, strict=True):
+        expected = old + alone if place in places else alone
+        tolerance = 1e-5 if dtype == "float32" else 2e-2
+        np.testing.assert_allclose(array.get().astype("float64"), expected, rtol=tolerance, atol=tolerance)
+
+
+def test_without_an_engine_that_adds_gradients_are_added_afterwards(kernels, call_of):
+    table, graphs = kernels
+    graphs.refuses = lambda operations: "it adds" if operations[0].values.beta else None
+    runner = table["Convolution"].backward(call_of("Convolution", *PLAIN), (True, True, True))
+    assert runner.accumulating([5]) is None
+    assert runner.accumulating([7]) is not None
+
+
 def test_scratch_memory_is_shared_and_kept_for_recorded_graphs(kernels, call_of):
     from nn_ext_cudnn import handle
 

@@ -17,7 +17,7 @@ GROUPS = {
     "deconvolution": "(cudnn-Deconvolution or DepthwiseDeconvolution) and (float32 or float16)",
     "fused_convolution": "cudnn-FusedConvolution and (float32 or float16)",
     "attention": "cudnn-ScaledDotProductAttention and (float16 or bfloat16)",
-    "pooling": "cudnn-MaxPooling or cudnn-SumPooling or cudnn-AveragePooling",
+    "pooling": "cudnn-MaxPooling or cudnn-SumPooling or cudnn-AveragePooling or cudnn-GlobalAveragePooling",
     "softmax": "cudnn-Softmax- or cudnn-LogSoftmax-",
     "batch_normalization": "cudnn-BatchNormalization or cudnn-FusedBatchNormalization",
     "recurrent": "(cudnn-RNN or cudnn-LSTM or cudnn-GRU) and (float32 or float16)",

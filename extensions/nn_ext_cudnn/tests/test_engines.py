@@ -77,6 +77,10 @@ for dtype in ("float16", "bfloat16", "float32"):
     call, kernel = CONVOLUTION["Convolution"]._preferred(call), CONVOLUTION["Convolution"]
     kernel.forward(call), kernel.backward(call, [True, False, False])
     print(json.dumps({"what": [dtype], "workspaces": {result: n_bytes for result, _, _, n_bytes in built}}))
+    engines = {result: engine for result, _, engine, _ in built}
+    built.clear()
+    adder = kernel.backward(call, [True, False, False]).accumulating([5])
+    print(json.dumps({"what": [dtype], "adds": adder is not None, "same": built[-1][2] == engines["wide"]}))
 
 for dtype in ("float16", "bfloat16", "float32"):
     zeros = [np.zeros(shape, "float32") for shape in ((2, 4, 6, 5), (6, 4, 3, 3), (6,))]
@@ -178,6 +182,15 @@ def test_filters_are_not_copied_in_each_call(records):
     for sizes in found:
         assert set(sizes) == {"narrow", "wide"}
         assert max(sizes.values()) < 1024
+
+
+@pytest.mark.slow
+def test_gradients_are_added_by_the_engines_that_compute_them(records):
+    found = [record for record in records if "adds" in record]
+    assert len(found) == 3
+    for record in found:
+        assert record["adds"], record
+        assert record["same"], record
 
 
 @pytest.mark.slow

@@ -261,3 +261,10 @@ def test_images_lie_as_convolutions_read_them(kernels, call_of, dtype, expected)
         call_of("MaxPooling", image, kernel=(2, 2), dtype=dtype),
     ]
     assert [kernels[call.spec.name].layout(call) for call in calls] == [expected] * 3
+
+
+def test_parameters_of_16_bits_are_converted_in_one_launch(kernels, call_of):
+    call = call_of("BatchNormalization", (4, 3, 2, 2), *PARAMETERS, dtype="float16")
+    kernel = kernels["BatchNormalization"]
+    for recipe in (kernel._forward(call), kernel._backward(call, [True, True, True, False, False])):
+        assert [len(getattr(part, "launches", [])) for part in recipe.parts] == [1, 0, 1]

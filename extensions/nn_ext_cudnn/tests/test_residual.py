@@ -114,3 +114,83 @@ def test_plans_join_the_separate_functions(joined, has_shortcut, dtype):
     tolerance = {"float": 1e-5, "half": 1e-2, "bfloat16": 8e-2}[dtype]
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * max(np.abs(other).max(), 1e-2))
+
+
+@pytest.fixture
+def launched(backend, monkeypatch):
+    """Names of the kernels of nn_ext_cuda that steps launch, in recorded graphs too."""
+    import fake_cupy
+
+    from nn_ext_cuda.launch import Step
+
+    found, run = [], Step.run
+
+    def noting(step):
+        fake_cupy.Graph.note(lambda: found.append(step.name))
+        run(step)
+
+    monkeypatch.setattr(Step, "run", noting)
+    return found
+
+
+def branches(replaces):
+    """The loss and the gradients of blocks with a shortcut, one of them through a convolution, after each of some steps."""
+    nn.clear_parameters()
+    nn.seed(7)
+    rng = np.random.default_rng(2)
+    x, images = nn.Variable((4, 4, 6, 6), need_grad=True), rng.normal(size=(5, 4, 4, 6, 6)).astype("float32")
+    h = F.tanh(x)  # gradients of leaves in 16 bits add up in float32
+    y = PF.convolution(h, 8, (1, 1), with_bias=False, name="first")
+    y = PF.fused_batch_normalization(y, PF.convolution(h, 8, (3, 3), pad=(1, 1), name="shortcut"), name="first")
+    for number in range(2):
+        h = PF.convolution(y, 8, (3, 3), pad=(1, 1), with_bias=False, name=f"layer{number}")
+        y = PF.fused_batch_normalization(h, y, name=f"layer{number}")
+    loss, found = F.mean(y**2), []
+    for number in range(4):
+        x.d = images[number]
+        loss.forward(clear_no_need_grad=True)
+        if replaces:
+            x.d = images[number + 1]
+        for leaf in (x, *nn.get_parameters().values()):
+            leaf.grad.zero()
+        loss.backward(64.0, clear_buffer=True)
+        found += [loss.d.copy(), x.g.copy(), *[p.g.copy() for p in nn.get_parameters().values()]]
+    return found
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+@pytest.mark.parametrize("dtype", ["float", "half", "bfloat16"])
+def test_the_gradients_of_two_branches_are_added_where_one_is_computed(launched, dtype, replaces):
+    array_class = nn.get_current_context().array_class
+    with nn.context_scope(nn.Context([f"cudnn:{dtype}", f"cuda:{dtype}"], array_class)):
+        found = branches(replaces)
+    assert "fused_batch_normalization_backward_sums" in launched
+    assert "add2_forward" not in launched
+    with nn.context_scope(nn.Context(["reference:float"])):
+        expected = branches(replaces)
+    tolerance = {"float": 2e-5, "half": 2e-2, "bfloat16": 1e-1}[dtype]
+    for one, other in zip(found, expected, strict=True):  # as a whole: a ReLU near its kink decides by the last bit
+        assert np.linalg.norm(one - other) <= tolerance * max(np.linalg.norm(other), 1e-2)
+
+
+def test_whole_images_are_averaged_as_they_are_in_memory(backend, monkeypatch):
+    from nn_ext_cuda.launch import Step
+
+    steps, start = [], Step.__init__
+
+    def noting(step, *arguments):
+        start(step, *arguments)
+        steps.append(step)
+
+    monkeypatch.setattr(Step, "__init__", noting)
+    x = nn.Variable.from_numpy_array(np.random.default_rng(0).normal(size=(2, 8, 6, 5)), need_grad=True)
+    h = F.relu(PF.convolution(x, 16, (3, 3)))
+    loss = F.mean(PF.affine(F.global_average_pooling(h), 3) ** 2)
+    for _ in range(3):
+        loss.forward(clear_no_need_grad=True)
+        loss.backward(clear_buffer=True)
+    for name in ("forward", "backward"):
+        found = [step for step in steps if step.name == f"global_average_pooling_{name}"]
+        images = [array for step in found for array in step.arrays if array is not None and array.shape == h.shape]
+        assert images
+        assert {array.strides[1] for array in images} == {2}

@@ -1,10 +1,12 @@
 """Convolutions and deconvolutions without cuDNN: columns and matrix products, direct sums for thin groups."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
+from nn_ext_cuda.adding import gradients
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.convolving import Convolving
 from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
@@ -45,11 +47,18 @@ class Convolution:
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Each gradient is a product of the same family."""
+        return gradients(partial(self._backward, call, wanted))
+
+    def _backward(self, call: Call, wanted: Sequence[bool], added: Collection[int]) -> Runner | None:
+        """The runner that adds the gradients at the places `added`; None for others than that of images."""
+        if set(added) - {5} or (added and self._transposed):
+            return None
         geometry, arrays = self._geometry(call), backward_arrays(call, wanted)
         n_arrays, runners = len(arrays), list[Runner]()
-        if wanted[0]:
-            compute = geometry.maps if self._transposed else geometry.images
-            runners.append(compute(n_arrays, 4, 1, 5, None))
+        if wanted[0] and self._transposed:
+            runners.append(geometry.maps(n_arrays, 4, 1, 5, None))
+        elif wanted[0]:
+            runners.append(geometry.images(n_arrays, 4, 1, 5, None, adds=bool(added)))
         if wanted[1]:
             images, maps = (4, 0) if self._transposed else (0, 4)
             runners.append(geometry.gradient_of_filters(n_arrays, images, maps, 6))

@@ -1,12 +1,13 @@
 """Normalizations that standardize x over some axes: x to (x - mean) / sqrt(variance + eps).
 
 Each is a composition of reductions and element-wise kernels over one frame; the functions differ in the frame, in the
-axes that statistics keep, and in where beta and gamma vary. Statistics are taken in two passes, in the precision of sums.
+axes that statistics keep, and in where beta and gamma vary. Statistics are taken in one pass, in the precision of sums; see
+`reduce`.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays
 from nn_ext_cuda.dtypes import ITEM_BYTES, real, real_dtype, refuse_dtypes
 from nn_ext_cuda.joinable import Joinable
 from nn_ext_cuda.launch import THREADS, Chain, Launch, Program
+from nn_ext_cuda.operand import uses
 from nn_ext_cuda.rows import lanes_of, row_code
 
 #: The name of a batch normalization with a sum and a ReLU.
@@ -65,42 +67,84 @@ def _groups(call: Call) -> Frame:
     return Frame(whole, statistics, {name: split(desc.shape, n_groups) for name, desc in given.items() if desc is not None})
 
 
-def _factor(composition: Composition, outside: bool) -> str:
-    """The factor of the means: gamma, unless they have it inside or there is none."""
-    return "gamma" if outside and composition.has("gamma") else "1"
+def _has_gamma_inside(frame: Frame) -> bool:
+    """Whether gamma varies among the elements of a statistic, so that it is part of the sums of the gradient."""
+    return frame.parameters.get("gamma", frame.statistics) != frame.statistics
 
 
-def _flow(dy: str, standardized: str, through: bool) -> str:
-    """The gradient of the standardized values, and `through` the statistics."""
-    return f"({dy} - shift - {standardized} * stretch)" if through else dy
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """Expressions of the gradient.
+
+    Attributes:
+        dy: The gradient of y, or of what was put through a ReLU.
+        distance: The distance of x from the mean.
+        scale: The inverse of the standard deviation.
+        through: The gradient of x flows through the statistics.
+        stores_dz: The launch for the sums writes dz, which is the same as dy, so that the next one reads that alone.
+    """
+
+    dy: str
+    distance: str
+    scale: str
+    through: bool
+    stores_dz: bool
+
+    def inner(self, frame: Frame) -> str:
+        """The gradient of the standardized values, without a gamma that is a factor of the result."""
+        return f"({self.dy} * gamma)" if _has_gamma_inside(frame) else self.dy
 
 
-def _add_means(composition: Composition, function: str, summands: Mapping[str, str], frame: Frame) -> None:
-    """Means of the shape of statistics, each in a scratch array of its name."""
-    for name in summands:
-        composition.scratch(name, frame.statistics)
-    composition.reduce_all(f"{function}_means", summands, finish="a / count")
-
-
-def _add_parameters(
-    composition: Composition, function: str, summands: Mapping[str, str], frame: Frame, has_means: bool
-) -> None:
-    """The gradients of beta and gamma: from the means of dx where there are some of their shape, else sums of their own."""
-    from_means: dict[str, str] = {}
+def _add_sums(composition: Composition, function: str, flow: _Flow, frame: Frame) -> None:
+    """The sums of the gradients over each statistic, and what is made of them: numbers for dx, gradients of parameters."""
+    results = _numbers_for_dx(composition, flow, frame) if flow.through else {}
+    total, slope = flow.dy, f"{flow.dy} * {flow.distance}"
     by_shape: dict[Shape, dict[str, str]] = {}
-    for parameter, mean in (("beta", "shift"), ("gamma", "stretch")):
-        target = f"d{parameter}"
+    for target, value, summand in (("dbeta", "total", total), ("dgamma", f"slope * {flow.scale}", f"{slope} * {flow.scale}")):
         if not composition.has(target):
             continue
-        shape = frame.parameters[parameter]
-        if has_means and shape == frame.statistics:
-            from_means[target] = f"{mean} * count"
+        shape = frame.parameters[target[1:]]
+        if shape == frame.statistics and not _has_gamma_inside(frame):
+            results[target] = value
         else:
-            by_shape.setdefault(shape, {})[target] = summands[parameter]
+            by_shape.setdefault(shape, {})[target] = summand
+    if results:
+        _add_sums_of_statistics(composition, function, flow, frame, results)
     for sums in by_shape.values():
-        composition.reduce_all(f"{function}_parameters", sums)
-    if from_means:
-        composition.compute(f"{function}_parameters", from_means)
+        named = {f"sum_of_{target}": summand for target, summand in sums.items()}
+        composition.sums(f"{function}_parameters", named, dict(zip(sums, named, strict=True)))
+
+
+def _numbers_for_dx(composition: Composition, flow: _Flow, frame: Frame) -> dict[str, str]:
+    """Scratch arrays for the numbers of each statistic that dx is made of, by the sums."""
+    for name in ("shift", "stretch", "factor"):
+        composition.scratch(name, frame.statistics)
+    stretch = f"slope * {flow.scale} / count * {flow.scale}"
+    return {"shift": "total / count", "stretch": stretch, "factor": f"{flow.scale}{_factor(composition, frame)}"}
+
+
+def _add_sums_of_statistics(
+    composition: Composition, function: str, flow: _Flow, frame: Frame, results: Mapping[str, str]
+) -> None:
+    """The launches for sums of the shape of statistics; dz is written on the way."""
+    inner, text = flow.inner(frame), " ".join(results.values())
+    summands = {"total": inner, "slope": f"{inner} * {flow.distance}"}
+    used = {name: summand for name, summand in summands.items() if uses(text, name)}
+    composition.sums(f"{function}_sums", used, results, {"dz": flow.dy} if flow.stores_dz else {})
+
+
+def _factor(composition: Composition, frame: Frame) -> str:
+    """The product with gamma, unless it is inside of the sums or there is none."""
+    return " * gamma" if composition.has("gamma") and not _has_gamma_inside(frame) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Factors:
+    """Expressions of the mean and of the inverse of the standard deviation, which may be multiplied by gamma."""
+
+    mean: str
+    scale: str
+    has_gamma: bool
 
 
 class Normalization:
@@ -143,26 +187,40 @@ class Normalization:
     def _standardize(
         self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str], *, relu: bool
     ) -> Program:
-        """Statistics, standardized values, and the running statistics."""
+        """Statistics, kept and running ones, and standardized values."""
         frame, composition = self._composition(call, arrays, names)
         api = _FUSED if relu else call.spec.api
-        mean, variance = self._statistics(call, composition, frame)
-        value = f"({call.spec.inputs[0].name} - {mean}) / sqrt({variance} + eps)"
-        for name, operator in (("gamma", "*"), ("beta", "+"), ("z", "+")):
+        x, y = call.spec.inputs[0].name, call.spec.outputs[0].name
+        factors = self._factors(call, composition, frame, api)
+        value = f"({x} - {factors.mean}) * {factors.scale}"
+        terms = (("gamma", "*"), ("beta", "+"), ("z", "+"))
+        for name, operator in terms[factors.has_gamma :]:
             value += f" {operator} {name}" * composition.has(name)
-        value = f"larger({value}, R(0))" if relu else value
-        composition.compute(f"{api}_forward", {call.spec.outputs[0].name: value})
-        kept = dict(zip(self._kept(call), (mean, variance), strict=True))
-        if "decay_rate" in call.args and call.args["batch_stat"] and _count(frame):
-            moved = {"mean": mean, "variance": f"unbiased * {variance}"}
-            kept |= {
+        composition.compute(f"{api}_forward", {y: f"larger({value}, R(0))" if relu else value})
+        return composition.program()
+
+    def _factors(self, call: Call, composition: Composition, frame: Frame, api: str) -> _Factors:
+        """The statistics of the batch, or given ones; this keeps them, and moves the running ones."""
+        if not call.args.get("batch_stat", True):
+            kept = dict(zip(self._kept(call), ("mean", "variance"), strict=True))
+            if kept:
+                composition.compute(f"{api}_keep", kept)
+            return _Factors("mean", "(R(1) / sqrt(variance + eps))", has_gamma=False)
+        has_gamma = composition.has("gamma") and not _has_gamma_inside(frame)
+        composition.scratch("own_mean", frame.statistics)
+        composition.scratch("own_scale", frame.statistics)
+        gamma = "gamma" if has_gamma else "R(1)"
+        results = {"own_mean": "origin + average", "own_scale": f"{gamma} / sqrt(squares / count + eps)"}
+        results |= dict(zip(self._kept(call), ("origin + average", "squares / count"), strict=True))
+        if "decay_rate" in call.args and _count(frame):
+            moved = {"mean": "(origin + average)", "variance": "unbiased * squares / count"}
+            results |= {
                 name: f"decay_rate * {name} + (1 - decay_rate) * {source}"
                 for name, source in moved.items()
                 if composition.has(name)
             }
-        if kept:
-            composition.compute(f"{api}_keep", kept)
-        return composition.program()
+        composition.moments(f"{api}_statistics", call.spec.inputs[0].name, results)
+        return _Factors("own_mean", "own_scale", has_gamma=has_gamma)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Means of dy and of dy times the standardized values, then dx; None for gradients of running statistics."""
@@ -202,24 +260,24 @@ class Normalization:
         x, y = call.spec.inputs[0].name, call.spec.outputs[0].name
         api = f"{_FUSED if relu else call.spec.api}_backward"
         through = bool(call.args.get("batch_stat", True)) and wants_dx  # dx through the statistics
-        mean, variance = "", ""
-        if wants_dx or composition.has("dgamma"):
-            mean, variance = self._statistics(call, composition, frame, kept=True)
         dy = "(y > 0 ? dy : R(0))" if relu else f"d{y}"
-        standardized = f"(({x} - {mean}) / sqrt({variance} + eps))"
-        outside = frame.parameters.get("gamma", frame.statistics) == frame.statistics  # gamma is a factor of the means
-        inner = dy if outside else f"({dy} * gamma)"
-        if through:
-            _add_means(composition, api, {"shift": inner, "stretch": f"{inner} * {standardized}"}, frame)
-        summands = {"beta": dy, "gamma": f"{dy} * {standardized}"}
-        _add_parameters(composition, api, summands, frame, through and outside)
-        outputs = {"dz": dy} if composition.has("dz") else {}
+        mean, variance = self._kept(call) if call.args.get("batch_stat", True) else ("mean", "variance")
+        stores_dz = through and composition.has("dz")
+        flow = _Flow(dy, f"({x} - {mean})", f"(R(1) / sqrt({variance} + eps))", through, stores_dz)
+        _add_sums(composition, api, flow, frame)
+        outputs = {"dz": dy} if composition.has("dz") and not stores_dz else {}
         if wants_dx:
-            flow, factor = _flow(inner, standardized, through), _factor(composition, outside)
-            outputs[f"d{x}"] = f"{flow} * {factor} / sqrt({variance} + eps)"
+            outputs[f"d{x}"] = self._dx(composition, replace(flow, dy="dz") if stores_dz else flow, frame)
         if outputs:
             composition.compute(api, outputs)
         return composition.program()
+
+    @staticmethod
+    def _dx(composition: Composition, flow: _Flow, frame: Frame) -> str:
+        """The gradient of x."""
+        if flow.through:
+            return f"({flow.inner(frame)} - shift - {flow.distance} * stretch) * factor"
+        return f"{flow.inner(frame)}{_factor(composition, frame)} * {flow.scale}"
 
     def _rows(self, call: Call) -> "Rows | None":
         """The rows that one launch normalizes; None with running statistics or a ReLU."""
@@ -247,20 +305,6 @@ class Normalization:
         """The positions of these inputs, None where they are not given."""
         given = {entry.name: place for place, entry in enumerate(call.spec.inputs) if call.inputs[place] is not None}
         return [given.get(name) for name in names]
-
-    def _statistics(self, call: Call, composition: Composition, frame: Frame, *, kept: bool = False) -> tuple[str, str]:
-        """Names of the mean and the variance: given ones, those that the forward pass kept, or new ones of the batch."""
-        if not call.args.get("batch_stat", True):
-            return "mean", "variance"
-        if kept:
-            mean, variance = self._kept(call)
-            return mean, variance
-        api, x = call.spec.api, call.spec.inputs[0].name
-        composition.scratch("own_mean", frame.statistics)
-        composition.reduce(f"{api}_own_mean", "own_mean", x, finish="a / count")
-        composition.scratch("own_variance", frame.statistics)
-        composition.reduce(f"{api}_own_variance", "own_variance", f"square({x} - own_mean)", finish="a / count")
-        return "own_mean", "own_variance"
 
     def _composition(
         self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]

@@ -11,7 +11,7 @@ from nn_ext_cuda.code import Code, part
 from nn_ext_cuda.describe import backward_arrays, forward_arrays
 from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_type, refuse_dtypes
 from nn_ext_cuda.kernels.reduction import GLOBAL_AVERAGE
-from nn_ext_cuda.launch import Argument, Program, flat
+from nn_ext_cuda.launch import Argument, Launch, Program, flat
 
 _MODES: Final[Mapping[str, int]] = {"maximum": 0, "sum": 1, "average": 2}
 
@@ -40,20 +40,19 @@ class Pooling:
 
     def forward(self, call: Call) -> Runner:
         """One thread for each element of y."""
-        return self._program(call, "pooling", forward_arrays(call), (0, 1), call.outputs[0].size)
+        x = call.inputs[0]
+        assert x is not None
+        launches = _Launches(call, self._mode, x, call.outputs[0])
+        return Program(launches.one("pooling", (0, 1), call.outputs[0].size), len(forward_arrays(call)))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """One thread for each element of dx."""
-        x = call.inputs[0]
+        """One thread for each element of dx; for maxima, or for several of them, after a launch that finds these."""
+        x, n_arrays = call.inputs[0], len(backward_arrays(call, wanted))
         assert x is not None
-        return self._program(call, "pooling_backward", backward_arrays(call, wanted), (0, 2, 3), x.size)
-
-    def _program(
-        self, call: Call, function: str, arrays: Sequence[ArrayDesc | None], places: tuple[int, ...], n: int
-    ) -> Runner:
-        x = call.inputs[0]
-        assert x is not None
-        return pooling_program(call, function, self._mode, len(arrays), x, call.outputs[0], places, n)
+        launches = _Launches(call, self._mode, x, call.outputs[0])
+        if self._mode == _MODES["maximum"]:
+            return launches.of_maxima(0, 2, 3, n_arrays)
+        return Program(launches.one("pooling_backward", (2, 3), x.size), n_arrays)
 
 
 class OfMaxima:
@@ -84,26 +83,54 @@ class OfMaxima:
         assert values is not None and keys is not None
         windows = call.outputs[0] if self._gathers else values
         given, key, result = places
-        order = (key, given, result)
-        function, n = ("pooling_gather", windows.size) if gathers else ("pooling_backward", keys.size)
-        return pooling_program(call, function, _MODES["maximum"], n_arrays, keys, windows, order, n)
+        launches = _Launches(call, _MODES["maximum"], keys, windows)
+        if gathers:
+            return Program(launches.one("pooling_gather", (key, given, result), windows.size), n_arrays)
+        return launches.of_maxima(key, given, result, n_arrays)
 
 
-def pooling_program(
-    call: Call,
-    function: str,
-    mode: int,
-    n_arrays: int,
-    x: ArrayDesc,
-    y: ArrayDesc,
-    places: tuple[int, ...],
-    n: int,
-) -> Program:
-    """One launch of a function of ``pooling.cu`` with a thread for each of `n` elements."""
-    header = f"#define MODE {mode}\ntypedef {C_TYPES[call.dtype]} T;\n"
-    code = Code(function, f"{header}{part('pooling.cu')}", real_type(call.dtype))
-    arguments: list[Argument] = [*map(np.int64, geometry(call, x, y)), *places]
-    return Program([flat(code, n, arguments)] if n else [], n_arrays)
+class _Launches:
+    """Launches of the functions of ``pooling.cu``.
+
+    Args:
+        call: The call.
+        mode: A value of _MODES.
+        x: What is pooled.
+        y: An element a window.
+    """
+
+    def __init__(self, call: Call, mode: int, x: ArrayDesc, y: ArrayDesc) -> None:
+        self._dtype, self._mode, self._x, self._y = call.dtype, mode, x, y
+        self._geometry = geometry(call, x, y)
+        self._n_numbers = math.prod(_ints(call, "kernel"))
+
+    def one(self, function: str, places: Sequence[int], n: int, pack: int = 1) -> list[Launch]:
+        """One launch with a thread for each pack of `n` elements, or none; `places` are those of the arrays."""
+        # twice as much for windows that begin before an image, and end after it
+        is_short = max(self._x.size, self._y.size, *(abs(number) for number in self._geometry)) < 2**29
+        types = {"T": C_TYPES[self._dtype], "Index": "int" if is_short else "int64", "Number": C_TYPES[self._number]}
+        header = "".join(f"typedef {c_type} {name};\n" for name, c_type in types.items())
+        text = f"#define MODE {self._mode}\n#define PACK {pack}\n{header}{part('pooling.cu')}"
+        numbers = map(np.int32 if is_short else np.int64, self._geometry)
+        arguments: list[Argument] = [*numbers, *places]
+        return [flat(Code(function, text, real_type(self._dtype)), n // pack, arguments)] if n else []
+
+    def of_maxima(self, keys: int, dy: int, dx: int, n_arrays: int) -> Program:
+        """The launches that find the first maximum of each window of `keys`, and add dy there."""
+        pack, scratch = self._pack(), [(self._y.shape, self._number)]
+        found = self.one("pooling_first_maxima", (keys, n_arrays), self._y.size, pack)
+        return Program([*found, *self.one("pooling_of_maxima", (n_arrays, dy, dx), self._x.size, pack)], n_arrays, scratch)
+
+    @property
+    def _number(self) -> str:
+        """The dtype of numbers of elements of a window, and of -1, which is the largest number of a byte."""
+        return "uint8" if self._n_numbers < 255 else "int32"
+
+    def _pack(self) -> int:
+        """Number of channels that a thread takes: 16 bytes, if that is a part of channels that are neighbours in memory."""
+        channels, per_channel = self._geometry[1], {self._geometry[-5], self._geometry[-2]}
+        pack = 16 // ITEM_BYTES[self._dtype]
+        return pack if per_channel == {1} and channels % pack == 0 else 1
 
 
 def geometry(call: Call, x: ArrayDesc, y: ArrayDesc) -> list[int]:

@@ -10,7 +10,7 @@ from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cuda.code import Code, part
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, forward_arrays
-from nn_ext_cuda.dtypes import C_TYPES, real_type, refuse_dtypes
+from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_type, refuse_dtypes
 from nn_ext_cuda.kernels.extrema import Extremum
 from nn_ext_cuda.launch import MAX_BLOCKS, THREADS, Launch, Program, flat
 from nn_ext_cuda.layout import split_axes
@@ -62,8 +62,16 @@ class Reduction:
         axes = call.args.get("axes", tuple(range(self._first_axis, len(x.shape))))
         assert isinstance(axes, tuple)
         kept = tuple(1 if axis in axes else length for axis, length in enumerate(x.shape))
-        count = math.prod(x.shape[int(axis)] for axis in axes)
-        return Composition(call, arrays, names, x.shape, {"y": kept, "dy": kept}, {"count": count})
+        count, order = math.prod(x.shape[int(axis)] for axis in axes), _order(x)
+        whole, kept = (tuple(shape[axis] for axis in order) for shape in (x.shape, kept))
+        return Composition(call, arrays, names, whole, {"y": kept, "dy": kept}, {"count": count})
+
+
+def _order(x: ArrayDesc) -> list[int]:
+    """The axes in the order in which they are in memory, the outermost first."""
+    axes = list(range(len(x.shape)))
+    is_channels_last = x.strides is not None and x.strides[1] == ITEM_BYTES[x.dtype]
+    return [0, *axes[2:], 1] if is_channels_last else axes
 
 
 class Scan:

@@ -5,12 +5,13 @@ and the narrow one of a deconvolution, and each of the three is the result of a 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cuda.adding import gradients
 from nn_ext_cuda.compose import Composition, refuse_sizes
 from nn_ext_cuda.copies import Copies
 from nn_ext_cuda.derived import WithDerived
@@ -34,6 +35,7 @@ _Y: Final = 3
 _DY: Final = 4
 _DX: Final = 5
 _DWEIGHT: Final = 6
+_DBIAS: Final = 7
 #: The first uid of what only leads from one operation to the next; those of arrays are their places, counted from 1.
 _VIRTUAL: Final = 100
 
@@ -95,23 +97,32 @@ class ConvolutionKernel:
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """A plan for each gradient, and sums for that of the bias; None where cuDNN has no engine."""
-        arrays, make = backward_arrays(call, wanted), partial(self._backward, call, wanted)
+        return gradients(partial(self._backward, call, wanted))
+
+    def _backward(self, call: Call, wanted: Sequence[bool], added: Collection[int]) -> Runner | None:
+        """The runner that adds the gradients at the places `added` to what is there."""
+        arrays, make = backward_arrays(call, wanted), partial(self._gradients, call, wanted, added)
         try:
             return self._on_laid_out_filters(call, arrays, (_DX, _DY), make) if wanted[_X] else make(arrays, _WEIGHT)
         except NotSupportedError:
             return None
 
-    def _backward(
-        self, call: Call, wanted: Sequence[bool], arrays: Sequence[ArrayDesc | None], weight: int
+    def _gradients(
+        self,
+        call: Call,
+        wanted: Sequence[bool],
+        added: Collection[int],
+        arrays: Sequence[ArrayDesc | None],
+        weight: int,
     ) -> Runner:
         runners: list[Runner] = []
         if wanted[_X]:
             result: Result = "narrow" if self._transposed else "wide"
-            runners.append(self._runner(call, result, arrays, _DX, weight, _DY))
+            runners.append(self._runner(call, result, arrays, _DX, weight, _DY, adds=_DX in added))
         if wanted[_WEIGHT]:
-            runners.append(self._runner(call, "filter", arrays, _X, _DWEIGHT, _DY))
+            runners.append(self._runner(call, "filter", arrays, _X, _DWEIGHT, _DY, adds=_DWEIGHT in added))
         if wanted[_BIAS]:
-            runners.append(self._bias_gradient(call, wanted))
+            runners.append(self._bias_gradient(call, wanted, adds=_DBIAS in added))
         return runners[0] if len(runners) == 1 else Chain(runners)
 
     def _on_laid_out_filters(
@@ -154,8 +165,10 @@ class ConvolutionKernel:
         weight: int,
         y: int,
         epilogue: "Epilogue | None" = None,
+        *,
+        adds: bool = False,
     ) -> GraphRunner:
-        """The runner that computes one of x, weight and y (places, of data or of gradients) from the others."""
+        """The runner that computes one of x, weight and y (places, of data or of gradients) from the others, or adds to it."""
         views = self._views(call, arrays, (x, weight, y))
         rank = len(views[y].shape)
         if epilogue is not None:
@@ -170,7 +183,7 @@ class ConvolutionKernel:
         )
         wide, narrow = (y, x) if self._transposed else (x, y)
         compute = real_dtype(call.dtype)
-        graph = partial(_graph, result, views, (wide, weight, narrow), window, compute, epilogue)
+        graph = partial(_graph, result, views, (wide, weight, narrow), window, compute, epilogue, adds)
         return GraphRunner(call.spec.api, graph, {place + 1: place for place in views}, excluded_notes(call.dtype))
 
     def _views(
@@ -190,12 +203,12 @@ class ConvolutionKernel:
         composition.compute(f"{call.spec.api}_bias", {"y": "y + bias"})
         return composition.program()
 
-    def _bias_gradient(self, call: Call, wanted: Sequence[bool]) -> Program:
-        """Sum dy over everything but the channels."""
+    def _bias_gradient(self, call: Call, wanted: Sequence[bool], *, adds: bool) -> Program:
+        """Sum dy over everything but the channels, and what is there if it `adds`."""
         frame, channels = _frame(call, call.outputs[0])
         arrays, names = backward_arrays(call, wanted), backward_names(call)
         composition = Composition(call, arrays, names, frame, {"dbias": channels})
-        composition.reduce(f"{call.spec.api}_backward_bias", "dbias", "dy")
+        composition.reduce(f"{call.spec.api}_backward_bias", "dbias", "dy", finish="dbias + a" if adds else "a")
         return composition.program()
 
     def _preferred(self, call: Call) -> Call:
@@ -257,6 +270,7 @@ def _graph(
     window: Window,
     compute: str,
     epilogue: Epilogue | None,
+    adds: bool,
     alignment: int,
 ) -> Graph:
     """The operations over `views`, by place; `places` are those of the wide image, the filters and the narrow image."""
@@ -266,7 +280,7 @@ def _graph(
     whole = max(narrow.alignment, ITEM_BYTES[compute])  # cuDNN refuses parts of an element, even without memory
     virtual = [replace(narrow, uid=_VIRTUAL + k, dtype=compute, alignment=whole, is_virtual=True) for k in range(len(steps))]
     stages = [*virtual, narrow]
-    operations: list[Operation] = [Convolution(result, wide, filters, stages[0], window, compute)]
+    operations: list[Operation] = [Convolution(result, wide, filters, stages[0], window, compute, adds)]
     for (mode, place), read, written in zip(steps, stages, stages[1:], strict=False):
         second = () if place is None else (tensors[place],)
         operations.append(Pointwise(mode, (read, *second), written, compute))

@@ -89,6 +89,7 @@ class Convolution:
         narrow: The image with one place for each window.
         window: How the filter moves.
         compute: The dtype of sums.
+        adds: The result is added to what its tensor holds.
     """
 
     result: Literal["narrow", "wide", "filter"]
@@ -97,6 +98,7 @@ class Convolution:
     narrow: Tensor
     window: Window
     compute: str
+    adds: bool = False
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -119,7 +121,7 @@ class Convolution:
         operation = Descriptor(kind)
         scale = DOUBLE if self.compute == "float64" else FLOAT
         operation.set("alpha", 1.0, kind=scale)
-        operation.set("beta", 0.0, kind=scale)
+        operation.set("beta", float(self.adds), kind=scale)
         operation.set("conv_desc", window)
         for name, tensor in zip(names, self.tensors, strict=True):
             operation.set(name, tensors[tensor.uid])

@@ -159,8 +159,8 @@ class Work:
         per_channel = [desc if desc is not None and desc.size == n_channels else None for desc in self._arrays]
         shapes = dict.fromkeys(self._names, (n_channels,))
         composition = Composition(self._call, per_channel, self._names, (n_channels,), shapes)
-        for name, expression in outputs.items():
-            composition.compute(f"{self._call.spec.api}_{name}", {name: expression})
+        if outputs:  # none of them reads what another one writes
+            composition.compute(f"{self._call.spec.api}_per_channel", outputs)
         return [composition.program()] if outputs else []
 
 

@@ -23,6 +23,9 @@ _MODES: Final[Mapping[str, api.Pooling]] = {
 }
 
 
+_CUDA_AVERAGE: Final = CUDA_POOLING["GlobalAveragePooling"]
+
+
 class Pooling:
     """A pooling; which one, the function of the call says."""
 
@@ -81,6 +84,28 @@ class Pooling:
         )
 
 
+class GlobalAveragePooling:
+    """A mean over whole images by the kernel of nn_ext_cuda, in the layout in which they are."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse what nn_ext_cuda refuses."""
+        return _CUDA_AVERAGE.refuse(call)
+
+    def layout(self, call: Call) -> str:
+        """Channels-last for images where convolutions want it."""
+        (x,) = call.inputs
+        assert x is not None
+        return "channels_last" if 3 <= len(x.shape) <= 5 and prefers_channels_last(call.dtype) else "contiguous"
+
+    def forward(self, call: Call) -> Runner:
+        """One launch, or two."""
+        return _CUDA_AVERAGE.forward(call)
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """One launch."""
+        return _CUDA_AVERAGE.backward(call, wanted)
+
+
 def _pooling(call: Call) -> tuple[descriptors.Descriptor, float]:
     """The pooling of cuDNN, and by what its results are multiplied."""
     mode = _MODES[call.spec.name]
@@ -106,4 +131,7 @@ def _ints(call: Call, name: str) -> Shape:
     return tuple(int(item) for item in value)
 
 
-POOLING: Final[Mapping[str, Kernel]] = dict.fromkeys(_MODES, Pooling())
+POOLING: Final[Mapping[str, Kernel]] = {
+    **dict.fromkeys(_MODES, Pooling()),
+    "GlobalAveragePooling": GlobalAveragePooling(),
+}

@@ -84,7 +84,9 @@ class Evaluation:
         wanted = {window.compute} if getattr(written, "is_virtual", False) else kinds
         require(written.dtype in wanted, "what is written has the type of what is read, or of sums", 3003)
         require(window.compute == (1 if kinds == {1} else 0), "sums are in float, for double in double", 3003)
-        require(values.alpha == 1.0 and values.beta == 0.0, "results are not scaled, and not added to what was there")
+        require(values.alpha == 1.0 and values.beta in (0.0, 1.0), "results are not scaled, and added to all or nothing")
+        is_virtual = getattr(written, "is_virtual", False)
+        require(not (is_virtual and values.beta), "there is something to add to")
 
     @staticmethod
     def check_pointwise(values):
@@ -136,7 +138,11 @@ class Evaluation:
         settings = window.strides, window.dilations, window.pre_paddings
         with np.errstate(all="ignore"):
             found = convolving.solved(result, *given.values(), settings).astype(dtype_of(window.compute))
-            return self._perturbed(found)
+            found = self._perturbed(found)
+            if not values.beta:
+                return found
+            _, output = self.tensors(operation)
+            return found + arrays[output.values.uid].astype(found.dtype)
 
     def _rounded(self, array):
         """The operands, rounded to 10 bits where an engine does that to float32."""

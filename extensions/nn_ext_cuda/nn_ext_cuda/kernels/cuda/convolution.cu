@@ -3,6 +3,7 @@
 // Images (batch, channels, lengths[]) and maps (batch, filters, counts[]) belong to each other: a filter (of `members`
 // channels and sizes[] places) at place o of the maps covers the elements stride o + dilation r - pad of the images.
 // Shorter spatial axes have axes of length 1 in front. LAST: channels are innermost in images, maps and filters.
+// ADDS: images are added to what is there.
 //
 // Columns hold what each filter covers at each place:
 //   channels before: (channels, places of a filter, n_places)        with n_places = samples * counts
@@ -149,7 +150,7 @@ extern "C" __global__ void images(GEOMETRY, int64 n, uint32 n_places, int64 star
       const int64 row = LAST ? (int64(group) * size + r) * g.members + member : int64(channel) * size + r;
       a += R(load(columns[LAST ? place * (int64(g.channels) * size) + row : row * n_places + place]));
     });
-    store(y[start + i], a);
+    store(y[start + i], ADDS ? a + R(load(y[start + i])) : a);
   }
 }
 
@@ -189,7 +190,7 @@ extern "C" __global__ void direct_images(GEOMETRY, int64 n, const T* maps, const
       for (uint32 filter = first; filter < first + g.group_filters; ++filter)
         a += R(load(maps[map_place(g, sample, filter, o)])) * R(load(filters_[filter_place(g, filter, member, r)]));
     });
-    store(y[i], a);
+    store(y[i], ADDS ? a + R(load(y[i])) : a);
   }
 }
 
