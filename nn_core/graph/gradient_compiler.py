@@ -1,6 +1,7 @@
 """Lowers the gradients of nodes into a plan: a kernel or a gradient rule each, and the sums that they lead to."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +15,10 @@ from nn_core.graph.node import Node, Storage, Value
 from nn_core.graph.plan import Attachment
 from nn_core.graph.python_function import PythonBackward
 from nn_core.graph.rule import RuleRunner
+from nn_core.settings import is_enabled
+
+#: Functions whose gradients are that of their result, where they are of its shape.
+_PASSING: Final = frozenset({"Add2", "AddN", "AddScalar", "Identity"})
 
 
 class GradientCompiler:
@@ -73,8 +78,38 @@ class GradientCompiler:
             return
         kernel = self._kernel_of(node)
         wanted = tuple(want and _is_floating(dtype) for want, dtype in zip(wanted, kernel.input_dtypes, strict=True))
+        wanted = self._not_passed(node, kernel, wanted)
         if any(wanted):  # indices and labels have no gradient: that of their variables stays zero
             self._add_kernel(node, kernel, wanted)
+
+    def _not_passed(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> tuple[bool, ...]:
+        """Let inputs share the gradient of the result where theirs is the same; return which others are wanted."""
+        grad = self._shareable(node.storages[0]) if node.spec.name in _PASSING else None
+        if grad is None or grad.space is not kernel.space:
+            return wanted
+        inputs = zip(wanted, node.inputs, kernel.input_dtypes, strict=True)
+        return tuple([want and not self._shares(value, dtype, grad) for want, value, dtype in inputs])
+
+    def _shareable(self, storage: Storage) -> Buffer | None:
+        """The gradient of what is in a storage, if it is in memory of the pass, and nobody sees it afterwards."""
+        target = self._targets.get(storage)
+        if target is None or target.buffer is None or target.buffer.root().array is not None:
+            return None
+        return target.buffer if is_enabled("share_memory") and self._is_cleared(target) else None
+
+    def _shares(self, value: Value | None, dtype: str | None, grad: Buffer) -> bool:
+        """Let `grad` be the gradient of an input, read in `dtype`, if it is the first one and nobody sees it afterwards."""
+        target = None if value is None else self._targets[value.storage]
+        if target is None or target.buffer is not None or not self._is_cleared(target):
+            return False
+        if (target.value.shape, dtype) != (grad.shape, grad.dtype):
+            return False
+        target.share(grad)
+        return True
+
+    def _is_cleared(self, target: Target) -> bool:
+        """Whether nobody sees a gradient after the pass."""
+        return self._plan.clear_buffer and not target.is_leaf and not target.value.persistent
 
     def _add_kernel(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> None:
         """The gradient by the backend's kernel, or by the gradient rule."""
