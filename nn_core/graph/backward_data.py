@@ -109,11 +109,13 @@ class ForwardData:
         # a view is not among them: who gives the memory gives its values
         self._producers = {storage.data.synced: node for node in order for storage in node.storages if not is_view(node)}
 
-    def of(self, storage: Storage, key: Any, contiguous: bool, backend: Backend | None = None) -> Buffer:
-        """A buffer with the data of `storage` under `key`, brought there by `backend`."""
+    def of(
+        self, storage: Storage, key: Any, contiguous: bool, backend: Backend | None = None, *, strided: bool = False
+    ) -> Buffer:
+        """A buffer with the data of `storage` under `key`, brought there by `backend`; see `Builder.read`."""
         synced = storage.data.synced
         self.locate(synced)
-        return self.builder.read(storage.data, key, contiguous, backend)
+        return self.builder.read(storage.data, key, contiguous, backend, strided=strided)
 
     def locate(self, synced: SyncedArray) -> Buffer | None:
         """Find the data of an array that the forward pass computed; None for a leaf."""
