@@ -3,7 +3,8 @@
 //
 // q (heads, n_queries, WIDTH), k (heads, n_keys, WIDTH), v (heads, n_keys, DEPTH) and their gradients hold elements of T,
 // log_sum and inner (heads, n_queries) elements of R. The features of a row are neighbours; groups of `n_inner` heads, the heads
-// of a group, and rows are as far apart as the three numbers after an array say (`_outer`, `_inner`, `_row`). A block of SIDE x SIDE threads works on one tile of rows (queries
+// of a group, and rows are as far apart as the three numbers after an array say (`_outer`, `_inner`, `_row`), the last of which is
+// below 2^31. A block of SIDE x SIDE threads works on one tile of rows (queries
 // forward and for dq, keys for dk and dv) and goes through the tiles of columns in order, so that sums have the same bits
 // each time. A thread has EACH x EACH of the scores: rows `row`, `row` + SIDE, ... and columns `column`, `column` + SIDE, ...
 // of the tile. It reads 2 EACH numbers for EACH^2 products, since reading shared memory is what limits the speed.
@@ -26,7 +27,9 @@
 #define FOR_EACH_COLUMN _Pragma("unroll") for (int c = 0; c < EACH; ++c)
 
 #define LYING(array) array, int64 array##_outer, int64 array##_inner, int64 array##_row
-#define HEAD_OF(array) (array + head / n_inner * array##_outer + head % n_inner * array##_inner)
+// Divided in 32 bits, which takes fewer registers: there are less than 2^31 heads.
+#define HEAD_OF(array) \
+  (array + uint32(head) / uint32(n_inner) * array##_outer + uint32(head) % uint32(n_inner) * array##_inner)
 
 // The mask of a head, broadcast along queries or keys where a stride is 0.
 struct Mask {
@@ -77,7 +80,7 @@ __device__ R sum_of_row(R value) {
 // `n` features from `start` on of TILE rows from `first` on of a matrix (n_rows, width), whose rows are `pitch` apart, into shared memory, zeros beyond it;
 // one element between rows, so that threads read other banks.
 template <int n>
-__device__ void take(R* target, const T* source, int64 pitch, int64 first, int64 n_rows, int width, int start) {
+__device__ void take(R* target, const T* source, int pitch, int64 first, int64 n_rows, int width, int start) {
   for (int i = threadIdx.x; i < TILE * n; i += THREADS) {
     const int row = i / n, feature = i % n;
     const bool exists = first + row < n_rows && start + feature < width;
@@ -88,7 +91,7 @@ __device__ void take(R* target, const T* source, int64 pitch, int64 first, int64
 // Adds the products of rows of a and rows of b, over all of their features: a from `first_a` on along the rows of the tile,
 // b from `first_b` on along its columns. What was in `panel` is overwritten.
 __device__ void multiply(
-    R (&sums)[EACH][EACH], const T* a, int64 pitch_a, int64 first_a, int64 n_a, const T* b, int64 pitch_b, int64 first_b,
+    R (&sums)[EACH][EACH], const T* a, int pitch_a, int64 first_a, int64 n_a, const T* b, int pitch_b, int64 first_b,
     int64 n_b, int width, R* panel) {
   const int row = threadIdx.x / SIDE, column = threadIdx.x % SIDE;
   R* const rows = panel;
@@ -111,7 +114,7 @@ __device__ void multiply(
 // Adds the weights of a tile times rows of `source` (n_rows, width) from `first` on, which belong to its columns: the
 // features from `start` on, `column` + SIDE f of them in sums[][f].
 __device__ void apply(
-    R (&sums)[EACH][FEATURES / SIDE], const R* weights, const T* source, int64 pitch, int64 first, int64 n_rows, int width,
+    R (&sums)[EACH][FEATURES / SIDE], const R* weights, const T* source, int pitch, int64 first, int64 n_rows, int width,
     int start, R* panel) {
   const int row = threadIdx.x / SIDE, column = threadIdx.x % SIDE;
 #pragma unroll
@@ -133,7 +136,7 @@ __device__ void apply(
 
 // Rows of a result (n_rows, width) from `first` on, the features that `apply` has summed, times `factor`.
 __device__ void store_rows(
-    T* target, int64 pitch, const R (&sums)[EACH][FEATURES / SIDE], int64 first, int64 n_rows, int width, int start,
+    T* target, int pitch, const R (&sums)[EACH][FEATURES / SIDE], int64 first, int64 n_rows, int width, int start,
     R factor) {
   const int column = threadIdx.x % SIDE;
   FOR_EACH_ROW {
