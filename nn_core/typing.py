@@ -225,6 +225,9 @@ class KernelExtras:
     Attributes:
         layout: Of a kernel: takes the call, and returns the memory layout that it wants: "contiguous", "channels_last"
             (preferred; some arrays may be in C order), or "any" (the same layout for all arrays).
+        strided: Of a kernel: takes the call, and returns whether its runners take inputs, outputs and gradients of which only
+            the last axis is dense in memory. Plans may then show such an array in the memory of the one that it is made of,
+            or that is made of it, instead of copying it.
         private_shapes: Of a kernel: takes the call, and returns the shapes that it wants for its private outputs.
         bind: Of a runner: takes the arrays, and returns a step that computes on them.
         accumulating: Of a backward runner: takes places of gradients of inputs, and returns a runner that adds to these
@@ -241,6 +244,7 @@ class KernelExtras:
     """
 
     layout: ClassVar[Callable[..., str] | None] = None
+    strided: ClassVar[Callable[..., bool] | None] = None
     private_shapes: ClassVar[Callable[..., Sequence[Shape]] | None] = None
     bind: ClassVar[Callable[..., Step] | None] = None
     accumulating: ClassVar[Callable[..., Runner | None] | None] = None

@@ -19,10 +19,12 @@ class BufferLease:
     Attributes:
         owner: Returns the plan, unless it is gone. The reference is weak, so that a graph is freed as soon as nobody holds it.
         alive: Whether the values are still there.
+        shared: Whether other arrays have the same memory, in another order or as a part of theirs.
     """
 
     owner: Callable[[], Owner | None]
     alive: bool
+    shared: bool = False
 
     def displace(self) -> None:
         """Tell the plan that the array has other values now."""

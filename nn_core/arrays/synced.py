@@ -262,10 +262,21 @@ class SyncedArray:
         array = self.read(key)
         if self.latest != key:
             self._end_lease()
+        elif self.lease is not None and self.lease.shared:
+            array = self._taken_out(key, array)
         self.clear_called = False
         self.modifications += 1
         self.move_latest(key)
         return array
+
+    def _taken_out(self, key: Key, array: Array) -> Array:
+        """A copy of values whose memory other arrays have, too, as memory of its own."""
+        own = key[0].empty(self.shape, key[1])
+        ready(key[0])
+        own[...] = array
+        self._end_lease()
+        self.copies[key] = own
+        return own
 
     def export(self, key: Key) -> Array:
         """The copy on the host under `key`, for a user who may write to it at any time."""

@@ -109,11 +109,13 @@ class ForwardData:
         # a view is not among them: who gives the memory gives its values
         self._producers = {storage.data.synced: node for node in order for storage in node.storages if not is_view(node)}
 
-    def of(self, storage: Storage, key: Any, contiguous: bool, backend: Backend | None = None) -> Buffer:
-        """A buffer with the data of `storage` under `key`, brought there by `backend`."""
+    def of(
+        self, storage: Storage, key: Any, contiguous: bool, backend: Backend | None = None, *, strided: bool = False
+    ) -> Buffer:
+        """A buffer with the data of `storage` under `key`, brought there by `backend`; see `Builder.read`."""
         synced = storage.data.synced
         self.locate(synced)
-        return self.builder.read(storage.data, key, contiguous, backend)
+        return self.builder.read(storage.data, key, contiguous, backend, strided=strided)
 
     def locate(self, synced: SyncedArray) -> Buffer | None:
         """Find the data of an array that the forward pass computed; None for a leaf."""
@@ -253,7 +255,7 @@ def storages_read(node: Node) -> list[Storage | None]:
 class Target:
     """The gradient of one storage while the backward pass is compiled."""
 
-    __slots__ = ("buffer", "expected", "grad", "is_leaf", "received", "storage", "value", "written")
+    __slots__ = ("buffer", "expected", "grad", "is_leaf", "is_shared", "received", "storage", "value", "written")
 
     def __init__(self, value: Value) -> None:
         self.storage: Storage = value.storage
@@ -266,6 +268,13 @@ class Target:
         self.buffer: Buffer | None = None
         #: whether the buffer holds a number to add to; else the first contribution overwrites it
         self.written = False
+        #: whether the buffer is the gradient of other values too, so that sums are written elsewhere
+        self.is_shared = False
+
+    def share(self, buffer: Buffer) -> None:
+        """Take a gradient of another value, which nobody changes, as the first contribution."""
+        self.received += 1
+        self.buffer, self.written, self.is_shared = buffer, True, True
 
 
 class GradientSums:
@@ -373,7 +382,7 @@ class GradientSums:
         totals: dict[int, Buffer] = {}
         for target, part in additions:
             total = target.buffer
-            if total is None or not self._has_values(target) or not _lie_alike(total, part):
+            if total is None or target.is_shared or not self._has_values(target) or not _lie_alike(total, part):
                 continue
             # two gradients of one call must not add to the same memory: one of them would be lost
             others = {buffer.root() for buffer in (*gradients, *totals.values()) if buffer is not None}
@@ -393,7 +402,10 @@ class GradientSums:
                 continue
             part = self._builder.converted(buffer, total.space, total.dtype, backend)
             runner, adder = _adder(node, total, part)
-            self._builder.add(None, runner, (total, part, total), adder)
+            if target.is_shared:
+                target.buffer, target.is_shared = Buffer(total.shape, total.dtype, total.space), False
+                target.buffer.channels_last = total.channels_last
+            self._builder.add(None, runner, (total, part, target.buffer), adder)
 
 
 def _narrowed(whole: Buffer, array: NdArray) -> Buffer:

@@ -203,6 +203,7 @@ class PreparedKernel:
         "simple",
         "space",
         "spec",
+        "strided",
         "updated",
     )
 
@@ -237,6 +238,8 @@ class PreparedKernel:
         self.dynamic = self.spec.has("dynamic_shape")
         #: memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred)
         self.layout = _layout_of(kernel, call)
+        #: whether it takes arrays of which only the last axis is dense
+        self.strided = _is_strided(kernel, call)
         #: whether arrays may be channels-last when the kernel is run without a plan
         self.images = self.layout != "contiguous" and self.space is HOST and _has_images(self.output_shapes)
         #: whether it only reads C-contiguous arrays and writes fresh ones when it runs at once
@@ -338,6 +341,11 @@ def _has_images(shapes: Sequence[Shape]) -> bool:
 def _layout_of(kernel: Kernel, call: Call) -> str:
     chooser = extra(kernel, "layout")
     return "contiguous" if chooser is None or not is_enabled("channels_last") else str(chooser(call))
+
+
+def _is_strided(kernel: Kernel, call: Call) -> bool:
+    says = extra(kernel, "strided")
+    return says is not None and bool(says(call))
 
 
 def channels_last_desc(desc: ArrayDesc) -> ArrayDesc:

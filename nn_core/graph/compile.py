@@ -57,20 +57,28 @@ class Builder:
         self._leaves: set[tuple[SyncedArray, Key]] = set()
 
     def add(
-        self, node: Node | None, runner: Runner, buffers: Sequence[Buffer | None], backend: Backend | None = None
+        self,
+        node: Node | None,
+        runner: Runner,
+        buffers: Sequence[Buffer | None],
+        backend: Backend | None = None,
+        *,
+        strided: bool = False,
     ) -> None:
-        """Append an operation on `buffers`."""
+        """Append an operation on `buffers`; `strided`: it takes arrays of which only the last axis is dense."""
         index = len(self.operations)
         self._runs_python = self._runs_python or (node is not None and node.python is not None)
         for buffer in buffers:
             if buffer is not None:
                 buffer.used(index)
+                if not strided:
+                    buffer.rigid = buffer.root().rigid = True
         self.operations.append(Operation(node, runner, buffers, backend))
 
     def copy(self, source: Buffer, target: Buffer, backend: Backend | None) -> None:
         """Append a copy that converts the dtype and the layout, by the backend's own kernel if it has one."""
         runner = None
-        if source.space is target.space:
+        if source.space is target.space and not source.strided:
             runner = copier(backend, source.desc(), target.desc())
         if runner is None:
             # between spaces, or where the backend has no kernel for this
@@ -86,19 +94,26 @@ class Builder:
         self.copy(buffer, copy, backend)
         return copy
 
-    def laid_out(self, buffer: Buffer, channels_last: bool, backend: Backend | None = None) -> Buffer:
-        """Return `buffer` if its layout is as asked for, else a copy in that layout."""
-        if buffer.channels_last == channels_last:
+    def laid_out(
+        self, buffer: Buffer, channels_last: bool, backend: Backend | None = None, *, strided: bool = False
+    ) -> Buffer:
+        """Return `buffer` if its layout is as asked for, or any with `strided`, else a copy in that layout."""
+        if buffer.channels_last == channels_last and (strided or not buffer.strided):
             return buffer
         copy = Buffer(buffer.shape, buffer.dtype, buffer.space)
         copy.channels_last = channels_last
         self.copy(buffer, copy, backend)
         return copy
 
-    def read(self, array: NdArray, key: Key, contiguous: bool, backend: Backend | None = None) -> Buffer:
-        """A buffer with the values of `array` under `key`; converted, transferred or copied by `backend` if need be."""
+    def read(
+        self, array: NdArray, key: Key, contiguous: bool, backend: Backend | None = None, *, strided: bool = False
+    ) -> Buffer:
+        """A buffer with the values of `array` under `key`; converted, transferred or copied by `backend` if need be.
+
+        `strided`: only the last axis has to be dense.
+        """
         if not array.is_narrowed:
-            return self._read(array.synced, array.shape, key, contiguous, backend)
+            return self._read(array.synced, array.shape, key, contiguous, backend, strided)
         # a window is cut out of memory in C order
         whole = self._read(array.synced, array.synced.shape, key, True, backend)
         part = Buffer(array.shape, key[1], key[0])
@@ -106,13 +121,20 @@ class Builder:
         return part
 
     def _read(
-        self, synced: SyncedArray, shape: Shape, key: Key, contiguous: bool, backend: Backend | None = None
+        self,
+        synced: SyncedArray,
+        shape: Shape,
+        key: Key,
+        contiguous: bool,
+        backend: Backend | None = None,
+        strided: bool = False,
     ) -> Buffer:
         buffer = self.data.get(synced)
         contiguous = contiguous or shape != synced.shape  # only memory in C order can be seen in another shape
+        strided = strided and shape == synced.shape
         if buffer is None:
             buffer = self._snapshot(synced, key) if synced in self._carried else self.leaf(synced, key, backend)
-        elif (buffer.space, buffer.dtype) != key or (contiguous and buffer.channels_last):
+        elif (buffer.space, buffer.dtype) != key or _is_unfit(buffer, contiguous, strided):
             # converted once a pass, however many functions want it so
             copy = self._copies.get((synced, key, contiguous))
             if copy is None:
@@ -224,8 +246,15 @@ def found(synced: SyncedArray) -> Buffer | None:
     space, dtype = synced.latest
     buffer = Buffer(synced.shape, dtype, space, synced.copies[synced.latest])
     buffer.slot = synced, synced.latest
-    buffer.channels_last = not is_contiguous(buffer.array)
+    if not is_contiguous(buffer.array):
+        buffer.strided = synced.lease is not None and synced.lease.shared
+        buffer.channels_last = not buffer.strided
     return buffer
+
+
+def _is_unfit(buffer: Buffer, contiguous: bool, strided: bool) -> bool:
+    """Whether a reader that takes C order, or memory of which only the last axis is dense, has to get a copy."""
+    return (contiguous and buffer.channels_last) or (buffer.strided and not strided)
 
 
 def kernel_of(node: Node, dtypes: Mapping[SyncedArray, str]) -> PreparedKernel:

@@ -19,6 +19,7 @@ from nn_core.graph.python_function import PythonForward
 from nn_core.graph.reshape import RESHAPED, fit, note_shapes
 from nn_core.graph.run import adopt_shape
 from nn_core.graph.seeds import FUNCTION_SEED
+from nn_core.graph.shown import Outlook
 from nn_core.typing import Array, Runner
 
 #: Retention policies of a forward pass: everything, what a backward pass needs, or the results only.
@@ -111,13 +112,15 @@ def compile_forward(
     dropped = {node for node in order if policy == KEEP_OUTPUTS or (policy == KEEP_FOR_BACKWARD and not node.need_grad)}
     # of what is fused nothing is left between; so nobody may be able to see it after the pass
     functions, skipped = fused(roots, order, dropped)
-    _emit(builder, functions, _pinned(roots, order))
+    pinned, survivors = _pinned(roots, order), _survivors(roots, order) | carried
+    # who may look at all values may look at them in any order, so that these have memory of their own
+    outlook = None if policy == KEEP_ALL else Outlook(functions, pinned, survivors)
+    _emit(builder, functions, pinned, outlook)
     # an array that is read as a leaf and computed later holds two values in one pass; that is known only when all is emitted
     both = carried.union([synced for synced, _ in plan.leaves if synced in builder.data])
     if len(both) > len(carried):
         return compile_forward(roots, order, policy, both)
     plan.carried = carried
-    survivors = _survivors(roots, order) | carried
     _choose_kept(builder, survivors, order, policy)
     builder.finish()
     plan.buffers = builder.data
@@ -127,14 +130,16 @@ def compile_forward(
     return plan
 
 
-def _emit(builder: Builder, functions: Sequence[Node], pinned: set[SyncedArray]) -> None:
+def _emit(builder: Builder, functions: Sequence[Node], pinned: set[SyncedArray], outlook: Outlook | None) -> None:
     """Add the operations of `functions`; `pinned` are arrays that must be C-contiguous."""
     dtypes: dict[SyncedArray, str] = {}  # in which functions that take any dtype find what others have computed
     for node in functions:
         if node.python is not None:
             _add_python(builder, node)
         elif not is_view(node):
-            emit_forward(builder, node, kernel_of(node, dtypes), pinned)
+            kernel = kernel_of(node, dtypes)
+            if outlook is None or not outlook.shows(builder, node, kernel):
+                emit_forward(builder, node, kernel, pinned)
         for storage in node.storages:
             buffer = builder.data.get(storage.data.synced)
             if buffer is not None:
@@ -148,7 +153,8 @@ def _attach(plan: ForwardPlan, survivors: Collection[SyncedArray], skipped: Sequ
     for synced, buffer in plan.buffers.items():
         synced.bound = True
         array = buffer.resolve(plan.arena) if buffer.keep else None
-        plan.attachments.append(Attachment(synced, (buffer.space, buffer.dtype), array, synced in survivors))
+        key = buffer.space, buffer.dtype
+        plan.attachments.append(Attachment(synced, key, array, synced in survivors, buffer.is_shared))
     plan.attachments += [Attachment(synced, (HOST, "float32"), None, False) for synced in skipped]
 
 
@@ -168,7 +174,8 @@ def emit_forward(
         arrays.append(Buffer((2,), "uint64", HOST, key_of(node)))
     if kernel.dynamic:
         runner = _FixedShape(node, runner, len(inputs))
-    builder.add(None if again else node, runner, arrays, kernel.backend)  # hooks of a backward pass see gradients only
+    # hooks of a backward pass see gradients only
+    builder.add(None if again else node, runner, arrays, kernel.backend, strided=kernel.strided)
     for storage, buffer in zip(node.storages, outputs, strict=True):
         synced = storage.data.synced
         builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
@@ -185,7 +192,7 @@ def _read_inputs(
         elif updated:
             inputs.append(_updated(builder, value.storage.data.synced, value, key, again))
         else:
-            inputs.append(builder.read(value.storage.data, key, not as_stored, kernel.backend))
+            inputs.append(builder.read(value.storage.data, key, not as_stored, kernel.backend, strided=kernel.strided))
     return inputs
 
 

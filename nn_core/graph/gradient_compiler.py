@@ -1,6 +1,7 @@
 """Lowers the gradients of nodes into a plan: a kernel or a gradient rule each, and the sums that they lead to."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +15,11 @@ from nn_core.graph.node import Node, Storage, Value
 from nn_core.graph.plan import Attachment
 from nn_core.graph.python_function import PythonBackward
 from nn_core.graph.rule import RuleRunner
+from nn_core.graph.shown import arrangement_of, show_parts, show_whole
+from nn_core.settings import is_enabled
+
+#: Functions whose gradients are that of their result, where they are of its shape.
+_PASSING: Final = frozenset({"Add2", "AddN", "AddScalar", "Identity"})
 
 
 class GradientCompiler:
@@ -73,8 +79,83 @@ class GradientCompiler:
             return
         kernel = self._kernel_of(node)
         wanted = tuple(want and _is_floating(dtype) for want, dtype in zip(wanted, kernel.input_dtypes, strict=True))
+        if self._shows(node):
+            return
+        wanted = self._not_passed(node, kernel, wanted)
         if any(wanted):  # indices and labels have no gradient: that of their variables stays zero
             self._add_kernel(node, kernel, wanted)
+
+    def _not_passed(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> tuple[bool, ...]:
+        """Let inputs share the gradient of the result where theirs is the same; return which others are wanted."""
+        grad = self._shareable(node.storages[0]) if node.spec.name in _PASSING else None
+        if grad is None or grad.space is not kernel.space:
+            return wanted
+        inputs = zip(wanted, node.inputs, kernel.input_dtypes, strict=True)
+        return tuple([want and not self._shares(value, dtype, grad) for want, value, dtype in inputs])
+
+    def _shows(self, node: Node) -> bool:
+        """Show gradients of a function that arranges elements in each other, if possible."""
+        arrangement = arrangement_of(node)
+        target = None if arrangement is None else self._untouched(node.inputs[0])
+        grads = [] if target is None else self._own_grads_of(node)
+        if arrangement is None or target is None or not grads:
+            return False
+        buffer = Buffer(target.value.shape, grads[0].dtype, grads[0].space)
+        if all(grad.is_movable for grad in grads):
+            done = show_parts(buffer, grads, arrangement)
+        else:
+            done = self._makes_strided(target.value) and show_whole(buffer, grads[0], arrangement)
+        if done:
+            target.received, target.buffer, target.written = 1, buffer, True
+        return done
+
+    def _untouched(self, value: Value | None) -> Target | None:
+        """The gradient of a value, if it gets one contribution, which has not come, and nobody sees it afterwards."""
+        target = None if value is None else self._targets.get(value.storage)
+        if target is None or target.expected != 1 or target.buffer is not None or not self._is_cleared(target):
+            return None
+        return target
+
+    def _own_grads_of(self, node: Node) -> list[Buffer]:
+        """The gradients of all results, of one kind; none where one is missing or has no memory of its own."""
+        grads = [self._own_grad(storage) for storage in node.storages]
+        given = [grad for grad in grads if grad is not None]
+        return given if len(given) == len(grads) and len({(grad.dtype, grad.space) for grad in given}) == 1 else []
+
+    def _own_grad(self, storage: Storage) -> Buffer | None:
+        """The gradient of a result in memory of the pass, in C order so far, that no other value has and nobody sees."""
+        target, grad = self._targets.get(storage), self._shareable(storage)
+        if grad is None or target is None or target.is_shared:
+            return None
+        return None if grad.channels_last or grad.strided else grad
+
+    def _makes_strided(self, value: Value) -> bool:
+        """Whether the function that has made a value reads its gradient in any order."""
+        node = value.producer
+        if node is None or node.python is not None or is_view(node) or arrangement_of(node) is not None:
+            return False
+        return self._kernel_of(node).strided
+
+    def _shareable(self, storage: Storage) -> Buffer | None:
+        """The gradient of what is in a storage, if it is in memory of the pass, and nobody sees it afterwards."""
+        target = self._targets.get(storage)
+        if target is None or target.buffer is None or target.buffer.root().array is not None:
+            return None
+        return target.buffer if is_enabled("share_memory") and self._is_cleared(target) else None
+
+    def _shares(self, value: Value | None, dtype: str | None, grad: Buffer) -> bool:
+        """Let `grad` be the gradient of an input, read in `dtype`, if it is the first one and nobody sees it afterwards."""
+        target = None if value is None else self._targets[value.storage]
+        if target is None or target.buffer is not None or not self._is_cleared(target):
+            return False
+        if (target.value.shape, dtype) != (grad.shape, grad.dtype):
+            return False
+        target.share(grad)
+        return True
+
+    def _is_cleared(self, target: Target) -> bool:
+        """Whether nobody sees a gradient after the pass."""
+        return self._plan.clear_buffer and not target.is_leaf and not target.value.persistent
 
     def _add_kernel(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> None:
         """The gradient by the backend's kernel, or by the gradient rule."""
@@ -91,7 +172,7 @@ class GradientCompiler:
         # after the data was asked for, because the copies of that are operations too and come first
         gradients, additions = self._input_targets(node, kernel, wanted, flags)
         runner, additions = self._sums.accumulating(runner, gradients, additions, len(data) + len(grads))
-        self._builder.add(node, runner, [*data, *grads, *gradients], backend)
+        self._builder.add(node, runner, [*data, *grads, *gradients], backend, strided=kernel.strided)
         self._sums.accumulate(node, additions, backend)
 
     def _data_read(self, node: Node, kernel: PreparedKernel) -> list[Buffer | None]:
@@ -107,13 +188,15 @@ class GradientCompiler:
             if pair is not None:
                 self._data.locate(pair[0].data.synced)
         in_order = kernel.layout not in ("channels_last", "any")
-        return [None if pair is None else self._data.of(*pair, in_order, kernel.backend) for pair in read]
+        return [
+            None if pair is None else self._data.of(*pair, in_order, kernel.backend, strided=kernel.strided) for pair in read
+        ]
 
     def _laid_out(
         self, buffers: Sequence[Buffer | None], flags: Sequence[bool], kernel: PreparedKernel
     ) -> list[Buffer | None]:
         return [
-            None if buffer is None else self._builder.laid_out(buffer, flag, kernel.backend)
+            None if buffer is None else self._builder.laid_out(buffer, flag, kernel.backend, strided=kernel.strided)
             for buffer, flag in zip(buffers, flags, strict=False)
         ]
 

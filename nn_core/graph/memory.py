@@ -2,7 +2,10 @@
 
 import weakref
 from bisect import bisect_left, insort
+from collections.abc import Callable
 from typing import Final, TypeAlias
+
+import numpy as np
 
 from nn_core.arrays.synced import Key, Space, SyncedArray, dtype_of
 from nn_core.typing import Array, ArrayDesc, Shape
@@ -18,7 +21,24 @@ Slot: TypeAlias = tuple[SyncedArray, Key]
 class Buffer:
     """One array of a plan: fixed when it belongs to a variable, else placed in the arena between first and last use."""
 
-    __slots__ = ("array", "block", "channels_last", "dtype", "keep", "last", "narrow", "shape", "slot", "space", "target")
+    __slots__ = (
+        "array",
+        "block",
+        "channels_last",
+        "dtype",
+        "keep",
+        "last",
+        "lends",
+        "narrow",
+        "rigid",
+        "shape",
+        "shown_by",
+        "slot",
+        "space",
+        "strided",
+        "target",
+        "view",
+    )
 
     def __init__(self, shape: Shape, dtype: str, space: Space, array: Array | None = None) -> None:
         self.shape = shape
@@ -32,6 +52,16 @@ class Buffer:
         self.keep = False
         self.last = -1
         self.target: Buffer | None = None
+        #: shows the array in that of `target`; None: it is the same memory in another shape
+        self.view: Callable[[Array], Array] | None = None
+        #: whether it shows memory in another order, of which only the last axis is dense; who takes C order copies it
+        self.strided = False
+        #: those that show parts of this array, or all of it in another order
+        self.shown_by: list[Buffer] = []
+        #: whether there are such ones of the memory
+        self.lends = False
+        #: whether an operation has it that takes C order only
+        self.rigid = False
         #: the array and the copy of it whose values the plan finds here; None for what the plan makes itself
         self.slot: Slot | None = None
 
@@ -47,6 +77,40 @@ class Buffer:
             buffer = buffer.target
         return buffer
 
+    def show_in(self, whole: "Buffer", view: Callable[[Array], Array]) -> None:
+        """Be what `view` shows of the array of `whole`, from now on and in operations that were added before."""
+        self.target, self.view, self.strided = whole, view, True
+        whole.shown_by.append(self)
+        root = whole.root()
+        root.lends = True
+        root.last = max(root.last, self.last)
+
+    def stand_alone(self) -> None:
+        """Undo `show_in`."""
+        assert self.target is not None
+        self.target.shown_by.remove(self)
+        self.target, self.view, self.strided = None, None, False
+
+    @property
+    def is_movable(self) -> bool:
+        """Whether the memory may still be chosen, and in another order: all operations so far take that."""
+        is_plain = self.array is None and self.target is None and self.slot is None
+        return is_plain and not (self.rigid or self.channels_last)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other arrays have the same memory, in another order or as a part of theirs."""
+        return self.root().lends
+
+    def sketch(self) -> Array:
+        """An array with the shape and the strides, in elements; its memory must not be touched."""
+        if self.target is not None and self.view is not None:
+            return self.view(self.target.sketch())
+        strides = [1] * len(self.shape)
+        for axis in range(len(self.shape) - 1, 0, -1):
+            strides[axis - 1] = strides[axis] * self.shape[axis]
+        return np.lib.stride_tricks.as_strided(np.empty(1, np.int8), self.shape, strides, writeable=False)
+
     def used(self, index: int) -> None:
         """Note a use by the operation at `index`."""
         # of the memory: as long as one alias is read, it is in use
@@ -57,7 +121,8 @@ class Buffer:
         """The raw array, taken from the arena at the first use."""
         if self.array is None:
             if self.target is not None:
-                self.array = self.target.resolve(arena).reshape(self.shape)
+                memory = self.target.resolve(arena)
+                self.array = memory.reshape(self.shape) if self.view is None else self.view(memory)
             else:
                 self.block = arena.take(self.space, _n_bytes(self), self.keep)
                 self.array = self._shaped(self.block.raw)

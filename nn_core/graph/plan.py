@@ -78,12 +78,16 @@ class Binding(NamedTuple):
 
 
 class Attachment(NamedTuple):
-    """After the run, `array` holds the values of `synced`, or nothing does (array None: the memory was reused)."""
+    """After the run, `array` holds the values of `synced`, or nothing does (array None: the memory was reused).
+
+    `shared`: other arrays have the same memory, in another order or as a part of theirs.
+    """
 
     synced: SyncedArray
     key: Key
     array: Array | None
     keep: bool
+    shared: bool = False
 
 
 class Watch:
@@ -133,6 +137,7 @@ class Plan:
         owner = weakref.ref(self)
         self.kept = BufferLease(owner, True)
         self.held = BufferLease(owner, True)
+        self.lent = BufferLease(owner, True, shared=True)
         self.gone = BufferLease(owner, False)
         self.signature: tuple[Any, ...] = ()
         self.version = -1
@@ -146,7 +151,7 @@ class Plan:
     ) -> None:
         """Compute. The caller has made sure that the plan is up to date."""
         if self.displaced:
-            self.held.alive = True  # arrays do not take what has ended; the values are there when the pass is over
+            self.held.alive = self.lent.alive = True  # arrays do not take what has ended; values are there after the pass
             self.adopt()
         self.read_leaves()
         runner = step = None
@@ -169,7 +174,7 @@ class Plan:
             for synced in self.rewritten:  # running statistics: other copies of them are old now
                 synced.rewritten()
         self._runs += 1
-        self.held.alive = True
+        self.held.alive = self.lent.alive = True
 
     def _steps_now(self) -> Sequence[Step]:
         """The steps of a run: those that rely on packed copies of weights, where the weights cannot have changed."""
@@ -237,12 +242,12 @@ class Plan:
 
     def adopt(self) -> None:
         """Make the variables' arrays refer to this plan's memory again, after another plan or the user had them."""
-        for synced, key, array, keep in self.attachments:
+        for synced, key, array, keep, shared in self.attachments:
             if array is None:
                 synced.attach(key, None, self.gone)
                 continue
             values = synced.read(key) if synced in self.carried else array
-            synced.attach(key, array, self.kept if keep else self.held)
+            synced.attach(key, array, self.lent if shared else self.kept if keep else self.held)
             if values is not array:
                 ready(key[0])
                 array[...] = values
@@ -250,7 +255,7 @@ class Plan:
 
     def release(self) -> None:
         """End the right of the variables to values that another plan is about to overwrite."""
-        self.held.alive = False
+        self.held.alive = self.lent.alive = False
 
     def _run_observed(self, hooks: tuple[list[NodeHook], list[NodeHook]], finish: Callable[[Node], object] | None) -> None:
         before, after = hooks

@@ -14,7 +14,7 @@ import numpy as np
 from nn_core.ext import Array, ArrayDesc, Step
 from nn_ext_cuda.code import Code, generated
 from nn_ext_cuda.dtypes import C_TYPES, FLOATING
-from nn_ext_cuda.launch import Program, arrays_of, flat
+from nn_ext_cuda.launch import Program, arrays_of, flat, span
 from nn_ext_cuda.multi_tensor import HEAD, LOOP, PARAMETERS, Tables
 from nn_ext_cuda.words import Words
 
@@ -149,13 +149,7 @@ def _spans(step: Any) -> list[tuple[int, int]] | None:
     None where that is not known.
     """
     arrays = arrays_of([step])
-    return None if arrays is None else [_span(array) for array in arrays if hasattr(array.data, "ptr")]
-
-
-def _span(array: Array) -> tuple[int, int]:
-    start = int(array.data.ptr)
-    reach = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True) if length > 0]
-    return start + sum(by for by in reach if by < 0), start + sum(by for by in reach if by > 0) + int(array.itemsize)
+    return None if arrays is None else [span(array) for array in arrays if hasattr(array.data, "ptr")]
 
 
 def _in_common(steps: Sequence[Any]) -> Iterator[CastStep]:

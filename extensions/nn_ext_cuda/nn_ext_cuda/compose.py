@@ -68,6 +68,10 @@ class Composition:
         self._operands[name] = Operand(name, place, dtype, aligned(tuple(shape), len(self._frame)))
         self._scratch.append((tuple(shape), dtype))
 
+    def add(self, launch: Launch) -> None:
+        """Add a launch of another kernel, whose arguments count the scratch arrays after those of the program."""
+        self._launches.append(launch)
+
     def compute(self, kernel: str, outputs: Mapping[str, str]) -> None:
         """Store the value of an expression in each target; all targets have one shape, to which the rest broadcasts."""
         written = [self._operands[name] for name in outputs]

@@ -22,6 +22,7 @@ from nn_ext_cuda.memory import UPLOADS, allocated
 from nn_ext_cuda.residual import take_gradients, take_relu
 from nn_ext_cuda.runtime import cupy
 from nn_ext_cuda.slopes import take_slope
+from nn_ext_cuda.summing import SummingStep, give_sum, take_sum
 
 #: Whether NaN stays NaN in a product with ReLU, by what its algorithm was chosen for.
 _KEEPS_NAN: dict[Hashable, bool] = {}
@@ -41,7 +42,7 @@ def joined(steps: Sequence[Step]) -> list[Step]:
             result[-1] = fused
         elif not _is_taken(result, step, name):
             result.append(step)
-    return [step.step if isinstance(step, JoinableStep) else step for step in result]
+    return [step.step if isinstance(step, JoinableStep | SummingStep) else step for step in result]
 
 
 def _is_taken(result: list[Any], step: Any, name: str) -> bool:
@@ -50,6 +51,10 @@ def _is_taken(result: list[Any], step: Any, name: str) -> bool:
         return take_slope(result, step)
     if name == "relu_forward":
         return take_relu(result, step)
+    if name == "add2_forward":
+        return give_sum(result, step)
+    if isinstance(step, SummingStep):
+        return not step.is_backward and take_sum(result, step)
     return isinstance(step, JoinableStep) and step.is_backward and take_gradients(result, step)
 
 

@@ -15,8 +15,22 @@ from nn_ext_cuda.faults import Faults
 from nn_ext_cuda.memory import allocated
 from nn_ext_cuda.words import Words
 
-#: The place of an array among those of the program, a number, or where kernels note faults.
-Argument: TypeAlias = int | np.generic | Faults
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """From one element to the next one along an axis, counted in elements; known when arrays are bound.
+
+    Attributes:
+        place: The place of the array.
+        axis: The axis.
+    """
+
+    place: int
+    axis: int
+
+
+#: The place of an array among those of the program, a number, a distance in an array, or where kernels note faults.
+Argument: TypeAlias = int | np.generic | Distance | Faults
 THREADS = 256
 MAX_BLOCKS = 1 << 20
 
@@ -29,8 +43,8 @@ class Launch:
         code: The function.
         grid: Numbers of blocks.
         block: Numbers of threads of a block.
-        arguments: An int is the place of an array, which is passed as a pointer; a NumPy number is passed as it is, and
-            `faults.FAULTS` as the address of the word for faults.
+        arguments: An int is the place of an array, which is passed as a pointer; a NumPy number is passed as it is, a
+            `Distance` as int64, and `faults.FAULTS` as the address of the word for faults.
         shared_bytes: Dynamic shared memory of a block.
     """
 
@@ -226,10 +240,22 @@ def arrays_of(steps: Sequence[Any]) -> list[Any] | None:
     return found
 
 
+def span(array: Array) -> tuple[int, int]:
+    """The addresses of the first byte of an array and after its last one."""
+    start = int(array.data.ptr)
+    if 0 in array.shape:
+        return start, start
+    reach = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
+    return start + sum(by for by in reach if by < 0), start + sum(by for by in reach if by > 0) + int(array.itemsize)
+
+
 def _value(argument: Argument, arrays: Sequence[Array | None]) -> Any:
     """The argument as CuPy takes it; a null pointer for an array that is absent."""
     if isinstance(argument, Faults):
         return argument.address()
+    if isinstance(argument, Distance):
+        array = arrays[argument.place]
+        return np.int64(0 if array is None else array.strides[argument.axis] // array.itemsize)
     if not isinstance(argument, int):
         return argument
     array = arrays[argument]

@@ -19,6 +19,7 @@ from nn_ext_cuda import blas, precision
 from nn_ext_cuda.blas import Matrix
 from nn_ext_cuda.dtypes import ITEM_BYTES
 from nn_ext_cuda.errors import failed
+from nn_ext_cuda.launch import span
 
 _LOGGER: Final = logging.getLogger("nn_core.cuda")
 LIBRARIES: Final = ("libcublasLt.so.13", "libcublasLt.so.12")
@@ -300,7 +301,8 @@ class Prepared:
 
 def is_all_of(array: Array, result: Array) -> bool:
     """Whether an array is the result of a product as a whole."""
-    return int(array.data.ptr) == int(result.data.ptr) and bool(array.size == result.size)
+    is_same = int(array.data.ptr) == int(result.data.ptr) and bool(array.size == result.size)
+    return is_same and span(array) == span(result)
 
 
 def may_be_further(array: Array, lead: int, target: Array) -> bool:
@@ -309,9 +311,9 @@ def may_be_further(array: Array, lead: int, target: Array) -> bool:
 
 
 def overlap(one: Array, other: Array) -> bool:
-    """Whether two arrays, each dense in memory, share some of it."""
-    first, second = sorted((int(array.data.ptr), int(array.nbytes)) for array in (one, other))
-    return first[0] + first[1] > second[0]
+    """Whether two arrays may share memory: whether the one begins before the other ends."""
+    first, second = sorted(map(span, (one, other)))
+    return first[1] > second[0]
 
 
 def _reductions() -> int:

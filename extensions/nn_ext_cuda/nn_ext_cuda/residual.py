@@ -66,7 +66,7 @@ class _Gradients:
         y: The result of the ReLU.
         dy: Its gradient.
         dsum: The gradient of what the ReLU reads.
-        dz: The gradient of the other summand, if it is wanted.
+        dz: The gradient of the other summand, if it is wanted; `dsum` where others read that one.
     """
 
     first: int
@@ -78,12 +78,16 @@ class _Gradients:
 
 
 def _relu_after(steps: Sequence[Any], normalization: JoinableStep) -> _Gradients | None:
-    """The gradients from which a normalization has its own, if nobody else reads those in between."""
+    """The gradients from which a normalization has its own; what others read of those in between is one of a summand."""
     dy = normalization.arrays[normalization.dy_place]
-    last = _maker(steps, dy) if normalization.dy_place in normalization.ends else None
+    last, is_over = _maker(steps, dy), normalization.dy_place in normalization.ends
     if last is None:
         return None
-    first, dsum, dz = _before_sum(steps, last, dy) if steps[last].name == "add2_backward" else (last, dy, None)
+    is_read = not (is_over and _is_untouched(steps[last + 1 :], [dy]))
+    first: int | None = last
+    dsum, dz = dy, dy if is_read else None
+    if steps[last].name == "add2_backward":
+        first, dsum, dz = _before_sum(steps, last, dy) if is_over else (None, dy, None)
     if first is None:
         return None
     relu = steps[first]
@@ -102,8 +106,8 @@ def _before_sum(steps: Sequence[Any], last: int, dy: Array) -> tuple[int | None,
     return first, dsum, other if one is not None and is_all_of(one, dy) else one
 
 
-def _given(*arrays: Array | None) -> list[Array]:
-    return [array for array in arrays if array is not None]
+def _given(*arrays: Array | None, besides: Array | None = None) -> list[Array]:
+    return [array for array in arrays if array is not None and array is not besides]
 
 
 def _maker(steps: Sequence[Any], array: Array) -> int | None:
@@ -167,7 +171,8 @@ def _joined_forward(
 def _may_join(steps: Sequence[Any], found: _Gradients, normalization: JoinableStep) -> bool:
     """Whether gradients may be computed at the place of the gradient of the ReLU."""
     between, after = steps[found.first + 1 : found.last], steps[found.last + 1 :]
-    own, early = _given(*normalization.arrays), _given(found.dz, found.dsum)
+    early = _given(found.dz, found.dsum)
+    own = _given(*normalization.arrays, besides=found.dz)  # which others may read
     if not _is_untouched([*between, *after], own) or not _is_untouched(between, early):
         return False
     x, *rest = _others(normalization, normalization.dy_place)
@@ -175,7 +180,7 @@ def _may_join(steps: Sequence[Any], found: _Gradients, normalization: JoinableSt
     written, read = _given(dx, found.dz), _given(x, found.y, found.dy)
     if not all(_is_alike(array, found.y) for array in (*written, *read)) or not _may_write(dx, found.dz, x, read):
         return False
-    return not _any_overlap([array for array in rest if array is not dx], [*written, *read])
+    return not _any_overlap(_given(*rest, besides=dx), [*written, *read])
 
 
 def _may_write(dx: Array | None, dz: Array | None, x: Array, read: Sequence[Array]) -> bool:

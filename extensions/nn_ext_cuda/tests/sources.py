@@ -77,12 +77,19 @@ def runners(kernel, call):
     """(forward or backward, program) of a call, nothing where it is refused."""
     if kernel.refuse(call) is not None:
         return
-    yield "forward", kernel.forward(call)
+    yield from both("forward", kernel.forward(call))
     if call.spec.differentiable:
         wanted = [desc is not None and desc.dtype == call.dtype for desc in call.inputs]
         runner = kernel.backward(call, wanted)
         if runner is not None:
-            yield "backward", runner
+            yield from both("backward", runner)
+
+
+def both(direction, runner):
+    """The runner, and the one that plans join with a sum, if there is one."""
+    yield direction, runner
+    if hasattr(runner, "summed"):
+        yield f"{direction} with a sum", runner.summed()
 
 
 def codes(found):

@@ -102,6 +102,40 @@ def test_plans_compute_attention_and_its_gradients(kernel, cudnn, prepared, name
         np.testing.assert_allclose(own, other, rtol=0, atol=tolerance)
 
 
+def lying(array, by):
+    """The same values, each row followed by `by` other numbers, and rows and heads in exchanged order."""
+    from nn_ext_cuda.runtime import cupy
+
+    *leading, rows, width = array.shape
+    heads = leading[-1:]
+    whole = cupy.asarray(np.full((*leading[:-1], rows, *heads, width + by), 9, array.dtype))
+    part = whole[..., :width]
+    part = part.swapaxes(-2, -3) if heads else part
+    part.view(np.ndarray)[...] = array.view(np.ndarray)
+    return part
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("by", "n_engines"), [(0, 2), (8, 2), (4, 0)])
+@pytest.mark.parametrize("name", ["plain", "one head", "causal", "causal with more keys"])
+def test_arrays_are_read_and_written_as_they_lie(kernel, cudnn, prepared, name, dtype, by, n_engines):
+    call, arrays = prepared(name, dtype)
+    assert kernel.strided(call)
+    kernel.forward(call), kernel.backward(call, (True, True, True, False))
+    cudnn.parts[-1].engines.clear()
+    expected = true(arrays, is_causal=CASES[name][-1])
+    found = run(kernel, call, [a if a is None or k == 5 else lying(a, by) for k, a in enumerate(arrays)])
+    assert len(cudnn.parts[-1].engines) == n_engines
+    for own, other in zip(found, expected, strict=True):
+        tolerance = {"float16": 4e-3, "bfloat16": 3e-2}[dtype] * max(1, np.abs(other).max())
+        np.testing.assert_allclose(own, other, rtol=0, atol=tolerance)
+
+
+def test_with_a_mask_arrays_are_in_order(kernel, prepared):
+    call, _ = prepared("mask of heads")
+    assert not kernel.strided(call)
+
+
 def test_queries_that_see_no_key_give_zeros_and_nan_stays(kernel, prepared):
     call, arrays = prepared("mask of the batch")
     arrays[0].view(np.ndarray)[0, 0, 0, 0] = np.nan

@@ -30,6 +30,7 @@ H100 = {
 #: Prints one line for each call that a kernel prepares: what was asked, and the engines or the refusal.
 SCRIPT = """
 import itertools, json, sys
+from dataclasses import replace
 import fake_cupy
 sys.modules["cupy"] = fake_cupy.make()
 import emulated
@@ -87,13 +88,25 @@ for dtype in ("float16", "bfloat16", "float32"):
     made = CONVOLUTION["Convolution"].forward(emulated.call_of("Convolution", zeros, dtype))
     print(json.dumps({"what": [dtype], "unaligned": plans.build(made._graph(1), made._excluded, device).engine}))
 
+def packed(batch, heads, queries, keys, width, depth):
+    # Rows of q, k and v are parts of the same rows, as those of their gradients; heads are within the rows of y.
+    row = heads * (2 * width + depth)
+    of_queries, of_keys = ((n * row, features, row, 1) for n, features in ((queries, width), (keys, width)))
+    of_values, of_results = (keys * row, depth, row, 1), (queries * heads * depth, depth, heads * depth, 1)
+    strides = {attention.Q: of_queries, attention.K: of_keys, attention.V: of_values, attention.Y: of_results}
+    strides |= {attention.DQ: of_queries, attention.DK: of_keys, attention.DV: of_values, attention.DY: of_results}
+    return tuple(strides.items())
+
 cases = itertools.product(["float16", "bfloat16"], json.loads(sys.argv[2]), [False, True])
 for dtype, (batch, heads, *lengths), is_causal in cases:
     queries, keys = lengths[:2]
     for mask in (None, (1, 1, 1, keys), (batch, 1, queries, keys), (1, heads, queries, keys)):
         sizes = attention.Sizes((batch, heads), *lengths, dtype, mask, is_causal)
-        for graph in (attention.forward_graph, attention.backward_graph):
-            record = {"what": [graph.__name__, dtype, batch, heads, *lengths, mask, is_causal], "engine": None}
+        for graph, lying in itertools.product((attention.forward_graph, attention.backward_graph), (False, True)):
+            if lying and mask is not None:
+                continue
+            sizes = replace(sizes, lying=packed(batch, heads, *lengths) if lying else ())
+            record = {"what": [graph.__name__, dtype, batch, heads, *lengths, mask, is_causal, lying], "engine": None}
             try:
                 record["engine"] = plans.build(graph(sizes, 16), precision.excluded_notes(dtype), device).engine
             except NotSupportedError as error:
@@ -201,5 +214,5 @@ def test_arrays_off_their_alignment_have_an_engine_too(records):
 @pytest.mark.slow
 def test_attention_has_an_engine_for_each_direction_mask_and_size(records):
     found = [record for record in records if "engine" in record]
-    assert len(found) == 2 * len(ATTENTION) * 2 * 4 * 2
+    assert len(found) == 2 * len(ATTENTION) * 2 * (4 + 1) * 2
     assert not [record for record in found if record["engine"] is None]

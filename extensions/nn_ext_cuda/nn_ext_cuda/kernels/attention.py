@@ -16,7 +16,7 @@ from nn_ext_cuda.compose import refuse_sizes
 from nn_ext_cuda.describe import backward_arrays, forward_arrays
 from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, real_type, refuse_dtypes
 from nn_ext_cuda.kernels.random import SeededProgram, dropping
-from nn_ext_cuda.launch import THREADS, Argument, Launch, Program
+from nn_ext_cuda.launch import THREADS, Argument, Distance, Launch, Program
 
 #: Threads of a block along the rows and along the columns of a tile, as in attention.cu.
 _SIDE: Final = 16
@@ -28,6 +28,8 @@ _PARTS: Final = (8, 16, 32)
 _MAX_FEATURES: Final = 128
 #: Features of an array: the grid has so many blocks at most along its second axis.
 _MAX_WIDTH: Final = 65535 * 16
+#: More axes than these are in C order.
+_MOST_AXES: Final = 4
 #: Threads of a warp, which computes dy.y of a query.
 _WARP: Final = 32
 
@@ -89,6 +91,10 @@ class ScaledDotProductAttention:
         """The shape of the logarithms, in the precision of sums."""
         return [log_sum_shape(call)]
 
+    def strided(self, call: Call) -> bool:
+        """Take heads along up to two axes in any order, without a mask."""
+        return call.inputs[_MASK] is None and len(_present(call.inputs[_Q]).shape) <= _MOST_AXES
+
     def forward(self, call: Call) -> Runner:
         """One launch."""
         return Program(self._forward_launches(call), len(forward_arrays(call)))
@@ -96,7 +102,8 @@ class ScaledDotProductAttention:
     def _forward_launches(self, call: Call, dropping: Sequence[Argument] = ()) -> list[Launch]:
         """The launch for y and the logarithms; `dropping` are the arguments of dropout."""
         sizes = _sizes(call)
-        arguments = (*_head(call), _Q, _K, _V, *_mask_arguments(call), _Y, self._places.log_sum, *dropping)
+        read = (*_head(call), *_lying(call, _Q, _K, _V), *_mask_arguments(call))
+        arguments = (*read, *_lying(call, _Y), self._places.log_sum, *dropping)
         return _launches(call, "attention", sizes.heads * _n_tiles(call, sizes.n_queries), [sizes.depth], arguments)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -108,16 +115,16 @@ class ScaledDotProductAttention:
         sizes, arrays = _sizes(call), backward_arrays(call, wanted)
         inner = len(arrays)
         rows = sizes.heads * sizes.n_queries
-        launches = _inner_launches(call, rows, (np.int64(rows), _Y, places.dy, inner))
-        read = (*_head(call), _Q, _K, _V, *_mask_arguments(call), places.log_sum, inner, places.dy)
+        launches = _inner_launches(call, rows, (np.int64(rows), *_head(call)[0:3:2], *_lying(call, _Y, places.dy), inner))
+        read = (*_head(call), *_lying(call, _Q, _K, _V), *_mask_arguments(call), places.log_sum, inner)
+        read += (*_lying(call, places.dy),)
         if wanted[_Q]:
             n_blocks = sizes.heads * _n_tiles(call, sizes.n_queries)
-            arguments = (*read, places.dq, *dropping)
+            arguments = (*read, *_lying(call, places.dq), *dropping)
             launches += _launches(call, "attention_backward_queries", n_blocks, [sizes.width], arguments)
         if wanted[_K] or wanted[_V]:
             n_blocks = sizes.heads * _n_tiles(call, sizes.n_keys)
-            dk, dv = (place if want else np.uint64(0) for place, want in zip((places.dk, places.dv), wanted[1:3], strict=True))
-            arguments = (*read, dk, dv, *dropping)
+            arguments = (*read, *_lying(call, places.dk, places.dv), *dropping)
             launches += _launches(call, "attention_backward_keys", n_blocks, [sizes.width, sizes.depth], arguments)
         if wanted[_MASK]:
             n_blocks, n_sharing = _mask_blocks(call)
@@ -221,8 +228,21 @@ def _inner_launches(call: Call, rows: int, arguments: Sequence[Argument]) -> lis
 
 
 def _head(call: Call) -> tuple[np.generic, ...]:
-    sizes = _sizes(call)
-    return np.int64(sizes.n_queries), np.int64(sizes.n_keys), real(call.dtype, call.args["scale"])
+    """Numbers of queries, of keys and of heads that the last leading axis has, and the scale."""
+    sizes, shape = _sizes(call), _present(call.inputs[_Q]).shape
+    n_inner = max(shape[-3], 1) if len(shape) == _MOST_AXES else 1
+    return np.int64(sizes.n_queries), np.int64(sizes.n_keys), np.int64(n_inner), real(call.dtype, call.args["scale"])
+
+
+def _lying(call: Call, *places: int) -> list[Argument]:
+    """Arrays, each with the distances between groups of heads, between the heads of a group, and between rows."""
+    rank, found = len(_present(call.inputs[_Q]).shape), list[Argument]()
+    for place in places:
+        leading = [Distance(place, axis) for axis in range(min(rank - 2, 2))]
+        if rank > _MOST_AXES:  # in C order
+            leading = [Distance(place, rank - 3)]
+        found += [place, *leading, *[np.int64(0)] * (2 - len(leading)), Distance(place, rank - 2)]
+    return found
 
 
 def _mask_blocks(call: Call) -> tuple[int, int]:

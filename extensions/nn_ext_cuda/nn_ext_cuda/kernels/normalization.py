@@ -20,6 +20,7 @@ from nn_ext_cuda.joinable import Joinable
 from nn_ext_cuda.launch import THREADS, Chain, Launch, Program
 from nn_ext_cuda.operand import uses
 from nn_ext_cuda.rows import lanes_of, row_code
+from nn_ext_cuda.summing import Summing
 
 #: The name of a batch normalization with a sum and a ReLU.
 _FUSED: Final = "fused_batch_normalization"
@@ -227,6 +228,9 @@ class Normalization:
         if any(wanted[3:5]):
             return None
         arrays, names = backward_arrays(call, wanted), backward_names(call)
+        rows = self._rows(call)
+        if rows is not None and rows.is_by_element and wanted[0] and len(call.outputs) > 1:
+            return self._backward_at_once(call, wanted, rows)
         by_rows = self._backward_by_rows(call, wanted)
         wants_dx = bool(wanted[0]) and not by_rows
         program = self._gradients(call, arrays, names, wants_dx=wants_dx, relu=self._relu)
@@ -288,8 +292,39 @@ class Normalization:
         n_inputs = len(call.inputs)
         parameters = self._places(call, "beta", "gamma")
         kept = (n_inputs + 1, n_inputs + 2) if len(call.outputs) > 1 else (None, None)
-        places = (0, *parameters, n_inputs, *kept)
-        return row_normalization(call, rows, "normalize_rows", places, len(forward_arrays(call)))
+        places, n_arrays = (0, *parameters, n_inputs, *kept), len(forward_arrays(call))
+        program = row_normalization(call, rows, "normalize_rows", places, n_arrays)
+        if not rows.kept:
+            return program
+
+        def with_sum() -> Program:
+            further = n_arrays, n_arrays + 1
+            return row_normalization(call, rows, "normalize_rows", (*places, *further), n_arrays + 2, SUMS=1)
+
+        return Summing(program, with_sum, 0)
+
+    def _backward_at_once(self, call: Call, wanted: Sequence[bool], rows: "Rows") -> Runner:
+        """A launch that reads x and dy once and leaves parts of the sums for beta and gamma, and one that adds these."""
+        n = len(call.inputs)
+        arrays, names = backward_arrays(call, wanted), backward_names(call)
+
+        def made(has_sum: bool) -> Program:
+            own, own_names = ([*arrays, call.inputs[0]], [*names, "other"]) if has_sum else (arrays, names)
+            shapes = {"dbeta": (1, rows.length), "dgamma": (1, rows.length)}
+            composition = Composition(call, own, own_names, (rows.n_parts, rows.length), shapes)
+            parts: dict[str, int] = {}
+            for name in ("beta", "gamma"):
+                if composition.has(f"d{name}"):
+                    parts[name] = len(own) + len(parts)
+                    composition.scratch(f"{name}_parts", (rows.n_parts, rows.length))
+            places = (0, *self._places(call, "gamma"), n + 1, n + 2, n + 3, n + 4, parts.get("beta"), parts.get("gamma"))
+            places += (len(arrays),) * has_sum
+            composition.add(row_gradients(call, rows, places, SUMS=int(has_sum)))
+            if parts:
+                composition.reduce_all(f"{call.spec.api}_backward_parameters", {f"d{name}": f"{name}_parts" for name in parts})
+            return composition.program()
+
+        return Summing(made(False), lambda: made(True), n + 4, is_backward=True)
 
     def _backward_by_rows(self, call: Call, wanted: Sequence[bool]) -> list[Runner]:
         """The launch over rows that computes dx from the statistics that were kept; none where there is none."""
@@ -333,6 +368,23 @@ class Rows:
     stride: int
     run: int
 
+    @property
+    def kept(self) -> int:
+        """Elements of a row that a thread holds; 0: more than it can."""
+        keep = -(-self.length // lanes_of(self.length))
+        return keep if keep <= _KEPT else 0
+
+    @property
+    def is_by_element(self) -> bool:
+        """Whether there is a parameter for each element of a row, and threads hold their elements."""
+        return self.period == 1 and self.run == 1 and self.stride == self.length and self.kept > 0
+
+    @property
+    def n_parts(self) -> int:
+        """Rows of threads that go through all rows."""
+        rows_of_block = THREADS // lanes_of(self.length)
+        return min(-(-self.n_rows // rows_of_block), _BLOCKS) * rows_of_block
+
 
 def rows_of(frame: Frame) -> Rows | None:
     """The rows that statistics are taken over, or None where these are not contiguous, or are few and long."""
@@ -358,13 +410,23 @@ def _varying(shape: Shape, n_kept: int) -> tuple[int, int]:
     return min([n_kept, *varying]), max([n_kept, *(axis + 1 for axis in varying)])
 
 
+def row_gradients(call: Call, rows: Rows, places: Sequence[int | None], **defines: int) -> Launch:
+    """The launch for gradients of rows with a parameter for each element; None stands for an array that is not given."""
+    lanes = lanes_of(rows.length)
+    code = row_code("normalization.cu", "normalize_rows_gradients", call.dtype, None, BY_ROWS=1, KEEP=rows.kept, **defines)
+    pointers = [np.uint64(0) if place is None else place for place in places]
+    arguments = (np.int64(rows.n_rows), np.int64(rows.length), real(call.dtype, call.args["eps"]), *pointers)
+    rows_of_block = THREADS // lanes
+    shared_bytes = THREADS * ITEM_BYTES[real_dtype(call.dtype)]
+    return Launch(code, (rows.n_parts // rows_of_block,), (lanes, rows_of_block), arguments, shared_bytes)
+
+
 def row_normalization(
-    call: Call, rows: Rows, function: str, places: Sequence[int | None], n_arrays: int
+    call: Call, rows: Rows, function: str, places: Sequence[int | None], n_arrays: int, **defines: int
 ) -> Program:
     """One launch over rows; None stands for an array that is not given."""
     lanes = lanes_of(rows.length)
-    keep = -(-rows.length // lanes)
-    code = row_code("normalization.cu", function, call.dtype, BY_ROWS=1, KEEP=keep if keep <= _KEPT else 0)
+    code = row_code("normalization.cu", function, call.dtype, None, BY_ROWS=1, KEEP=rows.kept, **defines)
     sizes = (rows.n_rows, rows.length, rows.period, rows.stride, rows.run)
     pointers = [np.uint64(0) if place is None else place for place in places]
     arguments = (*map(np.int64, sizes), real(call.dtype, call.args["eps"]), *pointers)
@@ -376,6 +438,8 @@ def row_normalization(
 
 #: Elements of a row that a thread holds in registers at most.
 _KEPT: Final = 8
+#: Blocks that go through all rows, a few for each multiprocessor.
+_BLOCKS: Final = 528
 #: Rows so long, if they are so few, are divided between blocks instead.
 _LONG: Final = 16384
 _FEW: Final = 132

@@ -5,7 +5,8 @@ logarithms of the sums alike, so that one can compute the gradient of what the o
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from nn_ext_cudnn.graph.attention_graph import (
     SCALE,
     SUMS,
     K,
+    Lying,
     Q,
     Sizes,
     backward_graph,
@@ -34,6 +36,8 @@ from nn_ext_cudnn.graph.runner import GraphRunner
 from nn_ext_cudnn.precision import excluded_notes
 
 DTYPES: Final = ("float16", "bfloat16")
+#: Items of these that are as long as the alignment of engines.
+_ALIGNED_ITEMS: Final = ALIGNMENT // 2
 #: Scores of hidden keys. Engines work to base 2, and this times log2(e) is still a number; what is below it is hidden too.
 _LOWEST_SCORE: Final = -1e38
 #: Queries whose logarithm of the sum is below it see no key: the logarithm of a count is lost beside that score.
@@ -61,23 +65,32 @@ class FusedAttention:
         """The shape of the logarithms, in the precision of sums."""
         return [log_sum_shape(call)]
 
+    def strided(self, call: Call) -> bool:
+        """Take arrays as they lie where the tiled kernels do."""
+        return self._tiled.strided(call)
+
     def forward(self, call: Call) -> Runner:
         """One plan; with a mask, a launch for y and one for the logarithms of queries that see no key."""
-        sizes = sizes_of(call)
-        plan = _runner(call, partial(forward_graph, sizes), FORWARD)
-        whole = plan if sizes.mask is None else Chain([plan, _unseeing(call)])
-        return _WhereAligned(whole, self._tiled.forward(call))
+
+        def made(sizes: Sizes) -> Any:
+            plan = _runner(call, partial(forward_graph, sizes), FORWARD)
+            return plan if sizes.mask is None else Chain([plan, _unseeing(call)])
+
+        return _WhereAligned(made, sizes_of(call), self._tiled.forward(call))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """One plan for the gradients of q, k and v, where these are wanted and no others; else the tiled kernels."""
         tiled = self._tiled.backward(call, wanted)
         if list(wanted) != [True, True, True, False]:
             return tiled
+
+        def made(sizes: Sizes) -> Any:
+            return _runner(call, partial(backward_graph, sizes), BACKWARD)
+
         try:
-            plan = _runner(call, partial(backward_graph, sizes_of(call)), BACKWARD)
+            return _WhereAligned(made, sizes_of(call), tiled)
         except NotSupportedError:
             return tiled
-        return _WhereAligned(plan, tiled)
 
     def _refuse_settings(self, call: Call) -> Refusal | None:
         if call.dtype not in DTYPES:
@@ -91,11 +104,22 @@ class FusedAttention:
 
 
 class _WhereAligned:
-    """The runner of a plan, or another one for arrays whose addresses are no multiples of what engines read at once."""
+    """The runner of a plan, or another one for arrays that lie otherwise than engines read them.
 
-    def __init__(self, plan: Any, other: Any) -> None:
-        self._plan = plan
+    Args:
+        made: Makes the runner of a plan.
+        sizes: The sizes of the call, for arrays in C order.
+        other: The other runner.
+
+    Raises:
+        NotSupportedError: when no engine runs the call.
+    """
+
+    def __init__(self, made: Callable[[Sizes], Any], sizes: Sizes, other: Any) -> None:
+        self._made = made
+        self._sizes = sizes
         self._other = other
+        self._plans: dict[Lying, Any] = {(): made(sizes)}
 
     def __call__(self, *arrays: Array) -> None:
         self.bind(*arrays)()
@@ -103,7 +127,33 @@ class _WhereAligned:
     def bind(self, *arrays: Array) -> Any:
         """The step on these arrays."""
         is_aligned = all(array is None or int(array.data.ptr) % ALIGNMENT == 0 for array in arrays)
-        return (self._plan if is_aligned else self._other).bind(*arrays)
+        plan = self._plan_for(arrays) if is_aligned else None
+        return (self._other if plan is None else plan).bind(*arrays)
+
+    def _plan_for(self, arrays: Sequence[Array | None]) -> Any:
+        """The runner of the plan for arrays that lie like these; None where no engine runs that."""
+        lying = lying_of(arrays)
+        if lying not in self._plans:
+            try:
+                self._plans[lying] = self._made(replace(self._sizes, lying=lying)) if _is_aligned(lying) else None
+            except NotSupportedError:
+                self._plans[lying] = None
+        return self._plans[lying]
+
+
+def lying_of(arrays: Sequence[Array | None]) -> Lying:
+    """(place, strides in elements on four axes) of the arrays that are not in C order."""
+    found = []
+    for place, array in enumerate(arrays):
+        if array is not None and not array.flags.c_contiguous:
+            strides = [stride // array.itemsize for stride in array.strides]
+            found.append((place, (*(strides[0] * array.shape[0],) * (4 - len(strides)), *strides)))
+    return tuple(found)
+
+
+def _is_aligned(lying: Lying) -> bool:
+    """Whether each row begins where engines can read it."""
+    return all(stride % _ALIGNED_ITEMS == 0 for _, strides in lying for stride in strides[:-1])
 
 
 def sizes_of(call: Call) -> Sizes:

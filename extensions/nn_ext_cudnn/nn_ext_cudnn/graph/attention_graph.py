@@ -5,7 +5,7 @@ cuDNN finds its fused engines for graphs of this form, which hold the scores of 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from nn_core.ext import Shape
 from nn_ext_cuda.layout import pitch
@@ -24,6 +24,8 @@ BACKWARD: Final = (*FORWARD, DY, DQ, DK, DV)
 SCALE: Final = 50
 LOWEST: Final = 51
 _VIRTUAL: Final = 100
+#: (place, strides in elements on the four axes) of arrays that are not in C order.
+Lying: TypeAlias = tuple[tuple[int, Shape], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Sizes:
         dtype: The dtype of the arrays.
         mask: The shape of the mask in four axes, or None.
         is_causal: Keys after the query are hidden.
+        lying: The arrays that are not in C order.
     """
 
     heads: tuple[int, int]
@@ -49,6 +52,7 @@ class Sizes:
     dtype: str
     mask: Shape | None
     is_causal: bool
+    lying: Lying = ()
 
     @property
     def scores(self) -> Shape:
@@ -66,9 +70,9 @@ class Sizes:
         shapes = {Q: of_queries, K: of_keys, V: of_values, Y: (*self.scores[:3], self.depth), LOG_SUM: self.rows}
         shapes |= {DQ: of_queries, DK: of_keys, DV: of_values, DY: shapes[Y]}
         shapes |= {} if self.mask is None else {MASK: self.mask}
-        dtypes = {LOG_SUM: SUMS}
+        dtypes, strides = {LOG_SUM: SUMS}, dict(self.lying)
         return {
-            place: Tensor(place + 1, shape, pitch(shape), dtypes.get(place, self.dtype), alignment)
+            place: Tensor(place + 1, shape, strides.get(place) or pitch(shape), dtypes.get(place, self.dtype), alignment)
             for place, shape in shapes.items()
         }
 
@@ -165,7 +169,7 @@ def backward_graph(sizes: Sizes, alignment: int) -> Graph:
     changes = chain.pointwise("mul", weights, changes)
     changes = chain.pointwise("mul", changes, _number(SCALE), dtype=sizes.dtype)
     # a tensor is one matrix to its readers, and k was read transposed
-    keys = chain.reshaped(_turned(arrays[K]), chain.virtual(arrays[K].shape, sizes.dtype))
+    keys = chain.reshaped(_turned(arrays[K]), chain.virtual(arrays[K].shape, sizes.dtype, arrays[K].strides))
     chain.product(changes, keys, to=arrays[DQ])
     chain.product(chain.transposed(changes), arrays[Q], to=arrays[DK])
     return tuple(chain.operations)

@@ -48,7 +48,8 @@ def check_reshape(values):
     """Refuse a reshape to another number of elements."""
     x, y = values.x.values, values.y.values
     require(np.prod(x.shape) == np.prod(y.shape), "both have as many elements", 2008)
-    require(all(_is_dense(each) for each in (x, y)), "both fill their memory", 3004)
+    walks = [sorted(zip(each.strides, each.shape, strict=True)) for each in (x, y)]
+    require(walks[0] == walks[1] or all(map(_is_dense, (x, y))), "both fill their memory, or walk over the same", 3004)
 
 
 def _is_dense(values):
@@ -85,8 +86,9 @@ def _reduced(values, read, output):
 def _reshaped(values, read, output):
     """The memory of x, read by the strides of the result."""
     (array,) = read
-    memory = np.empty(array.size, array.dtype)
-    _over(memory, values.x.values)[...] = array
+    source = values.x.values
+    memory = np.empty(1 + sum((n - 1) * step for n, step in zip(source.shape, source.strides, strict=True)), array.dtype)
+    _over(memory, source)[...] = array
     return _over(memory, output).copy()
 
 

@@ -2,7 +2,9 @@
 // memory only.
 //
 // q (heads, n_queries, WIDTH), k (heads, n_keys, WIDTH), v (heads, n_keys, DEPTH) and their gradients hold elements of T,
-// log_sum and inner (heads, n_queries) elements of R. A block of SIDE x SIDE threads works on one tile of rows (queries
+// log_sum and inner (heads, n_queries) elements of R. The features of a row are neighbours; groups of `n_inner` heads, the heads
+// of a group, and rows are as far apart as the three numbers after an array say (`_outer`, `_inner`, `_row`), the last of which is
+// below 2^31. A block of SIDE x SIDE threads works on one tile of rows (queries
 // forward and for dq, keys for dk and dv) and goes through the tiles of columns in order, so that sums have the same bits
 // each time. A thread has EACH x EACH of the scores: rows `row`, `row` + SIDE, ... and columns `column`, `column` + SIDE, ...
 // of the tile. It reads 2 EACH numbers for EACH^2 products, since reading shared memory is what limits the speed.
@@ -23,6 +25,11 @@
 // Unrolled, so that what is indexed by r and c stays in registers.
 #define FOR_EACH_ROW _Pragma("unroll") for (int r = 0; r < EACH; ++r)
 #define FOR_EACH_COLUMN _Pragma("unroll") for (int c = 0; c < EACH; ++c)
+
+#define LYING(array) array, int64 array##_outer, int64 array##_inner, int64 array##_row
+// Divided in 32 bits, which takes fewer registers: there are less than 2^31 heads.
+#define HEAD_OF(array) \
+  (array + uint32(head) / uint32(n_inner) * array##_outer + uint32(head) % uint32(n_inner) * array##_inner)
 
 // The mask of a head, broadcast along queries or keys where a stride is 0.
 struct Mask {
@@ -70,28 +77,29 @@ __device__ R sum_of_row(R value) {
   return value;
 }
 
-// `n` features from `start` on of TILE rows from `first` on of a matrix (n_rows, width) into shared memory, zeros beyond it;
+// `n` features from `start` on of TILE rows from `first` on of a matrix (n_rows, width), whose rows are `pitch` apart, into shared memory, zeros beyond it;
 // one element between rows, so that threads read other banks.
 template <int n>
-__device__ void take(R* target, const T* source, int64 first, int64 n_rows, int width, int start) {
+__device__ void take(R* target, const T* source, int pitch, int64 first, int64 n_rows, int width, int start) {
   for (int i = threadIdx.x; i < TILE * n; i += THREADS) {
     const int row = i / n, feature = i % n;
     const bool exists = first + row < n_rows && start + feature < width;
-    target[row * (n + 1) + feature] = exists ? R(load(source[(first + row) * width + start + feature])) : R(0);
+    target[row * (n + 1) + feature] = exists ? R(load(source[(first + row) * pitch + start + feature])) : R(0);
   }
 }
 
 // Adds the products of rows of a and rows of b, over all of their features: a from `first_a` on along the rows of the tile,
 // b from `first_b` on along its columns. What was in `panel` is overwritten.
 __device__ void multiply(
-    R (&sums)[EACH][EACH], const T* a, int64 first_a, int64 n_a, const T* b, int64 first_b, int64 n_b, int width, R* panel) {
+    R (&sums)[EACH][EACH], const T* a, int pitch_a, int64 first_a, int64 n_a, const T* b, int pitch_b, int64 first_b,
+    int64 n_b, int width, R* panel) {
   const int row = threadIdx.x / SIDE, column = threadIdx.x % SIDE;
   R* const rows = panel;
   R* const columns = panel + TILE * (PART + 1);
   for (int start = 0; start < width; start += PART) {
     __syncthreads();  // what was in the panel has been read
-    take<PART>(rows, a, first_a, n_a, width, start);
-    take<PART>(columns, b, first_b, n_b, width, start);
+    take<PART>(rows, a, pitch_a, first_a, n_a, width, start);
+    take<PART>(columns, b, pitch_b, first_b, n_b, width, start);
     __syncthreads();
 #pragma unroll 4
     for (int f = 0; f < PART; ++f) {
@@ -106,14 +114,14 @@ __device__ void multiply(
 // Adds the weights of a tile times rows of `source` (n_rows, width) from `first` on, which belong to its columns: the
 // features from `start` on, `column` + SIDE f of them in sums[][f].
 __device__ void apply(
-    R (&sums)[EACH][FEATURES / SIDE], const R* weights, const T* source, int64 first, int64 n_rows, int width, int start,
-    R* panel) {
+    R (&sums)[EACH][FEATURES / SIDE], const R* weights, const T* source, int pitch, int64 first, int64 n_rows, int width,
+    int start, R* panel) {
   const int row = threadIdx.x / SIDE, column = threadIdx.x % SIDE;
 #pragma unroll
   for (int span = 0; span < FEATURES; span += SPAN) {
     if (start + span >= width) break;
     __syncthreads();  // the weights have been written, and what was in the panel has been read
-    take<SPAN>(panel, source, first, n_rows, width, start + span);
+    take<SPAN>(panel, source, pitch, first, n_rows, width, start + span);
     __syncthreads();
 #pragma unroll 4
     for (int c = 0; c < TILE; ++c) {
@@ -128,13 +136,14 @@ __device__ void apply(
 
 // Rows of a result (n_rows, width) from `first` on, the features that `apply` has summed, times `factor`.
 __device__ void store_rows(
-    T* target, const R (&sums)[EACH][FEATURES / SIDE], int64 first, int64 n_rows, int width, int start, R factor) {
+    T* target, int pitch, const R (&sums)[EACH][FEATURES / SIDE], int64 first, int64 n_rows, int width, int start,
+    R factor) {
   const int column = threadIdx.x % SIDE;
   FOR_EACH_ROW {
     const int64 row = first + threadIdx.x / SIDE + SIDE * r;
     for (int f = 0; f < FEATURES / SIDE; ++f) {
       const int feature = start + column + SIDE * f;
-      if (row < n_rows && feature < width) store(target[row * width + feature], factor * sums[r][f]);
+      if (row < n_rows && feature < width) store(target[row * pitch + feature], factor * sums[r][f]);
     }
   }
 }
@@ -147,13 +156,13 @@ __device__ void store_rows(
 #define WEIGHT(r, c) weights[(row + SIDE * (r)) * (TILE + 1) + column + SIDE * (c)]
 
 extern "C" __global__ void __launch_bounds__(256) attention(
-    int64 n_queries, int64 n_keys, R scale, const T* q, const T* k, const T* v, MASK_PARAMETERS, T* y, R* log_sum
-    DROPOUT_PARAMETERS) {
+    int64 n_queries, int64 n_keys, int64 n_inner, R scale, const T* LYING(q), const T* LYING(k), const T* LYING(v),
+    MASK_PARAMETERS, T* LYING(y), R* log_sum DROPOUT_PARAMETERS) {
   SHARED
   const int row = threadIdx.x / SIDE, column = threadIdx.x % SIDE, first_feature = blockIdx.y * FEATURES;
   const int64 n_tiles = TILES_OF(n_queries), head = blockIdx.x / n_tiles, first = blockIdx.x % n_tiles * TILE;
   FIND_MASK
-  q += head * n_queries * WIDTH, k += head * n_keys * WIDTH, v += head * n_keys * DEPTH, y += head * n_queries * DEPTH;
+  q = HEAD_OF(q), k = HEAD_OF(k), v = HEAD_OF(v), y = HEAD_OF(y);
   R top[EACH], total[EACH], sums[EACH][FEATURES / SIDE];
   FOR_EACH_ROW {
     top[r] = -infinity(), total[r] = 0;
@@ -162,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(256) attention(
   const int64 end = CAUSAL && first + TILE < n_keys ? first + TILE : n_keys;
   for (int64 start = 0; start < end; start += TILE) {
     R scores[EACH][EACH] = {};
-    multiply(scores, q, first, n_queries, k, start, n_keys, WIDTH, panel);
+    multiply(scores, q, q_row, first, n_queries, k, k_row, start, n_keys, WIDTH, panel);
     FOR_EACH_ROW {
       const int64 query = first + row + SIDE * r;
       R best = -infinity();
@@ -183,7 +192,7 @@ extern "C" __global__ void __launch_bounds__(256) attention(
       top[r] = best;
       for (int f = 0; f < FEATURES / SIDE; ++f) sums[r][f] *= shrink;
     }
-    apply(sums, weights, v, start, n_keys, DEPTH, first_feature, panel);
+    apply(sums, weights, v, v_row, start, n_keys, DEPTH, first_feature, panel);
   }
   FOR_EACH_ROW {
     const int64 query = first + row + SIDE * r;
@@ -192,16 +201,19 @@ extern "C" __global__ void __launch_bounds__(256) attention(
     if (query < n_queries && column == 0 && blockIdx.y == 0)
       log_sum[head * n_queries + query] = seen ? top[r] + log(total[r]) : -infinity();
   }
-  store_rows(y, sums, first, n_queries, DEPTH, first_feature, R(1));
+  store_rows(y, y_row, sums, first, n_queries, DEPTH, first_feature, R(1));
 }
 
 // inner = dy.y, a warp for each of n queries.
-extern "C" __global__ void attention_inner(int64 n, const T* y, const T* dy, R* inner) {
+extern "C" __global__ void attention_inner(
+    int64 n, int64 n_queries, int64 n_inner, const T* LYING(y), const T* LYING(dy), R* inner) {
   const int64 query = blockIdx.x * int64(blockDim.x / 32) + threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   if (query >= n) return;
+  const int64 head = query / n_queries, row = query % n_queries;
+  y = HEAD_OF(y) + row * y_row, dy = HEAD_OF(dy) + row * dy_row;
   R sum = 0;
-  for (int f = lane; f < DEPTH; f += 32) sum += R(load(y[query * DEPTH + f])) * R(load(dy[query * DEPTH + f]));
+  for (int f = lane; f < DEPTH; f += 32) sum += R(load(y[f])) * R(load(dy[f]));
   for (int by = 16; by > 0; by /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, by);
   if (lane == 0) inner[query] = sum;
 }
@@ -210,20 +222,20 @@ extern "C" __global__ void attention_inner(int64 n, const T* y, const T* dy, R* 
 __device__ R weight_of(R score, R log_sum) { return log_sum == -infinity() ? R(0) : exp(score - log_sum); }
 
 extern "C" __global__ void __launch_bounds__(256) attention_backward_queries(
-    int64 n_queries, int64 n_keys, R scale, const T* q, const T* k, const T* v, MASK_PARAMETERS, const R* log_sum,
-    const R* inner, const T* dy, T* dq DROPOUT_PARAMETERS) {
+    int64 n_queries, int64 n_keys, int64 n_inner, R scale, const T* LYING(q), const T* LYING(k), const T* LYING(v),
+    MASK_PARAMETERS, const R* log_sum, const R* inner, const T* LYING(dy), T* LYING(dq) DROPOUT_PARAMETERS) {
   SHARED
   const int row = threadIdx.x / SIDE, column = threadIdx.x % SIDE, first_feature = blockIdx.y * FEATURES;
   const int64 n_tiles = TILES_OF(n_queries), head = blockIdx.x / n_tiles, first = blockIdx.x % n_tiles * TILE;
   FIND_MASK
-  q += head * n_queries * WIDTH, k += head * n_keys * WIDTH, v += head * n_keys * DEPTH, dy += head * n_queries * DEPTH;
-  dq += head * n_queries * WIDTH, log_sum += head * n_queries, inner += head * n_queries;
+  q = HEAD_OF(q), k = HEAD_OF(k), v = HEAD_OF(v), dy = HEAD_OF(dy);
+  dq = HEAD_OF(dq), log_sum += head * n_queries, inner += head * n_queries;
   R sums[EACH][FEATURES / SIDE] = {};
   const int64 end = CAUSAL && first + TILE < n_keys ? first + TILE : n_keys;
   for (int64 start = 0; start < end; start += TILE) {
     R scores[EACH][EACH] = {}, d_weights[EACH][EACH] = {};
-    multiply(scores, q, first, n_queries, k, start, n_keys, WIDTH, panel);
-    multiply(d_weights, dy, first, n_queries, v, start, n_keys, DEPTH, panel);
+    multiply(scores, q, q_row, first, n_queries, k, k_row, start, n_keys, WIDTH, panel);
+    multiply(d_weights, dy, dy_row, first, n_queries, v, v_row, start, n_keys, DEPTH, panel);
     FOR_EACH_ROW FOR_EACH_COLUMN {
         const int64 query = first + row + SIDE * r, key = start + column + SIDE * c;
         R change = 0;
@@ -233,26 +245,26 @@ extern "C" __global__ void __launch_bounds__(256) attention_backward_queries(
         }
         WEIGHT(r, c) = change;
       }
-    apply(sums, weights, k, start, n_keys, WIDTH, first_feature, panel);
+    apply(sums, weights, k, k_row, start, n_keys, WIDTH, first_feature, panel);
   }
-  store_rows(dq, sums, first, n_queries, WIDTH, first_feature, scale);
+  store_rows(dq, dq_row, sums, first, n_queries, WIDTH, first_feature, scale);
 }
 
 // dk and dv, each of which may be null.
 extern "C" __global__ void __launch_bounds__(256) attention_backward_keys(
-    int64 n_queries, int64 n_keys, R scale, const T* q, const T* k, const T* v, MASK_PARAMETERS, const R* log_sum,
-    const R* inner, const T* dy, T* dk, T* dv DROPOUT_PARAMETERS) {
+    int64 n_queries, int64 n_keys, int64 n_inner, R scale, const T* LYING(q), const T* LYING(k), const T* LYING(v),
+    MASK_PARAMETERS, const R* log_sum, const R* inner, const T* LYING(dy), T* LYING(dk), T* LYING(dv) DROPOUT_PARAMETERS) {
   SHARED
   const int row = threadIdx.x / SIDE, column = threadIdx.x % SIDE, first_feature = blockIdx.y * FEATURES;
   const int64 n_tiles = TILES_OF(n_keys), head = blockIdx.x / n_tiles, first = blockIdx.x % n_tiles * TILE;
   FIND_MASK
-  q += head * n_queries * WIDTH, k += head * n_keys * WIDTH, v += head * n_keys * DEPTH, dy += head * n_queries * DEPTH;
+  q = HEAD_OF(q), k = HEAD_OF(k), v = HEAD_OF(v), dy = HEAD_OF(dy);
   log_sum += head * n_queries, inner += head * n_queries;
   R key_sums[EACH][FEATURES / SIDE] = {}, value_sums[EACH][FEATURES / SIDE] = {};
   for (int64 start = CAUSAL ? first : 0; start < n_queries; start += TILE) {
     R scores[EACH][EACH] = {}, d_weights[EACH][EACH] = {};
-    multiply(scores, k, first, n_keys, q, start, n_queries, WIDTH, panel);
-    multiply(d_weights, v, first, n_keys, dy, start, n_queries, DEPTH, panel);
+    multiply(scores, k, k_row, first, n_keys, q, q_row, start, n_queries, WIDTH, panel);
+    multiply(d_weights, v, v_row, first, n_keys, dy, dy_row, start, n_queries, DEPTH, panel);
     FOR_EACH_ROW FOR_EACH_COLUMN {
         const int64 key = first + row + SIDE * r, query = start + column + SIDE * c;
         R weight = 0, change = 0;
@@ -265,14 +277,14 @@ extern "C" __global__ void __launch_bounds__(256) attention_backward_keys(
         WEIGHT(r, c) = weight;
         d_weights[r][c] = change;
       }
-    if (dv) apply(value_sums, weights, dy, start, n_queries, DEPTH, first_feature, panel);
+    if (dv) apply(value_sums, weights, dy, dy_row, start, n_queries, DEPTH, first_feature, panel);
     if (!dk) continue;
     __syncthreads();  // the weights have been read
     FOR_EACH_ROW FOR_EACH_COLUMN WEIGHT(r, c) = d_weights[r][c];
-    apply(key_sums, weights, q, start, n_queries, WIDTH, first_feature, panel);
+    apply(key_sums, weights, q, q_row, start, n_queries, WIDTH, first_feature, panel);
   }
-  if (dk) store_rows(dk + head * n_keys * WIDTH, key_sums, first, n_keys, WIDTH, first_feature, scale);
-  if (dv) store_rows(dv + head * n_keys * DEPTH, value_sums, first, n_keys, DEPTH, first_feature, R(1));
+  if (dk) store_rows(HEAD_OF(dk), dk_row, key_sums, first, n_keys, WIDTH, first_feature, scale);
+  if (dv) store_rows(HEAD_OF(dv), dv_row, value_sums, first, n_keys, DEPTH, first_feature, R(1));
 }
 
 // Heads that share rows of the mask differ along axes with stride 0.
@@ -287,8 +299,8 @@ extern "C" __global__ void __launch_bounds__(256) attention_backward_keys(
 // The gradient of the mask. A block works on one tile of the mask, and sums over the `n_sharing` heads that share it; an axis
 // along which the mask does not vary has one tile for all queries or keys.
 extern "C" __global__ void __launch_bounds__(256) attention_backward_mask(
-    int64 n_queries, int64 n_keys, R scale, const T* q, const T* k, const T* v, MASK_PARAMETERS, const R* log_sum,
-    const R* inner, const T* dy, int64 n_sharing, T* d_mask DROPOUT_PARAMETERS) {
+    int64 n_queries, int64 n_keys, int64 n_inner, R scale, const T* LYING(q), const T* LYING(k), const T* LYING(v),
+    MASK_PARAMETERS, const R* log_sum, const R* inner, const T* LYING(dy), int64 n_sharing, T* d_mask DROPOUT_PARAMETERS) {
   SHARED
   const int row = threadIdx.x / SIDE, column = threadIdx.x % SIDE;
   const int64 down = mask_query ? TILES_OF(n_queries) : 1, across = mask_key ? TILES_OF(n_keys) : 1;
@@ -302,13 +314,12 @@ extern "C" __global__ void __launch_bounds__(256) attention_backward_mask(
     int64 of_mask = number_of_rows, of_sharing = n, head = 0, place = 1;
     FOR_AXES(AXIS_OF_HEAD)
     FIND_MASK
-    const T *q_head = q + head * n_queries * WIDTH, *k_head = k + head * n_keys * WIDTH;
-    const T *v_head = v + head * n_keys * DEPTH, *dy_head = dy + head * n_queries * DEPTH;
+    const T *q_head = HEAD_OF(q), *k_head = HEAD_OF(k), *v_head = HEAD_OF(v), *dy_head = HEAD_OF(dy);
     for (int64 i = first_query; i < query_end; i += TILE)
       for (int64 j = first_key; j < key_end && !(CAUSAL && j > i + TILE - 1); j += TILE) {
         R scores[EACH][EACH] = {}, d_weights[EACH][EACH] = {};
-        multiply(scores, q_head, i, n_queries, k_head, j, n_keys, WIDTH, panel);
-        multiply(d_weights, dy_head, i, n_queries, v_head, j, n_keys, DEPTH, panel);
+        multiply(scores, q_head, q_row, i, n_queries, k_head, k_row, j, n_keys, WIDTH, panel);
+        multiply(d_weights, dy_head, dy_row, i, n_queries, v_head, v_row, j, n_keys, DEPTH, panel);
         FOR_EACH_ROW FOR_EACH_COLUMN {
             const int64 query = i + row + SIDE * r, key = j + column + SIDE * c;
             if (is_hidden(query, key, n_queries, n_keys)) continue;

@@ -4,7 +4,8 @@
 //   r % period * stride + k / run,
 // which covers parameters for each element (layer normalization), for each row (instance) and for each run of a row
 // (group). Statistics are taken in two passes in R. KEEP elements of a row are held in registers by each thread, so that
-// memory is read once; 0: rows are too long for that and are read again.
+// memory is read once; 0: rows are too long for that and are read again. With SUMS, which needs KEEP, x is the sum of two
+// arrays, which is written too; of gradients, that of x is added to another array.
 
 #define PARAMETER(k) (parameter + (k) / run)
 #if KEEP
@@ -21,11 +22,23 @@
 
 extern "C" __global__ void normalize_rows(
     int64 n_rows, int64 length, int64 period, int64 stride, int64 run, R eps, const T* x, const T* beta, const T* gamma,
-    T* y, R* means, R* variances) {
+    T* y, R* means, R* variances
+#if SUMS
+    , const T* other, T* sum
+#endif
+) {
   extern __shared__ R shared[];
   const bool live = ROW < n_rows;
   const int64 start = ROW * length, parameter = ROW % period * stride;
   HELD(kept_x, x)
+#if SUMS
+  FOR_ROW if (live) {
+    T total;  // as others read it
+    store(total, kept_x[j] + R(load(other[start + k])));
+    sum[start + k] = total;
+    kept_x[j] = R(load(total));
+  }
+#endif
   R a = 0;
   FOR_ROW a += X;
   const R mean = combined(a, shared, Sum()) / length;
@@ -65,3 +78,49 @@ extern "C" __global__ void normalize_rows_backward(
     store(dx[start + k], (g - shift - (X - mean) * stretch) * scale);
   }
 }
+
+#if KEEP
+// The gradients with parameters for each element, by one reading. A block goes through rows that are as far apart as the rows of
+// all blocks. Each of its rows of threads writes what it has summed of dy, and of dy times the standardized values, to a row of
+// `beta_parts` and `gamma_parts`.
+extern "C" __global__ void normalize_rows_gradients(
+    int64 n_rows, int64 length, R eps, const T* x, const T* gamma, const R* means, const R* variances, const T* dy, T* dx,
+    R* beta_parts, R* gamma_parts
+#if SUMS
+    , const T* other
+#endif
+) {
+  extern __shared__ R shared[];
+  R beta_sums[KEEP] = {}, gamma_sums[KEEP] = {};
+  const int64 n_parallel = int64(gridDim.x) * blockDim.y;
+  for (int64 first = blockIdx.x * int64(blockDim.y); first < n_rows; first += n_parallel) {
+    const int64 row = first + ROW_OF_BLOCK, start = row * length;
+    const bool live = row < n_rows;
+    HELD(kept_x, x)
+    HELD(kept_dy, dy)
+    const R mean = live ? means[row] : R(0), scale = live ? 1 / sqrt(variances[row] + eps) : R(0);
+    R shift = 0, stretch = 0;
+    FOR_ROW {
+      const R g = DY * (gamma ? R(load(gamma[k])) : R(1));
+      shift += g;
+      stretch += g * (X - mean);
+      beta_sums[j] += DY;
+      gamma_sums[j] += DY * ((X - mean) * scale);
+    }
+    shift = combined(shift, shared, Sum()) / length;
+    stretch = combined(stretch, shared, Sum()) * scale * scale / length;
+    FOR_ROW if (live) {
+      R value = (DY * (gamma ? R(load(gamma[k])) : R(1)) - shift - (X - mean) * stretch) * scale;
+#if SUMS
+      value += R(load(other[start + k]));
+#endif
+      store(dx[start + k], value);
+    }
+  }
+  const int64 own = (blockIdx.x * int64(blockDim.y) + ROW_OF_BLOCK) * length;
+  FOR_ROW {
+    if (beta_parts) beta_parts[own + k] = beta_sums[j];
+    if (gamma_parts) gamma_parts[own + k] = gamma_sums[j];
+  }
+}
+#endif
