@@ -321,7 +321,9 @@ class Normalization:
             places += (len(arrays),) * has_sum
             composition.add(row_gradients(call, rows, places, SUMS=int(has_sum)))
             if parts:
-                composition.reduce_all(f"{call.spec.api}_backward_parameters", {f"d{name}": f"{name}_parts" for name in parts})
+                summands = {f"{name}_sum": f"{name}_parts" for name in parts}
+                results = {f"d{name}": f"{name}_sum" for name in parts}
+                composition.sums(f"{call.spec.api}_backward_parameters", summands, results)
             return composition.program()
 
         return Summing(made(False), lambda: made(True), n + 4, is_backward=True)
