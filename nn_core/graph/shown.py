@@ -96,7 +96,7 @@ def _is_dense(sketch: Any) -> bool:
 
 
 class Outlook:
-    """Who reads the arrays of a forward pass.
+    """The readers of the arrays of a forward pass.
 
     Args:
         functions: The functions of the pass.

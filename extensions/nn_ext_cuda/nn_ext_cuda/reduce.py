@@ -58,7 +58,7 @@ _Plan: TypeAlias = tuple[Sequence[int], Sequence[Sequence[int]]]
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What is reduced, and what is made of the results.
+    """Describes a reduction: the expressions that are reduced, and the results that are made of them.
 
     Attributes:
         kernel: Name of the kernel.

@@ -167,7 +167,7 @@ def test_a_batch_normalization_reads_x_twice_and_takes_three_launches(device):
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("in_place", [False, True])
 def test_the_gradient_of_a_shortcut_is_written_with_the_sums(device, rng, form, dtype, in_place):
-    """What the ReLU lets through is the gradient of z; the launch for dx reads that in place of y and dy."""
+    """The gradient of z is that which the ReLU lets through; the launch for dx reads that in place of y and dy."""
     x, z, dy = (rng.normal(size=form).astype(dtype) for _ in range(3))
     beta, gamma = (rng.normal(size=(1, form[1])).astype(dtype) for _ in range(2))
     statistics = [np.full((1, form[1]), value, "float32") for value in (0, 1)]

@@ -289,7 +289,7 @@ def replace_query(number, x, loss):
 
 
 def change_query(number, x, loss):
-    """What is changed in place is changed for its own readers only."""
+    """A change in place is seen by the readers of that array only."""
     if number > 1:
         q = value_of(loss, "ScaledDotProductAttention").parent.inputs[0]
         q.data.readwrite(*q.data.synced.latest).view(np.ndarray)[0, 1] = 2
