@@ -282,7 +282,7 @@ def value_of(loss, name, place=0):
 
 
 def replace_query(number, x, loss):
-    """What was written to the result of a function is what its readers find."""
+    """Readers of the result of a function find what was written to it."""
     if number > 1:
         q = value_of(loss, "ScaledDotProductAttention").parent.inputs[0]
         q.d = np.full(q.shape, 0.25)
