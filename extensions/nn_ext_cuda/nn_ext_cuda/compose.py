@@ -17,7 +17,8 @@ from nn_ext_cuda.dtypes import ITEM_BYTES, real, real_dtype, real_type, refuse_d
 from nn_ext_cuda.launch import Argument, Launch, Program, flat
 from nn_ext_cuda.layout import aligned, broadcast_strides, length_arguments, merged, reduced_axes
 from nn_ext_cuda.operand import Operand, uses
-from nn_ext_cuda.reduce import MOMENTS, Reduction, reduction
+from nn_ext_cuda.reduce import reduction
+from nn_ext_cuda.reduce_code import MOMENTS, Reduction
 
 #: Arrays with as many elements are left to the reference: indices of broadcast arrays have 32 bits.
 LIMIT: Final = 2**31
@@ -93,7 +94,7 @@ class Composition:
     ) -> None:
         """Reduce an expression over the axes of the frame on which `target` has length 1, and store `finish` of the result a.
 
-        `combine` is a key of `reduce.COMBINE`.
+        `combine` is a key of `reduce_code.COMBINE`.
         """
         self._reduce(kernel, {"a": expression}, {target: finish}, combine)
 

@@ -249,10 +249,10 @@ def test_rows_of_any_length(joined, length):
 
 @pytest.mark.parametrize("n_blocks", [1, 3, 100])
 def test_blocks_go_through_all_rows(joined, monkeypatch, n_blocks):
-    from nn_ext_cuda.kernels import normalization
+    from nn_ext_cuda.kernels import normalized_rows
 
     expected = passes(residual)
-    monkeypatch.setattr(normalization, "_BLOCKS", n_blocks)
+    monkeypatch.setattr(normalized_rows, "_BLOCKS", n_blocks)
     monkeypatch.setattr(normalization, "lanes_of", lambda length: 128)
     nn.clear_parameters()
     from nn_core.graph.call import forget

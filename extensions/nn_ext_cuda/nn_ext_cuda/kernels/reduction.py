@@ -21,7 +21,7 @@ class Reduction:
 
     Args:
         expression: The values to reduce, in terms of x and the arguments.
-        combine: How; a key of `reduce.COMBINE`.
+        combine: How; a key of `reduce_code.COMBINE`.
         finish: The value of y, in terms of the reduced value a, of `count`, the number of values, and of the arguments.
         gradient: dx in terms of dy, x, y, `count` and the arguments; None: the gradient rule serves.
         first_axis: Where a function has no argument `axes`, the first of the axes that are reduced.
