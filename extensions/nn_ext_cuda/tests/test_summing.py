@@ -253,7 +253,7 @@ def test_blocks_go_through_all_rows(joined, monkeypatch, n_blocks):
 
     expected = passes(residual)
     monkeypatch.setattr(normalized_rows, "_BLOCKS", n_blocks)
-    monkeypatch.setattr(normalization, "lanes_of", lambda length: 128)
+    monkeypatch.setattr(normalized_rows, "lanes_of", lambda length: 128)
     nn.clear_parameters()
     from nn_core.graph.call import forget
 
