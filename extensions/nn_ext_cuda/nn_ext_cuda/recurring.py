@@ -105,8 +105,9 @@ class RecurringPass:
 
     def _bound(self, number: int, given: Sequence[Array | None]) -> Any:
         runner, arrays, places = self._parts[number]
+        arrays = _filled(arrays, places, given)
         bind = getattr(runner, "bind", None)
-        step = None if bind is None else bind(*_filled(arrays, places, given))
+        step = functools.partial(runner, *arrays) if bind is None else bind(*arrays)
         return step if _recurs(step) else None
 
 
@@ -200,8 +201,9 @@ def _recurs(step: Any) -> bool:
     """Whether a step does the same whenever it runs, with what is in the memory of its arrays then."""
     if isinstance(step, ChainStep):
         return all(_recurs(each) for each in step.steps)
-    # others may get what is derived from a weight, as long as the weight has that memory
-    if step is None or isinstance(step, (functools.partial, DerivingStep)):
+    if isinstance(step, functools.partial):  # array code
+        return True
+    if isinstance(step, DerivingStep):  # others may get what is derived from a weight, as long as the weight has that memory
         return False
     inner = getattr(step, "step", None)
     told = getattr(step, "capturable", False) and not getattr(step, "words", ())
