@@ -58,7 +58,7 @@ class Recurring:
 
 
 class RecurringPass:
-    """A backward pass as one function of the arrays of a graph (see ``program`` in `nn_core.ext.Backend`).
+    """A backward pass as one function of the arrays of a graph (see ``program`` in `nn_core.ext.BackendExtras`).
 
     Args:
         parts: (runner, arrays, numbers of the arrays that are given, by their positions) of each part.
@@ -104,8 +104,8 @@ class RecurringPass:
         return _RecordedPass(sequence)
 
     def _bound(self, number: int, given: Sequence[Array | None]) -> Any:
-        runner, arrays, places = self._parts[number]
-        arrays = _filled(arrays, places, given)
+        runner, fixed, places = self._parts[number]
+        arrays = _filled(fixed, places, given)
         bind = getattr(runner, "bind", None)
         step = functools.partial(runner, *arrays) if bind is None else bind(*arrays)
         return step if _recurs(step) else None
