@@ -11,7 +11,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long sanitize-cuda sanitize-cuda-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
+.PHONY: emulated gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda help lanes seeded-lanes programs api mutation interrupts faults processes pairs mixed perturbed growth sanitize sanitize-long sanitize-cuda sanitize-cuda-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -134,6 +134,9 @@ SANITIZED_KERNELS = $(EMULATED) LD_PRELOAD="$$($(CXX) -print-file-name=libasan.s
 	NN_EMULATION_SANITIZE=address,undefined,float-cast-overflow NN_EMULATION_ORDERS= $(EMULATED_PYTEST) --capture=sys
 LARGER_KERNELS := Attention or DropoutMask or Einsum or BatchMatmul or Affine or WarpByGrid or RoiAlign or Interpolate or Quantize or Prune \
 	or Binary or INQ or SpectralNorm or WeightNormalization
+
+emulated: $(VENV)/.extensions ## a sample of each function on the emulated device of nn_ext_cuda
+	$(EMULATED) $(BIN)/python -m pytest -n $(JOBS) -p no:cacheprovider -c pyproject.toml --tier=smoke $(EMULATED_KIT)
 
 sanitize-cuda: $(VENV)/.extensions ## the kernels of nn_ext_cuda on the emulated device with address and undefined-behaviour sanitizers
 	mkdir -p $(SANITIZE)

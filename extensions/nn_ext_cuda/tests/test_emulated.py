@@ -10,9 +10,8 @@ import pytest
 
 HERE = Path(__file__).parent
 
-#: Options of each run: a sample of every function; all samples where tiles and orders of sums meet.
+#: Options of each run: all samples where tiles and orders of sums meet. `make emulated` has one of every function.
 RUNS = {
-    "functions": ["--tier=smoke"],
     "attention": ["--tier=core", "-k", "Attention or DropoutMask"],
     "augmenting": ["--tier=core", "-k", "Augmentation or RandomCrop or RandomErase or RandomFlip or RandomShift or RandB"],
     "borders": ["--tier=core", "-k", "Pad or Shift or AffineGrid or MatrixDiag or Meshgrid or SearchSorted"],
