@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
 from nn_core.ext import Array, Runner
+from nn_ext_cuda.replaceable import Wrapped
 
 #: Makes the runner that adds the gradients at some places, and overwrites the others; None where there is no such runner.
 Make: TypeAlias = Callable[[Collection[int]], Runner | None]
 
 
-class Gradients:
+class Gradients(Wrapped):
     """A runner of gradients; see `accumulating` of `nn_core.ext.Runner`.
 
     Args:
@@ -17,24 +18,16 @@ class Gradients:
         make: Makes runners that add.
     """
 
-    __slots__ = ("_make", "_runner")
+    __slots__ = ("_make",)
 
     def __init__(self, runner: Any, make: Make) -> None:
-        self._runner = runner
+        super().__init__(runner)
         self._make = make
-
-    @property
-    def launches(self) -> tuple[Any, ...]:
-        """The launches of programs in it."""
-        return tuple(getattr(self._runner, "launches", ()))
 
     @property
     def weights(self) -> tuple[int, ...]:
         """The positions of weights of which it keeps copies."""
         return tuple(getattr(self._runner, "weights", ()))
-
-    def __call__(self, *arrays: Array) -> None:
-        self._runner(*arrays)
 
     def bind(self, *arrays: Array) -> Any:
         """The step on these arrays."""

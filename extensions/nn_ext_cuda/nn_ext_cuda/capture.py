@@ -49,20 +49,40 @@ def annotate_ranges(enabled: bool = True) -> None:
     _annotated = bool(enabled)
 
 
-class Section:
+class Parts:
+    """The parts of a pass, for reports.
+
+    Attributes:
+        parts: Graphs, steps that run apart from them, and numbers of what is bound in each run, in order; None as long as
+            nothing was recorded.
+    """
+
+    __slots__ = ("__weakref__", "parts")
+
+    def __init__(self, parts: "Sequence[Recorded | Apart | int] | None" = None) -> None:
+        self.parts = parts
+        note_section(self)
+
+    def graph_sizes(self) -> list[int]:
+        """Numbers of steps of the graphs."""
+        return [len(part) for part in self.parts or () if isinstance(part, Recorded)]
+
+    def apart(self) -> list[ApartRow]:
+        """The steps that run apart."""
+        return [part.row for part in self.parts or () if isinstance(part, Apart)]
+
+
+class Section(Parts):
     """Neighbouring steps of a plan: run one by one the first time, recorded the second time, replayed from then on.
 
     Steps whose work is done already, such as laying out weights that have not changed, are left out of a run. Which ones
     these are is the same in all runs of a training, and in all of inference: each such variant is recorded by itself.
 
     Steps share scratch memory with others that were bound on the same stream. So a run on another stream waits for that one,
-    and that one for the run.
-
-    Attributes:
-        parts: Graphs and steps that run apart, in order, as in the last run; None as long as nothing was recorded.
+    and that one for the run. Its parts are those of the last run.
     """
 
-    __slots__ = ("__weakref__", "_has_run", "_keepers", "_steps", "_stream", "_variants", "parts")
+    __slots__ = ("_has_run", "_keepers", "_steps", "_stream", "_variants")
 
     def __init__(self, steps: Sequence[Step]) -> None:
         pairs = list(unfolded(steps))
@@ -71,8 +91,7 @@ class Section:
         self._has_run = False
         self._stream = cupy.cuda.get_current_stream()
         self._variants: dict[frozenset[int], list[Recorded | Apart]] = {}
-        self.parts: list[Recorded | Apart] | None = None
-        note_section(self)
+        super().__init__()
 
     def __call__(self) -> None:
         stream = cupy.cuda.get_current_stream()
@@ -113,14 +132,6 @@ class Section:
             held.flush()  # nothing but these steps may be launched while they are recorded
             self._variants[done] = parted([step for number, step in enumerate(self._steps) if number not in done])
         return self._variants.get(done)
-
-    def graph_sizes(self) -> list[int]:
-        """Numbers of steps of the graphs."""
-        return [len(part) for part in self.parts or () if isinstance(part, Recorded)]
-
-    def apart(self) -> list[ApartRow]:
-        """The steps that run apart."""
-        return [part.row for part in self.parts or () if isinstance(part, Apart)]
 
 
 def _run(part: Any) -> None:

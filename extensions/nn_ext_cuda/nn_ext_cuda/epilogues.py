@@ -19,6 +19,7 @@ from nn_ext_cuda.joinable import JoinableStep
 from nn_ext_cuda.launch import Step as Launches
 from nn_ext_cuda.light import Epilogue, Fusion, LightStep, is_all_of, may_be_further, overlap
 from nn_ext_cuda.memory import UPLOADS, allocated
+from nn_ext_cuda.replaceable import ReplaceableStep
 from nn_ext_cuda.residual import take_gradients, take_relu
 from nn_ext_cuda.runtime import cupy
 from nn_ext_cuda.slopes import take_slope
@@ -42,7 +43,7 @@ def joined(steps: Sequence[Step]) -> list[Step]:
             result[-1] = fused
         elif not _is_taken(result, step, name):
             result.append(step)
-    return [step.step if isinstance(step, JoinableStep | SummingStep) else step for step in result]
+    return [step.step if isinstance(step, ReplaceableStep) else step for step in result]
 
 
 def _is_taken(result: list[Any], step: Any, name: str) -> bool:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nn_core.ext import Array, Call
-from nn_ext_cuda.words import Words
+from nn_ext_cuda.replaceable import ReplaceableStep, Wrapped
 
 
-class Joinable:
+class Joinable(Wrapped):
     """A runner of a batch normalization (see `nn_core.ext.Runner`) that knows the one which adds and takes a ReLU as well.
 
     Args:
@@ -18,40 +18,25 @@ class Joinable:
         is_backward: The runner computes gradients.
     """
 
-    __slots__ = ("_call", "_is_backward", "_joined", "_runner")
+    __slots__ = ("_call", "_is_backward", "_joined")
 
     def __init__(
         self, runner: Any, call: Call, joined: Callable[[bool], Any], *, is_backward: bool = False
     ) -> None:
-        self._runner = runner
+        super().__init__(runner)
         self._call = call
         self._joined = joined
         self._is_backward = is_backward
-
-    @property
-    def launches(self) -> tuple[Any, ...]:
-        """The launches of the call alone."""
-        return tuple(getattr(self._runner, "launches", ()))
-
-    def __call__(self, *arrays: Array) -> None:
-        self._runner(*arrays)
 
     def bind(self, *arrays: Array) -> "JoinableStep":
         """The step on these arrays."""
         return JoinableStep(self._runner.bind(*arrays), arrays, self._call, self._joined, self._is_backward)
 
 
-class JoinableStep:
-    """A batch normalization on given arrays.
+class JoinableStep(ReplaceableStep):
+    """A batch normalization on given arrays; see `Joinable`."""
 
-    Attributes:
-        step: The step that it is as long as it is not joined.
-        arrays: The arrays of the call.
-        is_backward: It computes gradients.
-        ends: Positions of arrays whose values nobody reads afterwards, as far as the plan has said so.
-    """
-
-    __slots__ = ("_call", "_joined", "arrays", "ends", "is_backward", "step")
+    __slots__ = ("_call", "_joined")
 
     def __init__(
         self,
@@ -61,10 +46,7 @@ class JoinableStep:
         joined: Callable[[bool], Any],
         is_backward: bool,
     ) -> None:
-        self.step = step
-        self.arrays = tuple(arrays)
-        self.is_backward = is_backward
-        self.ends: Sequence[int] = ()
+        super().__init__(step, arrays, is_backward)
         self._call = call
         self._joined = joined
 
@@ -77,28 +59,6 @@ class JoinableStep:
     def dy_place(self) -> int:
         """The position of dy, if it computes gradients."""
         return len(self._call.inputs) + len(self._call.outputs)
-
-    @property
-    def capturable(self) -> bool:
-        """Whether it can be part of a CUDA graph."""
-        return bool(getattr(self.step, "capturable", False))
-
-    @property
-    def words(self) -> tuple[Words, ...]:
-        """The numbers that the host has to bring to the device before each run."""
-        return tuple(getattr(self.step, "words", ()))
-
-    @property
-    def name(self) -> str:
-        """Name of the function."""
-        return str(self.step.name)
-
-    def run(self) -> None:
-        """Normalize; the words are there."""
-        self.step.run()
-
-    def __call__(self) -> None:
-        self.step()
 
     def with_relu(self, y: Array, z: Array | None) -> Any:
         """The step that writes the ReLU of its result, or of the sum of that and z, to `y`."""

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from nn_core.ext import Array, Runner
 from nn_ext_cuda import capture
-from nn_ext_cuda.capture import Apart, Recorded, parted
+from nn_ext_cuda.capture import Apart, Parts, Recorded, parted
 from nn_ext_cuda.derived import DerivingStep
 from nn_ext_cuda.launch import ChainStep, arrays_of
-from nn_ext_cuda.report import Apart as ApartRow
-from nn_ext_cuda.report import note_section
+from nn_ext_cuda.light import overlap
+from nn_ext_cuda.replaceable import ReplaceableStep
 from nn_ext_cuda.runtime import cupy
 from nn_ext_cuda.workspace import is_shared
 
@@ -81,7 +81,7 @@ class RecurringPass:
             for number in range(len(self._parts)):
                 self._run(number, given)
             return
-        for part in recorded.sequence:
+        for part in recorded.parts:
             if isinstance(part, int):
                 self._run(part, given)
             else:
@@ -91,7 +91,7 @@ class RecurringPass:
         runner, arrays, places = self._parts[number]
         runner(*_filled(arrays, places, given))
 
-    def _recorded(self, given: Sequence[Array | None]) -> "_RecordedPass | None":
+    def _recorded(self, given: Sequence[Array | None]) -> Parts | None:
         steps = [self._bound(number, given) for number in range(len(self._parts))]
         fixed = [array for _, arrays, _ in self._parts for array in arrays]
         self._recurs = _own_bytes([step for step in steps if step is not None], [*given, *fixed]) <= MAX_PASS_BYTES
@@ -101,7 +101,7 @@ class RecurringPass:
         for is_bound, group in itertools.groupby(enumerate(steps), lambda pair: pair[1] is not None):
             numbers, own = zip(*group, strict=True)
             sequence += parted(own, may_wait=False) if is_bound else numbers
-        return _RecordedPass(sequence)
+        return Parts(sequence)
 
     def _bound(self, number: int, given: Sequence[Array | None]) -> Any:
         runner, fixed, places = self._parts[number]
@@ -109,28 +109,6 @@ class RecurringPass:
         bind = getattr(runner, "bind", None)
         step = functools.partial(runner, *arrays) if bind is None else bind(*arrays)
         return step if _recurs(step) else None
-
-
-class _RecordedPass:
-    """A pass on given memory.
-
-    Attributes:
-        sequence: Graphs, steps that run apart from them, and numbers of parts that are bound in each run.
-    """
-
-    __slots__ = ("__weakref__", "sequence")
-
-    def __init__(self, sequence: Sequence[Recorded | Apart | int]) -> None:
-        self.sequence = sequence
-        note_section(self)
-
-    def graph_sizes(self) -> list[int]:
-        """Numbers of steps of the graphs."""
-        return [len(part) for part in self.sequence if isinstance(part, Recorded)]
-
-    def apart(self) -> list[ApartRow]:
-        """The steps that run apart."""
-        return [part.row for part in self.sequence if isinstance(part, Apart)]
 
 
 class _ByAddress:
@@ -188,13 +166,9 @@ def _own_bytes(steps: Sequence[Any], given: Sequence[Array | None]) -> float:
     found = arrays_of(steps)
     if found is None:
         return math.inf
-    known = [(int(array.data.ptr), int(array.nbytes)) for array in given if array is not None]
-    own = {
-        int(array.data.ptr): int(array.nbytes)
-        for array in found
-        if not is_shared(array) and not any(0 <= int(array.data.ptr) - start < n_bytes for start, n_bytes in known)
-    }
-    return sum(own.values())
+    known = [array for array in given if array is not None]
+    own = [array for array in found if not is_shared(array) and not any(overlap(array, other) for other in known)]
+    return sum({int(array.data.ptr): int(array.nbytes) for array in own}.values())
 
 
 def _recurs(step: Any) -> bool:
@@ -205,6 +179,6 @@ def _recurs(step: Any) -> bool:
         return True
     if isinstance(step, DerivingStep):  # others may get what is derived from a weight, as long as the weight has that memory
         return False
-    inner = getattr(step, "step", None)
-    told = getattr(step, "capturable", False) and not getattr(step, "words", ())
-    return bool(told) and (inner is None or _recurs(inner))
+    if isinstance(step, ReplaceableStep):
+        return _recurs(step.step)
+    return bool(getattr(step, "capturable", False)) and not getattr(step, "words", ())

@@ -11,10 +11,10 @@ from typing import Any
 from nn_core.ext import Array
 from nn_ext_cuda.launch import Step
 from nn_ext_cuda.light import is_all_of, overlap
-from nn_ext_cuda.words import Words
+from nn_ext_cuda.replaceable import ReplaceableStep, Wrapped
 
 
-class Summing:
+class Summing(Wrapped):
     """A runner of a normalization (see `nn_core.ext.Runner`) that knows the one with a sum.
 
     Args:
@@ -25,68 +25,38 @@ class Summing:
         is_backward: The runner computes gradients.
     """
 
-    __slots__ = ("_is_backward", "_place", "_runner", "_with_sum")
+    __slots__ = ("_is_backward", "_place", "_with_sum")
 
     def __init__(self, runner: Any, with_sum: Callable[[], Any], place: int, *, is_backward: bool = False) -> None:
-        self._runner = runner
+        super().__init__(runner)
         self._with_sum = with_sum
         self._place = place
         self._is_backward = is_backward
 
-    @property
-    def launches(self) -> tuple[Any, ...]:
-        """The launches of the call alone."""
-        return tuple(getattr(self._runner, "launches", ()))
-
     def summed(self) -> Any:
         """The runner with a sum."""
         return self._with_sum()
-
-    def __call__(self, *arrays: Array) -> None:
-        self._runner(*arrays)
 
     def bind(self, *arrays: Array) -> "SummingStep":
         """The step on these arrays."""
         return SummingStep(self._runner.bind(*arrays), arrays, self._with_sum, self._place, self._is_backward)
 
 
-class SummingStep:
-    """A normalization on given arrays.
+class SummingStep(ReplaceableStep):
+    """A normalization on given arrays; see `Summing`.
 
     Attributes:
-        step: The step that it is as long as it is not joined.
-        arrays: The arrays of the call.
         place: The position of x, or of dx.
-        is_backward: It computes gradients.
-        ends: Positions of arrays whose values nobody reads afterwards, as far as the plan has said so.
     """
 
-    __slots__ = ("_with_sum", "arrays", "ends", "is_backward", "place", "step")
+    __slots__ = ("_with_sum", "place")
 
     def __init__(
         self, step: Any, arrays: Sequence[Array | None], with_sum: Callable[[], Any], place: int, is_backward: bool
     ) -> None:
-        self.step = step
-        self.arrays = tuple(arrays)
+        super().__init__(step, arrays, is_backward)
         self.place = place
-        self.is_backward = is_backward
-        self.ends: Sequence[int] = ()
         self._with_sum = with_sum
-
-    @property
-    def capturable(self) -> bool:
-        """Whether it can be part of a CUDA graph."""
-        return bool(getattr(self.step, "capturable", False))
-
-    @property
-    def words(self) -> tuple[Words, ...]:
-        """The numbers that the host has to bring to the device before each run."""
-        return tuple(getattr(self.step, "words", ()))
-
-    @property
-    def name(self) -> str:
-        """Name of the function."""
-        return str(getattr(self.step, "name", "normalization"))
 
     @property
     def x(self) -> Array:
@@ -94,13 +64,6 @@ class SummingStep:
         array = self.arrays[self.place]
         assert array is not None
         return array
-
-    def run(self) -> None:
-        """Normalize; the words are there."""
-        self.step.run()
-
-    def __call__(self) -> None:
-        self.step()
 
     def others(self) -> list[Array]:
         """All arrays but x, or dx."""
