@@ -36,6 +36,17 @@ def device():
         sys.path.remove(HELPERS)
 
 
+@pytest.fixture(scope="module")
+def compiler():
+    """A compiler of CUDA, which needs no device."""
+    import compilers  # tests that use it have it on the path
+
+    found = compilers.compiler()
+    if found is None:
+        pytest.skip(compilers.MISSING)
+    return found
+
+
 @pytest.fixture(autouse=True)
 def faultless():
     """A test fails by what a launch did wrong, also if a fallback has hidden it."""

@@ -3,10 +3,13 @@
 import numpy as np
 
 import nn_core as nn
+import nn_core.functions as F
+import nn_core.solvers as S
 from nn_core.dispatch.registry import spec_of
 from nn_core.ext import ArrayDesc, Call
 from nn_core.graph.infer import infer, input_entries, made_outputs
 from nn_core.rules.arguments import resolve_args
+from nn_core.settings import without
 from nn_ext_cuda.dtypes import STATISTICS
 
 
@@ -63,3 +66,54 @@ def check_recorded(y, x=None):
     assert after.n_graphs == before.n_graphs + (1 if x is None else 2)
     assert sum(after.apart.values()) == sum(before.apart.values())
     assert not nn.fallback_report()
+
+
+def compare_with_reference(build, shapes, tolerance, *, positive=False):
+    """The result of a function of random arrays and its gradients are those of the reference, without a fallback."""
+    found = []
+    for context in (nn.get_current_context(), nn.Context(["reference:double"])):
+        draw = np.random.default_rng(0)
+        with nn.context_scope(context):
+            arrays = [draw.normal(size=shape).astype("float32") for shape in shapes]
+            inputs = [nn.Variable.from_numpy_array(abs(a) if positive else a, need_grad=True) for a in arrays]
+            y = build(*inputs)
+            for variable in inputs:
+                variable.grad.zero()
+            y.forward()
+            y.backward(draw.normal(size=y.shape).astype("float32"))
+            found.append([y.d.copy(), *[variable.g.copy() for variable in inputs]])
+            assert not nn.fallback_report()
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * max(np.abs(other).max(), 1))
+
+
+def passes(build, x, change=None, n_passes=5, **options):
+    """Losses, gradients and parameters of some steps with new inputs; `change` is called between the passes of each."""
+    nn.clear_parameters()
+    nn.seed(3)
+    loss = F.mean(build(x) ** 2)
+    solver = S.Sgd(0.1)
+    solver.set_parameters(nn.get_parameters())
+    found = []
+    for number in range(n_passes):
+        x.d = np.random.default_rng(number).normal(size=x.shape)
+        loss.forward(**(options or {"clear_no_need_grad": True}))
+        if change is not None:
+            change(number, x, loss)
+        solver.zero_grad()
+        x.grad.zero()
+        loss.backward(clear_buffer=True)
+        solver.update()
+        found += [np.array(loss.d), x.g.copy()]
+    return [*found, *[p.d.copy() for p in nn.get_parameters().values()]]
+
+
+def inferred(build, x, switch):
+    """The result of a network in inference, without the optimization `switch`."""
+    nn.clear_parameters()
+    nn.seed(3)
+    y = build(x)
+    with without(switch):
+        for _ in range(3):
+            y.forward(clear_buffer=True)
+    return y.d.copy()

@@ -22,14 +22,6 @@ from nn_ext_cuda.launch import THREADS, Launch
 QUICK = ("Softmax", "Dropout", "Sum")
 
 
-@pytest.fixture(scope="module")
-def compiler():
-    found = compilers.compiler()
-    if found is None:
-        pytest.skip(compilers.MISSING)
-    return found
-
-
 def samples(names, dtypes):
     """The launches for the samples of the conformance kit."""
     for *_, program in sources.programs(KERNELS, names, dtypes):

@@ -11,21 +11,9 @@ SHAPE = (3, 4, 70)
 
 def compare(build, n_inputs, *, positive=False):
     """The result and the gradients of a function of some arrays, on both backends, without a fallback."""
-    found = []
-    for context in (nn.get_current_context(), nn.Context(["reference:double"])):
-        draw = np.random.default_rng(0)
-        with nn.context_scope(context):
-            arrays = [draw.normal(size=SHAPE).astype("float32") for _ in range(n_inputs)]
-            inputs = [nn.Variable.from_numpy_array(abs(a) if positive else a, need_grad=True) for a in arrays]
-            y = build(*inputs)
-            for variable in inputs:
-                variable.grad.zero()
-            y.forward()
-            y.backward(draw.normal(size=y.shape).astype("float32"))
-            found.append([y.d.copy(), *[variable.g.copy() for variable in inputs]])
-            assert not nn.fallback_report()
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=2e-6 * max(np.abs(other).max(), 1))
+    import emulated
+
+    emulated.compare_with_reference(build, [SHAPE] * n_inputs, 2e-6, positive=positive)
 
 
 @pytest.mark.parametrize("p", [1, 2, 3.5])

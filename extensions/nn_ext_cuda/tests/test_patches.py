@@ -15,23 +15,10 @@ SETTINGS = [
 
 
 def compare(shapes, build):
-    """Results, gradients, and gradients of gradients where there are some, without a fallback."""
-    found = []
-    for context in (nn.get_current_context(), nn.Context(["reference:double"])):
-        draw = np.random.default_rng(0)
-        with nn.context_scope(context):
-            inputs = [
-                nn.Variable.from_numpy_array(draw.normal(size=shape).astype("float32"), need_grad=True) for shape in shapes
-            ]
-            y = build(*inputs)
-            for variable in inputs:
-                variable.grad.zero()
-            y.forward()
-            y.backward(draw.normal(size=y.shape).astype("float32"))
-            found.append([y.d.copy(), *[variable.g.copy() for variable in inputs]])
-            assert not nn.fallback_report()
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=5e-6 * max(np.abs(other).max(), 1))
+    """The result and the gradients of a function of some arrays, on both backends, without a fallback."""
+    import emulated
+
+    emulated.compare_with_reference(build, shapes, 5e-6)
 
 
 @pytest.mark.parametrize("settings", SETTINGS)

@@ -6,7 +6,6 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
-import nn_core.solvers as S
 from nn_core.settings import without
 
 BATCH, TOKENS, HEADS, WIDTH = 2, 5, 3, 4
@@ -198,26 +197,10 @@ OTHERS = [
 ]
 
 
-def passes(build, change=None, n_passes=5, **options):
-    """Losses, gradients and parameters of some steps with new inputs; `change` is called between the passes of each."""
-    nn.clear_parameters()
-    nn.seed(3)
-    x = tokens()
-    loss = F.mean(build(x) ** 2)
-    solver = S.Sgd(0.1)
-    solver.set_parameters(nn.get_parameters())
-    found = []
-    for number in range(n_passes):
-        x.d = np.random.default_rng(number).normal(size=x.shape)
-        loss.forward(**(options or {"clear_no_need_grad": True}))
-        if change is not None:
-            change(number, x, loss)
-        solver.zero_grad()
-        x.grad.zero()
-        loss.backward(clear_buffer=True)
-        solver.update()
-        found += [np.array(loss.d), x.g.copy()]
-    return [*found, *[p.d.copy() for p in nn.get_parameters().values()]]
+def passes(build, change=None, **options):
+    import emulated
+
+    return emulated.passes(build, tokens(), change, **options)
 
 
 def assert_same(found, expected):
@@ -253,15 +236,10 @@ def test_training_is_that_of_the_reference(cuda, build):
 
 @pytest.mark.parametrize("build", [*SHOWN, *OTHERS])
 def test_inference_is_that_of_arrays_of_their_own(context, build):
-    results = []
-    for name in ("share_memory", "pack"):  # the second changes nothing here
-        nn.clear_parameters()
-        nn.seed(3)
-        y = build(tokens())
-        with without(name):
-            for _ in range(3):
-                y.forward(clear_buffer=True)
-        results.append(y.d.copy())
+    import emulated
+
+    switches = ("share_memory", "pack")  # the second changes nothing here
+    results = [emulated.inferred(build, tokens(), switch) for switch in switches]
     np.testing.assert_array_equal(*results)
 
 

@@ -23,14 +23,6 @@ DTYPES = ("float32", "float64", "float16", "bfloat16")
 QUICK = ("Sum", "Softmax", "Dropout")
 
 
-@pytest.fixture(scope="module")
-def compiler():
-    found = compilers.compiler()
-    if found is None:
-        pytest.skip(compilers.MISSING)
-    return found
-
-
 def engine_codes():
     """The kernels that solvers launch, and those that bring numbers to the device."""
     for dtype in ("float32", "float64"):

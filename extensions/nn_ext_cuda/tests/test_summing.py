@@ -6,7 +6,6 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
-import nn_core.solvers as S
 from nn_core.settings import without
 
 SHAPE = (2, 5, 6)
@@ -38,27 +37,10 @@ def normalized(x, name="norm"):
     return PF.layer_normalization(x, batch_axis=tuple(range(x.ndim - 1)), name=name)
 
 
-def passes(build, n_passes=5, change=None, **options):
-    """Losses, gradients and parameters of some steps with new inputs; `change` is called between the passes of each."""
-    nn.clear_parameters()
-    nn.seed(3)
-    x = tokens()
-    y = build(x)
-    loss = F.mean(y**2)
-    solver = S.Sgd(0.1)
-    solver.set_parameters(nn.get_parameters())
-    found = []
-    for number in range(n_passes):
-        x.d = np.random.default_rng(number).normal(size=x.shape)
-        loss.forward(**(options or {"clear_no_need_grad": True}))
-        if change is not None and number > 1:
-            change(x)
-        solver.zero_grad()
-        x.grad.zero()
-        loss.backward(clear_buffer=True)
-        solver.update()
-        found += [np.array(loss.d), x.g.copy()]
-    return [*found, *[p.d.copy() for p in nn.get_parameters().values()]]
+def passes(build, change=None, **options):
+    import emulated
+
+    return emulated.passes(build, tokens(), change, **options)
 
 
 def both_ways(build, joined, **options):
@@ -168,22 +150,17 @@ def test_training_is_that_of_the_reference(cuda, build):
 
 @pytest.mark.parametrize("build", NETWORKS)
 def test_inference_is_that_of_functions_apart(joined, build):
-    results = []
-    for name in ("pack", "fuse"):  # the first changes nothing here
-        nn.clear_parameters()
-        nn.seed(3)
-        y = build(tokens())
-        with without(name):
-            for _ in range(3):
-                y.forward(clear_buffer=True)
-        results.append(y.d.copy())
+    import emulated
+
+    results = [emulated.inferred(build, tokens(), switch) for switch in ("pack", "fuse")]  # the first changes nothing here
     np.testing.assert_array_equal(*results)
 
 
 @pytest.mark.parametrize("build", [residual, after])
 def test_gradients_are_those_at_the_sums_of_the_forward_pass(joined, build):
-    def change(x):
-        x.d = np.random.default_rng(77).normal(size=x.shape)
+    def change(number, x, loss):
+        if number > 1:
+            x.d = np.random.default_rng(77).normal(size=x.shape)
 
     found, expected, joins = both_ways(build, joined, change=change)
     assert joins
