@@ -41,7 +41,7 @@ class FakeCublas:
         assert fake_cupy.Graph.recording is None, "cublasCreate allocates, which cannot be captured"
         self.created += 1
         handle._obj.value = self.created
-        self.devices[self.created] = fake_cupy._current_device()
+        self.devices[self.created] = fake_cupy.current_device()
         return 0
 
     def cublasSetMathMode(self, handle, mode):
@@ -57,7 +57,7 @@ class FakeCublas:
     def _require_device(self, handle):
         import fake_cupy
 
-        own = fake_cupy._current_device()
+        own = fake_cupy.current_device()
         assert self.devices[handle.value] == own, f"a handle of device {self.devices[handle.value]} on device {own}"
 
     def cublasGemmStridedBatchedEx(self, handle, *arguments):

@@ -47,7 +47,7 @@ class FakeCublasLt:
         import fake_cupy
 
         assert fake_cupy.Graph.recording is None, "cublasLtCreate allocates, which cannot be captured"
-        handle._obj.value = 7 + fake_cupy._current_device()
+        handle._obj.value = 7 + fake_cupy.current_device()
         return 0
 
     def cublasLtMatmulDescCreate(self, result, compute, scale):
@@ -79,14 +79,14 @@ class FakeCublasLt:
         import fake_cupy
 
         assert fake_cupy.Graph.recording is None, "cublasLt does not choose algorithms while a stream is captured"
-        assert (handle.value, wanted.value) == (7 + fake_cupy._current_device(), 1)
+        assert (handle.value, wanted.value) == (7 + fake_cupy.current_device(), 1)
         assert ctypes.sizeof(results._obj) == 96
         assert set(self.objects[preference.value]) == set(_PREFERENCE)
         self.searches += 1
         self.reductions = self.objects[preference.value][3]
         knows = self.knows_algorithms and self.objects[operation.value][7] not in self.unknown_epilogues
         count._obj.value = int(knows)
-        results._obj.algorithm[0] = 42 + fake_cupy._current_device()
+        results._obj.algorithm[0] = 42 + fake_cupy.current_device()
         results._obj.algorithm[1] = len(self.promised)
         further = self.objects[operation.value].get(11, 0)
         self.promised.append([*(self.objects[preference.value][n] for n in (5, 6, 7, 8)), min(further & -further, 256) or 1])
@@ -97,8 +97,8 @@ class FakeCublasLt:
         import fake_cupy
 
         algorithm, workspace, n_bytes, _ = rest
-        assert handle.value == 7 + fake_cupy._current_device(), "a handle of another device"
-        assert algorithm._obj[0] == 42 + fake_cupy._current_device(), "the algorithm was chosen for another device"
+        assert handle.value == 7 + fake_cupy.current_device(), "a handle of another device"
+        assert algorithm._obj[0] == 42 + fake_cupy.current_device(), "the algorithm was chosen for another device"
         assert workspace.value % 16 == 0 and n_bytes.value == 32 * 2**20
         assert (alpha._obj.value, beta._obj.value) == (1, 0)
         assert c.value == d.value and of_c.value == of_d.value

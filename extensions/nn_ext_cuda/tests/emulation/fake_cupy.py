@@ -1,6 +1,6 @@
 """A stand-in for CuPy over NumPy that is as strict as CuPy: it refuses to mix its arrays with NumPy's.
 
-Kernels are compiled for the host by `machine`. Streams and graphs are recorded, not run in parallel.
+Kernels are compiled for the host by `machine`. Streams and graphs are those of `fake_streams`.
 
 Environment variables:
     NN_EMULATION_OFFSET: 1: arrays begin one element behind an address that is good for the widest loads.
@@ -10,13 +10,11 @@ import contextlib
 import ctypes
 import os
 import sys
-import threading
-import time
 import types
-from typing import ClassVar
 
 import machine
 import numpy as np
+from fake_streams import CUDARuntimeError, Event, Graph, Stream, current_device, device_if_there, require_outside_capture
 
 
 class _Memory:
@@ -24,7 +22,7 @@ class _Memory:
         self.ptr = pointer
 
     def copy_from_host_async(self, pointer, n_bytes, stream):
-        _require_outside_capture("a copy from the host")
+        require_outside_capture("a copy from the host")
         ctypes.memmove(self.ptr, pointer, n_bytes)
 
 
@@ -42,14 +40,6 @@ def _place_of(capsule):
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
     return (ctypes.c_int32 * 2).from_address(pointer(capsule, b"dltensor_versioned") + 40)
-
-
-def _current_device():
-    return sys.modules["cupy"].cuda.runtime.getDevice()
-
-
-def _device_if_there():
-    return _current_device() if "cupy" in sys.modules else 0
 
 
 class _OnHost:
@@ -80,7 +70,7 @@ class FakeArray(np.ndarray):
     """An array "on the device" that was current when it was made; kernels of another one cannot use it."""
 
     def __array_finalize__(self, source):
-        self.device_id = source.device_id if isinstance(source, FakeArray) else _device_if_there()
+        self.device_id = source.device_id if isinstance(source, FakeArray) else device_if_there()
 
     @property
     def data(self):
@@ -108,11 +98,11 @@ class FakeArray(np.ndarray):
         raise TypeError("Implicit conversion to a NumPy array is not allowed")
 
     def get(self):
-        _require_outside_capture("a copy to the host")
+        require_outside_capture("a copy to the host")
         return np.array(self.view(np.ndarray))
 
     def item(self):
-        _require_outside_capture("a copy to the host")
+        require_outside_capture("a copy to the host")
         return self.view(np.ndarray).item()
 
     def __bool__(self):
@@ -135,13 +125,13 @@ class FakeArray(np.ndarray):
         return {**self.__array_interface__, "version": 3, "stream": stream, "strides": self.strides}
 
     def __dlpack_device__(self):
-        return CUDA, _current_device()
+        return CUDA, current_device()
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        _require_outside_capture("an event that another stream waits for")
+        require_outside_capture("an event that another stream waits for")
         Stream.waited_for.append((stream, Stream.current))
         capsule = np.ndarray.__dlpack__(self.view(np.ndarray), max_version=(1, 0))
-        _place_of(capsule)[:] = CUDA, _current_device()
+        _place_of(capsule)[:] = CUDA, current_device()
         return capsule
 
 
@@ -186,11 +176,6 @@ def _in_place(change):
             change()
 
     Graph.note(quietly)
-
-
-def _require_outside_capture(what):
-    if Graph.recording is not None:
-        raise CUDARuntimeError(f"cudaErrorStreamCaptureUnsupported: {what}")
 
 
 def _require_device(value):
@@ -276,125 +261,17 @@ class RawModule:
         loaded = set()
 
         def launch(grid, block, arguments, *, shared_mem=0):
-            own = _current_device()
+            own = current_device()
             if own not in loaded:
-                _require_outside_capture("loading a module")
+                require_outside_capture("loading a module")
                 loaded.add(own)
             for argument in arguments:
                 device_id = getattr(argument, "device_id", own)
                 assert device_id == own, f"{name} on device {own} got an array of device {device_id}"
             Graph.note(lambda: function(grid, block, arguments, shared_mem=shared_mem))
 
-        launch.compile = lambda: loaded.add(_current_device())
+        launch.compile = lambda: loaded.add(current_device())
         return launch
-
-
-class _Recording(type):
-    """Streams are captured by one thread each: what another one launches meanwhile runs."""
-
-    _of_thread = threading.local()
-
-    @property
-    def recording(cls):
-        return getattr(cls._of_thread, "calls", None)
-
-    @recording.setter
-    def recording(cls, calls):
-        cls._of_thread.calls = calls
-
-    @recording.deleter  # what pytest puts in place is taken away again
-    def recording(cls):
-        cls._of_thread.calls = None
-
-
-class Graph(metaclass=_Recording):
-    """Launches that were recorded while a stream was capturing."""
-
-    fails_with = None
-
-    def __init__(self, calls):
-        self.calls = calls
-        self.replays = 0
-        self.device_id = _current_device()
-
-    @classmethod
-    def note(cls, call):
-        if cls.recording is None:
-            call()
-        else:
-            if cls.fails_with is not None:
-                raise cls.fails_with
-            cls.recording.append(call)
-
-    def launch(self, stream=None):
-        assert self.device_id == _current_device(), "a graph was launched on another device than it was recorded on"
-        self.replays += 1
-        for call in self.calls:
-            call()
-
-
-class _Current(type):
-    """Each thread has a current stream."""
-
-    _of_thread = threading.local()
-
-    @property
-    def current(cls):
-        return getattr(cls._of_thread, "stream", None) or _NULL_STREAM
-
-    @current.setter
-    def current(cls, stream):
-        cls._of_thread.stream = stream
-
-    @current.deleter  # what pytest puts in place is taken away again
-    def current(cls):
-        cls._of_thread.stream = None
-
-
-class Stream(metaclass=_Current):
-    #: (stream of a consumer of memory, stream that it waits for)
-    waited_for: ClassVar = []
-
-    def __init__(self, *, non_blocking=False, null=False, ptr=0):
-        self.non_blocking = non_blocking
-        self.ptr = ptr or (id(self) if non_blocking else 0)
-        self.device_id = _device_if_there()
-        self._before = []
-
-    def __enter__(self):
-        self._require_device()
-        self._before.append(Stream.current)
-        Stream.current = self
-        return self
-
-    def __exit__(self, *_):
-        Stream.current = self._before.pop()
-
-    def _require_device(self):
-        own = _current_device()
-        assert not self.ptr or self.device_id == own, f"a stream of device {self.device_id} was used on device {own}"
-
-    def wait_event(self, event):
-        assert event.stream is not self, "a stream is in its own order anyway"
-        Stream.waited_for.append((self, event.stream))
-
-    def begin_capture(self, mode=None):
-        assert Graph.recording is None
-        self._require_device()
-        Graph.recording = []
-
-    def end_capture(self):
-        calls, Graph.recording = Graph.recording, None
-        return Graph(calls)
-
-    def is_capturing(self):
-        return Graph.recording is not None
-
-    def synchronize(self):
-        assert Graph.recording is None, "synchronize while capturing"
-
-
-_NULL_STREAM = Stream(null=True)
 
 
 class MemoryPool:
@@ -434,14 +311,10 @@ class OutOfMemoryError(MemoryError):
     pass
 
 
-class CUDARuntimeError(RuntimeError):
-    pass
-
-
 def asarray(values, dtype=None, order=None):
     if isinstance(values, FakeArray):
         return values if dtype is None or values.dtype == dtype else values.astype(dtype)
-    _require_outside_capture("a copy from the host")
+    require_outside_capture("a copy from the host")
     plain = np.array(_plain(values), dtype=dtype, order=order or "K")
     if not plain.flags.c_contiguous:
         return plain.view(FakeArray)
@@ -473,28 +346,6 @@ class PinnedMemory(bytearray):
     @property
     def ptr(self):
         return ctypes.addressof((ctypes.c_char * len(self)).from_buffer(self))
-
-
-class Event:
-    """An event that has happened after it was asked for three times."""
-
-    synchronized = 0
-
-    def __init__(self, *, disable_timing=False):
-        self._asked = 0
-
-    def record(self, stream=None):
-        self._is_recorded = Graph.recording is not None
-        self.time, self.stream = time.perf_counter(), stream
-
-    @property
-    def done(self):
-        assert not self._is_recorded, "an event that is looked at cannot be recorded in a graph"
-        self._asked += 1
-        return self._asked > 3
-
-    def synchronize(self):
-        Event.synchronized += 1
 
 
 def make():
