@@ -153,6 +153,19 @@ def values(rank, step):
     return np.random.default_rng([rank, step]).standard_normal((5, 4)).astype(np.float32)
 
 
+def own_gradients(rank, steps, accumulate):
+    """The gradients of a rank in each step, without those of others."""
+    parameters, x, loss = network()
+    for step in range(steps):
+        for v in parameters.values():
+            v.grad.zero()
+        for part in range(accumulate):
+            x.d = values(rank, step * accumulate + part)
+            loss.forward()
+            loss.backward()
+        yield [v.g.copy() for v in parameters.values()]
+
+
 @pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_sums_are_parts_of_the_recorded_pass(recorded, accumulate, together):
@@ -170,15 +183,7 @@ def test_sums_are_parts_of_the_recorded_pass(recorded, accumulate, together):
         found = []
         with nn.context_scope(context):
             with BUILDING:
-                parameters, x, loss = network()
-                for step in range(steps):
-                    for v in parameters.values():
-                        v.grad.zero()
-                    for part in range(accumulate):
-                        x.d = values(rank, step * accumulate + part)
-                        loss.forward()
-                        loss.backward()
-                    alone[rank, step] = [v.g.copy() for v in parameters.values()]
+                alone[rank] = list(own_gradients(rank, steps, accumulate))
                 parameters, x, loss = network()
                 buckets = Buckets(comm, parameters, loss=loss, bucket_mb=1e-5, first_mb=1e-5, on_device=True)
             callback = buckets.callback(division=True)
@@ -197,8 +202,8 @@ def test_sums_are_parts_of_the_recorded_pass(recorded, accumulate, together):
         return found
 
     for found in on_threads(program, 2):
-        for step, own in enumerate(found):
-            for grad, first, second in zip(own, alone[0, step], alone[1, step], strict=True):
+        for own, *both in zip(found, alone[0], alone[1], strict=True):
+            for grad, first, second in zip(own, *both, strict=True):
                 np.testing.assert_array_equal(grad, (first + second) / 2)
 
 

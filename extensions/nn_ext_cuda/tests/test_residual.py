@@ -1,5 +1,7 @@
 """Batch normalizations that plans join with the sum and the ReLU after them, on an emulated device."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -236,48 +238,56 @@ def test_nan_passes_through(joined, place):
 
 
 
-def random_network(seed):
+class RandomNetwork:
     """Residual blocks some of whose values several functions read, are computed in place or again, or are kept."""
-    rng = np.random.default_rng(seed)
 
-    def happens(probability):
-        return bool(rng.random() < probability)
+    def __init__(self, seed):
+        self._rng = np.random.default_rng(seed)
+        self.x = image(seed)
+        self.values = [self.x]
+        for number in range(6):
+            with nn.recompute() if self._happens(0.2) else contextlib.nullcontext():
+                self.values.append(self._block(number))
 
-    x = image(seed)
-    values = [x]
+    def result(self):
+        return self.values[-1] + F.mean(self.values[-2]) if self._happens(0.3) else self.values[-1]
 
-    def some():
-        return values[-1] if happens(0.6) else values[rng.integers(len(values))]
+    def _happens(self, probability):
+        return bool(self._rng.random() < probability)
 
-    def normalized(number):
-        source = some()
-        source = PF.convolution(source, 3, (1, 1), name=f"layer{number}") if happens(0.5) else source
-        name = "shared" if happens(0.15) else f"layer{number}"
-        h = PF.batch_normalization(source, batch_stat=happens(0.85), name=name)
-        h.persistent = happens(0.1)
-        if happens(0.1):
-            values.append(h)
+    def _some(self):
+        return self.values[-1] if self._happens(0.6) else self.values[self._rng.integers(len(self.values))]
+
+    def _normalized(self, number):
+        source = self._some()
+        source = PF.convolution(source, 3, (1, 1), name=f"layer{number}") if self._happens(0.5) else source
+        name = "shared" if self._happens(0.15) else f"layer{number}"
+        h = PF.batch_normalization(source, batch_stat=self._happens(0.85), name=name)
+        h.persistent = self._happens(0.1)
+        if self._happens(0.1):
+            self.values.append(h)
         return h
 
-    def block(number):
-        h = normalized(number)
-        if happens(0.6):
-            makers = [some, lambda: normalized(f"{number}b"), lambda: F.tanh(some()), lambda: h]
-            pair = [h, makers[rng.choice(4, p=[0.4, 0.3, 0.2, 0.1])]()]
-            pair = pair[::-1] if happens(0.5) else pair
-            is_own = pair[0].parent is not None and pair[0].parent.name.startswith("batch")
-            h = F.add2(*pair, inplace=is_own and happens(0.3))
-            if happens(0.1):
-                values.append(h)
-        return F.relu(h, inplace=h is not values[-1] and happens(0.3))
+    def _block(self, number):
+        h = self._normalized(number)
+        if self._happens(0.6):
+            h = self._added(h, number)
+        return F.relu(h, inplace=h is not self.values[-1] and self._happens(0.3))
 
-    for number in range(6):
-        if happens(0.2):
-            with nn.recompute():
-                values.append(block(number))
-        else:
-            values.append(block(number))
-    return [x], values[-1] + F.mean(values[-2]) if happens(0.3) else values[-1]
+    def _added(self, h, number):
+        makers = [self._some, lambda: self._normalized(f"{number}b"), lambda: F.tanh(self._some()), lambda: h]
+        pair = [h, makers[self._rng.choice(4, p=[0.4, 0.3, 0.2, 0.1])]()]
+        pair = pair[::-1] if self._happens(0.5) else pair
+        is_own = pair[0].parent is not None and pair[0].parent.name.startswith("batch")
+        total = F.add2(*pair, inplace=is_own and self._happens(0.3))
+        if self._happens(0.1):
+            self.values.append(total)
+        return total
+
+
+def random_network(seed):
+    network = RandomNetwork(seed)
+    return [network.x], network.result()
 
 
 @pytest.mark.parametrize("options", [{"clear_no_need_grad": True}, {"clear_no_need_grad": False}])
