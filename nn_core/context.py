@@ -6,20 +6,37 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import door
+from nn_core.errors import ArgumentError, UnknownAttributeError
+from nn_core.messages.refusal import described, door
+from nn_core.messages.synonyms import suggestion
 from nn_core.runtime.ambient import Mode
 from nn_core.runtime.installed import default_backends
 
 #: dtype name of each number type that may follow the colon of a backend.
 TYPE_CONFIGS: Final = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64"}
 
-#: The keys of all contexts there ever were, by their settings.
-_KEYS: Final[dict[tuple[object, ...], object]] = {}
+#: Names of the settings, which a program may assign to.
+_SETTINGS: Final = ("backend", "array_class", "device_id")
+
+
+class _Key:
+    """Identity of all contexts with equal settings, and their snapshot; its hash takes no call of Python."""
+
+    __slots__ = ("snapshot",)
+
+    snapshot: "Context"
+
+
+#: The keys of all contexts that ever existed, by their settings.
+_KEYS: Final[dict[tuple[object, ...], _Key]] = {}
 
 
 class Context:
-    """A description of where functions run; immutable and hashable.
+    """A description of where functions run; equal and hashed by its settings.
+
+    The settings of a context that the program made can be assigned. Functions, scopes and the default context keep a
+    snapshot, which later assignments do not change and which cannot be assigned to. A context that is a key of a
+    dictionary must not be assigned to, since its hash follows its settings.
 
     Args:
         backend: Backends in the order of preference, each ``"<name>:<float|half|bfloat16|double>"``; ``:float`` may be
@@ -29,12 +46,14 @@ class Context:
             CPU, take no notice of it; `get_extension_context` refuses another one for them.
 
     Raises:
-        ArgumentError: when `backend` is one string, an entry is not of the form above, or `device_id` is not a whole
-            number of at least 0.
+        ArgumentError: when `backend` is one string, an entry is not of the form above, `array_class` is not a string,
+            or `device_id` is not a whole number of at least 0; on assignment to a snapshot, which would be lost.
 
     Example:
-        >>> Context(["fast:half", "cpu"]).backend
-        ['fast:half', 'cpu:float']
+        >>> ctx = Context(["fast:half", "cpu"])
+        >>> ctx.device_id = 1
+        >>> ctx
+        Context(backend=['fast:half', 'cpu:float'], array_class='', device_id='1')
     """
 
     __slots__ = ("array_class", "device_id", "dtype", "entries", "key")
@@ -46,25 +65,31 @@ class Context:
     #: dtype name of the first entry: what new floating arrays hold.
     dtype: str
     #: The same object in equal contexts: a key that dictionaries find without a call of Python.
-    key: object
+    key: _Key
 
     @door
     def __init__(self, backend: Sequence[str] = (), array_class: str = "", device_id: str | int = "0") -> None:
         if not isinstance(backend, (list, tuple)):
             raise ArgumentError(f"Context: backend must be a list of strings, got {backend!r}\n  hint: [{backend!r}]")
+        if not isinstance(array_class, str):
+            raise ArgumentError(f"Context: array_class must be a string, got {described(array_class)}")
         entries = tuple(_entry(text) for text in backend or default_backends())
         put = super().__setattr__
         put("array_class", array_class)
         put("device_id", _device(device_id))
         put("entries", entries)
         put("dtype", entries[0][1])
-        put("key", _KEYS.setdefault((entries, array_class, self.device_id), object()))
+        put("key", _key((entries, array_class, self.device_id)))
 
     @property
     def backend(self) -> list[str]:
         """The priority list, each entry with its number type."""
         type_names = {dtype: name for name, dtype in TYPE_CONFIGS.items()}
         return [f"{name}:{type_names[dtype]}" for name, dtype in self.entries]
+
+    def snapshot(self) -> "Context":
+        """The context with these settings that never changes: the one for whoever keeps a context."""
+        return self.key.snapshot
 
     def replace(
         self,
@@ -89,10 +114,18 @@ class Context:
         return self.replace(backend=[f"{name}:{type_name}" for name, _ in self.entries])
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise ArgumentError(
-            f"Context: settings are fixed when it is made, got an assignment to {name}\n"
-            f"  hint: ctx = ctx.replace({name}={value!r})"
-        )
+        if name not in _SETTINGS:
+            text = f"Context: has no attribute {name!r} to assign{suggestion(name, _SETTINGS)}"
+            raise UnknownAttributeError(text, name=name, obj=self)
+        if self is self.key.snapshot:
+            raise ArgumentError(
+                f"Context: settings of one that is in use must not be assigned, got an assignment to {name}\n"
+                f"  hint: set_default_context(ctx.replace({name}={value!r}))"
+            )
+        settings: dict[str, Any] = {known: getattr(self, known) for known in _SETTINGS}
+        changed = Context(**{**settings, name: value})
+        for slot in Context.__slots__:
+            super().__setattr__(slot, getattr(changed, slot))
 
     def __eq__(self, other: object) -> bool:
         return self.key is other.key if isinstance(other, Context) else NotImplemented
@@ -108,7 +141,7 @@ class Context:
 
 
 def get_current_context() -> Context:
-    """The context of the innermost scope, else the default one.
+    """The context of the innermost scope, else the default one, as a snapshot that cannot be assigned to.
 
     Example:
         >>> with nn.context_scope(nn.Context(["reference:half"])):
@@ -117,7 +150,7 @@ def get_current_context() -> Context:
     """
     context = _current.get()
     if context is None:
-        context = Context()
+        context = Context().snapshot()
         _current.set_default(context)
     return context
 
@@ -129,7 +162,7 @@ def context_scope(ctx: Context) -> AbstractContextManager[Context | None]:
         >>> with nn.context_scope(nn.Context(["reference:float"])):
         ...     y = F.tanh(nn.Variable((2, 3)))  # remembers this context
     """
-    return _current.scope(_checked("context_scope", ctx))
+    return _current.scope(checked_context("context_scope", ctx))
 
 
 def set_default_context(ctx: Context) -> None:
@@ -145,10 +178,10 @@ def set_default_context(ctx: Context) -> None:
         ['reference:float']
         >>> nn.set_default_context(before)
     """
-    _checked("set_default_context", ctx)
+    context = checked_context("set_default_context", ctx)
     if _current.is_scoped:
         raise ArgumentError("set_default_context: must be called outside every context_scope, got a call inside one")
-    _current.set_default(ctx)
+    _current.set_default(context)
 
 
 _current: Mode[Context | None] = Mode("context", None)
@@ -170,7 +203,25 @@ def _device(device_id: str | int) -> str:
     return f"{int(text)}"
 
 
-def _checked(function: str, ctx: Context) -> Context:
+def checked_context(function: str, ctx: Context) -> Context:
+    """The snapshot of `ctx`, for a holder.
+
+    Raises:
+        ArgumentError: when `ctx` is not a Context.
+    """
     if not isinstance(ctx, Context):
         raise ArgumentError(f"{function}: ctx must be a Context, got {type(ctx).__name__}")
-    return ctx
+    return ctx.snapshot()
+
+
+def _key(settings: tuple[tuple[tuple[str, str], ...], str, str]) -> _Key:
+    known = _KEYS.get(settings)
+    if known is not None:
+        return known
+    entries, array_class, device_id = settings
+    key = _Key()
+    snapshot = Context.__new__(Context)
+    for slot, value in zip(Context.__slots__, (array_class, device_id, entries[0][1], entries, key), strict=True):
+        object.__setattr__(snapshot, slot, value)
+    key.snapshot = snapshot
+    return _KEYS.setdefault(settings, key)

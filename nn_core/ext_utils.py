@@ -50,7 +50,7 @@ def get_extension_context(ext_name: str, **kw: object) -> Context:
         raise PluginError(f"backend {name!r}: context() must return a Context, got {context!r}")
     if info.array_class == PLUGINS.info("reference").array_class:  # the device family of the host
         _check_host(name, context)
-    return context
+    return context.replace()  # the extension may have given one that others hold
 
 
 def import_extension_module(ext_name: str) -> ModuleType:

@@ -9,7 +9,7 @@ from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
-from nn_core.context import Context, context_scope
+from nn_core.context import Context, checked_context, context_scope
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.graph.apply import apply
@@ -458,9 +458,7 @@ def _maker(spec: FunctionSpec) -> Callable[..., Function]:
 
     def make(*positional: Any, **keywords: Any) -> Function:
         settings = signature.bind(*positional, **keywords).arguments
-        context = settings.pop("ctx")
-        if not isinstance(context, Context):
-            raise ArgumentError(f"{spec.name}: ctx must be a Context, got {type(context).__name__}")
+        context = checked_context(spec.name, settings.pop("ctx"))
         return Function(Node(spec, settings, (), (), context, False))
 
     make.__name__ = make.__qualname__ = spec.name

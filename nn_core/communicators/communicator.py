@@ -28,7 +28,7 @@ from nn_core.communicators.packing import (
 )  # fmt: skip
 from nn_core.communicators.sums import total_of
 from nn_core.communicators.tree import tree_all_reduce
-from nn_core.context import Context
+from nn_core.context import Context, checked_context
 from nn_core.errors import ArgumentError, CommunicationError, DTypeError, LostRankError, ShapeError
 from nn_core.logger import logger
 from nn_core.settings import settings
@@ -74,7 +74,7 @@ class Communicator:
             raise ArgumentError(f"Communicator: wire_dtype must be 'bfloat16', 'float16' or None, got {wire_dtype!r}")
         if wire_dtype is not None and deterministic:
             raise ArgumentError(f"Communicator: wire_dtype must be None when deterministic, got {wire_dtype!r}")
-        self.ctx = ctx
+        self.ctx = None if ctx is None else checked_context("Communicator", ctx)
         self.deterministic = wire_dtype is None if deterministic is None else deterministic
         self.wire_dtype = wire_dtype
         self.timeout_s = settings().comm_timeout if timeout_s is None else timeout_s

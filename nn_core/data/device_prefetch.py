@@ -8,7 +8,7 @@ import numpy as np
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.spaces import space_of
 from nn_core.arrays.synced import HOST, Space, ready
-from nn_core.context import Context, get_current_context
+from nn_core.context import Context, checked_context, get_current_context
 from nn_core.dispatch.plugins import get_backend
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, PluginError
 from nn_core.messages.refusal import described
@@ -49,7 +49,7 @@ class DevicePrefetcher:
         if not callable(getattr(data, "next", None)):
             raise ArgumentError(f"DevicePrefetcher: data must have a method next, as DataIterator has, got {described(data)}")
         self._data = data
-        self._context = get_current_context() if context is None else context
+        self._context = get_current_context() if context is None else checked_context("DevicePrefetcher", context)
         self._ahead: tuple[Sequence[Any] | Exception, Any] | None = None
         self._state: Any = self._position()
 

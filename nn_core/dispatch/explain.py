@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
-from nn_core.context import Context, get_current_context
+from nn_core.context import Context, checked_context, get_current_context
 from nn_core.dispatch.claims import suggestion
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
 from nn_core.dispatch.resolve import Candidate, Dtypes, candidates, dtypes_of
@@ -126,7 +126,7 @@ def explain(variable_or_name: HasProducer | str, ctx: Context | None = None) -> 
         >>> nn.explain("tanh", nn.Context(["reference:float"])).winner
         'reference:float'
     """
-    ctx = ctx or get_current_context()
+    ctx = get_current_context() if ctx is None else checked_context("explain", ctx)
     if isinstance(variable_or_name, str):
         spec = PLUGINS.function_named(variable_or_name) or PLUGINS.function_of_api(variable_or_name)
         if spec is None:

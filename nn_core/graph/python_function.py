@@ -7,7 +7,7 @@ import numpy as np
 
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import HOST
-from nn_core.context import Context, get_current_context
+from nn_core.context import Context, checked_context, get_current_context
 from nn_core.errors import ArgumentError
 from nn_core.graph.node import Node, Storage
 from nn_core.spec.model import BackwardSpec, FunctionSpec, InputSpec, OutputSpec
@@ -40,7 +40,7 @@ class PythonFunction:
     output_dtype: str = "float32"
 
     def __init__(self, ctx: Context | None = None) -> None:
-        self._ctx = ctx
+        self._ctx = None if ctx is None else checked_context("PythonFunction", ctx)
 
     @property
     def ctx(self) -> Context:

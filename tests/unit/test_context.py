@@ -6,9 +6,13 @@ import threading
 
 import pytest
 
+import nn_core as nn
+import nn_core.functions as F
 from nn_core import context
+from nn_core.communicators.communicator import Communicator
 from nn_core.context import Context, context_scope, get_current_context, set_default_context
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, UnknownAttributeError
+from nn_core.ext_utils import get_extension_context
 from nn_core.runtime import installed
 from nn_core.runtime.ambient import Ambient
 from nn_core.settings import Settings
@@ -74,9 +78,91 @@ def test_a_single_string_is_refused():
         Context("cpu:float")
 
 
-def test_assignment_is_refused_with_the_way_out():
-    with pytest.raises(ArgumentError, match=r"(?s)got an assignment to device_id.*ctx.replace\(device_id='1'\)"):
-        Context(["cpu"]).device_id = "1"
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("device_id", 1, Context(["cpu"], "Host", "1")),
+        ("backend", ["fast:half", "cpu"], Context(["fast:half", "cpu"], "Host")),
+        ("array_class", "Other", Context(["cpu"], "Other")),
+    ],
+)
+def test_settings_of_a_context_that_the_program_made_are_assignable(name, value, expected):
+    ctx = Context(["cpu"], "Host")
+    setattr(ctx, name, value)
+    assert ctx == expected and hash(ctx) == hash(expected)
+    assert (ctx.entries, ctx.dtype, ctx.key) == (expected.entries, expected.dtype, expected.key)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("device_id", None, "device_id must be a whole number of at least 0"),
+        ("backend", None, "backend must be a list of strings, got None"),
+        ("backend", "cpu", "backend must be a list of strings, got 'cpu'"),
+        ("array_class", None, "array_class must be a string, got None"),
+    ],
+)
+def test_a_wrong_assignment_is_refused_and_changes_nothing(name, value, message):
+    ctx = Context(["cpu"], "Host", 1)
+    with pytest.raises(ArgumentError, match=message):
+        setattr(ctx, name, value)
+    assert ctx == Context(["cpu"], "Host", 1)
+
+
+def test_an_unknown_setting_cannot_be_assigned():
+    with pytest.raises(UnknownAttributeError, match=r"has no attribute 'device' to assign; did you mean 'device_id'\?"):
+        Context(["cpu"]).device = "1"
+
+
+def test_a_snapshot_refuses_assignment_with_a_hint():
+    ctx = Context(["cpu"])
+    held = ctx.snapshot()
+    with pytest.raises(ArgumentError, match=r"(?s)assignment to device_id.*hint: set_default_context\(ctx.replace\(dev"):
+        held.device_id = "1"
+    ctx.device_id = "1"
+    assert held == Context(["cpu"]) and held.snapshot() is held
+    copied = copy.copy(held)
+    copied.device_id = "2"
+    assert (held.device_id, copied.device_id) == ("0", "2")
+
+
+@pytest.mark.usefixtures("no_context")
+def test_scopes_and_the_default_keep_snapshots():
+    default, scoped = Context(["one"]), Context(["two"])
+    set_default_context(default)
+    with context_scope(scoped):
+        default.device_id = scoped.device_id = 1
+        assert get_current_context() == Context(["two"])
+        with pytest.raises(ArgumentError, match="must not be assigned"):
+            get_current_context().device_id = "1"
+    assert get_current_context() == Context(["one"])
+
+
+def test_whoever_keeps_a_context_keeps_a_snapshot():
+    ctx = Context(["reference"])
+    function, made = _Copy(ctx), nn.function.Affine(ctx, 1)
+    with context_scope(ctx):
+        computed = F.relu(nn.Variable((2,))).parent
+    holders = [function.ctx, made.context, computed.context, Communicator(ctx).ctx, nn.explain("relu", ctx).context]
+    ctx.device_id = 1
+    assert holders == [Context(["reference"])] * len(holders)
+    for held in holders:
+        with pytest.raises(ArgumentError, match="must not be assigned"):
+            held.device_id = 1
+
+
+def test_the_context_of_an_extension_is_assignable_each_time():
+    ctx = get_extension_context("reference")
+    ctx.device_id = 1
+    assert get_extension_context("reference").device_id == "0"
+
+
+class _Copy(nn.PythonFunction):
+    def forward_impl(self, inputs, outputs):
+        outputs[0].d = inputs[0].d
+
+    def backward_impl(self, inputs, outputs, propagate_down, accum):
+        pass
 
 
 @pytest.mark.usefixtures("no_context")
@@ -84,8 +170,8 @@ def test_scopes_and_the_default():
     default, scoped = Context(["one"]), Context(["two"])
     set_default_context(default)
     with context_scope(scoped):
-        assert get_current_context() is scoped
-    assert get_current_context() is default
+        assert get_current_context() is scoped.snapshot()
+    assert get_current_context() is default.snapshot()
 
 
 @pytest.mark.usefixtures("no_context")
