@@ -51,6 +51,9 @@ from nn_core.rules.registry import gradient as gradient
 from nn_core.rules.registry import shape_rule as shape_rule
 from nn_core.runtime.caches import Cache as Cache
 from nn_core.runtime.caches import register_cache as register_cache
+from nn_core.runtime.children import module_command as module_command
+from nn_core.runtime.children import python_command as python_command
+from nn_core.runtime.children import repeated_command as repeated_command
 from nn_core.settings import WHEN_SWITCHED as WHEN_SWITCHED
 from nn_core.settings import is_deterministic as is_deterministic
 from nn_core.settings import is_enabled as is_enabled
@@ -142,13 +145,16 @@ __all__ = [
     "is_enabled",
     "kernel",
     "list_offers",
+    "module_command",
     "num_threads",
     "parameter_of",
     "parametric_function_api",
     "plan_memory",
+    "python_command",
     "read_entries",
     "register",
     "register_cache",
+    "repeated_command",
     "set_num_threads",
     "settings",
     "shape_rule",

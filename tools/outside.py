@@ -47,7 +47,7 @@ class Outside:
         if self._folder is None:
             return
         if event in _NEVER:
-            if event != "subprocess.Popen" or PROGRAM not in args[1]:
+            if event != "subprocess.Popen" or not any(PROGRAM in word for word in args[1]):
                 self.touched.append(event)
         elif event == "open" or event in _PATHS:
             path = args[0]

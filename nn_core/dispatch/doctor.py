@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from nn_core.dispatch.plugin import Failure, Plugin, State, package_names, packa
 from nn_core.dispatch.plugins import OWN_PACKAGES, PLUGINS, Plugins
 from nn_core.errors import BackendNotFoundError, NNCoreError
 from nn_core.runtime import installed
+from nn_core.runtime.children import python_command
 from nn_core.settings import settings
 
 if TYPE_CHECKING:
@@ -151,12 +151,10 @@ def _examined(name: str) -> list[Finding]:
 def run_examination(name: str, report: Path, paths: Sequence[str] = ()) -> str:
     """Examine a plugin in a new process, which also imports from `paths`; returns how the process died, if it did."""
     seconds = 3 * settings().plugin_timeout + _START_S
-    # as this process finds packages, so does that one
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, *(path for path in sys.path if path)])}
-    command = [sys.executable, "-c", _EXAMINATION, name, str(report)]
+    command = python_command(_EXAMINATION, name, str(report), paths=paths)
     try:
         result = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired:
         return f"importing, probing and loading must end within {seconds:g} s, got no end"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from nn_core.errors import FileFormatError
+from nn_core.runtime.children import python_command
 from nn_core.settings import settings
 
 #: Seconds of computing for any file, and more for each byte of a large one.
@@ -43,14 +44,12 @@ def try_reading(source: str | bytes, n_bytes: int) -> None:
         return
     limit = _LIMIT_S + n_bytes // _BYTES_A_SECOND
     path, contents = (source, None) if isinstance(source, str) else ("", source)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     status = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(limit), path],
+        python_command(PROGRAM, str(limit), path),
         input=contents,
         stdin=subprocess.DEVNULL if contents is None else None,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=environment,
         check=False,
     ).returncode
     if status == -signal.SIGXCPU:

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ import importlib_metadata
 from nn_core.dispatch.admission import core_version
 from nn_core.dispatch.doctor import UNPREFIXED, run_examination
 from nn_core.errors import ArgumentError
+from nn_core.runtime.children import module_command, python_command
 from nn_core.runtime.installed import GROUP, INDEX
 
 #: The file of tests that the kit runs on a plugin.
@@ -276,19 +276,18 @@ def _hygiene_checks(remarks: Sequence[str]) -> list[Check]:
 def _run_kit(certificate: Certificate, paths: list[str], *, fast: bool) -> None:
     name = certificate.name
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, *(path for path in sys.path if path)])}
-        applies = subprocess.run(
-            [sys.executable, "-c", _APPLIES.format(name=name)], env=environment, capture_output=True, text=True, check=False
-        )
+        command = python_command(_APPLIES.format(name=name), paths=paths)
+        applies = subprocess.run(command, capture_output=True, text=True, check=False)
         if applies.stdout.strip() == "0":
             certificate.checks.append(Check("kit", "conformance", None, "no operators and no backends"))
             return
         tests, results = Path(folder) / "test_kit.py", Path(folder) / "results.xml"
         tests.write_text(_TESTS.format(name=name), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "nn_core.testing.pytest_plugin", "-p", "no:cacheprovider"]
-        command += ["--rootdir", folder, "-c", os.devnull, "--junitxml", str(results), str(tests)]
-        command += ["--tier=smoke"] if fast else []
-        run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+        options = ["-q", "-p", "nn_core.testing.pytest_plugin", "-p", "no:cacheprovider"]
+        options += ["--rootdir", folder, "-c", os.devnull, "--junitxml", str(results), str(tests)]
+        options += ["--tier=smoke"] if fast else []
+        command = module_command("pytest", *options, paths=paths)
+        run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if not results.exists():
             last = (run.stderr or run.stdout).strip().rpartition("\n")[2]
             certificate.checks.append(Check("kit", "conformance", False, last))

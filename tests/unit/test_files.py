@@ -16,6 +16,7 @@ import pytest
 from nn_core.dispatch.plugins import Plugins
 from nn_core.errors import ArgumentError, DTypeError, FileFormatError
 from nn_core.files import FORMATS, Entry, atomic_writer, extension_of, hdf5, read_entries, trial, write_entries
+from nn_core.runtime.children import python_command
 from nn_core.settings import Settings
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
@@ -430,9 +431,9 @@ def test_a_trial_reads_what_the_caller_reads(tmp_path):
     for values in (np.ones(3), np.array([b"text"])):
         with h5py.File(path, "w") as store:
             store["w"] = values
-        result = subprocess.run([sys.executable, "-c", trial.PROGRAM, "20", str(path)], capture_output=True, check=False)
+        result = subprocess.run(python_command(trial.PROGRAM, "20", str(path)), capture_output=True, check=False)
         assert (result.returncode, result.stderr) == (0, b"")
-        result = subprocess.run([sys.executable, "-c", trial.PROGRAM, "20", ""], input=path.read_bytes(), check=False)
+        result = subprocess.run(python_command(trial.PROGRAM, "20", ""), input=path.read_bytes(), check=False)
         assert result.returncode == 0
 
 

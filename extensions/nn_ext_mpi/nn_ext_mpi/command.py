@@ -1,6 +1,7 @@
 """``nn-core launch``."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +18,10 @@ from nn_ext_mpi.tolerance import REPLACE
 
 #: Exit statuses after which a job is not started again: success, and those of Ctrl-C and SIGTERM, from a program or a signal.
 STOPPED: Final = (0, *(sign for number in (signal.SIGINT, signal.SIGTERM) for sign in (128 + number, -number)))
+
+#: Runs ``python -m mpi4py`` in a rank, and imports mpi4py before the current directory is on the search path.
+_START: Final = "import sys; first = sys.path.pop(0); from mpi4py.run import main; sys.path.insert(0, first); main()"
+_RANK: Final = (sys.executable, "-c", _START)
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -62,12 +67,12 @@ def launch(
     if replace and not elastic:
         raise click.UsageError("launch: --replace needs --elastic, which lets the others go on, got it alone")
     n_processes, machines, n_hosts = placed(size, hosts)
-    command = [*mpiexec_command(find(), n_processes, machines, root=root, elastic=elastic), sys.executable, "-m", "mpi4py"]
+    command = [*mpiexec_command(find(), n_processes, machines, root=root, elastic=elastic), *_RANK]
     command += ["-rc", "finalize=False"] if elastic else []  # nn_ext_mpi.tolerance finalizes, if all live
     command += [*(["-m"] if is_module else []), program, *arguments]
     variables = {**launch_variables(n_processes, n_hosts), **({REPLACE: "1"} if replace else {})}
     if dry_run:
-        click.echo(" ".join([*(f"{name}={value}" for name, value in variables.items()), *command]))
+        click.echo(shlex.join([*(f"{name}={value}" for name, value in variables.items()), *command]))
         return
     sys.stdout.flush()
     sys.exit(run_again(command, {**os.environ, **variables}, restarts))

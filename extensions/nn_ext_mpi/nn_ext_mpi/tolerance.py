@@ -7,12 +7,12 @@ Performance Computing Applications 27(3).
 import atexit
 import ctypes
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.errors import LostRankError
+from nn_core.ext import repeated_command
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -38,7 +38,7 @@ def with_more(comm: "MPI.Intracomm", n_processes: int) -> "MPI.Intracomm":
     from mpi4py import MPI
 
     # Each of them is alone in a world of its own, where a communicator would need no engine.
-    arguments = ["NN_CORE_COMMUNICATOR=mpi", sys.executable, *sys.orig_argv[1:]]
+    arguments = ["NN_CORE_COMMUNICATOR=mpi", *repeated_command()]
     info = MPI.Info.Create({"wdir": str(Path.cwd())})
     both = comm.Spawn("env", arguments, n_processes, info, 0)
     return both.Merge(False)

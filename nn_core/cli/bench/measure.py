@@ -4,7 +4,6 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from nn_core.cli.bench.workloads import FRAMEWORKS, TITLES
+from nn_core.runtime.children import module_command
 
 #: The variables that tell libraries how many threads to use: nn_core, OpenMP, linear algebra, and the pool of XLA.
 _THREAD_VARIABLES: Final = ("NN_CORE_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")
@@ -58,7 +58,7 @@ class _Worker:
         self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # closed by stop()
         module = FRAMEWORKS[framework].module
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "nn_core.cli.bench.worker", framework, module, str(threads), str(is_quick)],
+            module_command("nn_core.cli.bench.worker", framework, module, str(threads), str(is_quick)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

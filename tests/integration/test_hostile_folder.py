@@ -1,0 +1,109 @@
+"""Commands and readers in a folder of hostile modules: nothing is imported from the current directory."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from nn_core.runtime.children import module_command, python_command, repeated_command
+
+ROOT = Path(__file__).parents[2]
+#: Modules that children of nn_core import: of the standard library, of packages, and those that Python itself looks for.
+NAMES = (
+    *("resource", "json", "runpy", "signal", "tempfile", "subprocess", "ctypes", "pathlib", "zipfile", "ast", "typing"),
+    *("numpy", "h5py", "yaml", "pluggy", "click", "importlib_metadata", "mpi4py", "pytest", "nn_core", "nn_ext_cpu"),
+    *("sitecustomize", "usercustomize"),
+)
+LOAD = "import nn_core as nn; nn.load_parameters('foreign.h5'); print(*nn.get_parameters())"
+#: Arguments of nn-core, and a word of the answer.
+COMMANDS = [
+    (("doctor", "nnp", "mpi"), "nnp"),
+    (("info",), "nn-core"),
+    (("ops", "tanh"), "tanh"),
+    (("explain", "Tanh"), "Tanh"),
+    (("dump", "foreign.h5"), "Parameters: 1"),
+    (("new-extension", "acme", "--kind", "functions"), ""),
+]
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """Return a folder of modules that leave their names in a file when they are imported."""
+    folder, ran = tmp_path / "hostile", tmp_path / "ran"
+    folder.mkdir()
+    for name in NAMES:
+        (folder / f"{name}.py").write_text(f"open({str(ran)!r}, 'a').write('{name} ')\nraise SystemExit(9)\n")
+    with h5py.File(folder / "foreign.h5", "w") as file:
+        file.create_dataset("conv/W", data=np.ones((2, 3), np.float32), chunks=(1, 3), compression="gzip")  # read on trial
+    yield folder
+    assert not ran.exists(), f"imported from the current directory: {ran.read_text()}"
+
+
+def run(folder, *command):
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [("-I",), ("-I", "-OO"), ("-E", "-W", "error")], ids=" ".join)
+def test_parameters_of_another_program(hostile, flags):
+    started = python_command(LOAD)
+    done = run(hostile, started[0], *flags, *started[started.index("-c") :])
+    assert "conv/W" in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("words", "answer"), COMMANDS, ids=[" ".join(words) for words, _ in COMMANDS])
+def test_commands(hostile, words, answer):
+    done = run(hostile, sys.executable, "-I", "-m", "nn_core", *words)
+    assert answer in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="nn_ext_mpi is not installed")
+def test_launch(hostile, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import sys, nn_core; sys.stdout.write(' '.join(sys.argv[1:]) + ';')\n")
+    done = run(hostile, sys.executable, "-I", "-m", "nn_core", "launch", "--root", "-n", "2", str(program), "a", "b")
+    assert done.stdout.count("a b;") == 2, done.stderr
+
+
+def test_a_child_has_the_search_path_and_the_switches_of_its_parent(hostile, monkeypatch, tmp_path):
+    monkeypatch.chdir(hostile)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), "", str(hostile), *sys.path])
+    monkeypatch.setattr(sys, "warnoptions", ["ignore::UserWarning"])
+    command = python_command("print(sys.path); print(sys.warnoptions, sys.argv)", "one", paths=["zero"])
+    path, rest = run(hostile, *command).stdout.splitlines()
+    expected = ["zero", str(tmp_path / "first"), *(name for name in sys.path[3:] if name)]
+    assert path == repr(expected)
+    assert rest == "['ignore::UserWarning'] ['-c', 'one']"
+
+
+def test_a_checkout_that_is_the_current_directory_is_searched_last(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
+    found = run(ROOT, *python_command("print(sys.path[-1])")).stdout.strip()
+    assert found == str(ROOT)
+
+
+def test_modules_run_as_programs(tmp_path):
+    (tmp_path / "acme_tool.py").write_text("import sys; print(__name__, sys.argv[1:])\n")
+    done = run(tmp_path.parent, *module_command("acme_tool", "-v", paths=[str(tmp_path)]))
+    assert done.stdout == "__main__ ['-v']\n"
+    assert repeated_command()[1:] == sys.orig_argv[1:]
+
+
+def test_every_child_is_started_by_these_commands():
+    """The only other mention of the interpreter is the rank of ``nn-core launch``, which has the folder of its program."""
+    allowed = {"nn_core/runtime/children.py": 2, "extensions/nn_ext_mpi/nn_ext_mpi/command.py": 1}
+    packages = [ROOT / "nn_core", *ROOT.glob("extensions/nn_ext_*/nn_ext_*")]
+    found = {}
+    for path in (path for package in packages for path in sorted(package.rglob("*.py"))):
+        starts = re.findall(r"[\[(]\s*sys\.executable\s*,", path.read_text())
+        if starts:
+            found[path.relative_to(ROOT).as_posix()] = len(starts)
+    assert found == allowed
