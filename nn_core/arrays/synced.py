@@ -210,18 +210,31 @@ class SyncedArray:
         return array
 
     def _filled(self, key: Key, exact: bool) -> Array:
-        """The memory for `key`, with the number that is to be filled in, or with the zeros of an array without values."""
+        """The memory for `key`, with the number that is to be filled in, or with the zeros of an array without values.
+
+        Reading changes no dtype: the number is written in that of the copy that was the latest, and converted for readers of
+        other dtypes, so that it does not matter who reads first.
+        """
         value = self.pending_fill or 0.0
         if exact and value % 1 and math.isfinite(value) and dtype_of(key[1]).kind in "iu":
             raise _fraction(key[1], value)
-        array = self.buffer(key)
-        ready(key[0])
+        place = key if self.latest == key else (key[0], self._dtype_filled(value, key[1]))
+        array = self.buffer(place)
+        ready(place[0])
         # looking at the range takes longer than writing a small array
-        fits = -_SMALL < value < _SMALL and key[1] not in _NARROW
-        array[...] = value if fits else _in_dtype(value, key[1])
-        self.move_latest(key)
+        fits = -_SMALL < value < _SMALL and place[1] not in _NARROW
+        array[...] = value if fits else _in_dtype(value, place[1])
+        self.move_latest(place)
         self.pending_fill = None
-        return array
+        return array if place == key else self.read(key, exact)
+
+    def _dtype_filled(self, value: float, wanted: str) -> str:
+        """The dtype in which a number is filled in for a reader of another one; float32 unless that of the reader holds it."""
+        if self.latest is not None:
+            return self.latest[1]
+        if value == 0.0 or wanted in ("float32", "float64"):
+            return wanted
+        return wanted if _is_held(value, wanted) else "float32"
 
     def _is_up_to_date(self, key: Key) -> bool:
         """Whether nobody can have written to the latest copy since the one under `key`, a valid one, was made of it."""
@@ -306,8 +319,8 @@ class SyncedArray:
         """Note that every element is `value`; carried out by the first reader."""
         if self.lease is not None:
             self._end_lease()
-        if value % 1 and self.latest is not None and dtype_of(self.latest[1]).kind in "iub":
-            self._forget_latest()  # whole numbers do not hold it
+        if value and self.latest is not None and _misses(value, self.latest[1]):
+            self._forget_latest()
         self.pending_fill = value
         self.clear_called = False
         self.modifications += 1
@@ -501,6 +514,19 @@ def _in_dtype(value: float, dtype: str) -> complex:
     cast(np.asarray(value, "float64"), number)
     result: complex = number.item()
     return result
+
+
+def _is_held(value: float, dtype: str) -> bool:
+    """Whether a dtype has the number itself, and no other one close by."""
+    try:
+        return _in_dtype(value, dtype) == value
+    except ArgumentError:
+        return False
+
+
+def _misses(value: float, dtype: str) -> bool:
+    """Whether a dtype of whole numbers or truths does not have a number."""
+    return dtype_of(dtype).kind in "iub" and not _is_held(value, dtype)
 
 
 def is_ready_on_device(synced: SyncedArray) -> bool:

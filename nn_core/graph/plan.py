@@ -207,9 +207,8 @@ class Plan:
         """See to it that the arrays that the plan reads hold the values of their variables."""
         for synced, key in self.leaves:
             if synced.pending_fill is not None:
-                # an entry that converts reads the latest copy, and would write over what is filled in behind it
-                filled = synced.latest if synced.latest is not None and (synced, key) in self.casts else key
-                synced.read(filled, self.is_exact)
+                # into the copy from which the plan takes all others: filled in elsewhere, the number would miss them
+                synced.read(synced.latest or key, self.is_exact)
         for refresh in self.refreshes:
             refresh()
         for synced, key in self.casts:

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tools import growth, pairs, perturbed, processes, reliability
+import nn_core as nn
+from nn_core.graph.plan import Plan
+from tools import growth, pairs, perturbed, processes, reliability, written_leaves
 
 
 def test_the_page_has_the_figures_of_the_report() -> None:
@@ -55,6 +57,31 @@ def test_a_plan_that_is_stale_is_found_out(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(pairs.Graph, "step", stale)
     (program,) = pairs.programs(3, 1)
     assert list(pairs.check(*program, "reference"))
+
+
+_READERS = ("x * 1", "identity")
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_leaves_that_are_written_in_all_ways(trained: bool) -> None:
+    lane = written_leaves.Lane(nn.Context(["reference"]), trained, joined=True)
+    assert list(lane.check(_READERS, written_leaves.WRITES)) == []
+
+
+def test_a_write_that_one_reader_does_not_see_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As plans once did: the number is filled in where the first reader looks, and copies for others stay as they were."""
+
+    def read_leaves(plan: Plan) -> None:
+        for synced, key in plan.leaves:
+            if synced.pending_fill is not None:
+                synced.copies[key][...] = synced.pending_fill
+                synced.pending_fill = None
+        original(plan)
+
+    original = Plan.read_leaves
+    monkeypatch.setattr(Plan, "read_leaves", read_leaves)
+    lane = written_leaves.Lane(nn.Context(["reference"]), trained=False, joined=True)
+    assert list(lane.check(_READERS, written_leaves.WRITES))
 
 
 @pytest.mark.parametrize("lane", list(growth.LANES))

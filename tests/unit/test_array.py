@@ -306,3 +306,27 @@ def test_dynamic_graphs_read_what_was_written_to_a_lent_array(traced):
             lent[0] = number
             y = F.mul_scalar(F.add_scalar(x, 1), 1) if traced else F.add_scalar(x, 1)
             assert y.d.tolist() == [number + 1, 3]
+
+
+@pytest.mark.parametrize("first", ["float16", "float32", "float64", "int64", "bool"])
+@pytest.mark.parametrize("number", [0.1, 2.0, 70000.0, -9.5])
+def test_it_does_not_matter_who_reads_a_number_first(first: str, number: float) -> None:
+    array = nn.NdArray((2,))
+    array.fill(number)
+    array.get_data("r", first)
+    assert array.get_data("r", "float32").tolist() == [float(np.float32(number))] * 2
+
+
+def test_reading_a_number_in_another_dtype_keeps_the_dtype() -> None:
+    array = nn.NdArray.from_numpy_array(np.ones(2, np.float64))
+    array.fill(0.1)
+    assert array.get_data("r", np.float32).tolist() == [float(np.float32(0.1))] * 2
+    assert array.dtype == np.float64
+    assert array.data.tolist() == [0.1, 0.1]
+
+
+@pytest.mark.parametrize(("dtype", "number"), [("bool", 2), ("uint8", -1), ("int8", 300), ("int32", 1e30), ("int64", np.nan)])
+def test_numbers_that_a_dtype_does_not_hold_end_it(dtype: str, number: float) -> None:
+    array = nn.NdArray.from_numpy_array(np.ones(2, dtype))
+    array.fill(number)
+    assert np.array_equal(array.data, np.full(2, number, np.float32), equal_nan=True)

@@ -511,3 +511,26 @@ def test_an_entry_knows_which_values_nobody_reads_after_it(policy, ends):
     with nn.context_scope(nn.Context(["reference:float"])):
         y = F.tanh(F.sigmoid(F.affine(x, w)))
     assert [entry.ends for entry in forward_plan((y,), policy).entries] == ends
+
+
+@pytest.mark.parametrize("write", ["number", "fill", "zero"])
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_a_number_reaches_readers_of_all_dtypes(write: str, backend: str) -> None:
+    """The first function reads the leaf in float32, the second one as it is: both see what is filled in."""
+    with nn.context_scope(nn.Context([backend])):
+        x = nn.Variable((1, 4))
+        x.d = np.arange(4.0).reshape(1, 4)
+        y = F.maximum2(x * 1.0, F.identity(x))
+        z = x * 1 + F.reshape(x, (1, 4), inplace=False) * 100
+    nn.forward_all([y, z])
+    if write == "zero":
+        x.data.zero()
+    elif write == "fill":
+        x.data.fill(-9.5)
+    else:
+        x.d = -9.5
+    nn.forward_all([y, z])
+    number = 0.0 if write == "zero" else -9.5
+    assert y.d.tolist() == [[number] * 4]
+    assert z.d.tolist() == [[101 * number] * 4]
+    assert x.dtype == np.float64
