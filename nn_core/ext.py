@@ -27,6 +27,7 @@ from nn_core.dispatch.kinds import SolverInfo as SolverInfo
 from nn_core.dispatch.kinds import TrainingInfo as TrainingInfo
 from nn_core.dispatch.kinds import ViewerInfo as ViewerInfo
 from nn_core.dispatch.kinds import WordInfo as WordInfo
+from nn_core.dispatch.known import KnownOperators as KnownOperators
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.plugins import forget_prepared as forget_prepared
 from nn_core.errors import ArgumentError as ArgumentError
@@ -113,6 +114,7 @@ __all__ = [
     "GradientCall",
     "InitializerInfo",
     "Kernel",
+    "KnownOperators",
     "MemoryFile",
     "NNCoreError",
     "Namespace",
@@ -266,7 +268,11 @@ def find_extension(kind: str, name: str, part: str = "target") -> Any:
         ...
         nn_core.errors.ArgumentError: ...
     """
-    return PLUGINS.offers.load(PLUGINS.required_offer(_known(kind), name), part)
+    offer = PLUGINS.required_offer(_known(kind), name)
+    found = PLUGINS.offers.load(offer, part)
+    if part == "write_network":  # a plugin writes what it knows of functions, and the graph may have more
+        found = import_module("nn_core.io.networks").knowing_writer(offer.plugin, found)
+    return found
 
 
 def function_spec(name: str) -> FunctionSpec | None:

@@ -153,7 +153,7 @@ def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph
     if spec.has("composite") or spec.has("view") or getattr(function, "python", None) is not None:
         return Explanation(spec.name, context, (Answer(ENGINE, ""),), ENGINE)
     try:
-        for candidate in candidates(spec.name, context, PLUGINS):
+        for candidate in candidates(spec, context, PLUGINS):
             answers.append(Answer(candidate.entry, _reason(candidate, context, function)))
             notes |= dict.fromkeys(_notes(candidate, spec))
     except NNCoreError as error:  # no backend of the list can be used, and the answers say why

@@ -24,6 +24,7 @@ from nn_core.dispatch.contract import (
 )
 from nn_core.dispatch.guard import guarded
 from nn_core.dispatch.kinds import KINDS, ExtensionInfo
+from nn_core.dispatch.known import known_by
 from nn_core.dispatch.offers import Offers
 from nn_core.dispatch.plugin import Failure, Plugin, State, package_names, packages
 from nn_core.dispatch.registry import Registry
@@ -119,6 +120,7 @@ class Loader:
         # a module that was imported before runs no decorators again
         redo(brought.registrations)
         _check_version(plugin, module)
+        known_by(module)  # refused now where it is no such statement, not when an operator has grown
         for name in required_plugins(module):
             self._require(name)
         self.manager.register(module, plugin.name)

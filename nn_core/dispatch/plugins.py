@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from nn_core.dispatch.admission import check_backend, check_refusal
 from nn_core.dispatch.claims import suggestion
+from nn_core.dispatch.known import EVERYTHING, KnownOperators, known_by
 from nn_core.dispatch.plugin import Failure, Plugin, State
 from nn_core.dispatch.registry import REGISTRY, Added, Registry
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, NNCoreError, PluginError
@@ -298,6 +299,15 @@ class Plugins:
         if backend == REFERENCE:  # whose own kernel takes every call, so that nothing after it would ever run
             return [*overlays, *kernels], []
         return overlays, kernels
+
+    def known_operators(self, plugin: str, name: str) -> KnownOperators:
+        """Return what the kernels of `plugin` know of the operator called `name`; an operator of its own they know."""
+        added = self.registry.added(name)
+        if plugin == REFERENCE or (added is not None and added.plugin == plugin):
+            return EVERYTHING
+        stated = known_by(self.module(plugin))
+        # the version that a plugin states is that of the core; others count their operators by versions of their own
+        return stated if added is None else KnownOperators(also=stated.also)
 
     def array_class(self, backend: str) -> str:
         """The device family of a backend, empty where nothing can be learnt about it."""

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, cast
 
 from nn_core.context import TYPE_CONFIGS, Context
 from nn_core.dispatch.admission import check_refusal
+from nn_core.dispatch.known import narrowed_kernel
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE, Plugins
 from nn_core.dispatch.report import record
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, KernelNotFoundError, NNCoreError, PluginError
@@ -80,7 +81,7 @@ def resolve(
     """
     refusals: list[tuple[str, Refusal]] = []
     first: Candidate | None = None
-    for candidate in candidates(spec.name, context, plugins):
+    for candidate in candidates(spec, context, plugins):
         first = first or candidate
         if candidate.kernel is None or candidate.backend is None:
             refusals.append((candidate.entry, Refusal(candidate.reason)))
@@ -123,8 +124,9 @@ def dtypes_of(backend: Backend | None, dtype: str) -> Dtypes:
     return Dtypes(dtype, parameter, of_statistics.get(dtype, parameter))
 
 
-def candidates(name: str, context: Context, plugins: Plugins = PLUGINS) -> Iterator[Candidate]:
-    """Everyone who could run the function called `name`, best first; a plugin is loaded when its turn comes."""
+def candidates(spec: FunctionSpec, context: Context, plugins: Plugins = PLUGINS) -> Iterator[Candidate]:
+    """Everyone who could run a function, best first; a plugin is loaded when its turn comes."""
+    name = spec.name
     available: list[tuple[str, str, Backend]] = []
     staying: list[tuple[str, str, Backend]] = []
     first_error: NNCoreError | None = None
@@ -141,7 +143,7 @@ def candidates(name: str, context: Context, plugins: Plugins = PLUGINS) -> Itera
         staying = [one for one in staying if one not in left]
         yield from _reference_candidates(name, left, plugins)
         (staying if extra(backend, "reference_first") else available).append((entry, dtype, backend))
-        yield from _own_candidates(name, backend_name, (entry, dtype, backend), plugins)
+        yield from _own_candidates(spec, backend_name, (entry, dtype, backend), plugins)
         is_one_available = True
     if not is_one_available and first_error is not None:
         raise first_error
@@ -153,17 +155,24 @@ def _unusable(entry: str, dtype: str, family: str, error: NNCoreError) -> Candid
 
 
 def _own_candidates(
-    name: str, backend_name: str, place: tuple[str, str, Backend], plugins: Plugins
+    spec: FunctionSpec, backend_name: str, place: tuple[str, str, Backend], plugins: Plugins
 ) -> Iterator[Candidate]:
     """The kernels of a backend: overlays of other plugins before its own, kernels for functions of plugins after it."""
     entry, dtype, backend = place
-    before, after = plugins.extra_kernels(backend_name, name)
-    own = backend.kernels.get(name)
+    before, after = plugins.extra_kernels(backend_name, spec.name)
+    own = backend.kernels.get(spec.name)
     found = [*before, *([] if own is None else [own]), *after]
     for kernel in found:
-        yield Candidate(entry, dtype, backend.array_class, backend, kernel)
+        shown = _as_its_table_knows(kernel, spec, backend_name, plugins) if spec.later else kernel
+        yield Candidate(entry, dtype, backend.array_class, backend, shown)
     if not found:
-        yield Candidate(entry, dtype, backend.array_class, reason=f"has no kernel for {name}")
+        yield Candidate(entry, dtype, backend.array_class, reason=f"has no kernel for {spec.name}")
+
+
+def _as_its_table_knows(kernel: Kernel, spec: FunctionSpec, backend: str, plugins: Plugins) -> Kernel:
+    """A kernel for an operator that has grown; a plugin that overlays it, or the backend, says what its table knows."""
+    owner = plugins.registry.owner_of_kernel(kernel) or backend.partition(".")[0]
+    return narrowed_kernel(kernel, spec, plugins.known_operators(owner, spec.name))
 
 
 def _reference_candidates(

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from nn_core.dispatch.known import table_kernel
 from nn_core.dispatch.registry import REGISTRY
 from nn_core.errors import PluginError
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Step, extra
@@ -43,7 +44,7 @@ def guarded_kernel(kernel: Kernel, backend: Backend, *, always: bool) -> Kernel:
     """
     if always:
         return GuardedKernel(kernel, backend, _Checked)
-    if type(kernel).__module__.partition(".")[0] in TRUSTED:
+    if type(table_kernel(kernel)).__module__.partition(".")[0] in TRUSTED:
         return kernel
     return GuardedKernel(kernel, backend, _Filled)
 
@@ -61,7 +62,7 @@ class GuardedKernel:
         self._kernel = kernel
         self._backend = backend
         self._guard = guard
-        self._owner = REGISTRY.owner_of_kernel(kernel)
+        self._owner = REGISTRY.owner_of_kernel(table_kernel(kernel))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kernel, name)

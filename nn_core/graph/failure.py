@@ -3,17 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nn_core.dispatch.known import table_kernel
 from nn_core.dispatch.registry import REGISTRY
 from nn_core.errors import NNCoreError
 from nn_core.logger import logger
 from nn_core.spec.model import ArgValue, FunctionSpec
-from nn_core.typing import Call
+from nn_core.typing import Call, Kernel
 
 
-def note_call(error: Exception, call: Call, backend: str, kernel: object = None) -> None:
+def note_call(error: Exception, call: Call, backend: str, kernel: Kernel | None = None) -> None:
     """Note in `error` that it comes from the kernel of `call`."""
     inputs = [None if desc is None else f"{desc.shape} {desc.dtype}" for desc in call.inputs]
-    add_note(error, call.spec, backend, inputs, call.args, REGISTRY.owner_of_kernel(kernel))
+    add_note(error, call.spec, backend, inputs, call.args, REGISTRY.owner_of_kernel(table_kernel(kernel)))
 
 
 def add_note(

@@ -10,15 +10,18 @@ from typing import Any, Final
 
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import SyncedArray
+from nn_core.dispatch.known import KnownOperators
 from nn_core.dispatch.registry import spec_of
 from nn_core.errors import NNCoreError
 from nn_core.graph.compile import kernel_of
 from nn_core.graph.node import Node, Storage, Value
-from nn_core.graph.plugin_fusion import Rewriting, fused_by_plugins
+from nn_core.graph.plugin_fusion import Rewriting, fused_by_plugins, reads
 from nn_core.settings import is_enabled
 from nn_core.typing import extra
 
 _FUSED: Final = "FusedConvolution"
+#: The version of operators whose arguments and inputs the chains read in full.
+_KNOWN: Final = KnownOperators("0.1")
 #: Arguments of the fused function that hold where no function of the chain gives its own.
 _DEFAULTS: Final[Mapping[str, Any]] = {"decay_rate": 0.9, "eps": 1e-5, "nonlinearity": "identity"}
 
@@ -40,7 +43,7 @@ def fused(
     skipped: list[SyncedArray] = []
     rewriting = Rewriting(order)
     for node in order:
-        if node.spec.name != "Convolution" or node.python is not None or node in replaced:
+        if not _begins_chain(node) or node in replaced:
             continue
         chain = _chain_of(node, readers, dropped, replaced)
         fused = None if rewriting.separates(chain.nodes) else chain.fused()
@@ -55,6 +58,10 @@ def fused(
         result, lambda node: None if node in stood_in else _sole_reader(node, readers, dropped)
     )
     return result, [*skipped, *also_skipped]
+
+
+def _begins_chain(node: Node) -> bool:
+    return node.spec.name == "Convolution" and node.python is None and reads(_KNOWN, node)
 
 
 def _chain_of(
@@ -88,7 +95,7 @@ class _Chain:
         """Take `node` in, which reads the result of the chain; False if it cannot be fused."""
         # a function that can be fused is a method here
         take = getattr(self, f"_take_{node.spec.api}", None)
-        if take is None or node.context is not self.last.context or not take(node):
+        if take is None or node.context is not self.last.context or not reads(_KNOWN, node) or not take(node):
             return False
         self.nodes.append(node)
         return True

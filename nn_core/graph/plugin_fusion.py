@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from nn_core.arrays.synced import SyncedArray
+from nn_core.dispatch.known import KnownOperators
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import NNCoreError, PluginError
 from nn_core.graph.compile import kernel_of
@@ -60,9 +61,9 @@ def fused_by_plugins(order: Sequence[Node], sole_reader: SoleReader) -> tuple[li
     Plugins are asked that are loaded, or that list fusions in the index of their package.
     """
     result, skipped = list(order), list[SyncedArray]()
-    for label, fusion in _fusions():
+    for plugin, label, fusion in _fusions():
         replaced: dict[Node, Node | None] = {}
-        for chain, fused in _fused_chains(label, fusion, result, sole_reader):
+        for chain, fused in _fused_chains(plugin, label, fusion, result, sole_reader):
             replaced |= {**dict.fromkeys(chain), chain[-1]: fused}
             skipped += [storage.data.synced for link in chain for storage in link.storages if storage is not fused.storages[0]]
         stand_ins = [replaced.get(node, node) for node in result]
@@ -71,14 +72,14 @@ def fused_by_plugins(order: Sequence[Node], sole_reader: SoleReader) -> tuple[li
 
 
 def _fused_chains(
-    label: str, fusion: Fusion, order: Sequence[Node], sole_reader: SoleReader
+    plugin: str, label: str, fusion: Fusion, order: Sequence[Node], sole_reader: SoleReader
 ) -> Iterator[tuple[list[Node], Node]]:
     """Chains of `order` that have no function in common, each with the operator to run instead."""
     taken: set[Node] = set()
     rewriting = Rewriting(order)
     for node in order:
         chain = _chain_at(node, fusion.chain, sole_reader)
-        if not chain or not taken.isdisjoint(chain) or rewriting.separates(chain):
+        if not chain or not taken.isdisjoint(chain) or rewriting.separates(chain) or not _is_known(plugin, chain):
             continue
         fused = _fused(label, fusion, chain)
         if fused is not None:
@@ -86,10 +87,21 @@ def _fused_chains(
             yield chain, fused
 
 
-def _fusions() -> Iterator[tuple[str, Fusion]]:
+def _is_known(plugin: str, chain: Sequence[Node]) -> bool:
+    """Whether the plugin, which puts one operator in place of `chain`, knows all that these calls set."""
+    return all(reads(PLUGINS.known_operators(plugin, node.spec.name), node) for node in chain if node.spec.later)
+
+
+def reads(known: KnownOperators, node: Node) -> bool:
+    """Whether who knows operators so far reads everything that the call of `node` sets."""
+    inputs = [None if value is None else value.storage.data for value in node.inputs]
+    return known.refusal(node.spec, node.args, inputs) is None
+
+
+def _fusions() -> Iterator[tuple[str, str, Fusion]]:
     for offer in PLUGINS.offered("passes", unlisted=False):
         if getattr(offer.info, "role", "") == "fusion":
-            yield offer.label, PLUGINS.offers.load(offer)()
+            yield offer.plugin, offer.label, PLUGINS.offers.load(offer)()
 
 
 def _chain_at(node: Node, names: Sequence[str], sole_reader: SoleReader) -> list[Node]:

@@ -19,7 +19,17 @@ _FUNCTION_NAME = re.compile(r"([a-z][a-z0-9_]*\.)?[A-Za-z][A-Za-z0-9_]*")
 #: Names that kernels, gradient rules or generated signatures use for themselves.
 _RESERVED = frozenset({"grad", "grads", "wants", "xp", "key", "n_outputs", "outputs", "self"})
 
-_INPUT_KEYS = {"doc": str, "shape": str, "dtype": str, "optional": bool, "variadic": bool, "parameter": bool}
+_VERSION = re.compile(r"\d+(\.\d+)*")
+
+_INPUT_KEYS = {
+    "doc": str,
+    "shape": str,
+    "dtype": str,
+    "optional": bool,
+    "variadic": bool,
+    "parameter": bool,
+    "since": str,
+}
 _OUTPUT_KEYS = {
     "doc": str,
     "shape": str,
@@ -39,6 +49,7 @@ _ARG_KEYS = {
     "keyword_only": bool,
     "shown_as_none": bool,
     "per_spatial_axis": bool,
+    "since": str,
 }
 _BACKWARD_KEYS = {"needs": list, "needs_if_negative": dict, "none": str}
 _FUNCTION_KEYS = {
@@ -139,7 +150,18 @@ def _input(what: str, parent: PlacedMapping, name: str, updated: bool) -> model.
     fields = _array_entry(what, parent, name, _INPUT_KEYS)
     if updated or fields.get("parameter"):
         fields.setdefault("dtype", "parameter")
+    _check_since(f"{what}.{name}", parent[name], bool(fields.get("optional")), "be optional")
     return model.InputSpec(name, **fields)
+
+
+def _check_since(what: str, entry: PlacedMapping, may_be_left_out: bool, remedy: str) -> None:
+    """Refuse what was added to a function that calls of before do not give."""
+    if "since" not in entry:
+        return
+    if not _VERSION.fullmatch(entry["since"]):
+        entry.refuse(f"{what}: since must be a version such as '0.2', got {entry['since']!r}", "since")
+    if not may_be_left_out:
+        entry.refuse(f"{what}: what was added later must {remedy}, got since {entry['since']!r}", "since")
 
 
 def _output(what: str, parent: PlacedMapping, name: str) -> model.OutputSpec:
@@ -176,6 +198,7 @@ def _arg(what: str, parent: PlacedMapping, name: str, has_inputs: bool) -> model
         fields.update(_default(what, entry))
     if fields.get("shown_as_none") and "default" not in entry:
         entry.refuse(f"{what}: shown_as_none must come with a default, got none", "shown_as_none")
+    _check_since(what, entry, "default" in entry, "have a default")
     return model.ArgSpec(name, **fields)
 
 

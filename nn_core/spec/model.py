@@ -64,7 +64,7 @@ TAGS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """One input array of a function."""
+    """One input array of a function; `since` is empty where the function has had it from the beginning."""
 
     name: str
     doc: str
@@ -73,6 +73,7 @@ class InputSpec:
     optional: bool = False
     variadic: bool = False
     parameter: bool = False
+    since: str = ""
 #: Required arguments, and default rules of arguments, that have one number for each spatial axis.
 PER_SPATIAL_AXIS: Final = frozenset({"kernel", "output_size"})
 SPATIAL_RULES: Final = frozenset({"spatial_zeros", "spatial_ones", "kernel", "kernel_zeros"})
@@ -84,6 +85,7 @@ class ArgSpec:
 
     `shown_as_none`: the public signature has ``None``, which stands for `default`.
     `per_spatial_axis`: one integer stands for the lengths of all spatial axes.
+    `since`: the version that added it; empty where the function has had it from the beginning.
     """
 
     name: str
@@ -97,6 +99,7 @@ class ArgSpec:
     keyword_only: bool = False
     shown_as_none: bool = False
     per_spatial_axis: bool = False
+    since: str = ""
 
     @property
     def required(self) -> bool:
@@ -181,6 +184,12 @@ class FunctionSpec:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    @property
+    def later(self) -> tuple[ArgSpec | InputSpec, ...]:
+        """The arguments and inputs that were added after the function."""
+        entries: tuple[ArgSpec | InputSpec, ...] = (*self.args, *self.inputs)
+        return tuple([entry for entry in entries if entry.since])
 
     @property
     def variadic(self) -> bool:

@@ -142,7 +142,11 @@ def _code(names: Iterable[str]) -> str:
 
 def _input_row(entry: InputSpec) -> Sequence[str]:
     name = f"`*{entry.name}`" if entry.variadic else f"`{entry.name}`"
-    return name + (", optional" if entry.optional else ""), entry.shape, _KINDS[entry.dtype], entry.doc
+    return name + (", optional" if entry.optional else ""), entry.shape, _KINDS[entry.dtype], entry.doc + _since(entry)
+
+
+def _since(entry: InputSpec | ArgSpec) -> str:
+    return f" Since {entry.since}." if entry.since else ""
 
 
 def _output_row(entry: OutputSpec) -> Sequence[str]:
@@ -157,7 +161,7 @@ def _arg_row(arg: ArgSpec) -> Sequence[str]:
     default = "" if arg.required else f"`{arg.default!r}`"
     if arg.default_rule is not None:
         default = arg.default_rule.replace("_", " ")
-    return f"`{arg.name}`", kind, default, arg.doc
+    return f"`{arg.name}`", kind, default, arg.doc + _since(arg)
 
 
 def _gradient_text(spec: FunctionSpec) -> str:

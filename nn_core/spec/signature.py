@@ -99,6 +99,7 @@ def _arg_parameter(arg: ArgSpec, kind: Any) -> Parameter:
 
 def _input_text(entry: InputSpec) -> str:
     facts = [f"Shape {entry.shape}." if entry.shape else "", "Optional." if entry.optional else ""]
+    facts.append(_since(entry))
     return _entry_text(("*" if entry.variadic else "") + entry.name, entry.doc, facts)
 
 
@@ -111,7 +112,11 @@ def _arg_text(arg: ArgSpec) -> str:
             facts.append(f"Default: {arg.default_rule.replace('_', ' ')}.")
         elif arg.shown_as_none:
             facts.append(f"Default: {arg.default!r}.")
-    return _entry_text(arg.name, arg.doc, facts)
+    return _entry_text(arg.name, arg.doc, [*facts, _since(arg)])
+
+
+def _since(entry: InputSpec | ArgSpec) -> str:
+    return f"Since {entry.since}." if entry.since else ""
 
 
 def _output_text(entry: OutputSpec) -> str:

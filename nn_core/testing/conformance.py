@@ -25,6 +25,7 @@ from nn_core.testing.cases import (
 from nn_core.testing.checks.backward import check_backward, check_replaced_inputs
 from nn_core.testing.checks.forward import check_determinism, check_forward
 from nn_core.testing.checks.graph import check_graph
+from nn_core.testing.checks.growth import check_growth
 from nn_core.testing.checks.layouts import check_layouts
 from nn_core.testing.checks.refusal import check_error, check_refusal
 from nn_core.testing.checks.reuse import check_reuse, check_threads
@@ -48,6 +49,7 @@ __all__ = [
     "test_forward",
     "test_gradient_rule",
     "test_graph",
+    "test_growth",
     "test_layouts",
     "test_refusal",
     "test_replaced_inputs",
@@ -176,6 +178,12 @@ def test_error(case: ErrorCase) -> None:
 def test_refusal(case: FunctionCase) -> None:
     """A kernel says before any work whether it takes a call."""
     check_refusal(case)
+
+
+@over(function_cases)
+def test_growth(case: FunctionCase) -> None:
+    """A kernel refuses an argument and an input that its table does not know, and runs without them as before."""
+    check_growth(case)
 
 
 @over(solver_cases)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nn_core.dispatch.known import KnownOperators
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of
 from nn_core.errors import ArgumentError
@@ -17,11 +18,13 @@ from nn_core.testing.cases import SolverCase, solver_cases
 from nn_core.testing.checks.backward import check_backward, check_replaced_inputs, compare_gradients
 from nn_core.testing.checks.forward import check_determinism, check_forward
 from nn_core.testing.checks.graph import check_graph
+from nn_core.testing.checks.growth import check_growth
 from nn_core.testing.checks.layouts import check_layouts
 from nn_core.testing.checks.refusal import check_error, check_refusal
 from nn_core.testing.checks.reuse import check_reuse, check_threads
 from nn_core.testing.checks.solvers import check_solver
 from nn_core.testing.drawing import values
+from nn_core.testing.growth import LATER
 from nn_core.testing.kernels import KernelRun
 from nn_core.testing.operators import run_gradient
 from nn_core.testing.other_numbers import other_numbers
@@ -473,3 +476,14 @@ def test_the_reference_wins_where_the_kernel_refuses(bed, tanh):
     bed.plant("Tanh", planted(tanh, refuse=lambda call: Refusal("takes nothing")))
     assert not bed.case("Tanh").native
     assert spec_of("Tanh").name == "Tanh"
+
+
+@pytest.mark.parametrize("version", ["0.1", LATER])
+def test_growth(bed, tanh, version, monkeypatch):
+    bed.plant("Tanh", tanh())
+    monkeypatch.setattr(PLUGINS.module("planted"), "KNOWN_OPERATORS", KnownOperators(version), raising=False)
+    if version == "0.1":
+        check_growth(bed.function("Tanh"))
+        return
+    with pytest.raises(AssertionError, match="the kernel must refuse a call with argument later_argument"):
+        check_growth(bed.function("Tanh"))

@@ -12,6 +12,7 @@ from nn_core.function import Function
 from nn_core.graph_rewriting import functions_of
 from nn_ext_c.emitting.registry import Call, Emitter, NotExportableError, array_of, delivered
 from nn_ext_c.emitting.topics import emitters
+from nn_ext_c.plugin import KNOWN_OPERATORS
 from nn_ext_c.program import Array, Buffer, Program, Value, whole
 
 #: The number of entries after which the list of an error is cut.
@@ -101,6 +102,9 @@ class _Drafting:
         emit = emitters().get(function.name)
         if emit is None:
             return "there is no way to write it"
+        refusal = unread(function)
+        if refusal is not None:
+            return refusal
         try:
             self._note(function, self._written(function, emit, inputs))
         except NotExportableError as error:
@@ -108,9 +112,9 @@ class _Drafting:
         return None
 
     def _written(self, function: Function, emit: Emitter, inputs: Sequence[Value | None]) -> list[Value | None]:
-        spec = spec_of(function)
+        spec, args, inputs = KNOWN_OPERATORS.narrowed(spec_of(function), function.args, inputs)
         padded = list(inputs) if spec.variadic else [v for v, _ in zip_longest(inputs, spec.inputs)]
-        settings = {name: tuple(v) if isinstance(v, list) else v for name, v in function.args.items()}
+        settings = {name: tuple(v) if isinstance(v, list) else v for name, v in args.items()}
         shapes = [tuple(output.shape) for output in function.outputs]
 
         def run(arrays: Sequence[Array], changed: dict[str, Any]) -> list[Array]:
@@ -157,6 +161,12 @@ def key_of(variable: Any) -> Any:
     """A leaf by itself; a result by its function and its place."""
     function = variable.parent
     return (None, variable) if function is None else (function, function.outputs.index(variable))
+
+
+def unread(function: Function) -> str | None:
+    """The reason why what this package knows of a function is not all that its call sets, if so."""
+    refusal = KNOWN_OPERATORS.refusal(spec_of(function), function.args, function.node.inputs)
+    return None if refusal is None else refusal.reason
 
 
 def spec_of(function: Function) -> FunctionSpec:

@@ -1,9 +1,11 @@
 """The plugin module: the offers of this package to nn_core."""
 
-from nn_core.ext import CommandInfo, FileFormatInfo, hookimpl
+from nn_core.ext import CommandInfo, FileFormatInfo, KnownOperators, hookimpl
 
 PLUGIN_API = 1
 REQUIRES_CORE = ">=0.1,<0.2"
+#: The arguments and inputs of operators that are written; calls that set others are refused.
+KNOWN_OPERATORS = KnownOperators("0.1")
 
 
 @hookimpl

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Final
 
-from nn_core.ext import ArgumentError, Backend, BackendInfo, Context, Refusal, hookimpl
+from nn_core.ext import ArgumentError, Backend, BackendInfo, Context, KnownOperators, Refusal, hookimpl
 
 PLUGIN_API: Final = 1
 REQUIRES_CORE: Final = ">=0.1,<0.2"
+#: The arguments and inputs of operators that the kernels read.
+KNOWN_OPERATORS: Final = KnownOperators("0.1")
 
 ARRAY_CLASSES: Final = ("CpuCachedArray", "CpuArray")
 

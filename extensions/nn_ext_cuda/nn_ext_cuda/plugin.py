@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from nn_core.ext import ArgumentError, Backend, BackendInfo, Context, Refusal, hookimpl
+from nn_core.ext import ArgumentError, Backend, BackendInfo, Context, KnownOperators, Refusal, hookimpl
 from nn_ext_cuda.driver import Driver, installed_cupy, why_not
 
 PLUGIN_API: Final = 1
 REQUIRES_CORE: Final = ">=0.1,<0.2"
+#: The arguments and inputs of operators that the kernels read.
+KNOWN_OPERATORS: Final = KnownOperators("0.1")
 
 #: Both are arrays of CuPy, with memory from its pool or from the driver: see `nn_ext_cuda.prefer_cached_array`.
 ARRAY_CLASSES: Final = ("CudaCachedArray", "CudaArray")

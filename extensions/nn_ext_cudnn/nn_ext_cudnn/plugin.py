@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
-from nn_core.ext import Backend, BackendInfo, Context, Refusal, hookimpl
+from nn_core.ext import Backend, BackendInfo, Context, KnownOperators, Refusal, hookimpl
 from nn_ext_cuda import plugin as cuda
 from nn_ext_cudnn import library
 
 PLUGIN_API: Final = 1
 REQUIRES_CORE: Final = ">=0.1,<0.2"
+#: The arguments and inputs of operators that the kernels read.
+KNOWN_OPERATORS: Final = KnownOperators("0.1")
 
 
 def context(*, device_id: str | int = "0", type_config: str = "float", tf32: bool | None = None) -> Context:

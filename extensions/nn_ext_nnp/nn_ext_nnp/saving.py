@@ -16,6 +16,7 @@ from nn_ext_nnp.archive import Member, write_archive
 from nn_ext_nnp.codec import print_text
 from nn_ext_nnp.network import build, plan_network
 from nn_ext_nnp.parameters import h5_bytes
+from nn_ext_nnp.plugin import KNOWN_OPERATORS
 from nn_ext_nnp.schema import functions, message, solvers
 from nn_ext_nnp.settings import write_settings
 from nn_ext_nnp.states import read_states, state_members
@@ -218,6 +219,9 @@ def _require_representable(network: str, order: Sequence[Function]) -> None:
     if wrong:
         raise ArgumentError(f"save: functions of network {network!r} must be those of NNabla 1.39, got {', '.join(wrong)}")
     for function in order:
+        unread = KNOWN_OPERATORS.refusal(function.node.spec, function.args, function.node.inputs)
+        if unread is not None:
+            raise ArgumentError(f"save: functions of network {network!r} must have a form in files, got: {unread.reason}")
         if function.name in OTHER_LAYOUT:
             raise ArgumentError(
                 f"save: functions of network {network!r} must have the layout of NNabla's, got {function.name}, whose "
@@ -245,9 +249,11 @@ class _NetworkWriter:
         made = message("Function", type=function.name, name=self._fresh(function.name))
         made.input.extend(self.name_of(variable, f"{function.name}_in") for variable in function.inputs)
         made.output.extend(self.name_of(variable, f"{function.name}_out") for variable in function.outputs)
-        settings = function.args
+        _, settings, _ = KNOWN_OPERATORS.narrowed(function.node.spec, function.args, ())
         if function.name == "Reshape":
             settings["shape"] = function.outputs[0].shape  # without -1
+        if function.name == "ImageAugmentation" and settings["shape"] is None:
+            settings["shape"] = function.outputs[0].shape[-3:]  # of an image, whatever the number of samples
         write_settings(made, settings)
         self.functions.append(made)
 

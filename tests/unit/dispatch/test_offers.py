@@ -430,7 +430,8 @@ def nn_core_functions():
 """
     install("acme", operator)
     native = plugins.module("acme").NATIVE
-    found = [candidate.kernel for candidate in candidates("acme.Twice", nn.Context(["reference"]), plugins)]
+    spec = plugins.registry.spec("acme.Twice")
+    found = [candidate.kernel for candidate in candidates(spec, nn.Context(["reference"]), plugins)]
     assert found[0] is native and len(found) == 2  # the reference kernel takes what is refused
     assert plugins.extra_kernels("host", "acme.Twice") == ([], [native])
 

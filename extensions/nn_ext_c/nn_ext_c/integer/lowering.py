@@ -15,7 +15,7 @@ from nn_core.function import Function
 from nn_core.graph_rewriting import functions_of
 from nn_ext_c.emitting.registry import NotExportableError, numbers_moved
 from nn_ext_c.emitting.shape import MOVEMENTS
-from nn_ext_c.graphs import key_of, refuse, run_function, spec_of
+from nn_ext_c.graphs import key_of, refuse, run_function, spec_of, unread
 from nn_ext_c.integer.calibration import ranges_of
 from nn_ext_c.integer.network import IntegerNetwork
 from nn_ext_c.integer.numbers import (
@@ -193,6 +193,7 @@ class Lowering:
         if lower is None:
             raise NotExportableError("there is no way to compute it in integers")
         last = self._clamped(function)
+        _require_read(function, last)
         made = lower(Task(self, function, inputs, last))
         results = [made] if isinstance(made, int) else list(made)
         self._note(function, results)
@@ -485,6 +486,13 @@ def integer_network(
     """Calibrate a graph and lower it; the variables of the graph are made persistent."""
     order = functions_of([output for output in outputs.values() if output.parent is not None])
     return lowered(order, outputs, inputs, ranges_of(order, inputs, calibration, method, percentile))
+
+
+def _require_read(*functions: Function) -> None:
+    for function in functions:
+        refusal = unread(function)
+        if refusal is not None:
+            raise NotExportableError(f"{function.name}: {refusal}")
 
 
 def functions_in_integers() -> set[str]:

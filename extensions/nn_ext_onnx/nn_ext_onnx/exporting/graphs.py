@@ -14,6 +14,7 @@ from nn_core.graph_rewriting import functions_of
 from nn_ext_onnx.exporting.registry import Call, NotExportableError
 from nn_ext_onnx.exporting.topics import converters
 from nn_ext_onnx.exporting.values import FLOAT, INT, GraphWriter, Value
+from nn_ext_onnx.plugin import KNOWN_OPERATORS
 
 #: The number of entries after which the list of an error is cut.
 _LISTED: Final = 40
@@ -82,8 +83,13 @@ class _Drafting:
         if convert is None:
             self._refuse(function, f"{where}: there is no way to write it")
             return
+        spec = _spec_of(function)
+        unread = KNOWN_OPERATORS.refusal(spec, function.args, function.node.inputs)
+        if unread is not None:
+            self._refuse(function, f"{where}: {unread.reason}")
+            return
         try:
-            made = convert(self._call(function))
+            made = convert(self._call(function, *KNOWN_OPERATORS.narrowed(spec, function.args, function.node.inputs)))
         except NotExportableError as error:
             self._refuse(function, f"{where}: {error}")
             return
@@ -97,9 +103,7 @@ class _Drafting:
         for output in function.outputs:
             self.values[_key(output)] = Value(self.graph, "", FLOAT)
 
-    def _call(self, function: Function) -> Call:
-        spec = _spec_of(function)
-        vertices = list(function.node.inputs)
+    def _call(self, function: Function, spec: FunctionSpec, args: Mapping[str, Any], vertices: Sequence[Any]) -> Call:
         kinds = [entry.dtype for entry in spec.inputs]
         if spec.variadic:
             kinds = [kinds[0]] * len(vertices)
@@ -108,7 +112,7 @@ class _Drafting:
         for variable, kind in zip_longest(vertices, kinds):
             values.append(None if variable is None else self._converted(self._value(variable), kind))
             shapes.append(() if variable is None else tuple(variable.shape))
-        settings = {name: tuple(v) if isinstance(v, list) else v for name, v in function.args.items()}
+        settings = {name: tuple(v) if isinstance(v, list) else v for name, v in args.items()}
         made = [tuple(output.shape) for output in function.outputs]
         return Call(self.graph, function.name, values, shapes, settings, made)
 
