@@ -40,11 +40,13 @@ from nn_core.errors import PluginError as PluginError
 from nn_core.errors import ShapeError as ShapeError
 from nn_core.files import Entry as Entry
 from nn_core.files import atomic_writer as atomic_writer
+from nn_core.files import open_to_read as open_to_read
 from nn_core.files import read_entries as read_entries
 from nn_core.files import write_entries as write_entries
 from nn_core.files.memory import MemoryFile as MemoryFile
 from nn_core.files.memory import contents_of as contents_of
 from nn_core.files.memory import crc32 as crc32
+from nn_core.files.paths import path_below as path_below
 from nn_core.messages.refusal import described
 from nn_core.reference.registry import kernel as kernel
 from nn_core.rules.registry import GradientCall as GradientCall
@@ -52,7 +54,6 @@ from nn_core.rules.registry import gradient as gradient
 from nn_core.rules.registry import shape_rule as shape_rule
 from nn_core.runtime.caches import Cache as Cache
 from nn_core.runtime.caches import register_cache as register_cache
-from nn_core.runtime.children import module_command as module_command
 from nn_core.runtime.children import python_command as python_command
 from nn_core.runtime.children import repeated_command as repeated_command
 from nn_core.settings import WHEN_SWITCHED as WHEN_SWITCHED
@@ -147,10 +148,11 @@ __all__ = [
     "is_enabled",
     "kernel",
     "list_offers",
-    "module_command",
     "num_threads",
+    "open_to_read",
     "parameter_of",
     "parametric_function_api",
+    "path_below",
     "plan_memory",
     "python_command",
     "read_entries",

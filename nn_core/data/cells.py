@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from io import BytesIO
 from math import isfinite
 from os import PathLike
-from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from nn_core.data.images import IMAGE_EXTENSIONS, read_stored_image
 from nn_core.data.offered import offered_cell, offered_cells
 from nn_core.data.sound import read_sound
+from nn_core.files import open_to_read
 from nn_core.files.npy import read_npy
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -43,7 +43,10 @@ def normalized(values: Array) -> Array:
 
 def contents_of(place: Place) -> bytes:
     """All bytes of a file, or what is left of one that is open."""
-    return Path(place).read_bytes() if isinstance(place, (str, PathLike)) else place.read()
+    if not isinstance(place, (str, PathLike)):
+        return place.read()
+    with open_to_read(place) as file:
+        return file.read()
 
 
 def read_array(place: Place) -> Array:

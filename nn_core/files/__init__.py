@@ -4,6 +4,7 @@ This package knows arrays only. What they mean (parameters, states of a solver) 
 """
 
 from nn_core.files.atomic import atomic_writer as atomic_writer
+from nn_core.files.atomic import open_to_read as open_to_read
 from nn_core.files.atomic import remove_leftovers as remove_leftovers
 from nn_core.files.entries import Entries as Entries
 from nn_core.files.entries import Entry as Entry

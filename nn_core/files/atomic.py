@@ -3,12 +3,14 @@
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
-from nn_core.errors import MissingFileError
+from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from nn_core.files.entries import PathOrFile
 
 fcntl: Any
@@ -18,16 +20,23 @@ except ImportError:  # Windows, where files that are open cannot be removed
     fcntl = None
 
 _PARTIAL: Final = re.compile(r"\..+\.[0-9a-f]{8}\.partial")
+#: Characters of the name of the target in that of its partial file: with four bytes each, it still has at most 255.
+_SHOWN_CHARACTERS: Final = 50
+_DEFAULT_MODE: Final = 0o666
+_PRIVATE_MODE: Final = 0o600
 
 
 @contextmanager
 def atomic_writer(target: PathOrFile) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of `target` only when the block ends well.
+    """Open a file to write to that replaces `target` only when the block ends without an exception.
 
-    The bytes go to a new file in the same folder, which is synced and renamed; when the block raises, `target` is as it
-    was. An open file is handed out as it is. What a killed process leaves is removed by `remove_leftovers`.
+    The bytes go to a new file in the same folder, which is synced and renamed; when the block raises, `target` is
+    unchanged. The new file has the mode and, where the system allows it, the owner of the file that it replaces, before its
+    first byte is written. A symbolic link stays, and the file that it points to is replaced; other hard links to that file
+    keep its old contents. An open file is handed out as it is. `remove_leftovers` removes the files of killed processes.
 
     Raises:
+        ArgumentError: when `target` is something else than a file, such as a folder or a device.
         MissingFileError: when the folder of `target` does not exist.
         OSError: when the file cannot be written for another reason; `target` is as it was.
 
@@ -41,39 +50,62 @@ def atomic_writer(target: PathOrFile) -> Iterator[IO[bytes]]:
     if not isinstance(target, (str, os.PathLike)):
         yield target
         return
-    path = Path(target)
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    path = Path(os.path.realpath(target)) if Path(target).is_symlink() else Path(target)
+    unfinished = path.with_name(f".{path.name[:_SHOWN_CHARACTERS]}.{secrets.token_hex(4)}.partial")
     try:
-        with _opened(partial, path) as file:
+        with _opened(unfinished, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
             if fcntl is not None:  # while the lock is held, so that nobody takes the file for a leftover
-                partial.replace(path)
+                unfinished.replace(path)
         if fcntl is None:
-            partial.replace(path)
+            unfinished.replace(path)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
 
 
-def _opened(partial: Path, target: Path) -> IO[bytes]:
+def _opened(unfinished: Path, target: Path) -> IO[bytes]:
+    """Open the unfinished file with the mode and the owner of the file that it will replace."""
+    replaced = target.stat() if target.exists() else None
+    if replaced is not None and not stat.S_ISREG(replaced.st_mode):
+        raise ArgumentError(f"{target}: it must be a file or not exist, got {_kind(replaced.st_mode)}")
     try:
-        return open_locked(partial)
+        file = open_locked(unfinished, _DEFAULT_MODE if replaced is None else _PRIVATE_MODE)
     except FileNotFoundError as error:
         folder = os.fspath(target.parent)
         text = f"{target}: the folder must exist, got none at {folder!r}\n  hint: Path({folder!r}).mkdir(parents=True)"
         raise MissingFileError(text, folder) from error
+    if replaced is not None and hasattr(os, "fchmod"):
+        with suppress(PermissionError):  # only a privileged process may give files away
+            os.fchown(file.fileno(), replaced.st_uid, replaced.st_gid)
+        os.fchmod(file.fileno(), stat.S_IMODE(replaced.st_mode))
+    return file
+
+
+def _kind(mode: int) -> str:
+    return "a folder" if stat.S_ISDIR(mode) else "a device, a pipe or a socket"
 
 
 def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file for reading.
+    """Open a regular file for reading.
 
     Raises:
-        MissingFileError: when there is none.
+        MissingFileError: when it does not exist.
+        FileFormatError: when it is a device, a pipe or a socket, which may never end.
+
+    Example:
+        >>> from nn_core.ext import open_to_read
+        >>> open_to_read("/dev/zero")
+        Traceback (most recent call last):
+        nn_core.errors.FileFormatError: /dev/zero: it must be a regular file, got a device, a pipe or a socket
     """
     try:
+        mode = Path(path).stat().st_mode  # before it is opened, because opening a pipe waits for a writer
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise FileFormatError(f"{os.fspath(path)}: it must be a regular file, got {_kind(mode)}")
         return Path(path).open("rb")
     except FileNotFoundError as error:
         name = os.fspath(path)
@@ -95,10 +127,15 @@ def remove_leftovers(folder: Path) -> None:
             remove_if_unlocked(Path(path))
 
 
-def open_locked(path: Path) -> IO[bytes]:
-    """Create a file and lock it as long as it is open, so that other processes see that its owner is alive."""
+def open_locked(path: Path, mode: int = _DEFAULT_MODE) -> IO[bytes]:
+    """Create a file and lock it as long as it is open, so that other processes see that its owner is alive.
+
+    Args:
+        path: The file.
+        mode: Its permissions, less the umask.
+    """
     while True:
-        file = path.open("x+b")
+        file = open(path, "x+b", opener=partial(os.open, mode=mode))  # noqa: SIM115  # the caller closes it
         try:
             if _is_locked_in_place(file, path):
                 return file

@@ -33,6 +33,13 @@ def python_command(program: str, *arguments: str, paths: Sequence[str] = ()) -> 
         program: The source of the program.
         arguments: Its arguments, ``sys.argv[1:]``.
         paths: Folders to search before those of this process.
+
+    Example:
+        >>> import subprocess
+        >>> from nn_core.ext import python_command
+        >>> command = python_command("import sys; print('.' in sys.path, sys.argv[1])", "an argument")
+        >>> subprocess.run(command, capture_output=True, text=True).stdout
+        'False an argument\n'
     """
     search = [*paths, *_search_path()]
     # ``sys`` is built in: nothing is imported before the search path is set.
@@ -46,7 +53,14 @@ def module_command(module: str, *arguments: str, paths: Sequence[str] = ()) -> l
 
 
 def repeated_command() -> list[str]:
-    """Return the command that started this process."""
+    """Return the command that started this process.
+
+    Example:
+        >>> import sys
+        >>> from nn_core.ext import repeated_command
+        >>> repeated_command()[0] == sys.executable
+        True
+    """
     return [sys.executable, *sys.orig_argv[1:]]
 
 

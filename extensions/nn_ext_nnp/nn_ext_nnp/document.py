@@ -9,7 +9,7 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from nn_core.ext import ArgumentError, Entry, FileFormatError, read_entries
+from nn_core.ext import ArgumentError, Entry, FileFormatError, open_to_read, read_entries
 from nn_ext_nnp.archive import Member, as_file, read_archive
 from nn_ext_nnp.codec import parse_bytes, parse_text, require_known_functions
 from nn_ext_nnp.places import TextFile
@@ -62,7 +62,7 @@ def read_document(sources: Source | Sequence[Source], extension: str = ".nntxt",
 
 
 def _opened(source: Source) -> AbstractContextManager[IO[bytes]]:
-    return Path(source).open("rb") if isinstance(source, (str, os.PathLike)) else nullcontext(source)
+    return open_to_read(source) if isinstance(source, (str, os.PathLike)) else nullcontext(source)
 
 
 def _add(document: Document, extension: str, file: IO[bytes], name: str, with_parameters: bool) -> None:

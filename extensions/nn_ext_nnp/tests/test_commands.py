@@ -115,6 +115,18 @@ def test_forward_writes_vectors_of_different_lengths_to_files(tmp_path):
     assert np.loadtxt(out / "places_0000" / "1.csv").tolist() == [0, 3]
 
 
+@pytest.mark.parametrize("name", ["../../evil", "/evil", "C:\\\\evil", "a\\nb"])
+def test_forward_writes_nothing_outside_of_its_folder(name, tmp_path):
+    text = print_text(read_document(network_of_positive_numbers(tmp_path)).proto).decode()
+    assert '"picked"' in text
+    (tmp_path / "net.nntxt").write_text(text.replace('"picked"', f'"{name}"'))
+    (tmp_path / "data.csv").write_text("x__0,x__1,x__2,x__3,x__4,x__5\n1,-1,2,3,-4,5\n-1,-1,-2,3,-4,-5\n")
+    out = tmp_path / "a" / "b" / "out"
+    message = run("forward", "-c", tmp_path / "net.nntxt", "-d", tmp_path / "data.csv", "-o", out, code=1)
+    assert "a name in a file must stay below its folder" in message
+    assert not [path for path in tmp_path.rglob("*evil*") if out not in path.parents]
+
+
 def test_forward_takes_one_sample_at_a_time_where_shapes_follow_from_values(tmp_path):
     config = network_of_positive_numbers(tmp_path)
     text = print_text(read_document(config).proto).decode()

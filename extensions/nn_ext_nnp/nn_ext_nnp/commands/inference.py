@@ -11,7 +11,7 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.ext import ArgumentError, FileFormatError, atomic_writer
+from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, path_below
 from nn_core.utils.data_iterator import DataIterator, data_iterator_cache, data_iterator_csv_dataset
 from nn_core.utils.data_source_implements import CacheDataSource
 from nn_ext_nnp.commands.context import choose_context, watched
@@ -280,12 +280,12 @@ class _Column:
         values = self.values[index]
         if self.in_cells:
             return [str(number) for number in np.atleast_1d(values)]
-        folder = f"{inside}/{self.name}_{index // 1000:04d}".lstrip("/")
-        (outdir / folder).mkdir(parents=True, exist_ok=True)
-        path = f"{folder}/{index}{'.csv' if values.ndim <= 2 else '.npy'}"
-        with atomic_writer(outdir / path) as file:
+        name = f"{self.name}_{index // 1000:04d}/{index}{'.csv' if values.ndim <= 2 else '.npy'}"
+        path = path_below(outdir / inside, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_writer(path) as file:
             if values.ndim <= 2:
                 np.savetxt(file, values, fmt="%.9g", delimiter=",")
             else:
                 np.save(file, values, allow_pickle=False)
-        return [path]
+        return [path.relative_to(outdir).as_posix()]

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from nn_core.ext import FileFormatError
+from nn_core.ext import FileFormatError, path_below
 from nn_ext_onnx.importing.values import Array, UnsupportedError
 
 #: Types that NumPy has, with the bytes that files have.
@@ -123,9 +123,13 @@ def _place(tensor: TensorProto, base: Path | None) -> tuple[Path, int, int]:
     location = entries.get("location", "")
     if base is None:
         raise FileFormatError(f"load: tensor {tensor.name!r} is in the file {location!r}: load the model by its path")
-    path = base / location
-    if not location or not path.resolve().is_relative_to(base.resolve()) or path.is_symlink():
-        raise FileFormatError(f"load: external data must be in the folder of the model, got {location!r}")
+    try:
+        path = path_below(base, location)
+    except FileFormatError as error:
+        raise FileFormatError(f"load: external data must be in the folder of the model: {error}") from None
+    if path.is_symlink() or not path.is_file():
+        kind = "a link" if path.is_symlink() else "something else" if path.exists() else "nothing"
+        raise FileFormatError(f"load: external data must be in a file, got {kind} at {location!r}")
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
         size = path.stat().st_size

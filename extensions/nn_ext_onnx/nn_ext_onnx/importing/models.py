@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError
+from nn_core.ext import ArgumentError, FileFormatError, open_to_read
 from nn_ext_onnx.importing.builder import Builder, Scope
 from nn_ext_onnx.importing.external import read_external, without_external
 from nn_ext_onnx.importing.operators import load_operators
@@ -98,7 +98,8 @@ def read_model(source: Any) -> tuple[onnx.ModelProto, Path | None]:
     name = "model"
     if not isinstance(source, bytes):
         path = Path(source)
-        name, base, source = path.name, path.parent, path.read_bytes()
+        with open_to_read(path) as file:
+            name, base, source = path.name, path.parent, file.read()
     model = onnx.ModelProto()
     try:
         model.ParseFromString(source)
