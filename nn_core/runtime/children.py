@@ -38,8 +38,8 @@ def python_command(program: str, *arguments: str, paths: Sequence[str] = ()) -> 
         >>> import subprocess
         >>> from nn_core.ext import python_command
         >>> command = python_command("import sys; print('.' in sys.path, sys.argv[1])", "an argument")
-        >>> subprocess.run(command, capture_output=True, text=True).stdout
-        'False an argument\n'
+        >>> subprocess.run(command, capture_output=True, text=True).stdout.split()
+        ['False', 'an', 'argument']
     """
     search = [*paths, *_search_path()]
     # ``sys`` is built in: nothing is imported before the search path is set.
