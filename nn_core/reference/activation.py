@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from nn_core.reference.precision import widen
+from nn_core.reference.precision import sum_of, widen
 from nn_core.reference.registry import kernel
 from nn_core.typing import Array, Namespace
 
@@ -77,7 +77,7 @@ def log_softmax(xp: Namespace, x: Array, axis: int) -> Array:
         return +x
     wide = widen(xp, x)
     shifted = wide - xp.max(wide, axis=axis, keepdims=True)
-    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
+    return shifted - xp.log(sum_of(xp, xp.exp(shifted), axis, keepdims=True)).astype(wide.dtype)
 
 
 @kernel("CReLU")

@@ -1,6 +1,6 @@
 """Reference kernel of attention."""
 
-from nn_core.reference.precision import widen
+from nn_core.reference.precision import sum_of, widen
 from nn_core.reference.random import dropout_mask
 from nn_core.reference.registry import kernel
 from nn_core.typing import Array, Namespace
@@ -52,7 +52,7 @@ def _weighed(
     largest = xp.max(scores, axis=-1, keepdims=True)
     largest = xp.where(xp.isinf(largest), xp.zeros_like(largest), largest)
     exponentials = xp.exp(scores - largest)
-    total = xp.sum(exponentials, axis=-1, keepdims=True)
+    total = sum_of(xp, exponentials, -1, keepdims=True).astype(exponentials.dtype)
     seen = total > 0
     total = xp.where(seen, total, xp.ones_like(total))
     log_sum = xp.where(seen, largest + xp.log(total), xp.full_like(total, -xp.inf))

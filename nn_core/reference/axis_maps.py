@@ -6,6 +6,7 @@ result along one axis, the position that it is read from along the same axis of 
 
 from collections.abc import Sequence
 
+from nn_core.reference.precision import sum_dtype
 from nn_core.typing import Array, Namespace, Shape
 
 
@@ -47,7 +48,7 @@ def give_back(xp: Namespace, dy: Array, maps: Sequence[Array], lengths: Shape) -
     """The transpose of ``take``: add each element of `dy` (S, L_1, ..., L_k) where it was read. Shape (S, *lengths)."""
     if not maps:
         return dy.copy()
-    total = xp.zeros((dy.shape[0], *lengths), dtype=xp.float64 if dy.dtype == xp.float64 else xp.float32)
+    total = xp.zeros((dy.shape[0], *lengths), dtype=sum_dtype(xp, dy))
     if total.size and dy.size:
         places, is_outside = _places(xp, maps, dy.shape[0])
         xp.add.at(total, places, xp.where(is_outside, 0, dy).astype(total.dtype, copy=False))

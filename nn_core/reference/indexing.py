@@ -7,7 +7,7 @@ import math
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.reference import axis_maps
-from nn_core.reference.precision import widen
+from nn_core.reference.precision import sum_dtype, widen
 from nn_core.reference.registry import kernel
 from nn_core.typing import Array, Namespace, Shape
 
@@ -58,7 +58,8 @@ def scatter_nd(
     xp: Namespace, data: Array, indices: Array, out: Array | None, *, shape: Shape | None, add: bool
 ) -> tuple[Array, Array | None]:
     data = widen(xp, data)
-    y = xp.zeros(shape, dtype=data.dtype) if out is None else out.astype(data.dtype)
+    dtype = sum_dtype(xp, data) if add else data.dtype
+    y = xp.zeros(shape, dtype=dtype) if out is None else out.astype(dtype)
     places = _places("scatter_nd", indices, y.shape)
     if add:
         xp.add.at(y, places, data)
@@ -79,7 +80,7 @@ def scatter_add(xp: Namespace, x0: Array, indices: Array, x1: Array, *, axis: in
     _require_within("scatter_add", "indices", indices, x0.shape[axis])
     places = [xp.arange(n).reshape(-1, *[1] * (x0.ndim - place - 1)) for place, n in enumerate(indices.shape)]
     places[axis] = indices
-    y = widen(xp, x0).copy()
+    y = xp.asarray(x0, dtype=sum_dtype(xp, x0)).copy()
     xp.add.at(y, tuple(places), widen(xp, x1)[tuple(map(slice, indices.shape))])
     return y
 

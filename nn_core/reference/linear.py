@@ -3,7 +3,7 @@
 from math import prod
 
 from nn_core.errors import ArgumentError
-from nn_core.reference.precision import widen
+from nn_core.reference.precision import sum_dtype, widen
 from nn_core.reference.registry import kernel
 from nn_core.typing import Array, Namespace
 
@@ -69,5 +69,5 @@ def batch_cholesky(xp: Namespace, x: Array, *, upper: bool) -> Array:
 @kernel("Einsum")
 def einsum(xp: Namespace, *x: Array, equation: str) -> Array:
     """Sums of products over named axes; several operands are contracted pair by pair."""
-    wide = [widen(xp, array) for array in x]
+    wide = [array.astype(sum_dtype(xp, array)) for array in x]
     return xp.einsum(equation, *wide, optimize=True)

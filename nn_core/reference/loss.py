@@ -4,7 +4,7 @@ from typing import Final
 
 from nn_core.errors import ArgumentError
 from nn_core.reference.activation import log_softmax, softplus
-from nn_core.reference.precision import widen
+from nn_core.reference.precision import sum_of, widen
 from nn_core.reference.registry import kernel
 from nn_core.typing import Array, Namespace
 
@@ -88,7 +88,7 @@ def epsilon_insensitive_loss(xp: Namespace, x0: Array, x1: Array, epsilon: float
 def kl_multinomial(xp: Namespace, p: Array, q: Array, base_axis: int) -> Array:
     p, q = widen(xp, p), widen(xp, q)
     terms = p * (_log(xp, p) - _log(xp, q))
-    return xp.sum(terms, axis=tuple(range(base_axis, p.ndim))).reshape((*p.shape[:base_axis], 1))
+    return sum_of(xp, terms, range(base_axis, p.ndim)).reshape((*p.shape[:base_axis], 1))
 
 
 @kernel("TopNError")

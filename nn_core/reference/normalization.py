@@ -1,14 +1,15 @@
 """Reference kernels of normalizations.
 
 Most of them standardize x over some axes, (x - mean) / sqrt(variance + eps), and differ in which axes these are.
-Statistics are taken in two passes, in float32 or wider, with the biased variance; over no elements they are zero.
+Statistics are taken in two passes, added up in float64, with the biased variance; over no elements they are zero. The mean
+is subtracted first, so that the result is exactly beta where x is the mean.
 """
 
 from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from nn_core.reference.precision import widen
+from nn_core.reference.precision import mean_of, sum_of, widen
 from nn_core.reference.registry import kernel
 from nn_core.typing import Array, Namespace
 
@@ -64,8 +65,8 @@ def fused_batch_normalization(
 def _statistics(xp: Namespace, x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     """Mean and biased variance over `axes`, which stay as axes of length 1."""
     count = max(prod(x.shape[axis] for axis in axes), 1)
-    mean = xp.sum(x, axis=axes, keepdims=True) / count
-    return mean, xp.sum((x - mean) ** 2, axis=axes, keepdims=True) / count
+    mean = mean_of(xp, x, axes, count)
+    return mean, mean_of(xp, (x - mean) ** 2, axes, count)
 
 
 def _standardized(xp: Namespace, x: Array, mean: Array, variance: Array, eps: float) -> Array:
@@ -156,14 +157,15 @@ def weight_standardization(xp: Namespace, w: Array, *, channel_axis: int, eps: f
 def norm_normalization(xp: Namespace, x: Array, *, p: float, axes: Sequence[int], eps: float) -> Array:
     """Divide by the p-norm over `axes`."""
     x = widen(xp, x)
-    return x / (xp.sum(xp.abs(x) ** p, axis=tuple(axes), keepdims=True) + eps) ** (1 / p)
+    length = (sum_of(xp, xp.abs(x) ** p, axes, keepdims=True) + eps) ** (1 / p)
+    return x / length.astype(x.dtype)
 
 
 @kernel("WeightNormalization")
 def weight_normalization(xp: Namespace, w: Array, g: Array, *, dim: int, eps: float) -> Array:
     """Give the slices of w along `dim` the lengths g (Salimans and Kingma, 2016, eq. 2)."""
     w = widen(xp, w)
-    lengths = xp.sqrt(xp.sum(w * w, axis=_other_axes(w, (dim,)), keepdims=True) + eps)
+    lengths = xp.sqrt(sum_of(xp, w * w, _other_axes(w, (dim,)), keepdims=True) + eps).astype(w.dtype)
     return w * (xp.reshape(g, lengths.shape) / lengths)
 
 
@@ -177,13 +179,13 @@ def spectral_norm(
     for _ in range(itr):
         right = _unit(xp, xp.matmul(left, matrix), eps)
         left = _unit(xp, xp.matmul(matrix, right), eps)
-    largest = xp.sum(left * xp.matmul(matrix, right))
+    largest = sum_of(xp, left * xp.matmul(matrix, right)).astype(w.dtype)
     left = xp.reshape(left, u.shape)
     return w / largest, left, right, before, None if test else left
 
 
 def _unit(xp: Namespace, vector: Array, eps: float) -> Array:
-    return vector / xp.sqrt(xp.sum(vector * vector) + eps)
+    return vector / xp.sqrt(sum_of(xp, vector * vector) + eps).astype(vector.dtype)
 
 
 @kernel("MeanSubtraction")
@@ -196,5 +198,6 @@ def mean_subtraction(
         return x - rmean, xp.zeros(t.shape, dtype=rmean.dtype), None, None
     wide = widen(xp, x)
     rate = 1 / (t + 1)
-    mean = rmean + (xp.sum(wide, axis=tuple(range(base_axis))) / count - rmean) * rate
+    batch_mean = (sum_of(xp, wide, range(base_axis)) / count).astype(wide.dtype)
+    mean = rmean + (batch_mean - rmean) * rate
     return wide - mean, rate, mean, t + 1

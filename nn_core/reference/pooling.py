@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from nn_core.errors import ArgumentError
-from nn_core.reference.precision import widen
+from nn_core.reference.precision import sum_of, widen
 from nn_core.reference.reduction import mean
 from nn_core.reference.registry import kernel
 from nn_core.reference.windows import overlap_add, padded, windows
@@ -102,14 +102,14 @@ def _is_first_maximum(xp: Namespace, places: _Windows, x: Array) -> Array:
 def sum_pooling(xp: Namespace, x: Array, **args: Any) -> Array:
     """The sum of the values under each window."""
     places = _Windows(x, **args)
-    return places.restored(xp, xp.sum(places.columns(xp, widen(xp, x), 0.0), axis=places.window_axis))
+    return places.restored(xp, sum_of(xp, places.columns(xp, x, 0.0), places.window_axis))
 
 
 @kernel("AveragePooling")
 def average_pooling(xp: Namespace, x: Array, *, including_pad: bool, **args: Any) -> Array:
     """The sum divided by how many elements the window has inside of x, with or without its padding."""
     places = _Windows(x, **args)
-    total = xp.sum(places.columns(xp, widen(xp, x), 0.0), axis=places.window_axis)
+    total = sum_of(xp, places.columns(xp, x, 0.0), places.window_axis)
     for axis, count in enumerate(places.counts, start=-len(places.counts)):
         n, edge, size = places.lengths[axis], places.pad[axis], places.kernel[axis]
         start = xp.arange(count) * places.stride[axis] - edge

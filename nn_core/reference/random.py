@@ -9,7 +9,7 @@ import math
 
 from nn_core.errors import ArgumentError
 from nn_core.reference import axis_maps, philox
-from nn_core.reference.precision import widen
+from nn_core.reference.precision import sum_of, widen
 from nn_core.reference.registry import kernel
 from nn_core.rules.random import crop_lengths
 from nn_core.rules.shape import on_last_axes
@@ -346,4 +346,4 @@ def _bilinear(xp: Namespace, images: Array, row: Array, column: Array) -> Array:
 def vat_noise(xp: Namespace, x: Array, w: Array, *, base_axis: int, eps: float) -> Array:
     x = widen(xp, x)
     axes = tuple(range(base_axis, x.ndim))
-    return eps * x / xp.sqrt(xp.sum(x * x, axis=axes, keepdims=True) + 1e-8)
+    return eps * x / xp.sqrt(sum_of(xp, x * x, axes, keepdims=True) + 1e-8)

@@ -1,9 +1,9 @@
-"""Reference kernels of reductions and running sums; half precision accumulates in float32."""
+"""Reference kernels of reductions and running sums, which add up and multiply in float64."""
 
 import math
 from collections.abc import Callable
 
-from nn_core.reference.precision import widen
+from nn_core.reference.precision import sum_dtype, sum_of
 from nn_core.reference.registry import kernel
 from nn_core.typing import Array, Namespace
 
@@ -12,29 +12,29 @@ Axes = tuple[int, ...]
 
 @kernel("Sum")
 def sum_(xp: Namespace, x: Array, axes: Axes, keep_dims: bool) -> Array:
-    return xp.sum(widen(xp, x), axis=axes, keepdims=keep_dims)
+    return sum_of(xp, x, axes, keep_dims)
 
 
 @kernel("Mean")
 def mean(xp: Namespace, x: Array, axes: Axes, keep_dims: bool) -> Array:
     """An empty mean is 0 / 0."""
     count = math.prod(x.shape[axis] for axis in axes)
-    return sum_(xp, x, axes, keep_dims) / xp.asarray(count, dtype=widen(xp, x).dtype)
+    return sum_of(xp, x, axes, keep_dims) / xp.asarray(count, dtype=sum_dtype(xp, x))
 
 
 @kernel("Prod")
 def prod(xp: Namespace, x: Array, axes: Axes, keep_dims: bool) -> Array:
-    return xp.prod(widen(xp, x), axis=axes, keepdims=keep_dims)
+    return xp.prod(x, axis=axes, keepdims=keep_dims, dtype=sum_dtype(xp, x))
 
 
 @kernel("Norm")
 def norm(xp: Namespace, x: Array, p: float, axes: Axes, keep_dims: bool) -> Array:
-    return xp.sum(xp.abs(widen(xp, x)) ** p, axis=axes, keepdims=keep_dims) ** (1 / p)
+    return xp.sum(xp.abs(x.astype(sum_dtype(xp, x))) ** p, axis=axes, keepdims=keep_dims) ** (1 / p)
 
 
 @kernel("ReduceSum")
 def reduce_sum(xp: Namespace, x: Array) -> Array:
-    return xp.sum(widen(xp, x))
+    return sum_of(xp, x)
 
 
 @kernel("ReduceMean")
@@ -73,12 +73,12 @@ def _extremum(
 
 @kernel("CumSum")
 def cumsum(xp: Namespace, x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
-    return _scan(xp, xp.cumsum, 0, widen(xp, x), axis, exclusive, reverse)
+    return _scan(xp, xp.cumsum, 0, x, axis, exclusive, reverse)
 
 
 @kernel("CumProd")
 def cumprod(xp: Namespace, x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
-    return _scan(xp, xp.cumprod, 1, widen(xp, x), axis, exclusive, reverse)
+    return _scan(xp, xp.cumprod, 1, x, axis, exclusive, reverse)
 
 
 def _scan(
@@ -87,7 +87,7 @@ def _scan(
     """Accumulate along `axis`, from the end if `reverse`; `exclusive` results lack the element at their own place."""
     if reverse:
         x = xp.flip(x, axis=axis)
-    y = accumulate(x, axis=axis)
+    y = accumulate(x, axis=axis, dtype=sum_dtype(xp, x))
     if exclusive:
         head, but_last = ((slice(None),) * axis + (part,) for part in (slice(0, 1), slice(0, -1)))
         y = xp.concat((xp.full_like(y[head], start), y[but_last]), axis=axis)
