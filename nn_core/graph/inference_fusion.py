@@ -73,9 +73,31 @@ def _chain_of(
     """The longest chain that begins with a convolution."""
     chain = _Chain(convolution)
     while (following := _sole_reader(chain.last, readers, dropped)) is not None:
-        if following in replaced or not chain.append(following):
+        if following in replaced or _rounds_before_jump(following, readers) or not chain.append(following):
             break
     return chain
+
+
+def _rounds_before_jump(node: Node, readers: "Mapping[SyncedArray, Sequence[Node | None]]") -> bool:
+    """Whether fusing `node` would round the argument of a discontinuous function otherwise than `node` does.
+
+    A normalization is fused as a factor and an offset. It is exactly beta where its input is the mean; the fused function is
+    only near beta, and a sign or a comparison after it would give something else. What a sum, such as a convolution, makes of
+    the result is rounded in any case.
+    """
+    if node.spec.topic != "normalization":
+        return False
+    seen, pending = {node}, [node]
+    while pending:
+        for reader in (reader for storage in pending.pop().storages for reader in readers.get(storage.data.synced, ())):
+            if reader is None or reader in seen:
+                continue
+            if reader.spec.has("discontinuous"):
+                return True
+            seen.add(reader)
+            if reader.spec.has("pointwise") or reader.spec.has("selecting"):
+                pending.append(reader)
+    return False
 
 
 class _Chain:

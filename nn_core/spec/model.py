@@ -57,6 +57,8 @@ TAGS: Final[Mapping[str, str]] = {
     "inplace_ok": "the kernel may write its first output over its first input",
     "view": "the output is the input's memory in another shape; has no kernel",
     "sink": "with one_input_grad=False the gradients of the inputs are those that the caller has set",
+    "discontinuous": "a small change of an input can change the result by a jump: nothing that rounds is put before it",
+    "selecting": "each element of the output is an element of an input, or a constant",
     "recomputable": "the results do not depend on what `updates` rewrites, and can be computed again",
     "dynamic_shape": "the shape of the output is known only after it has run",
 }

@@ -132,6 +132,47 @@ def test_join_leaves_functions_apart_when_their_statistics_are_rewritten_between
     np.testing.assert_allclose(found, y.d, rtol=1e-4, atol=1e-5)
 
 
+def signed(h, first):
+    """Something that goes from `h` to a jump."""
+    return {
+        "sign": lambda: F.sign(h, alpha=0.0),
+        "binary": lambda: F.binary_tanh(h),
+        "comparison": lambda: F.greater_scalar(h, 0.0),
+        "rounding": lambda: F.ceil(h),
+        "pooled": lambda: F.sign(F.max_pooling(F.relu(h), (1, 1)), alpha=0.0),
+        "summed": lambda: F.binary_sigmoid(F.relu(h) + F.reshape(F.transpose(h, (0, 1, 3, 2)), h.shape)),
+    }[first]()
+
+
+@pytest.mark.parametrize("first", ["sign", "binary", "comparison", "rounding", "pooled", "summed"])
+def test_no_normalization_is_folded_into_a_convolution_before_a_jump(first):
+    """Where the convolution gives the mean, the normalization gives exactly beta, and a sign shows the difference."""
+    rng = np.random.default_rng(0)
+    x = nn.Variable.from_numpy_array(rng.integers(-1, 2, (2, 3, 5, 5)).astype(np.float32))
+    w = nn.Variable.from_numpy_array(rng.integers(-1, 2, (16, 3, 1, 1)).astype(np.float32))
+    mean, variance = (nn.Variable((1, 16, 1, 1)) for _ in range(2))
+    mean.d = rng.integers(-1, 2, (1, 16, 1, 1)) * 0.3
+    variance.d = rng.uniform(0.1, 2, (1, 16, 1, 1))
+    bias = nn.Variable.from_numpy_array(mean.d.reshape(16))
+    y = signed(F.batch_normalization(F.convolution(x, w, bias), None, None, mean, variance, batch_stat=False), first)
+    for _ in range(3):
+        y.forward(clear_buffer=True)
+    found = y.d.copy()
+    with without("inference_fusion"):
+        y.forward()
+    np.testing.assert_array_equal(found, y.d)
+    assert "FusedConvolution" not in names_of(forward_plan((y,), KEEP_OUTPUTS))
+
+
+def test_what_a_sum_makes_of_a_normalization_may_jump():
+    x, w, v = (nn.Variable.from_numpy_array(np.ones(shape, np.float32)) for shape in ((2, 3, 5, 5), (4, 3, 1, 1), (2, 4, 1, 1)))
+    mean, variance = (nn.Variable.from_numpy_array(np.ones((1, 4, 1, 1), np.float32)) for _ in range(2))
+    h = F.relu(F.batch_normalization(F.convolution(x, w), None, None, mean, variance, batch_stat=False))
+    y = F.sign(F.convolution(h, v))
+    y.forward(clear_buffer=True)
+    assert names_of(forward_plan((y,), KEEP_OUTPUTS)).count("FusedConvolution") == 1
+
+
 def test_channels_last_images_lie_so():
     def layouts(plan):
         return [a.flags.c_contiguous for e in plan.entries for a in e.arrays if a is not None and a.ndim == 4]

@@ -194,6 +194,7 @@ CRELU = FunctionSpec(
     outputs=(OutputSpec(name="y", doc="Activations of x, then those of -x.", shape="(N_1, ..., 2 C, ..., N_k)"),),
     args=(ArgSpec(name="axis", type="axis", doc="Axis along which the two halves are joined.", default=1),),
     backward=BackwardSpec(needs=("x",)),
+    tags=("selecting",),
     formula="y = [max(0, x), max(0, -x)]",
     notes="At 0 the gradient is that of the second half.",
     references=(

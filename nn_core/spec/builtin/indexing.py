@@ -101,6 +101,7 @@ GATHER = FunctionSpec(
         ),
     ),
     backward=BackwardSpec(needs=("Indices",)),
+    tags=("selecting",),
     formula="y[p, i, q] = x[p, Indices[i], q]; with batch axes b, y[b, p, i, q] = x[b, p, Indices[b, i], q]",
     example="F.gather(nn.Variable((4, 3)), nn.Variable((2, 5)), axis=1).shape  # (4, 2, 5)",
 )
@@ -128,6 +129,7 @@ GATHER_ND = FunctionSpec(
         ),
     ),
     backward=BackwardSpec(needs=("indices",)),
+    tags=("selecting",),
     formula="y[i, ...] = x[indices[0, i], ..., indices[M - 1, i], ...]",
     example="F.gather_nd(nn.Variable((4, 5)), nn.Variable((2, 3))).shape  # (3,)",
 )
@@ -329,7 +331,7 @@ NONZERO = FunctionSpec(
         ),
     ),
     backward=BackwardSpec(none_because="positions have no gradient"),
-    tags=("dynamic_shape",),
+    tags=("dynamic_shape", "discontinuous"),
     notes="The result fits `gather_nd`. Until the function has run, its last axis has length 0.",
     example="F.nonzero(nn.NdArray.from_numpy_array([0.0, 5.0, 7.0])).numpy().tolist()  # [[1, 2]]",
 )
@@ -357,6 +359,7 @@ SORT = FunctionSpec(
         ArgSpec(name="only_index", type="bool", doc="Return the places alone.", default=False),
     ),
     backward=BackwardSpec(needs=("x",)),
+    tags=("selecting",),
     notes=(
         "Equal elements keep their order, also with `reverse`. NaN comes last. The gradient is put back to "
         "the places that the elements had; places have none. NNabla puts it to other places: it inverts "
@@ -407,7 +410,7 @@ UNIQUE = FunctionSpec(
         ArgSpec(name="with_counts", type="bool", doc="Also return `counts`.", default=False),
     ),
     backward=BackwardSpec(none_because="which elements are distinct does not change smoothly"),
-    tags=("dynamic_shape",),
+    tags=("dynamic_shape", "discontinuous"),
     notes="Until the function has run, U is 0. Results that are not asked for are left out.",
     example="F.unique(nn.NdArray.from_numpy_array([2.0, 1.0, 2.0]))  # [1, 2]",
 )
@@ -447,6 +450,7 @@ SEARCHSORTED = FunctionSpec(
         ),
     ),
     backward=BackwardSpec(none_because="places have no gradient"),
+    tags=("discontinuous",),
     formula="sequence[y - 1] < value <= sequence[y], or sequence[y - 1] <= value < sequence[y] if `right`",
     example=(
         "F.searchsorted(nn.NdArray.from_numpy_array([1.0, 3.0, 5.0]), nn.NdArray.from_numpy_array([2.0, "

@@ -346,6 +346,7 @@ TOP_N_ERROR = FunctionSpec(
         ArgSpec(name="n", type="int", doc="Number of guesses.", default=1, minimum=1),
     ),
     backward=BackwardSpec(none_because="counts of mistakes are piecewise constant"),
+    tags=("discontinuous",),
     formula="output = [number of classes j with x_j >= x_target > n]",
     notes=(
         "Classes with the score of the label count against it. A negative label is ignored: its error is "
@@ -372,7 +373,7 @@ BINARY_ERROR = FunctionSpec(
     ),
     shape="broadcast",
     backward=BackwardSpec(none_because="counts of mistakes are piecewise constant"),
-    tags=("pointwise",),
+    tags=("pointwise", "discontinuous"),
     formula="output = [(x >= 1/2) != (target >= 1/2)]",
     notes="The inputs broadcast against each other.",
     example="F.binary_error(nn.Variable((8, 1)), nn.Variable((8, 1))).shape  # (8, 1)",

@@ -65,6 +65,7 @@ MAX_POOLING = FunctionSpec(
         ),
     ),
     backward=BackwardSpec(needs=("x",)),
+    tags=("selecting",),
     formula="y[..., o] = max over r < kernel of x[..., stride o + r - pad]",
     notes=(
         "Padding never wins. The gradient goes to the first maximum of a window, in C order. A NaN under a "
@@ -367,6 +368,7 @@ UNPOOLING = FunctionSpec(
             default=False,
         ),
     ),
+    tags=("selecting",),
     formula="y[..., i] = x[..., floor(i / kernel)]",
     notes="The gradient is the sum pooling of dy.",
     example="F.unpooling(nn.Variable((8, 3, 16, 16)), 2).shape  # (8, 3, 32, 32)",

@@ -75,6 +75,7 @@ MAX = FunctionSpec(
         ArgSpec(name="only_index", type="bool", doc="Return the index alone.", default=False),
     ),
     backward=BackwardSpec(needs=("x", "y")),
+    tags=("selecting",),
     formula="y = max of x over the axes",
     notes=(
         "Of equal elements the first counts: it gives the index and gets the whole gradient. NaN is taken "
@@ -111,6 +112,7 @@ MIN = FunctionSpec(
         ArgSpec(name="only_index", type="bool", doc="Return the index alone.", default=False),
     ),
     backward=BackwardSpec(needs=("x", "y")),
+    tags=("selecting",),
     formula="y = min of x over the axes",
     notes=(
         "Of equal elements the first counts: it gives the index and gets the whole gradient. NaN is taken "

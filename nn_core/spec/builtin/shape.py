@@ -33,6 +33,7 @@ CONCATENATE = FunctionSpec(
             default_rule="last_axis",
         ),
     ),
+    tags=("selecting",),
     notes="The gradient is cut into the pieces that belong to the inputs.",
     example="x0, x1 = nn.Variable((2, 3)), nn.Variable((2, 1))\nF.concatenate(x0, x1, axis=1).shape  # (2, 4)",
 )
@@ -60,6 +61,7 @@ SPLIT = FunctionSpec(
         ),
     ),
     args=(ArgSpec(name="axis", type="axis", doc="Axis to cut.", default=0),),
+    tags=("selecting",),
     formula="y_i = x[..., i, ...]",
     example="a, b, c = F.split(nn.Variable((4, 3)), axis=1)\na.shape  # (4,)",
 )
@@ -78,6 +80,7 @@ STACK = FunctionSpec(
         ),
     ),
     args=(ArgSpec(name="axis", type="int", doc="Place of the new axis in the result, in [-n - 1, n].", default=0),),
+    tags=("selecting",),
     example="F.stack(nn.Variable((2, 3)), nn.Variable((2, 3)), axis=1).shape  # (2, 2, 3)",
 )
 
@@ -118,6 +121,7 @@ SLICE = FunctionSpec(
             default=None,
         ),
     ),
+    tags=("selecting",),
     formula="y = x[start_1:stop_1:step_1, ..., start_n:stop_n:step_n]",
     notes=(
         "Bounds mean what they mean in a Python slice: negative ones count from the end, those beyond the "
@@ -161,6 +165,7 @@ PAD = FunctionSpec(
         ),
         ArgSpec(name="constant_value", type="float", doc="What is added in the mode constant.", default=0.0),
     ),
+    tags=("selecting",),
     notes=(
         "The mirror image continues beyond the opposite edge where a width exceeds the axis; an axis of "
         "length 1 repeats its element. The gradient of an added element flows to the element that it "
@@ -216,6 +221,7 @@ TRANSPOSE = FunctionSpec(
             doc="The axis of x that becomes axis i of the result, for each i; each axis once.",
         ),
     ),
+    tags=("selecting",),
     formula="y.shape[i] = x.shape[axes[i]]",
     example="F.transpose(nn.Variable((8, 3, 32, 32)), (0, 2, 3, 1)).shape  # (8, 32, 32, 3)",
 )
@@ -237,6 +243,7 @@ BROADCAST = FunctionSpec(
             ),
         ),
     ),
+    tags=("selecting",),
     notes="The gradient is summed over the axes that were stretched or added.",
     example="F.broadcast(nn.Variable((3, 1)), (2, 3, 4)).shape  # (2, 3, 4)",
 )
@@ -272,6 +279,7 @@ BROADCAST_TO = FunctionSpec(
             shown_as_none=True,
         ),
     ),
+    tags=("selecting",),
     notes="No gradient flows to x. The gradient of y is summed over the other axes; NNabla has no gradient here.",
     example="F.broadcast_to(nn.Variable((2, 3, 4)), nn.Variable((3,)), axis=1).shape  # (2, 3, 4)",
 )
@@ -293,6 +301,7 @@ TILE = FunctionSpec(
             ),
         ),
     ),
+    tags=("selecting",),
     notes="The gradient is summed over the copies.",
     example="F.tile(nn.Variable((2, 3)), (2, 1, 2)).shape  # (2, 2, 6)",
 )
@@ -313,6 +322,7 @@ FLIP = FunctionSpec(
         ),
     ),
     shape="same_as x",
+    tags=("selecting",),
     example="F.flip(nn.NdArray.from_numpy_array([1.0, 2.0]), axes=(0,))  # [2, 1]",
 )
 
@@ -344,6 +354,7 @@ SHIFT = FunctionSpec(
             choices=("nearest", "reflect"),
         ),
     ),
+    tags=("selecting",),
     formula="y[i] = x[i - shift], positions outside of x brought inside as `border_mode` says",
     notes=(
         "The gradient flows to the element that was read; several may add up at an edge, and what left the "
@@ -392,7 +403,7 @@ RESHAPE = FunctionSpec(
             default=True,
         ),
     ),
-    tags=("view",),
+    tags=("view", "selecting"),
     example="F.reshape(nn.Variable((8, 3, 4)), (8, -1)).shape  # (8, 12)",
 )
 
@@ -431,6 +442,7 @@ MATRIX_DIAG = FunctionSpec(
     doc="Put the last axis on the diagonal of square matrices.",
     inputs=(InputSpec(name="x", doc="Diagonals.", shape="(D_1, ..., D_n, N)"),),
     outputs=(OutputSpec(name="y", doc="Diagonal matrices.", shape="(D_1, ..., D_n, N, N)"),),
+    tags=("selecting",),
     formula="y[..., i, j] = x[..., i] if i == j else 0",
     example="F.matrix_diag(nn.Variable((4, 3))).shape  # (4, 3, 3)",
 )
@@ -442,6 +454,7 @@ MATRIX_DIAG_PART = FunctionSpec(
     doc="Take the diagonal of each matrix.",
     inputs=(InputSpec(name="x", doc="Square matrices; others are refused.", shape="(D_1, ..., D_n, N, N)"),),
     outputs=(OutputSpec(name="y", doc="Diagonals.", shape="(D_1, ..., D_n, N)"),),
+    tags=("selecting",),
     formula="y[..., i] = x[..., i, i]",
     example="F.matrix_diag_part(nn.Variable((4, 3, 3))).shape  # (4, 3)",
 )
@@ -467,6 +480,7 @@ TRILU = FunctionSpec(
             default=True,
         ),
     ),
+    tags=("selecting",),
     formula="y[..., i, j] = x[..., i, j] if j - i >= k (upper) or j - i <= k (lower) else 0",
     example="F.trilu(nn.NdArray.from_numpy_array([[2, 1], [1, 3]]))  # [[2, 1], [0, 3]]",
 )
