@@ -102,7 +102,7 @@ class Attention : public Op {
     for (int64_t row = 0; row < rows; ++row) {
       const bool sees_none = b.largest[row] == kHidden;
       const float inverse = sees_none ? 0.0f : 1.0f / b.total[row];
-      vectors().rows.row_affine(y + row * h.values, nullptr, h.values, inverse, 0.0f, false, y + row * h.values);
+      vectors().rows.row_scale(y + row * h.values, h.values, inverse, y + row * h.values);
       log_sum[row] = sees_none ? kHidden : b.largest[row] + std::log(b.total[row]);
     }
   }
@@ -121,7 +121,7 @@ class Attention : public Op {
     if (before != kHidden && largest != before) {
       const float shrink = std::exp(before - largest);
       b.total[row] *= shrink;
-      vectors().rows.row_affine(y, nullptr, heads_.values, shrink, 0.0f, false, y);
+      vectors().rows.row_scale(y, heads_.values, shrink, y);
     }
     b.total[row] += sum;
     b.largest[row] = largest;

@@ -144,7 +144,7 @@ struct Heads {
 
   /// q times the scale.
   void scaled(const float* q, int64_t rows, float* to) const {
-    vectors().rows.row_affine(q, nullptr, rows * features, scale, 0.0f, false, to);
+    vectors().rows.row_scale(q, rows * features, scale, to);
   }
 
   /// The number of the first weight of a query among those of all heads.

@@ -128,19 +128,19 @@ class BatchNormalization : public Op {
     for (int64_t c = 0; c < channels; ++c) {
       const float rate = 1.0f / std::sqrt(variance[c] + settings_.eps);
       scale[c] = gamma != nullptr ? gamma[c] * rate : rate;
-      shift[c] = (beta != nullptr ? beta[c] : 0.0f) - mean[c] * scale[c];
+      shift[c] = beta != nullptr ? beta[c] : 0.0f;
     }
     const RowLoops<T>& table = row_loops<T>();
     const bool relu = settings_.relu;
     blocks_.visit(
         [&](int64_t row, int64_t rows, int) {
           const int64_t start = row * channels;
-          table.column_affine(x + start, z != nullptr ? z + start : nullptr, rows, channels, scale, shift, relu,
-                              y + start);
+          table.column_standardize(x + start, z != nullptr ? z + start : nullptr, rows, channels, mean, scale, shift,
+                                   relu, y + start);
         },
         [&](int64_t start, int64_t c) {
-          table.row_affine(x + start, z != nullptr ? z + start : nullptr, blocks_.b, scale[c], shift[c], relu,
-                           y + start);
+          table.row_standardize(x + start, z != nullptr ? z + start : nullptr, blocks_.b, mean[c], scale[c], shift[c],
+                                relu, y + start);
         });
   }
 
@@ -226,16 +226,16 @@ class BatchNormalizationBackward : public Op {
       const double slope = settings_.batch_stat ? -scale * rate * of_products / n : 0.0;
       p[c] = static_cast<float>(scale);
       q[c] = static_cast<float>(slope);
-      r[c] = static_cast<float>((settings_.batch_stat ? -scale * of_dy / n : 0.0) - slope * mean[c]);
+      r[c] = static_cast<float>(settings_.batch_stat ? -scale * of_dy / n : 0.0);
     }
     if (dx != nullptr) {
       blocks_.visit(
           [&](int64_t row, int64_t rows, int) {
             const int64_t start = row * channels;
-            table.column_gradient(dy + start, at(y, start), x + start, rows, channels, p, q, r, dx + start);
+            table.column_gradient(dy + start, at(y, start), x + start, rows, channels, mean, p, q, r, dx + start);
           },
           [&](int64_t start, int64_t c) {
-            table.row_gradient(dy + start, at(y, start), x + start, blocks_.b, p[c], q[c], r[c], dx + start);
+            table.row_gradient(dy + start, at(y, start), x + start, blocks_.b, mean[c], p[c], q[c], r[c], dx + start);
           });
     }
     if (dz != nullptr) {

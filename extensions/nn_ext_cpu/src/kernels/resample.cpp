@@ -67,7 +67,7 @@ struct Pass {
     } else if (run.taps == 1 && weight(0) == 1.0f) {
       std::memcpy(y, row(0), b * sizeof(float));
     } else if (run.taps == 1) {
-      table.rows.row_affine(row(0), nullptr, b, weight(0), 0.0f, false, y);
+      table.rows.row_scale(row(0), b, weight(0), y);
     } else {
       table.mix_rows(row(0), weight(0), row(1), weight(1), b, y);
       for (int64_t tap = 2; tap < run.taps; ++tap) table.axpy(weight(tap), row(tap), y, b);

@@ -78,7 +78,7 @@ class Softmax : public Op {
         for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - largest) - shift;
       } else {
         const auto scale = static_cast<float>(1.0 / log_sum(from, n, to, largest));
-        vectors().rows.row_affine(to, nullptr, n, scale, 0.0f, false, to);
+        vectors().rows.row_scale(to, n, scale, to);
       }
       lines_.write(to, line, y);
     });
@@ -189,7 +189,7 @@ class CrossEntropyBackward : public Op {
         const float* from = lines_.read(x, line, memory);
         float largest = 0;
         const auto scale = static_cast<float>(dy[line] / log_sum(from, n, to, largest));
-        vectors().rows.row_affine(to, nullptr, n, scale, 0.0f, false, to);
+        vectors().rows.row_scale(to, n, scale, to);
         to[labels[line]] -= dy[line];
       }
       lines_.write(to, line, dx);

@@ -9,6 +9,7 @@
 // in float32, then in double, for each thread; so results repeat. O(rows n).
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "kernels/register.hpp"
@@ -99,10 +100,20 @@ class Standardize : public Op {
   double cost() const override { return 100 + 0.4 * size_.size(); }
 
  private:
+  /// The second pass also sums how far the elements are from the rounded mean, and corrects it by that: the mean of
+  /// equal elements is that element.
   void take_moments(const float* x, float& mean, float& variance) const {
     const double count = static_cast<double>(size_.n);
     mean = static_cast<float>(vectors().sum(x, size_.n) / count);
-    variance = static_cast<float>(vectors().centered_squares(x, mean, size_.n) / count);
+    double distances = 0.0, squares = 0.0;
+    vectors().rows.row_moments(x, size_.n, mean, &distances, &squares);
+    const double offset = distances / count;
+    variance = static_cast<float>(std::max(squares / count - offset * offset, 0.0));
+    if (std::isfinite(offset)) {
+      mean = static_cast<float>(mean + offset);
+    } else {
+      variance = std::numeric_limits<float>::quiet_NaN();
+    }
   }
 
   Rows size_;

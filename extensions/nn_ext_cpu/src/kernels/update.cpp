@@ -188,7 +188,7 @@ class ScaleGrad final : public ChangeGrad {
     const auto scale = static_cast<float>(*static_cast<const double*>(arrays[0]));
     group_.visit([&](size_t parameter, int64_t offset, int64_t n) {
       float* g = group_.array(arrays, parameter, 1) + offset;
-      vectors().rows.row_affine(g, nullptr, n, scale, 0.0f, false, g);
+      vectors().rows.row_scale(g, n, scale, g);
     });
   }
 };
@@ -203,9 +203,7 @@ class ClipGrad final : public ChangeGrad {
       for (int64_t parameter = begin; parameter < end; ++parameter) {
         float* g = group_.array(arrays, parameter, 1);
         const double norm = std::sqrt(vectors().sum_of_squares(g, group_.size(parameter)));
-        if (norm > limit)
-          vectors().rows.row_affine(g, nullptr, group_.size(parameter), static_cast<float>(limit / norm), 0.0f, false,
-                                    g);
+        if (norm > limit) vectors().rows.row_scale(g, group_.size(parameter), static_cast<float>(limit / norm), g);
       }
     });
   }

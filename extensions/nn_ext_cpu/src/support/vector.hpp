@@ -80,12 +80,13 @@ struct RowLoops {
   void (*column_products)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* shift,
                           double* s1, double* s2);
   void (*row_products)(const T* dy, const T* y, const T* x, int64_t n, float shift, double* s1, double* s2);
-  void (*column_affine)(const T* x, const T* z, int64_t rows, int64_t columns, const float* a, const float* b,
-                        bool relu, T* y);
-  void (*row_affine)(const T* x, const T* z, int64_t n, float a, float b, bool relu, T* y);
-  void (*column_gradient)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* p,
-                          const float* q, const float* r, T* dx);
-  void (*row_gradient)(const T* dy, const T* y, const T* x, int64_t n, float p, float q, float r, T* dx);
+  void (*column_standardize)(const T* x, const T* z, int64_t rows, int64_t columns, const float* mean,
+                             const float* scale, const float* shift, bool relu, T* y);
+  void (*row_standardize)(const T* x, const T* z, int64_t n, float mean, float scale, float shift, bool relu, T* y);
+  void (*row_scale)(const T* x, int64_t n, float a, T* y);
+  void (*column_gradient)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* mean,
+                          const float* p, const float* q, const float* r, T* dx);
+  void (*row_gradient)(const T* dy, const T* y, const T* x, int64_t n, float mean, float p, float q, float r, T* dx);
 };
 
 /// Transforms of Winograd's convolution; pixels and filters are given by pointers. Those for gradients may be missing;
@@ -109,7 +110,6 @@ struct VectorTable {
   double (*sum)(const float* x, int64_t n);
   double (*sum_of_squares)(const float* x, int64_t n);
   double (*dot)(const float* x, const float* y, int64_t n);
-  double (*centered_squares)(const float* x, float mean, int64_t n);
   float (*max)(const float* x, int64_t n);
   float (*min)(const float* x, int64_t n);
   void (*axpy)(float a, const float* x, float* y, int64_t n);

@@ -43,10 +43,6 @@ double dot(const float* x, const float* y, int64_t n) {
   return blocked_sum(n, [x, y](int64_t i) { return x[i] * y[i]; });
 }
 
-double centered_squares(const float* x, float mean, int64_t n) {
-  return blocked_sum(n, [x, mean](int64_t i) { return (x[i] - mean) * (x[i] - mean); });
-}
-
 float max(const float* x, int64_t n) {
   float best = -kInfinity;
   int nan = 0;

@@ -95,71 +95,81 @@ void row_products(const T* dy, const T* y, const T* x, int64_t n, float shift, d
   });
 }
 
-/// y = a[c] x + b[c], then plus z and a ReLU where asked.
+/// y = (x - mean[c]) scale[c] + shift[c], then plus z and a ReLU where asked. The mean is subtracted first, so that y is
+/// exactly the shift where x is the mean.
 template <class T>
-void column_affine(const T* x, const T* z, int64_t rows, int64_t columns, const float* a, const float* b, bool relu,
-                   T* y) {
+void column_standardize(const T* x, const T* z, int64_t rows, int64_t columns, const float* mean, const float* scale,
+                        const float* shift, bool relu, T* y) {
   for (int64_t row = 0; row < rows; ++row) {
     const T* from = x + row * columns;
     T* to = y + row * columns;
     if (!relu) {
 #pragma omp simd
-      for (int64_t c = 0; c < columns; ++c) put(to[c], a[c] * value(from[c]) + b[c]);
+      for (int64_t c = 0; c < columns; ++c) put(to[c], (value(from[c]) - mean[c]) * scale[c] + shift[c]);
       continue;
     }
     const T* add = z + row * columns;
     if (z == nullptr) {
 #pragma omp simd
-      for (int64_t c = 0; c < columns; ++c) put(to[c], larger(a[c] * value(from[c]) + b[c], 0.0f));
+      for (int64_t c = 0; c < columns; ++c) put(to[c], larger((value(from[c]) - mean[c]) * scale[c] + shift[c], 0.0f));
     } else {
 #pragma omp simd
-      for (int64_t c = 0; c < columns; ++c) put(to[c], larger(a[c] * value(from[c]) + b[c] + value(add[c]), 0.0f));
+      for (int64_t c = 0; c < columns; ++c)
+        put(to[c], larger((value(from[c]) - mean[c]) * scale[c] + shift[c] + value(add[c]), 0.0f));
     }
   }
 }
 
 template <class T>
-void row_affine(const T* x, const T* z, int64_t n, float a, float b, bool relu, T* y) {
+void row_standardize(const T* x, const T* z, int64_t n, float mean, float scale, float shift, bool relu, T* y) {
   if (!relu) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) put(y[i], a * value(x[i]) + b);
+    for (int64_t i = 0; i < n; ++i) put(y[i], (value(x[i]) - mean) * scale + shift);
   } else if (z == nullptr) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) put(y[i], larger(a * value(x[i]) + b, 0.0f));
+    for (int64_t i = 0; i < n; ++i) put(y[i], larger((value(x[i]) - mean) * scale + shift, 0.0f));
   } else {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) put(y[i], larger(a * value(x[i]) + b + value(z[i]), 0.0f));
+    for (int64_t i = 0; i < n; ++i) put(y[i], larger((value(x[i]) - mean) * scale + shift + value(z[i]), 0.0f));
   }
 }
 
-/// dx = p[c] dy + q[c] x + r[c], with dy = 0 where `y` is given and not above 0.
+/// y = a x.
 template <class T>
-void column_gradient(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* p, const float* q,
-                     const float* r, T* dx) {
+void row_scale(const T* x, int64_t n, float a, T* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) put(y[i], a * value(x[i]));
+}
+
+/// dx = p[c] dy + (q[c] (x - mean[c]) + r[c]), with dy = 0 where `y` is given and not above 0.
+template <class T>
+void column_gradient(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* mean,
+                     const float* p, const float* q, const float* r, T* dx) {
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t start = row * columns;
     if (y == nullptr) {
 #pragma omp simd
       for (int64_t c = 0; c < columns; ++c)
-        put(dx[start + c], p[c] * value(dy[start + c]) + (q[c] * value(x[start + c]) + r[c]));
+        put(dx[start + c], p[c] * value(dy[start + c]) + (q[c] * (value(x[start + c]) - mean[c]) + r[c]));
     } else {
 #pragma omp simd
       for (int64_t c = 0; c < columns; ++c) {
         const float g = value(y[start + c]) > 0.0f ? value(dy[start + c]) : 0.0f;
-        put(dx[start + c], p[c] * g + (q[c] * value(x[start + c]) + r[c]));
+        put(dx[start + c], p[c] * g + (q[c] * (value(x[start + c]) - mean[c]) + r[c]));
       }
     }
   }
 }
 
 template <class T>
-void row_gradient(const T* dy, const T* y, const T* x, int64_t n, float p, float q, float r, T* dx) {
+void row_gradient(const T* dy, const T* y, const T* x, int64_t n, float mean, float p, float q, float r, T* dx) {
   if (y == nullptr) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) put(dx[i], p * value(dy[i]) + (q * value(x[i]) + r));
+    for (int64_t i = 0; i < n; ++i) put(dx[i], p * value(dy[i]) + (q * (value(x[i]) - mean) + r));
   } else {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) put(dx[i], p * (value(y[i]) > 0.0f ? value(dy[i]) : 0.0f) + (q * value(x[i]) + r));
+    for (int64_t i = 0; i < n; ++i)
+      put(dx[i], p * (value(y[i]) > 0.0f ? value(dy[i]) : 0.0f) + (q * (value(x[i]) - mean) + r));
   }
 }
 
@@ -167,8 +177,8 @@ void row_gradient(const T* dy, const T* y, const T* x, int64_t n, float p, float
 
 template <class T>
 RowLoops<T> row_loops() {
-  return {column_moments<T>, row_moments<T>, column_products<T>, row_products<T>,
-          column_affine<T>,  row_affine<T>,  column_gradient<T>, row_gradient<T>};
+  return {column_moments<T>,  row_moments<T>, column_products<T>, row_products<T>, column_standardize<T>,
+          row_standardize<T>, row_scale<T>,   column_gradient<T>, row_gradient<T>};
 }
 
 template RowLoops<float> row_loops();

@@ -11,7 +11,6 @@ CellTable cells();
 double sum(const float*, int64_t);
 double sum_of_squares(const float*, int64_t);
 double dot(const float*, const float*, int64_t);
-double centered_squares(const float*, float, int64_t);
 float max(const float*, int64_t);
 float min(const float*, int64_t);
 void add_to_double(const float*, double*, int64_t);
@@ -78,7 +77,6 @@ VectorTable table(const char* isa) {
   table.sum = sum;
   table.sum_of_squares = sum_of_squares;
   table.dot = dot;
-  table.centered_squares = centered_squares;
   table.max = max;
   table.min = min;
   table.add_to_double = add_to_double;
